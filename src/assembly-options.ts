@@ -1,4 +1,4 @@
-import type { IdentitySettings } from '#identity/options'
+import type { IdentitySettings } from '#access/options'
 import type { NotificationSettings } from '#notifications/options'
 import type { RedoLimits } from '#runtime/redo-pace'
 import type { SocketPublisher } from '#runtime/socket'

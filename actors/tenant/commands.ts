@@ -1,5 +1,5 @@
 import type { KeyKind } from '#actors/tenant/state'
-import type { Principal } from '#iam/caller'
+import type { Principal } from '#access/caller'
 import type { AlarmBody } from '#model/alarm'
 import type { FunctionBody } from '#model/function'
 import type { StoredGroup } from '#model/group'

@@ -1,5 +1,5 @@
 import type { BindingCounts } from '#actors/tenant/bindings'
-import type { Principal } from '#iam/caller'
+import type { Principal } from '#access/caller'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'

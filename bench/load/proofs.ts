@@ -1,7 +1,7 @@
 import { type KeyObject, randomBytes, randomUUID, sign } from 'node:crypto'
-import { base64urlOf } from '#iam/base64url'
-import { makeSigningKey } from '#iam/signing-key'
-import { tokenHash } from '#iam/token-hash'
+import { base64urlOf } from '#access/base64url'
+import { makeSigningKey } from '#access/signing-key'
+import { tokenHash } from '#access/token-hash'
 
 /** What a proof is for. */
 export interface ProofSubject {

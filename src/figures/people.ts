@@ -1,6 +1,6 @@
 import type { MetricRow, Sample } from '#figures/row'
-import { authOutcomes, credentialKinds } from '#identity/auth-counts'
-import type { IdentityFigures } from '#identity/identity'
+import { authOutcomes, credentialKinds } from '#access/auth-counts'
+import type { IdentityFigures } from '#access/identity'
 
 /** Who is asking. All of it is absent, or 0, with `IAM=off`. */
 export const peopleRows: readonly MetricRow[] = [

@@ -1,4 +1,4 @@
-import { BoundedMap } from '#iam/bounded-map'
+import { BoundedMap } from '#access/bounded-map'
 import type { World } from '#runtime/world'
 
 /**

@@ -1,5 +1,5 @@
 import { defaultTenant } from '#actors/tenant/address'
-import type { ImageUrls } from '#iam/image-urls'
+import type { ImageUrls } from '#access/image-urls'
 import type { LinkOpening } from '#link/link'
 import type { OfferedFirmware } from '#model/update-offer'
 import type { World } from '#runtime/world'

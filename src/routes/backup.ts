@@ -1,5 +1,5 @@
 import * as api from '#api/backup'
-import { anonymous } from '#iam/anonymous'
+import { anonymous } from '#access/anonymous'
 import { covers } from '#model/covers'
 import { Problem } from '#model/problem'
 import { everything } from '#model/scope'

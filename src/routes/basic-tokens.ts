@@ -1,5 +1,5 @@
 import * as api from '#api/basic-tokens'
-import type { Logins } from '#identity/flows'
+import type { Logins } from '#access/flows'
 import { notStored, placeOf } from '#routes/sign-in-place'
 import { type Binding, bind } from '#server/call'
 

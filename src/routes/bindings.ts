@@ -1,5 +1,5 @@
-import { anonymous } from '#iam/anonymous'
-import type { Identity } from '#identity/identity'
+import { anonymous } from '#access/anonymous'
+import type { Identity } from '#access/identity'
 import { actionRoutes } from '#routes/actions'
 import { alarmRoutes } from '#routes/alarms'
 import { apiKeyRoutes } from '#routes/api-keys'

@@ -1,4 +1,4 @@
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { Problem } from '#model/problem'
 
 /**

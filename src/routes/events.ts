@@ -1,7 +1,7 @@
 import { createTicket, EventsQuery } from '#api/events'
 import type { EventFilter } from '#events/audience'
 import type { Resume } from '#events/hub'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'

@@ -1,6 +1,6 @@
 import type { TenantState } from '#actors/tenant/state'
 import type { Sample, TriedFunction, TriedMail } from '#api/functions'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { type DeliveryCause, keptValue } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import type { EmailNode, Graph, TriggerNode } from '#model/graph'

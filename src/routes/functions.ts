@@ -3,7 +3,7 @@ import { tenantAddress } from '#actors/tenant/address'
 import type { DeleteFunction, PutFunction } from '#actors/tenant/commands'
 import { alarmFault } from '#actors/tenant/functions'
 import * as api from '#api/functions'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import {
   alarmsNamed,
   type FunctionBody,

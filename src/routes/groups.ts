@@ -1,7 +1,7 @@
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
 import * as api from '#api/groups'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { groupEntryOf, type StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'

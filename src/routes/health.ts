@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { cpus, freemem, totalmem, uptime } from 'node:os'
 import { challengeHeader, type HealthStatus, isChallenge, proofHeader, readHealth, readHealthStatus } from '#api/health'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'

@@ -1,5 +1,5 @@
 import { grantsOfRole, grantsOfRoles } from '#actors/tenant/roles'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { covers } from '#model/covers'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'

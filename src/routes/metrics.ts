@@ -1,6 +1,6 @@
 import { defineRoute } from '#api/entry'
-import { nobody } from '#iam/nobody'
-import { tokenCheck } from '#iam/token-check'
+import { nobody } from '#access/nobody'
+import { tokenCheck } from '#access/token-check'
 import { Problem } from '#model/problem'
 import { mustBeFromHere } from '#routes/from-here'
 import { readTurnsOf } from '#routes/read-turns'

@@ -1,7 +1,7 @@
 import { outboxAddress } from '#actors/outbox/address'
 import type { OutboxState } from '#actors/outbox/state'
 import * as api from '#api/outbox'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { passReasons } from '#model/delivery'
 import { Problem } from '#model/problem'
 import type { BuiltInRole } from '#model/role'

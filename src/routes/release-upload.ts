@@ -1,6 +1,6 @@
 import type { PutReleaseAnswer } from '#actors/project/commands'
 import type { UploadQuery } from '#api/update-projects'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
 import { type ContentRange, contentRangeOf } from '#routes/byte-range'

@@ -1,6 +1,6 @@
 import * as api from '#api/update-projects'
-import type { Caller } from '#iam/caller'
-import { ConcurrencyLimit } from '#iam/concurrency-limit'
+import type { Caller } from '#access/caller'
+import { ConcurrencyLimit } from '#access/concurrency-limit'
 import { byPrecedence } from '#model/firmware-order'
 import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'

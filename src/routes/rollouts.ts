@@ -1,7 +1,7 @@
 import type { RolloutAnswer } from '#actors/project/commands'
 import type { ProjectState } from '#actors/project/state'
 import * as api from '#api/update-projects'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { Problem } from '#model/problem'
 import { type RolloutBody, type RolloutEntry, rolloutEntryOf, type StoredRollout } from '#model/rollout'
 import { type Action, isPermitted } from '#model/scope'

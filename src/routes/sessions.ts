@@ -1,6 +1,6 @@
 import * as api from '#api/sessions'
-import type { Caller } from '#iam/caller'
-import type { Identity } from '#identity/identity'
+import type { Caller } from '#access/caller'
+import type { Identity } from '#access/identity'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'

@@ -1,5 +1,5 @@
 import type { TenantState } from '#actors/tenant/state'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { type Bound, type MeantDevices, type MembersOf, meantLists } from '#model/bound'
 import { Problem } from '#model/problem'
 import { type Action, type Resource, reachesEvery, type Scope, servicesWithin } from '#model/scope'

@@ -1,4 +1,4 @@
-import type { SignInPlace } from '#identity/requests'
+import type { SignInPlace } from '#access/requests'
 import type { Call } from '#server/call'
 
 /** From where a request to sign in came. */

@@ -1,5 +1,5 @@
 import * as api from '#api/sign-up'
-import type { Logins } from '#identity/flows'
+import type { Logins } from '#access/flows'
 import { placeOf } from '#routes/sign-in-place'
 import { type Binding, bind } from '#server/call'
 

@@ -1,4 +1,4 @@
-import { ByteAllowance } from '#iam/byte-allowance'
+import { ByteAllowance } from '#access/byte-allowance'
 import type { World } from '#runtime/world'
 
 /** A user fills at most this part of a tenant's retained stream at once, and all of it in an hour. */

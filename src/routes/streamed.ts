@@ -1,4 +1,4 @@
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'

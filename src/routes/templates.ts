@@ -1,7 +1,7 @@
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
 import * as api from '#api/templates'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { Problem } from '#model/problem'
 import { type Action, isPermitted, reachesEvery } from '#model/scope'
 import { type StoredTemplate, templateEntryOf } from '#model/template'

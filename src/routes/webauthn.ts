@@ -1,5 +1,5 @@
 import * as api from '#api/webauthn'
-import type { SecondFactors } from '#identity/flows'
+import type { SecondFactors } from '#access/flows'
 import { notStored, placeOf } from '#routes/sign-in-place'
 import { type Binding, bind } from '#server/call'
 

@@ -1,5 +1,5 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { Problem } from '#model/problem'
 import type { Seen } from '#model/seen'
 import { BodyPace } from '#server/body-pace'

@@ -1,4 +1,4 @@
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import type { Seen } from '#model/seen'
 import type { BodyStream, Call } from '#server/call'
 

@@ -1,5 +1,5 @@
 import * as uws from 'uWebSockets.js'
-import { ConcurrencyLimit } from '#iam/concurrency-limit'
+import { ConcurrencyLimit } from '#access/concurrency-limit'
 import { Problem } from '#model/problem'
 import type { SocketPublisher } from '#runtime/socket'
 import type { World } from '#runtime/world'

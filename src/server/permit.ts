@@ -1,6 +1,6 @@
 import type { Permission, RouteAccess } from '#api/entry'
-import type { Caller } from '#iam/caller'
-import { nobody } from '#iam/nobody'
+import type { Caller } from '#access/caller'
+import { nobody } from '#access/nobody'
 import { Problem } from '#model/problem'
 import { type Action, holds, type Reach, type Resource } from '#model/scope'
 

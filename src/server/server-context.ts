@@ -1,4 +1,4 @@
-import type { ConcurrencyLimit } from '#iam/concurrency-limit'
+import type { ConcurrencyLimit } from '#access/concurrency-limit'
 import type { Problem } from '#model/problem'
 import type { World } from '#runtime/world'
 import type { Unread } from '#server/body-stream'

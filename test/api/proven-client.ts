@@ -1,5 +1,5 @@
-import { makeKeyPair } from '#test/iam/key-pair'
-import { draftOf, proofOf } from '#test/iam/proof-draft'
+import { makeKeyPair } from '#test/access/key-pair'
+import { draftOf, proofOf } from '#test/access/proof-draft'
 import type { AccessGround } from '#test/routes/access-ground'
 import { examplePassword } from '#test/routes/access-ground'
 

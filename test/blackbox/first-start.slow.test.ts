@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Person, readToken, root } from '#test/blackbox/people'
 import { type Environment, ServerRun, StartedServer } from '#test/blackbox/started-server'
 
-/** What a first start prints, and the file that it makes. test/identity shows who becomes administrator. Contract 2. */
+/** What a first start prints, and the file that it makes. test/access shows who becomes administrator. Contract 2. */
 
 let folder: string
 const started: StartedServer[] = []

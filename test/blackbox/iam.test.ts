@@ -21,7 +21,7 @@ import {
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-/** A walk through contract 2 with clients of others and a real process; test/identity and test/routes show each rule. */
+/** A walk through contract 2 with clients of others and a real process; test/access and test/routes show each rule. */
 describe('identity on', () => {
   let server: StartedServer
   let admin: Person

@@ -73,7 +73,7 @@ class VirtualAuthenticator {
   }
 }
 
-/** WebAuthn in a browser; test/identity/webauthn-flows shows each rule. Contract 2, Second factor. */
+/** WebAuthn in a browser; test/access/webauthn-flows shows each rule. Contract 2, Second factor. */
 describe('WebAuthn in a browser', () => {
   let server: StartedServer
   let admin: Person

@@ -4,7 +4,7 @@ import { type Credentials, codeIn, newName, Person, root, startWithIdentity } fr
 import type { StartedServer } from '#test/blackbox/started-server'
 import { fitsAPhone } from '#test/dashboard/looking'
 import { openPages, Visitor } from '#test/dashboard/visitor'
-import { codeOf } from '#test/identity/totp-code'
+import { codeOf } from '#test/access/totp-code'
 
 /** Keeps count of the addresses under which the page has something to save as a file. */
 const countingFiles = `{

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import type { EventFilter } from '#events/audience'
 import { highWaterBytesOf } from '#events/buffer-limits'
 import type { Hub } from '#events/hub'
-import { anonymous } from '#iam/anonymous'
-import type { Caller } from '#iam/caller'
+import { anonymous } from '#access/anonymous'
+import type { Caller } from '#access/caller'
 import { EventRoom } from '#routes/event-room'
-import { TestSockets } from '#test/identity/test-sockets'
+import { TestSockets } from '#test/access/test-sockets'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 test('sockets and names in filters are limited for one user, and for a tenant', () => {

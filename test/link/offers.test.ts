@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { ImageUrls } from '#iam/image-urls'
+import { ImageUrls } from '#access/image-urls'
 import { jsonCodec } from '#link/json-codec'
 import { imageUrlLifetimeMs, type OfferUrlParts, offerUrl } from '#link/offer-url'
 import type { OfferedFirmware } from '#model/update-offer'

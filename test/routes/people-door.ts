@@ -1,5 +1,5 @@
 import { tenantAddress } from '#actors/tenant/address'
-import { anonymous } from '#iam/anonymous'
+import { anonymous } from '#access/anonymous'
 import { Problem } from '#model/problem'
 import { type Grant, scopeOf } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { anonymous } from '#iam/anonymous'
-import type { Caller } from '#iam/caller'
+import { anonymous } from '#access/anonymous'
+import type { Caller } from '#access/caller'
 import { Problem } from '#model/problem'
 import { type Grant, scopeOf } from '#model/scope'
 import { deviceRoutes } from '#routes/devices'

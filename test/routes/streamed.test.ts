@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anonymous } from '#iam/anonymous'
+import { anonymous } from '#access/anonymous'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'
 import { streamed } from '#routes/streamed'

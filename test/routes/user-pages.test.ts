@@ -2,10 +2,10 @@ import { beforeAll, expect, test } from 'vitest'
 import { putUser } from '#actors/directory/rows'
 import type { DirectoryState, UserRow } from '#actors/directory/state'
 import { listUsers } from '#api/users'
-import { anonymous } from '#iam/anonymous'
+import { anonymous } from '#access/anonymous'
 import { userRoutes } from '#routes/users'
 import type { Call } from '#server/call'
-import { IdentityStage } from '#test/identity/identity-stage'
+import { IdentityStage } from '#test/access/identity-stage'
 
 const count = 100_000
 let stage: IdentityStage

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { Problem } from '#model/problem'
 import type { Reply } from '#server/call'
 import { admin, type Door, openDoor, route, until } from '#test/server/door'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { anonymous } from '#iam/anonymous'
+import { anonymous } from '#access/anonymous'
 import { Problem } from '#model/problem'
 import { scopeOf } from '#model/scope'
 import { type Door, openDoor, route } from '#test/server/door'

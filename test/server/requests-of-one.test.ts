@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { anonymous } from '#iam/anonymous'
-import type { Caller } from '#iam/caller'
+import { anonymous } from '#access/anonymous'
+import type { Caller } from '#access/caller'
 import type { Reply } from '#server/call'
 import { type Door, openDoor, route, until } from '#test/server/door'
 

@@ -1,6 +1,6 @@
 import { type DeviceEntry, FoldedState } from '#bench/dashboard/fold'
 import type { Resume } from '#events/hub'
-import type { Caller } from '#iam/caller'
+import type { Caller } from '#access/caller'
 import { Problem } from '#model/problem'
 import { AlarmView } from '#test/simulation/alarm-view'
 import { answerOf } from '#test/simulation/answer'

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
-import { ImageUrls } from '#iam/image-urls'
+import { ImageUrls } from '#access/image-urls'
 import { offerUrl } from '#link/offer-url'
 import { updateStates } from '#model/firmware'
 import { Problem } from '#model/problem'

@@ -4,7 +4,7 @@ import { pageRecord, type StoredPage } from '#actors/action/page'
 import type { StoredAction } from '#model/action'
 import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
-import { IdentityStage, type IdentityStageOptions } from '#test/identity/identity-stage'
+import { IdentityStage, type IdentityStageOptions } from '#test/access/identity-stage'
 import { TestLink } from '#test/link/link-stage'
 
 export const changing: Grant = { permissions: { service: ['update'] }, devices: ['*'], services: ['svc'] }

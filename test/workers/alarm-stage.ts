@@ -9,7 +9,7 @@ import { type PropertyType, propertyTypeOf } from '#model/property-type'
 import type { Grant } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
 import { forgetAfterMs } from '#runtime/system'
-import { IdentityStage } from '#test/identity/identity-stage'
+import { IdentityStage } from '#test/access/identity-stage'
 
 const climate = 'climate'
 const temperature = 0x2000

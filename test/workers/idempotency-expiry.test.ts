@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { idempotencyAddress, idempotencyAddressOf } from '#actors/idempotency/address'
 import { idempotencyIndex, idOfExpiry } from '#actors/idempotency/expiry'
 import { answerRecord, keyLifetimeMs } from '#actors/idempotency/state'
-import { IdentityStage } from '#test/identity/identity-stage'
+import { IdentityStage } from '#test/access/identity-stage'
 import { expireEveryMs } from '#workers/idempotency-expiry'
 
 const hourMs = 3_600_000

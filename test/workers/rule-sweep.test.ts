@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import type { TenantCommand } from '#actors/tenant/commands'
-import { hashOf } from '#iam/secret-text'
+import { hashOf } from '#access/secret-text'
 import { Problem } from '#model/problem'
-import { IdentityStage } from '#test/identity/identity-stage'
+import { IdentityStage } from '#test/access/identity-stage'
 import { AlarmStage, reading } from '#test/workers/alarm-stage'
 
 let fleet: AlarmStage

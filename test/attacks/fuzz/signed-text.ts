@@ -1,6 +1,6 @@
 import { hkdfSync, sign } from 'node:crypto'
-import { base64urlOf } from '#iam/base64url'
-import { makeSigningKey, type SigningKey } from '#iam/signing-key'
+import { base64urlOf } from '#access/base64url'
+import { makeSigningKey, type SigningKey } from '#access/signing-key'
 
 /** Always the same bytes for the same name. */
 export function bytesFor(name: string): (bytes: number) => Uint8Array {

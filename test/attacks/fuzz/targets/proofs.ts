@@ -1,8 +1,8 @@
-import { Nonces } from '#iam/nonces'
-import { type ProofRequest, Proofs } from '#iam/proof'
-import { ProofKeys } from '#iam/proof-keys'
-import { Replays } from '#iam/replays'
-import { tokenHash } from '#iam/token-hash'
+import { Nonces } from '#access/nonces'
+import { type ProofRequest, Proofs } from '#access/proof'
+import { ProofKeys } from '#access/proof-keys'
+import { Replays } from '#access/replays'
+import { tokenHash } from '#access/token-hash'
 import { bytesFor, keyFor, signedText } from '#test/attacks/fuzz/signed-text'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 

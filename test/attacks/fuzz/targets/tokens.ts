@@ -1,5 +1,5 @@
-import { TokenCache } from '#iam/token-cache'
-import { Tokens } from '#iam/tokens'
+import { TokenCache } from '#access/token-cache'
+import { Tokens } from '#access/tokens'
 import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
 import { everything } from '#model/scope'
 import { bytesFor, keyFor, signedText } from '#test/attacks/fuzz/signed-text'

@@ -1,0 +1,221 @@
+import type { TenantRow, UserRow } from '#actors/directory/state'
+import type { IdentityNotices } from '#actors/notices'
+import type { StoredSigningKey } from '#actors/signing-keys/state'
+import type { KeyKind, StoredRole } from '#actors/tenant/state'
+import type { Hub } from '#events/hub'
+import { type Accesses, hasSameRights, type PublishedUser } from '#access/accesses'
+import type { Caller, SessionKey } from '#access/caller'
+import type { ActorStates } from '#access/actor-states'
+import type { AuthoredRules, CredentialLinks } from '#access/options'
+import type { SessionSockets } from '#access/session-sockets'
+import { publishedUser, readView, type Unsettled } from '#access/view'
+import { Problem } from '#model/problem'
+import { type Scope, scopeOf } from '#model/scope'
+import { closeCodes } from '#runtime/close-codes'
+import type { Socket } from '#runtime/socket'
+import type { World } from '#runtime/world'
+
+export interface AccessChangesParts {
+  readonly world: World
+  readonly states: ActorStates
+  readonly accesses: Accesses
+  readonly hub: Hub
+  readonly sockets: SessionSockets
+  readonly links: CredentialLinks
+  readonly rules: AuthoredRules
+  readonly callerOf: (session: SessionKey) => Caller | undefined
+  /** Other tenants in which something counts by rights in this one. */
+  readonly dependentsOf: (tenant: string) => Iterable<string>
+  readonly keys: { changed(keys: readonly StoredSigningKey[]): void; isOld(): void }
+  /** A tenant is no more to anybody; what it left has to go. */
+  readonly tenantEnded: (tenant: string) => void
+  readonly failed: (error: unknown, where: string) => void
+}
+
+const nothing = scopeOf([])
+/** Sockets looked at in one go. */
+const socketsPerSlice = 200
+
+/**
+ * What is stored about identity becomes what everybody is judged by, at one moment: requests by the published view, sockets
+ * by the hub, and what hangs on something that ended is closed. Contract 2, 4.4, 4.8.
+ *
+ * An edit of rights is stored in two steps. The offset from which on it holds is only known here, when everything told by
+ * the old rights has left; so it is stored by a second turn. Whoever finds at a start that this turn was never stored takes
+ * the last offset there is.
+ */
+export class AccessChanges implements IdentityNotices {
+  readonly #parts: AccessChangesParts
+  /** Offsets that are on their way into the store, by the edit they belong to. */
+  readonly #settling = new Map<string, { readonly edit: number; readonly since: number }>()
+
+  constructor(parts: AccessChangesParts) {
+    this.#parts = parts
+  }
+
+  sessionEnded(tenant: string, session: string): void {
+    this.#parts.sockets.endSession({ kind: 'session', tenant, id: session }, closeCodes.sessionOver)
+  }
+
+  rolesChanged(tenant: string, role: string, stored: StoredRole | undefined): void {
+    const { accesses, hub } = this.#parts
+    if (!accesses.hasTenant(tenant)) return
+    const since = stored?.since ?? hub.toldTo(tenant)
+    this.#redefine(tenant, accesses.publishRole(tenant, role, stored?.grants, since))
+    this.#rightsChanged(tenant)
+    if (stored?.since === null) this.#settle({ type: 'role', tenant, role, edit: stored.edit }, since)
+  }
+
+  userChanged(tenant: string, user: string, row: UserRow | undefined): void {
+    const { accesses } = this.#parts
+    if (row?.state !== 'active' && accesses.publishUser(undefined, user)) this.#rightsChanged(tenant)
+    if (!row || !accesses.hasTenant(tenant)) return
+    const since = row.rolesSince ?? this.#sinceOf(tenant, row)
+    const published = publishedUser(row, since)
+    if (row.state === 'active' && !isKnown(published, accesses.user(user))) {
+      const isOther = accesses.publishUser(published, user)
+      if (isOther) {
+        this.#move(this.#parts.sockets.ofUser(tenant, user))
+        this.#rightsChanged(tenant)
+      }
+    }
+    if (row.rolesSince === null) this.#settle({ type: 'user', tenant, user, edit: row.rolesEdit }, since)
+  }
+
+  tenantChanged(tenant: string, row: TenantRow | undefined): void {
+    const { accesses, tenantEnded } = this.#parts
+    if (row?.state === 'active') accesses.publishTenant(tenant, true)
+    else if (accesses.hasTenant(tenant)) {
+      accesses.publishTenant(tenant, false)
+      this.#endTenant(tenant)
+    }
+    if (row?.state === 'deleting') tenantEnded(tenant)
+  }
+
+  keyEnded(tenant: string, key: string, kind: KeyKind): void {
+    const { sockets, links } = this.#parts
+    if (kind === 'provisioning_key') links.keyEnded(tenant, key)
+    else {
+      sockets.endSession({ kind, tenant, id: key }, closeCodes.sessionOver)
+      this.#rightsChanged(tenant)
+    }
+  }
+
+  signingKeysChanged(keys: readonly StoredSigningKey[]): void {
+    this.#parts.keys.changed(keys)
+  }
+
+  signingKeyIsOld(): void {
+    this.#parts.keys.isOld()
+  }
+
+  /** Everything anew from the actors: at the start, and when the store was read again. */
+  load(): void {
+    const { states, accesses, hub } = this.#parts
+    const lastOf = (tenant: string) => hub.toldTo(tenant)
+    const view = readView(states, lastOf)
+    this.#settling.clear()
+    const { redefined, endedTenants } = accesses.load(view)
+    for (const [tenant, changed] of redefined) this.#redefine(tenant, changed)
+    for (const tenant of endedTenants) this.#endTenant(tenant)
+    for (const edit of view.unsettled) this.#settle(edit, lastOf(edit.tenant))
+    this.#review([...this.#parts.sockets.all()])
+  }
+
+  /** Whoever hangs on something that is no more is closed; whoever holds other roles now hears by them. */
+  #review(sockets: readonly (readonly [Socket, Caller])[]): void {
+    const { world, callerOf } = this.#parts
+    if (sockets.length === 0) return
+    try {
+      for (const [socket, caller] of sockets.slice(0, socketsPerSlice)) {
+        if (!caller.session || this.#parts.sockets.callerOf(socket) !== caller) continue
+        const now = callerOf(caller.session)
+        if (!now) this.#parts.sockets.end([socket], closeCodes.sessionOver)
+        else if (now.access !== caller.access) this.#move([socket])
+      }
+    } catch (error) {
+      // Another write failed meanwhile: they are looked at when the store was read again after that.
+      if (error instanceof Problem) return
+      throw error
+    }
+    world.soon(() => this.#review(sockets.slice(socketsPerSlice)))
+  }
+
+  /** Rules that count by rights in this tenant: its own, and those of API keys that users of this tenant made in other ones. */
+  #rightsChanged(tenant: string): void {
+    const { rules, dependentsOf } = this.#parts
+    for (const each of [tenant, ...dependentsOf(tenant)]) rules.accessChanged(each)
+    this.#endSuspended()
+  }
+
+  /** Sockets of API keys that are suspended from now on: no event passes until they are closed. */
+  #endSuspended(): void {
+    const { hub, sockets, callerOf } = this.#parts
+    for (const socket of [...sockets.ofApiKeys()]) {
+      const session = sockets.callerOf(socket)?.session
+      if (!session || callerOf(session)) continue
+      hub.move(socket, { access: '', scope: nothing })
+      sockets.end([socket], closeCodes.sessionOver)
+    }
+  }
+
+  #redefine(tenant: string, changed: ReadonlyMap<string, Scope>): void {
+    if (changed.size === 0) return
+    this.#parts.hub.redefine(tenant, changed)
+    this.#parts.sockets.redefined(tenant, changed)
+  }
+
+  /** The same sessions with other roles: their sockets hear by these from now on. */
+  #move(sockets: readonly Socket[]): void {
+    for (const socket of sockets) {
+      const session = this.#parts.sockets.callerOf(socket)?.session
+      const caller = session && this.#parts.callerOf(session)
+      // One whose session is over is closed for that.
+      if (!caller) continue
+      this.#parts.hub.move(socket, caller)
+      this.#parts.sockets.move(socket, caller)
+    }
+  }
+
+  #endTenant(tenant: string): void {
+    this.#parts.sockets.endTenant(tenant, closeCodes.sessionOver)
+    this.#parts.links.tenantEnded(tenant)
+    this.#parts.rules.tenantEnded(tenant)
+  }
+
+  /** Told once: a later notice about the same edit must not move it. */
+  #sinceOf(tenant: string, { id, rolesEdit }: UserRow): number {
+    const settling = this.#settling.get(settlingKey({ type: 'user', tenant, user: id, edit: rolesEdit }))
+    return settling?.edit === rolesEdit ? settling.since : this.#parts.hub.toldTo(tenant)
+  }
+
+  #settle(unsettled: Unsettled, since: number): void {
+    const key = settlingKey(unsettled)
+    const { edit } = unsettled
+    if (this.#settling.get(key)?.edit === edit) return
+    const settling = { edit, since }
+    this.#settling.set(key, settling)
+    const { states } = this.#parts
+    const asked =
+      unsettled.type === 'role'
+        ? states.askTenant(unsettled.tenant, { ...settling, type: 'role_settled', role: unsettled.role }, 0)
+        : states.askDirectory({ ...settling, type: 'roles_settled', user: unsettled.user }, 0)
+    const settled = () => {
+      if (this.#settling.get(key) === settling) this.#settling.delete(key)
+    }
+    asked.then(settled, (error) => {
+      settled()
+      // It stays unsettled, and is settled when the store has been read again.
+      if (!(error instanceof Problem)) this.#parts.failed(error, 'settling an edit of rights')
+    })
+  }
+}
+
+function settlingKey(unsettled: Unsettled): string {
+  return unsettled.type === 'role' ? `role/${unsettled.tenant}/${unsettled.role}` : `user/${unsettled.user}`
+}
+
+/** What else there is about a user nobody judges by. */
+function isKnown(user: PublishedUser, known: PublishedUser | undefined): boolean {
+  return hasSameRights(user, known) && known?.email === user.email
+}

@@ -1,0 +1,15 @@
+import { hookSignatureHeader } from '#api/update-hook'
+import { anonymous } from '#access/anonymous'
+import { nobody } from '#access/nobody'
+import type { Authenticate } from '#server/authenticate'
+
+/**
+ * Who is asking while identity is off: everybody is `anonymous`, whatever comes with the request. But a signature of the
+ * update hook, where a secret is set, is judged by the answerer, and alone, as it is with identity on: whoever signs badly
+ * does not know what he is doing. Contract 2 and 6.
+ */
+export function anonymousCallers(hookSecret: string | undefined): Authenticate {
+  const canSign = hookSecret !== undefined && hookSecret !== ''
+  return (request, access) =>
+    canSign && access === 'hook' && request.headerCount(hookSignatureHeader) > 0 ? nobody : anonymous
+}

@@ -1,0 +1,138 @@
+import { addressGroupOf } from '#access/address-group'
+import { BoundedMap } from '#access/bounded-map'
+import { Problem } from '#model/problem'
+
+/** From the first failure on. Contract 2, Rate limits. */
+const attemptsWindowMs = 60_000
+
+/** Failed attempts in one window, after which the next is refused. */
+const attemptsMax = { accountAndAddress: 10, address: 60, account: 100 } as const
+type Bound = keyof typeof attemptsMax
+
+/** Of each of the three; the oldest window makes room. */
+const windowsMax = 65_536
+/** What somebody types as his name may be anything. */
+const accountCharactersMax = 256
+
+export interface AttemptsParts {
+  /** Unix ms. */
+  now(): number
+  readonly isOn: boolean
+}
+
+interface Window {
+  readonly since: number
+  failures: number
+}
+
+/**
+ * Who guesses has to wait. Only failures count: somebody who signs in a thousand times with the right password is not
+ * held up, and an account is not shut for its owner at his own address by what others try at theirs, up to a hundred.
+ */
+export class Attempts {
+  readonly #parts: AttemptsParts
+  readonly #windows: Readonly<Record<Bound, BoundedMap<string, Window>>> = {
+    accountAndAddress: new BoundedMap(windowsMax),
+    address: new BoundedMap(windowsMax),
+    account: new BoundedMap(windowsMax),
+  }
+
+  constructor(parts: AttemptsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Before anything that costs or tells something. `account`: who is meant, by what was typed or by his id.
+   *
+   * @throws Problem `too_many_requests` that says when to come again.
+   */
+  check(address: string, account?: string): void {
+    const waitMs = this.#waitMs(address, account)
+    if (waitMs === 0) return
+    const headers = { 'Retry-After': String(Math.ceil(waitMs / 1000)) }
+    throw new Problem('too_many_requests', 'too many attempts', { headers })
+  }
+
+  /** Whether `check` would throw. */
+  isHeldUp(address: string, account?: string): boolean {
+    return this.#waitMs(address, account) > 0
+  }
+
+  #waitMs(address: string, account: string | undefined): number {
+    if (!this.#parts.isOn) return 0
+    const now = this.#parts.now()
+    let waitMs = 0
+    for (const [bound, key] of keysOf(address, account)) {
+      const window = this.#current(bound, key, now)
+      if (window && window.failures >= attemptsMax[bound]) {
+        waitMs = Math.max(waitMs, window.since + attemptsWindowMs - now)
+      }
+    }
+    return waitMs
+  }
+
+  /** One attempt at an address, and one on each of the accounts. `accounts`: as above, each once. */
+  failed(address: string, ...accounts: readonly string[]): void {
+    const group = addressGroupOf(address)
+    this.#count([['address', group], ...accounts.flatMap((account) => accountKeysOf(group, account))])
+  }
+
+  /** Wrong on these, while another of those it was tried on takes the password: no failed attempt of its address. */
+  failedOn(address: string, ...accounts: readonly string[]): void {
+    const group = addressGroupOf(address)
+    this.#count(accounts.flatMap((account) => accountKeysOf(group, account)))
+  }
+
+  #count(keys: readonly (readonly [Bound, string])[]): void {
+    if (!this.#parts.isOn) return
+    const now = this.#parts.now()
+    for (const [bound, key] of keys) {
+      const window = this.#current(bound, key, now)
+      if (window) window.failures++
+      else this.#begin(bound, key, now)
+    }
+  }
+
+  /** Windows that have ended leave when the next one begins. */
+  #begin(bound: Bound, key: string, now: number): void {
+    const windows = this.#windows[bound]
+    for (let { oldest } = windows; oldest !== undefined; { oldest } = windows) {
+      if (isCurrent(windows.get(oldest), now)) break
+      windows.delete(oldest)
+    }
+    windows.set(key, { since: now, failures: 1 })
+  }
+
+  /** How many windows are kept, for whoever wants to see that they are bounded. */
+  get sizes(): Readonly<Record<Bound, number>> {
+    const { accountAndAddress, address, account } = this.#windows
+    return { accountAndAddress: accountAndAddress.size, address: address.size, account: account.size }
+  }
+
+  /** A clock that is put back ends the window too: nobody waits for a time that was wrong. */
+  #current(bound: Bound, key: string, now: number): Window | undefined {
+    const window = this.#windows[bound].get(key)
+    if (isCurrent(window, now)) return window
+    this.#windows[bound].delete(key)
+    return undefined
+  }
+}
+
+function isCurrent(window: Window | undefined, now: number): boolean {
+  const age = window ? now - window.since : -1
+  return age >= 0 && age < attemptsWindowMs
+}
+
+function keysOf(address: string, account: string | undefined): readonly (readonly [Bound, string])[] {
+  const group = addressGroupOf(address)
+  return [['address', group], ...(account === undefined ? [] : accountKeysOf(group, account))]
+}
+
+function accountKeysOf(group: string, account: string): readonly (readonly [Bound, string])[] {
+  const name = account.slice(0, accountCharactersMax)
+  // An address has no space in it.
+  return [
+    ['accountAndAddress', `${group.replaceAll(' ', '_')} ${name}`],
+    ['account', name],
+  ]
+}

@@ -1,0 +1,176 @@
+import type { RouteAccess } from '#api/entry'
+import { logIn } from '#api/login'
+import { hookSignatureHeader } from '#api/update-hook'
+import type { Attempts } from '#access/attempts'
+import type { Caller } from '#access/caller'
+import { nobody } from '#access/nobody'
+import type { Passwords } from '#access/passwords'
+import type { Proofs } from '#access/proof'
+import { proofProblem, schemeProblem, tokenProblem } from '#access/proof-problems'
+import type { Tokens, VerifiedToken } from '#access/tokens'
+import { type AuthCounts, countFailed, credentialKindOf } from '#access/auth-counts'
+import type { LinkCaller } from '#access/link-credentials'
+import { operator } from '#access/operator'
+import type { SessionCaller, SessionCallers } from '#access/session-callers'
+import { Problem } from '#model/problem'
+import type { Authenticate, AuthenticationRequest } from '#server/authenticate'
+import { isPromiseLike, onward } from '#server/promise-like'
+
+export interface AuthenticatorParts {
+  readonly isServing: () => boolean
+  readonly callers: SessionCallers
+  readonly tokens: Tokens
+  readonly proofs: Proofs
+  readonly attempts: Attempts
+  readonly passwords: Passwords
+  readonly linkCallerOf: (authorization: string) => LinkCaller
+  readonly isOperator: (token: string) => boolean
+  readonly counts: AuthCounts
+}
+
+const credentialsPattern = /^(bearer|dpop) +([^\s,]+)$/i
+
+/**
+ * Finds the caller of a request by its headers, without a password hash. It waits only for signatures: of each proof, and
+ * of a token that is not in the cache. The verdict comes after the last wait and is one synchronous step, so two requests
+ * with the same proof cannot both pass. Contract 2; RFC 6750, RFC 9449.
+ */
+export function authenticatorOf(parts: AuthenticatorParts): Authenticate {
+  const authenticator = new Authenticator(parts)
+  return (request, access) => {
+    const failed = (error: unknown): never => {
+      countFailed(parts.counts, credentialKindOf(request, access), error)
+      throw error
+    }
+    try {
+      const caller = authenticator.callerOf(request, access)
+      return isPromiseLike(caller) ? caller.catch(failed) : caller
+    } catch (error) {
+      return failed(error)
+    }
+  }
+}
+
+class Authenticator {
+  readonly #parts: AuthenticatorParts
+
+  constructor(parts: AuthenticatorParts) {
+    this.#parts = parts
+  }
+
+  callerOf(request: AuthenticationRequest, access: RouteAccess): Caller | Promise<Caller> {
+    if (access === 'none') return nobody
+    // Judged by the answerer, and alone: no other credential mends a signature that is bad. Contract 6, Hook.
+    if (access === 'hook' && request.headerCount(hookSignatureHeader) > 0) return nobody
+    if (!this.#parts.isServing()) throw new Problem('storage')
+    if (access === 'link') return this.#linkCaller(request)
+    if (access === 'proof') return this.#proven(request)
+    const authorization = request.header('authorization')
+    const apiKey = request.header('x-api-key')
+    if (authorization !== '' && apiKey !== '') throw moreThanOne()
+    if (access === 'person or proof' && authorization === '' && apiKey === '') return this.#proven(request)
+    const known = apiKey === '' ? this.#bySession(request, authorization, access) : this.#byKey(request, apiKey)
+    return onward(known, (caller) => {
+      if (isForPeople(access) && caller.session?.kind !== 'session') throw new Problem('forbidden')
+      this.#parts.counts[apiKey === '' ? kindOf(authorization) : 'api_key'].accepted++
+      return caller
+    })
+  }
+
+  /** Whoever asks for more than the tenant asks the credential again. */
+  #linkCaller(request: AuthenticationRequest): Caller {
+    if (request.headerCount('authorization') > 1) throw moreThanOne()
+    const { tenant } = this.#parts.linkCallerOf(request.header('authorization'))
+    return { ...nobody, tenant }
+  }
+
+  /** Used up at once: there is no token whose verdict it could wait for. */
+  async #proven(request: AuthenticationRequest): Promise<Caller> {
+    const { proofs, attempts, passwords } = this.#parts
+    if (request.path.endsWith(logIn.path)) {
+      attempts.check(request.seen.address)
+      // Two signatures would be looked at for nothing.
+      passwords.checkRoom(request.seen.address)
+    }
+    const proof = await proofs.check(request, undefined)
+    proofs.checkUnused(proof)
+    proofs.use(proof)
+    this.#parts.counts.proof.accepted++
+    return { ...nobody, jkt: proof.jkt }
+  }
+
+  #byKey(request: AuthenticationRequest, text: string): Caller {
+    const caller = this.#parts.callers.ofApiKey(text)
+    if (caller) return caller
+    if (request.headerCount('x-api-key') > 1) throw moreThanOne()
+    throw new Problem('unauthorized', 'invalid API key')
+  }
+
+  #bySession(request: AuthenticationRequest, authorization: string, access: RouteAccess): Caller | Promise<Caller> {
+    if (authorization === '') throw new Problem('unauthorized', 'authentication required')
+    const [, scheme, token] = credentialsPattern.exec(authorization) ?? []
+    if (scheme === undefined || token === undefined) {
+      if (request.headerCount('authorization') > 1) throw moreThanOne()
+      if (/^(bearer|dpop)\b/i.test(authorization)) throw tokenProblem('invalid token', schemeOf(authorization))
+      throw new Problem('unauthorized', 'authentication required')
+    }
+    return schemeOf(scheme) === 'DPoP' ? this.#bound(request, token) : this.#unbound(request, token, access)
+  }
+
+  #unbound(request: AuthenticationRequest, text: string, access: RouteAccess): Caller | Promise<Caller> {
+    const { tokens, isOperator } = this.#parts
+    if (isOperator(text)) return operator
+    return onward(tokens.read(text), ({ token, fault }) => {
+      if (token?.jkt !== undefined) throw schemeProblem()
+      if (!token || fault) throw tokenProblem(fault ?? 'invalid token', 'Bearer')
+      if (access === 'person or proof' && request.header('dpop') !== '') return this.#alsoProven(request, text, token)
+      return this.#callerBy(request, token, 'Bearer')
+    })
+  }
+
+  async #alsoProven(request: AuthenticationRequest, text: string, token: VerifiedToken): Promise<Caller> {
+    const { proofs } = this.#parts
+    const proof = await proofs.check(request, text)
+    proofs.checkUnused(proof)
+    const caller = this.#callerBy(request, token, 'Bearer')
+    proofs.use(proof)
+    return caller.withProof(proof.jkt)
+  }
+
+  /** What is wrong with the token comes last: a token that says nothing can't be another key's. Contract 2, DPoP. */
+  async #bound(request: AuthenticationRequest, text: string): Promise<Caller> {
+    const { tokens, proofs } = this.#parts
+    const proof = await proofs.check(request, text)
+    const { token, fault } = await tokens.read(text, proof.tokenHash)
+    if (token && token.jkt !== proof.jkt) throw proofProblem('key mismatch')
+    proofs.checkUnused(proof)
+    if (!token || fault) throw tokenProblem(fault ?? 'invalid token', 'DPoP')
+    const caller = this.#callerBy(request, token, 'DPoP')
+    proofs.use(proof)
+    return caller
+  }
+
+  #callerBy(request: AuthenticationRequest, token: VerifiedToken, scheme: 'Bearer' | 'DPoP'): SessionCaller {
+    const caller = this.#parts.callers.ofToken(token, request)
+    if (typeof caller === 'string') throw tokenProblem(caller, scheme)
+    return caller
+  }
+}
+
+function isForPeople(access: RouteAccess): boolean {
+  return access === 'person' || access === 'person or proof'
+}
+
+/** Of credentials that are good. */
+function kindOf(authorization: string): 'dpop' | 'bearer' {
+  return schemeOf(authorization) === 'DPoP' ? 'dpop' : 'bearer'
+}
+
+function schemeOf(text: string): 'DPoP' | 'Bearer' {
+  return /^dpop/i.test(text) ? 'DPoP' : 'Bearer'
+}
+
+/** RFC 6750 §2: one that counts must not hide behind another. */
+function moreThanOne(): Problem {
+  return new Problem('unauthorized', 'more than one credential')
+}

@@ -1,0 +1,42 @@
+import { isReachable, rowByName } from '#actors/directory/queries'
+import { readBasic } from '#access/basic-header'
+import { recognise } from '#access/guess'
+import { renewHash } from '#access/hash-renewal'
+import type { BasicRequest, TokenAnswer } from '#access/requests'
+import {
+  accountAt,
+  beginUnbound,
+  refuseBasic,
+  type SignInParts,
+  startingOverOnce,
+  tenantOf,
+  wrongCredentials,
+} from '#access/sign-in'
+import { Problem } from '#model/problem'
+
+/** `GET /iam/token`. §5.1.2, contract 2, Basic scheme. */
+export function basicToken(parts: SignInParts, request: BasicRequest): Promise<TokenAnswer> {
+  return startingOverOnce(() => basicTokenOnce(parts, request))
+}
+
+async function basicTokenOnce(parts: SignInParts, request: BasicRequest): Promise<TokenAnswer> {
+  const { states, attempts } = parts
+  const { authorization, isOffline, place } = request
+  attempts.check(place.address)
+  if (authorization === '') throw new Problem('unauthorized', 'authentication required')
+  const shown = readBasic(authorization)
+  if (!shown) {
+    attempts.failed(place.address)
+    throw wrongCredentials()
+  }
+  const { name, password } = shown
+  const rows = () => {
+    const row = rowByName(states.directory, name)
+    return row?.state === 'active' && isReachable(states.directory, row.tenant, place.host) ? [row] : []
+  }
+  const [match] = await recognise(parts, { text: name, password, place, rows, hashesMin: () => 1 })
+  if (!match) throw wrongCredentials()
+  await renewHash(parts, match, password, place)
+  refuseBasic(tenantOf(parts, match.row), accountAt(parts, match))
+  return beginUnbound(parts, match, isOffline, place)
+}

@@ -1,0 +1,84 @@
+import { type Caller, principalKey } from '#access/caller'
+import { RecentMap } from '#access/recent-map'
+import { Problem } from '#model/problem'
+
+export interface ByteAllowanceOptions {
+  /** Ms of any clock that does not go back. */
+  readonly now: () => number
+  /** The name of the bytes in the refusal. */
+  readonly of: string
+  readonly bytesMax: number
+  /** The time in which `bytesMax` is allowed again. */
+  readonly perMs: number
+}
+
+/** Users and tenants that are remembered; a user of none of them has the whole allowance. */
+const ownersMax = 65_536
+/** A tenant may add as much as this many of its users. */
+const usersOfTenant = 4
+
+interface Bucket {
+  readonly max: number
+  leftBytes: number
+  at: number
+}
+
+/**
+ * How many bytes each user, and each tenant, may add to something that others share: `bytesMax` at once, and the same again
+ * evenly over `perMs` (a token bucket). Something may be added while any bytes are left, and what is more is owed: one
+ * large record is not refused for ever. Kept in memory, a restart forgives. Callers without a session (authentication is
+ * off, devices) cannot be distinguished, and have no limit.
+ */
+export class ByteAllowance {
+  readonly #options: ByteAllowanceOptions
+  /** A bucket that was not used for `perMs` is full, and so is one that was forgotten. */
+  readonly #buckets: RecentMap<string, Bucket>
+
+  constructor(options: ByteAllowanceOptions) {
+    this.#options = options
+    this.#buckets = new RecentMap({ generationMs: options.perMs, sizeMax: ownersMax })
+  }
+
+  /** Undefined while bytes are left; otherwise Problem `too_many_requests` with the time to wait. */
+  refusal(caller: Caller): Problem | undefined {
+    const { of, bytesMax, perMs } = this.#options
+    const empty = this.#bucketsOf(caller).find(({ leftBytes }) => leftBytes <= 0)
+    if (!empty) return undefined
+    const { leftBytes, max } = empty
+    const owner = max === bytesMax ? 'user' : 'tenant'
+    const seconds = Math.floor((-leftBytes * perMs) / max / 1_000) + 1
+    return new Problem('too_many_requests', `at most ${max} bytes of ${of} of one ${owner} in ${perMs / 1_000} s`, {
+      headers: { 'Retry-After': String(seconds) },
+    })
+  }
+
+  /** @throws Problem the refusal, and counts nothing */
+  take(caller: Caller, bytes: number): void {
+    const refusal = this.refusal(caller)
+    if (refusal) throw refusal
+    this.add(caller, bytes)
+  }
+
+  add(caller: Caller, bytes: number): void {
+    for (const bucket of this.#bucketsOf(caller)) bucket.leftBytes -= bytes
+  }
+
+  /** The user's first. */
+  #bucketsOf(caller: Caller): readonly Bucket[] {
+    if (!caller.session) return []
+    const { bytesMax } = this.#options
+    return [this.#filled(principalKey(caller), bytesMax), this.#filled(caller.tenant, usersOfTenant * bytesMax)]
+  }
+
+  #filled(key: string, max: number): Bucket {
+    const now = this.#options.now()
+    let bucket = this.#buckets.get(key, now)
+    if (!bucket) {
+      bucket = { max, leftBytes: max, at: now }
+      this.#buckets.set(key, bucket, now)
+    }
+    bucket.leftBytes = Math.min(max, bucket.leftBytes + ((now - bucket.at) * max) / this.#options.perMs)
+    bucket.at = now
+    return bucket
+  }
+}

@@ -1,0 +1,58 @@
+import { hashOf, recoveryCodeOf } from '#access/secret-text'
+import { totpStep } from '#access/totp'
+import { accountOf, type FactorSubject, mayTry, wrongFactor } from '#access/factor-subject'
+import type { SignInPlace } from '#access/requests'
+import type { SignInParts } from '#access/sign-in'
+import { openTotpSecret } from '#access/totp-secret'
+import { Problem } from '#model/problem'
+
+/** Codes are used up by being right. A wrong one is counted, whatever is wrong with it. Contract 2, Second factor. */
+
+/** @throws Problem `unauthorized`, `too_many_requests` */
+export async function takeTotp(
+  parts: SignInParts,
+  subject: FactorSubject,
+  code: string,
+  place: SignInPlace,
+): Promise<void> {
+  const { world, states } = parts
+  const { row } = subject
+  mayTry(parts, subject, place)
+  const secret = openTotpSecret(parts, row, accountOf(parts, subject))
+  const step = secret && totpStep(secret, code, world.now())
+  if (step === undefined) throw await wrongFactor(parts, subject, place)
+  await taken(parts, subject, place, states.askAccount(row.tenant, row.id, { type: 'use_totp', step }))
+}
+
+/** @throws Problem `unauthorized`, `too_many_requests` */
+export async function takeRecoveryCode(
+  parts: SignInParts,
+  subject: FactorSubject,
+  code: string,
+  place: SignInPlace,
+): Promise<void> {
+  const { row } = subject
+  mayTry(parts, subject, place)
+  const hash = hashOf(recoveryCodeOf(code))
+  await taken(parts, subject, place, parts.states.askAccount(row.tenant, row.id, { type: 'use_recovery', hash }))
+}
+
+/** Whichever of the two it looks like: they have no form in common. */
+export function takeCode(parts: SignInParts, subject: FactorSubject, code: string, place: SignInPlace): Promise<void> {
+  return /^[0-9]{6}$/.test(code) ? takeTotp(parts, subject, code, place) : takeRecoveryCode(parts, subject, code, place)
+}
+
+/** One that was used before is as wrong as any other. */
+export async function taken(
+  parts: SignInParts,
+  subject: FactorSubject,
+  place: SignInPlace,
+  turn: Promise<unknown>,
+): Promise<void> {
+  try {
+    await turn
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'unauthorized') throw await wrongFactor(parts, subject, place)
+    throw error
+  }
+}

@@ -1,0 +1,43 @@
+import { rowByName } from '#actors/directory/queries'
+import { administratorRole } from '#actors/directory/rows'
+import { defaultTenant } from '#actors/tenant/address'
+import type { SignInParts } from '#access/sign-in'
+import { madeId } from '#model/server-made-id'
+
+/** As the name of who is made where nobody was asked for. Contract 2. */
+const nameByDefault = 'admin'
+/** 117 bits. */
+const passwordCharacters = 20
+
+export interface Administrator {
+  readonly name: string
+  readonly password: string
+}
+
+/**
+ * Who can let the others in. The one that was asked for, if nobody has the name: whoever has it is never changed. Where
+ * nobody was asked for and there is no account at all: one with a random password, which is answered so that it can be
+ * shown, once; it is stored by then. Contract 2, First administrator.
+ */
+export async function firstAdministrator(
+  parts: SignInParts,
+  asked: Administrator | undefined,
+): Promise<Administrator | undefined> {
+  const { states, world } = parts
+  if (asked) {
+    if (!rowByName(states.directory, asked.name)) await add(parts, asked)
+    return undefined
+  }
+  if (states.directory.users.size > 0) return undefined
+  const password = madeId((byteCount) => world.random(byteCount), passwordCharacters)
+  const made = { name: nameByDefault, password }
+  return (await add(parts, made)) ? made : undefined
+}
+
+/** False when the name is taken. */
+async function add({ states, passwords, world }: SignInParts, { name, password }: Administrator): Promise<boolean> {
+  const passwordHash = await passwords.hash(password, { address: '' })
+  const id = madeId((byteCount) => world.random(byteCount))
+  const user = { id, tenant: defaultTenant, name, email: null, roles: [administratorRole] }
+  return (await states.askDirectory({ type: 'add_administrator', user, passwordHash })) === true
+}

@@ -1,0 +1,56 @@
+import { basicToken } from '#access/basic-login'
+import { logIn } from '#access/login'
+import { changePassword } from '#access/password-change'
+import { refresh, refreshBasic } from '#access/refreshing'
+import type {
+  BasicRefreshRequest,
+  BasicRequest,
+  LoginRequest,
+  PasswordRequest,
+  RefreshRequest,
+  SignOutRequest,
+  SignUpRequest,
+} from '#access/requests'
+import type { SignInParts } from '#access/sign-in'
+import type { SignInCounts } from '#access/sign-in-counts'
+import { signOut } from '#access/signing-out'
+import { signUp } from '#access/signing-up'
+import type { TotpFlows } from '#access/totp-flows'
+import type { WebauthnFlows } from '#access/webauthn-flows'
+
+export type Logins = ReturnType<typeof loginsOf>
+export type SecondFactors = ReturnType<typeof secondFactorsOf>
+
+/** Sign-in and sign-out with passwords and tokens, counted. An error thrown at once rejects like a later one. Contract 2. */
+export function loginsOf(parts: SignInParts, counts: SignInCounts) {
+  return {
+    logIn: counts.counted(
+      'login',
+      async (request: LoginRequest) => logIn(parts, request),
+      ({ type }) => (type === 'pair' ? 'ok' : type),
+    ),
+    basicToken: counts.counted('basic', async (request: BasicRequest) => basicToken(parts, request)),
+    refresh: counts.counted('refresh', async (request: RefreshRequest) => refresh(parts, request)),
+    refreshBasic: counts.counted('basic_refresh', async (request: BasicRefreshRequest) => refreshBasic(parts, request)),
+    signUp: counts.counted('sign_up', async (request: SignUpRequest) => signUp(parts, request)),
+    signOut: async (request: SignOutRequest) => signOut(parts, request),
+    changePassword: async (request: PasswordRequest) => changePassword(parts, request),
+  }
+}
+
+/** Contract 2, Second factor. */
+export function secondFactorsOf(totp: TotpFlows, webauthn: WebauthnFlows, counts: SignInCounts) {
+  return {
+    useTotp: counts.counted('totp', totp.use.bind(totp)),
+    useRecovery: counts.counted('recovery', totp.recover.bind(totp)),
+    enrollTotp: totp.enroll.bind(totp),
+    activateTotp: totp.activate.bind(totp),
+    removeTotp: totp.remove.bind(totp),
+    webauthnRegistrationOptions: webauthn.registrationOptions.bind(webauthn),
+    registerWebauthn: webauthn.register.bind(webauthn),
+    webauthnAuthenticationOptions: webauthn.authenticationOptions.bind(webauthn),
+    authenticateWebauthn: counts.counted('webauthn', webauthn.authenticate.bind(webauthn)),
+    webauthnCredentials: webauthn.credentials.bind(webauthn),
+    removeWebauthn: webauthn.remove.bind(webauthn),
+  }
+}

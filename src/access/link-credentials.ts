@@ -1,0 +1,74 @@
+import { deviceAddress, secretRecord } from '#actors/device/device'
+import { defaultTenant } from '#actors/tenant/address'
+import { isExpired } from '#actors/tenant/state'
+import type { Accesses } from '#access/accesses'
+import { readBasic } from '#access/basic-header'
+import { isHashOf, readProvisioningKey } from '#access/secret-text'
+import type { ActorStates } from '#access/actor-states'
+import type { Entry } from '#model/entry'
+import { deviceIdentifierOf } from '#model/identifier'
+import { Problem } from '#model/problem'
+import type { System } from '#runtime/system'
+
+/** Whose link it is: of one device, or of a gateway with a provisioning key. Contract 7. */
+export interface LinkCaller {
+  readonly tenant: string
+  /** It may speak for this device alone. */
+  readonly device?: string
+  /** Id of the provisioning key. */
+  readonly key?: string
+}
+
+export interface LinkCredentialsParts {
+  readonly system: System<Entry>
+  readonly states: ActorStates
+  readonly accesses: Accesses
+}
+
+/** In the place of a device's name: a gateway's, for any. */
+const anyDevice = '*'
+
+/**
+ * `Authorization: Basic <tenant>/<deviceIdentifier>:<secret>`, or `<tenant>/*:<provisioningKey>`; tenant `default` may be
+ * left out. Both secrets are 256 bits of chance, so one hash is all it takes: ten thousand devices may come back at once.
+ * Contract 7.
+ */
+export class LinkCredentials {
+  readonly #parts: LinkCredentialsParts
+
+  constructor(parts: LinkCredentialsParts) {
+    this.#parts = parts
+  }
+
+  /** @throws Problem `unauthorized` */
+  callerOf(authorization: string): LinkCaller {
+    if (authorization === '') throw new Problem('unauthorized', 'authentication required')
+    const credentials = readBasic(authorization)
+    const caller = credentials && this.#callerOf(credentials.name, credentials.password)
+    if (!caller) throw new Problem('unauthorized', 'invalid credentials')
+    return caller
+  }
+
+  #callerOf(name: string, secret: string): LinkCaller | undefined {
+    const slash = name.indexOf('/')
+    const tenant = slash < 0 ? defaultTenant : name.slice(0, slash)
+    const device = name.slice(slash + 1)
+    if (!this.#parts.accesses.hasTenant(tenant)) return undefined
+    return device === anyDevice ? this.#gatewayOf(tenant, secret) : this.#deviceOf(tenant, device, secret)
+  }
+
+  #gatewayOf(tenant: string, text: string): LinkCaller | undefined {
+    const { states, system } = this.#parts
+    const id = readProvisioningKey(text)?.id
+    const key = id === undefined ? undefined : states.tenant(tenant).provisioningKeys.get(id)
+    if (id === undefined || !key || isExpired(key, system.world.now()) || !isHashOf(text, key.hash)) return undefined
+    return { tenant, key: id }
+  }
+
+  #deviceOf(tenant: string, name: string, secret: string): LinkCaller | undefined {
+    const device = deviceIdentifierOf(name)
+    if (device === undefined) return undefined
+    const hash = this.#parts.system.recordOf(deviceAddress(tenant, device), secretRecord)
+    return hash instanceof Uint8Array && isHashOf(secret, hash) ? { tenant, device } : undefined
+  }
+}

@@ -1,0 +1,93 @@
+import { type Factors, factorNames } from '#actors/account/state'
+import { emailUseMax, rowsByLogin } from '#actors/directory/queries'
+import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
+import { proofProblem } from '#access/proof-problems'
+import { type Match, recognise } from '#access/guess'
+import { renewHash } from '#access/hash-renewal'
+import type { LoginOutcome, LoginRequest, SignInPlace } from '#access/requests'
+import {
+  accountAt,
+  beginBound,
+  needsSecondFactor,
+  type SignInParts,
+  startingOverOnce,
+  tenantOf,
+  wrongCredentials,
+} from '#access/sign-in'
+import { foldEmail } from '#model/user'
+
+/**
+ * Contract 2, Login: each costs a hash. Everybody costs as many as an address that most tenants share: how long an answer takes
+ * must not tell in how many it is known.
+ */
+const candidatesMax = 8
+
+/** Contract 2, Login. */
+const secondFactorMs = 300_000
+const enrollmentMs = 900_000
+
+/** `POST /auth/login`. §5.2.7, §5.2.8, contract 2. */
+export function logIn(parts: SignInParts, request: LoginRequest): Promise<LoginOutcome> {
+  const { jkt } = request
+  if (jkt === undefined) throw proofProblem('missing proof')
+  return startingOverOnce(() => logInOnce(parts, request, jkt))
+}
+
+async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string): Promise<LoginOutcome> {
+  const { email, password, place } = request
+  const { states } = parts
+  const found = await recognise(parts, {
+    text: email,
+    password,
+    place,
+    rows: () => candidates(states.directory, request),
+    hashesMin: () => Math.min(Math.max(emailUseMax(states.directory), 1), candidatesMax),
+  })
+  const [match, ...others] = onePerTenant(found, email)
+  if (!match) throw wrongCredentials()
+  if (others.length > 0) return { type: 'conflict', tenants: tenantsOf(parts, [match, ...others]) }
+  await renewHash(parts, match, password, place)
+  return complete(parts, match, jkt, place)
+}
+
+/** Whom it may mean, of those who may sign in here. */
+function candidates(directory: DirectoryState, { email, tenantIdentifier, place }: LoginRequest): readonly UserRow[] {
+  return rowsByLogin(directory, email, place.host)
+    .filter(({ tenant }) => tenantIdentifier === undefined || tenant === tenantIdentifier)
+    .slice(0, candidatesMax)
+}
+
+/** In one tenant one user's name may be another's address, and both have the same password: then the address is meant. */
+function onePerTenant(matches: readonly Match[], email: string): readonly Match[] {
+  const byTenant = new Map<string, Match>()
+  for (const match of matches) {
+    const isAddress = match.row.email !== null && foldEmail(match.row.email) === foldEmail(email)
+    if (isAddress || !byTenant.has(match.tenant)) byTenant.set(match.tenant, match)
+  }
+  return [...byTenant.values()]
+}
+
+function tenantsOf(parts: SignInParts, matches: readonly Match[]): readonly TenantRow[] {
+  return matches.map(({ row }) => tenantOf(parts, row))
+}
+
+/** The password was right: a session, or what else is needed for one. */
+async function complete(parts: SignInParts, match: Match, jkt: string, place: SignInPlace): Promise<LoginOutcome> {
+  const account = accountAt(parts, match)
+  const tenant = tenantOf(parts, match.row)
+  if (!needsSecondFactor(tenant, account)) return { type: 'pair', ...(await beginBound(parts, match, jkt, place)) }
+  const isEnrolling = factorNames(account.factors).length === 0
+  const lifetimeMs = isEnrolling ? enrollmentMs : secondFactorMs
+  const { user, version } = match
+  return {
+    type: 'second_factor',
+    token: await parts.tokens.issueSecondFactor({ tenant: match.tenant, user, version, jkt, isEnrolling, lifetimeMs }),
+    expiresIn: lifetimeMs / 1000,
+    methods: isEnrolling ? ['totp', 'webauthn'] : methodsOf(account.factors),
+    enroll: isEnrolling,
+  }
+}
+
+function methodsOf(factors: Factors): readonly ('totp' | 'webauthn' | 'recovery')[] {
+  return [...factorNames(factors), ...(factors.recovery.length > 0 ? (['recovery'] as const) : [])]
+}

@@ -1,0 +1,18 @@
+import { defaultTenant } from '#actors/tenant/address'
+import type { Caller } from '#access/caller'
+import { everything } from '#model/scope'
+
+/** Who started this process for himself alone: may do everything. He has no account, and no session that could end. */
+export const operator: Caller = {
+  tenant: defaultTenant,
+  user: 'crn#user:operator',
+  name: 'operator',
+  roles: [],
+  scope: everything,
+  access: 'operator',
+  scopeSince: -1,
+  isCurrent: () => true,
+  now() {
+    return this
+  },
+}

@@ -1,0 +1,46 @@
+import { rowById } from '#actors/directory/queries'
+import type { UserRow } from '#actors/directory/state'
+import { accountOfId, accountsOf } from '#access/guess'
+import type { PasswordRequest, SignInPlace } from '#access/requests'
+import { type SignInParts, startingOverOnce, wrongCredentials } from '#access/sign-in'
+import { idOfCrn } from '#model/crn'
+import { Problem } from '#model/problem'
+
+/** `PUT /auth/password`. Ends the other sessions. Contract 2. */
+export function changePassword(parts: SignInParts, request: PasswordRequest): Promise<void> {
+  return startingOverOnce(() => changePasswordOnce(parts, request))
+}
+
+async function changePasswordOnce(parts: SignInParts, request: PasswordRequest): Promise<void> {
+  const { caller, current, password, place } = request
+  const user = idOfCrn(caller.user, 'user')
+  if (user === undefined || caller.session?.kind !== 'session') throw new Problem('forbidden')
+  const row = rowById(parts.states.directory, user)
+  if (!row) throw wrongCredentials()
+  const { version } = await verifyPassword(parts, row, current, place)
+  const passwordHash = await parts.passwords.hash(password, place)
+  const keep = caller.session.id
+  await parts.states.askAccount(caller.tenant, user, { type: 'set_password', version, passwordHash, keep })
+}
+
+/** The password of somebody who is signed in, shown once more. Wrong ones count, by whatever he signs in with. */
+export async function verifyPassword(
+  { states, passwords, attempts }: SignInParts,
+  row: UserRow,
+  password: string,
+  place: SignInPlace,
+): Promise<{ readonly version: number }> {
+  const { address } = place
+  const candidates = () => {
+    attempts.check(address, accountOfId(row.id))
+    const { credentials } = states.account(row.tenant, row.id)
+    return [{ hash: credentials?.hash ?? undefined, version: credentials?.version }]
+  }
+  attempts.check(address, accountOfId(row.id))
+  const version = await passwords.verify(candidates, password, place, ([right]) => {
+    if (!right) attempts.failed(address, ...accountsOf(row))
+    return right?.version
+  })
+  if (version === undefined) throw wrongCredentials()
+  return { version }
+}

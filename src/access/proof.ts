@@ -1,0 +1,211 @@
+import { type CryptoKey, compactVerify, decodeJwt, decodeProtectedHeader, errors, importJWK } from 'jose'
+import { isCompactJws } from '#access/base64url'
+import type { Nonces } from '#access/nonces'
+import type { ProofKey, ProofKeys } from '#access/proof-keys'
+import { proofProblem } from '#access/proof-problems'
+import { type PublicJwk, readPublicJwk, thumbprintOf } from '#access/public-jwk'
+import type { Replays } from '#access/replays'
+import { isSeenAt } from '#access/seen-address'
+import { tokenHash } from '#access/token-hash'
+import type { Seen } from '#model/seen'
+
+/** What of a request a proof is about. */
+export interface ProofRequest {
+  readonly method: string
+  /** As it came, byte for byte, without the query. */
+  readonly path: string
+  readonly seen: Seen
+  /** By lower-case name; empty when absent, copies joined by a comma. */
+  header(name: string): string
+  headerCount(name: string): number
+  /** Added to the answer, whatever it will be. */
+  addReplyHeader(name: string, value: string): void
+}
+
+/** A proof that was good in itself. Whether its key is the token's, and whether it is new, was not looked at yet. */
+export interface CheckedProof {
+  /** Thumbprint of the key that signed it. */
+  readonly jkt: string
+  readonly jti: string
+  readonly headerText: string
+  readonly key: CryptoKey
+  /** Of the access token that came with it. */
+  readonly tokenHash?: string
+}
+
+export interface ProofsParts {
+  /** Unix ms. */
+  now(): number
+  readonly nonces: Nonces
+  readonly replays: Replays
+  readonly keys: ProofKeys
+}
+
+const proofCharactersMax = 4_096
+const jtiCharactersMax = 128
+const toleranceS = 60
+const es256 = { algorithms: ['ES256'] }
+
+/** The claims of a proof, of the right types; nothing of them was compared with anything yet. */
+interface ProofClaims {
+  readonly jti: string
+  readonly htm: string
+  readonly htu: string
+  readonly iat: number
+  readonly nonce: unknown
+  readonly ath: unknown
+}
+
+/**
+ * Checks of DPoP proofs (RFC 9449 §4.3), in the order of contract 2: what is cheap and tells the client most comes
+ * first, the signature after it, and last of all what leaves a trace.
+ *
+ * | RFC 9449 §4.3 | here |
+ * |---|---|
+ * | 1 one header | `oneHeader` |
+ * | 2 a well-formed JWT | `notTooLong`, `threeParts`, `claimsShape` |
+ * | 3 all required claims | `claimsShape` |
+ * | 4, 5 `typ`, `alg` | `keyShape` |
+ * | 6 signature | `signedByKey` |
+ * | 7 no private key in `jwk` | `keyShape` |
+ * | 8 `htm` | `methodMatches` |
+ * | 9 `htu` | `addressMatches` |
+ * | 10 `nonce` | `knownNonce` |
+ * | 11 `iat` | `freshEnough` |
+ * | 12 `ath` and the token's key | `boundToToken`, and whoever reads the token |
+ *
+ * A caller goes on with: the token's key is the proof's, `checkUnused`, the token itself, `use`.
+ */
+export class Proofs {
+  readonly #parts: ProofsParts
+
+  constructor(parts: ProofsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Everything about a proof but its key's being the right one and its being new. `token`: the access token that came
+   * with it. Tells the nonce to go on with, where the client needs one.
+   *
+   * @throws Problem `unauthorized`, or `bad_request` for the nonce alone.
+   */
+  async check(request: ProofRequest, token: string | undefined): Promise<CheckedProof> {
+    const text = this.#present(request)
+    oneHeader(request)
+    notTooLong(text)
+    threeParts(text)
+    const headerText = text.slice(0, text.indexOf('.'))
+    const { jkt, key } = this.#parts.keys.find(headerText) ?? (await importKey(keyShape(text)))
+    const claims = claimsShape(text)
+    methodMatches(claims, request)
+    addressMatches(claims, request)
+    freshEnough(claims, this.#parts.now())
+    this.#knownNonce(claims, request)
+    await signedByKey(text, key)
+    const proof = { jkt, jti: claims.jti, headerText, key }
+    return token === undefined ? proof : { ...proof, tokenHash: boundToToken(claims, token) }
+  }
+
+  /** @throws Problem `unauthorized` when this key has used this `jti` before. */
+  checkUnused({ jkt, jti }: CheckedProof): void {
+    if (this.#parts.replays.isUsed(jkt, jti)) throw proofProblem('proof already used')
+  }
+
+  /**
+   * Last of all, when nothing can be refused any more: the proof is used up, and its key is kept at hand.
+   *
+   * @throws Problem `overloaded` when no more can be remembered.
+   */
+  use(proof: CheckedProof): void {
+    this.#parts.replays.record(proof.jkt, proof.jti)
+    this.#parts.keys.admit(proof.headerText, proof)
+  }
+
+  #present(request: ProofRequest): string {
+    const text = request.header('dpop')
+    if (text !== '') return text
+    request.addReplyHeader('DPoP-Nonce', this.#parts.nonces.current)
+    throw proofProblem('missing proof')
+  }
+
+  #knownNonce({ nonce }: ProofClaims, request: ProofRequest): void {
+    const verdict = this.#parts.nonces.judge(nonce)
+    if (verdict !== 'current') request.addReplyHeader('DPoP-Nonce', this.#parts.nonces.current)
+    if (verdict === undefined) throw proofProblem('use_dpop_nonce')
+  }
+}
+
+function oneHeader(request: ProofRequest): void {
+  if (request.headerCount('dpop') !== 1) throw proofProblem('invalid proof')
+}
+
+/** Bytes are characters here: one that takes more has no place in a proof, and is refused by the next check. */
+function notTooLong(text: string): void {
+  if (text.length > proofCharactersMax) throw proofProblem('invalid proof')
+}
+
+function threeParts(text: string): void {
+  if (!isCompactJws(text)) refuse()
+}
+
+function keyShape(text: string): PublicJwk {
+  const { typ, alg, crit, jwk } = read(decodeProtectedHeader, text)
+  // Nothing here is understood that `crit` could ask to be: RFC 7515 §4.1.11.
+  if (typ !== 'dpop+jwt' || alg !== 'ES256' || crit !== undefined) return refuse()
+  return readPublicJwk(jwk) ?? refuse()
+}
+
+/** @throws Problem `unauthorized` for a point that is not on the curve */
+async function importKey(jwk: PublicJwk): Promise<ProofKey> {
+  const key = await importJWK({ ...jwk }, 'ES256').catch(refuse)
+  return { jkt: thumbprintOf(jwk), key: key as CryptoKey }
+}
+
+function claimsShape(text: string): ProofClaims {
+  const { jti, htm, htu, iat, nonce, ath } = read(decodeJwt, text)
+  if (typeof jti !== 'string' || jti === '' || jti.length > jtiCharactersMax) return refuse()
+  if (typeof htm !== 'string' || typeof htu !== 'string') return refuse()
+  if (typeof iat !== 'number' || !Number.isSafeInteger(iat)) return refuse()
+  return { jti, htm, htu, iat, nonce, ath }
+}
+
+function methodMatches({ htm }: ProofClaims, { method }: ProofRequest): void {
+  if (htm !== method) throw proofProblem('htm mismatch')
+}
+
+function addressMatches({ htu }: ProofClaims, { seen, path }: ProofRequest): void {
+  if (!isSeenAt(htu, seen, path)) throw proofProblem('htu mismatch')
+}
+
+/** In whole seconds, as `iat` counts: a client that is exactly at the border is not refused for our milliseconds. */
+function freshEnough({ iat }: ProofClaims, nowMs: number): void {
+  if (Math.abs(Math.floor(nowMs / 1000) - iat) > toleranceS) throw proofProblem('iat outside tolerance')
+}
+
+async function signedByKey(text: string, key: CryptoKey): Promise<void> {
+  try {
+    await compactVerify(text, key, es256)
+  } catch (error) {
+    throw error instanceof errors.JOSEError ? proofProblem('invalid proof') : error
+  }
+}
+
+/** Answers the hash of a token that came in the open beside it: there is nothing to hide in comparing. */
+function boundToToken({ ath }: ProofClaims, token: string): string {
+  const hash = tokenHash(token)
+  if (ath !== hash) throw proofProblem('ath does not match the access token')
+  return hash
+}
+
+/** @throws Problem `unauthorized` for a text that jose cannot decode */
+function read<T>(decode: (text: string) => T, text: string): T {
+  try {
+    return decode(text)
+  } catch {
+    return refuse()
+  }
+}
+
+function refuse(): never {
+  throw proofProblem('invalid proof')
+}

@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto'
+import { isBase64url } from '#access/base64url'
+
+/** The public half of a P-256 key, its required members alone. RFC 7518 §6.2.1. */
+export interface PublicJwk {
+  readonly kty: 'EC'
+  readonly crv: 'P-256'
+  readonly x: string
+  readonly y: string
+}
+
+/** 32 bytes. RFC 7518 §6.2.1.2: full length, leading zeros included. */
+const coordinateCharacters = 43
+
+/** Private members of any kind of key (RFC 7517, 7518 §6): one that is sent along is a secret no more. */
+const privateMembers = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv']
+
+/** The required members of a public P-256 key; undefined for any other kind, and for one that shows a private half. */
+export function readPublicJwk(shown: unknown): PublicJwk | undefined {
+  const jwk = Object(shown) as Readonly<Record<string, unknown>>
+  const { kty, crv, x, y } = jwk
+  if (kty !== 'EC' || crv !== 'P-256' || !isCoordinate(x) || !isCoordinate(y)) return undefined
+  if (privateMembers.some((member) => Object.hasOwn(jwk, member))) return undefined
+  return { kty, crv, x, y }
+}
+
+/** RFC 7638: SHA-256 over the required members in the order of their names, without space. */
+export function thumbprintOf({ crv, kty, x, y }: PublicJwk): string {
+  return createHash('sha256').update(JSON.stringify({ crv, kty, x, y })).digest('base64url')
+}
+
+function isCoordinate(value: unknown): value is string {
+  return typeof value === 'string' && value.length === coordinateCharacters && isBase64url(value)
+}

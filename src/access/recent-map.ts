@@ -1,0 +1,44 @@
+import { BoundedMap } from '#access/bounded-map'
+
+/**
+ * For what can be found out again: what nobody asked for during one to two generations is forgotten, and of one generation
+ * never more than so many are held, the first to come going first.
+ */
+export class RecentMap<K, V> {
+  readonly #generationMs: number
+  readonly #sizeMax: number
+  #young: BoundedMap<K, V>
+  #old: BoundedMap<K, V>
+  #youngSince = Number.NEGATIVE_INFINITY
+
+  constructor({ generationMs, sizeMax }: { readonly generationMs: number; readonly sizeMax: number }) {
+    this.#generationMs = generationMs
+    this.#sizeMax = sizeMax
+    this.#young = new BoundedMap(sizeMax)
+    this.#old = this.#young
+  }
+
+  /** `now`: Unix ms, here as below. */
+  get(key: K, now: number): V | undefined {
+    this.#move(now)
+    const young = this.#young.get(key)
+    if (young !== undefined) return young
+    const old = this.#old.get(key)
+    if (old !== undefined) this.#young.set(key, old)
+    return old
+  }
+
+  set(key: K, value: V, now: number): void {
+    this.#move(now)
+    this.#young.set(key, value)
+  }
+
+  /** Also for a clock that was put back. */
+  #move(now: number): void {
+    const age = Math.abs(now - this.#youngSince)
+    if (age < this.#generationMs) return
+    this.#old = age < 2 * this.#generationMs ? this.#young : new BoundedMap(this.#sizeMax)
+    this.#young = new BoundedMap(this.#sizeMax)
+    this.#youngSince = now
+  }
+}

@@ -1,0 +1,221 @@
+import { isReplaced } from '#actors/session/state'
+import type { StoredApiKey } from '#actors/tenant/state'
+import { type Access, type Accesses, hasSameRights, type PublishedUser } from '#access/accesses'
+import type { Caller, SessionKey } from '#access/caller'
+import type { TokenFault } from '#access/proof-problems'
+import { isHashOf, readApiKey } from '#access/secret-text'
+import type { VerifiedToken } from '#access/tokens'
+import type { ActorStates } from '#access/actor-states'
+import type { Authors } from '#access/authors'
+import { SessionHold, type UsingRequest } from '#access/session-hold'
+import { formatCrn } from '#model/crn'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import type { Scope } from '#model/scope'
+import type { System } from '#runtime/system'
+
+export interface SessionCallersParts {
+  readonly system: System<Entry>
+  readonly states: ActorStates
+  readonly accesses: Accesses
+  readonly authors: Pick<Authors, 'keyOf' | 'isGiven'>
+}
+
+/** What a token was found to stand for. */
+interface Known {
+  readonly hold: SessionHold
+  caller: SessionCaller | undefined
+}
+
+/**
+ * From sessions and API keys to callers, with the rights of now. What was found out by a token is kept for as long as the
+ * token is known: until something changes a request costs a few looks and makes nothing.
+ */
+export class SessionCallers {
+  readonly #parts: SessionCallersParts
+  readonly #byToken = new WeakMap<VerifiedToken, Known>()
+  readonly #byKey = new WeakMap<StoredApiKey, KeyCaller>()
+
+  constructor(parts: SessionCallersParts) {
+    this.#parts = parts
+  }
+
+  /** The caller, or the reason why there is none. Remembers that the session was used, and from which address. */
+  ofToken(token: VerifiedToken, request: UsingRequest): SessionCaller | TokenFault {
+    // First, here as below: nobody may wake what lies under the name of a tenant that is no more.
+    if (!this.#parts.accesses.hasTenant(token.tenant)) return 'session over'
+    const known = this.#known(token)
+    const stored = known.hold.stored
+    if (!stored) return 'session over'
+    if (isReplaced(stored, token.number, this.#parts.system.world.now())) return 'token replaced'
+    if (!known.caller?.hasSameRights()) known.caller = this.#callerOf(known.hold)
+    if (!known.caller) return 'session over'
+    known.hold.use(stored, request)
+    return known.caller
+  }
+
+  /**
+   * Undefined for everything that is no key of ours, or is one no more.
+   * @throws Problem `unauthorized` for a key that is suspended
+   */
+  ofApiKey(text: string): Caller | undefined {
+    const read = readApiKey(text)
+    const key = read && this.#parts.authors.keyOf(read.tenant, read.id)
+    if (!read || !key || !isHashOf(text, key.hash)) return undefined
+    const caller = this.#callerOfKey(read.tenant, read.id)
+    if (!caller) throw new Problem('unauthorized', 'suspended: the maker of this API key may not give its roles')
+    return caller
+  }
+
+  /** Who that is now; undefined once it is over. */
+  of({ kind, tenant, id }: SessionKey): Caller | undefined {
+    if (kind === 'api_key') return this.#callerOfKey(tenant, id)
+    return this.#callerOf(new SessionHold(this.#parts, tenant, id))
+  }
+
+  #known(token: VerifiedToken): Known {
+    let known = this.#byToken.get(token)
+    if (!known) {
+      known = { hold: new SessionHold(this.#parts, token.tenant, token.session), caller: undefined }
+      this.#byToken.set(token, known)
+    }
+    return known
+  }
+
+  #callerOf(hold: SessionHold): SessionCaller | undefined {
+    return callerOfSession(this.#parts.accesses, hold)
+  }
+
+  #callerOfKey(tenant: string, id: string): Caller | undefined {
+    const key = standingKey(this.#parts, tenant, id)
+    if (!key) return undefined
+    let caller = this.#byKey.get(key)
+    if (!caller?.hasSameRights()) {
+      caller = new KeyCaller(this.#parts, tenant, id, key)
+      this.#byKey.set(key, caller)
+    }
+    return caller
+  }
+}
+
+/** `jkt`: of the key that was shown, where the session asks for none. Undefined: the session is over. */
+function callerOfSession(accesses: Accesses, hold: SessionHold, jkt?: string): SessionCaller | undefined {
+  if (!accesses.hasTenant(hold.tenant)) return undefined
+  const stored = hold.stored
+  const user = stored && accesses.user(stored.user)
+  if (!user || user.tenant !== hold.tenant) return undefined
+  return new SessionCaller(accesses, hold, user, jkt ?? stored.jkt ?? undefined)
+}
+
+/** Undefined: it was deleted, its time is over, or its maker may not give its roles any more. */
+function standingKey({ authors }: SessionCallersParts, tenant: string, id: string): StoredApiKey | undefined {
+  const key = authors.keyOf(tenant, id)
+  return key && authors.isGiven(tenant, key) ? key : undefined
+}
+
+/** A user, by one of his sessions. */
+export class SessionCaller implements Caller {
+  readonly tenant: string
+  readonly user: string
+  readonly name: string
+  readonly roles: readonly string[]
+  readonly scope: Scope
+  readonly access: string
+  readonly scopeSince: number
+  readonly session: SessionKey
+  readonly jkt?: string
+  readonly #accesses: Accesses
+  readonly #hold: SessionHold
+  readonly #user: PublishedUser
+  readonly #access: Access
+  readonly #version: number
+
+  constructor(accesses: Accesses, hold: SessionHold, user: PublishedUser, jkt: string | undefined) {
+    const access = accesses.of(user.tenant, user.roles)
+    this.tenant = user.tenant
+    this.user = formatCrn({ type: 'user', id: user.id })
+    this.name = user.name
+    this.roles = user.roles
+    this.scope = access.scope
+    this.access = access.key
+    this.scopeSince = Math.max(access.since, user.rolesSince)
+    this.session = { kind: 'session', tenant: hold.tenant, id: hold.id }
+    if (jkt !== undefined) this.jkt = jkt
+    this.#accesses = accesses
+    this.#hold = hold
+    this.#user = user
+    this.#access = access
+    this.#version = access.version
+  }
+
+  /** The same, by whom a key was shown that his session does not ask for. */
+  withProof(jkt: string): SessionCaller {
+    return new SessionCaller(this.#accesses, this.#hold, this.#user, jkt)
+  }
+
+  /** Whether he is still there, holds the same roles, and these mean what they meant. */
+  hasSameRights(): boolean {
+    return this.#access.version === this.#version && hasSameRights(this.#user, this.#accesses.user(this.#user.id))
+  }
+
+  isCurrent(): boolean {
+    try {
+      return this.hasSameRights() && this.#hold.stored !== undefined
+    } catch {
+      // The store is being read: what this was judged by may have been taken back.
+      return false
+    }
+  }
+
+  now(): SessionCaller | undefined {
+    return this.isCurrent() ? this : callerOfSession(this.#accesses, this.#hold, this.jkt)
+  }
+}
+
+/** An API key, which acts as a user with its roles. These never change; what they mean does. */
+class KeyCaller implements Caller {
+  readonly tenant: string
+  readonly user: string
+  readonly name: string
+  readonly roles: readonly string[]
+  readonly scope: Scope
+  readonly access: string
+  readonly scopeSince: number
+  readonly session: SessionKey
+  readonly #parts: SessionCallersParts
+  readonly #key: StoredApiKey
+  readonly #access: Access
+  readonly #version: number
+
+  constructor(parts: SessionCallersParts, tenant: string, id: string, key: StoredApiKey) {
+    const access = parts.accesses.of(tenant, key.roles)
+    this.tenant = tenant
+    this.user = formatCrn({ type: 'key', id })
+    this.name = key.name
+    this.roles = key.roles
+    this.scope = access.scope
+    this.access = access.key
+    this.scopeSince = access.since
+    this.session = { kind: 'api_key', tenant, id }
+    this.#parts = parts
+    this.#key = key
+    this.#access = access
+    this.#version = access.version
+  }
+
+  hasSameRights(): boolean {
+    return this.#access.version === this.#version
+  }
+
+  isCurrent(): boolean {
+    if (!this.hasSameRights() || !this.#parts.system.isServing) return false
+    return standingKey(this.#parts, this.tenant, this.session.id) === this.#key
+  }
+
+  now(): KeyCaller | undefined {
+    if (this.isCurrent()) return this
+    const { tenant, session } = this
+    const key = standingKey(this.#parts, tenant, session.id)
+    return key && new KeyCaller(this.#parts, tenant, session.id, key)
+  }
+}

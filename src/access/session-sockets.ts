@@ -1,0 +1,185 @@
+import type { Caller, SessionKey } from '#access/caller'
+import { readsEvents } from '#access/reads-events'
+import { idOfCrn } from '#model/crn'
+import type { Scope } from '#model/scope'
+import { type CloseReason, closeCodes } from '#runtime/close-codes'
+import type { Socket } from '#runtime/socket'
+import type { World } from '#runtime/world'
+
+/** Sockets closed in one go: each tells its room, and everybody else waits. */
+const endedAtOnceMax = 200
+
+export interface SessionSocketsParts {
+  readonly world: World
+  /** Who that is now; undefined once the session is over. */
+  readonly callerOf: (session: SessionKey) => Caller | undefined
+}
+
+/** Sockets with one access, and whether there is any event they may hear by it. */
+interface AccessSockets {
+  readonly sockets: Set<Socket>
+  mayHear: boolean
+}
+
+/**
+ * Sockets by whose session they hang on: when it ends, so do they (4401). One that could hear some event and by a change of
+ * rights can hear none any more is closed too (4403); one that was opened with none stays, silent. Contract 2, 4.7.
+ */
+export class SessionSockets {
+  readonly #parts: SessionSocketsParts
+  readonly #callers = new Map<Socket, Caller>()
+  readonly #bySession = new Map<string, Set<Socket>>()
+  readonly #byUser = new Map<string, Set<Socket>>()
+  readonly #byAccess = new Map<string, AccessSockets>()
+  readonly #ofApiKeys = new Set<Socket>()
+
+  constructor(parts: SessionSocketsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * A socket that was just opened. Answers who its caller is now, by whom it has to be judged: an upgrade may have taken
+   * a while. Undefined: the session is over, and the socket is about to be closed with 4401.
+   */
+  add(socket: Socket, caller: Caller): Caller | undefined {
+    const { session } = caller
+    const now = !session || caller.isCurrent() ? caller : this.#parts.callerOf(session)
+    if (!now) {
+      const { code, reason } = closeCodes.sessionOver
+      this.#parts.world.soon(() => socket.end(code, reason))
+      return undefined
+    }
+    this.#callers.set(socket, now)
+    if (!session) return now
+    addTo(this.#bySession, sessionText(session), socket)
+    addTo(this.#byUser, userText(now), socket)
+    if (session.kind === 'api_key') this.#ofApiKeys.add(socket)
+    this.#join(socket, now)
+    return now
+  }
+
+  /** Undoes `add`. One that was not added is none of ours. */
+  remove(socket: Socket): void {
+    const caller = this.#callers.get(socket)
+    if (!caller) return
+    this.#callers.delete(socket)
+    if (!caller.session) return
+    dropFrom(this.#bySession, sessionText(caller.session), socket)
+    dropFrom(this.#byUser, userText(caller), socket)
+    this.#ofApiKeys.delete(socket)
+    this.#leave(socket, caller)
+  }
+
+  /** The same session with another access from now on. */
+  move(socket: Socket, caller: Caller): void {
+    const before = this.#callers.get(socket)
+    if (!before) return
+    const couldHear = this.#leave(socket, before)
+    this.#callers.set(socket, caller)
+    const mayHear = this.#join(socket, caller)
+    if (couldHear && !mayHear) this.end([socket], closeCodes.notPermitted)
+  }
+
+  /** Accesses that mean something else from now on. */
+  redefined(tenant: string, changed: ReadonlyMap<string, Scope>): void {
+    for (const [access, scope] of changed) {
+      const known = this.#byAccess.get(accessText(tenant, access))
+      if (!known) continue
+      const couldHear = known.mayHear
+      known.mayHear = readsEvents(scope)
+      if (couldHear && !known.mayHear) this.end([...known.sockets], closeCodes.notPermitted)
+    }
+  }
+
+  endSession(session: SessionKey, reason: CloseReason): void {
+    this.end([...(this.#bySession.get(sessionText(session)) ?? [])], reason)
+  }
+
+  endTenant(tenant: string, reason: CloseReason): void {
+    const sockets = [...this.#callers].filter(([, caller]) => caller.session?.tenant === tenant)
+    this.end(
+      sockets.map(([socket]) => socket),
+      reason,
+    )
+  }
+
+  /** Later, and in batches: closing tells rooms, and there may be thousands. */
+  end(sockets: readonly Socket[], reason: CloseReason): void {
+    if (sockets.length === 0) return
+    this.#parts.world.soon(() => {
+      for (const socket of sockets.slice(0, endedAtOnceMax)) {
+        if (this.#callers.has(socket)) socket.end(reason.code, reason.reason)
+      }
+      this.end(sockets.slice(endedAtOnceMax), reason)
+    })
+  }
+
+  /** `user`: bare id. */
+  ofUser(tenant: string, user: string): readonly Socket[] {
+    return [...(this.#byUser.get(`${tenant}/${user}`) ?? [])]
+  }
+
+  /** As he was when the socket was opened, or last moved. */
+  callerOf(socket: Socket): Caller | undefined {
+    return this.#callers.get(socket)
+  }
+
+  ofApiKeys(): Iterable<Socket> {
+    return this.#ofApiKeys
+  }
+
+  all(): Iterable<readonly [Socket, Caller]> {
+    return this.#callers
+  }
+
+  get size(): number {
+    return this.#callers.size
+  }
+
+  /** Answers whether those with this access may hear anything. */
+  #join(socket: Socket, { tenant, access, scope }: Caller): boolean {
+    const key = accessText(tenant, access)
+    const known = this.#byAccess.get(key)
+    if (known) {
+      known.sockets.add(socket)
+      return known.mayHear
+    }
+    const mayHear = readsEvents(scope)
+    this.#byAccess.set(key, { sockets: new Set([socket]), mayHear })
+    return mayHear
+  }
+
+  /** The same. */
+  #leave(socket: Socket, { tenant, access }: Caller): boolean {
+    const key = accessText(tenant, access)
+    const known = this.#byAccess.get(key)
+    if (!known) return false
+    known.sockets.delete(socket)
+    if (known.sockets.size === 0) this.#byAccess.delete(key)
+    return known.mayHear
+  }
+}
+
+function sessionText({ kind, tenant, id }: SessionKey): string {
+  return `${kind}/${tenant}/${id}`
+}
+
+/** An API key is no user, and shares no name with one. */
+function userText({ tenant, user }: Caller): string {
+  return `${tenant}/${idOfCrn(user, 'user') ?? user}`
+}
+
+function accessText(tenant: string, access: string): string {
+  return `${tenant}/${access}`
+}
+
+function addTo(index: Map<string, Set<Socket>>, key: string, socket: Socket): void {
+  const sockets = index.get(key)
+  if (sockets) sockets.add(socket)
+  else index.set(key, new Set([socket]))
+}
+
+function dropFrom(index: Map<string, Set<Socket>>, key: string, socket: Socket): void {
+  const sockets = index.get(key)
+  if (sockets?.delete(socket) && sockets.size === 0) index.delete(key)
+}

@@ -1,0 +1,182 @@
+import { accountAddress } from '#actors/account/address'
+import { moved } from '#actors/account/sessions'
+import type { AccountState } from '#actors/account/state'
+import { factorNames } from '#actors/account/state'
+import { isReachable, rowById, tenantRow } from '#actors/directory/queries'
+import type { TenantRow, UserRow } from '#actors/directory/state'
+import type { StoredSession } from '#actors/session/state'
+import type { Accesses } from '#access/accesses'
+import type { Attempts } from '#access/attempts'
+import type { FileKeys } from '#access/file-keys'
+import type { Passwords } from '#access/passwords'
+import { refreshTokenText } from '#access/refresh-token'
+import type { Tokens } from '#access/tokens'
+import type { ActorStates } from '#access/actor-states'
+import type { Authors } from '#access/authors'
+import type { Lifetimes } from '#access/options'
+import type { Pair, SignInPlace, TokenAnswer } from '#access/requests'
+import { Problem } from '#model/problem'
+import { madeId } from '#model/server-made-id'
+import type { World } from '#runtime/world'
+
+/** What everybody who signs in goes through. */
+export interface SignInParts {
+  readonly world: World
+  readonly states: ActorStates
+  readonly accesses: Accesses
+  readonly authors: Pick<Authors, 'mayGive' | 'scopeOf'>
+  readonly tokens: Tokens
+  readonly passwords: Passwords
+  readonly attempts: Attempts
+  readonly fileKeys: () => FileKeys
+  readonly lifetimes: Lifetimes
+  /** `DPoP-Nonce` for who has shown no proof where one is needed. */
+  readonly nonce: () => string
+}
+
+/** Somebody who was found to be who he says. `version`: of the credentials by which he was. */
+export interface Recognised {
+  readonly tenant: string
+  readonly user: string
+  readonly version: number
+}
+
+/** Longer ones say nothing more, and are kept with each session. */
+const agentCharactersMax = 256
+
+/** Begins a session of the DPoP scheme, and answers its first pair. */
+export async function beginBound(parts: SignInParts, who: Recognised, jkt: string, place: SignInPlace): Promise<Pair> {
+  const endsAt = parts.world.now() + parts.lifetimes.refreshMs
+  const session = await begin(parts, who, { scheme: 'dpop', jkt, hasRefresh: true, endsAt }, place)
+  return pairOf(parts, { ...who, session, number: 1, endsAt, jkt })
+}
+
+/** Begins a session of the Basic scheme, which ends with its token unless it can be renewed. */
+export async function beginUnbound(
+  parts: SignInParts,
+  who: Recognised,
+  isOffline: boolean,
+  place: SignInPlace,
+): Promise<TokenAnswer> {
+  const { tokenMs, refreshMs } = parts.lifetimes
+  const endsAt = parts.world.now() + (isOffline ? refreshMs : tokenMs)
+  const session = await begin(parts, who, { scheme: 'basic', hasRefresh: isOffline, endsAt }, place)
+  return tokensOf(parts, { ...who, session, number: isOffline ? 1 : 0, endsAt })
+}
+
+async function begin(
+  { world, states }: SignInParts,
+  { tenant, user, version }: Recognised,
+  of: { scheme: 'basic' | 'dpop'; jkt?: string; hasRefresh: boolean; endsAt: number },
+  place: SignInPlace,
+): Promise<string> {
+  const id = madeId((byteCount) => world.random(byteCount))
+  const session = { ...of, id, address: place.address, agent: place.agent.slice(0, agentCharactersMax) }
+  await states.askAtOnce(() => {
+    // The account itself does not know that its tenant is being deleted.
+    if (rowById(states.directory, user)?.state !== 'active') throw wrongCredentials()
+    return { to: accountAddress(tenant, user), command: { type: 'begin_session', version, session } }
+  })
+  return id
+}
+
+export interface RefreshedSession {
+  readonly tenant: string
+  readonly user: string
+  readonly session: string
+  readonly number: number
+  readonly endsAt: number
+}
+
+/** The same for the same number, but for a fresh access token. */
+export async function pairOf(parts: SignInParts, of: RefreshedSession & { readonly jkt: string }): Promise<Pair> {
+  const accessToken = await accessTokenOf(parts, of, parts.lifetimes.accessMs)
+  return { accessToken, refreshToken: refreshTokenText(parts.fileKeys().refresh, of) }
+}
+
+export async function tokensOf(parts: SignInParts, of: RefreshedSession): Promise<TokenAnswer> {
+  const token = await accessTokenOf(parts, of, parts.lifetimes.tokenMs)
+  return of.number === 0 ? { token } : { token, refreshToken: await parts.tokens.issueBasicRefresh(of) }
+}
+
+function accessTokenOf(
+  { world, accesses, tokens }: SignInParts,
+  { tenant, user, session, number, endsAt, jkt }: RefreshedSession & { readonly jkt?: string },
+  lifetimeMs: number,
+): Promise<string> {
+  const roles = accesses.user(user)?.roles ?? []
+  const { grants } = accesses.of(tenant, roles).scope
+  // It never outlives its session.
+  const lifeMs = Math.min(lifetimeMs, endsAt - world.now())
+  const of = { tenant, user, session, number, roles, grants, lifetimeMs: lifeMs }
+  return tokens.issueAccess(jkt === undefined ? of : { ...of, jkt })
+}
+
+/** The password of somebody who may have changed since: what he has now, or the refusal that it moved. */
+export function accountAt({ states }: SignInParts, { tenant, user, version }: Recognised): AccountState {
+  const account = states.account(tenant, user)
+  if (account.credentials?.version !== version) throw moved()
+  return account
+}
+
+/** Whether a password alone signs nobody in: the tenant asks for more, or he does himself. */
+export function needsSecondFactor({ twoFactor }: TenantRow, account: AccountState): boolean {
+  return twoFactor === 'required' || factorNames(account.factors).length > 0
+}
+
+/** Of somebody whose row was found a moment ago. */
+export function tenantOf({ states }: SignInParts, { tenant }: Pick<UserRow, 'tenant'>): TenantRow {
+  const row = tenantRow(states.directory, tenant)
+  if (!row) throw wrongCredentials()
+  return row
+}
+
+/** A session that a refresh token names, while it holds and its user may use it from here. */
+export function standingSession(
+  { world, states, accesses }: SignInParts,
+  { tenant, session }: { readonly tenant: string; readonly session: string },
+  scheme: StoredSession['scheme'],
+  host: string | undefined,
+): StoredSession | undefined {
+  if (!accesses.hasTenant(tenant)) return undefined
+  const stored = states.session(tenant, session)
+  if (!stored || stored.scheme !== scheme || stored.number === 0 || world.now() >= stored.endsAt) return undefined
+  const isUsers = accesses.user(stored.user)?.tenant === tenant
+  return isUsers && (host === undefined || isReachable(states.directory, tenant, host)) ? stored : undefined
+}
+
+/** Whatever was wrong: who guesses must not learn from it. */
+export function wrongCredentials(): Problem {
+  return new Problem('unauthorized', 'invalid credentials')
+}
+
+export function wrongRefreshToken(): Problem {
+  return new Problem('unauthorized', 'invalid refresh token')
+}
+
+/** What of the Basic scheme is left to somebody, told only to who is known to be him. Contract 2, Basic scheme. */
+export function refuseBasic(tenant: TenantRow, account: AccountState): void {
+  if (!tenant.basic) throw new Problem('unauthorized', 'use the DPoP scheme')
+  if (needsSecondFactor(tenant, account)) throw new Problem('unauthorized', '2fa_required')
+}
+
+/**
+ * Once more from the beginning when what was compared with moved while a password was being hashed; it may move again only
+ * where many do this at once, and then it is too much for now.
+ */
+export async function startingOverOnce<T>(flow: () => Promise<T>): Promise<T> {
+  try {
+    return await flow()
+  } catch (error) {
+    if (!isMoved(error)) throw error
+  }
+  try {
+    return await flow()
+  } catch (error) {
+    throw isMoved(error) ? new Problem('overloaded') : error
+  }
+}
+
+function isMoved(error: unknown): boolean {
+  return error instanceof Problem && error.code === 'conflict' && error.message === moved().message
+}

@@ -1,0 +1,116 @@
+import type { StoredSigningKey } from '#actors/signing-keys/state'
+import type { FileKeys } from '#access/file-keys'
+import type { Random } from '#access/random'
+import {
+  makeSigningKey,
+  openSigningKey,
+  publishedKeyOf,
+  type SigningKey,
+  type SigningKeys,
+  sealSigningKey,
+} from '#access/signing-key'
+import type { ActorStates } from '#access/actor-states'
+import type { ShownSigningKey } from '#access/requests'
+
+/** The key beside the database is not the one that the store was made with. For people. */
+export class WrongFileKey extends Error {
+  constructor() {
+    super(
+      'the key beside the database (identity.key) is not the one its accounts were made with: restore the one from the ' +
+        'backup that the database came from',
+    )
+    this.name = 'WrongFileKey'
+  }
+}
+
+export interface KeyRingParts {
+  readonly now: () => number
+  readonly random: Random
+  readonly states: ActorStates
+  readonly fileKeys: () => FileKeys
+  /** For how long the longest-lived token lives: a key that signs no more is believed for so long. */
+  readonly longestLifeMs: number
+  readonly failed: (error: unknown, where: string) => void
+}
+
+/**
+ * The keys that tokens are signed with. One signs; those before it are believed until the last token they signed has ended,
+ * so that a rotation signs nobody out. At rest each is sealed under the key beside the database. Contract 2, Tokens.
+ */
+export class KeyRing {
+  readonly #parts: KeyRingParts
+  #stored: readonly StoredSigningKey[] = []
+  #keys: SigningKeys = noKeys
+
+  constructor(parts: KeyRingParts) {
+    this.#parts = parts
+  }
+
+  get keys(): SigningKeys {
+    return this.#keys
+  }
+
+  /** From the store; makes the first one. @throws WrongFileKey */
+  async open(): Promise<void> {
+    this.reloaded()
+    if (this.#stored.length === 0) await this.rotate()
+  }
+
+  /** @throws WrongFileKey */
+  reloaded(): void {
+    this.changed([...this.#parts.states.signingKeys.keys.values()])
+  }
+
+  /** These are stored. @throws WrongFileKey */
+  changed(stored: readonly StoredSigningKey[]): void {
+    const opened = new Map(stored.map((key) => [key.kid, this.#keys.find(key.kid) ?? this.#open(key)]))
+    const signing = stored.find(({ retiresAt }) => retiresAt === null)
+    const current = signing && opened.get(signing.kid)
+    this.#stored = stored
+    this.#keys = current ? { current, find: (kid) => opened.get(kid) } : noKeys
+  }
+
+  /** Its time has come, and nobody asked for it. Said again in an hour when it could not be done. */
+  isOld(): void {
+    this.rotate().catch((error) => this.#parts.failed(error, 'replacing an old signing key'))
+  }
+
+  /** @throws Problem `conflict` when the last rotation is younger than a minute. */
+  async rotate(): Promise<ShownSigningKey> {
+    const { now, random, states, longestLifeMs } = this.#parts
+    const { seal, fingerprint } = this.#parts.fileKeys()
+    const made = makeSigningKey(random)
+    const key = { kid: made.kid, sealed: sealSigningKey(seal, made, random), fingerprint }
+    const added = await states.askSigningKeys({ type: 'add', key, retireOthersAt: now() + longestLifeMs })
+    return shown(added as StoredSigningKey)
+  }
+
+  list(): readonly ShownSigningKey[] {
+    return [...this.#stored].sort((a, b) => b.createdAt - a.createdAt).map(shown)
+  }
+
+  jwks(): { readonly keys: readonly object[] } {
+    const now = this.#parts.now()
+    const good = this.#stored.filter(({ retiresAt }) => retiresAt === null || retiresAt > now)
+    return { keys: good.flatMap(({ kid }) => this.#keys.find(kid) ?? []).map(publishedKeyOf) }
+  }
+
+  #open({ kid, sealed, fingerprint }: StoredSigningKey): SigningKey {
+    const fileKeys = this.#parts.fileKeys()
+    if (!Buffer.from(fingerprint).equals(fileKeys.fingerprint)) throw new WrongFileKey()
+    const opened = openSigningKey(fileKeys.seal, kid, sealed)
+    if (!opened) throw new Error(`signing key ${kid} is damaged`)
+    return opened
+  }
+}
+
+const noKeys: SigningKeys = {
+  get current(): SigningKey {
+    throw new Error('there is no signing key yet')
+  },
+  find: () => undefined,
+}
+
+function shown({ kid, createdAt, retiresAt }: StoredSigningKey): ShownSigningKey {
+  return { kid, createdAt, ...(retiresAt !== null && { retiresAt }) }
+}

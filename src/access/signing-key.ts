@@ -1,0 +1,80 @@
+import { createECDH, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { base64urlOf } from '#access/base64url'
+import { type PublicJwk, thumbprintOf } from '#access/public-jwk'
+import type { Random } from '#access/random'
+import { open, seal } from '#access/seal'
+
+/** A key that signs our tokens, or did. */
+export interface SigningKey {
+  /** Its thumbprint: equal keys have equal names, also after a restart. RFC 7638. */
+  readonly kid: string
+  readonly publicJwk: PublicJwk
+  readonly publicKey: KeyObject
+  readonly privateKey: KeyObject
+}
+
+/** All keys of ours: one signs, every one that is not retired yet is believed. */
+export interface SigningKeys {
+  readonly current: SigningKey
+  find(kid: string): SigningKey | undefined
+}
+
+/** As others read it at the well-known place. RFC 7517 §4. */
+export interface PublishedKey extends PublicJwk {
+  readonly kid: string
+  readonly alg: 'ES256'
+  readonly use: 'sig'
+}
+
+const curve = 'prime256v1'
+const privateBytes = 32
+/** One number in 2³² is none of the curve's; more than a few of them in turn mean that `random` is not random. */
+const attemptsMax = 8
+
+/** From 32 random bytes, so that the same seed makes the same key. */
+export function makeSigningKey(random: Random): SigningKey {
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const made = signingKeyOf(random(privateBytes))
+    if (made) return made
+  }
+  throw new Error('no signing key can be made: chance has run out')
+}
+
+/** The private half, at rest. Undone by `openSigningKey`. */
+export function sealSigningKey(sealKey: Uint8Array, key: SigningKey, random: Random): Uint8Array {
+  const { d = '' } = key.privateKey.export({ format: 'jwk' })
+  return seal(sealKey, Buffer.from(d, 'base64url'), contextOf(key.kid), random)
+}
+
+/** Undefined when it was sealed under another key file, or is not the key of this name. Undone by `sealSigningKey`. */
+export function openSigningKey(sealKey: Uint8Array, kid: string, sealed: Uint8Array): SigningKey | undefined {
+  const bytes = open(sealKey, sealed, contextOf(kid))
+  const key = bytes && signingKeyOf(bytes)
+  return key?.kid === kid ? key : undefined
+}
+
+export function publishedKeyOf({ kid, publicJwk }: SigningKey): PublishedKey {
+  return { ...publicJwk, kid, alg: 'ES256', use: 'sig' }
+}
+
+/** Undefined when the number is zero or beyond the curve's order. */
+function signingKeyOf(bytes: Uint8Array): SigningKey | undefined {
+  const ecdh = createECDH(curve)
+  try {
+    ecdh.setPrivateKey(bytes)
+  } catch {
+    return undefined
+  }
+  // Uncompressed: 0x04, x, y. SEC 1 §2.3.3.
+  const point = ecdh.getPublicKey()
+  const half = (point.length - 1) / 2
+  const coordinates = { x: base64urlOf(point.subarray(1, 1 + half)), y: base64urlOf(point.subarray(1 + half)) }
+  const publicJwk: PublicJwk = { kty: 'EC', crv: 'P-256', ...coordinates }
+  const d = base64urlOf(Buffer.concat([Buffer.alloc(privateBytes - bytes.length), bytes]))
+  const privateKey = createPrivateKey({ key: { ...publicJwk, d }, format: 'jwk' })
+  return { kid: thumbprintOf(publicJwk), publicJwk, publicKey: createPublicKey(privateKey), privateKey }
+}
+
+function contextOf(kid: string): string {
+  return `signing-key/${kid}`
+}

@@ -1,0 +1,82 @@
+import type { ActorStates } from '#access/actor-states'
+import type { Sweep } from '#access/options'
+import type { World } from '#runtime/world'
+
+export interface TenantRemovalParts {
+  readonly world: World
+  readonly states: ActorStates
+  readonly sweep: Sweep
+  /** Nothing is left but the name: told before there can be another of that name. */
+  readonly swept: (tenant: string) => void
+  readonly failed: (error: unknown, tenant: string) => void
+}
+
+/** When something went wrong with one it is tried again. */
+const againAfterMs = 60_000
+
+/**
+ * Takes away what deleted tenants left, one after the other, in the background: its users' names, then everything that
+ * lies under its name, then the name itself. It may break off anywhere, and goes on from what is there: the tenant's row
+ * says so until nothing is left.
+ */
+export class TenantRemoval {
+  readonly #parts: TenantRemovalParts
+  readonly #waiting = new Set<string>()
+  #isRunning = false
+  #isStopped = false
+  #cancelAgain: (() => void) | undefined
+
+  constructor(parts: TenantRemovalParts) {
+    this.#parts = parts
+  }
+
+  /** All that were being deleted when the store was last open. */
+  resume(): void {
+    for (const { tenantIdentifier, state } of this.#parts.states.directory.tenants.values()) {
+      if (state === 'deleting') this.begin(tenantIdentifier)
+    }
+  }
+
+  begin(tenant: string): void {
+    this.#waiting.add(tenant)
+    this.#run()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancelAgain?.()
+    this.#parts.sweep.stop()
+  }
+
+  #run(): void {
+    const [tenant] = this.#waiting
+    if (tenant === undefined || this.#isRunning || this.#isStopped) return
+    this.#isRunning = true
+    this.#waiting.delete(tenant)
+    this.#remove(tenant).then(
+      () => this.#goOn(),
+      (error) => {
+        this.#waiting.add(tenant)
+        this.#isRunning = false
+        if (this.#isStopped) return
+        this.#parts.failed(error, tenant)
+        this.#cancelAgain?.()
+        this.#cancelAgain = this.#parts.world.after(againAfterMs, () => this.#run())
+      },
+    )
+  }
+
+  #goOn(): void {
+    this.#isRunning = false
+    this.#run()
+  }
+
+  async #remove(tenant: string): Promise<void> {
+    const { states, sweep, swept } = this.#parts
+    if (states.directory.tenants.get(tenant)?.state !== 'deleting') return
+    while (((await states.askDirectory({ type: 'forget_users', tenant })) as number) > 0);
+    await sweep.run(tenant)
+    swept(tenant)
+    await states.askDirectory({ type: 'tenant_swept', tenant })
+  }
+}

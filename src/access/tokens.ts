@@ -1,0 +1,222 @@
+import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
+import type { z } from 'zod'
+import { base64urlOf, isCompactJws } from '#access/base64url'
+import type { TokenFault } from '#access/proof-problems'
+import type { Random } from '#access/random'
+import type { SigningKeys } from '#access/signing-key'
+import { TokenCache } from '#access/token-cache'
+import { claimsOf, informing, type TokenType, tokenTypes } from '#access/token-claims'
+import { tokenHash } from '#access/token-hash'
+import { formatCrn } from '#model/crn'
+import type { Grant } from '#model/scope'
+
+/** An access token that we signed. Whether its session still is, and whose key showed it, is asked elsewhere. */
+export interface VerifiedToken {
+  readonly tenant: string
+  /** Id of the user, without `crn#user:`. */
+  readonly user: string
+  readonly session: string
+  /** Of the refresh token that it was issued with; 0 without one. */
+  readonly number: number
+  /** Unix ms; not good any more from then on. */
+  readonly expiresAt: number
+  /** Thumbprint of the key that it is bound to. */
+  readonly jkt?: string
+  /** SHA-256 of its text, Base64url. */
+  readonly hash: string
+}
+
+/** `token` without `fault`: good. With it: signed by us and past its time. Without `token`: nothing of it is believed. */
+export interface TokenReading {
+  readonly token?: VerifiedToken
+  readonly fault?: TokenFault
+}
+
+export interface AccessSubject {
+  readonly tenant: string
+  readonly user: string
+  readonly session: string
+  readonly number: number
+  readonly roles: readonly string[]
+  readonly grants: readonly Grant[]
+  readonly jkt?: string
+  readonly lifetimeMs: number
+}
+
+export interface BasicRefreshSubject {
+  readonly tenant: string
+  readonly user: string
+  readonly session: string
+  readonly number: number
+  /** Unix ms. */
+  readonly endsAt: number
+}
+
+export interface SecondFactorSubject {
+  readonly tenant: string
+  readonly user: string
+  readonly version: number
+  readonly jkt: string
+  readonly isEnrolling: boolean
+  readonly lifetimeMs: number
+}
+
+export interface TokensParts {
+  /** Unix ms. */
+  now(): number
+  readonly random: Random
+  /** Asked each time: rotation gives others. */
+  keys(): SigningKeys
+  /** What `iss` and `aud` say. */
+  readonly issuer: string
+  readonly cache?: TokenCache
+}
+
+/** 32 roles and 32 names of 64 characters, and everything else, in Base64url. */
+const tokenCharactersMax = 8_192
+/** 128 bits. */
+const jtiBytes = 16
+
+/**
+ * Our tokens: ES256, each `typ` good for its own use and refused for every other. Contract 2, Tokens.
+ *
+ * An access token that was made or read here is known from then on by its hash: reading it again is a hash and a look,
+ * and gives the same object, so that others can remember by it what they found out.
+ */
+export class Tokens {
+  readonly #parts: TokensParts
+  readonly #cache: TokenCache
+
+  constructor(parts: TokensParts) {
+    this.#parts = parts
+    this.#cache = parts.cache ?? new TokenCache()
+  }
+
+  async issueAccess(subject: AccessSubject): Promise<string> {
+    const { tenant, user, session, number, roles, grants, jkt, lifetimeMs } = subject
+    const exp = this.#secondsIn(lifetimeMs)
+    const own = { sid: session, roles, ...informing(grants), ...(jkt !== undefined && { cnf: { jkt } }) }
+    const text = await this.#sign(tokenTypes.access, tenant, user, `${this.#newId()}.${number}`, exp, own)
+    this.#cache.remember(verifiedOf({ tenant, user, session, number, exp, jkt }, tokenHash(text)), this.#parts.now())
+    return text
+  }
+
+  /** Makes no promise for a token in the cache. `knownHash`: the hash of this text, if the caller has it. */
+  read(text: string, knownHash?: string): TokenReading | Promise<TokenReading> {
+    if (text.length > tokenCharactersMax) return invalid
+    const hash = knownHash ?? tokenHash(text)
+    const found = this.#cache.find(hash, this.#parts.now())
+    return found ? this.#inTime(found) : this.#readUnknown(text, hash)
+  }
+
+  /** Number n of a session, as a token that others can read. */
+  issueBasicRefresh({ tenant, user, session, number, endsAt }: BasicRefreshSubject): Promise<string> {
+    const id = `${session}.${number}`
+    return this.#sign(tokenTypes.basicRefresh, tenant, user, id, Math.floor(endsAt / 1000), { sid: session })
+  }
+
+  /** Undefined for everything that is no refresh token of ours, or is past its time. */
+  async readBasicRefresh(
+    text: string,
+  ): Promise<{ readonly tenant: string; readonly session: string; readonly number: number } | undefined> {
+    const claims = await this.#readOf(tokenTypes.basicRefresh, text)
+    if (!claims || this.#isOver(claims.exp)) return undefined
+    const [session, number = '', ...more] = claims.jti.split('.')
+    const isGood = session === claims.sid && /^[1-9][0-9]{0,9}$/.test(number) && more.length === 0
+    return isGood ? { tenant: claims.tenant, session: claims.sid, number: Number(number) } : undefined
+  }
+
+  /** What stands between the right password and a session, where a second factor is asked for. */
+  issueSecondFactor({ tenant, user, version, jkt, isEnrolling, lifetimeMs }: SecondFactorSubject): Promise<string> {
+    const own = { ver: version, enroll: isEnrolling, cnf: { jkt } }
+    return this.#sign(tokenTypes.secondFactor, tenant, user, this.#newId(), this.#secondsIn(lifetimeMs), own)
+  }
+
+  /** `jkt`: of the proof that came with it. Undefined for everything that is not ours, is past its time or another key's. */
+  async readSecondFactor(
+    text: string,
+    jkt: string,
+  ): Promise<
+    | {
+        readonly tenant: string
+        readonly user: string
+        readonly version: number
+        readonly isEnrolling: boolean
+        readonly id: string
+      }
+    | undefined
+  > {
+    const claims = await this.#readOf(tokenTypes.secondFactor, text)
+    if (!claims || this.#isOver(claims.exp) || claims.cnf.jkt !== jkt) return undefined
+    const { tenant, sub, ver, enroll, jti } = claims
+    return { tenant, user: sub, version: ver, isEnrolling: enroll, id: jti }
+  }
+
+  #sign(typ: TokenType, tenant: string, user: string, jti: string, exp: number, own: JWTPayload): Promise<string> {
+    const { kid, privateKey } = this.#parts.keys().current
+    const { issuer } = this.#parts
+    const common = { iss: issuer, aud: issuer, sub: formatCrn({ type: 'user', id: user }), tenant, jti }
+    const claims = { ...common, iat: this.#secondsIn(0), exp, ...own }
+    return new SignJWT(claims).setProtectedHeader({ alg: 'ES256', typ, kid }).sign(privateKey)
+  }
+
+  async #readUnknown(text: string, hash: string): Promise<TokenReading> {
+    const claims = await this.#readOf(tokenTypes.access, text)
+    if (!claims) return invalid
+    const { tenant, sub, sid, jti, exp, cnf } = claims
+    const token = verifiedOf({ tenant, user: sub, session: sid, number: jti, exp, jkt: cnf?.jkt }, hash)
+    return this.#inTime(this.#cache.remember(token, this.#parts.now()))
+  }
+
+  #inTime(found: { readonly token: VerifiedToken }): TokenReading {
+    return found.token.expiresAt > this.#parts.now() ? found : { ...found, fault: 'token expired' }
+  }
+
+  /** Form, type, key, signature, claims. Times are not looked at: a token past its time still says whose it was. */
+  async #readOf<T extends TokenType>(typ: T, text: string): Promise<z.output<(typeof claimsOf)[T]> | undefined> {
+    if (text.length > tokenCharactersMax || !isCompactJws(text)) return undefined
+    const keyOf = ({ kid }: { readonly kid?: unknown }) => {
+      const key = typeof kid === 'string' ? this.#parts.keys().find(kid) : undefined
+      if (!key) throw new errors.JWKSNoMatchingKey()
+      return key.publicKey
+    }
+    try {
+      const { payload, protectedHeader } = await jwtVerify(text, keyOf, {
+        algorithms: ['ES256'],
+        currentDate: beforeAll,
+      })
+      // To the letter: jose compares types without regard to case.
+      if (protectedHeader.typ !== typ) return undefined
+      return claimsOf[typ].safeParse(payload).data as z.output<(typeof claimsOf)[T]> | undefined
+    } catch (error) {
+      if (error instanceof errors.JOSEError) return undefined
+      throw error
+    }
+  }
+
+  #newId(): string {
+    return base64urlOf(this.#parts.random(jtiBytes))
+  }
+
+  /** Unix seconds. */
+  #secondsIn(ms: number): number {
+    return Math.floor((this.#parts.now() + ms) / 1000)
+  }
+
+  #isOver(exp: number): boolean {
+    return exp * 1000 <= this.#parts.now()
+  }
+}
+
+/** The time given to jose, so that it takes tokens past their end: `#inTime` judges the end. */
+const beforeAll = new Date(0)
+
+const invalid: TokenReading = { fault: 'invalid token' }
+
+function verifiedOf(
+  of: { tenant: string; user: string; session: string; number: number; exp: number; jkt: string | undefined },
+  hash: string,
+): VerifiedToken {
+  const { tenant, user, session, number, exp, jkt } = of
+  return { tenant, user, session, number, expiresAt: exp * 1000, hash, ...(jkt !== undefined && { jkt }) }
+}

@@ -1,0 +1,113 @@
+import type { CredentialsChanged } from '#actors/account/commands'
+import { ExpiringMap } from '#access/expiring-map'
+import { newTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
+import { takeRecoveryCode, takeTotp } from '#access/factor-codes'
+import type { FactorConfirmations } from '#access/factor-confirmation'
+import {
+  accountOf,
+  enrolling,
+  type FactorSubject,
+  mayTry,
+  ownerOf,
+  signedIn,
+  signingIn,
+  wrongFactor,
+} from '#access/factor-subject'
+import { freshRecoveryCodes } from '#access/recovery-codes'
+import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, Pair } from '#access/requests'
+import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
+import { sealTotpSecret } from '#access/totp-secret'
+import { Problem } from '#model/problem'
+
+/** As long as whoever signs in has to set one up. */
+const pendingMs = 900_000
+/** 11 a second; a user whose secret was given up begins again. */
+const pendingMax = 10_000
+/** What an authenticator app shows it under. */
+const issuer = 'device-data-backend'
+
+/** One-time codes, and the codes to recover with. Contract 2, Second factor. */
+export class TotpFlows {
+  readonly #parts: SignInParts
+  readonly #confirmations: FactorConfirmations
+  /** Secrets that were shown and not activated yet, by whom they were shown to. */
+  readonly #pending: ExpiringMap<string, Uint8Array>
+
+  constructor(parts: SignInParts, confirmations: FactorConfirmations) {
+    this.#parts = parts
+    this.#confirmations = confirmations
+    const now = () => parts.world.now()
+    this.#pending = new ExpiringMap({ now, lifetimeMs: pendingMs, sizeMax: pendingMax })
+  }
+
+  async use(request: FactorCodeRequest): Promise<Pair> {
+    const subject = await signingIn(this.#parts, request)
+    await takeTotp(this.#parts, subject, request.code, request.place)
+    return this.#begin(subject, subject.version, request)
+  }
+
+  async recover(request: FactorCodeRequest): Promise<Pair> {
+    const subject = await signingIn(this.#parts, request)
+    await takeRecoveryCode(this.#parts, subject, request.code, request.place)
+    return this.#begin(subject, subject.version, request)
+  }
+
+  async enroll(request: ConfirmedRequest): Promise<{ readonly secret: string; readonly otpauthUri: string }> {
+    const subject = await enrolling(this.#parts, request)
+    await this.#confirmations.confirm(subject, request, request.place)
+    const secret = newTotpSecret((byteCount) => this.#parts.world.random(byteCount))
+    this.#pending.set(subject.owner, secret, ownerOf(subject))
+    const otpauthUri = totpUri({ secret, issuer, account: subject.row.name })
+    return { secret: totpSecretText(secret), otpauthUri }
+  }
+
+  /**
+   * The code is of the new secret. Who signs in by it has used it for that alone: it is good once more. The codes to
+   * recover with are new ones each time, and those before are worth nothing any more. Contract 2.
+   */
+  async activate(request: FactorCodeRequest & { readonly password?: string | undefined }): Promise<FactorActivated> {
+    const parts = this.#parts
+    const { password, place } = request
+    const subject = await enrolling(parts, request)
+    await this.#confirmations.confirm(subject, { password }, place)
+    const secret = this.#pending.get(subject.owner)
+    if (!secret) throw nothingPending()
+    mayTry(parts, subject, place)
+    const step = totpStep(secret, request.code, parts.world.now())
+    if (step === undefined) throw await wrongFactor(parts, subject, place)
+    this.#pending.delete(subject.owner)
+
+    const { row, session } = subject
+    const { version } = accountOf(parts, subject)
+    const fresh = freshRecoveryCodes(parts)
+    const changed = (await parts.states.askAccount(row.tenant, row.id, {
+      type: 'set_totp',
+      version,
+      secret: sealTotpSecret(parts, row, secret),
+      step: session === undefined ? step - 1 : step,
+      recovery: fresh.hashes,
+      keep: session,
+    })) as CredentialsChanged
+    const pair = session === undefined ? await this.#begin(subject, changed.version, request) : {}
+    return { recoveryCodes: fresh.codes, ...pair }
+  }
+
+  async remove(request: ConfirmedRequest): Promise<void> {
+    const parts = this.#parts
+    const subject = await signedIn(parts, request)
+    await this.#confirmations.confirm(subject, request, request.place)
+    const { row, session: keep } = subject
+    const { version } = accountOf(parts, subject)
+    const isRequired = tenantOf(parts, row).twoFactor === 'required'
+    await parts.states.askAccount(row.tenant, row.id, { type: 'remove_totp', version, keep, isRequired })
+  }
+
+  #begin({ row, jkt }: FactorSubject, version: number, { place }: FactorCodeRequest): Promise<Pair> {
+    return beginBound(this.#parts, { tenant: row.tenant, user: row.id, version }, jkt, place)
+  }
+}
+
+function nothingPending(): Problem {
+  const details = [{ path: 'code', message: 'there is no secret to activate: enroll first' }]
+  return new Problem('invalid', undefined, { details })
+}

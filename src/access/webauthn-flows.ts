@@ -1,0 +1,142 @@
+import type { CredentialsChanged } from '#actors/account/commands'
+import { factorNames, type StoredCredential } from '#actors/account/state'
+import { credentialsMax } from '#actors/account/webauthn'
+import type { Challenges } from '#access/challenges'
+import type { Webauthn } from '#access/webauthn'
+import { taken } from '#access/factor-codes'
+import type { FactorConfirmations } from '#access/factor-confirmation'
+import {
+  accountOf,
+  enrolling,
+  type FactorSubject,
+  factorSubject,
+  mayTry,
+  ownerOf,
+  signedIn,
+  wrongFactor,
+} from '#access/factor-subject'
+import { freshRecoveryCodes } from '#access/recovery-codes'
+import type { ConfirmedRequest, FactorActivated, FactorRequest, Pair, ShownCredential } from '#access/requests'
+import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
+import { Problem } from '#model/problem'
+
+/** Keys and phones. Challenges are good once, for the session or the 2FA token they were made for. Contract 2. */
+export class WebauthnFlows {
+  readonly #parts: SignInParts
+  readonly #confirmations: FactorConfirmations
+  readonly #webauthn: Webauthn
+  readonly #challenges: Challenges
+
+  constructor(
+    parts: SignInParts,
+    confirmations: FactorConfirmations,
+    more: { readonly webauthn: Webauthn; readonly challenges: Challenges },
+  ) {
+    this.#parts = parts
+    this.#confirmations = confirmations
+    this.#webauthn = more.webauthn
+    this.#challenges = more.challenges
+  }
+
+  async registrationOptions(request: ConfirmedRequest): Promise<object> {
+    const subject = await enrolling(this.#parts, request)
+    await this.#confirmations.confirm(subject, request, request.place)
+    const { row, owner } = subject
+    const present = accountOf(this.#parts, subject).factors.webauthn
+    if (present.length >= credentialsMax) {
+      throw new Problem('conflict', `a user has at most ${credentialsMax} credentials`)
+    }
+    const challenge = this.#challenges.issue(owner, 'register', ownerOf(subject))
+    return this.#webauthn.registrationOptions({ challenge, user: row.id, name: row.name, present })
+  }
+
+  async register(
+    request: ConfirmedRequest & { readonly name?: string | undefined; readonly response: object },
+  ): Promise<FactorActivated & { readonly id: string }> {
+    const parts = this.#parts
+    const subject = await enrolling(parts, request)
+    const challenge = this.#challenges.take(subject.owner, 'register')
+    await this.#confirmations.confirm(subject, request, request.place)
+    const made = challenge === undefined ? undefined : await this.#webauthn.registered(request.response, challenge)
+    if (!made) throw badRegistration()
+
+    const { row, session: keep } = subject
+    // As it is by now: checking the answer took a while.
+    const { factors, version } = accountOf(parts, subject)
+    const isFirst = factorNames(factors).length === 0
+    const fresh = freshRecoveryCodes(parts)
+    const name = request.name ?? `Key ${factors.webauthn.length + 1}`
+    const credential: StoredCredential = { ...made, name, createdAt: parts.world.now(), lastUsedAt: null }
+    const changed = (await parts.states.askAccount(row.tenant, row.id, {
+      type: 'add_webauthn',
+      version,
+      credential,
+      recovery: isFirst ? fresh.hashes : undefined,
+      keep,
+    })) as CredentialsChanged
+    const pair = keep === undefined ? await this.#begin(subject, changed.version, request) : {}
+    return { id: made.id, ...(isFirst && { recoveryCodes: fresh.codes }), ...pair }
+  }
+
+  async authenticationOptions(request: FactorRequest): Promise<object> {
+    const subject = await factorSubject(this.#parts, request)
+    const credentials = accountOf(this.#parts, subject).factors.webauthn
+    if (credentials.length === 0) throw new Problem('not_found')
+    mayTry(this.#parts, subject, request.place)
+    const challenge = this.#challenges.issue(subject.owner, 'authenticate', ownerOf(subject))
+    return this.#webauthn.authenticationOptions({ challenge, credentials })
+  }
+
+  async authenticate(request: FactorRequest & { readonly response: object }): Promise<Partial<Pair>> {
+    const parts = this.#parts
+    const { response, place } = request
+    const subject = await factorSubject(parts, request)
+    const { row, owner, version } = subject
+    mayTry(parts, subject, place)
+    const challenge = this.#challenges.take(owner, 'authenticate')
+    const id = (response as { readonly id?: unknown }).id
+    const credential = accountOf(parts, subject).factors.webauthn.find((one) => one.id === id)
+    const verdict =
+      challenge !== undefined && credential
+        ? await this.#webauthn.authenticated(response, challenge, credential)
+        : undefined
+    if (!verdict || !credential) throw await wrongFactor(parts, subject, place)
+    accountOf(parts, subject)
+    const use = { type: 'use_webauthn', id: credential.id, counter: verdict.counter } as const
+    await taken(parts, subject, place, parts.states.askAccount(row.tenant, row.id, use))
+    if (version !== undefined) return this.#begin(subject, version, request)
+    this.#confirmations.remember(subject)
+    return {}
+  }
+
+  async credentials(request: FactorRequest): Promise<readonly ShownCredential[]> {
+    const subject = await signedIn(this.#parts, request)
+    return accountOf(this.#parts, subject).factors.webauthn.map(({ id, name, createdAt, lastUsedAt, transports }) => ({
+      id,
+      name,
+      createdAt,
+      lastUsedAt: lastUsedAt ?? createdAt,
+      transports,
+    }))
+  }
+
+  async remove(request: ConfirmedRequest & { readonly id: string }): Promise<void> {
+    const parts = this.#parts
+    const subject = await signedIn(parts, request)
+    await this.#confirmations.confirm(subject, request, request.place)
+    const { row, session: keep } = subject
+    const { version } = accountOf(parts, subject)
+    const isRequired = tenantOf(parts, row).twoFactor === 'required'
+    const command = { type: 'remove_webauthn', version, id: request.id, keep, isRequired } as const
+    await parts.states.askAccount(row.tenant, row.id, command)
+  }
+
+  #begin({ row, jkt }: FactorSubject, version: number, { place }: FactorRequest): Promise<Pair> {
+    return beginBound(this.#parts, { tenant: row.tenant, user: row.id, version }, jkt, place)
+  }
+}
+
+function badRegistration(): Problem {
+  const details = [{ path: 'response', message: 'is no good answer to a challenge of ours that still stands' }]
+  return new Problem('invalid', undefined, { details })
+}

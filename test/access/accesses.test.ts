@@ -1,0 +1,281 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { Accesses, hasSameRights, type PublishedUser } from '#access/accesses'
+import { type Action, type Grant, isPermitted, type Resource, type Scope } from '#model/scope'
+
+const grant = (resource: Resource | '*', action: Action | '*', devices = ['*']): Grant => ({
+  permissions: { [resource]: [action] },
+  devices,
+  services: ['*'],
+})
+const ann: PublishedUser = {
+  id: 'Ann1111111',
+  tenant: 'acme',
+  name: 'Ann',
+  roles: ['ops', 'viewer'],
+  rolesSince: -1,
+  email: 'ann@acme.example',
+}
+
+let accesses: Accesses
+
+beforeEach(() => {
+  accesses = new Accesses()
+  accesses.publishTenant('acme', true)
+  accesses.publishTenant('default', true)
+  accesses.publishRole('acme', 'ops', [grant('service', 'update')], -1)
+})
+
+const may = (scope: Scope, resource: Resource, action: Action) => isPermitted(scope, resource, action)
+
+describe('an access', () => {
+  test('is the union of its roles, and one for all who hold the same', () => {
+    const access = accesses.of('acme', ['viewer', 'ops'])
+    expect(access.key).toBe('ops,viewer')
+    expect([may(access.scope, 'service', 'update'), may(access.scope, 'meta', 'read')]).toEqual([true, true])
+    expect([may(access.scope, 'meta', 'update'), may(access.scope, 'users', 'read')]).toEqual([false, false])
+    expect(accesses.of('acme', ['ops', 'viewer', 'ops'])).toBe(access)
+    expect(accesses.of('acme', ['ops'])).not.toBe(access)
+    expect(accesses.of('default', ['viewer', 'ops'])).not.toBe(access)
+  })
+
+  test.each([
+    ['acme', ['unknown']],
+    ['acme', []],
+    ['acme', ['constructor', '__proto__', 'toString']],
+    ['elsewhere', ['admin']],
+  ])('in %s of %j is nothing', (tenant, roles) => {
+    const { scope, since } = accesses.of(tenant, roles)
+    expect(scope.grants).toEqual([])
+    expect(may(scope, 'service', 'read')).toBe(false)
+    expect(since).toBe(-1)
+  })
+
+  test('lets see tenants in the tenant of the operators alone', () => {
+    expect(may(accesses.of('acme', ['admin']).scope, 'tenants', 'read')).toBe(false)
+    expect(may(accesses.of('acme', ['admin']).scope, 'users', 'delete')).toBe(true)
+    expect(may(accesses.of('default', ['admin']).scope, 'tenants', 'read')).toBe(true)
+  })
+
+  test('of a built-in role is what it is, whatever is published under its name', () => {
+    accesses.publishRole('acme', 'viewer', [grant('*', '*')], 7)
+    expect(may(accesses.of('acme', ['viewer']).scope, 'users', 'read')).toBe(false)
+  })
+})
+
+describe('a role that is edited', () => {
+  test('changes each access it is part of, in place, and says which', () => {
+    const [ops, both, viewer] = [['ops'], ['ops', 'viewer'], ['viewer']].map((roles) => accesses.of('acme', roles))
+    const versions = [ops, both, viewer].map((access) => access?.version)
+    const changed = accesses.publishRole('acme', 'ops', [grant('updates', 'update')], 41)
+    expect([...changed.keys()].sort()).toEqual(['ops', 'ops,viewer'])
+    expect(changed.get('ops')).toBe(ops?.scope)
+    expect(ops && may(ops.scope, 'service', 'update')).toBe(false)
+    expect(both && may(both.scope, 'updates', 'update')).toBe(true)
+    expect([ops?.since, both?.since, viewer?.since]).toEqual([41, 41, -1])
+    expect([ops, both, viewer].map((access) => access?.version !== undefined && access.version)).not.toEqual(versions)
+    expect(viewer?.version).toBe(versions[2])
+    expect(accesses.of('acme', ['ops'])).toBe(ops)
+  })
+
+  test('to what it was changes nothing', () => {
+    const ops = accesses.of('acme', ['ops'])
+    const { version } = ops
+    expect(accesses.publishRole('acme', 'ops', [grant('service', 'update')], 41).size).toBe(0)
+    expect([ops.version, ops.since]).toEqual([version, -1])
+  })
+
+  test('in another tenant is another one', () => {
+    const ops = accesses.of('acme', ['ops'])
+    accesses.publishRole('default', 'ops', [], 41)
+    expect([ops.since, may(ops.scope, 'service', 'update')]).toEqual([-1, true])
+  })
+
+  test('gives its offset to accesses that are first asked for later', () => {
+    accesses.publishRole('acme', 'ops', [grant('updates', 'update')], 41)
+    accesses.publishRole('acme', 'more', [], 7)
+    expect(accesses.of('acme', ['more', 'ops']).since).toBe(41)
+    expect(accesses.of('acme', ['more']).since).toBe(7)
+  })
+
+  test('never takes an offset back', () => {
+    const ops = accesses.of('acme', ['ops'])
+    accesses.publishRole('acme', 'ops', [], 41)
+    accesses.publishRole('acme', 'ops', [grant('service', 'read')], 7)
+    expect(ops.since).toBe(41)
+  })
+
+  test('and is gone, gives nothing any more', () => {
+    const ops = accesses.of('acme', ['ops'])
+    expect([...accesses.publishRole('acme', 'ops', undefined, 41).keys()]).toEqual(['ops'])
+    expect(ops.scope.grants).toEqual([])
+  })
+
+  test('where there is no such tenant, changes nothing', () => {
+    expect(accesses.publishRole('elsewhere', 'ops', [], 41).size).toBe(0)
+    expect(accesses.hasTenant('elsewhere')).toBe(false)
+  })
+})
+
+describe('a user', () => {
+  test('is known from when he is published until he is gone', () => {
+    expect(accesses.user(ann.id)).toBeUndefined()
+    expect(accesses.publishUser(ann, ann.id)).toBe(true)
+    expect(accesses.user(ann.id)).toBe(ann)
+    expect(accesses.publishUser(undefined, ann.id)).toBe(true)
+    expect(accesses.user(ann.id)).toBeUndefined()
+    expect(accesses.publishUser(undefined, ann.id)).toBe(false)
+  })
+
+  test.each([
+    [{ roles: ['viewer', 'ops'] }, false],
+    [{ rolesSince: 41 }, false],
+    [{ name: 'Anna' }, false],
+    [{ email: 'anna@acme.example' }, false],
+    [{ email: null }, false],
+    [{ roles: ['ops'] }, true],
+    [{ roles: [] }, true],
+    [{ tenant: 'default' }, true],
+  ])('with %j holds something else: %s', (change, isElse) => {
+    accesses.publishUser(ann, ann.id)
+    expect(accesses.publishUser({ ...ann, ...change }, ann.id)).toBe(isElse)
+    expect(accesses.user(ann.id)).toEqual({ ...ann, ...change })
+  })
+})
+
+test.each<[Partial<PublishedUser>, boolean]>([
+  [{}, true],
+  [{ email: null }, true],
+  [{ email: 'anna@acme.example' }, true],
+  [{ name: 'Anna' }, false],
+  [{ tenant: 'default' }, false],
+  [{ rolesSince: 41 }, false],
+  [{ roles: ['ops'] }, false],
+  [{ roles: ['viewer', 'ops'] }, false],
+])('with %j a user is judged as before: %s', (change, isSame) => {
+  expect(hasSameRights(ann, { ...ann, ...change })).toBe(isSame)
+  expect(hasSameRights({ ...ann, ...change }, ann)).toBe(isSame)
+  expect(hasSameRights(ann, undefined)).toBe(false)
+})
+
+describe('a tenant that is gone', () => {
+  test('takes its users along, and what was given out before is worth nothing', () => {
+    accesses.publishUser(ann, ann.id)
+    accesses.publishUser({ ...ann, id: 'Bob1111111', tenant: 'default' }, 'Bob1111111')
+    const access = accesses.of('acme', ann.roles)
+    const { version } = access
+    accesses.publishTenant('acme', false)
+    expect(accesses.hasTenant('acme')).toBe(false)
+    expect([accesses.user(ann.id), accesses.user('Bob1111111')?.name]).toEqual([undefined, 'Ann'])
+    expect(access.version).not.toBe(version)
+    expect(access.scope.grants).toEqual([])
+    expect(accesses.of('acme', ['admin']).scope.grants).toEqual([])
+  })
+
+  test('comes back with nothing of before', () => {
+    accesses.publishUser(ann, ann.id)
+    const access = accesses.of('acme', ['ops'])
+    accesses.publishTenant('acme', false)
+    accesses.publishTenant('acme', true)
+    expect(accesses.user(ann.id)).toBeUndefined()
+    expect(accesses.of('acme', ['ops'])).not.toBe(access)
+    expect(accesses.of('acme', ['ops']).scope.grants).toEqual([])
+  })
+
+  test('twice is gone once, and one that is there twice keeps what it has', () => {
+    accesses.publishTenant('acme', true)
+    expect(accesses.of('acme', ['ops']).scope.grants).toHaveLength(1)
+    accesses.publishTenant('acme', false)
+    accesses.publishTenant('acme', false)
+    expect(accesses.hasTenant('acme')).toBe(false)
+  })
+})
+
+describe('everything anew', () => {
+  const tenants = [
+    { tenant: 'acme', roles: [{ role: 'ops', grants: [grant('service', 'update')], since: -1 }] },
+    { tenant: 'default', roles: [] },
+  ]
+
+  test('as it was changes nothing', () => {
+    accesses.publishUser(ann, ann.id)
+    const access = accesses.of('acme', ann.roles)
+    const { version } = access
+    const changes = accesses.load({ tenants, users: [{ ...ann }] })
+    expect([changes.redefined.size, changes.moved.size, changes.endedTenants.size]).toEqual([0, 0, 0])
+    expect([access.version, access.since]).toEqual([version, -1])
+    expect(accesses.of('acme', ann.roles)).toBe(access)
+  })
+
+  test('says what is another: roles, users, tenants', () => {
+    const bob = { ...ann, id: 'Bob1111111' }
+    const carl = { ...ann, id: 'Carl111111', tenant: 'default' }
+    for (const user of [ann, bob, carl]) accesses.publishUser(user, user.id)
+    accesses.publishTenant('third', true)
+    const [ops, third] = [accesses.of('acme', ['ops']), accesses.of('third', ['admin'])]
+    const changes = accesses.load({
+      tenants: [
+        { tenant: 'acme', roles: [{ role: 'ops', grants: [grant('updates', 'update')], since: 41 }] },
+        { tenant: 'default', roles: [] },
+      ],
+      users: [{ ...ann, roles: ['viewer'] }, carl],
+    })
+    expect([...changes.redefined].map(([tenant, scopes]) => [tenant, [...scopes.keys()]])).toEqual([['acme', ['ops']]])
+    expect(changes.moved).toEqual(new Set([ann.id, bob.id]))
+    expect(changes.endedTenants).toEqual(new Set(['third']))
+    expect([ops.since, may(ops.scope, 'updates', 'update')]).toEqual([41, true])
+    expect(third.scope.grants).toEqual([])
+    expect([accesses.user(ann.id)?.roles, accesses.user(bob.id)]).toEqual([['viewer'], undefined])
+  })
+
+  test('at a start is nothing of note', () => {
+    const changes = new Accesses().load({ tenants, users: [ann] })
+    expect([changes.redefined.size, changes.moved.size, changes.endedTenants.size]).toEqual([0, 0, 0])
+  })
+
+  test('drops users whose tenant is not there', () => {
+    accesses.load({ tenants, users: [{ ...ann, tenant: 'elsewhere' }] })
+    expect(accesses.user(ann.id)).toBeUndefined()
+  })
+})
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** That something was collected is heard of in a task of its own, whenever there is time for it. */
+async function collectUntil(holds: () => boolean): Promise<void> {
+  for (let rounds = 0; rounds < 200 && !holds(); rounds++) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    collect()
+  }
+}
+
+test('a tenant that ends while some of its accesses were just forgotten keeps none of another', async () => {
+  for (let index = 0; index < 100; index++) accesses.of('default', ['viewer', `role ${index}`])
+  // Behind the task that asked for them, they are held by nobody.
+  await new Promise((resolve) => setTimeout(resolve))
+  collect()
+  accesses = new Accesses()
+  collect()
+  accesses.publishTenant('acme', true)
+  accesses.of('acme', ['viewer'])
+  expect(accesses.count).toBe(1)
+  await collectUntil(() => accesses.count === 0)
+  expect(accesses.count).toBe(0)
+})
+
+test('of accesses that nobody holds none is kept; one that is held goes on as it is', async () => {
+  const held = accesses.of('acme', ['ops'])
+  for (let index = 0; index < 5_000; index++) accesses.of('acme', ['ops', `role ${index}`])
+  expect(accesses.count).toBe(5_001)
+  await collectUntil(() => accesses.count === 1)
+  expect(accesses.count).toBe(1)
+  expect(accesses.of('acme', ['ops'])).toBe(held)
+  const changed = accesses.publishRole('acme', 'ops', [grant('meta', 'read')], 7)
+  expect([...changed.keys()]).toEqual(['ops'])
+  expect([may(held.scope, 'meta', 'read'), held.since, held.version]).toEqual([true, 7, 1])
+  // Made anew it says the same.
+  const anew = accesses.of('acme', ['ops', 'role 1'])
+  expect([may(anew.scope, 'meta', 'read'), anew.since]).toEqual([true, 7])
+})

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest'
+import type { RouteAccess } from '#api/entry'
+import { anonymous } from '#access/anonymous'
+import { nobody } from '#access/nobody'
+import { anonymousCallers } from '#access/anonymous-callers'
+import type { AuthenticationRequest } from '#server/authenticate'
+
+const requestWith = (headers: Readonly<Record<string, string>>): AuthenticationRequest => ({
+  method: 'POST',
+  path: '/api/v1/updates/hook/boiler',
+  query: '',
+  seen: { origin: 'http://localhost', path: '/api/v1/updates/hook/boiler', address: '127.0.0.1' } as never,
+  requestId: 'r',
+  header: (name) => headers[name] ?? '',
+  headerCount: (name) => (name in headers ? 1 : 0),
+  addReplyHeader: () => {},
+})
+
+describe('while identity is off', () => {
+  test.each<[string, RouteAccess, Readonly<Record<string, string>>]>([
+    ['nothing', 'hook', {}],
+    ['a token', 'hook', { authorization: 'Bearer a.b.c' }],
+    ['a token', 'session', { authorization: 'Bearer a.b.c' }],
+    ['a signature where nobody asks for one', 'session', { 'x-hook-signature': 't=1,sha256=ab' }],
+  ])('who shows %s to %s is anonymous', (_, access, headers) => {
+    expect(anonymousCallers('a secret')(requestWith(headers), access)).toBe(anonymous)
+  })
+
+  test.each(['t=1,sha256=ab', ''])('the signature %j of the hook is left to who answers', (signature) => {
+    const request = requestWith({ 'x-hook-signature': signature, authorization: 'Bearer a.b.c' })
+    expect(anonymousCallers('a secret')(request, 'hook')).toBe(nobody)
+  })
+
+  test.each([undefined, ''])('with the secret %j there is nothing to judge it by', (secret) => {
+    expect(anonymousCallers(secret)(requestWith({ 'x-hook-signature': 't=1,sha256=ab' }), 'hook')).toBe(anonymous)
+  })
+})

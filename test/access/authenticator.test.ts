@@ -1,0 +1,153 @@
+import { expect, test } from 'vitest'
+import type { RouteAccess } from '#api/entry'
+import { nobody } from '#access/nobody'
+import { makeKeyPair } from '#test/access/key-pair'
+import { IdentityStage } from '#test/access/identity-stage'
+
+const key = makeKeyPair()
+
+/** What comes with a request, by name. */
+async function credentials(stage: IdentityStage) {
+  await stage.addUser('ann')
+  const { accessToken, refreshToken } = await stage.logIn('ann', key)
+  const { token } = await stage.basic('ann')
+  const proof = () => stage.proof(key)
+  return {
+    nothing: () => ({}),
+    'a proof': () => ({ dpop: proof() }),
+    bearer: () => ({ authorization: `Bearer ${token}` }),
+    'bearer, other case': () => ({ authorization: `bEARER ${token}` }),
+    'bearer and proof': () => ({ authorization: `Bearer ${token}`, dpop: stage.proof(key, { token }) }),
+    'bearer and bad proof': () => ({ authorization: `Bearer ${token}`, dpop: proof() }),
+    'two bearers': () => ({ authorization: [`Bearer ${token}`, `Bearer ${token}`] }),
+    'a bound token as bearer': () => ({ authorization: `Bearer ${accessToken}` }),
+    dpop: () => ({ authorization: `DPoP ${accessToken}`, dpop: stage.proof(key, { token: accessToken }) }),
+    'dpop without proof': () => ({ authorization: `DPoP ${accessToken}` }),
+    'an unbound token as dpop': () => ({ authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) }),
+    'a refresh token': () => ({ authorization: `Bearer ${refreshToken}` }),
+    garbage: () => ({ authorization: 'Bearer a.b.c' }),
+    'no token': () => ({ authorization: 'Bearer ' }),
+    basic: () => ({ authorization: `Basic ${Buffer.from('ann:correct horse').toString('base64')}` }),
+  }
+}
+
+const required = 'unauthorized authentication required'
+const invalid = 'unauthorized invalid token'
+const missing = 'unauthorized missing proof'
+const permission: RouteAccess = { resource: 'users', action: 'read', within: 'tenant' }
+
+test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Record<string, string | undefined>]>([
+  ['nothing', { session: required, person: required, proof: missing, 'person or proof': missing, link: required }],
+  ['a proof', { session: required, person: required, proof: undefined, 'person or proof': undefined }],
+  ['bearer', { session: undefined, person: undefined, proof: missing, 'person or proof': undefined }],
+  ['bearer, other case', { session: undefined }],
+  ['bearer and proof', { session: undefined, 'person or proof': undefined }],
+  [
+    'bearer and bad proof',
+    { session: undefined, 'person or proof': 'unauthorized ath does not match the access token' },
+  ],
+  ['two bearers', { session: 'unauthorized more than one credential', link: 'unauthorized more than one credential' }],
+  ['a bound token as bearer', { session: 'unauthorized use the DPoP scheme' }],
+  ['dpop', { session: undefined, person: undefined, 'person or proof': undefined }],
+  ['dpop without proof', { session: missing, 'person or proof': missing }],
+  ['an unbound token as dpop', { session: 'unauthorized key mismatch' }],
+  ['a refresh token', { session: invalid }],
+  ['garbage', { session: invalid }],
+  ['no token', { session: invalid }],
+  ['basic', { session: required, link: 'unauthorized invalid credentials' }],
+])('%s', async (name, expected) => {
+  const stage = await IdentityStage.open()
+  const shown = (await credentials(stage))[name]
+  for (const [access, refusal] of Object.entries(expected)) {
+    const look = () => stage.caller({ headers: shown() }, access as RouteAccess)
+    expect(await stage.judge(look), access).toBe(refusal)
+    if (access === 'session') {
+      expect(await stage.judge(() => stage.caller({ headers: shown() }, permission))).toBe(refusal)
+    }
+  }
+  expect(await stage.caller({ headers: shown() }, 'none')).toMatchObject({ tenant: '', roles: [] })
+})
+
+test('a signature of the update hook is left to who answers, whatever comes with it', async () => {
+  const stage = await IdentityStage.open()
+  const shown = await credentials(stage)
+  const signature = { 'x-hook-signature': 't=1,sha256=ab' }
+  for (const name of ['nothing', 'bearer', 'garbage', 'two bearers'] as const) {
+    expect(await stage.caller({ headers: { ...shown[name](), ...signature } }, 'hook')).toBe(nobody)
+  }
+  // One that is empty is there as well.
+  expect(await stage.caller({ headers: { ...shown.bearer(), 'x-hook-signature': '' } }, 'hook')).toBe(nobody)
+  expect(await stage.caller({ headers: shown.bearer() }, 'hook')).toMatchObject({ name: 'ann' })
+  expect(await stage.caller({ headers: shown.dpop() }, 'hook')).toMatchObject({ name: 'ann' })
+  expect(await stage.judge(() => stage.caller({ headers: shown.garbage() }, 'hook'))).toBe(invalid)
+  expect(await stage.judge(() => stage.caller({ headers: {} }, 'hook'))).toBe(required)
+  // Nowhere else does it let anybody in.
+  expect(await stage.judge(() => stage.caller({ headers: signature }, permission))).toBe(required)
+})
+
+test('a proof is good once, and its key is told on', async () => {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  const { accessToken: token } = await stage.logIn('ann', key)
+  const headers = { authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) }
+  expect(await stage.caller({ headers })).toMatchObject({ jkt: key.jkt })
+  expect(await stage.judge(() => stage.caller({ headers }))).toBe('unauthorized proof already used')
+  const { token: unbound } = await stage.basic('ann')
+  const beside = { authorization: `Bearer ${unbound}`, dpop: stage.proof(key, { token: unbound }) }
+  expect(await stage.caller({ headers: beside }, 'person or proof')).toMatchObject({ name: 'ann', jkt: key.jkt })
+  expect(await stage.judge(() => stage.caller({ headers: beside }, 'person or proof'))).toBe(
+    'unauthorized proof already used',
+  )
+})
+
+test.each<[string, RouteAccess]>([
+  ['dpop', 'session'],
+  ['bearer', 'person or proof'],
+  ['nothing', 'proof'],
+])('of ten requests with one proof at once and %s one passes', async (scheme, access) => {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  const { accessToken } = await stage.logIn('ann', key)
+  const { token: unbound } = await stage.basic('ann')
+  const token = { dpop: accessToken, bearer: unbound }[scheme]
+  const proof = token === undefined ? stage.proof(key) : stage.proof(key, { token })
+  const headers = { dpop: proof, ...(token !== undefined && { authorization: `${scheme} ${token}` }) }
+  const verdicts = await Promise.all(
+    Array.from({ length: 10 }, () => stage.judge(() => stage.caller({ headers }, access))),
+  )
+  expect(verdicts.sort()).toEqual([...Array(9).fill('unauthorized proof already used'), undefined])
+})
+
+test('proofs that somebody caught, used or not, are worth nothing after a start', async () => {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  const { accessToken: token } = await stage.logIn('ann', key)
+  const shown = () => ({ authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) })
+  const [used, unused] = [shown(), shown()]
+  expect(await stage.caller({ headers: used })).toMatchObject({ name: 'ann' })
+  const later = await stage.restart()
+  for (const headers of [used, unused]) {
+    expect(await later.judge(() => later.caller({ headers }))).toBe('bad_request use_dpop_nonce')
+    expect(later.replyHeaders.get('DPoP-Nonce')).toBe(later.nonce())
+  }
+  // The token itself lives on.
+  expect(await later.bound(token, key)).toMatchObject({ name: 'ann' })
+})
+
+test('judging costs no password hash', async () => {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  const { token } = await stage.basic('ann')
+  stage.engine.calls.length = 0
+  for (let count = 0; count < 100; count++) await stage.bearer(token)
+  expect(stage.engine.calls).toEqual([])
+})
+
+test('an operator may do everything, by his token alone, and has no account', async () => {
+  const operatorToken = 'a token of this process'.replaceAll(' ', '-')
+  const stage = await IdentityStage.open({ settings: { operatorToken } })
+  expect(await stage.bearer(operatorToken, permission)).toMatchObject({ user: 'crn#user:operator', tenant: 'default' })
+  expect(await stage.judge(() => stage.bearer(operatorToken, 'person'))).toBe('forbidden Forbidden')
+  expect(await stage.judge(() => stage.bearer(`${operatorToken}x`))).toBe(invalid)
+  expect(stage.directoryState.users.size).toBe(0)
+})

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { hashOf } from '#access/secret-text'
+import { operator } from '#access/operator'
+import { formatCrn } from '#model/crn'
+import { everything, type Grant } from '#model/scope'
+import { IdentityStage } from '#test/access/identity-stage'
+
+/** What somebody may do who made something, whether he is signed in or not. Contract 5.1. */
+
+const reading: Grant = { permissions: { service: ['read'] }, devices: ['A'], services: ['*'] }
+const keyId = 'K1abcdefgh'
+const key = `crn#key:${keyId}`
+
+let stage: IdentityStage
+let ann: string
+
+beforeEach(async () => {
+  stage = await IdentityStage.open()
+  await stage.putRole('ops', [reading])
+  await stage.addUser('ann', { roles: ['ops'] })
+  ann = formatCrn({ type: 'user', id: stage.row('ann').id })
+})
+afterEach(() => stage.close())
+
+const grantsOf = (author: string, tenant = 'default') => stage.identity.scopeOf(tenant, author).grants
+const ofAnn = (change: object) =>
+  stage.directory({ type: 'update_user', user: stage.row('ann').id, ...change } as never)
+const addKey = (expiresAt: number | null = null) =>
+  stage.tenant('default', {
+    type: 'add_api_key',
+    id: keyId,
+    name: 'x',
+    hash: hashOf('x'),
+    roles: ['ops'],
+    expiresAt,
+  })
+
+describe('somebody who made something', () => {
+  test('may what his roles allow now', async () => {
+    expect(grantsOf(ann)).toEqual([reading])
+    await stage.putRole('ops', [])
+    expect(grantsOf(ann)).toEqual([])
+    await stage.putRole('more', [reading])
+    await ofAnn({ roles: ['more', 'ops'] })
+    expect(grantsOf(ann)).toEqual([reading])
+  })
+
+  test('may nothing while he is disabled, and again afterwards', async () => {
+    await ofAnn({ state: 'disabled' })
+    expect(grantsOf(ann)).toEqual([])
+    await ofAnn({ state: 'active' })
+    expect(grantsOf(ann)).toEqual([reading])
+  })
+
+  test('may nothing once he is gone, nor in another tenant, nor once his is gone', async () => {
+    await stage.addTenant('acme')
+    await stage.addUser('bea', { tenant: 'acme', roles: ['admin'] })
+    const bea = formatCrn({ type: 'user', id: stage.row('bea').id })
+    expect([grantsOf(bea, 'acme'), grantsOf(bea), grantsOf(ann, 'acme')]).toEqual([everything.grants, [], []])
+    await stage.directory({ type: 'delete_tenant', tenant: 'acme' })
+    await stage.directory({ type: 'remove_user', user: stage.row('ann').id })
+    expect([grantsOf(bea, 'acme'), grantsOf(ann)]).toEqual([[], []])
+  })
+
+  test('may the same after another start', async () => {
+    stage = await stage.restart({}, 1)
+    expect(grantsOf(ann)).toEqual([reading])
+  })
+})
+
+test('a key may what its roles allow, until it ends', async () => {
+  expect(grantsOf(key)).toEqual([])
+  await addKey(stage.world.now() + 1_000)
+  expect([grantsOf(key), grantsOf(key, 'acme')]).toEqual([[reading], []])
+  stage.world.spend(1_000)
+  expect(grantsOf(key)).toEqual([])
+  await stage.world.settle()
+})
+
+test('the operator keeps everything where he is, and who was nobody has nothing', () => {
+  expect([grantsOf(operator.user), grantsOf(operator.user, 'acme')]).toEqual([everything.grants, []])
+  for (const nobody of ['crn#user:anonymous', 'crn#user:', '', 'ann']) expect(grantsOf(nobody)).toEqual([])
+})

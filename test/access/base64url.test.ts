@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { base64urlOf, isBase64url, isCompactJws, readBase64url } from '#access/base64url'
+
+test('every run of bytes has one text, and comes back', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
+      const text = base64urlOf(bytes)
+      expect(text).toBe(Buffer.from(bytes).toString('base64url'))
+      expect(new Uint8Array(readBase64url(text) ?? [])).toEqual(bytes)
+    }),
+  )
+})
+
+test('what is taken is the one text of its bytes', () => {
+  const character = fc.constantFrom(...'ABCDefgh0123-_+/= \n.')
+  fc.assert(
+    fc.property(fc.string({ unit: character, maxLength: 12 }), (text) => {
+      const isIt = Buffer.from(text, 'base64url').toString('base64url') === text
+      expect(isBase64url(text)).toBe(isIt)
+      expect(readBase64url(text) !== undefined).toBe(isIt)
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test('a view into a larger buffer is read within its borders', () => {
+  expect(base64urlOf(Uint8Array.of(1, 2, 3, 4).subarray(1, 3))).toBe('AgM')
+})
+
+describe('not', () => {
+  test.each(['A', 'AB', 'AAB', 'AAAAB', 'AA==', 'AA=', 'A+AA', 'A/AA', ' AA', 'AA\n', 'ÄA', 'AA\u0000'])(
+    '%j',
+    (text) => {
+      expect(readBase64url(text)).toBeUndefined()
+    },
+  )
+})
+
+test.each([
+  '',
+  '..',
+  'AAAA.AAAA',
+  '.AAAA.AAAA',
+  'AAAA..AAAA',
+  'AAAA.AAAA.AAAA.',
+  'AAAA.AAAA.AAAA.AAAA',
+  'AA=.AAAA.AAAA',
+  'AB.AAAA.AAAA',
+  'AAAA.AAAA.AA AA',
+])('%j is no JWS', (text) => {
+  expect(isCompactJws(text)).toBe(false)
+  expect(isCompactJws('AAAA.AA.')).toBe(true)
+})

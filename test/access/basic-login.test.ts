@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+import { IdentityStage, lifetimes, password, place } from '#test/access/identity-stage'
+
+const wrong = 'unauthorized invalid credentials'
+const wrongRefresh = 'unauthorized invalid refresh token'
+
+async function withAnn(): Promise<IdentityStage> {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  return stage
+}
+
+function refresh(stage: IdentityStage, refreshToken: string) {
+  return stage.identity.logins.refreshBasic({ refreshToken, place })
+}
+
+test('a name and a password are a token, and a refresh token when one is asked for', async () => {
+  const stage = await withAnn()
+  const plain = await stage.basic('ANN')
+  expect(await stage.bearer(plain.token)).toMatchObject({ name: 'ann', user: `crn#user:${stage.row('ann').id}` })
+  expect(plain.refreshToken).toBe('')
+  const pair = await stage.basic('ann', true)
+  expect(pair.refreshToken.split('.')).toHaveLength(3)
+  expect(await stage.judge(() => stage.bearer(pair.refreshToken))).toBe('unauthorized invalid token')
+})
+
+test.each([
+  ['no header', '', 'unauthorized authentication required'],
+  ['another scheme', 'Bearer abc', wrong],
+  ['no Base64', 'Basic ***', wrong],
+  ['no colon', `Basic ${Buffer.from('ann').toString('base64')}`, wrong],
+  ['nobody', `Basic ${Buffer.from(`bob:${password}`).toString('base64')}`, wrong],
+  ['a wrong password', `Basic ${Buffer.from('ann:wrong password').toString('base64')}`, wrong],
+  ['a byte of nothing behind the name', `Basic ${Buffer.from(`ann\0:${password}`).toString('base64')}`, wrong],
+  ['one within the name', `Basic ${Buffer.from(`a\0nn:${password}`).toString('base64')}`, wrong],
+  ['one behind the password', `Basic ${Buffer.from(`ann:${password}\0`).toString('base64')}`, wrong],
+  ['a name of an object', `Basic ${Buffer.from(`__proto__:${password}`).toString('base64')}`, wrong],
+  ['more than anybody needs', `Basic ${Buffer.from(`ann:${password}${' '.repeat(9_000)}`).toString('base64')}`, wrong],
+])('%s is refused', async (_, authorization, refusal) => {
+  const stage = await withAnn()
+  const asked = stage.identity.logins.basicToken({ authorization, isOffline: false, place })
+  expect(await stage.refusal(asked)).toBe(refusal)
+})
+
+test('wrong names and wrong passwords cost one hash each, and ten of one account are enough', async () => {
+  const stage = await withAnn()
+  const ask = (name: string, shown: string) =>
+    stage.refusal(stage.identity.logins.basicToken(stage.basicOf(name, false, shown)))
+  for (const name of ['ann', 'bob']) {
+    stage.engine.calls.length = 0
+    expect(await ask(name, 'wrong password')).toBe(wrong)
+    expect(stage.engine.calls).toHaveLength(1)
+  }
+  for (let count = 1; count < 10; count++) await ask('ann', 'wrong password')
+  expect(await ask('ann', password)).toBe('too_many_requests too many attempts')
+  expect(await ask('root', password)).toBeUndefined()
+})
+
+test('what else the tenant asks for is told behind the right password only', async () => {
+  const stage = await withAnn()
+  const ask = (shown: string) => stage.refusal(stage.identity.logins.basicToken(stage.basicOf('ann', false, shown)))
+  await stage.directory({ type: 'update_tenant', tenant: 'default', change: { basic: false } })
+  expect(await ask('wrong password')).toBe(wrong)
+  expect(await ask(password)).toBe('unauthorized use the DPoP scheme')
+  await stage.directory({ type: 'update_tenant', tenant: 'default', change: { basic: true, twoFactor: 'required' } })
+  expect(await ask('wrong password')).toBe(wrong)
+  expect(await ask(password)).toBe('unauthorized 2fa_required')
+})
+
+test('each refresh token is good once; a used one ends the session', async () => {
+  const stage = await withAnn()
+  const first = await stage.basic('ann', true)
+  const second = await stage.wait(refresh(stage, first.refreshToken))
+  expect(await stage.bearer(second.token)).toMatchObject({ name: 'ann' })
+  expect(await stage.bearer(first.token)).toMatchObject({ name: 'ann' })
+  expect(await stage.refusal(refresh(stage, first.refreshToken))).toBe(wrongRefresh)
+  expect(await stage.refusal(refresh(stage, second.refreshToken ?? ''))).toBe(wrongRefresh)
+  expect(await stage.judge(() => stage.bearer(second.token))).toBe('unauthorized session over')
+})
+
+test.each([
+  ['basic', { basic: false }, 'unauthorized use the DPoP scheme'],
+  ['a second factor', { twoFactor: 'required' }, 'unauthorized 2fa_required'],
+] as const)('a session lives on when %s is asked for later, and is not renewed', async (_, change, refusal) => {
+  const stage = await withAnn()
+  const { token, refreshToken } = await stage.basic('ann', true)
+  await stage.directory({ type: 'update_tenant', tenant: 'default', change })
+  expect(await stage.bearer(token)).toMatchObject({ name: 'ann' })
+  expect(await stage.refusal(refresh(stage, refreshToken))).toBe(refusal)
+  await stage.directory({
+    type: 'update_tenant',
+    tenant: 'default',
+    change: { basic: true, twoFactor: 'optional' },
+  })
+  expect(await stage.refusal(refresh(stage, refreshToken))).toBeUndefined()
+})
+
+test('a token ends after its hour, its session with it; one that can be renewed lives on', async () => {
+  const stage = await withAnn()
+  const plain = await stage.basic('ann')
+  const offline = await stage.basic('ann', true)
+  await stage.world.advance(lifetimes.tokenMs)
+  expect(await stage.judge(() => stage.bearer(plain.token))).toBe('unauthorized token expired')
+  expect(stage.account('ann').sessions).toHaveLength(1)
+  expect(await stage.refusal(refresh(stage, offline.refreshToken))).toBeUndefined()
+  await stage.world.advance(lifetimes.refreshMs)
+  expect(stage.account('ann').sessions).toHaveLength(0)
+})
+
+test('a refresh token of the DPoP scheme, an access token and nonsense are none', async () => {
+  const stage = await withAnn()
+  const { refreshToken } = await stage.logIn('ann')
+  const { token } = await stage.basic('ann', true)
+  for (const text of [refreshToken, token, '', 'abc', 'a.b.c']) {
+    expect(await stage.refusal(refresh(stage, text)), text).toBe(wrongRefresh)
+  }
+})

@@ -1,0 +1,148 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { BoundedMap } from '#access/bounded-map'
+import { ExpiringMap } from '#access/expiring-map'
+import { ManualWorld } from '#test/runtime/manual-world'
+
+describe('a bounded map', () => {
+  test('is a map of the last ones that were set', () => {
+    const step = fc.tuple(fc.constantFrom('set', 'set', 'get', 'delete', 'oldest'), fc.nat({ max: 9 }), fc.nat())
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 100 }), fc.integer({ min: 1, max: 5 }), (steps, sizeMax) => {
+        const map = new BoundedMap<number, number>(sizeMax)
+        let plain: [number, number][] = []
+        for (const [kind, key, value] of steps) {
+          if (kind === 'oldest') expect(map.oldest).toBe(plain[0]?.[0])
+          if (kind === 'set' || kind === 'delete') plain = plain.filter(([other]) => other !== key)
+          if (kind === 'delete') map.delete(key)
+          if (kind === 'set') {
+            map.set(key, value)
+            plain = [...plain, [key, value] as [number, number]].slice(-sizeMax)
+          }
+          for (let each = 0; each < 10; each++) {
+            expect(map.get(each)).toBe(plain.find(([other]) => other === each)?.[1])
+          }
+          expect(map.size).toBe(plain.length)
+        }
+        const inOrder: number[] = []
+        for (let oldest = map.oldest; oldest !== undefined; oldest = map.oldest) {
+          inOrder.push(oldest)
+          map.delete(oldest)
+        }
+        expect(inOrder).toEqual(plain.map(([key]) => key))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('takes a new one in as quickly when it is full', () => {
+    const map = new BoundedMap<number, number>(65_536)
+    const began = performance.now()
+    for (let key = 0; key < 1_000_000; key++) map.set(key, key)
+    // A quarter of a second; looking for the oldest from the beginning took half a minute.
+    expect(performance.now() - began).toBeLessThan(5_000)
+    expect([map.size, map.oldest]).toEqual([65_536, 1_000_000 - 65_536])
+  })
+})
+
+describe('a map whose entries end', () => {
+  const world = new ManualWorld()
+  const ann = { tenant: 'acme', user: 'ann' }
+  const make = (sizeMax = 3) => new ExpiringMap<string, number>({ now: () => world.now(), lifetimeMs: 1_000, sizeMax })
+
+  test.each([
+    [0, 1],
+    [1_000, 1],
+    [1_001, undefined],
+  ])('after %i ms', (ms, expected) => {
+    const map = make()
+    map.set('a', 1, ann)
+    world.spend(ms)
+    expect(map.get('a')).toBe(expected)
+    expect(map.take('a')).toBe(expected)
+    expect(map.take('a')).toBeUndefined()
+    expect(map.get('a')).toBeUndefined()
+  })
+
+  test('lets go of what has ended when another comes, and of the oldest when it is full', () => {
+    const map = make()
+    map.set('a', 1, ann)
+    world.spend(600)
+    map.set('b', 2, ann)
+    world.spend(600)
+    map.set('c', 3, ann)
+    expect(map.size).toBe(2)
+    map.set('d', 4, ann)
+    map.set('e', 5, ann)
+    expect([map.get('b'), map.get('c'), map.size]).toEqual([undefined, 3, 3])
+    map.delete('c')
+    expect(map.size).toBe(2)
+  })
+
+  test('lives anew when it is set again', () => {
+    const map = make()
+    map.set('a', 1, ann)
+    world.spend(900)
+    map.set('a', 2, ann)
+    world.spend(900)
+    expect(map.get('a')).toBe(2)
+  })
+
+  /** `a.1` is the first entry of user `a` of tenant `A`: tenants have three users each. */
+  const ownerOf = (key: string) => ({
+    tenant: 'ABC'[('abcdefghi'.indexOf(key[0] ?? '') / 3) | 0] ?? '',
+    user: key[0] ?? '',
+  })
+
+  test.each<[string, string, string]>([
+    ['one user gives up the oldest', 'a.1 a.2 a.3 a.4 a.5', 'a.2 a.3 a.4 a.5'],
+    ['the largest user of a tenant makes room', 'b.1 a.1 a.2 a.3 b.2', 'b.1 a.2 a.3 b.2'],
+    ['so does the largest user of the largest tenant', 'd.1 a.1 b.1 b.2 d.2', 'd.1 a.1 b.2 d.2'],
+    ['not the largest user of a smaller tenant', 'd.1 a.1 b.1 c.1 d.2', 'd.1 b.1 c.1 d.2'],
+    ['an entry that is set again counts once', 'a.1 b.1 a.2 a.2 b.2 c.1', 'a.2 b.1 b.2 c.1'],
+  ])('when it is full, %s', (_, added, left) => {
+    const map = make(4)
+    for (const key of added.split(' ')) map.set(key, 1, ownerOf(key))
+    expect(
+      added
+        .split(' ')
+        .filter((key, at, all) => all.indexOf(key) === at && map.get(key))
+        .sort(),
+    ).toEqual(left.split(' ').sort())
+  })
+
+  test('gives up an entry of the largest user of the largest tenant, after any steps', () => {
+    const step = fc.tuple(
+      fc.constantFrom('set', 'set', 'set', 'delete'),
+      fc.constantFrom(...'abcdefghi'),
+      fc.nat({ max: 5 }),
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+        const map = make(8)
+        let held: string[] = []
+        const sizeOf = (field: 'tenant' | 'user', key: string) =>
+          held.filter((other) => ownerOf(other)[field] === ownerOf(key)[field]).length
+        for (const [kind, user, index] of steps) {
+          const key = `${user}.${index}`
+          held = held.filter((other) => other !== key)
+          if (kind === 'delete') map.delete(key)
+          else {
+            map.set(key, 1, ownerOf(key))
+            const gone = held.filter((other) => map.get(other) === undefined)
+            expect(gone.length).toBe(held.length === 8 ? 1 : 0)
+            for (const other of gone) {
+              const largest = Math.max(...held.map((each) => sizeOf('tenant', each)))
+              expect(sizeOf('tenant', other)).toBe(largest)
+              const users = held.filter((each) => ownerOf(each).tenant === ownerOf(other).tenant)
+              expect(sizeOf('user', other)).toBe(Math.max(...users.map((each) => sizeOf('user', each))))
+              expect(held.find((each) => ownerOf(each).user === ownerOf(other).user)).toBe(other)
+            }
+            held = [...held.filter((other) => !gone.includes(other)), key]
+          }
+          expect(map.size).toBe(held.length)
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import type { RouteAccess } from '#api/entry'
+import { authOutcomes, countFailed, credentialKindOf, noAuthCounts } from '#access/auth-counts'
+import { SignInCounts } from '#access/sign-in-counts'
+import { Problem, type ProblemCode } from '#model/problem'
+import type { AuthenticationRequest } from '#server/authenticate'
+
+function shown(headers: Readonly<Record<string, string>>): AuthenticationRequest {
+  return { header: (name: string) => headers[name] ?? '' } as AuthenticationRequest
+}
+
+describe('who was not let in is counted by what was shown', () => {
+  test.each<[Readonly<Record<string, string>>, RouteAccess, string]>([
+    [{}, 'session', 'none'],
+    [{}, 'proof', 'proof'],
+    [{}, 'person or proof', 'proof'],
+    [{ authorization: 'Bearer x' }, 'person or proof', 'bearer'],
+    [{ authorization: 'bearer' }, 'session', 'bearer'],
+    [{ authorization: 'DPoP x' }, 'session', 'dpop'],
+    [{ authorization: 'dpopper x' }, 'session', 'other'],
+    [{ authorization: 'Basic x' }, 'session', 'other'],
+    [{ authorization: 'Basic x' }, 'link', 'link'],
+    [{ authorization: 'Bearer x', 'x-api-key': 'y' }, 'session', 'api_key'],
+  ])('%j for %s: %s', (headers, access, kind) => {
+    expect(credentialKindOf(shown(headers), access)).toBe(kind)
+  })
+})
+
+describe('and by what was said', () => {
+  test.each<[ProblemCode, string]>([
+    ['bad_request', 'challenged'],
+    ['unauthorized', 'refused'],
+    ['forbidden', 'refused'],
+    ['too_many_requests', 'held_up'],
+    ['overloaded', 'unavailable'],
+    ['storage', 'unavailable'],
+  ])('%s: %s', (code, outcome) => {
+    const counts = noAuthCounts()
+    countFailed(counts, 'bearer', new Problem(code))
+    for (const each of authOutcomes) expect(counts.bearer[each]).toBe(each === outcome ? 1 : 0)
+  })
+
+  test('a bug is none of it', () => {
+    const counts = noAuthCounts()
+    countFailed(counts, 'bearer', new Error('a bug'))
+    expect(counts).toEqual(noAuthCounts())
+  })
+})
+
+describe('a flow of signing in that is counted', () => {
+  test('answers and throws as it did', async () => {
+    const counts = new SignInCounts()
+    const problem = new Problem('unauthorized')
+    const flow = counts.counted(
+      'login',
+      async (is: 'right' | 'wrong' | 'odd') => {
+        if (is === 'wrong') throw problem
+        if (is === 'odd') throw new TypeError('a bug')
+        return { type: 'second_factor' as const }
+      },
+      ({ type }) => type,
+    )
+    expect(await flow('right')).toEqual({ type: 'second_factor' })
+    await expect(flow('wrong')).rejects.toBe(problem)
+    await expect(flow('wrong')).rejects.toBe(problem)
+    await expect(flow('odd')).rejects.toThrow(TypeError)
+    expect([...counts]).toEqual([
+      { way: 'login', outcome: 'second_factor', count: 1 },
+      { way: 'login', outcome: 'unauthorized', count: 2 },
+      { way: 'login', outcome: 'bug', count: 1 },
+    ])
+  })
+})

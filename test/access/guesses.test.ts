@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest'
+import { makeKeyPair } from '#test/access/key-pair'
+import { IdentityStage, place } from '#test/access/identity-stage'
+
+/** Whether there is a user of a name or address must not show, in whatever way it is asked. Contract 2, Login. */
+
+interface Target {
+  readonly name: string
+  readonly email: string
+  readonly host?: string
+}
+type Ask = (stage: IdentityStage, target: Target) => Promise<string | undefined>
+
+const key = makeKeyPair()
+const [host, elsewhere, password] = ['acme.example', 'elsewhere.example', 'wrong horse battery']
+const from = (target: Target) => ({ ...place, host: target.host ?? host })
+const logIn = (stage: IdentityStage, target: Target, email: string, more: object = {}) =>
+  stage.refusal(stage.identity.logins.logIn({ ...stage.loginOf(email, key), password, place: from(target), ...more }))
+const byEmail: Ask = (stage, target) => logIn(stage, target, target.email)
+const byName: Ask = (stage, target) => logIn(stage, target, target.name)
+const basic: Ask = (stage, target) =>
+  stage.refusal(stage.identity.logins.basicToken(stage.basicOf(target.name, false, password, from(target))))
+const signUp: Ask = (stage, target) =>
+  stage.refusal(stage.identity.logins.signUp({ name: target.name, code: 'x', password, place: from(target) }))
+const under =
+  (other: string, ask: Ask): Ask =>
+  (stage, target) =>
+    ask(stage, { ...target, host: other })
+const within =
+  (tenantIdentifier: string): Ask =>
+  (stage, target) =>
+    logIn(stage, target, target.email, { tenantIdentifier })
+/** Letters that NFKC makes the same. */
+const wide: Ask = (stage, target) => {
+  const text = target.email.replace(/[a-z]/g, (letter) => String.fromCodePoint(letter.charCodeAt(0) + 0xfee0))
+  return logIn(stage, target, text)
+}
+
+const refused = 'unauthorized invalid credentials'
+const badCode = 'unauthorized invalid or expired code'
+const held = 'too_many_requests too many attempts'
+
+test.each<[string, Ask, Ask, string]>([
+  ['by the address', byEmail, byEmail, held],
+  ['in a tenant that does not exist', within('nosuch'), byEmail, held],
+  ['in a tenant of others', within('default'), byEmail, held],
+  ['by the address, and then in the tenant', byEmail, within('acme'), held],
+  ['under another host', under(elsewhere, byEmail), byEmail, held],
+  ['in letters of full width', wide, byEmail, held],
+  ['by the name, and then by the address', byName, byEmail, refused],
+  ['by the Basic scheme, and then by the address', basic, byEmail, refused],
+  ['by the Basic scheme, and then by the name', basic, byName, held],
+  ['by the Basic scheme under another host', under(elsewhere, basic), basic, held],
+  ['by the address, and then by the Basic scheme', byEmail, basic, refused],
+  ['by codes, and then by the address', signUp, byEmail, refused],
+  ['by the address, and then by a code', byEmail, signUp, badCode],
+  ['by the name, and then by a code', byName, signUp, held],
+])('ten guesses are answered alike whether the user is there or not: %s', async (_, guess, ask, last) => {
+  const stage = await IdentityStage.open()
+  await stage.addTenant('acme', { hosts: [host] })
+  await stage.addUser('ann', { tenant: 'acme', email: 'ann@acme.example' })
+  const answersFor = async (name: string) => {
+    const target = { name, email: `${name}@acme.example` }
+    const answers: unknown[] = []
+    for (let time = 0; time < 10; time++) answers.push(await guess(stage, target))
+    return [...answers, await ask(stage, target)]
+  }
+  const wrong = guess === signUp ? badCode : refused
+  for (const name of ['ann', 'nobody']) expect(await answersFor(name), name).toEqual([...Array(10).fill(wrong), last])
+})
+
+test.each<[string, Ask]>([
+  ['login', byName],
+  ['Basic', basic],
+])('a user is known under the hosts of the tenant alone: %s', async (_, ask) => {
+  const stage = await IdentityStage.open()
+  await stage.addTenant('acme', { hosts: [host, 'other.example:8443'] })
+  await stage.addUser('ann', { tenant: 'acme', email: 'ann@acme.example', password })
+  const target = { name: 'ann', email: 'ann@acme.example' }
+  for (const good of [host, 'ACME.example:443', 'other.example:8443']) {
+    expect(await under(good, ask)(stage, target), good).toBeUndefined()
+  }
+  for (const bad of ['other.example', 'acme.example.evil', 'evil.acme.example', 'localhost']) {
+    expect(await under(bad, ask)(stage, target), bad).toBe(refused)
+  }
+})

@@ -1,0 +1,280 @@
+import { accountAddress } from '#actors/account/address'
+import type { AccountState } from '#actors/account/state'
+import { directoryAddress } from '#actors/directory/address'
+import type { DirectoryCommand } from '#actors/directory/commands'
+import { rowByName } from '#actors/directory/queries'
+import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
+import { tenantAddress } from '#actors/tenant/address'
+import type { TenantCommand } from '#actors/tenant/commands'
+import type { TenantState } from '#actors/tenant/state'
+import type { RouteAccess } from '#api/entry'
+import type { Resume } from '#events/hub'
+import type { Caller } from '#access/caller'
+import { hashOf } from '#access/secret-text'
+import type { Identity } from '#access/identity'
+import type { IdentitySettings } from '#access/options'
+import type { LoginRequest, Pair, SignInPlace } from '#access/requests'
+import { Problem } from '#model/problem'
+import type { Grant } from '#model/scope'
+import { madeId } from '#model/server-made-id'
+import { type Assembly, assemble } from '#src/assembly'
+import { type KeyPair, makeKeyPair } from '#test/access/key-pair'
+import { plainEngine } from '#test/access/plain-hashing'
+import { draftOf, proofOf } from '#test/access/proof-draft'
+import { type TestSocket, TestSockets } from '#test/access/test-sockets'
+import { inMemory } from '#test/in-memory'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { during, type Faults, faultyPlace } from '#test/runtime/stage'
+import type { MemoryPlace } from '#test/store/memory'
+
+export const password = 'correct horse'
+const origin = 'http://127.0.0.1:8080'
+export const place: SignInPlace = { host: '127.0.0.1:8080', address: '192.0.2.1', agent: 'a test' }
+
+export const lifetimes = { tokenMs: 3_600_000, accessMs: 600_000, refreshMs: 28_800_000 }
+
+export interface IdentityStageOptions {
+  readonly settings?: Partial<IdentitySettings>
+  readonly world?: ManualWorld
+  /** Of an earlier process. */
+  readonly stored?: { readonly place: MemoryPlace; readonly faults: Faults }
+}
+
+interface Shown {
+  readonly method?: string
+  readonly path?: string
+  readonly host?: string
+  readonly address?: string
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
+}
+
+/** The whole server but its doors, on a store in memory, in a world that stands still. Nobody is in it but `root`. */
+export class IdentityStage {
+  readonly world: ManualWorld
+  readonly place: MemoryPlace
+  readonly faults: Faults
+  readonly engine = plainEngine()
+  readonly sockets = new TestSockets()
+  readonly assembly: Assembly
+  readonly errors: string[] = []
+  /** Headers of the last answer. */
+  replyHeaders = new Map<string, string>()
+  printed: { readonly name: string; readonly password: string } | undefined
+
+  constructor({ settings, world = new ManualWorld(), stored }: IdentityStageOptions = {}) {
+    this.world = world
+    const { place, faults } = stored ?? faultyPlace(world)
+    this.place = place
+    this.faults = faults
+    this.assembly = assemble({
+      ...inMemory(world),
+      place: this.place,
+      publisher: this.sockets,
+      retention: { bytesMax: Number.MAX_SAFE_INTEGER, ageMsMax: Number.MAX_SAFE_INTEGER },
+      identity: {
+        fileKey: async () => new Uint8Array(32).fill(7),
+        engine: this.engine,
+        lifetimes,
+        publicUrls: [],
+        corsOrigins: [],
+        areRateLimitsOn: true,
+        administrator: { name: 'root', password },
+        port: () => 8080,
+        ...settings,
+      },
+      log: {
+        error: (fields, message) => this.errors.push(`${message} ${String((fields as { err?: unknown }).err ?? '')}`),
+        warn: () => {},
+        info: () => {},
+        debug: () => {},
+      },
+    })
+  }
+
+  static async open(options: IdentityStageOptions = {}): Promise<IdentityStage> {
+    const stage = new IdentityStage(options)
+    stage.printed = (await during(stage.world, stage.assembly.open())).printed
+    return stage
+  }
+
+  get identity(): Identity {
+    const { identity } = this.assembly
+    if (!identity) throw new Error('IAM is off')
+    return identity
+  }
+
+  /** Waits for something while the world stands still. */
+  wait<T>(promise: Promise<T>): Promise<T> {
+    return during(this.world, promise)
+  }
+
+  /** The refusal of something, as `code message`; undefined when it was none. */
+  async refusal(promise: Promise<unknown>): Promise<string | undefined> {
+    try {
+      await this.wait(promise)
+      return undefined
+    } catch (error) {
+      if (error instanceof Problem) return `${error.code} ${error.message}`
+      throw error
+    }
+  }
+
+  directory(command: DirectoryCommand): Promise<unknown> {
+    return this.wait(this.assembly.context.system.ask(directoryAddress, command))
+  }
+
+  tenant(tenant: string, command: TenantCommand): Promise<unknown> {
+    return this.wait(this.assembly.context.system.ask(tenantAddress(tenant), command))
+  }
+
+  get directoryState(): DirectoryState {
+    return this.assembly.context.system.look(directoryAddress) as DirectoryState
+  }
+
+  tenantState(tenant = 'default'): TenantState {
+    return this.assembly.context.system.look(tenantAddress(tenant)) as TenantState
+  }
+
+  row(name: string): UserRow {
+    const row = rowByName(this.directoryState, name)
+    if (!row) throw new Error(`no user ${name}`)
+    return row
+  }
+
+  account(name: string): AccountState {
+    const { tenant, id } = this.row(name)
+    return this.assembly.context.system.look(accountAddress(tenant, id)) as AccountState
+  }
+
+  addTenant(tenantIdentifier: string, more: Partial<TenantRow> = {}): Promise<unknown> {
+    const tenant = { tenantIdentifier, name: tenantIdentifier, hosts: [], twoFactor: 'optional', basic: true } as const
+    return this.directory({ type: 'add_tenant', tenant: { ...tenant, ...more } })
+  }
+
+  putRole(role: string, grants: readonly Grant[], tenant = 'default'): Promise<unknown> {
+    return this.tenant(tenant, { type: 'put_role', role, grants })
+  }
+
+  /** Reserved, with a code. */
+  async invite(
+    name: string,
+    more: { tenant?: string; roles?: readonly string[]; email?: string; code?: string } = {},
+  ): Promise<void> {
+    const { tenant = 'default', roles = ['viewer'], email = null, code = `code of ${name}` } = more
+    const id = madeId((byteCount) => this.world.random(byteCount))
+    await this.directory({
+      type: 'add_user',
+      user: { id, tenant, name, email, roles },
+      code: { hash: hashOf(code), expiresAt: this.world.now() + 604_800_000, resetsFactors: false },
+    })
+  }
+
+  /** Signed up, with the password of all. */
+  async addUser(
+    name: string,
+    more: { tenant?: string; roles?: readonly string[]; email?: string; password?: string } = {},
+  ): Promise<void> {
+    await this.invite(name, more)
+    const shown = { name, code: `code of ${name}`, password: more.password ?? password, place }
+    await this.wait(this.identity.logins.signUp(shown))
+  }
+
+  loginOf(name: string, key: KeyPair, more: Partial<LoginRequest> = {}): LoginRequest {
+    return { email: name, password, jkt: key.jkt, place, ...more }
+  }
+
+  /** By the DPoP scheme. */
+  async logIn(name: string, key: KeyPair = makeKeyPair(), more: Partial<LoginRequest> = {}): Promise<Pair> {
+    const outcome = await this.wait(this.identity.logins.logIn(this.loginOf(name, key, more)))
+    if (outcome.type !== 'pair') throw new Error(`a ${outcome.type}`)
+    const { accessToken, refreshToken } = outcome
+    return { accessToken, refreshToken }
+  }
+
+  /** By the Basic scheme. */
+  async basic(name: string, isOffline = false): Promise<{ token: string; refreshToken: string }> {
+    const { token, refreshToken = '' } = await this.wait(this.identity.logins.basicToken(this.basicOf(name, isOffline)))
+    return { token, refreshToken }
+  }
+
+  basicOf(name: string, isOffline = false, shown = password, from = place) {
+    const authorization = `Basic ${Buffer.from(`${name}:${shown}`).toString('base64')}`
+    return { authorization, isOffline, place: from }
+  }
+
+  /** Who that is: what a request with these headers is judged as. */
+  async caller(shown: Shown, access: RouteAccess = 'session'): Promise<Caller> {
+    const { method = 'GET', path = '/api/v1/iam/me', host = '127.0.0.1:8080', address = '192.0.2.1' } = shown
+    const lines = Object.entries(shown.headers ?? {}).map(([name, value]) => [name, [value].flat()] as const)
+    const valuesOf = (name: string) => lines.find(([other]) => other === name)?.[1] ?? []
+    this.replyHeaders = new Map()
+    return this.identity.authenticate(
+      {
+        method,
+        path,
+        query: '',
+        seen: { origins: [`http://${host}`], host, address },
+        requestId: 'a test',
+        header: (name) => valuesOf(name).join(', '),
+        headerCount: (name) => valuesOf(name).length,
+        addReplyHeader: (name, value) => {
+          this.replyHeaders.set(name, value)
+        },
+      },
+      access,
+    )
+  }
+
+  bearer(token: string, access?: RouteAccess): Promise<Caller> {
+    return this.caller({ headers: { authorization: `Bearer ${token}` } }, access)
+  }
+
+  /** With a fresh proof. */
+  bound(token: string, key: KeyPair, access?: RouteAccess): Promise<Caller> {
+    const shown = { authorization: `DPoP ${token}`, dpop: this.proof(key, { token }) }
+    return this.caller({ headers: shown }, access)
+  }
+
+  proof(key: KeyPair, of: { token?: string; method?: string; path?: string } = {}): string {
+    const { token, method = 'GET', path = '/api/v1/iam/me' } = of
+    const nowS = () => Math.floor(this.world.now() / 1000)
+    return proofOf(draftOf({ method, path, origin, nowS, nonce: () => this.nonce() }, key, token))
+  }
+
+  /** As a client learns it: by coming without a proof. */
+  nonce(): string {
+    void this.judge(() => this.caller({ method: 'POST' }, 'proof'))
+    return this.replyHeaders.get('DPoP-Nonce') ?? ''
+  }
+
+  /** As `code message`, or nothing when it was let in. */
+  async judge(look: () => unknown): Promise<string | undefined> {
+    try {
+      await look()
+      return undefined
+    } catch (error) {
+      if (error instanceof Problem) return `${error.code} ${error.message}`
+      throw error
+    }
+  }
+
+  /** A dashboard of this caller. */
+  connect(caller: Caller, resume?: Resume): TestSocket {
+    const { eventRoom } = this.assembly
+    const socket = this.sockets.add(eventRoom)
+    eventRoom.opened(socket, { caller, filter: {}, resume })
+    return socket
+  }
+
+  /** The process dies, and another one starts on what was stored. */
+  async restart(settings: Partial<IdentitySettings> = {}, writesKept = 0): Promise<IdentityStage> {
+    this.place.crash(writesKept)
+    this.world.kill()
+    const { world, place, faults } = this
+    return IdentityStage.open({ world, stored: { place, faults }, settings })
+  }
+
+  close(): Promise<void> {
+    return during(this.world, this.assembly.close())
+  }
+}

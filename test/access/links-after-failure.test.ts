@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { hashOf, provisioningKeyText } from '#access/secret-text'
+import { IdentityStage } from '#test/access/identity-stage'
+import { TestLink } from '#test/link/link-stage'
+
+const tryLater = 1013
+const [device, keyId] = ['SENSOR-1', '2Vb7qYx9Kd']
+const secret = 'A'.repeat(43)
+const keyText = provisioningKeyText(keyId, secret)
+
+/** What makes a credential worthless, and who shows it. */
+const ends = {
+  'a secret that is rotated': {
+    name: device,
+    shown: secret,
+    to: { kind: 'device', tenant: 'default', id: device },
+    command: { type: 'set_secret', hash: hashOf('another') },
+  },
+  'a key that is deleted': {
+    name: '*',
+    shown: keyText,
+    to: { kind: 'tenant', tenant: 'default', id: 'default' },
+    command: { type: 'delete_key', kind: 'provisioning_key', id: keyId },
+  },
+} as const
+
+const rows = Object.keys(ends).flatMap((end) => [true, false].map((isOnDisk) => [end, isOnDisk] as const))
+
+test.each(rows)(
+  '%s by a write that failed (on the disk: %s): no link goes on by what it was',
+  async (end, isOnDisk) => {
+    const { name, shown, to, command } = ends[end as keyof typeof ends]
+    const stage = await IdentityStage.open()
+    const { system, links } = stage.assembly.context
+    await stage.tenant('default', { type: 'admit_device', device, meta: {}, secretHash: hashOf(secret) })
+    const add = { name: 'a gateway', hash: hashOf(keyText), expiresAt: null, maxDevices: null }
+    await stage.tenant('default', { type: 'add_provisioning_key', id: keyId, ...add })
+    const authorization = `Basic ${Buffer.from(`${name}:${shown}`).toString('base64')}`
+    const come = () => new TestLink(links, { ...stage.identity.linkCaller(authorization), protocol: 'json' })
+
+    const before = come()
+    before.hello(name === '*' ? 'OTHER-1' : device)
+    await stage.world.settle()
+    expect(before.lines).toEqual([expect.stringMatching(/^WELCOME/)])
+    stage.faults.next = { fail: 'full', reachedDisk: isOnDisk }
+    expect(await stage.refusal(system.ask(to, command))).toBe('storage STORAGE')
+    await stage.world.settle()
+    expect([before.lines.at(-1), before.closedWith]).toEqual(['ERROR STORAGE', tryLater])
+
+    // While nothing is written it is let in by what was stored before.
+    const meanwhile = [come(), come()]
+    await stage.world.settle()
+    expect(meanwhile.map(({ closedWith }) => closedWith)).toEqual([undefined, undefined])
+    await stage.world.advance(5_000)
+    expect(stage.assembly.database.status).toBe('ok')
+    expect(meanwhile.map(({ closedWith }) => closedWith)).toEqual([tryLater, tryLater])
+    expect(links.linkCount).toBe(0)
+    expect(await stage.judge(come)).toBe(isOnDisk ? 'unauthorized invalid credentials' : undefined)
+  },
+)

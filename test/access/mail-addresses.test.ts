@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { hashOf } from '#access/secret-text'
+import { operator } from '#access/operator'
+import { formatCrn } from '#model/crn'
+import { IdentityStage } from '#test/access/identity-stage'
+
+/** Where mails reach somebody who is subscribed, whether he is signed in or not. Contract 5.7. */
+
+const old = 'ann@acme.example'
+const later = 'ann@later.example'
+
+let stage: IdentityStage
+let ann: string
+
+beforeEach(async () => {
+  stage = await IdentityStage.open()
+  await stage.addUser('ann', { email: old })
+  ann = formatCrn({ type: 'user', id: stage.row('ann').id })
+})
+afterEach(() => stage.close())
+
+const reach = (user: string, tenant = 'default') => {
+  const { isActive, address } = stage.identity.addressOf(tenant, user)
+  return isActive ? (address ?? 'nowhere') : 'nobody'
+}
+const update = (change: object) =>
+  stage.directory({ type: 'update_user', user: stage.row('ann').id, ...change } as never)
+const ask = (change: object) =>
+  stage.assembly.context.system.ask(
+    { kind: 'directory', tenant: 'default', id: 'directory' },
+    { type: 'update_user', user: stage.row('ann').id, ...change },
+  )
+
+describe('a user is reached', () => {
+  test('where his account says, from when that is stored, and nothing else of him is another', async () => {
+    const { token } = await stage.basic('ann')
+    const caller = await stage.bearer(token)
+    expect(reach(ann)).toBe(old)
+    await update({ email: later })
+    expect([reach(ann), caller.isCurrent()]).toEqual([later, true])
+    expect(await stage.bearer(token)).toBe(caller)
+    await update({ email: null })
+    expect([reach(ann), caller.isCurrent()]).toEqual(['nowhere', true])
+  })
+
+  test('only in his tenant', () => {
+    expect(reach(ann, 'acme')).toBe('nobody')
+  })
+
+  test('not while he is disabled, nor before he signs up, nor once he is gone', async () => {
+    await update({ state: 'disabled', email: later })
+    expect(reach(ann)).toBe('nobody')
+    await update({ state: 'active' })
+    expect(reach(ann)).toBe(later)
+    await stage.invite('bob', { email: 'bob@acme.example' })
+    expect(reach(formatCrn({ type: 'user', id: stage.row('bob').id }))).toBe('nobody')
+    await stage.directory({ type: 'remove_user', user: stage.row('ann').id })
+    expect(reach(ann)).toBe('nobody')
+  })
+
+  test('where he was, as long as another address is on its way to the disk', async () => {
+    const updated = ask({ email: later })
+    await Promise.resolve()
+    expect([stage.row('ann').email, reach(ann)]).toEqual([later, old])
+    await stage.wait(updated)
+    expect(reach(ann)).toBe(later)
+  })
+
+  test.each([
+    ['was lost', false, old],
+    ['reached the disk', true, later],
+  ])('after a failed write that %s, where it is stored', async (_, reachedDisk, address) => {
+    stage.faults.next = { fail: 'full', reachedDisk }
+    expect(await stage.refusal(ask({ email: later }))).toBe('storage STORAGE')
+    await stage.world.advance(5_000)
+    expect(reach(ann)).toBe(address)
+    stage = await stage.restart()
+    expect(reach(ann)).toBe(address)
+  })
+})
+
+test('a key is there until it ends, the operator always, and neither is reached; who is nobody is not there', async () => {
+  const key = 'crn#key:K1abcdefgh'
+  const expiresAt = stage.world.now() + 1_000
+  const added = { id: 'K1abcdefgh', name: 'x', hash: hashOf('x'), roles: ['viewer'], expiresAt }
+  expect(reach(key)).toBe('nobody')
+  await stage.tenant('default', { type: 'add_api_key', ...added })
+  expect([reach(key), reach(key, 'acme')]).toEqual(['nowhere', 'nobody'])
+  stage.world.spend(1_000)
+  expect(reach(key)).toBe('nobody')
+  expect([reach(operator.user), reach(operator.user, 'acme')]).toEqual(['nowhere', 'nobody'])
+  expect(reach('crn#user:anonymous')).toBe('nobody')
+  await stage.world.settle()
+})

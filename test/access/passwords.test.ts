@@ -1,0 +1,318 @@
+import { describe, expect, test } from 'vitest'
+import { argon2Engine } from '#access/argon2'
+import type { PasswordEngine } from '#access/password-hashing'
+import { type Asking, dummyHash, Passwords } from '#access/passwords'
+import { Problem } from '#model/problem'
+import { plainEngine } from '#test/access/plain-hashing'
+
+/** Both keep the same contract. */
+describe.each<[string, () => PasswordEngine]>([
+  ['argon2', () => argon2Engine],
+  ['the plain one', plainEngine],
+])('an engine: %s', (_, make) => {
+  const engine = make()
+
+  test.each(['correct horse battery', 'pässwörd 🙂', '', 'with\u0000nothing', 'x'.repeat(256)])(
+    'knows %j again',
+    async (password) => {
+      const hash = await engine.hash(password)
+      expect(await engine.verify(hash, password)).toBe(true)
+      expect(await engine.verify(hash, `${password} `)).toBe(false)
+      expect(await engine.verify(hash, password.slice(1) || 'a')).toBe(false)
+    },
+  )
+
+  test('gives another text each time', async () => {
+    expect(await engine.hash('the same')).not.toBe(await engine.hash('the same'))
+  })
+})
+
+describe('argon2', () => {
+  const costOf = (hash: string) => hash.split('$').slice(0, 4).join('$')
+
+  test('costs what was decided, and the dummy costs the same', async () => {
+    const hash = await argon2Engine.hash('a password of somebody')
+    expect(costOf(hash)).toBe('$argon2id$v=19$m=12288,t=3,p=1')
+    expect(costOf(dummyHash)).toBe(costOf(hash))
+    expect(dummyHash).toHaveLength(hash.length)
+    expect(hash).not.toContain('somebody')
+  })
+
+  test.each([
+    ['what it makes', dummyHash, true],
+    ['less memory', dummyHash.replace('m=12288', 'm=1228'), false],
+    ['what it cost before', dummyHash.replace('m=12288,t=3', 'm=19456,t=2'), false],
+    ['another number of lanes', dummyHash.replace('p=1$', 'p=10$'), false],
+    ['another kind', dummyHash.replace('argon2id', 'argon2i'), false],
+  ])('knows by a hash whether it costs what it does now: %s', (_, hash, isCurrent) => {
+    expect(argon2Engine.isCurrent(hash)).toBe(isCurrent)
+  })
+
+  test('reads the dummy, which is nobody’s', async () => {
+    expect(await argon2Engine.verify(dummyHash, '')).toBe(false)
+    await expect(argon2Engine.verify('no hash', 'a')).rejects.toThrow()
+  })
+})
+
+/** An engine that does each piece of work when it is told to. */
+function steppedEngine() {
+  const begun: string[] = []
+  const ends: ((isRight: boolean) => void)[] = []
+  const engine: PasswordEngine = {
+    hash: (password) => {
+      begun.push(password)
+      return new Promise((resolve) => ends.push(() => resolve(`hash of ${password}`)))
+    },
+    verify: (_, password) => {
+      begun.push(password)
+      return new Promise((resolve, reject) => ends.push((is) => (is ? resolve(true) : reject(new Error('broken')))))
+    },
+    isCurrent: () => true,
+  }
+  const step = async (isRight = true) => {
+    ends.shift()?.(isRight)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { engine, begun, step }
+}
+
+const asking = { address: '192.0.2.1' }
+const fromOf = (index: number) => ({ address: `192.0.2.${index}` })
+const overloaded = expect.objectContaining({ code: 'overloaded' })
+
+/** Whether it is the one password of the one hash. */
+function check(passwords: Passwords, hash: string | undefined, password: string, from: Asking = asking) {
+  return passwords.verify(
+    () => [{ hash }],
+    password,
+    from,
+    (right) => right.length === 1,
+  )
+}
+
+describe('passwords', () => {
+  test('are taken one at a time, in order', async () => {
+    const { engine, begun, step } = steppedEngine()
+    const passwords = new Passwords(engine)
+    const answers = ['a', 'b', 'c'].map((password) => check(passwords, 'x', password))
+    expect([begun, passwords.waitingCount]).toEqual([['a'], 3])
+    await step()
+    expect(begun).toEqual(['a', 'b'])
+    await step()
+    await step()
+    expect(await Promise.all(answers)).toEqual([true, true, true])
+    expect(passwords.counts).toEqual({ hashes: 3, refused: 0 })
+  })
+
+  test('beyond 32 that wait are refused at once, and taken again when there is room', async () => {
+    const { engine, step } = steppedEngine()
+    const passwords = new Passwords(engine)
+    const waiting = Array.from({ length: 33 }, (_, index) => passwords.hash(`${index}`, asking))
+    expect(() => passwords.checkRoom(asking.address)).toThrow(overloaded)
+    const refusal = passwords.hash('one more', asking)
+    await expect(refusal).rejects.toThrow(overloaded)
+    await expect(refusal).rejects.toBeInstanceOf(Problem)
+    expect(passwords.counts.refused).toBe(2)
+    await step()
+    passwords.checkRoom(asking.address)
+    const late = passwords.hash('later', asking)
+    for (let count = 0; count < 33; count++) await step()
+    expect(await Promise.all(waiting)).toHaveLength(33)
+    expect(await late).toBe('hash of later')
+  })
+
+  test('of an address that asks for many hold up nobody at another one', async () => {
+    const { engine, begun, step } = steppedEngine()
+    const passwords = new Passwords(engine)
+    const many = Array.from({ length: 33 }, (_, index) => passwords.hash(`guess ${index}`, asking))
+    const putOut = expect(many[32]).rejects.toThrow(overloaded)
+    expect(() => passwords.checkRoom(asking.address)).toThrow(overloaded)
+    passwords.checkRoom('198.51.100.1')
+    const owner = check(passwords, 'x', 'of the owner', { address: '198.51.100.1' })
+    await putOut
+    await step()
+    await step()
+    expect(begun).toEqual(['guess 0', 'guess 1', 'of the owner'])
+    await step()
+    expect(await owner).toBe(true)
+    for (let count = 3; count < 33; count++) await step()
+    expect(await Promise.all(many.slice(0, 32))).toHaveLength(32)
+  })
+
+  test('of a network of IPv6 take turns with others as one', async () => {
+    const { engine, begun, step } = steppedEngine()
+    const passwords = new Passwords(engine)
+    const many = Array.from({ length: 4 }, (_, index) => passwords.hash(`${index}`, { address: `2001:db8::${index}` }))
+    const other = passwords.hash('other', { address: '2001:db8:0:1::1' })
+    for (let count = 0; count < 5; count++) await step()
+    expect(await Promise.all([...many, other])).toHaveLength(5)
+    expect(begun).toEqual(['0', '1', 'other', '2', '3'])
+  })
+
+  test('for which nobody waits any more are left out, and make room at once', async () => {
+    const { engine, begun, step } = steppedEngine()
+    const passwords = new Passwords(engine)
+    const [early, late] = [new AbortController(), new AbortController()]
+    const answers = ['a', 'b'].map((password) => check(passwords, 'x', password))
+    const left = check(passwords, 'x', 'left', { ...asking, signal: early.signal })
+    const atWork = check(passwords, 'x', 'at work', { ...asking, signal: late.signal })
+    expect(passwords.waitingCount).toBe(4)
+    early.abort()
+    await expect(left).rejects.toThrow(overloaded)
+    expect(passwords.waitingCount).toBe(3)
+    await step()
+    await step()
+    late.abort()
+    await step()
+    expect(await Promise.all([...answers, atWork])).toEqual([true, true, true])
+    await expect(check(passwords, 'x', 'never', { ...asking, signal: late.signal })).rejects.toThrow(overloaded)
+    expect([begun, passwords.counts.refused]).toEqual([['a', 'b', 'at work'], 0])
+  })
+
+  /** How long they rest, one after the other, with as many from addresses of their own. */
+  async function restsOf(count: number, candidates = 1): Promise<number[]> {
+    const { engine, step } = steppedEngine()
+    const rests: number[] = []
+    const ends: (() => void)[] = []
+    const passwords = new Passwords(engine, {
+      after: (restMs, end) => {
+        rests.push(restMs)
+        ends.push(end)
+      },
+      loopShare: () => 0.9,
+    })
+    const hashes = Array.from({ length: candidates }, () => ({ hash: 'x' }))
+    const ask = (_: unknown, index: number) =>
+      passwords.verify(
+        () => hashes,
+        'a',
+        fromOf(index),
+        (right) => right.length,
+      )
+    const answers = Array.from({ length: count }, ask)
+    for (let index = 0; index < count; index++) {
+      for (let done = 0; done < candidates; done++) await step()
+      ends.shift()?.()
+    }
+    expect(await Promise.all(answers)).toEqual(answers.map(() => candidates))
+    return rests
+  }
+
+  test('rest the shorter beside a busy loop the more wait, and the longer the more there were of them', async () => {
+    expect(await restsOf(2)).toEqual([100, 100])
+    expect(await restsOf(9)).toEqual([50, 57, 67, 80, 100, 100, 100, 100, 100])
+    expect((await restsOf(33))[0]).toBe(13)
+    expect(await restsOf(2, 3)).toEqual([300, 300])
+  })
+
+  test('rest beside a busy loop, as the first after a rest does too, and not beside another', async () => {
+    const { engine, begun, step } = steppedEngine()
+    const rests: { readonly restMs: number; readonly end: () => void }[] = []
+    const loop = { share: 0.9 }
+    const passwords = new Passwords(engine, {
+      after: (restMs, end) => rests.push({ restMs, end }),
+      loopShare: () => loop.share,
+    })
+    const answers = ['a', 'b'].map((password) => check(passwords, 'x', password))
+    await step()
+    expect([begun, rests.map(({ restMs }) => restMs)]).toEqual([['a'], [100]])
+    rests.shift()?.end()
+    expect(begun).toEqual(['a', 'b'])
+    await step()
+    answers.push(check(passwords, 'x', 'c'))
+    expect(begun).toEqual(['a', 'b'])
+    rests.shift()?.end()
+    loop.share = 0.1
+    await step()
+    answers.push(check(passwords, 'x', 'd'))
+    expect([begun, rests]).toEqual([['a', 'b', 'c', 'd'], []])
+    await step()
+    expect(await Promise.all(answers)).toEqual([true, true, true, true])
+  })
+
+  test('that could not be checked hold up nobody behind them', async () => {
+    const { engine, step } = steppedEngine()
+    const passwords = new Passwords(engine)
+    const first = check(passwords, 'x', 'a')
+    const second = check(passwords, 'x', 'b')
+    const failure = expect(first).rejects.toThrow('broken')
+    await step(false)
+    await failure
+    await step()
+    expect(await second).toBe(true)
+  })
+
+  test('that the engine throws at hold up nobody behind them either', async () => {
+    const engine = plainEngine()
+    const broken: PasswordEngine = {
+      ...engine,
+      hash: (password) => {
+        if (password === 'a') throw new Error('broken')
+        return engine.hash(password)
+      },
+    }
+    const passwords = new Passwords(broken)
+    const first = passwords.hash('a', asking)
+    const second = passwords.hash('b', asking)
+    await expect(first).rejects.toThrow('broken')
+    expect(await check(passwords, await second, 'b')).toBe(true)
+  })
+
+  test('of nobody cost one hash like those of somebody, and are never right', async () => {
+    const engine = plainEngine()
+    const passwords = new Passwords(engine)
+    expect(await check(passwords, undefined, 'a')).toBe(false)
+    expect(await check(passwords, await passwords.hash('b', asking), 'a')).toBe(false)
+    expect(engine.calls.filter((call) => call.startsWith('verify'))).toHaveLength(2)
+    expect(await check(new Passwords({ ...engine, verify: async () => true }), undefined, 'a')).toBe(false)
+  })
+
+  test('of several whom it may be are told apart in one turn', async () => {
+    const engine = plainEngine()
+    const passwords = new Passwords(engine)
+    const hashes = await Promise.all(['a', 'b', 'a'].map((password) => passwords.hash(password, asking)))
+    const candidates = [...hashes, undefined].map((hash, name) => ({ hash, name }))
+    const verdict = passwords.verify(
+      () => candidates,
+      'a',
+      asking,
+      (right, wrong) => [right, wrong].map((some) => some.map(({ name }) => name)),
+    )
+    const next = check(passwords, hashes[1], 'b')
+    expect([await verdict, await next]).toEqual([
+      [
+        [0, 2],
+        [1, 3],
+      ],
+      true,
+    ])
+    expect(engine.calls.slice(3)).toEqual([...Array(4).fill('verify a'), 'verify b'])
+  })
+
+  test('are the same however they were put together', async () => {
+    const passwords = new Passwords(plainEngine())
+    const hash = await passwords.hash('pa\u0308sswo\u0308rd', asking)
+    expect(await check(passwords, hash, 'p\u00e4ssw\u00f6rd')).toBe(true)
+    expect(await check(passwords, hash, 'passwo\u0308rd')).toBe(false)
+  })
+
+  test('are not looked at when something has come up while they waited', async () => {
+    const { engine, begun, step } = steppedEngine()
+    const passwords = new Passwords(engine)
+    let isShut = false
+    const candidates = () => {
+      if (isShut) throw new Problem('too_many_requests')
+      return [{ hash: 'x' }]
+    }
+    const ask = (password: string) =>
+      passwords.verify(candidates, password, asking, () => {
+        isShut = true
+      })
+    const first = ask('a')
+    const second = expect(ask('b')).rejects.toThrow(expect.objectContaining({ code: 'too_many_requests' }))
+    await step()
+    await first
+    await second
+    expect(begun).toEqual(['a'])
+  })
+})

@@ -1,0 +1,81 @@
+import { createHash, sign } from 'node:crypto'
+import { base64urlOf } from '#access/base64url'
+import type { KeyPair } from '#test/access/key-pair'
+
+/** A proof in the making, with nothing of the server's own code: whatever it should be spoilt in can be set here. */
+export interface ProofDraft {
+  header: Record<string, unknown>
+  claims: Record<string, unknown>
+  /** Texts to sign in place of the two above. */
+  headerText?: string
+  claimsText?: string
+  /** Over what was signed; default: ES256 by the key of the draft. */
+  signature: (signed: string) => Uint8Array
+  /** After signing. */
+  edit: (text: string) => string
+}
+
+export interface ProofMaker {
+  readonly method: string
+  readonly path: string
+  /** Scheme, host and port as the server is reached. */
+  readonly origin: string
+  /** Unix seconds by the server's clock. */
+  nowS(): number
+  /** A nonce that is good now. */
+  nonce(): string
+}
+
+let made = 0
+
+/** A good one, for this token or for none. */
+export function draftOf(maker: ProofMaker, key: KeyPair, token?: string): ProofDraft {
+  made++
+  const { method, path, origin } = maker
+  return {
+    header: { typ: 'dpop+jwt', alg: 'ES256', jwk: key.jwk },
+    claims: {
+      jti: `proof-${made}-${base64urlOf(createHash('sha256').update(`${made}`).digest()).slice(0, 12)}`,
+      htm: method,
+      htu: origin + path,
+      iat: maker.nowS(),
+      nonce: maker.nonce(),
+      ...(token !== undefined && { ath: athOf(token) }),
+    },
+    signature: es256By(key),
+    edit: (text) => text,
+  }
+}
+
+/** Members that are undefined are left out. */
+export function proofOf(draft: ProofDraft): string {
+  const header = base64urlOf(draft.headerText ?? JSON.stringify(draft.header))
+  const claims = base64urlOf(draft.claimsText ?? JSON.stringify(draft.claims))
+  const signed = `${header}.${claims}`
+  return draft.edit(`${signed}.${base64urlOf(draft.signature(signed))}`)
+}
+
+export function signJws(header: object, claims: object, privateKey: KeyPair['privateKey']): string {
+  return proofOf({
+    header: { ...header },
+    claims: { ...claims },
+    signature: es256By({ privateKey }),
+    edit: (text) => text,
+  })
+}
+
+export function es256By({ privateKey }: Pick<KeyPair, 'privateKey'>): (signed: string) => Uint8Array {
+  return (signed) => sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' })
+}
+
+export function athOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
+}
+
+/** One of the three parts, replaced. */
+export function withPart(text: string, place: 0 | 1 | 2, change: (part: string) => string): string {
+  return text
+    .split('.')
+    .map((part, index) => (index === place ? change(part) : part))
+    .join('.')
+}

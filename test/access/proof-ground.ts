@@ -1,0 +1,141 @@
+import { hkdfSync } from 'node:crypto'
+import { Nonces } from '#access/nonces'
+import { type ProofRequest, Proofs } from '#access/proof'
+import { ProofKeys } from '#access/proof-keys'
+import { proofProblem, schemeProblem, tokenProblem } from '#access/proof-problems'
+import { Replays } from '#access/replays'
+import { makeSigningKey, type SigningKeys } from '#access/signing-key'
+import { type TokenReading, Tokens } from '#access/tokens'
+import { Problem } from '#model/problem'
+import type { Seen } from '#model/seen'
+import { makeKeyPair } from '#test/access/key-pair'
+import { endedSession, tokensAround } from '#test/access/tokens-around'
+import type { Ground, ProofRequestText, Refusal } from '#test/access/wrong-proof'
+import { ManualWorld } from '#test/runtime/manual-world'
+
+/** What came back: nothing refused, or how. */
+export interface Answer {
+  readonly refusal: Refusal | undefined
+  /** `DPoP-Nonce`. */
+  readonly nonce: string | undefined
+}
+
+export interface ProofGroundOptions {
+  readonly world?: ManualWorld
+  readonly entriesMax?: number
+  readonly seen?: Partial<Seen>
+}
+
+const method = 'GET'
+const path = '/api/v1/iam/me'
+const origin = 'http://127.0.0.1:8080'
+
+/**
+ * The checks of proofs and tokens, put together in the order of the contract, without a server around them: the least
+ * that decides what a request with `Authorization` is worth. Sessions are alive but for one.
+ */
+export class ProofGround {
+  readonly world: ManualWorld
+  readonly keys: ProofKeys
+  readonly nonces: Nonces
+  readonly replays: Replays
+  readonly proofs: Proofs
+  readonly tokens: Tokens
+  readonly ground: Ground
+  readonly signingKeys: SigningKeys
+  readonly #seen: Seen
+
+  static async open(options: ProofGroundOptions = {}): Promise<ProofGround> {
+    const made = new ProofGround(options)
+    const { tokens, world, ground, signingKeys } = made
+    const { key, otherKey } = ground
+    Object.assign(ground.tokens, await tokensAround({ tokens, world, signingKey: signingKeys.current, key, otherKey }))
+    return made
+  }
+
+  private constructor({ world = new ManualWorld(), entriesMax, seen }: ProofGroundOptions = {}) {
+    this.world = world
+    const now = () => world.now()
+    const random = (bytes: number) => world.random(bytes)
+    this.#seen = { origins: [origin], host: '127.0.0.1:8080', address: '127.0.0.1', ...seen }
+    this.keys = new ProofKeys({ now })
+    const nonceKey = random(32)
+    this.nonces = new Nonces({ now, key: nonceKey })
+    this.replays = new Replays({ now, random, ...(entriesMax !== undefined && { entriesMax }) })
+    this.proofs = new Proofs({ now, nonces: this.nonces, replays: this.replays, keys: this.keys })
+    const current = makeSigningKey((bytes) => new Uint8Array(hkdfSync('sha256', 'signing key', '', '', bytes)))
+    this.signingKeys = { current, find: (kid) => (kid === current.kid ? current : undefined) }
+    this.tokens = new Tokens({ now, random, keys: () => this.signingKeys, issuer: 'device-data-backend' })
+    const [key, otherKey] = [makeKeyPair(), makeKeyPair()]
+    this.ground = {
+      method,
+      path,
+      origin,
+      nowS: () => Math.floor(world.now() / 1000),
+      nonce: () => this.nonces.current,
+      key,
+      otherKey,
+      nonces: {
+        old: new Nonces({ now: () => world.now() - 660_000, key: nonceKey }).current,
+        earlierStart: new Nonces({ now, key: random(32) }).current,
+      },
+      tokens: {} as Ground['tokens'],
+      ...(entriesMax === 4 && { isSmall: true }),
+    }
+  }
+
+  /** As the server would, up to who it is. */
+  async answer({ query: _, headers }: ProofRequestText): Promise<Answer> {
+    const told = new Map<string, string>()
+    const lines = headers.map(([name, value]) => [name.toLowerCase(), value] as const)
+    const valuesOf = (name: string) => lines.filter(([other]) => other === name).map(([, value]) => value)
+    const request: ProofRequest = {
+      method,
+      path,
+      seen: this.#seen,
+      header: (name) => valuesOf(name).join(', '),
+      headerCount: (name) => valuesOf(name).length,
+      addReplyHeader: (name, value) => told.set(name.toLowerCase(), value),
+    }
+    const refusal = await refusalOf(this.#authenticate(request))
+    const nonce = told.get('dpop-nonce')
+    return { refusal: refusal && { ...refusal, ...(nonce !== undefined && { hasNonce: true }) }, nonce }
+  }
+
+  async #authenticate(request: ProofRequest): Promise<void> {
+    const [, scheme = '', token = ''] = /^(\S+) +(.*)$/.exec(request.header('authorization')) ?? []
+    if (scheme.toLowerCase() === 'bearer') {
+      const reading = await this.tokens.read(token)
+      if (reading.token?.jkt !== undefined) throw schemeProblem()
+      this.#live(reading, 'Bearer')
+      return
+    }
+    const proof = await this.proofs.check(request, token)
+    const reading = await this.tokens.read(token)
+    if (reading.token && reading.token.jkt !== proof.jkt) throw proofProblem('key mismatch')
+    this.proofs.checkUnused(proof)
+    this.#live(reading, 'DPoP')
+    this.proofs.use(proof)
+  }
+
+  #live({ token, fault }: TokenReading, scheme: 'Bearer' | 'DPoP'): void {
+    if (fault) throw tokenProblem(fault, scheme)
+    if (token?.session === endedSession) throw tokenProblem('session over', scheme)
+  }
+}
+
+async function refusalOf(task: Promise<void>): Promise<Refusal | undefined> {
+  try {
+    await task
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    const { 'WWW-Authenticate': challenge, 'Retry-After': retryAfter } = error.headers ?? {}
+    return {
+      status: error.kind.status,
+      error: error.message,
+      ...(challenge !== undefined && { challenge }),
+      ...(retryAfter !== undefined && { hasRetryAfter: true }),
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import { describe, expect, test } from 'vitest'
+import { draftOf, type ProofDraft, proofOf } from '#test/access/proof-draft'
+import { type Answer, ProofGround } from '#test/access/proof-ground'
+import { rightProofs } from '#test/access/right-proofs'
+import { request } from '#test/access/wrong-proof'
+import { proofOfLength } from '#test/access/wrong-proof-forms'
+import { wrongProofs } from '#test/access/wrong-proofs'
+
+describe('a proof is refused', () => {
+  test.each(wrongProofs)('$number $name', async ({ number, requests, refusal }) => {
+    const ground = await ProofGround.open(number === 104 ? { entriesMax: 4 } : {})
+    const made = requests(ground.ground)
+    expect(made, 'this ground gives everything').toBeDefined()
+    const answers: Answer[] = []
+    for (const one of made ?? []) answers.push(await ground.answer(one))
+    expect(answers.pop()?.refusal).toEqual(refusal)
+    for (const { refusal: before } of answers) expect(before).toBeUndefined()
+  })
+
+  test('in each way, with nothing used up: the good one is taken afterwards', async () => {
+    const ground = await ProofGround.open()
+    const { ground: maker } = ground
+    for (const { number, requests } of wrongProofs) {
+      if (number >= 90) continue
+      for (const one of requests(maker) ?? []) expect((await ground.answer(one)).refusal).toBeDefined()
+      expect((await ground.answer(goodRequest(ground))).refusal).toBeUndefined()
+    }
+  })
+
+  test('when there are two and only the first is shown', async () => {
+    const { ground: maker, proofs } = await ProofGround.open()
+    const proof = proofOf(draftOf(maker, maker.key))
+    const { method, path, origin } = maker
+    const seen = { origins: [origin], host: '', address: '' }
+    const asked = (count: number) => ({
+      method,
+      path,
+      seen,
+      header: () => proof,
+      headerCount: () => count,
+      addReplyHeader() {},
+    })
+    await expect(proofs.check(asked(2), undefined)).rejects.toThrow('invalid proof')
+    expect((await proofs.check(asked(1), undefined)).jkt).toBe(maker.key.jkt)
+  })
+
+  test('the rows are all there', () => {
+    const numbers = new Set(wrongProofs.map(({ number }) => number))
+    expect([...numbers].sort((a, b) => a - b)).toEqual(Array.from({ length: 105 }, (_, index) => index + 1))
+  })
+})
+
+describe('a proof is taken', () => {
+  test.each(rightProofs)('$name', async ({ requests }) => {
+    const ground = await ProofGround.open()
+    for (const one of requests(ground.ground)) expect((await ground.answer(one)).refusal).toBeUndefined()
+  })
+
+  test('with 4 096 characters', async () => {
+    const ground = await ProofGround.open()
+    const proof = proofOfLength(ground.ground, 4096)
+    expect((await ground.answer(request(ground.ground.tokens.bound, proof))).refusal).toBeUndefined()
+  })
+
+  test.each([
+    ['https://devices.example', ['https://devices.example'], 'default port left out'],
+    ['https://devices.example:443', ['https://devices.example'], 'default port written out'],
+    ['http://devices.example:80', ['http://devices.example'], 'default port of http'],
+    ['https://devices.example', ['https://devices.example:443'], 'default port seen'],
+    ['HTTPS://Devices.Example', ['https://devices.example'], 'another case'],
+    ['http://[::1]:8080', ['http://[::1]:8080'], 'an address of IPv6'],
+    ['https://b.example/prefix', ['https://a.example', 'https://b.example/prefix'], 'the second of the public URLs'],
+  ])('at %s seen as %j: %s', async (claimed, origins) => {
+    const ground = await ProofGround.open({ seen: { origins } })
+    expect((await ground.answer(requestAt(ground, claimed))).refusal).toBeUndefined()
+  })
+
+  test.each([
+    ['https://devices.example:80', ['https://devices.example']],
+    ['http://devices.example:443', ['http://devices.example']],
+    ['https://devices.example:0443', ['https://devices.example']],
+    ['https://b.example/Prefix', ['https://b.example/prefix']],
+    ['https://b.example', ['https://b.example/prefix']],
+    ['https://b.example/prefix/', ['https://b.example/prefix']],
+    ['https://a.example', []],
+    ['http://[::1]:8080', ['http://[::2]:8080']],
+    ['https://devices.example\\@evil.example', ['https://devices.example']],
+    ['https://devices.example@evil.example', ['https://devices.example']],
+    ['https:devices.example', ['https://devices.example']],
+    ['nowhere', ['elsewhere']],
+    ['https:///devices.example', ['https://devices.example']],
+  ])('not at %s seen as %j', async (claimed, origins) => {
+    const ground = await ProofGround.open({ seen: { origins } })
+    expect((await ground.answer(requestAt(ground, claimed))).refusal?.error).toBe('htu mismatch')
+  })
+})
+
+describe('nonces', () => {
+  test('one that ages is taken, and the next one told', async () => {
+    const ground = await ProofGround.open()
+    const old = ground.nonces.current
+    ground.world.spend(300_000)
+    const { refusal, nonce } = await ground.answer(
+      goodRequest(ground, (draft) => Object.assign(draft.claims, { nonce: old })),
+    )
+    expect(refusal).toBeUndefined()
+    expect(nonce).toBe(ground.nonces.current)
+    expect(nonce).not.toBe(old)
+  })
+
+  test('one that ages is followed by the next also where the proof is refused', async () => {
+    const ground = await ProofGround.open()
+    const old = ground.nonces.current
+    ground.world.spend(300_000)
+    const spoil = (draft: ProofDraft) => Object.assign(draft.claims, { nonce: old, ath: '' })
+    const { refusal, nonce } = await ground.answer(goodRequest(ground, spoil))
+    expect(refusal?.error).toBe('ath does not match the access token')
+    expect(nonce).toBe(ground.nonces.current)
+  })
+
+  test('a good one tells no other', async () => {
+    const ground = await ProofGround.open()
+    expect(await ground.answer(goodRequest(ground))).toEqual({ refusal: undefined, nonce: undefined })
+  })
+})
+
+describe('keys at hand', () => {
+  test('come from proofs that were good in everything, and from no other', async () => {
+    const ground = await ProofGround.open()
+    const { bound, unbound, expired = '' } = ground.ground.tokens
+    const headerOf = (proof: string) => proof.split('.')[0] ?? ''
+    for (const token of [unbound, expired]) {
+      const proof = proofOf(draftOf(ground.ground, ground.ground.key, token))
+      await ground.answer(request(token, proof))
+      expect(ground.keys.find(headerOf(proof))).toBeUndefined()
+    }
+    const good = proofOf(draftOf(ground.ground, ground.ground.key, bound))
+    await ground.answer(request(bound, good))
+    expect(ground.keys.find(headerOf(good))?.jkt).toBe(ground.ground.key.jkt)
+  })
+
+  test('do not make a proof good that is signed by another', async () => {
+    const ground = await ProofGround.open()
+    await ground.answer(goodRequest(ground))
+    const row = wrongProofs.find(({ number }) => number === 76)
+    for (const one of row?.requests(ground.ground) ?? []) {
+      expect((await ground.answer(one)).refusal?.error).toBe('invalid proof')
+    }
+  })
+})
+
+test('a used proof is known for as long as it could be used again', async () => {
+  const ground = await ProofGround.open()
+  const early = goodRequest(ground, (draft) => Object.assign(draft.claims, { iat: ground.ground.nowS() + 60 }))
+  expect((await ground.answer(early)).refusal).toBeUndefined()
+  const errors = new Map<string, number>()
+  for (let ms = 0; ms < 125_000; ms += 50) {
+    const { refusal } = await ground.answer(early)
+    errors.set(refusal?.error ?? 'taken', ms)
+    ground.world.spend(50)
+  }
+  expect(errors.has('taken')).toBe(false)
+  expect(errors.get('proof already used')).toBe(120_950)
+  expect(errors.has('iat outside tolerance')).toBe(true)
+})
+
+function goodRequest(ground: ProofGround, spoil: (draft: ProofDraft) => void = () => {}) {
+  const { key, tokens } = ground.ground
+  const draft = draftOf(ground.ground, key, tokens.bound)
+  spoil(draft)
+  return request(tokens.bound, proofOf(draft))
+}
+
+function requestAt(ground: ProofGround, claimed: string) {
+  return goodRequest(ground, (draft) => Object.assign(draft.claims, { htu: claimed + ground.ground.path }))
+}

@@ -1,0 +1,73 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { isOurs, readRefreshToken, refreshTokenText } from '#access/refresh-token'
+import { makeKeyPair } from '#test/access/key-pair'
+import { withPart } from '#test/access/proof-draft'
+
+const key = new Uint8Array(32).fill(7)
+const subject = { tenant: 'acme', session: 'Session111', number: 1, jkt: makeKeyPair().jkt }
+const text = refreshTokenText(key, subject)
+
+function isGood(given: string, jkt = subject.jkt, by = key): boolean {
+  const token = readRefreshToken(given)
+  return token !== undefined && isOurs(by, token, jkt)
+}
+
+describe('a refresh token', () => {
+  test('is the same text whenever it is made, and another for everything else', () => {
+    expect(refreshTokenText(key, subject)).toBe(text)
+    const others = [
+      { ...subject, tenant: 'acme2' },
+      { ...subject, session: 'Session112' },
+      { ...subject, number: 2 },
+      { ...subject, jkt: makeKeyPair().jkt },
+    ].map((other) => refreshTokenText(key, other))
+    const macs = [text, ...others, refreshTokenText(new Uint8Array(32), subject)].map((one) => one.split('.')[3])
+    expect(new Set(macs).size).toBe(6)
+  })
+
+  test('says whose it is, and is ours under our key and for its own key alone', () => {
+    const { mac: _, ...rest } = readRefreshToken(text) ?? {}
+    expect(rest).toEqual({ tenant: 'acme', session: 'Session111', number: 1 })
+    expect(isGood(text)).toBe(true)
+    expect(isGood(text, makeKeyPair().jkt)).toBe(false)
+    expect(isGood(text, subject.jkt, new Uint8Array(32))).toBe(false)
+  })
+
+  test.each([0, 1, 2, 3] as const)('is not ours with another part %i', (place) => {
+    const changes = ['acme2', 'Session112', '2', 'A'.repeat(43)]
+    expect(isGood(withPart(text, place as 0 | 1 | 2, () => changes[place] ?? ''))).toBe(false)
+  })
+
+  test('fits what a client may send, at its longest', () => {
+    const longest = { tenant: 't'.repeat(63), session: 's'.repeat(16), number: 9_999_999_999, jkt: subject.jkt }
+    expect(isGood(refreshTokenText(key, longest))).toBe(true)
+  })
+})
+
+describe('none', () => {
+  test.each([
+    '',
+    '...',
+    'acme.Session111.1',
+    `${text}.`,
+    `.${text}`,
+    `${text}=`,
+    withPart(text, 0, () => 'ACME'),
+    withPart(text, 1, () => 'Session-11'),
+    withPart(text, 2, () => '0'),
+    withPart(text, 2, () => '01'),
+    withPart(text, 2, () => '1e0'),
+    withPart(text, 2, () => '10000000000'),
+  ])('%j', (given) => {
+    expect(readRefreshToken(given)).toBeUndefined()
+  })
+
+  test('that is longer than any of ours', () => {
+    expect(readRefreshToken(`${'t'.repeat(100_000)}.${text}`)).toBeUndefined()
+  })
+
+  test('of any other text', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (given) => !isGood(given)))
+  })
+})

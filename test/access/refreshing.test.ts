@@ -1,0 +1,146 @@
+import { expect, test } from 'vitest'
+import type { Pair } from '#access/requests'
+import { makeKeyPair } from '#test/access/key-pair'
+import { IdentityStage, lifetimes, place } from '#test/access/identity-stage'
+
+const key = makeKeyPair()
+const wrong = 'unauthorized invalid refresh token'
+
+async function withAnn(): Promise<{ stage: IdentityStage; pair: Pair }> {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  return { stage, pair: await stage.logIn('ann', key) }
+}
+
+function refresh(stage: IdentityStage, refreshToken: string, more: { jkt?: string; host?: string } = {}) {
+  const { jkt = key.jkt, host = place.host } = more
+  return stage.identity.logins.refresh({ refreshToken, jkt, place: { ...place, host } })
+}
+
+const replaced = 'unauthorized token replaced'
+
+test('after a refresh the old access token is accepted for ten seconds, and its sockets stay open', async () => {
+  const { stage, pair } = await withAnn()
+  const socket = stage.connect(await stage.bound(pair.accessToken, key))
+  const next = await stage.wait(refresh(stage, pair.refreshToken))
+  expect(next.refreshToken).not.toBe(pair.refreshToken)
+  await stage.world.advance(10_000)
+  expect(await stage.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
+  expect(await stage.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
+  await stage.world.advance(1)
+  expect(await stage.judge(() => stage.bound(pair.accessToken, key))).toBe(replaced)
+  expect(socket.endCode).toBeUndefined()
+  const later = await stage.restart()
+  expect(await later.judge(() => later.bound(pair.accessToken, key))).toBe(replaced)
+  await later.world.advance(lifetimes.accessMs - 20_000)
+  expect(await later.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
+})
+
+test('each of several refreshes within ten seconds leaves the token that it replaced its own ten seconds', async () => {
+  const { stage, pair: first } = await withAnn()
+  const second = await stage.wait(refresh(stage, first.refreshToken))
+  await stage.world.advance(6_000)
+  const third = await stage.wait(refresh(stage, second.refreshToken))
+  const verdicts = () =>
+    Promise.all([first, second, third].map(({ accessToken }) => stage.judge(() => stage.bound(accessToken, key))))
+  expect(await verdicts()).toEqual([undefined, undefined, undefined])
+  await stage.world.advance(4_001)
+  expect(await verdicts()).toEqual([replaced, undefined, undefined])
+  await stage.world.advance(6_000)
+  expect(await verdicts()).toEqual([replaced, replaced, undefined])
+})
+
+test('so it is with the Basic scheme; a token without a refresh token is never replaced', async () => {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  const [alone, offline] = [await stage.basic('ann'), await stage.basic('ann', true)]
+  const { token } = await stage.wait(stage.identity.logins.refreshBasic({ refreshToken: offline.refreshToken, place }))
+  await stage.world.advance(10_001)
+  const look = (text: string) => stage.judge(() => stage.bearer(text))
+  const verdicts = await Promise.all([alone.token, offline.token, token].map(look))
+  expect(verdicts).toEqual([undefined, replaced, undefined])
+})
+
+test('another key gets nothing, and consumes nothing', async () => {
+  const { stage, pair } = await withAnn()
+  const stolen = refresh(stage, pair.refreshToken, { jkt: makeKeyPair().jkt })
+  expect(await stage.refusal(stolen)).toBe('unauthorized key mismatch')
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBeUndefined()
+})
+
+test('a session without a second factor is not renewed once the tenant asks for one', async () => {
+  const { stage, pair } = await withAnn()
+  await stage.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
+  expect(await stage.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
+  await stage.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'optional' } })
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBeUndefined()
+})
+
+test('an answer that was lost is given again for ten seconds: the same successor', async () => {
+  const { stage, pair } = await withAnn()
+  const lost = await stage.wait(refresh(stage, pair.refreshToken))
+  await stage.world.advance(10_000)
+  const again = await stage.wait(refresh(stage, pair.refreshToken))
+  expect(again.refreshToken).toBe(lost.refreshToken)
+  expect(await stage.bound(again.accessToken, key)).toMatchObject({ name: 'ann' })
+  await stage.world.advance(1)
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
+  expect(await stage.refusal(refresh(stage, again.refreshToken))).toBe(wrong)
+  expect(await stage.judge(() => stage.bound(again.accessToken, key))).toBe('unauthorized session over')
+})
+
+test('a token used long ago ends the session and closes its sockets', async () => {
+  const { stage, pair } = await withAnn()
+  const socket = stage.connect(await stage.bound(pair.accessToken, key))
+  await stage.wait(refresh(stage, pair.refreshToken))
+  await stage.world.advance(20_000)
+  expect(socket.endCode).toBeUndefined()
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
+  await stage.world.settle()
+  expect(socket.endCode).toBe(4401)
+  expect(stage.account('ann').sessions).toEqual([])
+})
+
+test('a session lives for as long as it is renewed, and ends with its refresh token', async () => {
+  const { stage, pair } = await withAnn()
+  await stage.world.advance(lifetimes.refreshMs - 1_000)
+  const next = await stage.wait(refresh(stage, pair.refreshToken))
+  await stage.world.advance(lifetimes.refreshMs - 1)
+  const last = await stage.wait(refresh(stage, next.refreshToken))
+  await stage.world.advance(lifetimes.refreshMs)
+  expect(await stage.refusal(refresh(stage, last.refreshToken))).toBe(wrong)
+})
+
+test('one that is forged, of another session, or under a host of another tenant is none', async () => {
+  const { stage, pair } = await withAnn()
+  const [tenant, session, , mac] = pair.refreshToken.split('.')
+  const other = await stage.logIn('ann', key)
+  const [, , , otherMac] = other.refreshToken.split('.')
+  for (const text of [
+    '',
+    'a.b.c.d',
+    `${tenant}.${session}.2.${mac}`,
+    `${tenant}.${session}.1.${otherMac}`,
+    `other.${session}.1.${mac}`,
+    pair.accessToken,
+  ]) {
+    expect(await stage.refusal(refresh(stage, text)), text).toBe(wrong)
+  }
+  await stage.directory({ type: 'update_tenant', tenant: 'default', change: { hosts: ['acme.example'] } })
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
+  expect(await stage.refusal(refresh(stage, pair.refreshToken, { host: 'acme.example' }))).toBeUndefined()
+})
+
+test('sessions and their tokens live through a restart, and end through one', async () => {
+  const { stage, pair } = await withAnn()
+  const { token } = await stage.basic('ann', true)
+  const other = await stage.logIn('ann', key)
+  const { logins } = stage.identity
+  await stage.wait(logins.signOut({ caller: await stage.bound(other.accessToken, key), isAll: false }))
+  const later = await stage.restart()
+  expect(await later.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
+  expect(await later.bearer(token)).toMatchObject({ name: 'ann' })
+  expect(await later.judge(() => later.bound(other.accessToken, key))).toBe('unauthorized session over')
+  expect(await later.refusal(refresh(later, pair.refreshToken))).toBeUndefined()
+})

@@ -1,0 +1,302 @@
+import fc from 'fast-check'
+import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { makeSigningKey, publishedKeyOf, type SigningKey } from '#access/signing-key'
+import { TokenCache, tokenGenerationMs } from '#access/token-cache'
+import { Tokens } from '#access/tokens'
+import type { Grant } from '#model/scope'
+import { makeKeyPair } from '#test/access/key-pair'
+import { signJws } from '#test/access/proof-draft'
+import { ManualWorld, startMs } from '#test/runtime/manual-world'
+
+const issuer = 'https://devices.example'
+const [tenant, user, session] = ['acme', 'User111111', 'Session111']
+const lifetimeMs = 600_000
+const jkt = makeKeyPair().jkt
+const everywhere: Grant = { permissions: { service: ['read'] }, devices: ['*'], services: ['*'] }
+
+let world: ManualWorld
+let keys: SigningKey[]
+let tokens: Tokens
+
+beforeEach(() => {
+  world = new ManualWorld()
+  keys = [makeSigningKey((bytes) => world.random(bytes))]
+  tokens = tokensOf()
+})
+
+/** Like another process with the same keys. */
+function tokensOf(cache = new TokenCache()): Tokens {
+  return new Tokens({
+    now: () => world.now(),
+    random: (bytes) => world.random(bytes),
+    keys: () => ({ current: keys[0] as SigningKey, find: (kid) => keys.find((key) => key.kid === kid) }),
+    issuer,
+    cache,
+  })
+}
+
+function access(more: { jkt?: string; grants?: readonly Grant[]; roles?: readonly string[] } = {}): Promise<string> {
+  return tokens.issueAccess({
+    tenant,
+    user,
+    session,
+    number: 7,
+    roles: ['viewer'],
+    grants: [everywhere],
+    lifetimeMs,
+    ...more,
+  })
+}
+
+const jwks = () => createLocalJWKSet({ keys: keys.map((key) => ({ ...publishedKeyOf(key) })) })
+
+describe('an access token', () => {
+  test('says what the contract says, and jose believes it by our published key', async () => {
+    const text = await access({ jkt })
+    const { payload, protectedHeader } = await jwtVerify(text, jwks(), {
+      issuer,
+      audience: issuer,
+      algorithms: ['ES256'],
+      typ: 'at+jwt',
+      currentDate: new Date(startMs),
+    })
+    expect(protectedHeader).toEqual({ alg: 'ES256', typ: 'at+jwt', kid: keys[0]?.kid })
+    expect(payload).toEqual({
+      iss: issuer,
+      aud: issuer,
+      sub: `crn#user:${user}`,
+      tenant,
+      sid: session,
+      jti: expect.stringMatching(/^[\w-]{22}\.7$/),
+      iat: startMs / 1000,
+      exp: startMs / 1000 + 600,
+      roles: ['viewer'],
+      ...everywhere,
+      cnf: { jkt },
+    })
+  })
+
+  test.each([
+    [[], false],
+    [[everywhere], true],
+    [[everywhere, everywhere], false],
+    [[{ ...everywhere, devices: names(31) }], true],
+    [[{ ...everywhere, devices: names(32) }], false],
+    [[{ ...everywhere, devices: names(16), services: names(16) }], true],
+    [[{ ...everywhere, devices: names(16), services: names(17) }], false],
+  ])('tells rights only where one small grant holds all: case %#', async (grants, isTold) => {
+    const { permissions, devices, services } = decodeJwt(await access({ grants }))
+    expect({ permissions, devices, services }).toEqual(isTold ? grants[0] : {})
+  })
+
+  test('with as much in it as there can be is read', async () => {
+    const roles = Array.from({ length: 32 }, (_, index) => `${index}`.padEnd(64, 'r'))
+    const grants = [{ ...everywhere, devices: Array.from({ length: 31 }, (_, index) => `${index}`.padEnd(64, 'D')) }]
+    const text = await access({ jkt, roles, grants })
+    expect((await tokensOf().read(text)).token?.session).toBe(session)
+  })
+
+  test('reads back here and in another process, as whose it is', async () => {
+    const text = await access({ jkt })
+    const expected = {
+      tenant,
+      user,
+      session,
+      number: 7,
+      expiresAt: startMs + lifetimeMs,
+      jkt,
+      hash: expect.any(String),
+    }
+    expect(await tokens.read(text)).toEqual({ token: expected })
+    expect(await tokensOf().read(text)).toEqual({ token: expected })
+    expect((await tokensOf().read(await access())).token).not.toHaveProperty('jkt')
+  })
+
+  test('is the same object whenever it is read', async () => {
+    const text = await access()
+    expect((await tokens.read(text)).token).toBe((await tokens.read(text)).token)
+    const others = tokensOf()
+    expect((await others.read(text)).token).toBe((await others.read(text)).token)
+  })
+
+  test('is good to its last millisecond, and then still says whose it was', async () => {
+    const text = await access()
+    world.spend(lifetimeMs - 1)
+    expect((await tokens.read(text)).fault).toBeUndefined()
+    world.spend(1)
+    for (const reader of [tokens, tokensOf()]) {
+      expect(await reader.read(text)).toMatchObject({ fault: 'token expired', token: { session } })
+    }
+  })
+
+  test('of a key that was retired is believed no more where it was never read', async () => {
+    const text = await access()
+    keys = [makeSigningKey((bytes) => world.random(bytes)), ...keys]
+    expect((await tokensOf().read(text)).token?.session).toBe(session)
+    keys = keys.slice(0, 1)
+    expect(await tokensOf().read(text)).toEqual({ fault: 'invalid token' })
+  })
+
+  test('never gives the same text twice', async () => {
+    expect(new Set(await Promise.all(Array.from({ length: 200 }, () => access()))).size).toBe(200)
+  })
+})
+
+describe('a token is good for nothing but its own use', () => {
+  const made = async () => ({
+    access: await access({ jkt }),
+    basicRefresh: await tokens.issueBasicRefresh({ tenant, user, session, number: 3, endsAt: startMs + lifetimeMs }),
+    secondFactor: await tokens.issueSecondFactor({ tenant, user, version: 7, jkt, isEnrolling: true, lifetimeMs }),
+  })
+  const uses = {
+    access: async (text: string) => (await tokens.read(text)).token,
+    basicRefresh: (text: string) => tokens.readBasicRefresh(text),
+    secondFactor: (text: string) => tokens.readSecondFactor(text, jkt),
+  }
+  const kinds = ['access', 'basicRefresh', 'secondFactor'] as const
+  test.each(kinds.flatMap((kind) => kinds.map((use) => [kind, use] as const)))('%s as %s', async (kind, use) => {
+    expect((await uses[use]((await made())[kind])) !== undefined).toBe(kind === use)
+  })
+
+  test.each(['JWT', 'dpop+jwt', 'AT+JWT', undefined])('not of type %s', async (typ) => {
+    const text = await access({ jkt })
+    const { kid = '', privateKey } = keys[0] as SigningKey
+    const signed = signJws({ alg: 'ES256', kid, ...(typ && { typ }) }, decodeJwt(text), privateKey)
+    for (const use of kinds) expect(await uses[use](signed)).toBeUndefined()
+  })
+})
+
+describe('what others wrote', () => {
+  test.each([
+    ['without an algorithm', { alg: 'none' }, {}],
+    ['with another algorithm', { alg: 'HS256' }, {}],
+    ['with something critical', { crit: ['exp'] }, {}],
+    ['under no name of a key', { kid: undefined }, {}],
+    ['under a number', { kid: 1 }, {}],
+    ['for no user', {}, { sub: 'crn#device:acme/SENSOR-1' }],
+    ['for nobody', {}, { sub: undefined }],
+    ['for a user without an id', {}, { sub: 'crn#user:' }],
+    ['in no tenant', {}, { tenant: 'ACME' }],
+    ['of no session', {}, { sid: undefined }],
+    ['of a session of any name', {}, { sid: '../other' }],
+    ['without an end', {}, { exp: undefined }],
+    ['with an end that is no number', {}, { exp: '1' }],
+    ['bound to nothing', {}, { cnf: {} }],
+    ['bound to what is no thumbprint', {}, { cnf: { jkt: 'a' } }],
+    ['with roles that are none', {}, { roles: 'admin' }],
+  ])('%s, is not believed even under our own signature', async (_, header, claims) => {
+    const text = await access({ jkt })
+    const { privateKey } = keys[0] as SigningKey
+    const signed = signJws({ ...decodeProtectedHeader(text), ...header }, { ...decodeJwt(text), ...claims }, privateKey)
+    expect(await tokens.read(signed)).toEqual({ fault: 'invalid token' })
+  })
+
+  test('is never a token, and never an error', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 300 }), async (text) => {
+        expect(await tokens.read(text)).toEqual({ fault: 'invalid token' })
+        expect(await tokens.readBasicRefresh(text)).toBeUndefined()
+        expect(await tokens.readSecondFactor(text, jkt)).toBeUndefined()
+      }),
+    )
+    for (const text of ['x'.repeat(100_000), `${await access()}${'A'.repeat(8192)}`]) {
+      expect(await tokens.read(text)).toEqual({ fault: 'invalid token' })
+    }
+  })
+
+  test('of a good token is refused where jose refuses it', async () => {
+    const text = await access({ jkt })
+    const reader = tokensOf()
+    const change = fc.tuple(fc.nat({ max: text.length - 1 }), fc.constantFrom(...'AZaz09-_.+'))
+    await fc.assert(
+      fc.asyncProperty(change, async ([place, character]) => {
+        const changed = text.slice(0, place) + character + text.slice(place + 1)
+        const isTheirs = await jwtVerify(changed, jwks(), { typ: 'at+jwt', currentDate: new Date(startMs) }).then(
+          () => true,
+          () => false,
+        )
+        const isOurs = (await reader.read(changed)).fault === undefined
+        if (isOurs) expect(isTheirs).toBe(true)
+        expect(isOurs).toBe(changed === text)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})
+
+describe('a refresh token of the Basic scheme', () => {
+  const issue = (number: number, endsAt = startMs + lifetimeMs) =>
+    tokens.issueBasicRefresh({ tenant, user, session, number, endsAt })
+
+  test.each([1, 2, 9_999_999_999])('says number %i of which session, until it ends', async (number) => {
+    const text = await issue(number)
+    expect(await tokensOf().readBasicRefresh(text)).toEqual({ tenant, session, number })
+    world.spend(lifetimeMs - 1)
+    expect(await tokens.readBasicRefresh(text)).toBeDefined()
+    world.spend(1)
+    expect(await tokens.readBasicRefresh(text)).toBeUndefined()
+  })
+
+  test.each([
+    '',
+    '1',
+    'Session111',
+    'Session111.',
+    'Session111.0',
+    'Session111.01',
+    'Session111.-1',
+    'Session111.1.1',
+    'Other11111.1',
+  ])('jti %j is none of ours', async (jti) => {
+    const { privateKey } = keys[0] as SigningKey
+    const good = await issue(1)
+    expect(
+      await tokens.readBasicRefresh(signJws(decodeProtectedHeader(good), { ...decodeJwt(good), jti }, privateKey)),
+    ).toBeUndefined()
+  })
+})
+
+describe('a token for the second factor', () => {
+  const issue = () => tokens.issueSecondFactor({ tenant, user, version: 7, jkt, isEnrolling: false, lifetimeMs })
+
+  test('says whose, for which key, until it ends', async () => {
+    const text = await issue()
+    const read = await tokens.readSecondFactor(text, jkt)
+    expect(read).toEqual({ tenant, user, version: 7, isEnrolling: false, id: expect.any(String) })
+    expect((await tokens.readSecondFactor(await issue(), jkt))?.id).not.toBe(read?.id)
+    expect(await tokens.readSecondFactor(text, makeKeyPair().jkt)).toBeUndefined()
+    world.spend(lifetimeMs)
+    expect(await tokens.readSecondFactor(text, jkt)).toBeUndefined()
+  })
+})
+
+test('as many tokens are kept at hand as there is room, and the others are read anew', async () => {
+  tokens = tokensOf(new TokenCache(2))
+  const [first = '', second = '', third = ''] = [await access(), await access(), await access()]
+  const readAnew = (await tokens.read(first)).token
+  expect(readAnew?.session).toBe(session)
+  expect((await tokens.read(first)).token).toBe(readAnew)
+  // The first took the place of the second, the oldest that was there.
+  const kept = (await tokens.read(third)).token
+  expect((await tokens.read(second)).token?.session).toBe(session)
+  expect((await tokens.read(first)).token).toBe(readAnew)
+  expect((await tokens.read(third)).token).not.toBe(kept)
+})
+
+test('a token that nobody comes with is kept no longer, and read anew when somebody does', async () => {
+  const [used, idle] = [await access(), await access()]
+  const readOnce = (await tokens.read(used)).token
+  const readIdle = (await tokens.read(idle)).token
+  for (let generation = 0; generation < 2; generation++) {
+    world.spend(tokenGenerationMs)
+    expect((await tokens.read(used)).token).toBe(readOnce)
+  }
+  const readAgain = (await tokens.read(idle)).token
+  expect(readAgain).toEqual(readIdle)
+  expect(readAgain).not.toBe(readIdle)
+})
+
+function names(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `D-${index}`)
+}

@@ -1,0 +1,127 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { Challenges } from '#access/challenges'
+import { newTotpSecret, totpSecretText, totpStep, totpStepMs, totpUri } from '#access/totp'
+import { ManualWorld } from '#test/runtime/manual-world'
+
+const rfcSecret = Uint8Array.from(Buffer.from('12345678901234567890'))
+
+/** RFC 4226 §5.3, written once more. */
+function codeOf(secret: Uint8Array, step: number): string {
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(step))
+  const mac = createHmac('sha1', secret).update(counter).digest()
+  const at = (mac[19] ?? 0) & 15
+  return String((mac.readUInt32BE(at) & 0x7fff_ffff) % 1_000_000).padStart(6, '0')
+}
+
+describe('a code', () => {
+  test.each([
+    [59, '287082'],
+    [1_111_111_109, '081804'],
+    [1_111_111_111, '050471'],
+    [1_234_567_890, '005924'],
+    [2_000_000_000, '279037'],
+    [20_000_000_000, '353130'],
+  ])('of RFC 6238 at %i s', (seconds, code) => {
+    expect(totpStep(rfcSecret, code, seconds * 1000)).toBe(Math.floor(seconds / 30))
+    expect(codeOf(rfcSecret, Math.floor(seconds / 30))).toBe(code)
+  })
+
+  const step = 56_666_667
+  const begin = step * totpStepMs
+  test.each([
+    [-1, true],
+    [0, true],
+    [29_999, true],
+    [30_000, true],
+    [59_999, true],
+    [60_000, false],
+    [-30_000, true],
+    [-30_001, false],
+  ])('of a step, %i ms after its begin, is taken: %s', (ms, isTaken) => {
+    expect(totpStep(rfcSecret, codeOf(rfcSecret, step), begin + ms)).toBe(isTaken ? step : undefined)
+  })
+
+  test('tells its own step, also beside the present one', () => {
+    for (const beside of [-1, 0, 1]) {
+      expect(totpStep(rfcSecret, codeOf(rfcSecret, step + beside), begin)).toBe(step + beside)
+    }
+  })
+
+  test.each(['', '12345', '1234567', ' 287082', '287 082', '28708a', '٢٨٧٠٨٢', '-28708', '2.8708', '0x1234'])(
+    'is not %j',
+    (code) => {
+      expect(totpStep(rfcSecret, code, 59_000)).toBeUndefined()
+    },
+  )
+
+  test('of another secret is none', () => {
+    const world = new ManualWorld()
+    const secret = newTotpSecret((bytes) => world.random(bytes))
+    expect(secret).toHaveLength(20)
+    expect(totpStep(secret, codeOf(rfcSecret, step), begin)).toBeUndefined()
+    expect(totpStep(secret, codeOf(secret, step), begin)).toBe(step)
+  })
+})
+
+describe('for an app', () => {
+  test('the secret is Base32', () => {
+    expect(totpSecretText(rfcSecret)).toBe('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ')
+    const view = Uint8Array.from([...rfcSecret, 1, 2, 3]).subarray(0, 20)
+    expect(totpSecretText(view)).toBe(totpSecretText(rfcSecret))
+  })
+
+  test('everything stands in one address, which names whose it is', () => {
+    const uri = new URL(totpUri({ secret: rfcSecret, issuer: 'Device Data Backend', account: 'Änn/1?' }))
+    expect(uri.protocol).toBe('otpauth:')
+    expect(uri.host).toBe('totp')
+    expect(decodeURIComponent(uri.pathname)).toBe('/Device Data Backend:Änn/1?')
+    expect(Object.fromEntries(uri.searchParams)).toEqual({
+      issuer: 'Device Data Backend',
+      secret: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ',
+      algorithm: 'SHA1',
+      digits: '6',
+      period: '30',
+    })
+  })
+})
+
+describe('a challenge', () => {
+  const world = new ManualWorld()
+  const ann = { tenant: 'acme', user: 'ann' }
+  const challenges = new Challenges({ now: () => world.now(), random: (bytes) => world.random(bytes) })
+
+  test('is good once, for its owner and its kind', () => {
+    const challenge = challenges.issue('session/a', 'register', ann)
+    expect(challenge).toMatch(/^[\w-]{43}$/)
+    expect(challenges.take('session/b', 'register')).toBeUndefined()
+    expect(challenges.take('session/a', 'authenticate')).toBeUndefined()
+    expect(challenges.take('session/a', 'register')).toBe(challenge)
+    expect(challenges.take('session/a', 'register')).toBeUndefined()
+  })
+
+  test('is replaced by the next one', () => {
+    const first = challenges.issue('session/a', 'register', ann)
+    const second = challenges.issue('session/a', 'register', ann)
+    expect(second).not.toBe(first)
+    expect(challenges.take('session/a', 'register')).toBe(second)
+  })
+
+  test.each([
+    [300_000, true],
+    [300_001, false],
+  ])('is there after %i ms: %s', (ms, isThere) => {
+    challenges.issue('session/a', 'authenticate', ann)
+    world.spend(ms)
+    expect(challenges.take('session/a', 'authenticate') !== undefined).toBe(isThere)
+  })
+
+  test('of one user who asks for too many does not void those of others', () => {
+    const kept = challenges.issue('session/b', 'authenticate', { tenant: 'acme', user: 'bob' })
+    for (let count = 0; count <= 10_000; count++) challenges.issue(`token/${count}`, 'authenticate', ann)
+    expect(challenges.take('token/0', 'authenticate')).toBeUndefined()
+    expect(challenges.take('token/10000', 'authenticate')).toBeDefined()
+    expect(challenges.take('session/b', 'authenticate')).toBe(kept)
+  })
+})

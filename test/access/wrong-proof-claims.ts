@@ -1,0 +1,251 @@
+import { sign } from 'node:crypto'
+import type { KeyPair } from '#test/access/key-pair'
+import { athOf, draftOf, es256By, proofOf, withPart } from '#test/access/proof-draft'
+import {
+  ath,
+  badToken,
+  claims,
+  type Ground,
+  good,
+  htm,
+  htu,
+  iat,
+  invalid,
+  invalidToken,
+  keyMismatch,
+  type ProofRequestText,
+  type Requests,
+  request,
+  spoilt,
+  used,
+  useNonce,
+  type WrongProofRow,
+  withToken,
+} from '#test/access/wrong-proof'
+
+/** What can be wrong with what a proof says, with its signature, its use and the token beside it. */
+export const wrongClaims: readonly WrongProofRow[] = [
+  // Claims.
+  [44, 'no jti', claims({ jti: undefined }), invalid],
+  [45, 'an empty jti', claims({ jti: '' }), invalid],
+  [46, 'jti a number', claims({ jti: 7 }), invalid],
+  [47, 'jti of 129 characters', claims({ jti: 'j'.repeat(129) }), invalid],
+  [48, 'no htm', claims({ htm: undefined }), invalid],
+  [49, 'htm of another method', claims({ htm: 'POST' }), htm],
+  [50, 'htm in lower case', claims({ htm: 'get' }), htm],
+  [51, 'htm HEAD', claims({ htm: 'HEAD' }), htm],
+  [52, 'no htu', claims({ htu: undefined }), invalid],
+  [53, 'htu of another scheme', htuOf((text) => text.replace(/^http/, 'https')), htu],
+  [54, 'htu of a websocket', htuOf((text) => text.replace(/^http/, 'ws')), htu],
+  [55, 'htu of another host', htuOf((text) => text.replace(/\/\/[^/:]+/, '//elsewhere.example')), htu],
+  [56, 'htu of another port', htuOf((text) => text.replace(/^(\w+:\/\/[^/:]+)(:\d+)?/, '$1:1')), htu],
+  [57, 'htu of another path', htuOf((text) => text.replace(/\/me$/, '/you')), htu],
+  [58, 'htu with a slash at its end', htuOf((text) => `${text}/`), htu],
+  [59, 'htu in another spelling', htuOf((text) => text.replace(/\/me$/, '/%6de')), htu],
+  [60, 'htu with a user in it', htuOf((text) => text.replace('://', '://user@')), htu],
+  [61, 'htu without a host', htuOf((text) => text.replace(/^\w+:\/\/[^/]+/, '')), htu],
+  [62, 'an empty htu', claims({ htu: '' }), htu],
+  [63, 'no iat', claims({ iat: undefined }), invalid],
+  [64, 'iat a text', spoilt((draft) => Object.assign(draft.claims, { iat: String(draft.claims.iat) })), invalid],
+  [
+    65,
+    'iat beyond all numbers',
+    spoilt((draft) => {
+      draft.claimsText = JSON.stringify(draft.claims).replace(/"iat":\d+/, '"iat":1e400')
+    }),
+    invalid,
+  ],
+  [65, 'iat with a fraction', iatOf((now) => now + 0.5), invalid],
+  [66, 'iat 61 s ago', iatOf((now) => now - 61), iat],
+  [67, 'iat 61 s ahead', iatOf((now) => now + 61), iat],
+  [68, 'iat in milliseconds', iatOf((now) => now * 1000), iat],
+  [69, 'a negative iat', iatOf((now) => -now), iat],
+  [70, 'no nonce', claims({ nonce: undefined }), useNonce],
+  [71, 'an empty nonce', claims({ nonce: '' }), useNonce],
+  [72, 'nonce a number', claims({ nonce: 1 }), useNonce],
+  [73, 'a nonce of nobody', claims({ nonce: 'AAAAAAAAAAAAAAAAAAAAAA' }), useNonce],
+  [74, 'a nonce of eleven minutes ago', nonceOf(({ nonces }) => nonces.old), useNonce],
+  [75, 'a nonce of an earlier start', nonceOf(({ nonces }) => nonces.earlierStart), useNonce],
+  // Signature.
+  [
+    76,
+    'signed by another key',
+    spoilt((draft, { otherKey }) => Object.assign(draft, { signature: es256By(otherKey) })),
+    invalid,
+  ],
+  [77, 'claims changed after signing', changedAfter(1, (claim) => ({ ...claim, more: 1 })), invalid],
+  [78, 'header changed after signing', changedAfter(0, (head) => ({ ...head, kid: 'a' })), invalid],
+  [
+    79,
+    'a signature in DER',
+    spoilt((draft, { key }) =>
+      Object.assign(draft, { signature: (signed: string) => sign('sha256', Buffer.from(signed), key.privateKey) }),
+    ),
+    invalid,
+  ],
+  [80, 'a signature of 63 bytes', shortened(63), invalid],
+  [81, 'an empty signature', shortened(0), invalid],
+  [82, 'r and s zero', spoilt((draft) => Object.assign(draft, { signature: () => new Uint8Array(64) })), invalid],
+  // Binding.
+  [83, 'no ath', claims({ ath: undefined }), ath],
+  [
+    84,
+    'ath of another token',
+    spoilt((draft, { tokens }) => Object.assign(draft.claims, { ath: athOf(tokens.unbound) })),
+    ath,
+  ],
+  [85, 'ath with padding', spoilt((draft) => Object.assign(draft.claims, { ath: `${draft.claims.ath}=` })), ath],
+  [
+    86,
+    'ath in hex',
+    spoilt((draft) =>
+      Object.assign(draft.claims, { ath: Buffer.from(String(draft.claims.ath), 'base64url').toString('hex') }),
+    ),
+    ath,
+  ],
+  [
+    87,
+    'ath of the whole header',
+    spoilt((draft, { tokens }) => Object.assign(draft.claims, { ath: athOf(`DPoP ${tokens.bound}`) })),
+    ath,
+  ],
+  [
+    88,
+    'a good proof of another key',
+    (ground) => [request(ground.tokens.bound, proofOf(draftOf(ground, ground.otherKey, ground.tokens.bound)))],
+    keyMismatch,
+  ],
+  [89, 'a token that is bound to no key', withToken(({ tokens }) => tokens.unbound), keyMismatch],
+  // Once.
+  [90, 'the very same request again', again((first) => first), used],
+  [91, 'another proof with the same jti', sameJti, used],
+  [92, 'the same proof with another query', again((first) => ({ ...first, query: 'a=1' })), used],
+  // The token.
+  [
+    93,
+    'a bearer of a bound token',
+    (ground) => [request(ground.tokens.bound, undefined, 'Bearer')],
+    badToken('use the DPoP scheme'),
+  ],
+  [
+    94,
+    'a bearer of a bound token, with a good proof',
+    (ground) => [request(ground.tokens.bound, good(ground), 'Bearer')],
+    badToken('use the DPoP scheme'),
+  ],
+  [95, 'a token past its time', withToken(({ tokens }) => tokens.expired), badToken('token expired')],
+  [96, 'a token of a session that is over', withToken(({ tokens }) => tokens.ended), badToken('session over')],
+  [
+    97,
+    'a token whose signature was changed',
+    withToken(({ tokens }) => withPart(tokens.bound, 2, swapFirst)),
+    invalidToken,
+  ],
+  [98, 'no token', withToken(() => 'garbage'), invalidToken],
+  [99, 'a refresh token', withToken(({ tokens }) => tokens.refresh), invalidToken],
+  [100, 'a token for the second factor', withToken(({ tokens }) => tokens.secondFactor), invalidToken],
+  [101, 'a token of no type of ours', withToken(({ tokens }) => tokens.plainType), invalidToken],
+  [102, 'a token under an unknown key', withToken(({ tokens }) => tokens.unknownKid), invalidToken],
+  [103, 'a token of another server', withToken(({ tokens }) => tokens.foreign), invalidToken],
+  [
+    104,
+    'more proofs than can be remembered',
+    (ground) => (ground.isSmall ? [1, 2, 3, 4, 5].map(() => request(ground.tokens.bound, good(ground))) : undefined),
+    { status: 503, error: 'OVERLOADED', hasRetryAfter: true },
+  ],
+  // What is said when several things are wrong.
+  [105, 'htm before nonce', claims({ htm: 'POST', nonce: undefined }), htm],
+  [105, 'htu before iat', claims({ htu: 'http://elsewhere.example/', iat: 1 }), htu],
+  [105, 'iat before nonce', claims({ iat: 1, nonce: undefined }), iat],
+  [
+    105,
+    'nonce before signature',
+    spoilt((draft, { otherKey }) =>
+      Object.assign(draft, { claims: { ...draft.claims, nonce: '' }, signature: es256By(otherKey) }),
+    ),
+    useNonce,
+  ],
+  [
+    105,
+    'signature before ath',
+    spoilt((draft, { otherKey }) =>
+      Object.assign(draft, { claims: { ...draft.claims, ath: '' }, signature: es256By(otherKey) }),
+    ),
+    invalid,
+  ],
+  [
+    105,
+    'ath before key',
+    (ground) => [request(ground.tokens.bound, proofOf(draftOf(ground, ground.otherKey, ground.tokens.unbound)))],
+    ath,
+  ],
+  [105, 'key before once', otherKeyTwice, keyMismatch],
+  [105, 'once before the time of the token', expiredTwice, used],
+]
+
+function htuOf(change: (address: string) => string): Requests {
+  return spoilt((draft, { origin, path }) => Object.assign(draft.claims, { htu: change(origin + path) }))
+}
+
+function iatOf(change: (nowS: number) => number): Requests {
+  return spoilt((draft, ground) => Object.assign(draft.claims, { iat: change(ground.nowS()) }))
+}
+
+function nonceOf(choose: (ground: Ground) => string | undefined): Requests {
+  return (ground) => {
+    const nonce = choose(ground)
+    return nonce === undefined ? undefined : claims({ nonce })(ground)
+  }
+}
+
+function changedAfter(place: 0 | 1, change: (part: object) => object): Requests {
+  const changed = (part: string) => {
+    const value = JSON.parse(Buffer.from(part, 'base64url').toString())
+    return Buffer.from(JSON.stringify(change(value))).toString('base64url')
+  }
+  return spoilt((draft) => Object.assign(draft, { edit: (text: string) => withPart(text, place, changed) }))
+}
+
+function shortened(bytes: number): Requests {
+  return spoilt((draft) => {
+    const whole = draft.signature
+    draft.signature = (signed) => whole(signed).subarray(0, bytes)
+  })
+}
+
+/** Once well, then again. */
+function again(change: (first: ProofRequestText) => ProofRequestText): Requests {
+  return (ground) => {
+    const first = request(ground.tokens.bound, good(ground))
+    return [first, change(first)]
+  }
+}
+
+function sameJti(ground: Ground): readonly ProofRequestText[] {
+  return [1, 2].map(() =>
+    request(ground.tokens.bound, proofWithJti(ground, ground.key, ground.tokens.bound, 'the same')),
+  )
+}
+
+/** The other key has used this `jti` with its own token. */
+function otherKeyTwice(ground: Ground): readonly ProofRequestText[] {
+  const { bound, otherBound } = ground.tokens
+  return [otherBound, bound].map((token) =>
+    request(token, proofWithJti(ground, ground.otherKey, token, 'of the other')),
+  )
+}
+
+function expiredTwice(ground: Ground): readonly ProofRequestText[] | undefined {
+  const { bound, expired } = ground.tokens
+  if (expired === undefined) return undefined
+  return [bound, expired].map((token) => request(token, proofWithJti(ground, ground.key, token, 'before its time')))
+}
+
+function proofWithJti(ground: Ground, key: KeyPair, token: string, jti: string): string {
+  const draft = draftOf(ground, key, token)
+  return proofOf({ ...draft, claims: { ...draft.claims, jti } })
+}
+
+function swapFirst(part: string): string {
+  return `${part.startsWith('A') ? 'B' : 'A'}${part.slice(1)}`
+}

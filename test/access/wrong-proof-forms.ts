@@ -1,0 +1,145 @@
+import { constants, createHmac } from 'node:crypto'
+import { base64urlOf } from '#access/base64url'
+import { draftOf, proofOf } from '#test/access/proof-draft'
+import {
+  ecdsa,
+  edited,
+  foreign,
+  type Ground,
+  good,
+  header,
+  invalid,
+  jwk,
+  missing,
+  request,
+  spoilt,
+  type WrongProofRow,
+} from '#test/access/wrong-proof'
+
+/** What can be wrong before a proof says anything: how it comes, its form, its header, its key. */
+export const wrongForms: readonly WrongProofRow[] = [
+  // How it comes.
+  [1, 'no header', (ground) => [request(ground.tokens.bound, undefined)], missing],
+  [2, 'an empty header', (ground) => [request(ground.tokens.bound, '')], missing],
+  [3, 'two headers, both good', (ground) => [twice(ground, good(ground), good(ground))], invalid],
+  [4, 'two headers, the same', (ground) => [sameTwice(ground)], invalid],
+  [5, 'two in one header', (ground) => [request(ground.tokens.bound, `${good(ground)}, ${good(ground)}`)], invalid],
+  [6, 'longer than 4 KiB', (ground) => [request(ground.tokens.bound, proofOfLength(ground, 4097))], invalid],
+  // Its form.
+  [7, 'no JWT', edited(() => 'abc'), invalid],
+  [8, 'two parts', edited((text) => text.split('.').slice(0, 2).join('.')), invalid],
+  [9, 'four parts', edited((text) => `${text}.AAAA`), invalid],
+  [10, 'five parts, as of a JWE', edited((text) => `${text}.AAAA.AAAA`), invalid],
+  [
+    11,
+    'the other alphabet',
+    (ground) => [request(ground.tokens.bound, proofWithDash(ground).replace(/-/g, '+'))],
+    invalid,
+  ],
+  [12, 'padding', edited((text) => `${text}==`), invalid],
+  [13, 'a header that is no JSON', spoilt((draft) => Object.assign(draft, { headerText: '{"typ":' })), invalid],
+  [
+    14,
+    'a header that is a list',
+    spoilt((draft) => Object.assign(draft, { headerText: '[{"typ":"dpop+jwt"}]' })),
+    invalid,
+  ],
+  [15, 'claims that are no JSON', spoilt((draft) => Object.assign(draft, { claimsText: 'htm=GET' })), invalid],
+  [16, 'claims that are a list', spoilt((draft) => Object.assign(draft, { claimsText: '[]' })), invalid],
+  // typ, alg.
+  [17, 'no typ', header({ typ: undefined }), invalid],
+  [18, 'typ JWT', header({ typ: 'JWT' }), invalid],
+  [19, 'typ at+jwt', header({ typ: 'at+jwt' }), invalid],
+  [20, 'typ in upper case', header({ typ: 'DPOP+JWT' }), invalid],
+  [
+    21,
+    'alg none, unsigned',
+    spoilt((draft) =>
+      Object.assign(draft, { header: { ...draft.header, alg: 'none' }, signature: () => new Uint8Array() }),
+    ),
+    invalid,
+  ],
+  [22, 'alg none, signed', header({ alg: 'none' }), invalid],
+  [
+    23,
+    'HS256 with the public key as secret',
+    spoilt((draft, { key }) => {
+      draft.header.alg = 'HS256'
+      const secret = key.publicKey.export({ type: 'spki', format: 'pem' })
+      draft.signature = (signed) => createHmac('sha256', secret).update(signed).digest()
+    }),
+    invalid,
+  ],
+  [24, 'RS256', foreign('RS256', 'RS256'), invalid],
+  [
+    25,
+    'PS256',
+    foreign('PS256', 'RS256', (key) => ({ key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 })),
+    invalid,
+  ],
+  [26, 'ES384', foreign('ES384', 'ES384', ecdsa), invalid],
+  [27, 'ES512', foreign('ES512', 'ES512', ecdsa), invalid],
+  [28, 'ES256K', foreign('ES256K', 'ES256K', ecdsa), invalid],
+  [29, 'EdDSA', foreign('EdDSA', 'EdDSA'), invalid],
+  [30, 'no alg', header({ alg: undefined }), invalid],
+  [31, 'alg in lower case', header({ alg: 'es256' }), invalid],
+  // The key in it.
+  [32, 'no jwk', header({ jwk: undefined }), invalid],
+  [
+    33,
+    'jwk as a text',
+    spoilt((draft, { key }) => Object.assign(draft.header, { jwk: JSON.stringify(key.jwk) })),
+    invalid,
+  ],
+  [34, 'jwk as a list', spoilt((draft, { key }) => Object.assign(draft.header, { jwk: [key.jwk] })), invalid],
+  [35, 'the private key', jwk(({ key }) => ({ ...key.privateKey.export({ format: 'jwk' }) })), invalid],
+  [36, 'kty RSA', jwk(() => ({ kty: 'RSA' })), invalid],
+  [37, 'kty oct', jwk(() => ({ kty: 'oct', k: 'c2VjcmV0' })), invalid],
+  [38, 'crv P-384', jwk(() => ({ crv: 'P-384' })), invalid],
+  [39, 'no x', jwk(() => ({ x: undefined })), invalid],
+  [
+    40,
+    'y of 31 bytes',
+    jwk(({ key }) => ({ y: base64urlOf(Buffer.from(key.jwk.y, 'base64url').subarray(1)) })),
+    invalid,
+  ],
+  [41, 'a point beside the curve', jwk(({ otherKey }) => ({ x: otherKey.jwk.x })), invalid],
+  [42, 'kid in place of jwk', header({ jwk: undefined, kid: 'a' }), invalid],
+  [42, 'x5c in place of jwk', header({ jwk: undefined, x5c: ['MIIB'] }), invalid],
+  [43, 'crit', header({ crit: ['exp'], exp: 1 }), invalid],
+]
+
+/** A proof that is good in everything, of exactly this length. Base64url has no texts of every length: header and claims share it. */
+export function proofOfLength(ground: Ground, characters: number): string {
+  for (let inHeader = 0; inHeader < 4; inHeader++) {
+    const draft = draftOf(ground, ground.key, ground.tokens.bound)
+    const padded = (inClaims: number) => {
+      const header = { ...draft.header, kid: 'x'.repeat(inHeader) }
+      return proofOf({ ...draft, header, claims: { ...draft.claims, pad: 'x'.repeat(inClaims) } })
+    }
+    const room = Math.floor(((characters - padded(0).length) * 3) / 4)
+    for (const inClaims of [room - 1, room, room + 1]) {
+      const text = padded(inClaims)
+      if (text.length === characters) return text
+    }
+  }
+  throw new Error(`no proof has ${characters} characters`)
+}
+
+/** Until its signature has the character in which the two alphabets differ. */
+function proofWithDash(ground: Ground): string {
+  for (;;) {
+    const text = good(ground)
+    if (text.split('.')[2]?.includes('-')) return text
+  }
+}
+
+function twice(ground: Ground, first: string, second: string) {
+  const { headers } = request(ground.tokens.bound, first)
+  return { headers: [...headers, ['dpop', second] as const] }
+}
+
+function sameTwice(ground: Ground) {
+  const proof = good(ground)
+  return twice(ground, proof, proof)
+}

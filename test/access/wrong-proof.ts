@@ -1,0 +1,121 @@
+import { sign } from 'node:crypto'
+import { type KeyPair, makeForeignKeys } from '#test/access/key-pair'
+import { draftOf, type ProofDraft, type ProofMaker, proofOf } from '#test/access/proof-draft'
+
+/** How rows of wrong proofs are written: `wrong-proofs.ts` has them all. */
+
+/** What the rows are made from. What only some grounds can give is optional: a row that needs it is left out there. */
+export interface Ground extends ProofMaker {
+  readonly key: KeyPair
+  readonly otherKey: KeyPair
+  readonly nonces: {
+    /** Good eleven minutes ago. */
+    readonly old?: string
+    /** Good under an earlier start of the server, in this very window. */
+    readonly earlierStart?: string
+  }
+  readonly tokens: {
+    /** T: bound to `key`, good. */
+    readonly bound: string
+    /** Good, and bound to no key. */
+    readonly unbound: string
+    /** Bound to `otherKey`, good. */
+    readonly otherBound: string
+    /** Bound to `key`, of a session that is over. */
+    readonly ended?: string
+    /** Bound to `key`, past its time, its session alive. */
+    readonly expired?: string
+    readonly refresh?: string
+    readonly secondFactor?: string
+    /** Claims of T, signed by the server's key, as a plain `JWT`. */
+    readonly plainType?: string
+    /** Claims of T, signed by the server's key under a name that it does not know. */
+    readonly unknownKid?: string
+    /** Claims of T, signed by a key that is not the server's, under the name of the one that is. */
+    readonly foreign?: string
+  }
+  /** Set where no more than four proofs can be remembered. */
+  readonly isSmall?: true
+}
+
+export interface ProofRequestText {
+  readonly query?: string
+  readonly headers: readonly (readonly [name: string, value: string])[]
+}
+
+/** Answered in turn; all but the last one well. Undefined where the ground can't give what is needed. */
+export type Requests = (ground: Ground) => readonly ProofRequestText[] | undefined
+
+export interface Refusal {
+  readonly status: number
+  readonly error: string
+  /** `WWW-Authenticate`, whole. */
+  readonly challenge?: string
+  /** Whether `DPoP-Nonce` is there. */
+  readonly hasNonce?: boolean
+  readonly hasRetryAfter?: true
+}
+
+export type WrongProofRow = readonly [number: number, name: string, requests: Requests, refusal: Refusal]
+
+const proofChallenge = 'DPoP error="invalid_dpop_proof", algs="ES256"'
+const tokenChallenge = 'DPoP error="invalid_token", algs="ES256"'
+const refusal = (error: string): Refusal => ({ status: 401, error, challenge: proofChallenge })
+export const invalid = refusal('invalid proof')
+export const htm = refusal('htm mismatch')
+export const htu = refusal('htu mismatch')
+export const iat = refusal('iat outside tolerance')
+export const ath = refusal('ath does not match the access token')
+export const keyMismatch = refusal('key mismatch')
+export const used = refusal('proof already used')
+export const missing: Refusal = { ...refusal('missing proof'), hasNonce: true }
+export const useNonce: Refusal = {
+  status: 400,
+  error: 'use_dpop_nonce',
+  challenge: 'DPoP error="use_dpop_nonce", algs="ES256"',
+  hasNonce: true,
+}
+export const badToken = (error: string): Refusal => ({ status: 401, error, challenge: tokenChallenge })
+export const invalidToken = badToken('invalid token')
+
+const foreignKeys = makeForeignKeys()
+
+/** The good request, its one proof spoilt. */
+export function spoilt(spoil: (draft: ProofDraft, ground: Ground) => void): Requests {
+  return (ground) => {
+    const draft = draftOf(ground, ground.key, ground.tokens.bound)
+    spoil(draft, ground)
+    return [request(ground.tokens.bound, proofOf(draft))]
+  }
+}
+
+export const claims = (changes: Record<string, unknown>) => spoilt((draft) => Object.assign(draft.claims, changes))
+export const header = (changes: Record<string, unknown>) => spoilt((draft) => Object.assign(draft.header, changes))
+export const edited = (edit: (text: string) => string) => spoilt((draft) => Object.assign(draft, { edit }))
+export const jwk = (changes: (ground: Ground) => Record<string, unknown>) =>
+  spoilt((draft, ground) => Object.assign(draft.header, { jwk: { ...ground.key.jwk, ...changes(ground) } }))
+
+/** Signed as it should be, by a key of another kind. */
+export const foreign = (alg: string, kind: string, signing: (key: never) => object = (key) => ({ key })) =>
+  spoilt((draft) => {
+    const { privateKey, jwk: foreignJwk } = foreignKeys[kind] as never as { privateKey: never; jwk: object }
+    const hash = alg === 'EdDSA' ? null : `sha${alg.replace(/\D/g, '').slice(0, 3)}`
+    draft.header = { ...draft.header, alg, jwk: foreignJwk }
+    draft.signature = (signed) => sign(hash, Buffer.from(signed), signing(privateKey) as never)
+  })
+export const ecdsa = (key: never) => ({ key, dsaEncoding: 'ieee-p1363' })
+
+/** A good proof for another token than T. */
+export const withToken = (tokenOf: (ground: Ground) => string | undefined): Requests => {
+  return (ground) => {
+    const token = tokenOf(ground)
+    return token === undefined ? undefined : [request(token, proofOf(draftOf(ground, ground.key, token)))]
+  }
+}
+
+export function request(token: string, proof: string | undefined, scheme = 'DPoP'): ProofRequestText {
+  const credentials = ['authorization', `${scheme} ${token}`] as const
+  return { headers: proof === undefined ? [credentials] : [credentials, ['dpop', proof]] }
+}
+
+export const good = (ground: Ground) => proofOf(draftOf(ground, ground.key, ground.tokens.bound))
