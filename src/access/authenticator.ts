@@ -13,8 +13,8 @@ import type { LinkCaller } from '#access/link-credentials'
 import { operator } from '#access/operator'
 import type { SessionCaller, SessionCallers } from '#access/session-callers'
 import { Problem } from '#model/problem'
-import type { Authenticate, AuthenticationRequest } from '#server/authenticate'
-import { isPromiseLike, onward } from '#server/promise-like'
+import type { Authenticate, AuthenticationRequest } from '#http/authenticate'
+import { isPromiseLike, onward } from '#http/promise-like'
 
 export interface AuthenticatorParts {
   readonly isServing: () => boolean

@@ -34,7 +34,7 @@ import { TenantRemoval } from '#access/tenant-removal'
 import { TotpFlows } from '#access/totp-flows'
 import { WebauthnFlows } from '#access/webauthn-flows'
 import type { Scope } from '#model/scope'
-import type { Authenticate } from '#server/authenticate'
+import type { Authenticate } from '#http/authenticate'
 
 /** Everything about who is signed in, put together. */
 export interface Identity {

@@ -1,6 +1,6 @@
 import type { MetricRow } from '#figures/row'
 import { problemKinds } from '#model/problem'
-import { endings, requestSecondsBounds } from '#server/http-figures'
+import { endings, requestSecondsBounds } from '#http/http-figures'
 
 const routeLabel = 'name of the route, path of a websocket, or `none` if there is no route'
 

@@ -3,7 +3,7 @@ import type { ImageUrls } from '#access/image-urls'
 import type { LinkOpening } from '#link/link'
 import type { OfferedFirmware } from '#model/update-offer'
 import type { World } from '#runtime/world'
-import { publicOriginOf } from '#server/seen'
+import { publicOriginOf } from '#http/seen'
 
 /** Where a device finds what it is offered; undefined when no address of ours is known. */
 export type OfferUrl = (opening: LinkOpening, device: string, offer: OfferedFirmware) => string | undefined

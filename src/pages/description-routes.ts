@@ -1,7 +1,7 @@
 import * as api from '#api/descriptions'
 import type { PageFiles } from '#pages/page-files'
 import { fileReply } from '#pages/page-routes'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 
 /** Where the build puts the two documents, below the folder of pages. */
 export const openApiFile = 'description/openapi.json'

@@ -3,8 +3,8 @@ import { Problem } from '#model/problem'
 import { chooseCoding } from '#pages/content-coding'
 import type { PageFile, PageFiles } from '#pages/page-files'
 import { pageHeaders } from '#pages/page-headers'
-import { type Binding, bind, type Call, type Reply } from '#server/call'
-import { isEtagNamed } from '#server/named-etag'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
+import { isEtagNamed } from '#http/named-etag'
 
 const notBuilt = 'the pages were not built: npm run build'
 

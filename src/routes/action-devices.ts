@@ -10,7 +10,7 @@ import { ReadSlices } from '#routes/read-slices'
 import { readTurnsOf } from '#routes/read-turns'
 import { streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
-import type { Call, Reply } from '#server/call'
+import type { Call, Reply } from '#http/call'
 
 interface PageQuery {
   readonly limit?: number | undefined

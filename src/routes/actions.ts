@@ -14,7 +14,7 @@ import { shownAction } from '#routes/action-devices'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'
 import { boundWithin, schemasFor } from '#routes/sight'
-import { type Binding, bind, type Call, type Reply } from '#server/call'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 /** Who asks many devices to change, and hears what became of it. Contract 3.6. */
 export function actionRoutes(context: RouteContext): Binding[] {

@@ -8,7 +8,7 @@ import { listReply } from '#routes/list-reply'
 import { lookAtDevice } from '#routes/looking'
 import { streamHeaders } from '#routes/stream-position'
 import { namesOf, type Pages } from '#runtime/listing'
-import type { Call, Reply } from '#server/call'
+import type { Call, Reply } from '#http/call'
 
 /** A row of the list: one alarm on one device. */
 interface StatusRow {

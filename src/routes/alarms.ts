@@ -15,7 +15,7 @@ import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
 import { unknownNamesIn } from '#rules/property-name'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 
 /** Who answers for alarms. Contract 5.1, 5.3. */
 export function alarmRoutes(context: RouteContext): Binding[] {

@@ -16,7 +16,7 @@ import { lookAtTenant } from '#routes/looking'
 import { authorOf } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
-import type { Binding } from '#server/call'
+import type { Binding } from '#http/call'
 
 /** Who answers for API keys: each acts as a user, so nobody may make or end one that may more than he. Contract 2. */
 export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 'isGiven'>): Binding[] {

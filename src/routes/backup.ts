@@ -6,7 +6,7 @@ import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { mustBeFromHere } from '#routes/from-here'
 import { ReadSlices } from '#routes/read-slices'
-import { type Binding, bind, type Call } from '#server/call'
+import { type Binding, bind, type Call } from '#http/call'
 
 /** Makes backups, one at a time; `turns` divides the work. */
 export interface BackupMaker {

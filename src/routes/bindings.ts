@@ -39,8 +39,8 @@ import { updateRoutes } from '#routes/updates'
 import { userRoutes } from '#routes/users'
 import { webauthnRoutes } from '#routes/webauthn'
 import { writeRoutes } from '#routes/writes'
-import type { Binding } from '#server/call'
-import type { AnyWebsocketRoute } from '#server/websocket-route'
+import type { Binding } from '#http/call'
+import type { AnyWebsocketRoute } from '#http/websocket-route'
 
 /** What routes about the process itself answer from. */
 export interface OperationOptions extends HealthOptions {

@@ -22,7 +22,7 @@ import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { partsReply } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
-import { type Binding, bind, type Call, type Reply } from '#server/call'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 /** Who answers for devices. */
 export function deviceRoutes(context: RouteContext): Binding[] {

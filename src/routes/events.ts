@@ -6,12 +6,12 @@ import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import type { EventRoom, EventsOpening } from '#routes/event-room'
-import type { Authenticate } from '#server/authenticate'
-import { type Binding, bind } from '#server/call'
-import { onward } from '#server/promise-like'
-import { parseQuery } from '#server/query'
-import { validate } from '#server/validation'
-import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#server/websocket-route'
+import type { Authenticate } from '#http/authenticate'
+import { type Binding, bind } from '#http/call'
+import { onward } from '#http/promise-like'
+import { parseQuery } from '#http/query'
+import { validate } from '#http/validation'
+import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
 
 /**
  * Unsent bytes of one dashboard above which messages are lost to it, which costs it a RESYNC. The hub stops far below, as

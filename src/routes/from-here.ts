@@ -1,6 +1,6 @@
 import { Problem } from '#model/problem'
-import type { Call } from '#server/call'
-import { isLoopbackAddress } from '#server/remote-address'
+import type { Call } from '#http/call'
+import { isLoopbackAddress } from '#http/remote-address'
 
 /** What proxies add: a request that bears one comes from somewhere else, whatever the connection says. */
 const forwardingHeaders = [

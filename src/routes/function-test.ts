@@ -19,7 +19,7 @@ import { textReply } from '#routes/streamed'
 import { FunctionGraph } from '#rules/function-graph'
 import type { Happened, Happening } from '#rules/function-run'
 import { turnUnitsMax, work } from '#rules/rule-work'
-import type { Reply } from '#server/call'
+import type { Reply } from '#http/call'
 
 /** Of the mails in one answer, as JSON; those that do not fit any more are left out. */
 const mailsBytesMax = 786_432

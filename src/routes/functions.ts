@@ -22,7 +22,7 @@ import { tryFunction } from '#routes/function-test'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 
 /** Who answers for functions. Contract 5.1, 5.4. */
 export function functionRoutes(context: RouteContext): Binding[] {

@@ -12,7 +12,7 @@ import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { authorOf, boundWithin, changedReply, mayBind } from '#routes/sight'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 
 /** Who answers for groups. Contract 5.1. */
 export function groupRoutes(context: RouteContext): Binding[] {

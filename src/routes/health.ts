@@ -5,7 +5,7 @@ import type { Caller } from '#access/caller'
 import { isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 
 export interface HealthOptions {
   readonly dataDirectory: string

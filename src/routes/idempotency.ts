@@ -12,11 +12,11 @@ import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
 import { type ActorAddress, addressKey } from '#runtime/actor'
 import type { System } from '#runtime/system'
-import type { Answerer, Call, Reply } from '#server/call'
-import type { IdempotencyGuard } from '#server/idempotency'
-import { KeyedCall } from '#server/keyed-call'
-import { replyOf } from '#server/reply'
-import { bodyOf } from '#server/write-reply'
+import type { Answerer, Call, Reply } from '#http/call'
+import type { IdempotencyGuard } from '#http/idempotency'
+import { KeyedCall } from '#http/keyed-call'
+import { replyOf } from '#http/reply'
+import { bodyOf } from '#http/write-reply'
 
 /** At once; each is a request under way. Beyond it: 503. */
 const runningMax = 100_000

@@ -3,7 +3,7 @@ import { readMe } from '#api/identity'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { lookAtDirectory } from '#routes/looking'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 
 /** Who answers who is asking. */
 export function identityRoutes(context: RouteContext): Binding[] {

@@ -14,8 +14,8 @@ import { type Speaker, whyNotSpeak } from '#link/speaking'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { lookAtDevice } from '#routes/looking'
-import { type Binding, bind } from '#server/call'
-import { type AnyWebsocketRoute, websocketRoute } from '#server/websocket-route'
+import { type Binding, bind } from '#http/call'
+import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
 
 /** Unsent bytes of one link: a full window of acknowledgements, and what else is said, many times over. */
 const backpressureBytesMax = 1024 * 1024

@@ -9,7 +9,7 @@ import { listReply } from '#routes/list-reply'
 import { deviceThere, lookAtDevice } from '#routes/looking'
 import { streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 
 /** Who answers for what is known about devices besides their services. */
 export function metaRoutes(context: RouteContext): Binding[] {

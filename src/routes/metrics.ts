@@ -5,7 +5,7 @@ import { Problem } from '#model/problem'
 import { mustBeFromHere } from '#routes/from-here'
 import { readTurnsOf } from '#routes/read-turns'
 import type { World } from '#runtime/world'
-import { type Binding, bind, type Call } from '#server/call'
+import { type Binding, bind, type Call } from '#http/call'
 
 export type MetricsForm = 'prometheus' | 'openmetrics'
 

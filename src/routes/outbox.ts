@@ -8,7 +8,7 @@ import type { BuiltInRole } from '#model/role'
 import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { textReply } from '#routes/streamed'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 
 /** Who tells what becomes of mails. Contract 5.7. */
 export function outboxRoutes(context: RouteContext): Binding[] {

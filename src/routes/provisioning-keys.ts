@@ -10,7 +10,7 @@ import type { RouteContext } from '#routes/context'
 import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
-import type { Binding } from '#server/call'
+import type { Binding } from '#http/call'
 
 /** Who answers for provisioning keys. Contract 2. */
 export function provisioningKeyRoutes(context: RouteContext): Binding[] {

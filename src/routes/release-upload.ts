@@ -7,8 +7,8 @@ import { type ContentRange, contentRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
 import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
 import type { BlobImage } from '#runtime/blobs'
-import type { BodyStream, Call, Reply } from '#server/call'
-import { mayPut, putAction } from '#server/permit'
+import type { BodyStream, Call, Reply } from '#http/call'
+import { mayPut, putAction } from '#http/permit'
 import { partNameOf } from '#updates/part-name'
 
 type UploadCall = Call<{ readonly project: string; readonly firmware: string }, UploadQuery>

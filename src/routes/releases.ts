@@ -9,7 +9,7 @@ import { embeddedOnly } from '#routes/embedded-only'
 import { askProject, lookAtProject, mustReachAll, projectThere } from '#routes/project-there'
 import { upload } from '#routes/release-upload'
 import { textReply } from '#routes/streamed'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 import { partNameOf } from '#updates/part-name'
 
 /** Of the 64 uploads that the image store takes at once. */

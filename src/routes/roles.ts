@@ -15,8 +15,8 @@ import { lookAtDirectory, lookAtTenant } from '#routes/looking'
 import { authorOf } from '#routes/sight'
 import { bindForTenant } from '#routes/target-tenant'
 import { namesOf } from '#runtime/listing'
-import type { Binding } from '#server/call'
-import { mayPut } from '#server/permit'
+import type { Binding } from '#http/call'
+import { mayPut } from '#http/permit'
 
 /** Who answers for roles. Contract 2. */
 export function roleRoutes(context: RouteContext): Binding[] {

@@ -13,8 +13,8 @@ import { lookAtTenant } from '#routes/looking'
 import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
 import { changedReply, isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
-import { type Binding, bind, type Reply } from '#server/call'
-import { mayPut } from '#server/permit'
+import { type Binding, bind, type Reply } from '#http/call'
+import { mayPut } from '#http/permit'
 import { nextTime } from '#updates/cron'
 
 /** Who answers for rollouts. Contract 6. */

@@ -11,8 +11,8 @@ import { lookAtTenant } from '#routes/looking'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
 import { namesOf } from '#runtime/listing'
-import { type Binding, bind } from '#server/call'
-import { permit, putAction } from '#server/permit'
+import { type Binding, bind } from '#http/call'
+import { permit, putAction } from '#http/permit'
 
 /** Who answers for schemas. They are in memory, and few. */
 export function schemaRoutes(context: RouteContext): Binding[] {

@@ -13,7 +13,7 @@ import { formOf, fullDepth, type StateForm, StateText, type TextOrParts } from '
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { partsReply, streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
-import { type Binding, bind, type Call, type Reply } from '#server/call'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 /** Who answers for services: the same state, grouped the other way round. */
 export function serviceRoutes(context: RouteContext): Binding[] {

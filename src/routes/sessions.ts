@@ -8,7 +8,7 @@ import { userThere } from '#routes/looking'
 import { placeOf } from '#routes/sign-in-place'
 import { bindForTenant } from '#routes/target-tenant'
 import { userToEdit } from '#routes/users'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 
 /** Who answers for sessions, one's own and, for administrators, other people's. Contract 2. */
 export function sessionRoutes(context: RouteContext, { sessions, logins }: Identity): Binding[] {

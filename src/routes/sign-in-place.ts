@@ -1,5 +1,5 @@
 import type { SignInPlace } from '#access/requests'
-import type { Call } from '#server/call'
+import type { Call } from '#http/call'
 
 /** From where a request to sign in came. */
 export function placeOf(call: Call): SignInPlace {

@@ -1,6 +1,6 @@
 import * as api from '#api/signing-keys'
 import type { KeyRing } from '#access/signing-key-ring'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 
 /** Who answers for the keys that tokens are signed with. Contract 2, Tokens. */
 export function signingKeyRoutes(keys: KeyRing): Binding[] {

@@ -4,7 +4,7 @@ import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'
 import type { TextOrParts } from '#routes/state-text'
 import { namesOf, type Pages } from '#runtime/listing'
-import type { Call, Reply } from '#server/call'
+import type { Call, Reply } from '#http/call'
 
 /** How much text is handed over at once. */
 const pieceCharacters = 64 * 1024

@@ -22,7 +22,7 @@ import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { membersIn } from '#routes/sight'
 import { streamHeaders } from '#routes/stream-position'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind } from '#http/call'
 
 /** Who answers for subscriptions. §2.6, §3.1, §4.4, §7, contract 5.6. */
 export function subscriptionRoutes(context: RouteContext): Binding[] {

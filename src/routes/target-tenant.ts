@@ -6,7 +6,7 @@ import { Problem } from '#model/problem'
 import { type Action, isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { lookAtDirectory } from '#routes/looking'
-import { type Binding, bind, type Call, type Reply } from '#server/call'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 /** Who answers for a tenant's own affairs: `tenant` is whose are meant, the caller's or the one that he asked for. */
 type TenantAnswerer<P, Q, B> = (call: Call<P, Q, B>, tenant: string) => Reply | Promise<Reply>

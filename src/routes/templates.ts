@@ -10,8 +10,8 @@ import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { changedReply } from '#routes/sight'
-import { type Binding, bind } from '#server/call'
-import { putAction } from '#server/permit'
+import { type Binding, bind } from '#http/call'
+import { putAction } from '#http/permit'
 
 /** Who answers for what mails say. Contract 5.5. */
 export function templateRoutes(context: RouteContext): Binding[] {

@@ -12,7 +12,7 @@ import { mustMatch, thingReply } from '#routes/entity-tag'
 import { lookAtDirectory } from '#routes/looking'
 import { changedReply } from '#routes/sight'
 import { textReply } from '#routes/streamed'
-import { type Binding, bind, type Call } from '#server/call'
+import { type Binding, bind, type Call } from '#http/call'
 
 /** Who answers for tenants. That they are the affair of tenant `default` alone is what its scopes say. Contract 2. */
 export function tenantRoutes(context: RouteContext): Binding[] {

@@ -9,8 +9,8 @@ import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { isHookSigned } from '#routes/hook-signature'
 import { isTenantThere } from '#routes/looking'
-import { type Binding, bind, type Call, type Reply } from '#server/call'
-import { parseJson } from '#server/json-body'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
+import { parseJson } from '#http/json-body'
 
 /** Who hears the update server. Contract 6, Hook. */
 export function updateHookRoutes(context: RouteContext): Binding[] {

@@ -3,8 +3,8 @@ import { Problem } from '#model/problem'
 import { type ByteRange, byteRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-only'
-import { type Binding, bind, type Call, type Reply } from '#server/call'
-import { isEtagNamed } from '#server/named-etag'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
+import { isEtagNamed } from '#http/named-etag'
 
 /** Who hands out images. Contract 6. */
 export function updateImageRoutes(context: RouteContext): Binding[] {

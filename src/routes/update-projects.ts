@@ -13,8 +13,8 @@ import { listReply } from '#routes/list-reply'
 import { askProject, lookAtProject, mustHaveRoom, projectThere } from '#routes/project-there'
 import { textReply } from '#routes/streamed'
 import { namesOf } from '#runtime/listing'
-import { type Binding, bind } from '#server/call'
-import { putAction } from '#server/permit'
+import { type Binding, bind } from '#http/call'
+import { putAction } from '#http/permit'
 
 /** Who answers for projects of the embedded update server, and for the devices that are held at a version. Contract 6. */
 export function updateProjectRoutes(context: RouteContext): Binding[] {

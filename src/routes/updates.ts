@@ -17,7 +17,7 @@ import { lookAtDevice } from '#routes/looking'
 import { streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
-import { type Binding, bind, type Call, type Reply } from '#server/call'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 /** Who answers for the firmware of devices. §4.5, contract 6. */
 export function updateRoutes(context: RouteContext): Binding[] {

@@ -21,7 +21,7 @@ import { lookAtDirectory, lookAtTenant, userThere } from '#routes/looking'
 import { changedReply } from '#routes/sight'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Pages } from '#runtime/listing'
-import type { Binding } from '#server/call'
+import type { Binding } from '#http/call'
 
 /** Contract 2: seven days. */
 const codeLifetimeS = 604_800

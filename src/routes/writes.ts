@@ -3,7 +3,7 @@ import { servicesWithin } from '#model/scope'
 import { withoutNames } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'
-import { type Binding, bind, type Call, type Reply } from '#server/call'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 interface WritePath {
   readonly deviceIdentifier: string

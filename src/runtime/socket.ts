@@ -1,6 +1,6 @@
 /**
  * An open websocket as the rooms see it, and what they are told of it. Two implementations: uWebSockets.js
- * (`src/server`), simulated with the same behaviour under back pressure (`test/simulation`).
+ * (`src/http`), simulated with the same behaviour under back pressure (`test/simulation`).
  *
  * Obligations
  * - A `SocketRoom` is told `opened`, then any number of the others, then `closed` exactly once. After `closed` no method

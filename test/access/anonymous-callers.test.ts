@@ -3,7 +3,7 @@ import type { RouteAccess } from '#api/entry'
 import { anonymous } from '#access/anonymous'
 import { nobody } from '#access/nobody'
 import { anonymousCallers } from '#access/anonymous-callers'
-import type { AuthenticationRequest } from '#server/authenticate'
+import type { AuthenticationRequest } from '#http/authenticate'
 
 const requestWith = (headers: Readonly<Record<string, string>>): AuthenticationRequest => ({
   method: 'POST',

@@ -3,7 +3,7 @@ import type { RouteAccess } from '#api/entry'
 import { authOutcomes, countFailed, credentialKindOf, noAuthCounts } from '#access/auth-counts'
 import { SignInCounts } from '#access/sign-in-counts'
 import { Problem, type ProblemCode } from '#model/problem'
-import type { AuthenticationRequest } from '#server/authenticate'
+import type { AuthenticationRequest } from '#http/authenticate'
 
 function shown(headers: Readonly<Record<string, string>>): AuthenticationRequest {
   return { header: (name: string) => headers[name] ?? '' } as AuthenticationRequest

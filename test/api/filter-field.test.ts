@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { DeviceListQuery } from '#api/devices'
 import { filterBytesMax } from '#model/condition'
 import { Problem } from '#model/problem'
-import { validate } from '#server/validation'
+import { validate } from '#http/validation'
 
 /** Where a query is said to be wrong. */
 function faultsOf(filter: unknown): readonly string[] {

@@ -1,7 +1,7 @@
 import { connect as connectTls } from 'node:tls'
 import { until } from '#test/blackbox/until'
 
-import { RawClient } from '#test/server/raw-client'
+import { RawClient } from '#test/http/raw-client'
 
 /**
  * One thing that is sent over a connection of its own, and what must come of it.

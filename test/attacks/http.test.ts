@@ -12,7 +12,7 @@ import {
 } from '#test/attacks/smuggling-rows'
 import { methodRows, protocolRows, targetRows } from '#test/attacks/target-rows'
 import { StartedServer } from '#test/blackbox/started-server'
-import { RawClient } from '#test/server/raw-client'
+import { RawClient } from '#test/http/raw-client'
 
 /** Bytes as nobody honest sends them, over sockets of their own, against the started server. */
 const tables: Readonly<Record<string, readonly HttpAttack[]>> = {

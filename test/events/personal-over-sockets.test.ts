@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import type { Socket, SocketRoom } from '#runtime/socket'
-import { websocketRoute } from '#server/websocket-route'
+import { websocketRoute } from '#http/websocket-route'
 import { ann, bob, subscribed } from '#test/events/subscribed'
 import { ToldStream } from '#test/events/told-stream'
-import { type Door, openDoor, until } from '#test/server/door'
+import { type Door, openDoor, until } from '#test/http/door'
 
 /** A socket is in two classes: in which order uWebSockets.js lets out what was published to both is not ours to say. */
 

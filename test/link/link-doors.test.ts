@@ -9,7 +9,7 @@ import { linkRoutes, linkSocket } from '#routes/link'
 import { type Assembly, assemble } from '#src/assembly'
 import { WebsocketClient } from '#test/blackbox/websocket-client'
 import { inMemory } from '#test/in-memory'
-import { type Door, openDoor, until, world } from '#test/server/door'
+import { type Door, openDoor, until, world } from '#test/http/door'
 
 /** Both ways in, by whoever somebody says that credentials are; what they are worth afterwards is ours. */
 

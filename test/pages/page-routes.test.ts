@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compressFiles } from '#pages/compress'
 import { readPageFiles } from '#pages/page-files'
 import { pageRoutes } from '#pages/page-routes'
-import { type Door, openDoor } from '#test/server/door'
+import { type Door, openDoor } from '#test/http/door'
 
 /** Pages over real sockets, from a folder as the build leaves it. */
 const folder = mkdtempSync(join(tmpdir(), 'pages-'))

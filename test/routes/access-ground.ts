@@ -42,10 +42,10 @@ import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
 import type { ActorAddress } from '#runtime/actor'
-import type { Binding, Call } from '#server/call'
+import type { Binding, Call } from '#http/call'
 import { root } from '#test/blackbox/people'
 import { IamDoor } from '#test/routes/iam-door'
-import { world } from '#test/server/door'
+import { world } from '#test/http/door'
 
 /** The ids that the examples of the entries name. */
 const apiKey = '4Qm8sUx2Bw'

@@ -2,15 +2,15 @@ import type { Identity } from '#access/identity'
 import type { IdentitySettings } from '#access/options'
 import { bindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
-import type { Binding } from '#server/call'
-import type { ServerOptions } from '#server/listen'
+import type { Binding } from '#http/call'
+import type { ServerOptions } from '#http/listen'
 import { type Assembly, assemble } from '#src/assembly'
 import { root } from '#test/blackbox/people'
 import { type Answer, type Ask, askAt, type Environment, type Served } from '#test/blackbox/started-server'
 import { plainEngine } from '#test/access/plain-hashing'
 import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
-import { type Door, openDoor, world } from '#test/server/door'
+import { type Door, openDoor, world } from '#test/http/door'
 
 /** What the server has in place of its defaults. */
 interface IamOptions {

@@ -7,11 +7,11 @@ import { expect, test } from 'vitest'
 import type { RouteEntry } from '#api/entry'
 import { anonymous } from '#access/anonymous'
 import { idempotencyOf } from '#routes/idempotency'
-import type { Call, Reply } from '#server/call'
+import type { Call, Reply } from '#http/call'
 import { assemble } from '#src/assembly'
 import { levelPlace } from '#store/level'
 import { inMemory } from '#test/in-memory'
-import { world } from '#test/server/door'
+import { world } from '#test/http/door'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void

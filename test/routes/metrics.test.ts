@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Metrics, type MetricsForm, metricsRoutes } from '#routes/metrics'
-import { type Door, openDoor, until, world } from '#test/server/door'
+import { type Door, openDoor, until, world } from '#test/http/door'
 
 const token = 'what-the-scraper-knows'
 const pieceCharacters = 32 * 1024

@@ -8,7 +8,7 @@ import type { ActorAddress } from '#runtime/actor'
 import { type Assembly, assemble } from '#src/assembly'
 import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
-import { type Door, openDoor, world } from '#test/server/door'
+import { type Door, openDoor, world } from '#test/http/door'
 
 interface Person {
   readonly grants: readonly Grant[]

@@ -10,7 +10,7 @@ import { schemaRoutes } from '#routes/schemas'
 import { serviceRoutes } from '#routes/services'
 import { type Assembly, assemble } from '#src/assembly'
 import { inMemory } from '#test/in-memory'
-import { type Door, openDoor, world } from '#test/server/door'
+import { type Door, openDoor, world } from '#test/http/door'
 
 /** Routes as somebody who may reach some things and not others finds them: A and B offer x and y, C offers z. */
 const on = (devices: string[], services: string[], permissions: Grant['permissions']): Grant => ({

@@ -5,7 +5,7 @@ import { deviceRoutes } from '#routes/devices'
 import { metaRoutes } from '#routes/meta'
 import { type Assembly, assemble } from '#src/assembly'
 import { inMemory } from '#test/in-memory'
-import { type Door, openDoor, world } from '#test/server/door'
+import { type Door, openDoor, world } from '#test/http/door'
 
 let assembly: Assembly
 let door: Door

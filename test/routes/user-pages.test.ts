@@ -4,7 +4,7 @@ import type { DirectoryState, UserRow } from '#actors/directory/state'
 import { listUsers } from '#api/users'
 import { anonymous } from '#access/anonymous'
 import { userRoutes } from '#routes/users'
-import type { Call } from '#server/call'
+import type { Call } from '#http/call'
 import { IdentityStage } from '#test/access/identity-stage'
 
 const count = 100_000

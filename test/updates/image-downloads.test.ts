@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { BlobStore } from '#runtime/blobs'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { openDoor, world as realWorld, route, until } from '#test/server/door'
-import { RawClient } from '#test/server/raw-client'
+import { openDoor, world as realWorld, route, until } from '#test/http/door'
+import { RawClient } from '#test/http/raw-client'
 import { memoryBlobs } from '#test/store/memory-blobs'
 import { ImageDownloads } from '#updates/image-downloads'
 

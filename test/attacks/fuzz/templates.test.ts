@@ -8,7 +8,7 @@ import { Problem } from '#model/problem'
 import { TemplateBody, templateTextBytesMax } from '#model/template'
 import { utf8BytesOf } from '#model/utf8'
 import { dataOf } from '#notifications/mail-data'
-import { validate } from '#server/validation'
+import { validate } from '#http/validation'
 import { tried } from '#test/attacks/fuzz/fuzzing'
 import { edited, edits, mutated, odd, oddText } from '#test/attacks/fuzz/mutation'
 

@@ -2,7 +2,7 @@ import { filterField } from '#api/filter-field'
 import type { JsonObject } from '#model/json-value'
 import { ServiceSchema } from '#model/service-schema'
 import { compileFilter, type FilteredDevice, type FilterSource, onlyNamed } from '#rules/device-filter'
-import { validate } from '#server/validation'
+import { validate } from '#http/validation'
 import { declared } from '#test/attacks/fuzz/link-frame'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 

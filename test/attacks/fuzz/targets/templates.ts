@@ -4,7 +4,7 @@ import { OutputTooLarge } from '#model/mustache'
 import { TemplateBody } from '#model/template'
 import { utf8BytesOf } from '#model/utf8'
 import { dataOf } from '#notifications/mail-data'
-import { validate } from '#server/validation'
+import { validate } from '#http/validation'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
 /** Templates of mails: subject, text and HTML, with a zero between them. */

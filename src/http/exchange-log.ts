@@ -1,0 +1,40 @@
+import { Problem } from '#model/problem'
+import type { Exchange } from '#http/exchange'
+
+/** What the log is told of an exchange. */
+
+export function logBug(exchange: Exchange, error: unknown): void {
+  const { log } = exchange.context
+  log.error({ err: error, requestId: exchange.requestId, ...namesOf(exchange) }, 'request failed')
+}
+
+/**
+ * An answer that had begun and goes no further. That there is no room for it now, or no right to it any more, is no fault of
+ * ours; that what it is made of can't be read is one.
+ */
+export function logBrokenOff(exchange: Exchange, error: unknown): void {
+  const isForNow = error instanceof Problem && (error.code === 'overloaded' || error.code === 'stopping')
+  if (!isForNow) logBug(exchange, error)
+  else {
+    const { requestId } = exchange
+    exchange.context.brokenOff.add(() => ({ ...namesOf(exchange), brokenOff: error.message, requestId }))
+  }
+}
+
+/** `body`: its text or its length; undefined when the other side went away. */
+export function logLine(exchange: Exchange, status: number, body: number | string | undefined, ms: number): void {
+  const { log } = exchange.context
+  // 504 is the silence of a device, and no fault of ours.
+  const isFault = status >= 500 && status !== 504
+  if (!isFault && !log.isLevelEnabled('debug')) return
+  const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body
+  const line = () => ({ ...namesOf(exchange), status, ms, bytes, requestId: exchange.requestId })
+  if (bytes === undefined) log.debug({ ...line(), aborted: true }, 'request aborted')
+  else if (status === 503) exchange.context.turnedAway.add(line)
+  else if (isFault) log.error(line(), 'request')
+  else log.debug(line(), 'request')
+}
+
+function namesOf({ context, method, path, route }: Exchange): { method: string; path: string } {
+  return { method, path: route ?? context.redactPath(path) }
+}

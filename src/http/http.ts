@@ -1,0 +1,342 @@
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import type { RouteEntry } from '#api/entry'
+import { idempotencyKeyHeader, takesIdempotencyKey } from '#api/idempotency-key'
+import { isSignIn, signInBytesMax } from '#api/sign-in'
+import type { Caller } from '#access/caller'
+import { nobody } from '#access/nobody'
+import { tokenProblem } from '#access/proof-problems'
+import { Problem } from '#model/problem'
+import { seedBytes } from '#model/seeded'
+import type { Seen } from '#model/seen'
+import type { Authenticate } from '#http/authenticate'
+import type { Binding, BodyStream, Call, Reply } from '#http/call'
+import { isContentType, isJsonType } from '#http/content-type'
+import { allowedHeaders, preflightMaxAgeS } from '#http/cors'
+import { Exchange } from '#http/exchange'
+import type { RouteFigures } from '#http/http-figures'
+import { parseJson } from '#http/json-body'
+import type { PathMatch, PathTable } from '#http/paths'
+import { permit } from '#http/permit'
+import { isPromiseLike } from '#http/promise-like'
+import { parseQuery } from '#http/query'
+import type { ServerContext } from '#http/server-context'
+import { validate } from '#http/validation'
+
+/** Where a request can go. Sockets are named too, so that a plain request to one hears what it lacks. */
+export type Destination =
+  | { readonly template: string; readonly figures: RouteFigures; readonly binding: Binding }
+  | 'socket'
+
+const defaultContentTypes = ['application/json']
+/** A larger body is parsed, checked and answered in separate turns of the event loop: of 1 MiB, each may take 15 ms. */
+const oneTurnBytesMax = 64 * 1024
+const noBytes = new Uint8Array(0)
+
+/**
+ * The one wrapper around every request. The order is part of the contract: framing, origin, path (404 before anything is
+ * asked of the caller), method, who is asking, what he may, path parameters, whether they lie inside of that, query, body,
+ * idempotency key, answer.
+ */
+export function httpHandler(
+  context: ServerContext,
+  paths: PathTable<Destination>,
+  authenticate: Authenticate,
+): (response: HttpResponse, request: HttpRequest) => void {
+  return (response, request) => {
+    openExchange(context, response, request, (exchange) => receive(exchange, paths, authenticate))
+  }
+}
+
+/** Runs a handler so that whatever it throws becomes an answer: thrown further it would end the process. */
+export function openExchange(
+  context: ServerContext,
+  response: HttpResponse,
+  request: HttpRequest,
+  handle: (exchange: Exchange) => void,
+): void {
+  let exchange: Exchange | undefined
+  try {
+    exchange = new Exchange(context, response, request)
+    handle(exchange)
+  } catch (error) {
+    if (exchange) exchange.fail(error)
+    else {
+      context.log.error({ err: error }, 'a request could not even be read')
+      response.close()
+    }
+  }
+  exchange?.leaveHandler()
+}
+
+/** False, and answered, when the request cannot be trusted to mean what it says or comes from a page it may not. */
+export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): boolean {
+  const { framingFault } = exchange
+  if (framingFault !== undefined) {
+    refuseAndCut(exchange, framingFault)
+    return false
+  }
+  const { cors, seeing } = exchange.context
+  const origin = isForeignFetch(exchange) ? 'foreign' : exchange.origin
+  if (cors.isRefused(origin, kind)) throw new Problem('forbidden')
+  if (cors.ownNames) {
+    for (const host of seeing.hosts(exchange.headers)) if (!cors.ownNames.has(host)) throw new Problem('misdirected')
+  }
+  return true
+}
+
+/**
+ * Browsers send no `Origin` with `<img src>`, or with a `fetch` whose answer the page may not read, but they send these
+ * headers. A link to this server on another site may be followed. W3C Fetch Metadata §2.
+ */
+function isForeignFetch({ origin, headers }: Exchange): boolean {
+  const site = headers.get('sec-fetch-site')
+  if (origin !== 'none' || site === '' || site === 'same-origin' || site === 'none') return false
+  return headers.get('sec-fetch-mode') !== 'navigate' || headers.get('sec-fetch-dest') !== 'document'
+}
+
+/**
+ * For requests whose end is doubtful. Not now: the parser would take the next request out of the same packet before it
+ * closes, and that is the smuggled one. Behind a request that still waits it takes none, and closes.
+ */
+export function refuseAndCut(exchange: Exchange, message: string): void {
+  exchange.closeBehind(() => exchange.fail(new Problem('bad_request', message), true))
+}
+
+function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate: Authenticate): void {
+  if (!isAcceptable(exchange, 'request')) return
+  const match = paths.match(exchange.method, exchange.path)
+  if (!match) throw exchange.context.notFound(exchange.path)
+  if (exchange.method === 'OPTIONS') {
+    exchange.respond(optionsReply(exchange, match.allow))
+    return
+  }
+  if (!('binding' in match)) {
+    throw new Problem('method_not_allowed', undefined, { headers: { Allow: match.allow.join(', ') } })
+  }
+  const { binding: destination, rawParameters } = match
+  if (destination === 'socket') {
+    exchange.respond(upgradeRequired)
+    return
+  }
+
+  exchange.route = destination.template
+  exchange.figures = destination.figures
+  const { binding } = destination
+  const { entry } = binding
+  const { access, body } = entry
+  if (!body && exchange.bodyLength === 'chunked') {
+    // Some of these stream their answer, and a stream cannot cut the connection behind it.
+    throw new Problem('bad_request', 'a body in chunks where none is expected')
+  }
+  exchange.expectBody(bytesMaxOf(exchange.context, entry), body !== undefined)
+  const upload = body?.isStreamed && exchange.streamBody(() => stillPermitted(exchange, binding, rawParameters))
+  exchange.proceed(access === 'none' ? nobody : authenticate(exchange, access), (caller) => {
+    // The request may have ended while a signature was checked: aborted, or past its deadline.
+    if (!exchange.isOpen) return
+    const { requests, work, pending } = exchange.context
+    requests.check(caller)
+    work.check(caller)
+    exchange.caller = caller
+    pending.identified(exchange)
+    answer(exchange, binding, caller, rawParameters, upload)
+  })
+}
+
+function bytesMaxOf({ bodyBytesMax, streamedBytesMax }: ServerContext, entry: RouteEntry): number {
+  if (isSignIn(entry)) return Math.min(signInBytesMax, bodyBytesMax)
+  return entry.body?.bytesMax ?? (entry.body?.isStreamed ? streamedBytesMax : bodyBytesMax)
+}
+
+/** To a plain request where a websocket is spoken. */
+export const upgradeRequired = {
+  status: 426,
+  headers: { Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Version': '13' },
+  json: { error: 'Upgrade Required' },
+}
+
+function optionsReply(exchange: Exchange, allow: readonly string[]) {
+  const methods = allow.join(', ')
+  const isPreflight = exchange.origin === 'allowed' && exchange.header('access-control-request-method') !== ''
+  return {
+    status: 204,
+    headers: {
+      Allow: methods,
+      ...(isPreflight && {
+        'Access-Control-Allow-Methods': methods,
+        'Access-Control-Allow-Headers': allowedHeaders,
+        'Access-Control-Max-Age': String(preflightMaxAgeS),
+      }),
+    },
+  }
+}
+
+function answer(
+  exchange: Exchange,
+  binding: Binding,
+  caller: Caller,
+  rawParameters: PathMatch<Destination>['rawParameters'],
+  upload: BodyStream | undefined,
+): void {
+  const { entry } = binding
+  const parameters = parametersOf(binding, caller, rawParameters)
+  const contentType = exchange.header('content-type')
+  const wanted = entry.body?.contentTypes ?? defaultContentTypes
+  const query = countingRefusals(exchange, entry, () => {
+    const rawQuery = parseQuery(exchange.query)
+    const query = entry.query ? validate(entry.query, rawQuery) : rawQuery
+    if (wanted !== 'any' && entry.body && exchange.bodyLength !== 0 && !isContentType(contentType, wanted)) {
+      throw new Problem('unsupported_media_type')
+    }
+    return query
+  })
+  if (upload) {
+    exchange.refuseTooLong()
+    const call = new ExchangeCall(exchange, caller, parameters, query, undefined, noBytes, upload)
+    exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
+    return
+  }
+  const isJson = wanted !== 'any' && isJsonType(contentType)
+  exchange.readBody((read) => {
+    const { bytes, raw } = countingRefusals(exchange, entry, () => {
+      const bytes = read()
+      // No bytes are no value, so that a schema can say whether a body may be left out.
+      return { bytes, raw: bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes }
+    })
+    inTurn(exchange, bytes, () => {
+      const body = countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, raw))
+      inTurn(exchange, bytes, () => {
+        const now = stillPermitted(exchange, binding, rawParameters)
+        const call = new ExchangeCall(exchange, now, parameters, query, body, bytes, undefined)
+        exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
+      })
+    })
+  })
+}
+
+/** Runs a step for a body now, or for a large body in the next turn of the event loop. */
+function inTurn(exchange: Exchange, { byteLength }: Uint8Array, step: () => void): void {
+  if (byteLength <= oneTurnBytesMax) step()
+  else exchange.context.world.soon(() => exchange.isOpen && exchange.guard(step))
+}
+
+/** Where people sign in, a malformed request counts as a failed attempt of its address. @throws what `step` throws, or 429 */
+function countingRefusals<T>(exchange: Exchange, entry: RouteEntry, step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    if (error instanceof Problem && isSignIn(entry)) exchange.context.failedSignIn(exchange.seen.address)
+    throw error
+  }
+}
+
+/** Those of a path, parsed, for who may enter. @throws Problem as `permit` does; `invalid` where their faults are told */
+function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destination>['rawParameters']): unknown {
+  const { access, parameters: schema, areParametersTold } = entry
+  if (schema && areParametersTold) {
+    permit(access, caller, raw)
+    return validate(schema, raw)
+  }
+  const parameters = schema ? schema.safeParse(raw).data : raw
+  permit(access, caller, parameters)
+  return parameters
+}
+
+/**
+ * A body may take its time. Whoever was signed out meanwhile is refused, and whoever may do something else now is judged by
+ * that: a request begun in time keeps no right alive.
+ */
+function stillPermitted(exchange: Exchange, binding: Binding, raw: PathMatch<Destination>['rawParameters']): Caller {
+  const { caller = nobody } = exchange
+  if (caller.isCurrent()) return caller
+  const now = caller.now()
+  if (!now) throw sessionOver(exchange.header('authorization'))
+  parametersOf(binding, now, raw)
+  return now
+}
+
+function sessionOver(authorization: string): Problem {
+  if (authorization === '') return new Problem('unauthorized', 'invalid API key')
+  return tokenProblem('session over', /^dpop/i.test(authorization) ? 'DPoP' : 'Bearer')
+}
+
+/** Without an `Idempotency-Key` the answerer is called directly, without a promise. */
+function answered(exchange: Exchange, { entry, answer }: Binding, call: Call): Reply | Promise<Reply> {
+  const { idempotency } = exchange.context
+  const isKeyed = idempotency && takesIdempotencyKey(entry)
+  // By count: a header without a value is a key that cannot be one.
+  if (!isKeyed || exchange.headerCount(idempotencyKeyHeader) === 0) return counted(exchange, call, answer(call))
+  return counted(exchange, call, idempotency.run(call, entry, answer))
+}
+
+/** Until the reply is made. */
+function counted(
+  { context: { work } }: Exchange,
+  { caller }: Call,
+  reply: Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  if (!isPromiseLike(reply)) return reply
+  const leave = () => work.leave(caller)
+  work.enter(caller)
+  reply.then(leave, leave)
+  return reply
+}
+
+/** A class and no literal: what most answerers never ask for (signal, address, seed) is only made when asked for. */
+class ExchangeCall implements Call {
+  readonly caller: Caller
+  readonly parameters: unknown
+  readonly query: unknown
+  readonly body: unknown
+  readonly bodyBytes: Uint8Array
+  readonly upload: BodyStream | undefined
+  readonly isRepeated = false
+  readonly #exchange: Exchange
+  #seed: Uint8Array | undefined
+
+  constructor(
+    exchange: Exchange,
+    caller: Caller,
+    parameters: unknown,
+    query: unknown,
+    body: unknown,
+    bodyBytes: Uint8Array,
+    upload: BodyStream | undefined,
+  ) {
+    this.#exchange = exchange
+    this.caller = caller
+    this.parameters = parameters
+    this.query = query
+    this.body = body
+    this.bodyBytes = bodyBytes
+    this.upload = upload
+  }
+
+  header(name: string): string {
+    return this.#exchange.header(name)
+  }
+
+  get target(): Call['target'] {
+    return this.#exchange
+  }
+
+  get requestId(): string {
+    return this.#exchange.requestId
+  }
+
+  get remoteAddress(): string {
+    return this.#exchange.remoteAddress
+  }
+
+  get seen(): Seen {
+    return this.#exchange.seen
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
+
+  get seed(): Uint8Array {
+    this.#seed ??= this.#exchange.context.world.random(seedBytes)
+    return this.#seed
+  }
+}

@@ -1,0 +1,64 @@
+import type { Caller } from '#access/caller'
+import type { Seen } from '#model/seen'
+import type { BodyStream, Call } from '#http/call'
+
+/** A call whose seed belongs to its `Idempotency-Key`. All else is that of the request. */
+export class KeyedCall implements Call {
+  readonly seed: Uint8Array
+  readonly isRepeated: boolean
+  readonly #call: Call
+
+  constructor(call: Call, seed: Uint8Array, isRepeated: boolean) {
+    this.#call = call
+    this.seed = seed
+    this.isRepeated = isRepeated
+  }
+
+  get caller(): Caller {
+    return this.#call.caller
+  }
+
+  get parameters(): unknown {
+    return this.#call.parameters
+  }
+
+  get query(): unknown {
+    return this.#call.query
+  }
+
+  get body(): unknown {
+    return this.#call.body
+  }
+
+  get bodyBytes(): Uint8Array {
+    return this.#call.bodyBytes
+  }
+
+  get upload(): BodyStream | undefined {
+    return this.#call.upload
+  }
+
+  header(name: string): string {
+    return this.#call.header(name)
+  }
+
+  get target(): Call['target'] {
+    return this.#call.target
+  }
+
+  get requestId(): string {
+    return this.#call.requestId
+  }
+
+  get remoteAddress(): string {
+    return this.#call.remoteAddress
+  }
+
+  get seen(): Seen {
+    return this.#call.seen
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.signal
+  }
+}

@@ -1,0 +1,201 @@
+import * as uws from 'uWebSockets.js'
+import { ConcurrencyLimit } from '#access/concurrency-limit'
+import { Problem } from '#model/problem'
+import type { SocketPublisher } from '#runtime/socket'
+import type { World } from '#runtime/world'
+import type { Authenticate } from '#http/authenticate'
+import { bodyPaceMs } from '#http/body-pace'
+import type { Binding } from '#http/call'
+import { type CorsOptions, corsOf } from '#http/cors'
+import { Dropping } from '#http/dropping'
+import { type Destination, httpHandler } from '#http/http'
+import { HttpFigures } from '#http/http-figures'
+import type { IdempotencyGuard } from '#http/idempotency'
+import { OpenSockets } from '#http/open-sockets'
+import { type PathRow, pathTable } from '#http/paths'
+import { Pending } from '#http/pending'
+import { requestIds } from '#http/request-id'
+import { seeingOf } from '#http/seen'
+import type { ServerContext } from '#http/server-context'
+import type { ServerLog } from '#http/server-log'
+import { TurnedAway } from '#http/turned-away'
+import { serveSockets } from '#http/websocket'
+import type { AnyWebsocketRoute } from '#http/websocket-route'
+
+export interface ServerOptions {
+  readonly world: World
+  readonly log: ServerLog
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** In front of `bindings` and `sockets`. Default `/api/v1`. */
+  readonly basePath?: string
+  readonly bindings: readonly Binding[]
+  /** Whose paths begin at the root. */
+  readonly rootBindings?: readonly Binding[]
+  readonly sockets?: readonly AnyWebsocketRoute[]
+  readonly authenticate: Authenticate
+  readonly cors: CorsOptions
+  /** Where people sign in, malformed requests are counted with this; default: not. @throws Problem `too_many_requests` */
+  readonly failedSignIn?: (address: string) => void
+  /** Whether `X-Forwarded-…` are believed: everybody who can connect must then be a proxy of ours. Default: no. */
+  readonly isProxyTrusted?: boolean
+  /** Where an entry says nothing else. Default 1 MiB. */
+  readonly bodyBytesMax?: number
+  /** The same for bodies that are streamed. Default 256 MiB. */
+  readonly streamedBytesMax?: number
+  /** Default: `Idempotency-Key` means nothing. */
+  readonly idempotency?: IdempotencyGuard
+  /** Requests of one user that are not answered to the end. Default 1 000. */
+  readonly requestsPerUserMax?: number
+  /** Until an answer begins; then 503. Default 60 s. */
+  readonly requestDeadlineMs?: number
+  /** How long a body may take for 16 KiB, times as many seconds as that is; then 408. Default 7 s. */
+  readonly bodyPaceMs?: number
+  /** How long `close` waits for requests to be answered. Default 10 s. */
+  readonly closeGraceMs?: number
+  /** What the log shows of a path without a known route (tickets, tokens). Default: the path. */
+  readonly redactPath?: (path: string) => string
+  /** Where requests and websockets are counted, for who shows it. */
+  readonly figures?: HttpFigures
+  /** What is said of a path that leads nowhere, where there is more to say than that. */
+  readonly notFound?: (path: string) => Problem | undefined
+}
+
+/** Stopping is: `stopListening`, `closeSockets`, `close`. */
+export interface Server {
+  readonly port: number
+  readonly publisher: SocketPublisher
+  /** Requests whose answer is not complete. */
+  inFlight(): number
+  /** Open websockets. */
+  openSockets(): number
+  /** No new connections; those that are there go on, and every answer closes its own. */
+  stopListening(): void
+  /** Closes every websocket, in batches. */
+  closeSockets(code: number, reason: string): Promise<void>
+  /** Waits for requests up to the grace, then closes whatever is left. */
+  close(): Promise<void>
+}
+
+/** The address can't be had; the message names it. */
+export class CannotListen extends Error {}
+
+/**
+ * Requests of one user that are not answered to the end. A browser has six, a program that waits for devices some dozens;
+ * each may keep an answer of a megabyte while it is read slowly.
+ */
+const requestsPerUserMax = 1_000
+const requestsPerTenantMax = 4_000
+
+/** Opens the door. Rejects when the address cannot be had, naming it. */
+export async function openServer(options: ServerOptions): Promise<Server> {
+  const { world, host } = options
+  const basePath = options.basePath ?? '/api/v1'
+  const limits = {
+    perUserMax: options.requestsPerUserMax ?? requestsPerUserMax,
+    perTenantMax: requestsPerTenantMax,
+  }
+  const requests = new ConcurrencyLimit({ ...limits, things: 'requests' })
+  const context: ServerContext = {
+    world,
+    log: options.log,
+    cors: corsOf(options.cors),
+    seeing: seeingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
+    pending: new Pending(world, options.requestDeadlineMs ?? 60_000, requests),
+    requests,
+    work: new ConcurrencyLimit({ ...limits, things: 'requests in progress, also of closed connections,' }),
+    allUnread: { bytes: 0 },
+    receiving: new Pending(world, options.bodyPaceMs ?? bodyPaceMs),
+    turnedAway: new TurnedAway(world, options.log, 'more requests were turned away'),
+    brokenOff: new TurnedAway(world, options.log, 'more answers were broken off'),
+    figures: options.figures ?? new HttpFigures(),
+    bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,
+    streamedBytesMax: options.streamedBytesMax ?? 256 * 1024 * 1024,
+    idempotency: options.idempotency,
+    failedSignIn: options.failedSignIn ?? (() => {}),
+    requestId: requestIds(world),
+    redactPath: options.redactPath ?? ((path) => path),
+    notFound: (path) => options.notFound?.(path) ?? new Problem('not_found'),
+    isStopping: false,
+  }
+  const sockets = new OpenSockets(world)
+  const dropping = new Dropping()
+
+  const app = uws.App()
+  for (const route of options.sockets ?? []) serveSockets(app, context, sockets, dropping, basePath + route.path, route)
+  app.any('/*', httpHandler(context, pathTable(rowsOf(options, basePath, context.figures)), options.authenticate))
+
+  let isClosed = false
+  let listening: uws.us_listen_socket | undefined = await listen(app, host, options.port)
+  const port = uws.us_socket_local_port(listening as uws.us_socket)
+
+  return {
+    port,
+    publisher: {
+      publish(topic, message) {
+        dropping.refuse('publish')
+        if (!isClosed) app.publish(topic, message, false)
+      },
+    },
+    inFlight: () => context.pending.size,
+    openSockets: () => sockets.size,
+    stopListening,
+    closeSockets: (code, reason) => sockets.closeAll(code, reason),
+    async close() {
+      stopListening()
+      await idle(context, options.closeGraceMs ?? 10_000)
+      if (!isClosed) app.close()
+      isClosed = true
+    },
+  }
+
+  function stopListening(): void {
+    context.isStopping = true
+    if (!listening) return
+    // Not app.close(): that tears every connection down.
+    uws.us_listen_socket_close(listening)
+    listening = undefined
+  }
+}
+
+function rowsOf(options: ServerOptions, basePath: string, figures: HttpFigures): readonly PathRow<Destination>[] {
+  const row = (prefix: string) => (binding: Binding) => {
+    const template = prefix + binding.entry.path
+    const { method, name } = binding.entry
+    return { method, template, binding: { template, figures: figures.route(name), binding } }
+  }
+  const rows = [...options.bindings.map(row(basePath)), ...(options.rootBindings ?? []).map(row(''))]
+  // Where a route answers plain requests beside the socket, it keeps them.
+  const isTaken = (template: string) => rows.some((taken) => taken.method === 'GET' && taken.template === template)
+  const templates = (options.sockets ?? []).map((route) => basePath + route.path)
+  const free = templates.filter((template) => !isTaken(template))
+  return [...rows, ...free.map((template) => ({ method: 'GET', template, binding: 'socket' as const }))]
+}
+
+/** With a host and options: the binary takes both, its declarations only know them apart. */
+type ListenExclusively = (host: string, port: number, options: number, listener: (socket: unknown) => void) => void
+
+function listen(app: uws.TemplatedApp, host: string, port: number): Promise<uws.us_listen_socket> {
+  return new Promise((resolve, reject) => {
+    const listenExclusively = app.listen.bind(app) as unknown as ListenExclusively
+    // Exclusive: by default a second process would share the port and take half of the connections.
+    listenExclusively(host, port, exclusivePort, (socket) => {
+      if (socket) resolve(socket as uws.us_listen_socket)
+      else reject(new CannotListen(`cannot listen on ${host}:${port}: in use, or not an address of this machine`))
+    })
+  })
+}
+
+/** `LIBUS_LISTEN_EXCLUSIVE_PORT`, which the declarations have only as a type. */
+const exclusivePort = 1
+
+function idle(context: ServerContext, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = context.world.after(graceMs, resolve)
+    context.pending.whenEmpty(() => {
+      cancel()
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,44 @@
+import { Problem, type ProblemKind } from '#model/problem'
+import type { Reply } from '#http/call'
+
+/** The one place that turns a refusal into a reply. Contract 1.3. `secFetchMode`: that header of the request. */
+export function replyOf(problem: Problem, secFetchMode: string): Reply {
+  const { status, body } = problem.kind
+  const own = problem.headers ?? {}
+  const isOwn = (name: string) => Object.keys(own).some((key) => key.toLowerCase() === name.toLowerCase())
+  const headers: Record<string, string> = { ...own }
+  for (const [name, value] of Object.entries(defaultHeaders[status]?.(secFetchMode) ?? {})) {
+    if (!isOwn(name)) headers[name] = value
+  }
+  const json = bodies[body](problem)
+  return json === undefined ? { status, headers } : { status, headers, json }
+}
+
+const bodies: Record<ProblemKind['body'], (problem: Problem) => unknown> = {
+  empty: () => undefined,
+  error: (problem) => ({ error: problem.message }),
+  message: (problem) => ({ message: problem.message }),
+  details: (problem) => ({ error: 'Validation Error', details: problem.details ?? [] }),
+  // Nothing of what happened: the log has it, under the request id of the answer.
+  server_error: (problem) => ({
+    error: problem.kind.text,
+    message: 'Something went wrong on our side; the log has it under this request id.',
+    statusCode: problem.kind.status,
+  }),
+}
+
+const defaultHeaders: Readonly<Record<number, (secFetchMode: string) => Record<string, string>>> = {
+  // A Basic challenge to a page's own request makes the browser pop up its prompt over the page.
+  401: (secFetchMode) => ({
+    'WWW-Authenticate':
+      secFetchMode === '' || secFetchMode === 'navigate' ? `${tokenChallenges}, ${basicChallenge}` : tokenChallenges,
+  }),
+  429: () => ({ 'Retry-After': '60' }),
+  503: () => ({ 'Retry-After': '5' }),
+}
+
+const tokenChallenges = 'DPoP algs="ES256", Bearer'
+const basicChallenge = 'Basic realm="device-data-backend", charset="UTF-8"'
+
+/** What is answered to anything thrown that is not a Problem. After the tables it is made of. */
+export const bugReply: Reply = replyOf(new Problem('bug'), '')

@@ -1,0 +1,155 @@
+import type { WebSocket } from 'uWebSockets.js'
+import type { Socket } from '#runtime/socket'
+import type { World } from '#runtime/world'
+import type { Dropping } from '#http/dropping'
+
+/** What all websockets of one path share. */
+export interface SocketPlace {
+  readonly world: World
+  readonly dropping: Dropping
+  /** Tells the room; called once for each socket that was opened. */
+  closed(socket: UwsSocket, code: number): void
+}
+
+export interface SocketSource {
+  readonly remoteAddress: string
+  readonly requestId: string
+}
+
+interface Ending {
+  readonly websocket: WebSocket<unknown>
+  readonly reason: string
+  readonly cancel: () => void
+}
+
+/** A close frame holds 125 bytes, two of them the code. RFC 6455 §5.5. */
+const reasonBytesMax = 123
+/** Whoever was ended has so long to read what he was sent before. */
+const lingerMs = 10_000
+
+/**
+ * The port over one websocket. After `closed` every method does nothing: uWebSockets.js throws on any call then, and
+ * `end` may come from two sides at once.
+ */
+export class UwsSocket implements Socket {
+  readonly remoteAddress: string
+  /** Of its upgrade. */
+  readonly requestId: string
+  /** What `closed` is told: uWebSockets.js gives 1006 for a socket that had to be torn down. */
+  endCode: number | undefined
+  /** A message was lost and the buffer has not shrunk since. */
+  isBehind = false
+  #websocket: WebSocket<unknown> | undefined
+  /** Ended for its room, and not yet for the other side. */
+  #ending: Ending | undefined
+  readonly #place: SocketPlace
+
+  constructor(websocket: WebSocket<unknown>, source: SocketSource, place: SocketPlace) {
+    this.#websocket = websocket
+    this.remoteAddress = source.remoteAddress
+    this.requestId = source.requestId
+    this.#place = place
+  }
+
+  get isOpen(): boolean {
+    return this.#websocket !== undefined
+  }
+
+  /** From the close handler: nothing may touch the websocket from here on. */
+  gone(code: number): void {
+    this.#ending?.cancel()
+    this.#ending = undefined
+    this.#release(this.endCode ?? code)
+  }
+
+  /** From the drain handler. */
+  drained(): void {
+    const ending = this.#ending
+    if (ending?.websocket.getBufferedAmount() === 0) ending.websocket.end(this.endCode, ending.reason)
+  }
+
+  send(message: string | Uint8Array): boolean {
+    this.#place.dropping.refuse('send')
+    return this.#websocket !== undefined && this.#websocket.send(message, typeof message !== 'string') !== lost
+  }
+
+  /** A throw may not pass through uWebSockets.js, so it is carried around it. */
+  together(task: () => void): void {
+    this.#place.dropping.refuse('together')
+    if (!this.#websocket) {
+      task()
+      return
+    }
+    let failure: { readonly error: unknown } | undefined
+    this.#websocket.cork(() => {
+      try {
+        task()
+      } catch (error) {
+        failure = { error }
+      }
+    })
+    if (failure) throw failure.error
+  }
+
+  bufferedBytes(): number {
+    return this.#websocket?.getBufferedAmount() ?? 0
+  }
+
+  subscribe(topic: string): void {
+    this.#place.dropping.refuse('subscribe')
+    this.#websocket?.subscribe(topic)
+  }
+
+  unsubscribe(topic: string): void {
+    this.#place.dropping.refuse('unsubscribe')
+    this.#websocket?.unsubscribe(topic)
+  }
+
+  ping(): void {
+    this.#place.dropping.refuse('ping')
+    this.#websocket?.ping()
+  }
+
+  end(code: number, reason: string): void {
+    this.#place.dropping.refuse('end')
+    const websocket = this.#websocket
+    if (!websocket) return
+    this.endCode = code
+    if (websocket.getBufferedAmount() === 0) websocket.end(code, cut(reason))
+    else this.#linger(websocket, code, cut(reason))
+  }
+
+  /**
+   * The close frame goes out behind what is in the buffer, when that is empty: uWebSockets.js, told to end one that still has
+   * something to send, would wait for its reader for ever, and over the limit lose the frame like any message.
+   */
+  #linger(websocket: WebSocket<unknown>, code: number, reason: string): void {
+    const { world } = this.#place
+    const cancel = world.after(lingerMs, () => {
+      world.asInput(() => {
+        if (this.#ending) websocket.close()
+      })
+    })
+    this.#ending = { websocket, reason, cancel }
+    for (const topic of websocket.getTopics()) websocket.unsubscribe(topic)
+    this.#release(code)
+  }
+
+  #release(code: number): void {
+    if (!this.#websocket) return
+    this.#websocket = undefined
+    this.#place.closed(this, code)
+  }
+}
+
+/** uWebSockets.js: 1 sent, 0 buffered, 2 lost. */
+const lost = 2
+
+/** At a character's border: half a character is invalid UTF-8, which the other side must fail on. */
+function cut(reason: string): string {
+  const bytes = Buffer.from(reason)
+  if (bytes.byteLength <= reasonBytesMax) return reason
+  let end = reasonBytesMax
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}

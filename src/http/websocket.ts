@@ -1,0 +1,185 @@
+import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js'
+import { Problem } from '#model/problem'
+import type { Dropping } from '#http/dropping'
+import type { Exchange } from '#http/exchange'
+import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#http/http'
+import type { OpenSockets } from '#http/open-sockets'
+import { type PathTable, pathTable } from '#http/paths'
+import type { ServerContext } from '#http/server-context'
+import { type SocketPlace, type SocketSource, UwsSocket } from '#http/uws-socket'
+import type { AnyWebsocketRoute } from '#http/websocket-route'
+
+/** What a websocket carries along: what its upgrade decided, and its port once it is open. */
+interface Carried extends SocketSource {
+  readonly opening: unknown
+  socket: UwsSocket | undefined
+}
+
+/**
+ * Lets websockets in at one path and hands them to its room.
+ *
+ * Pings, idle limits and compression of uWebSockets.js are off: rooms ping by themselves, and compressing costs most of
+ * the throughput. What a room throws ends that socket with 1011, later: in the middle of a report it must not.
+ */
+export function serveSockets(
+  app: TemplatedApp,
+  context: ServerContext,
+  sockets: OpenSockets,
+  dropping: Dropping,
+  template: string,
+  route: AnyWebsocketRoute,
+): void {
+  const { room, maxPayloadBytes, maxBackpressureBytes } = route
+  const path = pathTable([{ method: 'GET', template, binding: route }])
+  const figures = context.figures.socket(route.path)
+
+  const attempt = (socket: UwsSocket, task: (socket: UwsSocket) => void) => {
+    try {
+      task(socket)
+    } catch (error) {
+      context.log.error({ err: error, requestId: socket.requestId, path: template }, 'a socket room failed')
+      context.world.soon(() => socket.end(1011, 'internal error'))
+    }
+  }
+  /** Of one that we ended, what was already on its way is nobody's any more. */
+  const hear = (websocket: WebSocket<Carried>, task: (socket: UwsSocket) => void) => {
+    const { socket } = websocket.getUserData()
+    if (socket?.isOpen) attempt(socket, task)
+  }
+  const place: SocketPlace = {
+    world: context.world,
+    dropping,
+    closed(socket, code) {
+      sockets.remove(socket)
+      figures.ended(code)
+      attempt(socket, () => room.closed(socket, code))
+    },
+  }
+
+  app.ws<Carried>(template, {
+    idleTimeout: 0,
+    sendPingsAutomatically: false,
+    compression: 0,
+    maxPayloadLength: maxPayloadBytes,
+    maxBackpressure: maxBackpressureBytes,
+    closeOnBackpressureLimit: false,
+
+    upgrade(response, request, socketContext) {
+      openExchange(context, response, request, (exchange) => upgrade(exchange, path, route, template, socketContext))
+    },
+    open(websocket) {
+      const carried = websocket.getUserData()
+      const socket = new UwsSocket(websocket, carried, place)
+      carried.socket = socket
+      sockets.add(socket)
+      figures.opened++
+      hear(websocket, () => room.opened(socket, carried.opening))
+    },
+    message(websocket, message, isBinary) {
+      hear(websocket, (socket) => room.received(socket, new Uint8Array(message), isBinary))
+    },
+    dropped(websocket) {
+      hear(websocket, (socket) => {
+        // Fires again for later losses of the same stretch.
+        if (socket.isBehind) return
+        socket.isBehind = true
+        dropping.during(() => room.dropped(socket))
+      })
+    },
+    drain(websocket) {
+      const { socket } = websocket.getUserData()
+      if (socket?.isOpen) {
+        socket.isBehind = false
+        attempt(socket, () => room.drained(socket))
+      } else socket?.drained()
+    },
+    pong(websocket) {
+      hear(websocket, (socket) => room.ponged(socket))
+    },
+    close(websocket, code) {
+      websocket.getUserData().socket?.gone(code)
+    },
+  })
+}
+
+function upgrade(
+  exchange: Exchange,
+  path: PathTable<AnyWebsocketRoute>,
+  route: AnyWebsocketRoute,
+  template: string,
+  socketContext: us_socket_context_t,
+): void {
+  if (!isAcceptable(exchange, 'upgrade')) return
+  if (exchange.bodyLength !== 0) {
+    // Who is in front may read it as a body, we would read it as frames.
+    refuseAndCut(exchange, 'an upgrade has no body')
+    return
+  }
+  const match = path.match('GET', exchange.path)
+  // The parser matches the pattern before decoding.
+  if (!match || !('binding' in match)) throw new Problem('not_found')
+  exchange.route = template
+  exchange.figures = exchange.context.figures.route(route.path)
+  if (exchange.context.isStopping) throw new Problem('stopping')
+  if (!isHandshake(exchange)) {
+    exchange.respond(upgradeRequired)
+    return
+  }
+  const protocol = negotiate(exchange.header('sec-websocket-protocol'), route.protocols)
+  const opening = route.upgrade({
+    method: 'GET',
+    path: exchange.path,
+    query: exchange.query,
+    parameters: match.rawParameters,
+    header: (name) => exchange.header(name),
+    headerCount: (name) => exchange.headerCount(name),
+    get seen() {
+      return exchange.seen
+    },
+    remoteAddress: exchange.remoteAddress,
+    requestId: exchange.requestId,
+    protocol,
+    addReplyHeader: (name, value) => exchange.addReplyHeader(name, value),
+  })
+  exchange.proceed(opening, (decided) => open(exchange, protocol, decided, socketContext))
+}
+
+function open(exchange: Exchange, protocol: string, opening: unknown, socketContext: us_socket_context_t): void {
+  if (!exchange.isOpen) return
+  if (exchange.context.isStopping) throw new Problem('stopping')
+  const { remoteAddress, requestId } = exchange
+  const carried: Carried = { opening, remoteAddress, requestId, socket: undefined }
+  exchange.upgrade((response) => {
+    exchange.begin(101)
+    // Before the upgrade: it opens the socket at once, and the response is no more.
+    exchange.finish(0)
+    response.writeStatus('101 Switching Protocols').writeHeader('X-Request-Id', requestId)
+    response.upgrade(carried, exchange.header('sec-websocket-key'), protocol, '', socketContext)
+  })
+}
+
+/**
+ * RFC 6455 §4.2.1. `Connection` too: whoever is in front and leaves it out has not agreed to anything but HTTP, and would
+ * hand the next request of somebody else to a websocket.
+ */
+function isHandshake(exchange: Exchange): boolean {
+  return (
+    exchange.header('sec-websocket-version') === '13' &&
+    /^[A-Za-z0-9+/]{22}==$/.test(exchange.header('sec-websocket-key')) &&
+    hasToken(exchange.header('upgrade'), 'websocket') &&
+    hasToken(exchange.header('connection'), 'upgrade')
+  )
+}
+
+function hasToken(list: string, wanted: string): boolean {
+  return list.split(',').some((token) => token.trim().toLowerCase() === wanted)
+}
+
+/** The first offered that is known. A route with subprotocols speaks nothing else. */
+function negotiate(offered: string, known: readonly string[] | undefined): string {
+  if (!known) return ''
+  const protocol = offered.split(',').find((token) => known.includes(token.trim()))
+  if (protocol === undefined)
+    throw new Problem('bad_request', `Sec-WebSocket-Protocol must offer ${known.join(' or ')}`)
+  return protocol.trim()
+}

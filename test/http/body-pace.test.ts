@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Door, openDoor, route, until } from '#test/http/door'
+import { RawClient } from '#test/http/raw-client'
+
+const head = (method: string, path: string, ...lines: readonly string[]) =>
+  `${[`${method} /api/v1${path} HTTP/1.1`, 'Host: a', 'Content-Type: application/json', ...lines].join('\r\n')}\r\n\r\n`
+
+let door: Door
+/** Lets who takes an upload take its next piece. */
+let allow: (() => void)[] = []
+let isGone = false
+
+beforeEach(async () => {
+  allow = []
+  isGone = false
+  door = await openDoor({
+    bodyPaceMs: 60,
+    streamedBytesMax: 8 * 1024 * 1024,
+    bindings: [
+      route('POST', '/json', ({ body }) => ({ status: 200, json: body }), { body: { schema: z.unknown() } }),
+      route(
+        'PUT',
+        '/upload',
+        async ({ upload }) => {
+          let bytes = 0
+          try {
+            for await (const piece of upload ?? []) {
+              bytes += piece.byteLength
+              await new Promise<void>((go) => allow.push(go))
+            }
+          } catch (error) {
+            isGone = true
+            throw error
+          }
+          return { status: 200, json: bytes }
+        },
+        { body: { schema: z.unknown(), contentTypes: 'any', isStreamed: true } },
+      ),
+    ],
+  })
+})
+afterEach(() => door.server.close())
+
+test.each([
+  ['with a length', head('POST', '/json', 'Content-Length: 1000'), '{'],
+  ['in chunks', head('POST', '/json', 'Transfer-Encoding: chunked'), '3e8\r\n{'],
+  ['of which nothing came', head('POST', '/json', 'Content-Length: 1000'), ''],
+])('a body %s that does not come is answered 408, and the connection ends', async (_, lines, begun) => {
+  const client = new RawClient(door.port).send(lines + begun)
+  const text = await client.closed()
+  expect(client.statuses).toEqual([408])
+  expect(text).toContain('{"error":"Request Timeout"}')
+  expect(door.server.inFlight()).toBe(0)
+})
+
+test('byte by byte is too slow as well', async () => {
+  const client = new RawClient(door.port).send(head('POST', '/json', 'Content-Length: 1000'))
+  const drip = setInterval(() => client.socket.writable && client.send(' '), 5)
+  await client.closed().finally(() => clearInterval(drip))
+  expect(client.statuses).toEqual([408])
+})
+
+test('an upload that stops is answered 408, and who took it hears that it ended', async () => {
+  const client = new RawClient(door.port).send(`${head('PUT', '/upload', 'Content-Length: 1000')}a`)
+  await until(() => allow.length === 1)
+  allow[0]?.()
+  await client.closed()
+  expect(client.statuses).toEqual([408])
+  await until(() => isGone)
+})
+
+test('nobody is waited for who is held back', async () => {
+  const bytes = 4 * 1024 * 1024
+  const client = new RawClient(door.port).send(head('PUT', '/upload', `Content-Length: ${bytes}`))
+  client.send(Buffer.alloc(bytes))
+  await until(() => allow.length === 1)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect(client.text).toBe('')
+  const taking = setInterval(() => {
+    for (const go of allow.splice(0)) go()
+  }, 1)
+  await client.answers(1).finally(() => clearInterval(taking))
+  expect(client.statuses).toEqual([200])
+  expect(client.text).toContain(String(bytes))
+  client.socket.destroy()
+})
+
+test('what was answered before its body had come costs nothing more', async () => {
+  const client = new RawClient(door.port).send(head('POST', '/none', 'Content-Length: 100000'))
+  await client.answers(1)
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  expect(client.statuses).toEqual([404])
+  client.socket.destroy()
+})

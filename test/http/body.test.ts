@@ -1,0 +1,271 @@
+import { Readable } from 'node:stream'
+import { request } from 'undici'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { Problem } from '#model/problem'
+import type { Call } from '#http/call'
+import { containersMax, elementsMax, keysMax, textsMax } from '#http/json-body'
+import { admin, type Door, openDoor, route, until } from '#test/http/door'
+import { RawClient } from '#test/http/raw-client'
+
+let door: Door
+let calls: Call[] = []
+const keep = (call: Call) => {
+  calls.push(call)
+  return { status: 200, json: call.body ?? null }
+}
+const strict = z.strictObject({ a: z.array(z.strictObject({ b: z.number() })) })
+
+beforeAll(async () => {
+  door = await openDoor({
+    bodyBytesMax: 1000,
+    bindings: [
+      route('POST', '/strict', keep, { body: { schema: strict } }),
+      route('POST', '/any', keep, { body: { schema: z.unknown() } }),
+      route('POST', '/large', keep, { body: { schema: z.strictObject({}), bytesMax: 1024 * 1024 } }),
+      route('PATCH', '/merge', keep, {
+        body: { schema: z.unknown(), contentTypes: ['application/merge-patch+json'], bytesMax: 10 },
+      }),
+      route(
+        'PUT',
+        '/raw',
+        (call) => ({ status: 200, json: [(call.body as Uint8Array).length, call.bodyBytes.length] }),
+        {
+          access: 'session',
+          body: { schema: z.instanceof(Uint8Array), contentTypes: ['application/octet-stream'], bytesMax: 100_000 },
+        },
+      ),
+      route('POST', '/whatever', (call) => ({ status: 200, json: Buffer.from(call.body as Uint8Array).toString() }), {
+        body: { schema: z.instanceof(Uint8Array), contentTypes: 'any' },
+      }),
+      route('POST', '/none', keep),
+      route('POST', '/denied', keep, { access: 'session', body: { schema: z.unknown() } }),
+    ],
+    authenticate({ path }) {
+      if (path.endsWith('/denied')) throw new Problem('unauthorized')
+      return admin
+    },
+  })
+})
+beforeEach(() => {
+  calls = []
+})
+afterAll(() => door.server.close())
+
+async function post(path: string, body: string | Uint8Array, type = 'application/json', method = 'POST') {
+  const response = await fetch(door.base + path, { method, body: body as string, headers: { 'Content-Type': type } })
+  const text = await response.text()
+  return { status: response.status, json: text === '' ? undefined : JSON.parse(text) }
+}
+
+test('who sends without looking up hears all the same that it is too much', async () => {
+  const piece = Buffer.alloc(65_536)
+  const send = async (lines: string) => {
+    const client = new RawClient(door.port).send(`POST /api/v1/strict HTTP/1.1\r\nHost: a\r\n${lines}\r\n\r\n`)
+    const write = () => {
+      while (client.socket.writable && client.socket.write(piece));
+    }
+    client.socket.on('drain', write)
+    write()
+    await client.closed()
+    return client.statuses
+  }
+  for (let count = 0; count < 3; count++) {
+    expect(await send('Content-Type: application/json\r\nContent-Length: 1073741824')).toEqual([413])
+  }
+})
+
+describe('what a body must be', () => {
+  test('it is parsed and validated', async () => {
+    expect(await post('/strict', '{"a":[{"b":1}]}')).toEqual({ status: 200, json: { a: [{ b: 1 }] } })
+  })
+
+  test.each([
+    ['{"a":[{"b":"x"}]}', ['a.0.b']],
+    ['{"a":[{"b":1,"c":2,"d":3}]}', ['a.0.c', 'a.0.d']],
+    ['{"a":[],"x":1}', ['x']],
+    ['[]', ['']],
+    ['', ['']],
+  ])('%s names what does not fit', async (body, paths) => {
+    const { status, json } = await post('/strict', body)
+    expect([status, json.error]).toEqual([400, 'Validation Error'])
+    expect(json.details.map((detail: { path: string }) => detail.path)).toEqual(paths)
+    expect(calls).toEqual([])
+  })
+
+  test.each(['', 'application/json', 'application/json; charset=latin1', 'text/plain', 'x'])(
+    'where any type will do it comes as bytes, and as %j',
+    async (type) => {
+      expect(await post('/whatever', '{"a":', type)).toEqual({ status: 200, json: '{"a":' })
+    },
+  )
+
+  test.each([
+    ['not JSON', '{"a":'],
+    ['two values', '{} {}'],
+    ['invalid UTF-8', Buffer.from([0x22, 0xc3, 0x28, 0x22])],
+    ['an overlong form', Buffer.from([0x22, 0xc0, 0xaf, 0x22])],
+    ['a surrogate in UTF-8', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
+    ['nested too deep', '['.repeat(65) + ']'.repeat(65)],
+    ['objects nested too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`],
+    ['a prototype', '{"__proto__":{"polluted":true}}'],
+    ['a prototype inside', '[{"a":{"\\u005f_proto__":1}}]'],
+  ])('%s is 400', async (_, body) => {
+    expect(await post('/any', body)).toEqual({ status: 400, json: { error: expect.any(String) } })
+    expect(calls).toEqual([])
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
+  })
+
+  const pairs = (count: number) => Array.from({ length: count }, (_, place) => `"${place}":0`)
+  test.each([
+    [`more than ${keysMax} keys`, `{${pairs(keysMax + 1)}}`],
+    [`more than ${containersMax} objects and arrays`, `[${Array(containersMax).fill('{}')}]`],
+    [`more than ${elementsMax} elements`, `[${Array(elementsMax + 2).fill(0)}]`],
+    [`more than ${textsMax} texts`, `[${Array(textsMax + 1).fill('""')}]`],
+  ])('%s are refused before a schema sees them', async (limit, body) => {
+    expect(await post('/large', body)).toEqual({ status: 400, json: { error: `the body has ${limit}` } })
+  })
+
+  test('signs in texts are not counted', async () => {
+    const text = JSON.stringify({ a: '[{:,"\\'.repeat(elementsMax / 2) })
+    expect((await post('/large', text)).json.details).toEqual([{ path: 'a', message: 'Unrecognized key: "a"' }])
+  })
+
+  test('of thousands of faults a hundred are named, with the beginning of long names', async () => {
+    const { status, json } = await post('/large', `{${pairs(keysMax)}}`)
+    expect([status, json.details.length]).toEqual([400, 100])
+    expect(json.details[7]).toEqual({ path: '7', message: expect.stringMatching(/^Unrecognized keys: "0", "1"/) })
+    const long = await post('/large', JSON.stringify({ [`k${'😀'.repeat(10_000)}`]: 0 }))
+    for (const { path, message } of long.json.details) {
+      expect(Math.max(path.length, message.length)).toBeLessThanOrEqual(256)
+      expect(path.isWellFormed()).toBe(true)
+    }
+  })
+
+  test('64 deep is not too deep', async () => {
+    expect((await post('/any', '['.repeat(64) + ']'.repeat(64))).status).toBe(200)
+  })
+
+  test.each([
+    ['application/json', 200],
+    ['Application/JSON; charset=UTF-8', 200],
+    ['application/json;charset="utf-8"', 200],
+    ['application/json; charset=latin1', 415],
+    ['application/json, text/plain', 415],
+    ['text/plain', 415],
+    ['application/merge-patch+json', 415],
+    ['', 415],
+  ])('content type %s is %i', async (type, status) => {
+    expect((await post('/any', '{}', type)).status).toBe(status)
+  })
+
+  test("an entry's own content types and limit", async () => {
+    expect((await post('/merge', '{"a":1}', 'application/merge-patch+json', 'PATCH')).json).toEqual({ a: 1 })
+    expect((await post('/merge', '{"a":1}', 'application/json', 'PATCH')).status).toBe(415)
+    expect((await post('/merge', '{"abcd":1} ', 'application/merge-patch+json', 'PATCH')).status).toBe(413)
+  })
+
+  test('other types are handed on as bytes, above the general limit too', async () => {
+    const { json } = await post('/raw', Buffer.alloc(70_000), 'application/octet-stream', 'PUT')
+    expect(json).toEqual([70_000, 70_000])
+  })
+
+  test('a schema may do without a body', async () => {
+    const response = await fetch(`${door.base}/any`, { method: 'POST' })
+    expect([response.status, await response.json()]).toEqual([200, null])
+  })
+})
+
+describe('limits', () => {
+  test.each([
+    [1000, 200],
+    [1001, 413],
+    [100_000, 413],
+  ])('%i bytes: %i', async (count, status) => {
+    const body = `"${'x'.repeat(count - 2)}"`
+    expect((await post('/any', body)).status).toBe(status)
+    expect((await post('/none', body)).status).toBe(status)
+  })
+
+  test('a length over the limit is refused before anything of it was sent', async () => {
+    const head =
+      'POST /api/v1/any HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n'
+    const client = new RawClient(door.port).send(head)
+    expect(await client.answers(1)).toContain('413 ')
+    client.send(`${'x'.repeat(5000)}${head}`)
+    await client.answers(2)
+    expect(client.statuses).toEqual([413, 413])
+    client.socket.destroy()
+  })
+
+  test('a length beyond what is thrown away costs the connection', async () => {
+    const head = `POST /api/v1/unknown HTTP/1.1\r\nHost: a\r\nContent-Length: ${17 * 1024 * 1024}\r\n\r\n`
+    const client = new RawClient(door.port).send(head)
+    expect(await client.closed()).toContain('404 Not Found')
+  })
+
+  test.each(['any', 'none', 'denied', 'unknown'])('chunks over the limit are refused: %s', async (path) => {
+    async function* chunks() {
+      for (let index = 0; index < 40; index++) yield Buffer.from('"0123456789012345678901234567890123456789"')
+    }
+    const status = { none: 400, denied: 401, unknown: 404 }[path] ?? 413
+    const headers = { 'Content-Type': 'application/json' }
+    const answer = await request(`${door.base}/${path}`, { method: 'POST', headers, body: Readable.from(chunks()) })
+    expect(answer.statusCode).toBe(status)
+    await answer.body.dump()
+    expect(calls).toEqual([])
+  })
+
+  test('chunks that never end cost the connection', async () => {
+    const head =
+      'POST /api/v1/any HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+    const client = new RawClient(door.port).send(head)
+    const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
+    const sending = setInterval(() => client.socket.writable && client.send(chunk), 1)
+    await client.closed()
+    clearInterval(sending)
+    expect(door.server.inFlight()).toBe(0)
+  })
+
+  test('a body that is refused unread leaves the connection good', async () => {
+    const client = new RawClient(door.port)
+    const head =
+      'POST /api/v1/denied HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n'
+    client.send(`${head}half`)
+    await client.answers(1)
+    client.send('x'.repeat(896)).send('OPTIONS /api/v1/any HTTP/1.1\r\nHost: a\r\n\r\n')
+    await client.answers(2)
+    expect(client.statuses).toEqual([401, 204])
+    client.socket.destroy()
+  })
+})
+
+describe('bodies in pieces', () => {
+  const head = (length: string) =>
+    `POST /api/v1/any HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${length}\r\n\r\n`
+
+  test('a slow one is put together, split inside a character', async () => {
+    const body = Buffer.from('{"a":"ä€"}')
+    const client = new RawClient(door.port).send(head(`Content-Length: ${body.length}`))
+    for (const byte of body) {
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      client.send(Buffer.from([byte]))
+    }
+    await client.answers(1)
+    expect(calls.map((call) => call.body)).toEqual([{ a: 'ä€' }])
+    client.socket.destroy()
+  })
+
+  test('one that arrives while the caller is looked up is not lost', async () => {
+    expect((await post('/raw', Buffer.alloc(3000), 'application/octet-stream', 'PUT')).json).toEqual([3000, 3000])
+  })
+
+  test('one that is broken off never gets to the answerer', async () => {
+    const client = new RawClient(door.port).send(`${head('Content-Length: 10')}{"a"`)
+    await until(() => door.server.inFlight() === 1)
+    client.socket.destroy()
+    await until(() => door.server.inFlight() === 0)
+    expect(calls).toEqual([])
+    expect(door.log.lines.some((line) => line.fields.aborted === true)).toBe(true)
+  })
+})

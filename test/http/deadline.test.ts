@@ -1,0 +1,82 @@
+import { afterEach, expect, test } from 'vitest'
+import type { Call } from '#http/call'
+import { type Door, openDoor, route, until } from '#test/http/door'
+import { RawClient } from '#test/http/raw-client'
+
+let door: Door
+afterEach(() => door.server.close())
+
+const calls: Call[] = []
+async function* slowly() {
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    yield 'x'
+  }
+}
+
+function open(requestDeadlineMs: number): Promise<Door> {
+  return openDoor({
+    requestDeadlineMs,
+    bindings: [
+      route('GET', '/never', (call) => {
+        calls.push(call)
+        return new Promise(() => {})
+      }),
+      route('GET', '/late', async () => {
+        await new Promise((resolve) => setTimeout(resolve, 150))
+        return { status: 200, chunks: slowly() }
+      }),
+      route('GET', '/slowly', () => ({ status: 200, chunks: slowly() })),
+      route('POST', '/none', () => ({ status: 200 })),
+    ],
+  })
+}
+
+test('an answer that does not begin is 503, and the answerer hears of it', async () => {
+  door = await open(50)
+  const responses = await Promise.all([fetch(`${door.base}/never`), fetch(`${door.base}/never`)])
+  for (const response of responses) {
+    expect([response.status, await response.json()]).toEqual([503, { error: 'the answer took too long' }])
+    expect(response.headers.get('retry-after')).not.toBeNull()
+  }
+  expect(door.server.inFlight()).toBe(0)
+})
+
+test('the signal aborts at the deadline and when the client goes, whenever it was asked for', async () => {
+  door = await open(50)
+  calls.length = 0
+  const early = fetch(`${door.base}/never`)
+  await until(() => calls.length === 1)
+  const signal = calls[0]?.signal
+  expect(signal?.aborted).toBe(false)
+  await early
+  expect(signal?.aborted).toBe(true)
+  expect(calls[0]?.signal).toBe(signal)
+
+  const client = new RawClient(door.port).send('GET /api/v1/never HTTP/1.1\r\nHost: a\r\n\r\n')
+  await until(() => calls.length === 2)
+  client.socket.destroy()
+  await until(() => door.server.inFlight() === 0)
+  expect(calls[1]?.signal.aborted).toBe(true)
+})
+
+test('an answer that comes after the deadline is let go', async () => {
+  door = await open(50)
+  expect((await fetch(`${door.base}/late`)).status).toBe(503)
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  expect(door.log.lines.filter((line) => line.message === 'request failed')).toEqual([])
+})
+
+test('an answer that has begun may take longer', async () => {
+  door = await open(50)
+  const client = new RawClient(door.port).send('GET /api/v1/slowly HTTP/1.1\r\nHost: a\r\n\r\n')
+  await until(() => client.text.split('x').length > 10)
+  expect(client.text).toContain('200 OK')
+  client.socket.destroy()
+})
+
+test('a body that never comes costs the connection', async () => {
+  door = await open(50)
+  const client = new RawClient(door.port).send('POST /api/v1/none HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab')
+  expect(await client.closed()).toContain('503 Service Unavailable')
+})

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
+import type { z } from 'zod'
+import { defineRoute, type Method, type RouteAccess, type RouteBody } from '#api/entry'
+import { anonymous } from '#access/anonymous'
+import type { Caller } from '#access/caller'
+import type { World } from '#runtime/world'
+import type { Answerer, Binding } from '#http/call'
+import { openServer, type Server, type ServerOptions } from '#http/listen'
+import { realWorld } from '#src/world'
+
+/** The real world, for tests over real sockets. */
+export const world: World = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  soon: (task) => void setImmediate(task),
+  asInput: realWorld.asInput,
+  after(delayMs, task) {
+    const timer = setTimeout(task, delayMs)
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+  loopShare: () => 0,
+  random: (byteCount) => randomBytes(byteCount),
+}
+
+/** May do everything. */
+export const admin: Caller = anonymous
+
+/** Log lines, kept. */
+class KeptLog {
+  readonly lines: { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string }[] = []
+
+  isLevelEnabled(): boolean {
+    return true
+  }
+
+  debug(fields: object, message: string): void {
+    this.lines.push({ level: 'debug', fields: { ...fields }, message })
+  }
+
+  warn(fields: object, message: string): void {
+    this.lines.push({ level: 'warn', fields: { ...fields }, message })
+  }
+
+  error(fields: object, message: string): void {
+    this.lines.push({ level: 'error', fields: { ...fields }, message })
+  }
+}
+
+export interface Door {
+  readonly server: Server
+  readonly log: KeptLog
+  readonly port: number
+  /** `http://127.0.0.1:port/api/v1`. */
+  readonly base: string
+  readonly ws: string
+}
+
+export async function openDoor(options: Partial<ServerOptions> = {}): Promise<Door> {
+  const log = new KeptLog()
+  const server = await openServer({
+    world,
+    log,
+    host: '127.0.0.1',
+    port: 0,
+    bindings: [],
+    authenticate: () => admin,
+    cors: { corsOrigins: [], publicUrls: [], iamOff: false },
+    closeGraceMs: 100,
+    ...options,
+  })
+  const base = `127.0.0.1:${server.port}/api/v1`
+  return { server, log, port: server.port, base: `http://${base}`, ws: `ws://${base}` }
+}
+
+export interface Bound {
+  readonly access?: RouteAccess
+  readonly parameters?: z.ZodType
+  readonly query?: z.ZodType
+  readonly body?: RouteBody
+}
+
+/** A route in one line. */
+export function route(method: Method, path: string, answer: Answerer, bound: Bound = {}): Binding {
+  const entry = defineRoute({
+    name: 'x',
+    method,
+    path,
+    source: '§0',
+    summary: '',
+    access: 'none',
+    answers: {},
+    example: { status: 200 },
+    ...bound,
+  })
+  return { entry, answer }
+}
+
+/** Waits until something holds, however long that takes here; the test's own limit ends it. */
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
+}

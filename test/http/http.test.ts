@@ -1,0 +1,261 @@
+import { request } from 'undici'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { Problem } from '#model/problem'
+import { scopeOf } from '#model/scope'
+import { admin, type Door, openDoor, route } from '#test/http/door'
+
+let door: Door
+const device = z.object({ deviceIdentifier: z.string().regex(/^[A-Z0-9]+$/) })
+const stranger = { ...admin, scope: scopeOf([]) }
+
+beforeAll(async () => {
+  door = await openDoor({
+    bindings: [
+      route('GET', '/plain', () => ({ status: 200, json: { ok: true } })),
+      route('GET', '/async', async () => ({ status: 200, json: ['later'] })),
+      route('GET', '/none', () => ({ status: 204 })),
+      route('GET', '/seed', ({ seed, isRepeated }) => ({ status: 200, json: [[...seed], isRepeated] })),
+      route('GET', '/seeds', (call) => {
+        const { seed } = call
+        return { status: 200, json: seed === call.seed }
+      }),
+      route('GET', '/same', () => ({ status: 304, headers: { ETag: 'W/"1"' } })),
+      route('GET', '/empty', () => ({ status: 200 })),
+      route('GET', '/own', () => ({
+        status: 200,
+        headers: { 'content-type': 'text/plain', 'CACHE-CONTROL': 'no-store', Location: '/x' },
+        json: 'x',
+      })),
+      route('GET', '/split', () => ({ status: 200, headers: { Location: 'a\r\nSet-Cookie: b' }, json: 1 })),
+      route('GET', '/unwritable', () => ({ status: 200, json: { big: 1n } })),
+      route('GET', '/function', () => ({ status: 200, json: () => 1 })),
+      route('GET', '/throws', () => {
+        throw new Error('secret of throws')
+      }),
+      route('GET', '/rejects', async () => {
+        throw new TypeError('secret of rejects')
+      }),
+      route('GET', '/null', () => {
+        throw null
+      }),
+      route('GET', '/problem', () => {
+        throw new Problem('conflict', 'DEVICE_OFFLINE')
+      }),
+      route('GET', '/busy', async () => {
+        throw new Problem('storage')
+      }),
+      route('GET', '/devices/:deviceIdentifier', (call) => ({ status: 200, json: call.parameters }), {
+        parameters: device,
+      }),
+      route('GET', '/query', (call) => ({ status: 200, json: call.query }), {
+        query: z.object({ depth: z.string().regex(/^\d+$/).optional(), id: z.array(z.string()).optional() }),
+      }),
+      route('GET', '/guarded', (call) => ({ status: 200, json: call.caller.name }), {
+        access: { resource: 'alarms', action: 'read', within: 'list' },
+      }),
+      route('GET', '/session', (call) => ({ status: 200, json: call.caller.name }), { access: 'session' }),
+      route('GET', '/seen', (call) => ({
+        status: 200,
+        json: {
+          address: call.remoteAddress,
+          target: call.target.path,
+          query: call.target.query,
+          x: call.header('x-a'),
+        },
+      })),
+    ],
+    rootBindings: [route('GET', '/', () => ({ status: 200, json: 'root' }))],
+    authenticate(request) {
+      request.addReplyHeader('DPoP-Nonce', 'next')
+      const token = request.header('authorization')
+      if (token === '') throw new Problem('unauthorized', 'missing token')
+      return token === 'stranger' ? stranger : admin
+    },
+  })
+})
+afterAll(() => door.server.close())
+
+const get = (path: string, init: RequestInit = {}) => fetch(door.base + path, init)
+
+describe('answers', () => {
+  test('json with its headers', async () => {
+    const response = await get('/plain')
+    expect(response.status).toBe(200)
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'private, no-cache',
+      'x-content-type-options': 'nosniff',
+      'content-length': '11',
+      vary: 'Origin',
+    })
+    expect(Date.parse(response.headers.get('date') ?? '')).not.toBeNaN()
+    expect(await response.json()).toEqual({ ok: true })
+  })
+
+  test('a promise is waited for', async () => {
+    expect(await (await get('/async')).json()).toEqual(['later'])
+  })
+
+  test.each([
+    ['/none', 204, null],
+    ['/same', 304, null],
+    ['/empty', 200, '0'],
+  ])('%s has no body', async (path, status, length) => {
+    const response = await get(path)
+    expect([response.status, response.headers.get('content-length')]).toEqual([status, length])
+    expect(response.headers.get('content-type')).toBeNull()
+    expect(response.headers.get('date')).not.toBeNull()
+    expect(await response.text()).toBe('')
+  })
+
+  test("the reply's own headers win", async () => {
+    const { headers } = await get('/own')
+    const own = ['content-type', 'cache-control', 'location'].map((name) => headers.get(name))
+    expect(own).toEqual(['text/plain', 'no-store', '/x'])
+  })
+
+  test('path, query, headers and address are seen', async () => {
+    const response = await get('/seen?a=%20b', { headers: { 'X-A': 'y' } })
+    expect(await response.json()).toEqual({ address: '127.0.0.1', target: '/api/v1/seen', query: 'a=%20b', x: 'y' })
+  })
+
+  test('the root has its own routes', async () => {
+    expect(await (await fetch(`http://127.0.0.1:${door.port}/`)).json()).toBe('root')
+  })
+})
+
+describe('what is thrown', () => {
+  test.each(['/throws', '/rejects', '/null', '/unwritable', '/function', '/split'])(
+    '%s is a bare 500',
+    async (path) => {
+      const before = door.log.lines.length
+      const response = await get(path, { headers: { 'X-Request-Id': `id-of${path.replace('/', '-')}` } })
+      expect(response.status).toBe(500)
+      const body = await response.text()
+      expect(JSON.parse(body)).toEqual({ error: 'Internal Server Error', message: expect.any(String), statusCode: 500 })
+      expect(body).not.toMatch(/secret|at /)
+      expect(response.headers.get('set-cookie')).toBeNull()
+      const logged = door.log.lines.slice(before).filter((line) => line.level === 'error')
+      expect(logged.map((line) => line.fields.requestId)).toEqual([
+        `id-of${path.replace('/', '-')}`,
+        `id-of${path.replace('/', '-')}`,
+      ])
+    },
+  )
+
+  test('a problem is answered by its table', async () => {
+    const response = await get('/problem')
+    expect([response.status, await response.json()]).toEqual([409, { error: 'DEVICE_OFFLINE' }])
+  })
+
+  test('503 says when to come back', async () => {
+    const response = await get('/busy')
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)])
+  })
+})
+
+describe('who and what', () => {
+  test('an unknown path is 404 before anybody is asked who he is', async () => {
+    const response = await get('/unknown')
+    expect([response.status, await response.json()]).toEqual([404, { error: 'Not Found' }])
+    expect(response.headers.get('dpop-nonce')).toBeNull()
+  })
+
+  test('405 names what is allowed', async () => {
+    const response = await get('/guarded', { method: 'DELETE' })
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
+  })
+
+  test('OPTIONS names it too, with nobody asked', async () => {
+    const response = await get('/guarded', { method: 'OPTIONS' })
+    expect([response.status, response.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS'])
+    expect((await get('/unknown', { method: 'OPTIONS' })).status).toBe(404)
+  })
+
+  test('401 challenges, and headers of the authentication come with it', async () => {
+    // Not fetch: it says Sec-Fetch-Mode by itself.
+    for (const headers of [{}, { 'Sec-Fetch-Mode': 'navigate' }]) {
+      const response = await request(`${door.base}/session`, { headers })
+      expect([response.statusCode, await response.body.json()]).toEqual([401, { error: 'missing token' }])
+      expect(response.headers['www-authenticate']).toContain('Basic realm')
+      expect(response.headers['dpop-nonce']).toBe('next')
+    }
+  })
+
+  test("a page's own request gets no Basic challenge", async () => {
+    const response = await get('/session', { headers: { 'Sec-Fetch-Mode': 'cors' } })
+    expect(response.headers.get('www-authenticate')).toMatch(/^(?!.*Basic).*Bearer/)
+  })
+
+  test('403 is empty, a session is enough where it says so', async () => {
+    const response = await get('/guarded', { headers: { Authorization: 'stranger' } })
+    expect([response.status, await response.text()]).toEqual([403, ''])
+    expect((await get('/session', { headers: { Authorization: 'stranger' } })).status).toBe(200)
+    expect((await get('/guarded', { headers: { Authorization: 'me' } })).status).toBe(200)
+  })
+})
+
+describe('parameters and query', () => {
+  test.each([
+    ['/devices/A1', 200],
+    ['/devices/%41', 200],
+    ['/devices/a', 404],
+    ['/devices/A%2FB', 404],
+    ['/devices/%ZZ', 404],
+    ['/devices/', 404],
+    ['/devices/A/', 404],
+  ])('%s is %i', async (path, status) => {
+    expect((await get(path)).status).toBe(status)
+  })
+
+  test('unknown names are ignored, repeated ones are lists', async () => {
+    const response = await get('/query?depth=2&id=a&id=b&other=1&__proto__=x')
+    expect(await response.json()).toEqual({ depth: '2', id: ['a', 'b'] })
+  })
+
+  test('a field that does not fit is named', async () => {
+    const response = await get('/query?depth=-1')
+    expect(response.status).toBe(400)
+    expect(await response.json()).toEqual({
+      error: 'Validation Error',
+      details: [{ path: 'depth', message: expect.any(String) }],
+    })
+  })
+})
+
+describe('HEAD', () => {
+  test.each(['/plain', '/async', '/throws', '/unknown', '/own'])('%s is GET without the body', async (path) => {
+    const [got, head] = [await get(path), await get(path, { method: 'HEAD' })]
+    expect(head.status).toBe(got.status)
+    expect(head.headers.get('content-length')).toBe(got.headers.get('content-length'))
+    expect(head.headers.get('content-type')).toBe(got.headers.get('content-type'))
+    expect(await head.text()).toBe('')
+  })
+})
+
+describe('request ids', () => {
+  test.each(['a', 'A-z_0.9', 'x'.repeat(64)])('%s is echoed', async (id) => {
+    expect((await get('/plain', { headers: { 'X-Request-Id': id } })).headers.get('x-request-id')).toBe(id)
+  })
+
+  test.each(['x'.repeat(65), 'a b', 'a/b', 'ä'])('%s is replaced', async (id) => {
+    const response = await get('/unknown', { headers: { 'X-Request-Id': id } })
+    expect(response.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{8,64}$/)
+  })
+
+  test('none are the same', async () => {
+    const ids = await Promise.all([1, 2, 3].map(async () => (await get('/plain')).headers.get('x-request-id')))
+    expect(new Set(ids).size).toBe(3)
+  })
+})
+
+test('each request has a seed of its own, which stays the same', async () => {
+  const seeds = await Promise.all([1, 2].map(async () => (await get('/seed')).json() as Promise<[number[], boolean]>))
+  expect(seeds.map(([seed, isRepeated]) => [seed.length, isRepeated])).toEqual([
+    [16, false],
+    [16, false],
+  ])
+  expect(seeds[0]).not.toEqual(seeds[1])
+  expect(await (await get('/seeds')).json()).toBe(true)
+})

@@ -1,0 +1,154 @@
+import { request } from 'undici'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Method, RouteAccess } from '#api/entry'
+import { Problem } from '#model/problem'
+import type { Call } from '#http/call'
+import { KeyedCall } from '#http/keyed-call'
+import { admin, type Door, openDoor, route, world } from '#test/http/door'
+
+/** What the door does with the header; what the guard makes of it, its own tests say. */
+
+const ranUnder: string[] = []
+let drawn = 0
+let door: Door
+
+const seedOf = (call: Call) => Buffer.from(call.seed).toString('hex')
+const all = { resource: 'alarms', action: 'update', within: 'tenant' } as const
+const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const accesses: Readonly<Record<string, RouteAccess>> = {
+  none: 'none',
+  link: 'link',
+  proof: 'proof',
+  hook: 'hook',
+  session: 'session',
+  person: 'person',
+  either: 'person or proof',
+  permission: all,
+}
+
+beforeAll(async () => {
+  door = await openDoor({
+    world: {
+      ...world,
+      random(byteCount) {
+        if (byteCount === 16) drawn++
+        return world.random(byteCount)
+      },
+    },
+    bindings: [
+      ...methods.flatMap((method) =>
+        Object.entries(accesses).map(([name, access]) =>
+          route(method, `/${name}`, () => ({ status: 200, json: 'done' }), { access }),
+        ),
+      ),
+      route('POST', '/seed', (call) => ({ status: 200, json: [seedOf(call), seedOf(call), call.isRepeated] })),
+      route('POST', '/body', (call) => ({ status: 200, json: call.body }), {
+        access: all,
+        query: z.object({ depth: z.string().max(1).optional() }),
+        body: { schema: z.strictObject({ a: z.int() }) },
+      }),
+    ],
+    idempotency: {
+      async run(call, entry, proceed) {
+        ranUnder.push(`${entry.method} ${entry.path} ${call.header('idempotency-key')}`)
+        if (call.header('idempotency-key') === 'refused') throw new Problem('unprocessable')
+        return proceed(new KeyedCall(call, new Uint8Array(16).fill(7), true))
+      },
+    },
+    authenticate: (asked) => {
+      if (asked.header('authorization') === 'nobody') throw new Problem('unauthorized')
+      return admin
+    },
+  })
+})
+afterAll(() => door.server.close())
+beforeEach(() => {
+  ranUnder.length = 0
+  drawn = 0
+})
+
+const send = async (method: Method, path: string, headers: Record<string, string>, body?: string) => {
+  const response = await request(door.base + path, { method, headers, ...(body !== undefined && { body }) })
+  return { status: response.statusCode, text: await response.body.text() }
+}
+
+describe('a request with a key', () => {
+  const unguarded = ['none', 'link', 'proof', 'hook']
+  test.each(methods.flatMap((method) => Object.keys(accesses).map((name) => [method, name] as const)))(
+    '%s of access %s: guarded where it changes something for somebody',
+    async (method, name) => {
+      const answer = await send(method, `/${name}`, { 'idempotency-key': 'k' })
+      expect(answer).toEqual({ status: 200, text: '"done"' })
+      const isGuarded = method !== 'GET' && !unguarded.includes(name)
+      expect(ranUnder).toEqual(isGuarded ? [`${method} /${name} k`] : [])
+    },
+  )
+
+  test('without the header nobody stands between', async () => {
+    for (const name of Object.keys(accesses)) await send('PUT', `/${name}`, {})
+    expect(ranUnder).toEqual([])
+  })
+
+  test('an empty header is a header, and two are both', async () => {
+    await send('PUT', '/session', { 'idempotency-key': '' })
+    await request(`${door.base}/session`, { method: 'PUT', headers: ['idempotency-key', 'a', 'idempotency-key', 'b'] })
+    expect(ranUnder).toEqual(['PUT /session ', 'PUT /session a, b'])
+  })
+
+  const json = { 'content-type': 'application/json', 'idempotency-key': 'k' }
+  test.each([
+    ['who is not known', '/body', { ...json, authorization: 'nobody' }, '{"a":1}', 401],
+    ['an unknown path', '/bodies', json, '{"a":1}', 404],
+    ['a wrong query', '/body?depth=10', json, '{"a":1}', 400],
+    ['another type', '/body', { 'idempotency-key': 'k', 'content-type': 'text/plain' }, '{"a":1}', 415],
+    ['a body that does not fit', '/body', json, '{"a":"1"}', 400],
+    ['no JSON', '/body', json, '{', 400],
+  ])('of %s is refused before the key is looked at', async (_, path, headers, body, status) => {
+    expect((await send('POST', path, headers, body)).status).toBe(status)
+    expect(ranUnder).toEqual([])
+  })
+
+  test('is answered what the guard answers, or why it refuses', async () => {
+    expect(await send('POST', '/body', json, '{"a":1}')).toEqual({ status: 200, text: '{"a":1}' })
+    expect(await send('POST', '/body', { ...json, 'idempotency-key': 'refused' }, '{"a":1}')).toEqual({
+      status: 422,
+      text: '{"error":"Unprocessable Content"}',
+    })
+  })
+})
+
+test('the seed is 16 bytes of chance, the same within a request, drawn when it is asked for', async () => {
+  await send('POST', '/session', {})
+  expect(drawn).toBe(0)
+  const [first, again, isRepeated] = JSON.parse((await send('POST', '/seed', {})).text)
+  expect(first).toMatch(/^[0-9a-f]{32}$/)
+  expect([again, isRepeated, drawn]).toEqual([first, false, 1])
+  expect(JSON.parse((await send('POST', '/seed', {})).text)[0]).not.toBe(first)
+})
+
+test('a keyed call is the request, but for its seed', () => {
+  const call: Call = {
+    caller: admin,
+    parameters: { a: 1 },
+    query: { b: 2 },
+    body: { c: 3 },
+    bodyBytes: Uint8Array.of(4),
+    upload: { lengthBytes: 1, stillPermitted: () => admin, async *[Symbol.asyncIterator]() {} },
+    header: (name) => `header ${name}`,
+    target: { method: 'POST', path: '/p', query: 'q' },
+    requestId: 'r',
+    remoteAddress: '192.0.2.1',
+    seen: { origins: [], host: 'h', address: '192.0.2.1' },
+    signal: new AbortController().signal,
+    seed: new Uint8Array(16),
+    isRepeated: false,
+  }
+  const keyed = new KeyedCall(call, Uint8Array.of(5), true)
+  expect(keyed.header('x')).toBe('header x')
+  for (const name of Object.keys(call) as (keyof Call)[]) {
+    if (name === 'header') continue
+    expect(keyed[name], name).toBe(name === 'isRepeated' ? true : name === 'seed' ? keyed.seed : call[name])
+  }
+  expect(keyed.seed).toEqual(Uint8Array.of(5))
+})

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Caller } from '#access/caller'
+import { Problem } from '#model/problem'
+import type { Reply } from '#http/call'
+import { admin, type Door, openDoor, route, until } from '#test/http/door'
+import { RawClient } from '#test/http/raw-client'
+
+/** Requests whose caller is found after a wait, as behind a signature. */
+
+let door: Door
+let verdicts: { readonly give: (caller: Caller) => void; readonly refuse: (error: unknown) => void }[]
+let answers: ((reply: Reply) => void)[]
+const deadlineMs = 300
+const streamed = { schema: z.unknown(), contentTypes: 'any', isStreamed: true } as const
+
+beforeAll(async () => {
+  door = await openDoor({
+    requestDeadlineMs: deadlineMs,
+    requestsPerUserMax: 2,
+    bindings: [
+      route('GET', '/slow', () => new Promise((give) => answers.push(give)), { access: 'session' }),
+      route('POST', '/whole', ({ body }) => ({ status: 200, json: body }), {
+        access: 'session',
+        body: { schema: z.unknown() },
+      }),
+      route(
+        'PUT',
+        '/streamed',
+        async ({ upload }) => {
+          let bytes = 0
+          for await (const piece of upload ?? []) bytes += piece.byteLength
+          return { status: 200, json: [bytes, upload?.stillPermitted() === admin] }
+        },
+        { access: 'session', body: streamed },
+      ),
+    ],
+    authenticate: () => new Promise((give, refuse) => verdicts.push({ give, refuse })),
+  })
+})
+beforeEach(() => {
+  verdicts = []
+  answers = []
+})
+afterAll(() => door.server.close())
+
+const ask = (path: string, init: RequestInit = {}) => fetch(`${door.base}${path}`, init)
+
+async function judged(asked: Promise<Response>, caller: Caller = admin): Promise<Response> {
+  await until(() => verdicts.length > 0)
+  verdicts.shift()?.give(caller)
+  return asked
+}
+
+test('a body that came meanwhile is there, whole or streamed', async () => {
+  const json = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"a":1}' }
+  expect(await (await judged(ask('/whole', json))).json()).toEqual({ a: 1 })
+  const put = { method: 'PUT', body: new Uint8Array(100_000) }
+  expect(await (await judged(ask('/streamed', put))).json()).toEqual([100_000, true])
+})
+
+test('a streamed body is held back until then', async () => {
+  const bytes = 64 * 1024 * 1024
+  const client = new RawClient(door.port).send(
+    `PUT /api/v1/streamed HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`,
+  )
+  client.socket.write(new Uint8Array(bytes))
+  await until(() => verdicts.length > 0)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(client.socket.writableLength).toBeGreaterThan(0)
+  verdicts.shift()?.give(admin)
+  await until(() => client.text.includes(`[${bytes},true]`))
+  client.socket.destroy()
+})
+
+test('a refusal is answered, with the body thrown away', async () => {
+  const asked = ask('/streamed', { method: 'PUT', body: new Uint8Array(100_000) })
+  await until(() => verdicts.length > 0)
+  verdicts.shift()?.refuse(new Problem('unauthorized', 'no'))
+  const answer = await asked
+  expect([answer.status, await answer.json()]).toEqual([401, { error: 'no' }])
+})
+
+test('a request that was aborted meanwhile, or is past its deadline, does not reach its route', async () => {
+  const aborter = new AbortController()
+  const gone = ask('/slow', { signal: aborter.signal }).catch(() => undefined)
+  await until(() => verdicts.length === 1)
+  aborter.abort()
+  await gone
+  await until(() => door.server.inFlight() === 0)
+  expect((await ask('/slow')).status).toBe(503)
+  for (const { give } of verdicts) give(admin)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(answers).toEqual([])
+})
+
+test('from then on it is counted for its user, until its end', async () => {
+  const caller: Caller = { ...admin, session: { kind: 'session', tenant: 'default', id: 'a' } }
+  for (let round = 0; round < 3; round++) {
+    const head = 'POST /api/v1/whole HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n'
+    const slow = [new RawClient(door.port).send(head), new RawClient(door.port).send(head)]
+    await until(() => verdicts.length === 2)
+    for (const { give } of verdicts.splice(0)) give(caller)
+    expect((await judged(ask('/slow'), caller)).status).toBe(429)
+    for (const { socket } of slow) socket.destroy()
+    await until(() => door.server.inFlight() === 0)
+  }
+})

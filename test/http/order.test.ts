@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { anonymous } from '#access/anonymous'
+import { Problem } from '#model/problem'
+import { scopeOf } from '#model/scope'
+import { type Door, openDoor, route } from '#test/http/door'
+
+/** What can be wrong with one request, in the order in which it is told, and what is told of it. */
+const faults = {
+  path: 404,
+  method: 405,
+  authentication: 401,
+  right: 403,
+  parameter: 404,
+  reach: 404,
+  query: 400,
+  body: 400,
+} as const
+type Fault = keyof typeof faults
+const names = Object.keys(faults) as Fault[]
+
+let door: Door
+let asked = 0
+
+const callerOf = (permission: 'read' | 'update') => ({
+  ...anonymous,
+  scope: scopeOf([{ permissions: { meta: [permission] }, devices: ['A'], services: ['*'] }]),
+})
+
+beforeAll(async () => {
+  door = await openDoor({
+    bindings: [
+      route('PUT', '/things/:deviceIdentifier', () => ({ status: 200, json: 'answered' }), {
+        access: { resource: 'meta', action: 'update', within: 'device' },
+        parameters: z.object({ deviceIdentifier: z.string().regex(/^[A-Z]$/) }),
+        query: z.object({ depth: z.string().regex(/^\d$/).optional() }),
+        body: { schema: z.object({ a: z.number() }) },
+      }),
+    ],
+    authenticate(request) {
+      asked++
+      if (request.header('authorization') === '') throw new Problem('unauthorized')
+      return callerOf(request.header('authorization') === 'reader' ? 'read' : 'update')
+    },
+  })
+})
+afterAll(() => door.server.close())
+
+async function send(wrong: ReadonlySet<Fault>) {
+  const thing = wrong.has('parameter') ? '**' : wrong.has('reach') ? 'B' : 'A'
+  const path = `/${wrong.has('path') ? 'nothings' : 'things'}/${thing}?depth=${wrong.has('query') ? 'x' : '1'}`
+  const authorization = wrong.has('right') ? 'reader' : 'writer'
+  asked = 0
+  const response = await fetch(door.base + path, {
+    method: wrong.has('method') ? 'PATCH' : 'PUT',
+    body: wrong.has('body') ? '{"a":"1"}' : '{"a":1}',
+    headers: {
+      'Content-Type': 'application/json',
+      ...(!wrong.has('authentication') && { Authorization: authorization }),
+    },
+  })
+  const text = await response.text()
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text), asked }
+}
+
+function subsets(of: readonly Fault[]): Fault[][] {
+  const [first, ...rest] = of
+  if (first === undefined) return [[]]
+  const without = subsets(rest)
+  return [...without, ...without.map((subset) => [first, ...subset])]
+}
+
+test('with nothing wrong it is answered', async () => {
+  expect(await send(new Set())).toEqual({ status: 200, body: 'answered', asked: 1 })
+})
+
+describe('the first thing wrong is told, whatever else is', () => {
+  test.each(names)('%s', async (first) => {
+    const later = names.slice(names.indexOf(first) + 1)
+    for (const rest of subsets(later)) {
+      const { status, asked: times } = await send(new Set([first, ...rest]))
+      expect([status, times], [first, ...rest].join()).toEqual([faults[first], names.indexOf(first) < 2 ? 0 : 1])
+    }
+  })
+})
+
+test('what is malformed and what lies outside look alike', async () => {
+  const alike = { status: 404, body: { error: 'Not Found' }, asked: 1 }
+  expect(await send(new Set(['parameter']))).toEqual(alike)
+  expect(await send(new Set(['reach']))).toEqual(alike)
+})
+
+test('403 says nothing at all, and 400 says where', async () => {
+  expect((await send(new Set(['right']))).body).toBeUndefined()
+  expect((await send(new Set(['query']))).body).toMatchObject({ details: [{ path: 'depth' }] })
+  expect((await send(new Set(['body']))).body).toMatchObject({ details: [{ path: 'a' }] })
+})

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { Problem, type ProblemCode, problemKinds } from '#model/problem'
+import { bugReply, replyOf } from '#http/reply'
+
+const bodies = {
+  empty: undefined,
+  error: { error: 'said' },
+  message: { message: 'said' },
+  details: { error: 'Validation Error', details: [{ path: 'a.0', message: 'no' }] },
+  server_error: { error: 'Internal Server Error', message: expect.any(String), statusCode: 500 },
+}
+
+test.each(Object.keys(problemKinds) as ProblemCode[])('%s', (code) => {
+  const details = [{ path: 'a.0', message: 'no' }]
+  const reply = replyOf(new Problem(code, 'said', { details, headers: { 'X-A': 'b' } }), '')
+  expect(reply.status).toBe(problemKinds[code].status)
+  expect(reply.json).toEqual(bodies[problemKinds[code].body])
+  expect(reply.headers?.['X-A']).toBe('b')
+  expect(reply.headers?.['Retry-After'] !== undefined).toBe([429, 503].includes(reply.status))
+  expect(reply.headers?.['WWW-Authenticate'] !== undefined).toBe(reply.status === 401)
+})
+
+test('without details there is an empty list', () => {
+  expect(replyOf(new Problem('invalid'), '').json).toEqual({ error: 'Validation Error', details: [] })
+})
+
+test("a bug's own words stay inside", () => {
+  expect(JSON.stringify(replyOf(new Problem('bug', 'secret'), ''))).not.toContain('secret')
+  expect(bugReply).toMatchObject({ status: 500, json: bodies.server_error })
+})
+
+test.each([
+  ['', true],
+  ['navigate', true],
+  ['cors', false],
+  ['no-cors', false],
+  ['same-origin', false],
+  ['websocket', false],
+])('Sec-Fetch-Mode %s: Basic challenge %s', (mode, expected) => {
+  const challenge = replyOf(new Problem('unauthorized'), mode).headers?.['WWW-Authenticate'] ?? ''
+  expect(challenge.includes('Basic')).toBe(expected)
+  expect(challenge).toContain('Bearer')
+})
+
+test.each(['WWW-Authenticate', 'www-authenticate'])("the problem's own %s stands alone", (name) => {
+  const { headers } = replyOf(new Problem('unauthorized', 'x', { headers: { [name]: 'DPoP error="x"' } }), '')
+  expect(headers).toEqual({ [name]: 'DPoP error="x"' })
+})
+
+test("the problem's own Retry-After stands", () => {
+  const { headers } = replyOf(new Problem('too_many_requests', 'x', { headers: { 'retry-after': '7' } }), '')
+  expect(headers).toEqual({ 'retry-after': '7' })
+})

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { anonymous } from '#access/anonymous'
+import type { Caller } from '#access/caller'
+import type { Reply } from '#http/call'
+import { type Door, openDoor, route, until } from '#test/http/door'
+
+/** One user who leaves requests unanswered is refused more of them; every other user is served. */
+
+let door: Door
+const begun: ((reply: Reply) => void)[] = []
+
+beforeAll(async () => {
+  const slow = () => new Promise<Reply>((give) => begun.push(give))
+  door = await openDoor({
+    bindings: [
+      route('GET', '/slow', slow, { access: 'session' }),
+      route('GET', '/quick', () => ({ status: 204 }), { access: 'session' }),
+    ],
+    authenticate: (request): Caller => {
+      const user = request.header('authorization')
+      return { ...anonymous, user, session: { kind: 'session', tenant: 'default', id: user } }
+    },
+    requestsPerUserMax: 2,
+  })
+})
+afterAll(() => door.server.close())
+
+const ask = (path: string, authorization: string, signal?: AbortSignal) =>
+  fetch(`${door.base}${path}`, { headers: { authorization }, ...(signal && { signal }) })
+
+test('requests of one user under way are bounded, whether they are answered or given up', async () => {
+  const aborter = new AbortController()
+  const answered = ask('/slow', 'mallory')
+  const givenUp = ask('/slow', 'mallory', aborter.signal).catch(() => undefined)
+  await until(() => begun.length === 2)
+  const refused = await ask('/quick', 'mallory')
+  expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toEqual([
+    429,
+    '1',
+    { error: 'at most 2 requests of one user at the same time' },
+  ])
+  expect((await ask('/quick', 'ann')).status).toBe(204)
+
+  // Its client is gone, its work is not.
+  aborter.abort()
+  await givenUp
+  begun[0]?.({ status: 204 })
+  expect((await answered).status).toBe(204)
+  await until(() => door.server.inFlight() === 0)
+  const third = ask('/slow', 'mallory')
+  await until(() => begun.length === 3)
+  expect((await ask('/quick', 'mallory')).status).toBe(429)
+  for (const give of begun) give({ status: 204 })
+  expect((await third).status).toBe(204)
+  const more = [ask('/slow', 'mallory'), ask('/slow', 'mallory')]
+  await until(() => begun.length === 5)
+  expect((await ask('/quick', 'mallory')).status).toBe(429)
+  for (const give of begun) give({ status: 204 })
+  expect((await Promise.all(more)).map(({ status }) => status)).toEqual([204, 204])
+})

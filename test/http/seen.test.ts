@@ -1,0 +1,312 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Seen } from '#model/seen'
+import { addressOfText } from '#http/remote-address'
+import { RequestHeaders } from '#http/request-headers'
+import { seeingOf } from '#http/seen'
+import { type Door, openDoor, route } from '#test/http/door'
+import { RawClient } from '#test/http/raw-client'
+import { openSocketDoor } from '#test/http/socket-door'
+
+const peer = '198.51.100.9'
+const headersOf = (lines: readonly [string, string][]) => new RequestHeaders(lines.flat())
+
+interface Case {
+  readonly name: string
+  readonly isProxyTrusted?: boolean
+  readonly publicUrls?: readonly string[]
+  readonly headers: readonly [string, string][]
+  readonly seen: Partial<Seen>
+  readonly own?: string
+}
+
+const forwarded: [string, string][] = [
+  ['host', 'inside:8080'],
+  ['x-forwarded-proto', 'https'],
+  ['x-forwarded-host', 'Devices.example'],
+  ['x-forwarded-for', '192.0.2.7'],
+]
+const inside = { origins: ['http://inside:8080'], host: 'inside:8080', address: peer }
+const outside = { origins: ['https://devices.example'], host: 'devices.example', address: '192.0.2.7' }
+const publicUrls = ['https://one.example/prefix/', 'http://two.example:8080']
+const publicOrigins = ['https://one.example/prefix', 'http://two.example:8080']
+
+const cases: Case[] = [
+  { name: 'Host', headers: [['host', 'Inside:8080']], seen: inside, own: 'http://Inside:8080' },
+  { name: 'the default port is none', headers: [['host', 'a:80']], seen: { origins: ['http://a'], host: 'a:80' } },
+  {
+    name: 'IPv6',
+    headers: [['host', '[2001:DB8::1]:8080']],
+    seen: { origins: ['http://[2001:db8::1]:8080'], host: '[2001:db8::1]:8080' },
+  },
+  { name: 'what nobody is trusted to say is not heard', headers: forwarded, seen: inside, own: 'http://inside:8080' },
+  { name: 'no Host that could be one', headers: [['host', 'a@b']], seen: { origins: [], host: 'a@b' } },
+  { name: 'nor a path', headers: [['host', 'a/b']], seen: { origins: [] } },
+  { name: 'nor a fragment', headers: [['host', 'a#b']], seen: { origins: [] } },
+  { name: 'nor a port that is none', headers: [['host', 'a:99999']], seen: { origins: [] } },
+  { name: 'no Host at all', headers: [], seen: { origins: [], host: '', address: peer } },
+  { name: 'a list', headers: [['host', 'a, b']], seen: { origins: [] } },
+  {
+    name: 'public URLs instead of Host',
+    publicUrls,
+    headers: [['host', 'evil.example']],
+    seen: { origins: publicOrigins, host: 'evil.example' },
+  },
+  {
+    name: 'public URLs, untrusted headers',
+    publicUrls,
+    headers: forwarded,
+    seen: { ...inside, origins: publicOrigins },
+  },
+  { name: 'a proxy', isProxyTrusted: true, headers: forwarded, seen: outside, own: 'https://Devices.example' },
+  { name: 'a proxy before public URLs', isProxyTrusted: true, publicUrls, headers: forwarded, seen: outside },
+  {
+    name: 'a proxy that says no host, before public URLs',
+    isProxyTrusted: true,
+    publicUrls,
+    headers: [
+      ['host', 'b'],
+      ['x-forwarded-proto', 'https'],
+    ],
+    seen: { origins: publicOrigins, host: 'b' },
+  },
+  {
+    name: 'a proxy that keeps Host',
+    isProxyTrusted: true,
+    headers: [
+      ['host', 'b'],
+      ['x-forwarded-proto', 'https'],
+    ],
+    seen: { origins: ['https://b'], host: 'b' },
+    own: 'https://b',
+  },
+  {
+    name: 'a proxy that says no scheme',
+    isProxyTrusted: true,
+    headers: [
+      ['host', 'b'],
+      ['x-forwarded-host', 'c'],
+    ],
+    seen: { origins: ['http://c'], host: 'c' },
+  },
+  {
+    name: 'a proxy of websockets',
+    isProxyTrusted: true,
+    headers: [
+      ['host', 'b'],
+      ['x-forwarded-proto', 'WSS'],
+    ],
+    seen: { origins: ['https://b'] },
+  },
+  {
+    name: 'a scheme that is none',
+    isProxyTrusted: true,
+    headers: [
+      ['host', 'b'],
+      ['x-forwarded-proto', 'gopher'],
+    ],
+    seen: { origins: ['http://b'] },
+  },
+  {
+    name: 'the last of lists',
+    isProxyTrusted: true,
+    headers: [
+      ['host', 'b'],
+      ['x-forwarded-proto', 'http,https'],
+      ['x-forwarded-host', 'evil, c'],
+      ['x-forwarded-for', '203.0.113.1,\t192.0.2.7'],
+    ],
+    seen: { origins: ['https://c'], host: 'c', address: '192.0.2.7' },
+  },
+  {
+    name: 'the last of headers that came twice',
+    isProxyTrusted: true,
+    headers: [
+      ['host', 'b'],
+      ['x-forwarded-host', 'evil'],
+      ['x-forwarded-host', 'c'],
+      ['x-forwarded-for', '203.0.113.1'],
+      ['x-forwarded-for', '192.0.2.7'],
+    ],
+    seen: { origins: ['http://c'], host: 'c', address: '192.0.2.7' },
+  },
+  {
+    name: 'an address that is none is the proxy',
+    isProxyTrusted: true,
+    headers: [
+      ['host', 'b'],
+      ['x-forwarded-for', '192.0.2.7, unknown'],
+    ],
+    seen: { address: peer },
+  },
+  {
+    name: 'an empty address too',
+    isProxyTrusted: true,
+    headers: [
+      ['host', 'b'],
+      ['x-forwarded-for', '192.0.2.7,'],
+    ],
+    seen: { address: peer },
+  },
+]
+
+/** As it is now: an address is only found out when it is asked for. */
+function plain({ origins, host, address }: Seen): Seen {
+  return { origins, host, address }
+}
+
+test.each(cases)('$name', ({ isProxyTrusted = false, publicUrls: urls = [], headers, seen, own }) => {
+  const seeing = seeingOf({ isProxyTrusted, publicUrls: urls })
+  // Twice: the second time it is remembered.
+  for (let turn = 0; turn < 2; turn++) expect(seeing.seenOf(headersOf(headers), () => peer)).toMatchObject(seen)
+  if (own !== undefined) expect(seeing.ownOrigin(headersOf(headers))).toBe(own)
+})
+
+test('what is remembered is never mixed up', () => {
+  const seeing = seeingOf({ isProxyTrusted: true, publicUrls })
+  const direct = headersOf([['host', 'a']])
+  const through = headersOf([
+    ['host', 'b'],
+    ['x-forwarded-host', 'a'],
+  ])
+  for (let turn = 0; turn < 2; turn++) {
+    expect(seeing.seenOf(direct, () => peer).origins).toEqual(publicOrigins)
+    expect(seeing.seenOf(through, () => peer).origins).toEqual(['http://a'])
+  }
+  for (let host = 0; host < 5_000; host++) {
+    expect(
+      seeing.seenOf(
+        headersOf([
+          ['host', 'b'],
+          ['x-forwarded-host', `h${host}`],
+        ]),
+        () => peer,
+      ).origins,
+    ).toEqual([`http://h${host}`])
+  }
+})
+
+describe('addresses that proxies write', () => {
+  test.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['192.0.2.7:50123', '192.0.2.7'],
+    ['2001:DB8:0::1', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['[2001:db8::1]:50123', '2001:db8::1'],
+    ['::1', '::1'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['::ffff:c000:207', '192.0.2.7'],
+    ['[::FFFF:192.0.2.7]:1', '192.0.2.7'],
+  ])('%s is %s', (text, address) => {
+    expect(addressOfText(text)).toBe(address)
+  })
+
+  test.each([
+    '',
+    'unknown',
+    '_hidden',
+    'a.example',
+    '192.0.2',
+    '192.0.2.256',
+    '[192.0.2.7]',
+    '1:2',
+    'fe80::1%eth0',
+    '[::1',
+    '192.0.2.7:port',
+  ])('%j is none', (text) => {
+    expect(addressOfText(text)).toBeUndefined()
+  })
+})
+
+describe('over the door', () => {
+  let door: Door
+  afterEach(() => door.server.close())
+  const seen = route('GET', '/seen', (call) => ({ status: 200, json: plain(call.seen) }))
+  const headers = {
+    'X-Forwarded-Proto': 'https',
+    'X-Forwarded-Host': 'devices.example',
+    'X-Forwarded-For': '192.0.2.7',
+  }
+
+  test('a route sees what a trusted proxy said', async () => {
+    door = await openDoor({ bindings: [seen], isProxyTrusted: true })
+    expect(await (await fetch(`${door.base}/seen`, { headers })).json()).toEqual(outside)
+  })
+
+  test('and otherwise what is', async () => {
+    door = await openDoor({ bindings: [seen] })
+    const host = `127.0.0.1:${door.port}`
+    const here = { origins: [`http://${host}`], host, address: '127.0.0.1' }
+    expect(await (await fetch(`${door.base}/seen`, { headers })).json()).toEqual(here)
+  })
+
+  test("a page of the proxy's own origin may read", async () => {
+    door = await openDoor({ bindings: [seen], isProxyTrusted: true })
+    const allowedTo = async (origin: string) => {
+      const { headers: got } = await fetch(`${door.base}/seen`, { headers: { ...headers, Origin: origin } })
+      return got.get('access-control-allow-origin')
+    }
+    expect(await allowedTo('https://devices.example')).toBe('https://devices.example')
+    expect(await allowedTo('http://devices.example')).toBeNull()
+    expect(await allowedTo(`http://127.0.0.1:${door.port}`)).toBeNull()
+  })
+
+  test('authentication is shown the same, and every line of a header, with the access of the route', async () => {
+    const shown: unknown[] = []
+    const access = { resource: 'meta', action: 'read', within: 'list' } as const
+    door = await openDoor({
+      bindings: [route('GET', '/meta', () => ({ status: 204 }), { access })],
+      authenticate(request, wanted) {
+        const {
+          method,
+          path,
+          query,
+          seen: { address },
+        } = request
+        const counts = ['authorization', 'dpop', 'x-api-key'].map((name) => request.headerCount(name))
+        shown.push({ method, path, query, address, counts, wanted })
+        throw new Error('enough was seen')
+      },
+    })
+    const client = new RawClient(door.port)
+    client.send('GET /api/v1/meta?a=%20 HTTP/1.1\r\nHost: a\r\nDPoP: x\r\ndpop: y\r\nAuthorization: \r\n\r\n')
+    await client.answers(1)
+    client.socket.destroy()
+    const request = { method: 'GET', path: '/api/v1/meta', query: 'a=%20', address: '127.0.0.1' }
+    expect(shown).toEqual([{ ...request, counts: [1, 2, 0], wanted: access }])
+  })
+
+  test('an upgrade shows itself like a request', async () => {
+    const shown: unknown[] = []
+    const { room: _, ...opened } = await openSocketDoor(
+      {
+        path: '/events',
+        upgrade(request) {
+          shown.push([request.method, request.headerCount('dpop'), plain(request.seen)])
+          throw new Error('enough was seen')
+        },
+      },
+      { isProxyTrusted: true },
+    )
+    door = opened
+    const client = new RawClient(door.port)
+    client.send(
+      'GET /api/v1/events HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nDPoP: x\r\n' +
+        'X-Forwarded-Host: devices.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: 192.0.2.7\r\n' +
+        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+    )
+    await client.answers(1)
+    client.socket.destroy()
+    expect(shown).toEqual([['GET', 1, outside]])
+  })
+})
+
+test('the address is asked for once, and only where it is needed', () => {
+  const seeing = seeingOf({ isProxyTrusted: false, publicUrls: [] })
+  let asked = 0
+  const seen = seeing.seenOf(headersOf([['host', 'a']]), () => {
+    asked++
+    return peer
+  })
+  expect([seen.origins, seen.host, asked]).toEqual([['http://a'], 'a', 0])
+  expect([seen.address, seen.address, asked]).toEqual([peer, peer, 1])
+})

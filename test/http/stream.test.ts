@@ -1,0 +1,197 @@
+import { connect } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { Problem } from '#model/problem'
+import { type Door, openDoor, route, until } from '#test/http/door'
+import { RawClient } from '#test/http/raw-client'
+
+const piece = Buffer.alloc(256 * 1024, 'x')
+const big = 'y'.repeat(30 * 1024 * 1024)
+let door: Door
+let yielded = 0
+let returned = 0
+
+/** Says what became of it: how many chunks were asked for, and whether it was ended. */
+async function* chunksOf(count: number, chunk: string | Uint8Array = piece) {
+  try {
+    for (let index = 0; index < count; index++) {
+      yielded++
+      yield chunk
+    }
+  } finally {
+    returned++
+  }
+}
+async function* failing(after: number, error: Error = new Error('broken')) {
+  for (let index = 0; index < after; index++) yield 'part'
+  throw error
+}
+async function* never() {
+  try {
+    await new Promise(() => {})
+    yield ''
+  } finally {
+    returned++
+  }
+}
+
+beforeAll(async () => {
+  door = await openDoor({
+    bindings: [
+      route('GET', '/few', () => ({ status: 200, chunks: chunksOf(3, 'añ') })),
+      route('GET', '/empty', () => ({ status: 200, chunks: chunksOf(0) })),
+      route('GET', '/blanks', () => ({ status: 200, chunks: chunksOf(2, '') })),
+      route('GET', '/large', () => ({ status: 200, chunks: chunksOf(200) })),
+      route('GET', '/endless', () => ({ status: 200, chunks: chunksOf(100_000) })),
+      route('GET', '/counted', () => ({
+        status: 206,
+        headers: { 'Content-Length': String(100 * piece.length), 'Content-Type': 'image/png' },
+        chunks: chunksOf(100),
+      })),
+      route('GET', '/short', () => ({ status: 200, headers: { 'content-length': '10' }, chunks: chunksOf(1, 'abc') })),
+      route('GET', '/long', () => ({ status: 200, headers: { 'content-length': '4' }, chunks: chunksOf(2, 'abc') })),
+      route('GET', '/nothing', () => ({ status: 200, headers: { 'content-length': '0' }, chunks: chunksOf(0) })),
+      route('GET', '/broken', () => ({ status: 200, chunks: failing(2) })),
+      route('GET', '/broken-refusing', () => ({ status: 200, chunks: failing(1, new Problem('storage')) })),
+      route('GET', '/broken-for-now', () => ({ status: 200, chunks: failing(1, new Problem('overloaded', 'moved')) })),
+      route('GET', '/unbegun', () => ({ status: 200, chunks: failing(0) })),
+      route('GET', '/refused', () => ({ status: 200, chunks: failing(0, new Problem('not_found')) })),
+      route('GET', '/unmodified', () => ({ status: 304, chunks: chunksOf(1) })),
+      route('GET', '/never', () => ({ status: 200, chunks: never() })),
+      route('GET', '/big', () => ({ status: 200, json: big })),
+      route('GET', '/big-later', async () => {
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        return { status: 200, json: big }
+      }),
+    ],
+  })
+})
+beforeEach(() => {
+  yielded = 0
+  returned = 0
+})
+afterAll(() => door.server.close())
+
+const get = (path: string, init: RequestInit = {}) => fetch(door.base + path, init)
+const ask = (path: string) => `GET /api/v1${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+
+describe('whole', () => {
+  test.each([
+    ['/few', 'añañañ'],
+    ['/empty', ''],
+    ['/blanks', ''],
+    ['/nothing', ''],
+  ])('%s', async (path, text) => {
+    expect(await (await get(path)).text()).toBe(text)
+    await until(() => returned === 1)
+  })
+
+  test('a large one arrives complete', async () => {
+    expect((await (await get('/large')).arrayBuffer()).byteLength).toBe(200 * piece.length)
+  })
+
+  test('one with a length keeps it', async () => {
+    const response = await get('/counted')
+    expect(response.status).toBe(206)
+    expect(response.headers.get('content-length')).toBe(String(100 * piece.length))
+    expect(response.headers.get('transfer-encoding')).toBeNull()
+    expect((await response.arrayBuffer()).byteLength).toBe(100 * piece.length)
+  })
+
+  test.each(['/big', '/big-later'])('%s is handed over piece by piece', async (path) => {
+    const response = await get(path)
+    expect(response.headers.get('content-length')).toBe(String(big.length + 2))
+    expect((await response.text()).length).toBe(big.length + 2)
+    await until(() => door.server.inFlight() === 0)
+  })
+
+  test('HEAD begins it, for the status, and takes no more', async () => {
+    const response = await get('/counted', { method: 'HEAD' })
+    expect([response.status, response.headers.get('content-length')]).toEqual([206, String(100 * piece.length)])
+    await until(() => returned === 1)
+    expect(yielded).toBe(1)
+    expect((await get('/refused', { method: 'HEAD' })).status).toBe(404)
+    expect((await get('/unmodified')).status).toBe(304)
+  })
+})
+
+describe('broken', () => {
+  test('before the first chunk it is a proper answer', async () => {
+    expect((await get('/unbegun')).status).toBe(500)
+    const refused = await get('/refused')
+    expect([refused.status, await refused.json()]).toEqual([404, { error: 'Not Found' }])
+  })
+
+  test.each(['/broken', '/broken-refusing', '/short', '/long'])('%s is never taken for complete', async (path) => {
+    const before = door.log.lines.length
+    await expect(get(path).then((response) => response.text())).rejects.toThrow()
+    const errors = door.log.lines.slice(before).filter((line) => line.level === 'error')
+    expect(errors.map((line) => line.message)).toEqual(['request failed'])
+    expect(door.server.inFlight()).toBe(0)
+  })
+
+  test('what may be asked for again later is broken off as well, which the log does not call a fault', async () => {
+    const before = door.log.lines.length
+    await expect(get('/broken-for-now').then((response) => response.text())).rejects.toThrow()
+    const said = door.log.lines.slice(before).filter(({ level }) => level !== 'debug')
+    expect(said).toEqual([
+      {
+        level: 'warn',
+        message: 'request',
+        fields: {
+          method: 'GET',
+          path: '/api/v1/broken-for-now',
+          brokenOff: 'moved',
+          requestId: expect.any(String),
+        },
+      },
+    ])
+    expect(door.server.inFlight()).toBe(0)
+  })
+})
+
+describe('a client that', () => {
+  test.each(['/endless', '/counted'])('does not read holds %s still, and is read to when it goes on', async (path) => {
+    const socket = connect(door.port, '127.0.0.1').pause()
+    socket.write(ask(path))
+    await until(() => yielded > 0)
+    let before = -1
+    while (before !== yielded) {
+      before = yielded
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    // What fits between the two kernels, and no more: of /endless 25 GB would come.
+    expect(yielded * piece.length).toBeLessThan(24 * 1024 * 1024)
+    expect(process.memoryUsage().arrayBuffers).toBeLessThan(200 * 1024 * 1024)
+    const held = yielded
+    socket.resume()
+    await until(() => yielded > held)
+    socket.destroy()
+    await until(() => returned === 1 && door.server.inFlight() === 0)
+  })
+
+  test('goes away ends the iterator', async () => {
+    const client = new RawClient(door.port).send(ask('/endless'))
+    await until(() => client.receivedBytes > 1_000_000)
+    client.socket.destroy()
+    await until(() => returned === 1)
+    const after = yielded
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(yielded).toBe(after)
+    expect(door.server.inFlight()).toBe(0)
+  })
+
+  test('goes away during a large whole answer leaves nothing behind', async () => {
+    const socket = connect(door.port, '127.0.0.1').pause()
+    socket.write(ask('/big'))
+    await until(() => door.server.inFlight() === 1)
+    socket.destroy()
+    await until(() => door.server.inFlight() === 0)
+  })
+
+  test('goes away before the first chunk is forgotten', async () => {
+    const client = new RawClient(door.port).send(ask('/never'))
+    await until(() => door.server.inFlight() === 1)
+    client.socket.destroy()
+    await until(() => door.server.inFlight() === 0)
+  })
+})
