@@ -35,8 +35,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'src/notifications',
     'actors',
   ],
-  'src/description': ['src/model', 'src/runtime', 'src/api'],
-  'src/pages': ['src/model', 'src/api', 'src/http', 'src/description'],
+  'src/api': ['src/model', 'src/runtime', 'src/api'],
+  'src/pages': ['src/model', 'src/api', 'src/http', 'src/api'],
   'src/figures': [
     'src/model',
     'src/runtime',

@@ -9,7 +9,7 @@ import { bodiesOf, pathOf } from '#bench/worst/bodies'
 import { frameSender, frames, protocols } from '#bench/worst/frames'
 import { type Ground, startGround } from '#bench/worst/ground'
 import { requests } from '#bench/worst/requests'
-import { chapters } from '#description/chapters'
+import { chapters } from '#api/chapters'
 
 /** The bound for every input. */
 const runMsMax = 20

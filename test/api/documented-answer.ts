@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 import type { RouteAnswer, RouteEntry } from '#api/entry'
 import { ErrorBody } from '#api/refusals'
-import { type AnswerHeader, answerHeaders, headersOfAnswer } from '#description/answer-headers'
-import { generalAnswers } from '#description/operation'
+import { type AnswerHeader, answerHeaders, headersOfAnswer } from '#api/answer-headers'
+import { generalAnswers } from '#api/operation'
 
 interface Answer {
   readonly status: number

@@ -1,13 +1,13 @@
-import { about } from '#description/about'
-import { known, securitySchemes } from '#description/access'
-import { answerHeaders } from '#description/answer-headers'
-import { chapters } from '#description/chapters'
-import { type JsonSchema, SchemaBook } from '#description/json-schema'
-import { namedSchemas } from '#description/named-schemas'
-import { generalAnswerOf, generalAnswers, operationOf } from '#description/operation'
-import { requestHeaders } from '#description/request-headers'
-import { schemaNotes } from '#description/schema-notes'
-import { type Paths, shareAnswers } from '#description/shared-answers'
+import { about } from '#api/about'
+import { known, securitySchemes } from '#api/access'
+import { answerHeaders } from '#api/answer-headers'
+import { chapters } from '#api/chapters'
+import { type JsonSchema, SchemaBook } from '#api/json-schema'
+import { namedSchemas } from '#api/named-schemas'
+import { generalAnswerOf, generalAnswers, operationOf } from '#api/operation'
+import { requestHeaders } from '#api/request-headers'
+import { schemaNotes } from '#api/schema-notes'
+import { type Paths, shareAnswers } from '#api/shared-answers'
 
 const intro = `Devices offer services, services have numbered properties. Applications read their state, follow it by
 events, and ask devices to change.

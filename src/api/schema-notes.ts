@@ -4,7 +4,7 @@ import { booleanField, cursorField, depthField, deviceIdentifiersField, limitFie
 import { ErrorBody, ValidationBody } from '#api/refusals'
 import { DeviceEntry, Properties, ServiceEntry } from '#api/state-shape'
 import { indexField } from '#api/update-projects'
-import { type JsonSchema, noteReference, type SchemaNote } from '#description/json-schema'
+import { type JsonSchema, noteReference, type SchemaNote } from '#api/json-schema'
 import { AlarmCondition, Condition } from '#model/condition'
 import { ResourceIdentifier } from '#model/crn'
 import { Graph, graphEdgesMax, graphNodesMax } from '#model/graph'

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { RouteAnswer, RouteEntry } from '#api/entry'
 import { takesIdempotencyKey } from '#api/idempotency-key'
 import { ErrorBody, ServerErrorBody } from '#api/refusals'
-import { accessOf, known } from '#description/access'
-import { headersOfAnswer } from '#description/answer-headers'
-import { fieldNotes } from '#description/field-notes'
-import type { JsonSchema, SchemaBook } from '#description/json-schema'
-import { headersOfRequest } from '#description/request-headers'
+import { accessOf, known } from '#api/access'
+import { headersOfAnswer } from '#api/answer-headers'
+import { fieldNotes } from '#api/field-notes'
+import type { JsonSchema, SchemaBook } from '#api/json-schema'
+import { headersOfRequest } from '#api/request-headers'
 
 /** As far as it is looked at again. */
 export interface Operation {

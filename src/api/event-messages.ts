@@ -2,7 +2,7 @@ import { createAlarm } from '#api/alarms'
 import { putSchema } from '#api/schemas'
 import { exampleDevice, exampleProperty, exampleService } from '#api/state-shape'
 import { updateSubscription } from '#api/subscriptions'
-import type { SocketMessage } from '#description/socket-message'
+import type { SocketMessage } from '#api/socket-message'
 import { type EventType, eventKinds } from '#model/event'
 import { PingMessage, PongMessage, ResyncMessage, StreamMessage } from '#model/stream-message'
 
