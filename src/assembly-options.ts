@@ -6,7 +6,7 @@ import type { StoragePlace } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import type { BulkWakeLimits } from '#store/bulk-wake'
 import type { RetentionLimits } from '#store/retention'
-import type { UpdateSettings } from '#updates/options'
+import type { UpdateSettings } from '#firmware/options'
 
 export interface AssemblyOptions {
   readonly world: World

@@ -9,7 +9,7 @@ import type { IdentitySettings } from '#access/options'
 import { WrongFileKey } from '#access/signing-key-ring'
 import { version } from '#model/version'
 import { emlMail } from '#outbound/eml-mail'
-import { ExternalUpdateServer } from '#outbound/external-update-server'
+import { ExternalUpdateServer } from '#firmware/external-update-server'
 import type { Mail } from '#outbound/mail'
 import { smtpMail } from '#outbound/smtp-mail'
 import { descriptionRoutes } from '#pages/description-routes'
@@ -34,7 +34,7 @@ import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
 import { damageBehind, levelPlace } from '#store/level'
 import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
-import type { UpdateSettings } from '#updates/options'
+import type { UpdateSettings } from '#firmware/options'
 
 /** One tenant may fill half of the heap: the rest is for frames, answers, shapes and the collector. */
 const tenantsInHeap = 2

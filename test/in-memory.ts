@@ -3,7 +3,7 @@ import type { AssemblyOptions } from '#src/assembly-options'
 import { MemoryMail } from '#test/outbound/memory-mail'
 import { memoryPlace } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
-import { defaultImageBytesMax } from '#updates/options'
+import { defaultImageBytesMax } from '#firmware/options'
 
 /** Options of a server whose store, images and mails are in memory, without sockets and without a log. */
 export function inMemory(world: World): AssemblyOptions {

@@ -5,7 +5,7 @@ import type { IdentityFigures } from '#access/identity'
 import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
 import type { Deliveries } from '#notifications/deliveries'
-import type { ExternalUpdateServer } from '#outbound/external-update-server'
+import type { ExternalUpdateServer } from '#firmware/external-update-server'
 import type { FunctionViews } from '#rules/function-views'
 import type { RuleViews } from '#rules/rule-views'
 import type { System } from '#runtime/system'
@@ -13,7 +13,7 @@ import type { HttpFigures } from '#http/http-figures'
 import type { Backups } from '#store/backup/backups'
 import type { Database } from '#store/database'
 import type { StoreJournal } from '#store/store-journal'
-import type { FirmwareUpdates } from '#updates/firmware-updates'
+import type { FirmwareUpdates } from '#firmware/firmware-updates'
 
 /** What of the server between its ports is looked at, beside what routes answer from. */
 export interface Watched {

@@ -1,5 +1,5 @@
 import { alone, by, type MetricRow } from '#figures/row'
-import { updateServerSecondsBounds } from '#outbound/external-update-server'
+import { updateServerSecondsBounds } from '#firmware/external-update-server'
 
 /** What alarms and functions make of it, how mails leave, and how devices come by firmware. */
 export const workRows: readonly MetricRow[] = [

@@ -9,7 +9,7 @@ import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/p
 import type { BlobImage } from '#runtime/blobs'
 import type { BodyStream, Call, Reply } from '#http/call'
 import { mayPut, putAction } from '#http/permit'
-import { partNameOf } from '#updates/part-name'
+import { partNameOf } from '#firmware/part-name'
 
 type UploadCall = Call<{ readonly project: string; readonly firmware: string }, UploadQuery>
 

@@ -10,7 +10,7 @@ import { askProject, lookAtProject, mustReachAll, projectThere } from '#routes/p
 import { upload } from '#routes/release-upload'
 import { textReply } from '#routes/streamed'
 import { type Binding, bind } from '#http/call'
-import { partNameOf } from '#updates/part-name'
+import { partNameOf } from '#firmware/part-name'
 
 /** Of the 64 uploads that the image store takes at once. */
 const uploadLimits = { things: 'uploads', perUserMax: 8, perTenantMax: 32 }

@@ -15,7 +15,7 @@ import { changedReply, isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { type Binding, bind, type Reply } from '#http/call'
 import { mayPut } from '#http/permit'
-import { nextTime } from '#updates/cron'
+import { nextTime } from '#firmware/cron'
 
 /** Who answers for rollouts. Contract 6. */
 export function rolloutRoutes(context: RouteContext): Binding[] {

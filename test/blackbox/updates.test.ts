@@ -9,7 +9,7 @@ import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { download, UpdatingDevice } from '#test/blackbox/updating-device'
 
-/** Firmware over the disk and the death of the server. Each state of an update is shown in `test/updates`. Contract 6. */
+/** Firmware over the disk and the death of the server. Each state of an update is shown in `test/firmware`. Contract 6. */
 
 const hookSecret = 'of-the-update-server-0123456789abcdef'
 const image = Buffer.alloc(300_000, 'firmware ')

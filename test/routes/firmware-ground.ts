@@ -14,7 +14,7 @@ import { operationOf } from '#test/routes/operation-of'
 import { type Door, openDoor, world } from '#test/http/door'
 import { memoryPlace } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
-import type { UpdateSettings } from '#updates/options'
+import type { UpdateSettings } from '#firmware/options'
 
 export const imageBytesMax = 100_000
 export const hookSecret = 'of the update server'

@@ -20,7 +20,7 @@ import { PublishFault, SimulatedSockets } from '#test/simulation/simulated-socke
 import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
 import { watchTurns } from '#test/simulation/watched-turns'
 import type { MemoryPlace } from '#test/store/memory'
-import type { UpdateSettings } from '#updates/options'
+import type { UpdateSettings } from '#firmware/options'
 
 export const tenant = 'default'
 export const ticketLifetimeMs = 30_000

@@ -27,7 +27,7 @@ import { nameOf, project, type SimulatedUpdates } from '#test/simulation/simulat
 import type { StoredStatuses } from '#test/simulation/stored-statuses'
 import type { Troubles } from '#test/simulation/troubles'
 import type { Witness } from '#test/simulation/witness'
-import type { UpdateOptions } from '#updates/options'
+import type { UpdateOptions } from '#firmware/options'
 
 interface Parts {
   readonly people: SimulatedPeople

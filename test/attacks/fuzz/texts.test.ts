@@ -17,7 +17,7 @@ import { compileFilter, onlyNamed } from '#rules/device-filter'
 import { parseQuery } from '#http/query'
 import { tried } from '#test/attacks/fuzz/fuzzing'
 import { edited, edits, mutated, oddText } from '#test/attacks/fuzz/mutation'
-import { isOpen, nextTime } from '#updates/cron'
+import { isOpen, nextTime } from '#firmware/cron'
 
 /** Languages that people write in requests, spoilt: what is not taken is refused in words, and what is taken does its work. */
 

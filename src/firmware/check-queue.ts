@@ -1,0 +1,226 @@
+import { Problem } from '#model/problem'
+import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
+import type { World } from '#runtime/world'
+import { isSame, keyOf } from '#firmware/availability'
+import type { BackOff } from '#workers/back-off'
+import { EarliestFirst } from '#workers/earliest-first'
+import { fractionOf } from '#workers/fraction'
+
+/** So many at once after a pause, and so many a second: 15 000 devices that come back are asked for within 13 minutes. */
+const bucketMax = 50
+const perSecond = 20
+const atOnceMax = 16
+/** Beyond, the next time that something happens to a device finds it. A question is some 400 bytes. */
+const waitingMax = 100_000
+/** A question that fails is not asked for ever: perhaps it alone does. */
+const triesMax = 5
+/** Behind everything that anybody waits for. */
+const behind = Number.MAX_VALUE
+
+export interface CheckQueueParts {
+  readonly world: World
+  readonly backOff: BackOff
+  /** @throws UpdateServerBusy, UpdateServerFailed: told to `backOff` by then */
+  readonly ask: (question: UpdateQuestion) => Promise<OfferedFirmware | undefined>
+}
+
+/**
+ * Where in the queue: somewhere in it, so that devices that came at once are not asked for in that order everywhere; in
+ * front of what is not overdue, for somebody who waits; behind all others, for nobody.
+ */
+export type Place = 'somewhere' | 'next' | 'behind'
+
+type Answered = (offered: OfferedFirmware | undefined) => void
+
+interface Waiting {
+  question: UpdateQuestion
+  /** World.monotonic of its place in the queue. */
+  at: number
+  tries: number
+  /** It was asked before what it is about changed. */
+  isOvertaken: boolean
+  waiters: { readonly answered: Answered; readonly failed: (error: unknown) => void }[]
+}
+
+/**
+ * Questions to an update server that nobody asked by hand: each firmware of a device once, as many as the server bears.
+ * While it fails one at a time is asked, after a pause that grows; what failed is asked again, some times.
+ *
+ * A question about a firmware that is asked about anew with another one comes to nothing: undefined.
+ */
+export class CheckQueue {
+  readonly #parts: CheckQueueParts
+  readonly #waiting = new Map<string, Waiting>()
+  readonly #asking = new Set<Waiting>()
+  /** By `at`; what moved since stands in it twice, and counts where its `at` is. */
+  readonly #order = new EarliestFirst<Waiting>()
+  /** Of those that wait, these are not behind all others. */
+  #inFront = 0
+  #tokens = bucketMax
+  /** World.monotonic: when they were counted. */
+  #countedAt: number
+  #cancel: (() => void) | undefined
+  #isStopped = false
+
+  constructor(parts: CheckQueueParts) {
+    this.#parts = parts
+    this.#countedAt = parts.world.monotonic()
+  }
+
+  get length(): number {
+    return this.#waiting.size
+  }
+
+  /** @throws UpdateServerBusy, also when too many wait; UpdateServerFailed; Problem `stopping` */
+  ask(question: UpdateQuestion, place: Place): Promise<OfferedFirmware | undefined> {
+    return new Promise((answered, failed) => {
+      if (this.#isStopped) return failed(new Problem('stopping'))
+      const asking = this.#askingOf(question)
+      if (asking) {
+        asking.waiters.push({ answered, failed })
+        return
+      }
+      const waiting = this.#waitingFor(question)
+      if (!waiting) return failed(new UpdateServerBusy(`${waitingMax} questions wait`))
+      waiting.waiters.push({ answered, failed })
+      this.#move(waiting, this.#placeOf(place))
+      this.goOn()
+    })
+  }
+
+  /** Whether it waits, or is being asked. */
+  has(question: UpdateQuestion): boolean {
+    const waiting = this.#waiting.get(keyOf(question))
+    return (waiting && isSame(waiting.question, question)) || this.#askingOf(question) !== undefined
+  }
+
+  /** The server is heard again: what waited for that does not. */
+  goOn(): void {
+    const { backOff, world } = this.#parts
+    this.#cancel?.()
+    this.#cancel = undefined
+    while (!this.#isStopped && this.#waiting.size > 0 && this.#asking.size < (backOff.isFailing ? 1 : atOnceMax)) {
+      const wait = Math.max(backOff.waitMs(), this.#tokenMs())
+      if (wait > 0) {
+        this.#cancel = world.after(Math.ceil(wait), () => this.goOn())
+        return
+      }
+      const waiting = this.#take()
+      if (!waiting) return
+      this.#tokens--
+      void this.#ask(waiting)
+    }
+  }
+
+  /** What is being asked about a project may be answered as it was before. */
+  overtake(tenant: string, project: string): void {
+    for (const asking of this.#asking) {
+      if (asking.question.tenant === tenant && asking.question.project === project) asking.isOvertaken = true
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancel?.()
+    const all = [...this.#waiting.values(), ...this.#asking]
+    this.#waiting.clear()
+    this.#asking.clear()
+    for (const { waiters } of all) for (const { failed } of waiters) failed(new Problem('stopping'))
+  }
+
+  /** Who may be joined. */
+  #askingOf(question: UpdateQuestion): Waiting | undefined {
+    const key = keyOf(question)
+    for (const asking of this.#asking) {
+      if (!asking.isOvertaken && isSame(asking.question, question) && keyOf(asking.question) === key) return asking
+    }
+    return undefined
+  }
+
+  #waitingFor(question: UpdateQuestion): Waiting | undefined {
+    const key = keyOf(question)
+    const waiting = this.#waiting.get(key)
+    if (waiting) {
+      if (!isSame(waiting.question, question)) settle(waiting, undefined)
+      waiting.question = question
+      return waiting
+    }
+    if (this.#waiting.size >= waitingMax) return undefined
+    const made: Waiting = { question, at: Number.POSITIVE_INFINITY, tries: 0, isOvertaken: false, waiters: [] }
+    this.#waiting.set(key, made)
+    return made
+  }
+
+  #placeOf(place: Place): number {
+    if (place === 'behind') return behind
+    const now = this.#parts.world.monotonic()
+    return place === 'next' ? now : now + fractionOf(this.#parts.world) * (this.#inFront / perSecond) * 1_000
+  }
+
+  /** Only ever forward. */
+  #move(waiting: Waiting, at: number): void {
+    if (at >= waiting.at) return
+    if (at < behind && waiting.at >= behind) this.#inFront++
+    waiting.at = at
+    this.#order.add(at, waiting)
+  }
+
+  /** How long until there is a token: 0 when there is one. */
+  #tokenMs(): number {
+    const now = this.#parts.world.monotonic()
+    this.#tokens = Math.min(this.#tokens + ((now - this.#countedAt) * perSecond) / 1_000, bucketMax)
+    this.#countedAt = now
+    return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) * 1_000) / perSecond
+  }
+
+  #take(): Waiting | undefined {
+    for (let first = this.#order.first; first; first = this.#order.first) {
+      const { at, thing: waiting } = first
+      this.#order.removeFirst()
+      const key = keyOf(waiting.question)
+      if (waiting.at !== at || this.#waiting.get(key) !== waiting) continue
+      this.#waiting.delete(key)
+      if (at < behind) this.#inFront--
+      return waiting
+    }
+    return undefined
+  }
+
+  async #ask(waiting: Waiting): Promise<void> {
+    const { question } = waiting
+    this.#asking.add(waiting)
+    let heard: () => void
+    try {
+      const offered = await this.#parts.ask(question)
+      heard = () => settle(waiting, offered)
+    } catch (error) {
+      heard = () => this.#failed(waiting, error)
+    }
+    this.#asking.delete(waiting)
+    heard()
+    this.goOn()
+  }
+
+  #failed(waiting: Waiting, error: unknown): void {
+    const { question, waiters } = waiting
+    const isTheServers = error instanceof UpdateServerBusy || error instanceof UpdateServerFailed
+    if (this.#waiting.has(keyOf(question))) {
+      // Asked about anew meanwhile.
+      settle(waiting, undefined)
+      return
+    }
+    if (this.#isStopped || !isTheServers || ++waiting.tries >= triesMax) {
+      for (const { failed } of waiters.splice(0)) failed(error)
+      return
+    }
+    const place = waiting.at < behind ? 'somewhere' : 'behind'
+    waiting.at = Number.POSITIVE_INFINITY
+    waiting.isOvertaken = false
+    this.#waiting.set(keyOf(question), waiting)
+    this.#move(waiting, this.#placeOf(place))
+  }
+}
+
+function settle(waiting: Waiting, offered: OfferedFirmware | undefined): void {
+  for (const { answered } of waiting.waiters.splice(0)) answered(offered)
+}

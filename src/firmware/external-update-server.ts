@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import { isNewer } from '#model/firmware-order'
+import { FirmwareVersion, Sha256 } from '#model/identifier'
+import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
+import { type Answer, AnswerTooLate, GetJson } from '#firmware/get-json'
+import { retryAfterMs } from '#firmware/retry-after'
+import type { UpdateServer } from '#firmware/update-server'
+import { Histogram } from '#runtime/histogram'
+import type { World } from '#runtime/world'
+
+/** Whoever asked by hand waits for the device behind it as well. */
+const answerMsMax = 5_000
+/** Those that are asked by themselves, and by hand, at once. */
+const socketsMax = 80
+const urlCharactersMax = 2_048
+/** Seconds. */
+export const updateServerSecondsBounds = [0.01, 0.05, 0.25, 1, 2.5, 5]
+/** Names of devices repeat across tenants; those of this one stand alone. */
+const unnamedTenant = 'default'
+
+/** Contract 6, External. What else is in it says nothing. */
+const UpdateAnswer = z.object({
+  firmware: FirmwareVersion,
+  url: z.url({ protocol: /^https?$/ }).max(urlCharactersMax),
+  sha256: Sha256,
+  size: z.int().min(1),
+  pinned: z.boolean().default(false),
+})
+type UpdateAnswer = z.infer<typeof UpdateAnswer>
+
+export interface ExternalUpdateServerOptions {
+  /** Of which `/projects/…` is a part. */
+  readonly url: string
+  readonly token?: string | undefined
+  readonly world: World
+  /** Default 5 s. */
+  readonly timeoutMs?: number
+}
+
+/**
+ * An update server somewhere else, asked over HTTP for one firmware of one device at a time:
+ * `GET {url}/projects/:project/devices/:deviceIdentifier/update?firmware=&hardware=&index=`. Contract 6, External.
+ *
+ * What it offers counts only if it is newer, or the device is pinned to it. Errors never hold the token; where the server is,
+ * and what the connection said, is in their cause alone.
+ */
+export class ExternalUpdateServer implements UpdateServer {
+  readonly isEmbedded = false
+  /** What was said: an offer; that there is none; to come later; nothing of sense, or nothing at all. */
+  readonly counts = { offered: 0, none: 0, busy: 0, failed: 0 }
+  readonly seconds = new Histogram(updateServerSecondsBounds)
+  readonly #base: URL
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #world: World
+  readonly #connections: GetJson
+
+  constructor({ url, token, world, timeoutMs = answerMsMax }: ExternalUpdateServerOptions) {
+    this.#base = new URL(url)
+    this.#headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    this.#world = world
+    this.#connections = new GetJson(this.#base.protocol, { world, timeoutMs, socketsMax })
+  }
+
+  async check(question: UpdateQuestion, signal?: AbortSignal): Promise<OfferedFirmware | undefined> {
+    const began = this.#world.monotonic()
+    try {
+      const offered = await this.#check(question, signal)
+      this.counts[offered ? 'offered' : 'none']++
+      return offered
+    } catch (error) {
+      this.counts[error instanceof UpdateServerBusy ? 'busy' : 'failed']++
+      throw error
+    } finally {
+      this.seconds.observe((this.#world.monotonic() - began) / 1000)
+    }
+  }
+
+  /** What is under way fails. */
+  stop(): void {
+    this.#connections.stop()
+  }
+
+  async #check(question: UpdateQuestion, signal: AbortSignal | undefined): Promise<OfferedFirmware | undefined> {
+    const answer = await this.#ask(question, signal)
+    const { status } = answer
+    if (status === 204) return undefined
+    if (status === 429 || status === 503) {
+      const wait = retryAfterMs(answer.retryAfter, this.#world.now())
+      throw new UpdateServerBusy(`the update server answered ${status}`, wait)
+    }
+    if (status !== 200) throw new UpdateServerFailed(`the update server answered ${status}`)
+    return offeredOf(question, said(answer.text))
+  }
+
+  async #ask(question: UpdateQuestion, signal: AbortSignal | undefined): Promise<Answer> {
+    try {
+      return await this.#connections.get(this.#urlOf(question), this.#headers, signal)
+    } catch (error) {
+      throw new UpdateServerFailed(wordsOf(error), { cause: error })
+    }
+  }
+
+  #urlOf({ tenant, device, project, firmware, hardware, index }: UpdateQuestion): URL {
+    const url = new URL(this.#base)
+    const name = encodeURIComponent(tenant === unnamedTenant ? device : `${tenant}/${device}`)
+    const prefix = url.pathname.replace(/\/+$/, '')
+    url.pathname = `${prefix}/projects/${encodeURIComponent(project)}/devices/${name}/update`
+    url.searchParams.set('firmware', firmware)
+    if (hardware !== undefined) url.searchParams.set('hardware', hardware)
+    url.searchParams.set('index', String(index))
+    return url
+  }
+}
+
+/** For whoever asked: people of a tenant, who are not to learn where the server is. */
+function wordsOf(error: unknown): string {
+  if (error instanceof AnswerTooLate) return 'the update server did not answer in time'
+  if (error instanceof RangeError) return 'the update server answered at too great a length'
+  return 'the update server could not be reached'
+}
+
+/** @throws UpdateServerFailed */
+function said(text: string): UpdateAnswer {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new UpdateServerFailed('the update server answered what is no JSON')
+  }
+  const parsed = UpdateAnswer.safeParse(value)
+  if (parsed.success) return parsed.data
+  const [{ path, message } = { path: [], message: '' }] = parsed.error.issues
+  throw new UpdateServerFailed(`the update server answered out of shape: ${path.join('.')} ${message}`)
+}
+
+function offeredOf({ firmware: from, index }: UpdateQuestion, answer: UpdateAnswer): OfferedFirmware | undefined {
+  const { firmware, url, sha256, size, pinned: isPinned } = answer
+  if (isPinned ? firmware === from : !isNewer(firmware, from)) return undefined
+  return { firmware, index, sha256, size, isPinned, url, rollout: null }
+}

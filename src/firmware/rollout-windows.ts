@@ -1,0 +1,141 @@
+import { projectAddress, projectIndex } from '#actors/project/address'
+import type { ProjectCommand } from '#actors/project/commands'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import type { StoredRollout } from '#model/rollout'
+import type { Listing } from '#runtime/listing'
+import type { System } from '#runtime/system'
+import { isOpen, nextTime } from '#firmware/cron'
+import { projectOf } from '#firmware/project-of'
+import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
+
+export interface RolloutWindowsParts {
+  readonly system: System<Entry>
+  readonly listing: Listing
+  /** What could not be done is done again. */
+  readonly failed: (error: unknown) => void
+}
+
+interface Opening {
+  readonly tenant: string
+  readonly project: string
+  /** Unix ms. */
+  readonly at: number
+}
+
+/** The clock may be set meanwhile: it is looked at this often. */
+const lookMsMax = 60_000
+const retryMs = 1_000
+const listedAtATime = 256
+
+/**
+ * Has the devices of a project gone through when the window of its rollout opens: those that came while it was closed were
+ * not begun with. One that opened while the server was down, and is open still, is one that opens at the start. Contract 6.
+ */
+export class RolloutWindows {
+  readonly #parts: RolloutWindowsParts
+  /** By tenant and project: those of rollouts that are running. */
+  readonly #openings = new Map<string, Opening>()
+  #cancel: (() => void) | undefined
+  #isStopped = false
+
+  constructor(parts: RolloutWindowsParts) {
+    this.#parts = parts
+  }
+
+  /** A rollout was put, paused, resumed, stopped or deleted, which is stored. */
+  changed(tenant: string, project: string): void {
+    const { system } = this.#parts
+    // While the store is being read: what is stored is noted when it was.
+    if (this.#isStopped || !system.isServing || !isTenantThere(system, tenant)) return
+    this.#note(tenant, project)
+    this.#wait()
+  }
+
+  /** After the store was read. */
+  async open(): Promise<void> {
+    const { system, failed } = this.#parts
+    try {
+      for (const tenant of tenantsThere(system)) await this.#openOf(tenant)
+      this.#wait()
+    } catch (error) {
+      // A failed write: it is opened again when the store was read.
+      if (this.#isStopped || error instanceof Problem) return
+      failed(error)
+      system.world.after(retryMs, () => void this.open())
+    }
+  }
+
+  /** The tenant is being deleted: none of its actors is asked any more. */
+  tenantEnded(tenant: string): void {
+    for (const [key, opening] of this.#openings) if (opening.tenant === tenant) this.#openings.delete(key)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancel?.()
+    this.#openings.clear()
+  }
+
+  async #openOf(tenant: string): Promise<void> {
+    const { system, listing } = this.#parts
+    const pages = listing.entries(projectIndex, tenant)
+    try {
+      for (let names = await pages.next(listedAtATime); names.length > 0; names = await pages.next(listedAtATime)) {
+        for (const project of names) {
+          if (this.#isStopped || !isTenantThere(system, tenant)) return
+          const rollout = this.#note(tenant, project)
+          if (rollout && isOpen(rollout.body.window, system.world.now())) this.#walk(tenant, project, rollout)
+        }
+      }
+    } finally {
+      await pages.close()
+    }
+  }
+
+  /** When it opens next. The rollout, if it runs and has a window. */
+  #note(tenant: string, project: string): StoredRollout | undefined {
+    const { system } = this.#parts
+    const key = `${tenant}/${project}`
+    const { rollout } = projectOf(system, tenant, project)
+    const window = rollout?.state === 'running' ? rollout.body.window : undefined
+    const at = window && nextTime(window.cron, system.world.now())
+    if (at === undefined) this.#openings.delete(key)
+    else this.#openings.set(key, { tenant, project, at })
+    return window && rollout
+  }
+
+  #wait(): void {
+    const { world } = this.#parts.system
+    this.#cancel?.()
+    if (this.#isStopped || this.#openings.size === 0) return
+    const earliest = [...this.#openings.values()].reduce((first, { at }) => Math.min(first, at), Number.MAX_VALUE)
+    const wait = Math.min(Math.max(earliest - world.now(), 0), lookMsMax)
+    this.#cancel = world.after(wait, () => this.#fire())
+  }
+
+  #fire(): void {
+    const { system, failed } = this.#parts
+    try {
+      for (const { tenant, project, at } of [...this.#openings.values()]) {
+        if (at > system.world.now() || !isTenantThere(system, tenant)) continue
+        const rollout = this.#note(tenant, project)
+        if (rollout) this.#walk(tenant, project, rollout)
+      }
+    } catch (error) {
+      // A failed write: all is noted anew when the store was read.
+      if (error instanceof Problem) return
+      failed(error)
+    }
+    this.#wait()
+  }
+
+  /** A failed write refuses it: then it is open still when the store was read. */
+  #walk(tenant: string, project: string, { updatedBy: author }: StoredRollout): void {
+    const request = { by: 'rollout', devices: null, author } as const
+    const command: ProjectCommand = { type: 'walk', request }
+    this.#parts.system.ask(projectAddress(tenant, project), command, 0).catch((error: unknown) => {
+      if (!(error instanceof Problem)) this.#parts.failed(error)
+    })
+  }
+}

@@ -1,0 +1,128 @@
+import { projectDeviceIndex } from '#actors/device/firmware-index'
+import { projectAddress } from '#actors/project/address'
+import type { ProjectCommand } from '#actors/project/commands'
+import {
+  type StoredSchedule,
+  scheduleRecord,
+  type UpdateScheduleCommand,
+  updateScheduleAddress,
+} from '#actors/update-schedule/schedule'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import type { Listing } from '#runtime/listing'
+import type { System } from '#runtime/system'
+import { nextTime } from '#firmware/cron'
+import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
+
+export interface UpdateScheduleParts {
+  readonly system: System<Entry>
+  readonly listing: Listing
+  /** Five or six fields of cron, UTC; undefined: nothing is scheduled. */
+  readonly pattern: string | undefined
+  /** What could not be done is done again. */
+  readonly failed: (error: unknown) => void
+}
+
+/** A clock that was set, either way, is noticed within this. */
+const lookEveryMs = 60 * 60_000
+export const scheduleRetryMs = 10_000
+
+/**
+ * Has the devices of all projects of all tenants gone through whenever the schedule says so. Its row moves on when all that
+ * is stored: a run that fell into a time without a server, or that a killed process did not finish, is made up for, once.
+ * Contract 6, Options.
+ */
+export class UpdateSchedule {
+  readonly #parts: UpdateScheduleParts
+  #isRunning = false
+  #isStopped = false
+  #cancel: (() => void) | undefined
+
+  constructor(parts: UpdateScheduleParts) {
+    this.#parts = parts
+  }
+
+  /** After the store was read; also when it was read anew. */
+  open(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    if (this.#isRunning || this.#isStopped) return
+    this.#isRunning = true
+    void this.#go()
+      .catch((error: unknown) => this.#failed(error))
+      .then((waitMs) => {
+        this.#isRunning = false
+        if (waitMs === undefined || this.#isStopped) return
+        this.#cancel = this.#parts.system.world.after(waitMs, () => this.open())
+      })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancel?.()
+  }
+
+  /** A failed write others say; it is tried again when there is one who takes writes. */
+  #failed(error: unknown): number {
+    if (!(error instanceof Problem)) this.#parts.failed(error)
+    return scheduleRetryMs
+  }
+
+  /** Answers how long to wait, ms; undefined: for nothing. */
+  async #go(): Promise<number | undefined> {
+    const { system, pattern } = this.#parts
+    const stored = system.recordOf(updateScheduleAddress, scheduleRecord) as StoredSchedule | undefined
+    const now = system.world.now()
+    const next = pattern === undefined ? undefined : nextTime(pattern, now)
+    if (pattern === undefined || next === undefined) {
+      if (stored) await this.#ask({ type: 'clear' })
+      return undefined
+    }
+    const before = stored?.pattern === pattern ? stored.nextAt : undefined
+    if (before !== undefined && before <= now) await this.#walkAll()
+    // A clock that was put back: counted from now, as with another pattern.
+    const nextAt = before !== undefined && before > now ? Math.min(before, next) : next
+    if (nextAt !== before) await this.#ask({ type: 'put', schedule: { pattern, nextAt } })
+    return Math.min(Math.max(nextAt - system.world.now(), 0), lookEveryMs)
+  }
+
+  #ask(command: UpdateScheduleCommand): Promise<unknown> {
+    return this.#parts.system.ask(updateScheduleAddress, command)
+  }
+
+  async #walkAll(): Promise<void> {
+    const { system } = this.#parts
+    for (const tenant of tenantsThere(system)) {
+      let project = await this.#projectAfter(tenant, '')
+      while (project !== undefined && !this.#isStopped && isTenantThere(system, tenant)) {
+        await this.#walk(tenant, project)
+        project = await this.#projectAfter(tenant, project)
+      }
+    }
+    if (this.#isStopped) throw new Problem('storage')
+  }
+
+  async #walk(tenant: string, project: string): Promise<void> {
+    const { system, failed } = this.#parts
+    const request = { by: 'cron', devices: null, author: null } as const
+    try {
+      await system.ask(projectAddress(tenant, project), { type: 'walk', request } satisfies ProjectCommand)
+    } catch (error) {
+      // A fault of one project's holds up no other.
+      if (error instanceof Problem && error.code !== 'bug') throw error
+      failed(error)
+    }
+  }
+
+  /** The next one that devices say they are of, by name. */
+  async #projectAfter(tenant: string, project: string): Promise<string | undefined> {
+    // Behind all its rows: `0` is the character behind the slash.
+    const pages = this.#parts.listing.entries(projectDeviceIndex, tenant, '', project && `${project}0`)
+    try {
+      const [row] = await pages.next(1)
+      return row?.slice(0, row.indexOf('/'))
+    } finally {
+      await pages.close()
+    }
+  }
+}

@@ -1,0 +1,288 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
+import { ExternalUpdateServer } from '#firmware/external-update-server'
+import { realWorld } from '#src/world'
+import { type Answering, ReferenceUpdateServer } from '#test/firmware/reference-update-server'
+
+const token = 'a-secret-token'
+const sha256 = 'ab'.repeat(32)
+const image = { url: 'https://images.example/boiler.bin', sha256, size: 65_536 }
+const question: UpdateQuestion = {
+  tenant: 'default',
+  device: 'PUMP-7',
+  project: 'boiler',
+  firmware: '1.2.0',
+  index: 0,
+  isAutomatic: true,
+}
+
+let server: ReferenceUpdateServer
+let client: ExternalUpdateServer
+
+beforeEach(async () => {
+  server = await ReferenceUpdateServer.open()
+  client = clientOf(server.url)
+})
+
+afterEach(async () => {
+  client.stop()
+  await server.close()
+})
+
+function clientOf(url: string): ExternalUpdateServer {
+  return new ExternalUpdateServer({ url, token, world: realWorld, timeoutMs: 300 })
+}
+
+function answers(answering: Answering): void {
+  server.answering = () => answering
+}
+
+async function refusal(asked: Partial<UpdateQuestion> = {}): Promise<unknown> {
+  return client.check({ ...question, ...asked }).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+}
+
+describe('what is asked', () => {
+  test('names project, device, firmware and index, with the token', async () => {
+    await client.check(question)
+    const asked = { project: 'boiler', device: 'PUMP-7', firmware: '1.2.0', hardware: null, index: 0 }
+    expect(server.asked).toEqual([{ ...asked, authorization: `Bearer ${token}` }])
+  })
+
+  test('names hardware where it is known, and build metadata as it is', async () => {
+    await client.check({ ...question, hardware: 'rev-b', firmware: '1.2.0+a.1', index: 3 })
+    expect(server.asked).toMatchObject([{ hardware: 'rev-b', firmware: '1.2.0+a.1', index: 3 }])
+  })
+
+  test('names the tenant with the device, unless it is default', async () => {
+    await client.check({ ...question, tenant: 'acme', device: '!~PUMP=7' })
+    expect(server.asked).toMatchObject([{ device: 'acme/!~PUMP=7' }])
+  })
+
+  test.each(['/api', '/api/', '/api?a=b'])('is below the path of the URL: %s', async (path) => {
+    client.stop()
+    client = clientOf(`${server.url}${path}`)
+    expect(await client.check(question)).toBeUndefined()
+    expect(server.asked).toHaveLength(1)
+  })
+
+  test('has no Authorization without a token', async () => {
+    client.stop()
+    client = new ExternalUpdateServer({ url: server.url, world: realWorld })
+    await client.check(question)
+    expect(server.asked).toMatchObject([{ authorization: undefined }])
+  })
+
+  test('goes over connections that are kept', async () => {
+    for (let times = 0; times < 3; times++) await client.check(question)
+    expect(server.connections).toBe(1)
+  })
+})
+
+const offered = (firmware: string, isPinned = false): OfferedFirmware => ({
+  ...image,
+  firmware,
+  index: 0,
+  isPinned,
+  rollout: null,
+})
+
+test.each<[what: string, answering: Answering, found: OfferedFirmware | undefined]>([
+  ['nothing', 'none', undefined],
+  ['a newer one', { offer: { firmware: '1.3.0', pinned: false, ...image } }, offered('1.3.0')],
+  ['a newer one, nothing about pins', { offer: { firmware: '1.3.0', ...image } }, offered('1.3.0')],
+  ['a newer one, and what nobody knows', { offer: { firmware: '1.3.0', notes: 'x', ...image } }, offered('1.3.0')],
+  [
+    'a newer one that it is pinned to',
+    { offer: { firmware: '1.3.0', pinned: true, ...image } },
+    offered('1.3.0', true),
+  ],
+  ['the same', { offer: { firmware: '1.2.0', ...image } }, undefined],
+  ['another build of it', { offer: { firmware: '1.2.0+b', ...image } }, undefined],
+  ['an older one', { offer: { firmware: '1.1.0', ...image } }, undefined],
+  ['a prerelease of the same', { offer: { firmware: '1.2.0-rc.1', ...image } }, undefined],
+  [
+    'an older one that it is pinned to',
+    { offer: { firmware: '1.1.0', pinned: true, ...image } },
+    offered('1.1.0', true),
+  ],
+  ['the same, pinned', { offer: { firmware: '1.2.0', pinned: true, ...image } }, undefined],
+  ['another build, pinned', { offer: { firmware: '1.2.0+b', pinned: true, ...image } }, offered('1.2.0+b', true)],
+  [
+    'an image without TLS',
+    { offer: { firmware: '1.3.0', ...image, url: 'http://h/i' } },
+    { ...offered('1.3.0'), url: 'http://h/i' },
+  ],
+])('offered is %s', async (_, answering, found) => {
+  answers(answering)
+  expect(await client.check(question)).toEqual(found)
+})
+
+test('what was said is counted, and how long it took', async () => {
+  answers({ offer: { firmware: '1.3.0', ...image } })
+  await client.check(question)
+  answers('none')
+  await client.check(question)
+  await client.check(question)
+  answers({ status: 503 })
+  await refusal()
+  answers({ status: 500 })
+  await refusal()
+  answers('reset')
+  await refusal()
+  expect(client.counts).toEqual({ offered: 1, none: 2, busy: 1, failed: 2 })
+  expect(client.seconds.count).toBe(6)
+})
+
+describe('busy is', () => {
+  test.each([
+    [429, undefined, undefined],
+    [503, undefined, undefined],
+    [429, '7', 7_000],
+    [503, '0', 0],
+    [503, '86400', 3_600_000],
+    [503, 'Fri, 31 Dec 9999 23:59:59 GMT', 3_600_000],
+    [503, 'Thu, 01 Jan 1970 00:00:00 GMT', 0],
+    [503, 'soon', undefined],
+    [503, '-5', undefined],
+    [503, '1.5', undefined],
+  ])('%i with Retry-After %s', async (status, retryAfter, ms) => {
+    answers({ status, headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter }, text: 'later' })
+    const error = await refusal()
+    expect(error).toBeInstanceOf(UpdateServerBusy)
+    expect((error as UpdateServerBusy).retryAfterMs).toBe(ms)
+  })
+})
+
+const newer = { firmware: '1.3.0', ...image }
+/** Numbers or names of where something is, and words of the machinery. */
+const addresses = /\d+\.\d+\.\d+\.\d+|:\d|localhost|\.invalid|\/|E[A-Z]{5,}|Error/
+
+describe('failed is', () => {
+  test.each<[what: string, answering: Answering]>([
+    ...[201, 206, 304, 400, 401, 403, 404, 500, 502, 504].map((status): [string, Answering] => [
+      `status ${status}`,
+      { status, ...(status !== 304 && { text: JSON.stringify(newer) }) },
+    ]),
+    ...[301, 302, 307, 308].map((status): [string, Answering] => [
+      `redirect ${status}`,
+      { status, headers: { location: '/projects/boiler/devices/OTHER/update?firmware=1.2.0&index=0' } },
+    ]),
+    ['no JSON', { text: '<html>' }],
+    ['nothing at all', { text: '' }],
+    ['null', { text: 'null' }],
+    ['a list', { text: '[]' }],
+    ...Object.keys(newer).map((field): [string, Answering] => [
+      `no ${field}`,
+      { offer: { ...newer, [field]: undefined } },
+    ]),
+    ['no version', { offer: { ...newer, firmware: '1.3' } }],
+    ['no hash', { offer: { ...newer, sha256: 'ab' } }],
+    ['an empty image', { offer: { ...newer, size: 0 } }],
+    ['half a byte', { offer: { ...newer, size: 1.5 } }],
+    ['a size as text', { offer: { ...newer, size: '65536' } }],
+    ['a pin as text', { offer: { ...newer, pinned: 'yes' } }],
+    ['a URL of another kind', { offer: { ...newer, url: 'ftp://images.example/x' } }],
+    ['a file', { offer: { ...newer, url: 'file:///etc/passwd' } }],
+    ['a script', { offer: { ...newer, url: 'javascript:alert(1)' } }],
+    ['a path', { offer: { ...newer, url: '/images/x' } }],
+    ['a URL of 2 049 characters', { offer: { ...newer, url: `https://h/${'x'.repeat(2_039)}` } }],
+    ['more than 64 KiB', { text: JSON.stringify(newer) + ' '.repeat(65_536) }],
+    ['without end', 'endless'],
+    ['a reset', 'reset'],
+    ['half an answer', 'half an answer'],
+    ['silence', 'silence'],
+  ])('%s', async (_, answering) => {
+    answers(answering)
+    const error = await refusal()
+    expect(error).toBeInstanceOf(UpdateServerFailed)
+    expect(server.asked).toHaveLength(1)
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toContain(token)
+    expect((error as Error).message).not.toMatch(addresses)
+  })
+
+  test.each<[Answering, string]>([
+    ['silence', 'the update server did not answer in time'],
+    ['endless', 'the update server answered at too great a length'],
+    ['reset', 'the update server could not be reached'],
+    ['half an answer', 'the update server could not be reached'],
+    [{ status: 500 }, 'the update server answered 500'],
+    [{ text: '<html>' }, 'the update server answered what is no JSON'],
+  ])('in words for whoever asked: %j', async (answering, words) => {
+    answers(answering)
+    expect(await refusal()).toMatchObject({ message: words })
+  })
+
+  test('nobody there', async () => {
+    const { port } = new URL(server.url)
+    await server.close()
+    const error = (await refusal()) as UpdateServerFailed
+    expect(error).toMatchObject({ name: 'UpdateServerFailed', message: 'the update server could not be reached' })
+    // For the log.
+    expect(inspect(error.cause)).toContain(`127.0.0.1:${port}`)
+    server = await ReferenceUpdateServer.open()
+  })
+
+  test('no such host', async () => {
+    client.stop()
+    client = clientOf('http://no-such-host.invalid')
+    expect(await refusal()).toMatchObject({ message: 'the update server could not be reached' })
+  })
+
+  test('whoever asked does not wait any longer', async () => {
+    answers('silence')
+    const controller = new AbortController()
+    const asked = client.check(question, controller.signal)
+    controller.abort()
+    await expect(asked).rejects.toBeInstanceOf(UpdateServerFailed)
+    await expect(client.check(question, AbortSignal.abort())).rejects.toBeInstanceOf(UpdateServerFailed)
+  })
+
+  test('what is under way when it stops', async () => {
+    client.stop()
+    // Nothing but the stop may end it.
+    client = new ExternalUpdateServer({ url: server.url, world: { ...realWorld, after: () => () => {} } })
+    server.answering = () => {
+      client.stop()
+      return 'silence'
+    }
+    expect(await refusal()).toBeInstanceOf(UpdateServerFailed)
+  })
+})
+
+test('an answer of 64 KiB and a URL of 2 048 characters are read', async () => {
+  const url = `https://h/${'x'.repeat(2_038)}`
+  const text = JSON.stringify({ ...newer, url })
+  answers({ text: text + ' '.repeat(65_536 - text.length) })
+  expect(await client.check(question)).toEqual({ ...offered('1.3.0'), url })
+})
+
+test.each<[what: string, answerings: readonly Answering[], asked: number, isHeard: boolean]>([
+  ['once', ['none', 'reset', { offer: newer }], 3, true],
+  ['twice', ['none', 'reset', 'reset', { offer: newer }], 3, false],
+  ['from the first', ['reset', { offer: newer }], 1, false],
+])('a connection that was closed meanwhile is replaced: %s', async (_, answerings, asked, isHeard) => {
+  server.answering = () => answerings[server.asked.length - 1] ?? 'none'
+  if (answerings[0] === 'none') await client.check(question)
+  const error = await refusal()
+  expect(error === undefined).toBe(isHeard)
+  expect(server.asked).toHaveLength(asked)
+})
+
+test('the token goes nowhere else', async () => {
+  const heard: unknown[] = []
+  const other = createServer((request, response) => {
+    heard.push(request.headers)
+    response.end(JSON.stringify(newer))
+  })
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  answers({ status: 302, headers: { location: `http://127.0.0.1:${(other.address() as AddressInfo).port}/` } })
+  expect(await refusal()).toBeInstanceOf(UpdateServerFailed)
+  await new Promise((closed) => other.close(closed))
+  expect(heard).toEqual([])
+})

@@ -1,0 +1,67 @@
+import { directoryActor } from '#actors/directory/directory'
+import { projectAddress } from '#actors/project/address'
+import type { ProjectCommand } from '#actors/project/commands'
+import type { ProjectNotices } from '#actors/project/notices'
+import { projectActor } from '#actors/project/project'
+import { tenantAddress } from '#actors/tenant/address'
+import { tenantActor } from '#actors/tenant/tenant'
+import type { Entry } from '#model/entry'
+import { everything, type Scope } from '#model/scope'
+import type { AnyDefinition } from '#runtime/activation'
+import { ada, RecordingProjects } from '#test/actors/acting-project'
+import { RecordingNotices } from '#test/actors/recording-notices'
+import { RecordingRules } from '#test/actors/recording-rules'
+import { during, Stage, type StageOptions } from '#test/runtime/stage'
+import { EmbeddedUpdateServer } from '#firmware/embedded-update-server'
+import { tenantState } from '#workers/loaded-rules'
+
+export interface ProjectStageOptions extends Omit<StageOptions, 'definitions'> {
+  readonly notices?: ProjectNotices
+}
+
+/** Tenant `default` with projects on a store in memory, and the embedded update server over them. */
+export class ProjectStage extends Stage {
+  readonly server: EmbeddedUpdateServer
+  /** What authors of rollouts may do: everything, unless a test says otherwise. */
+  scopeOf: (author: string) => Scope = () => everything
+
+  constructor(options: ProjectStageOptions = {}) {
+    const notices = new RecordingNotices()
+    super({
+      ...options,
+      definitions: () =>
+        [
+          projectActor(options.notices ?? new RecordingProjects()),
+          tenantActor(notices, new RecordingRules()),
+          directoryActor(notices),
+        ] as unknown as AnyDefinition<Entry>[],
+    })
+    this.server = new EmbeddedUpdateServer({
+      system: this.system,
+      now: () => this.world.now(),
+      scopeOf: (_, author) => this.scopeOf(author),
+    })
+  }
+
+  /** Asks a project in turn, and is refused nothing. */
+  put(...commands: readonly ProjectCommand[]): Promise<void> {
+    return this.putIn('boiler', ...commands)
+  }
+
+  async putIn(project: string, ...commands: readonly ProjectCommand[]): Promise<void> {
+    const asked = commands.map((command) => this.system.ask(projectAddress('default', project), command))
+    await during(this.world, Promise.all(asked))
+  }
+
+  async putGroup(id: string, devices: readonly string[]): Promise<void> {
+    const isNew = !tenantState(this.system, 'default').groups.has(id)
+    const command = { type: 'put_group', id, isNew, body: { name: id, devices }, author: ada }
+    await during(this.world, this.system.ask(tenantAddress('default'), command))
+  }
+}
+
+export async function openProjects(options: ProjectStageOptions = {}): Promise<ProjectStage> {
+  const stage = new ProjectStage(options)
+  await stage.open()
+  return stage
+}

@@ -1,0 +1,406 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { deviceAddress } from '#actors/device/device'
+import { ImageUrls } from '#access/image-urls'
+import { offerUrl } from '#link/offer-url'
+import { updateStates } from '#model/firmware'
+import { Problem } from '#model/problem'
+import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { faultyPlace } from '#test/runtime/stage'
+import { offered, offerTimeoutMs, TestDevice, type Triggered, UpdateStage } from '#test/firmware/update-stage'
+
+/** No update is in any state. */
+const nowhere = Object.fromEntries(updateStates.map((state) => [state, 0]))
+
+let stage: UpdateStage
+
+beforeEach(async () => {
+  // What begins by itself is tested elsewhere.
+  stage = await UpdateStage.open({ options: { isConnectUpdateDisabled: true } })
+  stage.checks.answer = () => offered()
+})
+
+async function trigger(device = 'A', seed = 1): Promise<Triggered> {
+  const triggered = stage.trigger(device, seed)
+  await stage.settle()
+  return triggered
+}
+
+/** A device that was offered an update that somebody waits for. */
+async function offering(): Promise<{ device: TestDevice; asked: Triggered }> {
+  const device = await stage.linked()
+  const asked = await trigger()
+  expect([asked.outcome, device.offers.length]).toEqual([undefined, 1])
+  return { device, asked }
+}
+
+describe('a device that is asked to update', () => {
+  test.each(['json', 'msgpack'] as const)(
+    'hears what is offered, and who asked that it began (%s)',
+    async (protocol) => {
+      stage.checks.answer = () => offered('2.0.0', { hardware: 'B', size: 2 ** 33 })
+      const device = await stage.linked('A', {}, protocol)
+      const asked = await trigger()
+      const { id } = stage.stored()?.context ?? {}
+      expect(device.link.heard.at(-1)).toEqual({
+        type: 'FIRMWARE',
+        flakeAddress: 1,
+        id,
+        firmware: '2.0.0',
+        hardware: 'B',
+        index: 0,
+        url: 'https://images.example/2.0.0',
+        sha256: 'ab'.repeat(32),
+        size: 2 ** 33,
+      })
+      expect([asked.outcome, stage.told]).toEqual([undefined, ['checking', 'offering']])
+      expect(stage.updater.states).toEqual({ ...nowhere, offering: 1 })
+      await device.say('STARTED')
+      expect(stage.updater.states).toEqual({ ...nowhere, started: 1 })
+      expect([asked.outcome, stage.told.at(-1)]).toEqual(['STARTED', 'started'])
+      expect(stage.checks.asked).toEqual([
+        { tenant: 'default', device: 'A', project: 'boiler', firmware: '1.0.0', index: 0, isAutomatic: false },
+      ])
+    },
+  )
+
+  test('comes back with it, and that was it', async () => {
+    const { device, asked } = await offering()
+    await device.install()
+    expect([asked.outcome, stage.stored()?.state]).toEqual(['STARTED', 'done'])
+    expect(stage.updater.counts).toEqual({ offered: 1, done: 1, failed: 0 })
+    expect([stage.updater.underWay, stage.updater.states]).toEqual([0, nowhere])
+  })
+
+  test('comes back with the old one: it failed', async () => {
+    const { device } = await offering()
+    await device.install('1.0.0')
+    expect(stage.stored()?.state).toBe('failed')
+    expect(stage.updater.counts).toEqual({ offered: 1, done: 0, failed: 1 })
+  })
+
+  test('is asked whatever it refuses to do by itself', async () => {
+    const device = await stage.linked('A', { autoUpdate: false })
+    await trigger()
+    expect(device.offers).toHaveLength(1)
+  })
+})
+
+describe('who asks hears', () => {
+  test.each(['DOWNLOADING', 'INSTALLING', 'INSTALLED'] as const)('STARTED by %s: it did', async (status) => {
+    const { device, asked } = await offering()
+    await device.say(status)
+    expect(asked.outcome).toBe('STARTED')
+  })
+
+  test.each(['NOT_OK', 'FAILED'] as const)('DEVICE_NOT_OK by %s, in the words of the device', async (status) => {
+    const { device, asked } = await offering()
+    await device.say(status, { message: 'battery low' })
+    expect(asked.outcome).toBe('DEVICE_NOT_OK battery low')
+  })
+
+  test.each([
+    ['busy', new UpdateServerBusy('later'), 'UPDATE_SERVER_OUT_OF_RESOURCES later'],
+    ['failed', new UpdateServerFailed('no answer'), 'UPDATE_SERVER_ERROR no answer'],
+    ['failed, and we with it', new TypeError('a bug'), 'SERVER_ERROR'],
+    ['not asked, for too much waits', new Problem('overloaded'), 'overloaded'],
+  ])('of an update server that is %s', async (_, error, expected) => {
+    stage.checks.answer = () => error
+    await stage.linked()
+    const asked = await trigger()
+    expect([asked.outcome, stage.stored()?.state]).toEqual([expected, 'failed'])
+    expect(stage.bugs).toHaveLength(error instanceof TypeError ? 1 : 0)
+  })
+
+  test('NO_UPDATE when there is none, seen as CHECKING and IDLE', async () => {
+    stage.checks.answer = () => undefined
+    await stage.linked()
+    expect([(await trigger()).outcome, stage.told]).toEqual(['NO_UPDATE', ['checking', 'idle']])
+  })
+
+  test.each<[string, Parameters<UpdateStage['linked']>[1]]>([
+    ['no project', { project: undefined }],
+    ['no firmware', { firmwares: undefined }],
+    ['an empty list of firmwares', { firmwares: [] }],
+  ])('NO_UPDATE of a device that says %s, and nothing is asked', async (_, more) => {
+    await stage.linked('A', more)
+    expect((await trigger()).outcome).toBe('NO_UPDATE')
+    expect([stage.checks.asked, stage.told, stage.stored()]).toEqual([[], [], undefined])
+  })
+
+  test('DEVICE_OFFLINE of a device without a link, whatever there is for it', async () => {
+    const device = await stage.linked()
+    device.link.close()
+    expect((await trigger()).outcome).toBe('DEVICE_OFFLINE')
+    expect([stage.checks.asked, stage.told]).toEqual([[], []])
+  })
+
+  test('that there is no such device', async () => {
+    expect((await trigger('B')).outcome).toBe('not_found')
+  })
+
+  test('DEVICE_OFFLINE when no answer came in time', async () => {
+    const { asked } = await offering()
+    await stage.world.advance(offerTimeoutMs - 1)
+    expect(asked.outcome).toBeUndefined()
+    await stage.world.advance(1)
+    expect(asked.outcome).toMatch(/^DEVICE_OFFLINE /)
+  })
+
+  test.each<[string, (device: TestDevice) => void]>([
+    ['the link breaks', ({ link }) => link.close()],
+    ['the device says BYE', ({ link }) => link.say({ type: 'BYE', flakeAddress: link.address })],
+  ])('DEVICE_OFFLINE at once when %s', async (_, cut) => {
+    const { device, asked } = await offering()
+    cut(device)
+    await stage.settle()
+    expect([asked.outcome, stage.stored()?.context.reason]).toEqual([
+      'DEVICE_OFFLINE its connection was lost',
+      'offline',
+    ])
+  })
+
+  test('DEVICE_OFFLINE when the link broke while the server was asked', async () => {
+    stage.checks.isHeld = true
+    const device = await stage.linked()
+    const asked = await trigger()
+    device.link.close()
+    stage.checks.release()
+    await stage.settle()
+    expect(asked.outcome).toMatch(/^DEVICE_OFFLINE/)
+  })
+
+  test('UPDATE_SERVER_ERROR when it never answers', async () => {
+    stage.checks.isHeld = true
+    await stage.linked()
+    const asked = await trigger()
+    await stage.world.advance(30_000)
+    expect(asked.outcome).toMatch(/^UPDATE_SERVER_ERROR/)
+  })
+
+  test.each([
+    [null, /^SERVER_ERROR no address/, 0],
+    ['https://elsewhere.example/', undefined, 1],
+  ])(
+    'SERVER_ERROR when no address of this server can be told, and one is needed (image at %s)',
+    async (url, outcome, count) => {
+      const world = new ManualWorld()
+      const imageUrls = new ImageUrls(new Uint8Array(32))
+      stage = await UpdateStage.open({ world, offerUrl: offerUrl({ world, imageUrls, publicUrls: [] }) })
+      const device = new TestDevice(stage, 'A', stage.room.connect({ origin: '' }))
+      await device.hello()
+      stage.checks.answer = () => offered('2.0.0', { url })
+      const asked = await trigger()
+      if (outcome) expect(asked.outcome).toMatch(outcome)
+      else expect(asked.outcome).toBeUndefined()
+      expect(device.offers).toHaveLength(count)
+    },
+  )
+
+  test('that the device was removed', async () => {
+    const { asked } = await offering()
+    stage.room.stage.ask(deviceAddress('default', 'A'), { type: 'remove' })
+    await stage.settle()
+    expect([asked.outcome, stage.stored(), stage.updater.underWay]).toEqual(['not_found', undefined, 0])
+  })
+
+  test('that the server stops', async () => {
+    const { device, asked } = await offering()
+    stage.updater.stop()
+    device.link.close()
+    await stage.settle()
+    // The next process goes on with it: the link did not break by itself.
+    expect([asked.outcome, (await trigger()).outcome, stage.stored()?.state]).toEqual([
+      'stopping',
+      'stopping',
+      'offering',
+    ])
+  })
+
+  test('nothing more when he went away, and others do', async () => {
+    const device = await stage.linked()
+    const aborter = new AbortController()
+    const gone = stage.trigger('A', 1, aborter.signal)
+    const waiting = await trigger('A', 2)
+    aborter.abort()
+    await stage.settle()
+    expect([gone.outcome, waiting.outcome]).toEqual(['stopping', undefined])
+    await device.say('STARTED')
+    expect([gone.outcome, waiting.outcome]).toEqual(['stopping', 'STARTED'])
+  })
+})
+
+describe('a write that fails', () => {
+  test('while somebody waits is SERVER_ERROR; the update goes on when the store was read', async () => {
+    const world = new ManualWorld()
+    const { place, faults } = faultyPlace(world)
+    stage = await UpdateStage.open({ world, place, options: { isConnectUpdateDisabled: true } })
+    stage.checks.answer = () => offered()
+    const { device, asked } = await offering()
+    faults.next = { fail: 'full', reachedDisk: false }
+    await device.say('STARTED')
+    expect(asked.outcome).toMatch(/^SERVER_ERROR/)
+    await world.advance(5_000)
+    expect(stage.room.stage.log).toContain('reloaded')
+    expect([stage.stored()?.state, stage.updater.underWay]).toEqual(['offering', 1])
+    const back = await stage.linked()
+    expect(back.offers.map(({ id }) => id)).toEqual(device.offers.map(({ id }) => id))
+    await back.say('STARTED')
+    expect(stage.stored()?.state).toBe('started')
+  })
+
+  test('before anything was begun is 503', async () => {
+    const world = new ManualWorld()
+    const { place, faults } = faultyPlace(world)
+    stage = await UpdateStage.open({ world, place })
+    await stage.linked()
+    faults.next = { fail: 'full', reachedDisk: false }
+    expect((await trigger()).outcome).toBe('storage')
+  })
+})
+
+describe('asking again', () => {
+  test('joins what goes on: fifty who ask at once hear the same of one update', async () => {
+    const device = await stage.linked()
+    const asked = Array.from({ length: 50 }, (_, seed) => stage.trigger('A', seed))
+    await stage.settle()
+    expect([device.offers.length, stage.checks.asked.length]).toEqual([1, 1])
+    await device.say('STARTED')
+    expect(new Set(asked.map(({ outcome }) => outcome))).toEqual(new Set(['STARTED']))
+    expect(stage.told).toEqual(['checking', 'offering', 'started'])
+  })
+
+  test('while it is asked for, joins as well', async () => {
+    stage.checks.isHeld = true
+    await stage.linked()
+    const asked = [await trigger('A', 1), await trigger('A', 2)]
+    stage.checks.answer = () => undefined
+    stage.checks.release()
+    await stage.settle()
+    expect(asked.map(({ outcome }) => outcome)).toEqual(['NO_UPDATE', 'NO_UPDATE'])
+  })
+
+  test('once the device began, is told so at once, also when its link broke since', async () => {
+    const { device } = await offering()
+    await device.say('STARTED')
+    expect((await trigger('A', 2)).outcome).toBe('STARTED already running')
+    device.link.close()
+    await stage.settle()
+    expect((await trigger('A', 3)).outcome).toBe('STARTED already running')
+  })
+
+  test('under one key is the same update, and its answer when it is over', async () => {
+    const { device, asked } = await offering()
+    const again = await trigger('A', 1)
+    await device.say('NOT_OK')
+    device.link.close()
+    await stage.settle()
+    const late = await trigger('A', 1)
+    expect([asked.outcome, again.outcome, late.outcome]).toEqual(['DEVICE_NOT_OK', 'DEVICE_NOT_OK', 'DEVICE_NOT_OK'])
+    expect((await trigger('A', 2)).outcome).toBe('DEVICE_OFFLINE')
+  })
+
+  test('after it failed begins anew', async () => {
+    const { device } = await offering()
+    await device.say('NOT_OK')
+    const again = await trigger('A', 2)
+    expect(device.offers).toHaveLength(2)
+    expect(device.offers[1]?.id).not.toBe(device.offers[0]?.id)
+    await device.say('STARTED')
+    expect(again.outcome).toBe('STARTED')
+  })
+})
+
+describe('no cut is', () => {
+  test('another link that takes over: it is offered the same there', async () => {
+    const { device, asked } = await offering()
+    const other = await stage.linked()
+    expect(other.offers.map(({ id }) => id)).toEqual(device.offers.map(({ id }) => id))
+    device.link.close()
+    await stage.settle()
+    expect(asked.outcome).toBeUndefined()
+    await other.say('STARTED')
+    expect(asked.outcome).toBe('STARTED')
+  })
+
+  test('the old link that closes before the new one is welcomed', async () => {
+    const { device, asked } = await offering()
+    const other = stage.room.connect()
+    other.hello('A', { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }] })
+    device.link.close()
+    await stage.settle()
+    expect([asked.outcome, other.lines]).toEqual([undefined, ['WELCOME @1 0', 'FIRMWARE @1']])
+  })
+
+  test('another HELLO on the same link', async () => {
+    const { device, asked } = await offering()
+    await device.hello({ session: 'boot-2' })
+    expect([asked.outcome, new Set(device.offers.map(({ id }) => id)).size, device.offers.length]).toEqual([
+      undefined,
+      1,
+      2,
+    ])
+  })
+})
+
+describe('what a device says late', () => {
+  test('is so, whatever was said of it: it goes on', async () => {
+    const { device, asked } = await offering()
+    await stage.world.advance(offerTimeoutMs)
+    expect([asked.outcome?.split(' ')[0], stage.stored()?.state]).toEqual(['DEVICE_OFFLINE', 'failed'])
+    await device.say('STARTED')
+    expect(stage.stored()?.state).toBe('started')
+    await device.install()
+    expect(stage.stored()?.state).toBe('done')
+  })
+
+  test('also when it comes back with what it was offered before it failed', async () => {
+    const { device } = await offering()
+    await stage.world.advance(offerTimeoutMs)
+    await device.hello({ firmware: '2.0.0', session: 'boot-2' })
+    expect(stage.stored()?.state).toBe('done')
+    expect(stage.updater.counts.done).toBe(1)
+  })
+
+  test('of what it was never offered means nothing, and wakes nobody', async () => {
+    const device = await stage.linked()
+    const { awakeCount } = stage.room.stage.system.registry
+    device.link.say({ type: 'FIRMWARE_STATUS', flakeAddress: 1, id: 'other', status: 'STARTED' })
+    await stage.settle()
+    expect([stage.told, device.link.closedWith]).toEqual([[], undefined])
+    expect(stage.room.stage.system.registry.awakeCount).toBe(awakeCount)
+  })
+})
+
+describe('of several firmwares', () => {
+  const firmwares = [
+    { firmware: '3.0.0', index: 7 },
+    { firmware: '1.0.0', index: 0 },
+    { firmware: '1.0.0', index: 2 },
+  ]
+
+  test('the first by index that has an update is offered, the next when that is done', async () => {
+    stage.checks.answer = ({ index, firmware }) =>
+      index === 0 || firmware === '2.0.0' ? undefined : offered('2.0.0', { index })
+    const device = await stage.linked('A', { firmwares })
+    const asked = await trigger()
+    expect(device.offers.map(({ index }) => index)).toEqual([2])
+    await device.say('INSTALLED')
+    expect(asked.outcome).toBe('STARTED')
+    const after = [firmwares[0], firmwares[1], { firmware: '2.0.0', index: 2 }] as typeof firmwares
+    await device.hello({ firmwares: after, session: 'boot-2' })
+    expect(device.offers.map(({ index }) => index)).toEqual([2, 7])
+    expect(stage.checks.asked.map(({ index, isAutomatic }) => [index, isAutomatic])).toEqual([
+      [0, false],
+      [2, false],
+      [7, false],
+    ])
+  })
+
+  test('a question that fails ends the search', async () => {
+    stage.checks.answer = ({ index }) => (index === 0 ? new UpdateServerFailed('no') : offered('2.0.0', { index }))
+    await stage.linked('A', { firmwares })
+    expect((await trigger()).outcome).toBe('UPDATE_SERVER_ERROR no')
+    expect(stage.checks.asked).toHaveLength(1)
+  })
+})
