@@ -1,6 +1,6 @@
 import type { World } from '#runtime/world'
 import type { AssemblyOptions } from '#src/assembly-options'
-import { MemoryMail } from '#test/outbound/memory-mail'
+import { MemoryMail } from '#test/notifications/memory-mail'
 import { memoryPlace } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
 import { defaultImageBytesMax } from '#firmware/options'

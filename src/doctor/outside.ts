@@ -1,6 +1,6 @@
 import { exchange, NoAnswer } from '#cli/exchange'
 import { type Finding, hint, ok, wrong } from '#doctor/finding'
-import { trySmtp } from '#outbound/try-smtp'
+import { trySmtp } from '#notifications/try-smtp'
 import type { Config } from '#src/config'
 
 /** Whom the server itself asks. */

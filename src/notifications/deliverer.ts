@@ -11,7 +11,7 @@ import { type Composer, moveTo, type NextMail, type Progress } from '#notificati
 import { refusalsAfter } from '#notifications/refusals'
 import { retryAfter } from '#notifications/retry'
 import type { TopicPasses } from '#notifications/topic-passes'
-import { type Mail, type MailFault, MailRefused } from '#outbound/mail'
+import { type Mail, type MailFault, MailRefused } from '#notifications/mail'
 import type { ActorAddress } from '#runtime/actor'
 import type { System } from '#runtime/system'
 import { BackOff } from '#workers/back-off'

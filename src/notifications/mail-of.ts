@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { RenderedText } from '#model/mail-words'
-import type { Mail, MailMessage } from '#outbound/mail'
+import type { Mail, MailMessage } from '#notifications/mail'
 
 export interface MailParts {
   readonly mail: Mail

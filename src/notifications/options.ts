@@ -1,4 +1,4 @@
-import type { Mail } from '#outbound/mail'
+import type { Mail } from '#notifications/mail'
 
 export interface NotificationSettings {
   readonly mail: Mail

@@ -7,8 +7,8 @@ import { type Credentials, Person, report, startWithIdentity } from '#test/black
 import { ServerRun, type StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { makeDevice } from '#test/blackbox/watching'
-import { readMail } from '#test/outbound/read-mail'
-import { RealSmtpServer } from '#test/outbound/real-smtp-server'
+import { readMail } from '#test/notifications/read-mail'
+import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 
 /** Mails and the end of the process. What becomes of a mail at each step is shown in `test/notifications`. Contract 5.7. */
 

@@ -16,7 +16,7 @@ import { realWorld } from '#src/world'
 import { Person, root, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { cleanEnvironment, environmentOf } from '#test/cli/admin-run'
-import { RealSmtpServer } from '#test/outbound/real-smtp-server'
+import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 
 /** The settings with these, as the server would read them. */
 function configOf(environment: Record<string, string>): Config {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/address'
-import { MailRefused } from '#outbound/mail'
+import { MailRefused } from '#notifications/mail'
 import { DeliveryStage, requestOf } from '#test/notifications/delivery-stage'
 
 const minute = 60_000

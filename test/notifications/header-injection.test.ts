@@ -4,11 +4,11 @@ import { rendered } from '#model/mail-words'
 import { TemplateBody } from '#model/template'
 import { dataOf } from '#notifications/mail-data'
 import { mailOf } from '#notifications/mail-of'
-import type { Mail } from '#outbound/mail'
-import { smtpMail } from '#outbound/smtp-mail'
+import type { Mail } from '#notifications/mail'
+import { smtpMail } from '#notifications/smtp-mail'
 import { realWorld } from '#src/world'
-import { headerOf, readMail } from '#test/outbound/read-mail'
-import { RealSmtpServer } from '#test/outbound/real-smtp-server'
+import { headerOf, readMail } from '#test/notifications/read-mail'
+import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 
 /** Everything that somebody may say about a mail, each in its place. */
 interface Said {

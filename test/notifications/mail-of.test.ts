@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type MailParts, mailOf } from '#notifications/mail-of'
-import { MemoryMail } from '#test/outbound/memory-mail'
+import { MemoryMail } from '#test/notifications/memory-mail'
 
 const mail = new MemoryMail('Devices <devices@Devices.example>')
 const parts: MailParts = {

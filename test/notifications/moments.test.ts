@@ -3,7 +3,7 @@ import { directoryAddress } from '#actors/directory/address'
 import { subscriberAddress } from '#actors/subscriber/address'
 import type { PassReason } from '#model/delivery'
 import { type Grant, scopeOf } from '#model/scope'
-import { MailRefused } from '#outbound/mail'
+import { MailRefused } from '#notifications/mail'
 import { DeliveryStage } from '#test/notifications/delivery-stage'
 
 /**

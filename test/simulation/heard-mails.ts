@@ -1,4 +1,4 @@
-import type { MailMessage, MailRefused } from '#outbound/mail'
+import type { MailMessage, MailRefused } from '#notifications/mail'
 import { mayRead } from '#test/simulation/reference-filter'
 import {
   digestIn,

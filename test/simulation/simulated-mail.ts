@@ -1,5 +1,5 @@
 import type { SeededRandom } from '#bench/random'
-import { type Mail, type MailMessage, MailRefused } from '#outbound/mail'
+import { type Mail, type MailMessage, MailRefused } from '#notifications/mail'
 import type { World } from '#runtime/world'
 
 /** Who looks at what becomes of mails. */

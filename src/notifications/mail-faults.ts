@@ -1,4 +1,4 @@
-import { type MailFault, MailRefused } from '#outbound/mail'
+import { type MailFault, MailRefused } from '#notifications/mail'
 
 /** What nodemailer says of a failure; each may be absent. */
 export interface SmtpError {

@@ -1,4 +1,4 @@
-import type { MailMessage } from '#outbound/mail'
+import type { MailMessage } from '#notifications/mail'
 
 /** A mail; `n` makes it another. */
 export function sampleMail(n = 0, more: Partial<MailMessage> = {}): MailMessage {

@@ -1,11 +1,11 @@
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type Mail, type MailFault, MailRefused } from '#outbound/mail'
-import { type SmtpTimeouts, smtpMail } from '#outbound/smtp-mail'
+import { type Mail, type MailFault, MailRefused } from '#notifications/mail'
+import { type SmtpTimeouts, smtpMail } from '#notifications/smtp-mail'
 import { realWorld } from '#src/world'
-import { RealSmtpServer } from '#test/outbound/real-smtp-server'
-import { RefusingSmtpServer, type SmtpAnswer, type SmtpStep } from '#test/outbound/refusing-smtp-server'
-import { sampleMail } from '#test/outbound/sample-mail'
+import { RealSmtpServer } from '#test/notifications/real-smtp-server'
+import { RefusingSmtpServer, type SmtpAnswer, type SmtpStep } from '#test/notifications/refusing-smtp-server'
+import { sampleMail } from '#test/notifications/sample-mail'
 
 const from = 'devices@devices.example'
 const patient: SmtpTimeouts = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { smtpOptionsOf } from '#outbound/smtp-options'
+import { smtpOptionsOf } from '#notifications/smtp-options'
 
 const checked = { rejectUnauthorized: true }
 const unchecked = { rejectUnauthorized: false }

@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer'
-import { smtpOptionsOf } from '#outbound/smtp-options'
+import { smtpOptionsOf } from '#notifications/smtp-options'
 
 const connectMs = 10_000
 

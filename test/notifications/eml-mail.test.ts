@@ -3,10 +3,10 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { emlMail } from '#outbound/eml-mail'
-import type { Mail } from '#outbound/mail'
-import { readMail } from '#test/outbound/read-mail'
-import { sampleMail } from '#test/outbound/sample-mail'
+import { emlMail } from '#notifications/eml-mail'
+import type { Mail } from '#notifications/mail'
+import { readMail } from '#test/notifications/read-mail'
+import { sampleMail } from '#test/notifications/sample-mail'
 
 let place: string
 let folder: string

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { closedCode, type Mail, type MailMessage, MailRefused, mailsAtOnceMax } from '#outbound/mail'
-import { sampleMail } from '#test/outbound/sample-mail'
+import { closedCode, type Mail, type MailMessage, MailRefused, mailsAtOnceMax } from '#notifications/mail'
+import { sampleMail } from '#test/notifications/sample-mail'
 
 interface ArrivedMail extends Pick<MailMessage, 'id' | 'to' | 'subject' | 'text'> {
   readonly html: string | undefined

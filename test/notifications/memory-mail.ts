@@ -1,5 +1,5 @@
 import { domainOf, senderOf } from '#model/mail-address'
-import { closedCode, type Mail, type MailMessage, MailRefused } from '#outbound/mail'
+import { closedCode, type Mail, type MailMessage, MailRefused } from '#notifications/mail'
 
 /** The oldest go. */
 const mailsKept = 10_000

@@ -1,7 +1,7 @@
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { encodeWord } from 'nodemailer/lib/mime-funcs'
 import { senderOf } from '#model/mail-address'
-import type { MailMessage } from '#outbound/mail'
+import type { MailMessage } from '#notifications/mail'
 
 /** RFC 2047 §2: 75 with what stands around it. */
 const encodedWordCharactersMax = 52

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
 import { createTransport } from 'nodemailer'
 import { domainOf, senderOf } from '#model/mail-address'
-import { closedCode, type Mail, type MailMessage, MailRefused, mailsAtOnceMax } from '#outbound/mail'
-import { mailRefusedOf, type SmtpError } from '#outbound/mail-faults'
-import { mimeOf } from '#outbound/mime-message'
-import { smtpOptionsOf } from '#outbound/smtp-options'
+import { closedCode, type Mail, type MailMessage, MailRefused, mailsAtOnceMax } from '#notifications/mail'
+import { mailRefusedOf, type SmtpError } from '#notifications/mail-faults'
+import { mimeOf } from '#notifications/mime-message'
+import { smtpOptionsOf } from '#notifications/smtp-options'
 import type { World } from '#runtime/world'
 
 export interface SmtpTimeouts {

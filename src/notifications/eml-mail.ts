@@ -1,8 +1,8 @@
 import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { domainOf, senderOf } from '#model/mail-address'
-import { closedCode, type Mail, type MailMessage, MailRefused } from '#outbound/mail'
-import { mimeOf } from '#outbound/mime-message'
+import { closedCode, type Mail, type MailMessage, MailRefused } from '#notifications/mail'
+import { mimeOf } from '#notifications/mime-message'
 import { StorageFailure } from '#runtime/storage'
 
 export interface EmlMailOptions {
