@@ -38,7 +38,7 @@ const projects = ['tsconfig.build.json', 'tsconfig.client.json']
 const buildInputs = ['tsconfig.json', ...projects, 'package.json', 'package-lock.json']
 const dashboard = 'src/dashboard'
 const viteConfig = join(dashboard, 'vite.config.ts')
-const viewer = 'src/pages/viewer'
+const viewer = 'src/routes/pages/viewer'
 
 /** The builds, in this order. A build runs when one of its inputs has changed. */
 const builds = [
@@ -271,7 +271,7 @@ function build() {
 
 /** Pages with the description of the API and its viewer, and the compressed form of all pages. */
 function makePages(...args) {
-  runTool('the pages could not be made', 'dist/src/pages/make.js', ...args)
+  runTool('the pages could not be made', 'dist/src/routes/pages/make.js', ...args)
 }
 
 /** The output goes to standard error: standard output belongs to what is started. */

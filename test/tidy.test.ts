@@ -36,7 +36,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'actors',
   ],
   'src/api': ['src/model', 'src/runtime', 'src/api'],
-  'src/pages': ['src/model', 'src/api', 'src/http', 'src/api'],
+  'src/routes/pages': ['src/model', 'src/api', 'src/http', 'src/api'],
   'src/figures': [
     'src/model',
     'src/runtime',
@@ -135,7 +135,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   'node:fs/promises': [
     'src/store',
     'src/notifications',
-    'src/pages',
+    'src/routes/pages',
     'src/cli',
     'src/doctor',
     'src/main',

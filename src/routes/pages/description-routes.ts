@@ -1,6 +1,6 @@
 import * as api from '#api/descriptions'
-import type { PageFiles } from '#pages/page-files'
-import { fileReply } from '#pages/page-routes'
+import type { PageFiles } from '#routes/pages/page-files'
+import { fileReply } from '#routes/pages/page-routes'
 import { type Binding, bind } from '#http/call'
 
 /** Where the build puts the two documents, below the folder of pages. */

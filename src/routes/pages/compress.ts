@@ -2,8 +2,8 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
-import { endingOf } from '#pages/content-coding'
-import { isCompressible } from '#pages/page-files'
+import { endingOf } from '#routes/pages/content-coding'
+import { isCompressible } from '#routes/pages/page-files'
 
 /** Below this the headers weigh more. */
 const bytesMin = 1024

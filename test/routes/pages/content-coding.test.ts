@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Coding, chooseCoding } from '#pages/content-coding'
+import { type Coding, chooseCoding } from '#routes/pages/content-coding'
 
 const all = () => true
 const none = () => false

@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { Client } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { compressFiles } from '#pages/compress'
-import { readPageFiles } from '#pages/page-files'
-import { pageRoutes } from '#pages/page-routes'
+import { compressFiles } from '#routes/pages/compress'
+import { readPageFiles } from '#routes/pages/page-files'
+import { pageRoutes } from '#routes/pages/page-routes'
 import { type Door, openDoor } from '#test/http/door'
 
 /** Pages over real sockets, from a folder as the build leaves it. */

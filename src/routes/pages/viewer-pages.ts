@@ -1,4 +1,4 @@
-import { type AsyncDocument, socketChapters } from '#pages/socket-chapters'
+import { type AsyncDocument, socketChapters } from '#routes/pages/socket-chapters'
 
 /** The two pages at `/docs`. Addresses are relative, for a proxy may put everything below a path of its own. */
 

@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { asyncApiDocument } from '#api/asyncapi'
 import { documentText } from '#api/document-text'
 import { openApiDocument } from '#api/openapi'
-import { compressFiles } from '#pages/compress'
-import { asyncApiFile, openApiFile } from '#pages/description-routes'
-import type { AsyncDocument } from '#pages/socket-chapters'
-import { apiPage, socketsPage } from '#pages/viewer-pages'
+import { compressFiles } from '#routes/pages/compress'
+import { asyncApiFile, openApiFile } from '#routes/pages/description-routes'
+import type { AsyncDocument } from '#routes/pages/socket-chapters'
+import { apiPage, socketsPage } from '#routes/pages/viewer-pages'
 
 /**
  * A step of the build, run by itself: puts what the API is and its viewer beside the dashboard, and compresses all pages.
@@ -18,7 +18,7 @@ import { apiPage, socketsPage } from '#pages/viewer-pages'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const pages = join(root, 'dist/pages')
-const viewer = join(root, 'src/pages/viewer')
+const viewer = join(root, 'src/routes/pages/viewer')
 
 /** Of the viewer from elsewhere; the rest of its package is for others. */
 const swaggerFiles = [

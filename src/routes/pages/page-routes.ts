@@ -1,8 +1,8 @@
 import { defineRoute } from '#api/entry'
 import { Problem } from '#model/problem'
-import { chooseCoding } from '#pages/content-coding'
-import type { PageFile, PageFiles } from '#pages/page-files'
-import { pageHeaders } from '#pages/page-headers'
+import { chooseCoding } from '#routes/pages/content-coding'
+import type { PageFile, PageFiles } from '#routes/pages/page-files'
+import { pageHeaders } from '#routes/pages/page-headers'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { isEtagNamed } from '#http/named-etag'
 

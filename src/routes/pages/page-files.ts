@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, sep } from 'node:path'
-import { type Coding, codings, endingOf } from '#pages/content-coding'
+import { type Coding, codings, endingOf } from '#routes/pages/content-coding'
 
 /** One file that browsers are given, whole and in memory. */
 export interface PageFile {
