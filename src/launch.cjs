@@ -22,7 +22,7 @@ const programs = {
   bench: 'dist/bench/run.js',
   proof: 'dist/bench/proof.js',
   admin: 'dist/src/cli/main.js',
-  doctor: 'dist/src/doctor/main.js',
+  doctor: 'dist/src/cli/doctor/main.js',
 }
 const tools = {
   tsc: 'node_modules/typescript/bin/tsc',

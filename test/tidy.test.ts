@@ -69,7 +69,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'src/store',
   ],
   // What an operator asks before a start, and when something is wrong.
-  'src/doctor': ['src/config', 'src/world', 'src/runtime', 'src/api', 'src/store', 'src/notifications', 'src/cli'],
+  'src/cli/doctor': ['src/config', 'src/world', 'src/runtime', 'src/api', 'src/store', 'src/notifications', 'src/cli'],
   // The top: files, not folders.
   'src/world': ['src/runtime'],
   'src/log': [],
@@ -131,20 +131,20 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   pino: ['src/log'],
   'pino-pretty': ['src/log'],
   zod: ['*'],
-  'node:fs': ['src/store', 'src/notifications', 'src/cli', 'src/doctor', 'src/main', 'src/access/argon2'],
+  'node:fs': ['src/store', 'src/notifications', 'src/cli', 'src/cli/doctor', 'src/main', 'src/access/argon2'],
   'node:fs/promises': [
     'src/store',
     'src/notifications',
     'src/routes/pages',
     'src/cli',
-    'src/doctor',
+    'src/cli/doctor',
     'src/main',
     'src/figures/process-figures',
     'src/routes/health',
   ],
   'node:http': ['src/notifications', 'src/http', 'src/cli/exchange'],
   'node:https': ['src/notifications', 'src/cli/exchange'],
-  'node:net': ['src/notifications', 'src/http', 'src/doctor'],
+  'node:net': ['src/notifications', 'src/http', 'src/cli/doctor'],
   'node:tls': ['src/notifications'],
   'node:dns': ['src/notifications'],
   'node:timers': ['src/world'],
@@ -163,7 +163,7 @@ const worldly: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'the environment',
     pattern: /\bprocess\s*\.\s*env\b|\bimport\.meta\.env\b/,
-    door: ['src/main.ts', 'src/cli/main.ts', 'src/doctor/main.ts'],
+    door: ['src/main.ts', 'src/cli/main.ts', 'src/cli/doctor/main.ts'],
   },
   {
     what: 'the time',

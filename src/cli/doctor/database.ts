@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Finding, hint, ok, wrong } from '#doctor/finding'
-import { wordsOf } from '#doctor/folder'
+import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
+import { wordsOf } from '#cli/doctor/folder'
 import type { Config } from '#src/config'
 import { type Checked, checkDatabase } from '#store/level-files/check'
 

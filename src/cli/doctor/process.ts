@@ -1,4 +1,4 @@
-import { type Finding, hint, ok, wrong } from '#doctor/finding'
+import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 
 /** As `engines` of package.json says it. */
 export const nodeRange = '^20.19 || ^22.12'

@@ -3,7 +3,7 @@ import { readHealth, readHealthStatus } from '#api/health'
 import { addressOf } from '#cli/connecting'
 import { exchange, NoAnswer } from '#cli/exchange'
 import { whyNotOurs } from '#cli/proven-server'
-import { type Finding, hint, ok, wrong } from '#doctor/finding'
+import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import type { Config } from '#src/config'
 
 const withinMs = 5_000

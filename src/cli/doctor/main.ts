@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { exitCodes } from '#cli/ending'
 import { readSettings } from '#cli/settings'
-import { doctorExitCodes, examine } from '#doctor/doctor'
-import { type Finding, lineOf } from '#doctor/finding'
+import { doctorExitCodes, examine } from '#cli/doctor/doctor'
+import { type Finding, lineOf } from '#cli/doctor/finding'
 import { realWorld } from '#src/world'
 
 /** What keeps this server from running well, and what to do about it: a line each; with `--json` all of it for programs. */

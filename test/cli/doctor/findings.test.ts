@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
-import { lineOf } from '#doctor/finding'
-import { nodeFinding, nodeRange, openFilesFinding } from '#doctor/process'
-import { settingsFindings, togetherFindings } from '#doctor/settings'
+import { lineOf } from '#cli/doctor/finding'
+import { nodeFinding, nodeRange, openFilesFinding } from '#cli/doctor/process'
+import { settingsFindings, togetherFindings } from '#cli/doctor/settings'
 import { readConfig } from '#src/config'
 
 describe('Node', () => {

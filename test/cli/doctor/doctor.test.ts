@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
-import { diskFindings, folderFindings, imageFindings } from '#doctor/folder'
-import { clockFindings, syncFinding } from '#doctor/moments'
-import { mailFinding, updateServerFinding } from '#doctor/outside'
-import { portFindings } from '#doctor/port'
+import { diskFindings, folderFindings, imageFindings } from '#cli/doctor/folder'
+import { clockFindings, syncFinding } from '#cli/doctor/moments'
+import { mailFinding, updateServerFinding } from '#cli/doctor/outside'
+import { portFindings } from '#cli/doctor/port'
 import { type Config, readConfig } from '#src/config'
 import { realWorld } from '#src/world'
 import { Person, root, startWithIdentity } from '#test/blackbox/people'
@@ -268,7 +268,7 @@ describe('the command', () => {
     environment: Record<string, string>,
     ...args: string[]
   ): Promise<{ code: number | null; out: string }> {
-    const program = join(projectRoot, 'dist/src/doctor/main.js')
+    const program = join(projectRoot, 'dist/src/cli/doctor/main.js')
     return new Promise((resolve, reject) => {
       const child = spawn(process.execPath, [program, ...args], {
         cwd: tmpdir(),

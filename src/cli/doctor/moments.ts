@@ -1,7 +1,7 @@
 import { mkdtemp, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Finding, hint, ok, wrong } from '#doctor/finding'
-import { nearest, wordsOf } from '#doctor/folder'
+import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
+import { nearest, wordsOf } from '#cli/doctor/folder'
 import type { World } from '#runtime/world'
 import type { Config } from '#src/config'
 

@@ -1,4 +1,4 @@
-import { type Finding, hint, ok, wrong } from '#doctor/finding'
+import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { type Config, type ConfigReading, isLoopback } from '#src/config'
 
 /** Every mistake, or every warning, or that there is none. */

@@ -1,5 +1,5 @@
 import { exchange, NoAnswer } from '#cli/exchange'
-import { type Finding, hint, ok, wrong } from '#doctor/finding'
+import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { trySmtp } from '#notifications/try-smtp'
 import type { Config } from '#src/config'
 
