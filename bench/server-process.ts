@@ -50,7 +50,7 @@ export class ServerProcess {
   #isEnded = false
 
   constructor(settings: ServerSettings) {
-    const program = settings.program ?? join(projectRoot, 'dist/src/main.js')
+    const program = settings.program ?? join(projectRoot, 'dist/src/app/main.js')
     if (!existsSync(program)) throw new Error(`${program} is not there: npm run build`)
     this.url = `http://127.0.0.1:${settings.port}`
     const nodeArguments = ['--enable-source-maps', '--import', tether, ...(settings.nodeArguments ?? [])]

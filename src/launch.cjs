@@ -16,7 +16,7 @@ const { pathToFileURL } = require('node:url')
 const root = dirname(__dirname)
 const at = (path) => join(root, path)
 const programs = {
-  start: 'dist/src/main.js',
+  start: 'dist/src/app/main.js',
   demo: 'dist/bench/demo.js',
   fleet: 'dist/bench/fleet.js',
   bench: 'dist/bench/run.js',
@@ -297,7 +297,7 @@ function sourceOf(built) {
 
 /** Puts the settings as they are into the operator's guide, between its two markers. */
 async function writeSettingsTable() {
-  const { placeTable } = await import(pathToFileURL(at('dist/src/config-text.js')).href)
+  const { placeTable } = await import(pathToFileURL(at('dist/src/app/config-text.js')).href)
   const path = at('docs/operator-guide.md')
   fs.writeFileSync(path, placeTable(fs.readFileSync(path, 'utf8')))
 }

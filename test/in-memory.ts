@@ -1,5 +1,5 @@
 import type { World } from '#runtime/world'
-import type { AssemblyOptions } from '#src/assembly-options'
+import type { AssemblyOptions } from '#app/assembly-options'
 import { MemoryMail } from '#test/notifications/memory-mail'
 import { memoryPlace } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'

@@ -28,10 +28,10 @@ beforeEach(() => {
   put('package.json', engines('^20.19 || ^22.12'))
   put('package-lock.json', '{"packages":{}}')
   put('tsconfig.build.json', '{}')
-  put('src/main.ts', 'console.log(1)')
+  put('src/app/main.ts', 'console.log(1)')
   put(binary, '')
   put('npm-cli.js', noted)
-  put('node_modules/typescript/bin/tsc', `${noted}; require('fs').cpSync('src/main.ts', 'dist/src/main.js')`)
+  put('node_modules/typescript/bin/tsc', `${noted}; require('fs').cpSync('src/app/main.ts', 'dist/src/app/main.js')`)
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -52,9 +52,9 @@ test('installs and builds only what has changed', async () => {
     'npm-cli.js ci --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error',
     compiled,
   ])
-  utimesSync(at('src/main.ts'), 1, 1)
+  utimesSync(at('src/app/main.ts'), 1, 1)
   expect(await launch('start')).toEqual([0, '1\n', ''])
-  put('src/main.ts', 'console.log(process.env.UV_THREADPOOL_SIZE, process.argv.slice(2))')
+  put('src/app/main.ts', 'console.log(process.env.UV_THREADPOOL_SIZE, process.argv.slice(2))')
   put('dist/src/gone.js', '')
   expect(await launch('start', '--help')).toEqual([0, "8 [ '--help' ]\n", building])
   expect(existsSync(at('dist/src/gone.js'))).toBe(false)

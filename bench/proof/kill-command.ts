@@ -19,7 +19,7 @@ every acknowledged write is there. CONTRIBUTING.md names the kinds, and those le
   --durability WORD     process, disk, both: in turn (both)
   --life-ms N           between a start and the next kill, at most (2000)
   --seconds-max S       no round begins after this time (3600)
-  --server FILE         instead of dist/src/main.js`
+  --server FILE         instead of dist/src/app/main.js`
 
 export const killProof: Proof = {
   about: '500 times SIGKILL under reports and all other kinds of write',

@@ -2,7 +2,7 @@ import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { json } from 'node:stream/consumers'
 import { Problem } from '#client/client'
-import { realWorld } from '#src/world'
+import { realWorld } from '#app/world'
 
 export interface Answer {
   readonly status: number

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { realWorld } from '#src/world'
+import { realWorld } from '#app/world'
 
 const temporaryPrefix = 'device-data-inspect-'
 /** No command works so long. */

@@ -1,5 +1,5 @@
 import { parseEnv } from 'node:util'
-import { type ConfigReading, readConfig } from '#src/config'
+import { type ConfigReading, readConfig } from '#app/config'
 
 export interface Settings {
   /** The server's own: where it listens and what it stores where. */

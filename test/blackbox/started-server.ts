@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { expect } from 'vitest'
 import { projectRoot } from '#bench/project-root'
-import type { Running } from '#src/serve'
+import type { Running } from '#app/serve'
 import { until } from '#test/blackbox/until'
 
 /**
  * The built server as a child process on a free port, with a data folder of its own. It dies with whoever started it.
  * `SERVER_MAIN` names another build of it.
  */
-const program = process.env.SERVER_MAIN ?? join(projectRoot, 'dist/src/main.js')
+const program = process.env.SERVER_MAIN ?? join(projectRoot, 'dist/src/app/main.js')
 
 /** Loaded before the server: when the channel to us breaks, however we died, it ends. Does not keep it alive. */
 const tether = `data:text/javascript,${encodeURIComponent(
@@ -165,9 +165,9 @@ export class StartedServer {
   /** The server in this process, for tests that need no process of their own: it cannot be killed or started again. */
   static async here(environment: Environment = {}): Promise<StartedServer> {
     const [{ serve }, { readConfig }, { createLog }] = await Promise.all([
-      import('#src/serve'),
-      import('#src/config'),
-      import('#src/log'),
+      import('#app/serve'),
+      import('#app/config'),
+      import('#app/log'),
     ])
     const server = new StartedServer(environment, undefined)
     const reading = readConfig({ ...defaults, DATA_DIR: server.dataFolder, ...environment })

@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
-import { realWorld } from '#src/world'
+import { realWorld } from '#app/world'
 import { type Answering, ReferenceUpdateServer } from '#test/firmware/reference-update-server'
 
 const token = 'a-secret-token'

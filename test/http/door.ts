@@ -7,7 +7,7 @@ import type { Caller } from '#access/caller'
 import type { World } from '#runtime/world'
 import type { Answerer, Binding } from '#http/call'
 import { openServer, type Server, type ServerOptions } from '#http/listen'
-import { realWorld } from '#src/world'
+import { realWorld } from '#app/world'
 
 /** The real world, for tests over real sockets. */
 export const world: World = {

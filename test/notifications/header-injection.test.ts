@@ -6,7 +6,7 @@ import { dataOf } from '#notifications/mail-data'
 import { mailOf } from '#notifications/mail-of'
 import type { Mail } from '#notifications/mail'
 import { smtpMail } from '#notifications/smtp-mail'
-import { realWorld } from '#src/world'
+import { realWorld } from '#app/world'
 import { headerOf, readMail } from '#test/notifications/read-mail'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
 

@@ -14,7 +14,7 @@ import { type Asking, ProofApi } from '#bench/proof/workloads/proof-api'
 import { createReferenced, resourceWorkloads } from '#bench/proof/workloads/resources'
 import { createLeftFunctions, unsubscribeLinksWorkload } from '#bench/proof/workloads/unsubscribe-links'
 import { SeededRandom } from '#bench/random'
-import type { Running } from '#src/serve'
+import type { Running } from '#app/serve'
 
 /** Workloads against a server that is right, and against one whose answers are falsified: they must notice. */
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { idempotencyOf } from '#routes/idempotency'
 import type { Reply } from '#http/call'
-import { type Assembly, assemble } from '#src/assembly'
+import { type Assembly, assemble } from '#app/assembly'
 import { inMemory } from '#test/in-memory'
 import { type Door, openDoor, route, until, world } from '#test/http/door'
 

@@ -8,7 +8,7 @@ import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
 import { serviceRoutes } from '#routes/services'
-import { type Assembly, assemble } from '#src/assembly'
+import { type Assembly, assemble } from '#app/assembly'
 import { inMemory } from '#test/in-memory'
 import { type Door, openDoor, world } from '#test/http/door'
 

@@ -3,7 +3,7 @@ import { anonymous } from '#access/anonymous'
 import type { Caller } from '#access/caller'
 import { deviceRoutes } from '#routes/devices'
 import { metaRoutes } from '#routes/meta'
-import { type Assembly, assemble } from '#src/assembly'
+import { type Assembly, assemble } from '#app/assembly'
 import { inMemory } from '#test/in-memory'
 import { type Door, openDoor, world } from '#test/http/door'
 

@@ -7,7 +7,7 @@ import { portFindings } from '#cli/doctor/port'
 import { nodeFinding, openFilesFinding } from '#cli/doctor/process'
 import { settingsFindings, togetherFindings } from '#cli/doctor/settings'
 import type { World } from '#runtime/world'
-import type { ConfigReading } from '#src/config'
+import type { ConfigReading } from '#app/config'
 
 /** What is looked at, from where it comes in. */
 export interface Patient {

@@ -3,7 +3,7 @@ import { exitCodes } from '#cli/ending'
 import { readSettings } from '#cli/settings'
 import { doctorExitCodes, examine } from '#cli/doctor/doctor'
 import { type Finding, lineOf } from '#cli/doctor/finding'
-import { realWorld } from '#src/world'
+import { realWorld } from '#app/world'
 
 /** What keeps this server from running well, and what to do about it: a line each; with `--json` all of it for programs. */
 

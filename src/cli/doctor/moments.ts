@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { nearest, wordsOf } from '#cli/doctor/folder'
 import type { World } from '#runtime/world'
-import type { Config } from '#src/config'
+import type { Config } from '#app/config'
 
 /** Clocks and waits: what takes how long, and what time it is. */
 

@@ -1,7 +1,7 @@
 import { exchange, NoAnswer } from '#cli/exchange'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { trySmtp } from '#notifications/try-smtp'
-import type { Config } from '#src/config'
+import type { Config } from '#app/config'
 
 /** Whom the server itself asks. */
 

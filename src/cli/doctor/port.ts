@@ -4,7 +4,7 @@ import { addressOf } from '#cli/connecting'
 import { exchange, NoAnswer } from '#cli/exchange'
 import { whyNotOurs } from '#cli/proven-server'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
-import type { Config } from '#src/config'
+import type { Config } from '#app/config'
 
 const withinMs = 5_000
 

@@ -5,7 +5,7 @@ import { projectRoot } from '#bench/project-root'
 import { lineOf } from '#cli/doctor/finding'
 import { nodeFinding, nodeRange, openFilesFinding } from '#cli/doctor/process'
 import { settingsFindings, togetherFindings } from '#cli/doctor/settings'
-import { readConfig } from '#src/config'
+import { readConfig } from '#app/config'
 
 describe('Node', () => {
   test('is looked at by what package.json says', () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { readConfig } from '#src/config'
-import { type Setting, settings } from '#src/config-settings'
-import { helpText, markdownTable, placeTable } from '#src/config-text'
+import { readConfig } from '#app/config'
+import { type Setting, settings } from '#app/config-settings'
+import { helpText, markdownTable, placeTable } from '#app/config-text'
 
 const all: readonly Setting[] = Object.values(settings)
 

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
-import { configExitCode, readConfig } from '#src/config'
-import { helpText } from '#src/config-text'
-import { createLog, type Log } from '#src/log'
-import type { Running } from '#src/serve'
+import { configExitCode, readConfig } from '#app/config'
+import { helpText } from '#app/config-text'
+import { createLog, type Log } from '#app/log'
+import type { Running } from '#app/serve'
 
 /** How the server is started and stopped by whoever runs it: the environment, signals, and the last words. */
 
@@ -52,7 +52,7 @@ async function main(): Promise<void> {
     )
   }
   // Whoever asks for help, or is told of a mistake, does not wait until all of the server is loaded.
-  const { isPlainFailure, serve } = await import('#src/serve')
+  const { isPlainFailure, serve } = await import('#app/serve')
   try {
     const starting = serve(config, log, { madeAdministrator: show })
     stopOnSignal(starting, log)

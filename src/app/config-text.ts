@@ -1,4 +1,4 @@
-import { type Setting, settings } from '#src/config-settings'
+import { type Setting, settings } from '#app/config-settings'
 
 const widthMax = 100
 const nameWidth = 26

@@ -1,4 +1,4 @@
-import type { MetricSources } from '#figures/sources'
+import type { MetricSources } from '#app/metrics/sources'
 import type { Histogram } from '#runtime/histogram'
 
 /** One value of a metric, with the values of its labels. */

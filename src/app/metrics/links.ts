@@ -1,4 +1,4 @@
-import { by, type MetricRow } from '#figures/row'
+import { by, type MetricRow } from '#app/metrics/row'
 
 /** What devices say. */
 export const linkRows: readonly MetricRow[] = [

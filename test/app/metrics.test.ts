@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { alone, by, type MetricRow } from '#figures/row'
-import type { MetricSources } from '#figures/sources'
-import { metricRows } from '#figures/table'
+import { alone, by, type MetricRow } from '#app/metrics/row'
+import type { MetricSources } from '#app/metrics/sources'
+import { metricRows } from '#app/metrics/table'
 import { version } from '#model/version'
 import type { MetricsForm } from '#routes/metrics'
 import { Histogram } from '#runtime/histogram'
-import { metricsOf } from '#src/metrics'
-import { documentedMetrics } from '#test/figures/documented'
-import { Exposition } from '#test/figures/exposition'
+import { metricsOf } from '#app/metrics/metrics'
+import { documentedMetrics } from '#test/app/documented'
+import { Exposition } from '#test/app/exposition'
 
 /** None of the rows made here looks at them. */
 const noSources = {} as MetricSources
@@ -174,7 +174,7 @@ describe('the table', () => {
 
   test('docs/metrics.md shows it as it is', () => {
     const text = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8')
-    const begin = '<!-- the metrics, as test/figures/documented.ts writes them -->'
+    const begin = '<!-- the metrics, as test/app/documented.ts writes them -->'
     const [, shown, ...more] = text.split(begin)
     expect(more).toEqual([])
     expect(shown?.split('<!-- their end -->')[0]?.trim()).toBe(documentedMetrics())

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry, type RegistryContentType } from 'prom-client'
-import type { HistogramRow, HistogramSample, MetricRow, NumberRow, Sample } from '#figures/row'
-import type { MetricSources } from '#figures/sources'
-import { metricRows } from '#figures/table'
+import type { HistogramRow, HistogramSample, MetricRow, NumberRow, Sample } from '#app/metrics/row'
+import type { MetricSources } from '#app/metrics/sources'
+import { metricRows } from '#app/metrics/table'
 import type { Metrics, MetricsForm } from '#routes/metrics'
 
 /** Of one metric in a piece, so that none takes long: a few tenths of a millisecond. */

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
-import { ProcessFigures } from '#figures/process-figures'
+import { ProcessFigures } from '#app/metrics/process-figures'
 import type { World } from '#runtime/world'
 
 /** A world whose one timer fires when it is told to, however late. */

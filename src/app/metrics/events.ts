@@ -1,4 +1,4 @@
-import { by, type MetricRow } from '#figures/row'
+import { by, type MetricRow } from '#app/metrics/row'
 
 /** Who hears of it. */
 export const eventRows: readonly MetricRow[] = [

@@ -1,5 +1,5 @@
-import { collectionBounds, collectionKinds, delayBounds } from '#figures/process-figures'
-import { alone, type MetricRow } from '#figures/row'
+import { collectionBounds, collectionKinds, delayBounds } from '#app/metrics/process-figures'
+import { alone, type MetricRow } from '#app/metrics/row'
 
 const microsecondsPerSecond = 1e6
 

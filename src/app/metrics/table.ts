@@ -1,11 +1,11 @@
-import { callRows } from '#figures/calls'
-import { eventRows } from '#figures/events'
-import { linkRows } from '#figures/links'
-import { peopleRows } from '#figures/people'
-import { processRows } from '#figures/process'
-import type { MetricRow } from '#figures/row'
-import { storageRows } from '#figures/storage'
-import { workRows } from '#figures/work'
+import { callRows } from '#app/metrics/calls'
+import { eventRows } from '#app/metrics/events'
+import { linkRows } from '#app/metrics/links'
+import { peopleRows } from '#app/metrics/people'
+import { processRows } from '#app/metrics/process'
+import type { MetricRow } from '#app/metrics/row'
+import { storageRows } from '#app/metrics/storage'
+import { workRows } from '#app/metrics/work'
 
 /** All metrics there are, by what they are about, in the order in which they are shown. */
 export const metricGroups: readonly { readonly title: string; readonly rows: readonly MetricRow[] }[] = [

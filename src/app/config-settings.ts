@@ -11,7 +11,7 @@ import {
   smtpUrl,
   webOrigin,
   wholeNumber,
-} from '#src/config-kinds'
+} from '#app/config-kinds'
 
 /** One setting: its name in the environment, its values, its default and its purpose. */
 export interface Setting<T = unknown> {

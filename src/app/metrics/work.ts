@@ -1,4 +1,4 @@
-import { alone, by, type MetricRow } from '#figures/row'
+import { alone, by, type MetricRow } from '#app/metrics/row'
 import { updateServerSecondsBounds } from '#firmware/external-update-server'
 
 /** What alarms and functions make of it, how mails leave, and how devices come by firmware. */

@@ -1,4 +1,4 @@
-import type { MetricRow, Sample } from '#figures/row'
+import type { MetricRow, Sample } from '#app/metrics/row'
 import { authOutcomes, credentialKinds } from '#access/auth-counts'
 import type { IdentityFigures } from '#access/identity'
 

@@ -1,5 +1,5 @@
-import { alone, by, type MetricRow } from '#figures/row'
-import type { MetricSources } from '#figures/sources'
+import { alone, by, type MetricRow } from '#app/metrics/row'
+import type { MetricSources } from '#app/metrics/sources'
 import { commitEventsBounds, commitSecondsBounds } from '#runtime/gate'
 import type { DatabaseStatus } from '#store/database'
 

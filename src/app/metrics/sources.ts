@@ -1,5 +1,5 @@
 import type { Hub } from '#events/hub'
-import type { ProcessFigures } from '#figures/process-figures'
+import type { ProcessFigures } from '#app/metrics/process-figures'
 import type { Tickets } from '#access/tickets'
 import type { IdentityFigures } from '#access/identity'
 import type { Links } from '#link/links'

@@ -1,4 +1,4 @@
-import type { MetricRow } from '#figures/row'
+import type { MetricRow } from '#app/metrics/row'
 import { problemKinds } from '#model/problem'
 import { endings, requestSecondsBounds } from '#http/http-figures'
 

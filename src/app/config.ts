@@ -1,5 +1,5 @@
 import { parseEnv } from 'node:util'
-import { type Setting, settings } from '#src/config-settings'
+import { type Setting, settings } from '#app/config-settings'
 
 type Settings = typeof settings
 

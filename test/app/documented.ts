@@ -1,5 +1,5 @@
-import type { MetricRow } from '#figures/row'
-import { metricGroups } from '#figures/table'
+import type { MetricRow } from '#app/metrics/row'
+import { metricGroups } from '#app/metrics/table'
 
 /** All metrics as docs/metrics.md lists them. */
 export function documentedMetrics(): string {

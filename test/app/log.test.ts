@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { createLog, redactPath } from '#src/log'
+import { createLog, redactPath } from '#app/log'
 
 describe('secrets stay out of the log', () => {
   const secret = 'hunter2-hunter2'
