@@ -4,24 +4,19 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Tests of parts, which leave nothing behind in their process: its modules are loaded once for all of them. */
 const ofParts = [
+  'access',
   'actors',
   'api',
-  'description',
   'events',
-  'figures',
-  'iam',
-  'identity',
+  'firmware',
+  'http',
   'link',
   'model',
   'notifications',
-  'outbound',
-  'pages',
   'routes',
   'rules',
   'runtime',
-  'server',
   'store',
-  'updates',
   'workers',
 ].map((room) => `test/${room}/**/*.test.ts`)
 

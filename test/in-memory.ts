@@ -1,9 +1,9 @@
-import type { World } from '#runtime/world'
 import type { AssemblyOptions } from '#app/assembly-options'
+import { defaultImageBytesMax } from '#firmware/options'
+import type { World } from '#runtime/world'
 import { MemoryMail } from '#test/notifications/memory-mail'
 import { memoryPlace } from '#test/store/memory'
 import { memoryBlobs } from '#test/store/memory-blobs'
-import { defaultImageBytesMax } from '#firmware/options'
 
 /** Options of a server whose store, images and mails are in memory, without sockets and without a log. */
 export function inMemory(world: World): AssemblyOptions {

@@ -1,4 +1,4 @@
-import type { Principal } from '#access/caller'
+import type { Principal } from '#model/caller'
 import type { SecondFactor } from '#model/user'
 
 /** What belongs to one user alone and nobody else must compare. Of one that does not exist there is an actor too. */

@@ -1,6 +1,6 @@
 import type { KeyKind } from '#actors/tenant/state'
-import type { Principal } from '#access/caller'
 import type { AlarmBody } from '#model/alarm'
+import type { Principal } from '#model/caller'
 import type { FunctionBody } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { JsonObject } from '#model/json-value'

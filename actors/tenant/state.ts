@@ -1,6 +1,6 @@
 import type { BindingCounts } from '#actors/tenant/bindings'
-import type { Principal } from '#access/caller'
 import type { StoredAlarm } from '#model/alarm'
+import type { Principal } from '#model/caller'
 import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { Grant } from '#model/scope'

@@ -1,10 +1,10 @@
 import { Writable } from 'node:stream'
-import { Dashboard, type StreamEvent } from '#bench/dashboard'
-import { identityOn } from '#bench/harness/identity'
-import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { readConfig } from '#app/config'
 import { createLog } from '#app/log'
 import { isPlainFailure, type Running, serve } from '#app/serve'
+import { Dashboard, type StreamEvent } from '#bench/dashboard'
+import { identityOn } from '#bench/harness/identity'
+import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 
 /** Tokens last for the whole proof, who fails is not slowed down, no mail becomes part of a digest, and nothing is kept back. */
 export const patient = {

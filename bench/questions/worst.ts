@@ -1,5 +1,6 @@
 // Answers: how long the most expensive inputs keep the server's event loop in one go: frames of devices in both protocols, bodies of every route filled with what costs most, and requests to a tenant that is as full as one may be. An input is sent several times; each time the longest run of the loop counts, without the time that other processes had its core. Measured with IAM on and without limits of attempts. Does not count: what is done in several goes, work of other threads (hashing, LevelDB), and inputs that are not among these.
 
+import { chapters } from '#api/chapters'
 import type { RouteEntry } from '#api/entry'
 import type { CaseResult } from '#bench/harness/measure'
 import type { Beside, Case, Figures, Question, Round, Target } from '#bench/harness/question'
@@ -9,7 +10,6 @@ import { bodiesOf, pathOf } from '#bench/worst/bodies'
 import { frameSender, frames, protocols } from '#bench/worst/frames'
 import { type Ground, startGround } from '#bench/worst/ground'
 import { requests } from '#bench/worst/requests'
-import { chapters } from '#api/chapters'
 
 /** The bound for every input. */
 const runMsMax = 20

@@ -1,7 +1,7 @@
-import { hookSignatureHeader } from '#api/update-hook'
 import { anonymous } from '#access/anonymous'
-import { nobody } from '#access/nobody'
+import { hookSignatureHeader } from '#api/update-hook'
 import type { Authenticate } from '#http/authenticate'
+import { nobody } from '#model/caller'
 
 /**
  * Who is asking while identity is off: everybody is `anonymous`, whatever comes with the request. But a signature of the

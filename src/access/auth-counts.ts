@@ -1,6 +1,6 @@
 import type { RouteAccess } from '#api/entry'
-import { Problem, type ProblemCode } from '#model/problem'
 import type { AuthenticationRequest } from '#http/authenticate'
+import { Problem, type ProblemCode } from '#model/problem'
 
 /** What a request shows of who is asking. */
 export const credentialKinds = ['bearer', 'dpop', 'api_key', 'proof', 'link', 'none', 'other'] as const

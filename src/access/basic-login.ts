@@ -1,4 +1,3 @@
-import { isReachable, rowByName } from '#actors/directory/queries'
 import { readBasic } from '#access/basic-header'
 import { recognise } from '#access/guess'
 import { renewHash } from '#access/hash-renewal'
@@ -12,6 +11,7 @@ import {
   tenantOf,
   wrongCredentials,
 } from '#access/sign-in'
+import { isReachable, rowByName } from '#actors/directory/queries'
 import { Problem } from '#model/problem'
 
 /** `GET /iam/token`. §5.1.2, contract 2, Basic scheme. */

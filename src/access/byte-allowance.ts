@@ -1,5 +1,5 @@
-import { type Caller, principalKey } from '#access/caller'
 import { RecentMap } from '#access/recent-map'
+import { type Caller, principalKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
 export interface ByteAllowanceOptions {

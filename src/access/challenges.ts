@@ -1,7 +1,7 @@
 import { base64urlOf } from '#access/base64url'
-import type { Principal } from '#access/caller'
 import { ExpiringMap } from '#access/expiring-map'
 import type { Random } from '#access/random'
+import type { Principal } from '#model/caller'
 
 /** Contract 2, Second factor. */
 const challengeLifetimeMs = 300_000

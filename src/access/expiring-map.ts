@@ -1,6 +1,6 @@
 import { BoundedMap } from '#access/bounded-map'
-import type { Principal } from '#access/caller'
 import { FairShares } from '#access/fair-shares'
+import type { Principal } from '#model/caller'
 
 export interface ExpiringMapOptions {
   /** Unix ms. */

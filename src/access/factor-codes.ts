@@ -1,8 +1,8 @@
-import { hashOf, recoveryCodeOf } from '#access/secret-text'
-import { totpStep } from '#access/totp'
 import { accountOf, type FactorSubject, mayTry, wrongFactor } from '#access/factor-subject'
 import type { SignInPlace } from '#access/requests'
+import { hashOf, recoveryCodeOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
+import { totpStep } from '#access/totp'
 import { openTotpSecret } from '#access/totp-secret'
 import { Problem } from '#model/problem'
 

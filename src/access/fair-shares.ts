@@ -1,5 +1,5 @@
 import { BoundedMap } from '#access/bounded-map'
-import type { Principal } from '#access/caller'
+import type { Principal } from '#model/caller'
 
 /** The entries of one tenant. */
 interface TenantShare<K> {

@@ -1,7 +1,7 @@
+import type { SignInParts } from '#access/sign-in'
 import { rowByName } from '#actors/directory/queries'
 import { administratorRole } from '#actors/directory/rows'
 import { defaultTenant } from '#actors/tenant/address'
-import type { SignInParts } from '#access/sign-in'
 import { madeId } from '#model/server-made-id'
 
 /** As the name of who is made where nobody was asked for. Contract 2. */

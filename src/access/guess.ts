@@ -1,7 +1,7 @@
-import type { UserRow } from '#actors/directory/state'
 import type { Candidate } from '#access/passwords'
 import type { SignInPlace } from '#access/requests'
 import type { Recognised, SignInParts } from '#access/sign-in'
+import type { UserRow } from '#actors/directory/state'
 import { foldName } from '#model/user'
 
 /**

@@ -1,7 +1,3 @@
-import { type Factors, factorNames } from '#actors/account/state'
-import { emailUseMax, rowsByLogin } from '#actors/directory/queries'
-import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
-import { proofProblem } from '#access/proof-problems'
 import { type Match, recognise } from '#access/guess'
 import { renewHash } from '#access/hash-renewal'
 import type { LoginOutcome, LoginRequest, SignInPlace } from '#access/requests'
@@ -14,6 +10,10 @@ import {
   tenantOf,
   wrongCredentials,
 } from '#access/sign-in'
+import { type Factors, factorNames } from '#actors/account/state'
+import { emailUseMax, rowsByLogin } from '#actors/directory/queries'
+import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
+import { proofProblem } from '#http/credential-problems'
 import { foldEmail } from '#model/user'
 
 /**

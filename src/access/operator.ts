@@ -1,5 +1,5 @@
 import { defaultTenant } from '#actors/tenant/address'
-import type { Caller } from '#access/caller'
+import type { Caller } from '#model/caller'
 import { everything } from '#model/scope'
 
 /** Who started this process for himself alone: may do everything. He has no account, and no session that could end. */

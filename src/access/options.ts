@@ -1,5 +1,5 @@
-import type { Hub } from '#events/hub'
 import type { PasswordEngine } from '#access/password-hashing'
+import type { Hub } from '#events/hub'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'

@@ -1,8 +1,8 @@
-import { rowById } from '#actors/directory/queries'
-import type { UserRow } from '#actors/directory/state'
 import { accountOfId, accountsOf } from '#access/guess'
 import type { PasswordRequest, SignInPlace } from '#access/requests'
 import { type SignInParts, startingOverOnce, wrongCredentials } from '#access/sign-in'
+import { rowById } from '#actors/directory/queries'
+import type { UserRow } from '#actors/directory/state'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 

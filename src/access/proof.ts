@@ -2,11 +2,11 @@ import { type CryptoKey, compactVerify, decodeJwt, decodeProtectedHeader, errors
 import { isCompactJws } from '#access/base64url'
 import type { Nonces } from '#access/nonces'
 import type { ProofKey, ProofKeys } from '#access/proof-keys'
-import { proofProblem } from '#access/proof-problems'
 import { type PublicJwk, readPublicJwk, thumbprintOf } from '#access/public-jwk'
 import type { Replays } from '#access/replays'
 import { isSeenAt } from '#access/seen-address'
 import { tokenHash } from '#access/token-hash'
+import { proofProblem } from '#http/credential-problems'
 import type { Seen } from '#model/seen'
 
 /** What of a request a proof is about. */

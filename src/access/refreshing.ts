@@ -1,8 +1,3 @@
-import { type AccountState, factorNames } from '#actors/account/state'
-import type { TenantRow } from '#actors/directory/state'
-import type { Rotation } from '#actors/session/commands'
-import type { StoredSession } from '#actors/session/state'
-import { proofProblem } from '#access/proof-problems'
 import { isOurs, type RefreshToken, readRefreshToken } from '#access/refresh-token'
 import type { BasicRefreshRequest, Pair, RefreshRequest, TokenAnswer } from '#access/requests'
 import {
@@ -14,6 +9,11 @@ import {
   tokensOf,
   wrongRefreshToken,
 } from '#access/sign-in'
+import { type AccountState, factorNames } from '#actors/account/state'
+import type { TenantRow } from '#actors/directory/state'
+import type { Rotation } from '#actors/session/commands'
+import type { StoredSession } from '#actors/session/state'
+import { proofProblem } from '#http/credential-problems'
 
 /** `POST /auth/token`. Contract 2, Refresh. */
 export async function refresh(parts: SignInParts, { refreshToken, jkt, place }: RefreshRequest): Promise<Pair> {

@@ -1,5 +1,5 @@
 import type { TenantRow } from '#actors/directory/state'
-import type { Caller } from '#access/caller'
+import type { Caller } from '#model/caller'
 
 /** What flows of identity are asked, and what they answer. Whatever is refused is a Problem thrown. */
 

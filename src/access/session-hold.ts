@@ -1,6 +1,6 @@
+import type { ActorStates } from '#access/actor-states'
 import { usedEveryMs } from '#actors/session/session'
 import { isOver, type SessionState, type StoredSession } from '#actors/session/state'
-import type { ActorStates } from '#access/actor-states'
 import type { Entry } from '#model/entry'
 import type { Activation } from '#runtime/activation'
 import type { System } from '#runtime/system'

@@ -1,5 +1,5 @@
-import type { Caller, SessionKey } from '#access/caller'
 import { readsEvents } from '#access/reads-events'
+import type { Caller, SessionKey } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import type { Scope } from '#model/scope'
 import { type CloseReason, closeCodes } from '#runtime/close-codes'

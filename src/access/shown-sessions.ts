@@ -1,6 +1,6 @@
-import { isOver } from '#actors/session/state'
 import type { ActorStates } from '#access/actor-states'
 import type { ShownSession } from '#access/requests'
+import { isOver } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 

@@ -1,6 +1,7 @@
-import type { StoredSigningKey } from '#actors/signing-keys/state'
+import type { ActorStates } from '#access/actor-states'
 import type { FileKeys } from '#access/file-keys'
 import type { Random } from '#access/random'
+import type { ShownSigningKey } from '#access/requests'
 import {
   makeSigningKey,
   openSigningKey,
@@ -9,8 +10,7 @@ import {
   type SigningKeys,
   sealSigningKey,
 } from '#access/signing-key'
-import type { ActorStates } from '#access/actor-states'
-import type { ShownSigningKey } from '#access/requests'
+import type { StoredSigningKey } from '#actors/signing-keys/state'
 
 /** The key beside the database is not the one that the store was made with. For people. */
 export class WrongFileKey extends Error {

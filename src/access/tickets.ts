@@ -1,5 +1,5 @@
-import type { Caller, SessionKey } from '#access/caller'
 import { ExpiringMap } from '#access/expiring-map'
+import type { Caller, SessionKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
 /** Tickets that wait to be used; one lives for half a minute, so this is 3 000 a second. About 300 bytes each. */

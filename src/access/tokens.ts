@@ -1,12 +1,12 @@
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { z } from 'zod'
 import { base64urlOf, isCompactJws } from '#access/base64url'
-import type { TokenFault } from '#access/proof-problems'
 import type { Random } from '#access/random'
 import type { SigningKeys } from '#access/signing-key'
 import { TokenCache } from '#access/token-cache'
 import { claimsOf, informing, type TokenType, tokenTypes } from '#access/token-claims'
 import { tokenHash } from '#access/token-hash'
+import type { TokenFault } from '#http/credential-problems'
 import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
 

@@ -1,6 +1,4 @@
-import type { CredentialsChanged } from '#actors/account/commands'
 import { ExpiringMap } from '#access/expiring-map'
-import { newTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
 import { takeRecoveryCode, takeTotp } from '#access/factor-codes'
 import type { FactorConfirmations } from '#access/factor-confirmation'
 import {
@@ -16,7 +14,9 @@ import {
 import { freshRecoveryCodes } from '#access/recovery-codes'
 import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, Pair } from '#access/requests'
 import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
+import { newTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
 import { sealTotpSecret } from '#access/totp-secret'
+import type { CredentialsChanged } from '#actors/account/commands'
 import { Problem } from '#model/problem'
 
 /** As long as whoever signs in has to set one up. */

@@ -1,7 +1,7 @@
-import type { AccountState } from '#actors/account/state'
-import type { UserRow } from '#actors/directory/state'
 import { open, seal } from '#access/seal'
 import type { SignInParts } from '#access/sign-in'
+import type { AccountState } from '#actors/account/state'
+import type { UserRow } from '#actors/directory/state'
 
 /** A TOTP secret rests sealed, for one user alone. Undone by `openTotpSecret`. */
 export function sealTotpSecret({ world, fileKeys }: SignInParts, row: UserRow, secret: Uint8Array): Uint8Array {

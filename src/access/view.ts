@@ -1,7 +1,7 @@
-import { tenantRows } from '#actors/directory/queries'
-import type { DirectoryState, UserRow } from '#actors/directory/state'
 import type { AccessView, PublishedUser } from '#access/accesses'
 import type { ActorStates } from '#access/actor-states'
+import { tenantRows } from '#actors/directory/queries'
+import type { DirectoryState, UserRow } from '#actors/directory/state'
 
 /** An edit of rights that is stored, while it is not stored yet from which offset on it holds. */
 export type Unsettled =

@@ -1,8 +1,4 @@
-import type { CredentialsChanged } from '#actors/account/commands'
-import { factorNames, type StoredCredential } from '#actors/account/state'
-import { credentialsMax } from '#actors/account/webauthn'
 import type { Challenges } from '#access/challenges'
-import type { Webauthn } from '#access/webauthn'
 import { taken } from '#access/factor-codes'
 import type { FactorConfirmations } from '#access/factor-confirmation'
 import {
@@ -18,6 +14,10 @@ import {
 import { freshRecoveryCodes } from '#access/recovery-codes'
 import type { ConfirmedRequest, FactorActivated, FactorRequest, Pair, ShownCredential } from '#access/requests'
 import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
+import type { Webauthn } from '#access/webauthn'
+import type { CredentialsChanged } from '#actors/account/commands'
+import { factorNames, type StoredCredential } from '#actors/account/state'
+import { credentialsMax } from '#actors/account/webauthn'
 import { Problem } from '#model/problem'
 
 /** Keys and phones. Challenges are good once, for the session or the 2FA token they were made for. Contract 2. */

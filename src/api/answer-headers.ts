@@ -1,5 +1,5 @@
-import type { RouteEntry } from '#api/entry'
 import { mayProve } from '#api/access'
+import type { RouteEntry } from '#api/entry'
 
 /** Headers of answers that mean something, and when they come. Beside them every answer has `Date` and `X-Request-Id`. */
 

@@ -1,7 +1,7 @@
-import { EventsQuery } from '#api/events'
 import { about } from '#api/about'
 import { securitySchemes } from '#api/access'
 import { clientMessages, eventMessages, streamMessages } from '#api/event-messages'
+import { EventsQuery } from '#api/events'
 import { type JsonSchema, SchemaBook } from '#api/json-schema'
 import { deviceMessages, serverMessages } from '#api/link-messages'
 import { namedSchemas } from '#api/named-schemas'

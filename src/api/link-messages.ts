@@ -1,5 +1,5 @@
-import { exampleDevice, exampleService } from '#api/state-shape'
 import type { SocketMessage } from '#api/socket-message'
+import { exampleDevice, exampleService } from '#api/state-shape'
 import * as model from '#model/link-message'
 
 /** What devices and we say to each other over a link. Contract 7. */

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import type { RouteAnswer, RouteEntry } from '#api/entry'
-import { takesIdempotencyKey } from '#api/idempotency-key'
-import { ErrorBody, ServerErrorBody } from '#api/refusals'
 import { accessOf, known } from '#api/access'
 import { headersOfAnswer } from '#api/answer-headers'
+import type { RouteAnswer, RouteEntry } from '#api/entry'
 import { fieldNotes } from '#api/field-notes'
+import { takesIdempotencyKey } from '#api/idempotency-key'
 import type { JsonSchema, SchemaBook } from '#api/json-schema'
+import { ErrorBody, ServerErrorBody } from '#api/refusals'
 import { headersOfRequest } from '#api/request-headers'
 
 /** As far as it is looked at again. */

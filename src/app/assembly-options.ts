@@ -1,4 +1,5 @@
 import type { IdentitySettings } from '#access/options'
+import type { UpdateSettings } from '#firmware/options'
 import type { NotificationSettings } from '#notifications/options'
 import type { RedoLimits } from '#runtime/redo-pace'
 import type { SocketPublisher } from '#runtime/socket'
@@ -6,7 +7,6 @@ import type { StoragePlace } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import type { BulkWakeLimits } from '#store/bulk-wake'
 import type { RetentionLimits } from '#store/retention'
-import type { UpdateSettings } from '#firmware/options'
 
 export interface AssemblyOptions {
   readonly world: World

@@ -1,6 +1,6 @@
+import { nextTime } from '#firmware/cron'
 import { senderOf } from '#model/mail-address'
 import { anonymousName, NewUserName } from '#model/user'
-import { nextTime } from '#firmware/cron'
 
 /** What a setting can take: said in words, and read. `read` answers `undefined` for what it does not take. */
 export interface Kind<T> {

@@ -1,9 +1,9 @@
 import type { Writable } from 'node:stream'
+import type { Config, ConfigReading } from '#app/config'
 import { basePath, type Connection } from '#cli/connection'
 import { Misuse, Refusal } from '#cli/ending'
 import { nearOf, whyNotOurs } from '#cli/proven-server'
 import { type Credentials, meet } from '#cli/running-server'
-import type { Config, ConfigReading } from '#app/config'
 
 export interface Wanted {
   /** As given; without one the server of the configuration is meant, running or not. */

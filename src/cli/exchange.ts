@@ -1,8 +1,8 @@
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { json } from 'node:stream/consumers'
-import { Problem } from '#client/client'
 import { realWorld } from '#app/world'
+import { Problem } from '#client/client'
 
 export interface Answer {
   readonly status: number

@@ -1,7 +1,7 @@
 import { challengeBytes, challengeHeader, proofHeader, readHealth } from '#api/health'
-import { exchange } from '#cli/exchange'
 import type { Config } from '#app/config'
 import { realWorld } from '#app/world'
+import { exchange } from '#cli/exchange'
 import { proofOf, readServerFile, type ServerFile } from '#store/server-file'
 
 /** As for any look at a server. */

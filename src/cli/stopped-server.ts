@@ -1,11 +1,11 @@
 import type { Writable } from 'node:stream'
-import type { NoServer } from '#cli/connecting'
-import { type Connection, connectionTo } from '#cli/connection'
-import { Refusal } from '#cli/ending'
 import type { Config } from '#app/config'
 import { createLog } from '#app/log'
 import { isPlainFailure, type Running, serve } from '#app/serve'
 import { realWorld } from '#app/world'
+import type { NoServer } from '#cli/connecting'
+import { type Connection, connectionTo } from '#cli/connection'
+import { Refusal } from '#cli/ending'
 
 /** 256 bit. */
 const tokenBytes = 32

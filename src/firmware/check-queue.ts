@@ -1,7 +1,7 @@
+import { isSame, keyOf } from '#firmware/availability'
 import { Problem } from '#model/problem'
 import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { World } from '#runtime/world'
-import { isSame, keyOf } from '#firmware/availability'
 import type { BackOff } from '#workers/back-off'
 import { EarliestFirst } from '#workers/earliest-first'
 import { fractionOf } from '#workers/fraction'

@@ -1,10 +1,10 @@
+import { Availability } from '#firmware/availability'
+import { CheckQueue, type Place } from '#firmware/check-queue'
+import type { UpdateServer } from '#firmware/update-server'
 import type { Trigger } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import type { UpdateServer } from '#firmware/update-server'
 import type { World } from '#runtime/world'
-import { Availability } from '#firmware/availability'
-import { CheckQueue, type Place } from '#firmware/check-queue'
 import { BackOff } from '#workers/back-off'
 
 /** By hand, beside those that wait for their turn. */

@@ -1,14 +1,14 @@
 import { projectAddress } from '#actors/project/address'
 import { isNothing, type ProjectState } from '#actors/project/state'
+import { isChosen } from '#firmware/chosen'
+import { OpenWindows } from '#firmware/open-windows'
+import { chooseRelease } from '#firmware/release-choice'
+import type { UpdateServer } from '#firmware/update-server'
 import type { Entry } from '#model/entry'
 import { defaultAttempts, type StoredRollout } from '#model/rollout'
 import { reachesDevice, type Scope } from '#model/scope'
 import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
-import type { UpdateServer } from '#firmware/update-server'
 import type { System } from '#runtime/system'
-import { isChosen } from '#firmware/chosen'
-import { OpenWindows } from '#firmware/open-windows'
-import { chooseRelease } from '#firmware/release-choice'
 import { tenantState } from '#workers/loaded-rules'
 
 export interface EmbeddedUpdateServerParts {

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { isNewer } from '#model/firmware-order'
-import { FirmwareVersion, Sha256 } from '#model/identifier'
-import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { type Answer, AnswerTooLate, GetJson } from '#firmware/get-json'
 import { retryAfterMs } from '#firmware/retry-after'
 import type { UpdateServer } from '#firmware/update-server'
+import { isNewer } from '#model/firmware-order'
+import { FirmwareVersion, Sha256 } from '#model/identifier'
+import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { Histogram } from '#runtime/histogram'
 import type { World } from '#runtime/world'
 

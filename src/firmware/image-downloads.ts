@@ -1,8 +1,8 @@
+import { BytePace } from '#firmware/byte-pace'
+import { Turns } from '#firmware/turns'
 import { Problem } from '#model/problem'
 import { type BlobStore, pieceBytesMax } from '#runtime/blobs'
 import type { World } from '#runtime/world'
-import { BytePace } from '#firmware/byte-pace'
-import { Turns } from '#firmware/turns'
 
 const defaultAtOnceMax = 64
 const defaultBytesPerSecondMax = 32 * 1024 * 1024

@@ -1,12 +1,12 @@
 import { projectAddress, projectIndex } from '#actors/project/address'
 import type { ProjectNotices } from '#actors/project/notices'
 import type { ProjectState } from '#actors/project/state'
+import { partNameOf } from '#firmware/part-name'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { BlobStore } from '#runtime/blobs'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { partNameOf } from '#firmware/part-name'
 import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
 
 export interface ImageUsesParts {

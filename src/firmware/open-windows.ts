@@ -1,5 +1,5 @@
-import type { RolloutBody } from '#model/rollout'
 import { nextTime } from '#firmware/cron'
+import type { RolloutBody } from '#model/rollout'
 
 type Window = NonNullable<RolloutBody['window']>
 

@@ -1,5 +1,5 @@
-import type { World } from '#runtime/world'
 import type { Waiting } from '#firmware/considered'
+import type { World } from '#runtime/world'
 
 /**
  * Devices that were there when a process died, and have not come back yet. A run that was missed, a walk that was broken

@@ -1,12 +1,12 @@
 import { projectAddress, projectIndex } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
+import { isOpen, nextTime } from '#firmware/cron'
+import { projectOf } from '#firmware/project-of'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { isOpen, nextTime } from '#firmware/cron'
-import { projectOf } from '#firmware/project-of'
 import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
 
 export interface RolloutWindowsParts {

@@ -7,11 +7,11 @@ import {
   type UpdateScheduleCommand,
   updateScheduleAddress,
 } from '#actors/update-schedule/schedule'
+import { nextTime } from '#firmware/cron'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { nextTime } from '#firmware/cron'
 import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
 
 export interface UpdateScheduleParts {

@@ -1,5 +1,5 @@
-import type { Trigger } from '#model/firmware'
 import type { UpdateOptions } from '#firmware/options'
+import type { Trigger } from '#model/firmware'
 
 /**
  * Whether something that begins updates is meant for a device. Contract 6, Options. A device that refuses to be updated

@@ -1,5 +1,5 @@
 import type { RouteAccess } from '#api/entry'
-import type { Caller } from '#access/caller'
+import type { Caller } from '#model/caller'
 import type { Seen } from '#model/seen'
 
 /** What a request shows of itself to whoever finds out who is asking. */

@@ -1,5 +1,5 @@
-import { Problem } from '#model/problem'
 import type { Pending, Waiting } from '#http/pending'
+import { Problem } from '#model/problem'
 
 /** How long a sender may take for so many bytes; the parser asks for 16 KiB a second too, but looks 8 to 12 s later. */
 export const bodyPaceMs = 7_000

@@ -1,7 +1,7 @@
 import type { HttpResponse } from 'uWebSockets.js'
-import type { Problem } from '#model/problem'
 import type { BodyPace } from '#http/body-pace'
 import type { ReceivedBody } from '#http/body-stream'
+import type { Problem } from '#model/problem'
 
 /**
  * Collects a request's body up to a limit, or hands it on as it comes.

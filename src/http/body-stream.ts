@@ -1,6 +1,6 @@
-import type { Caller } from '#access/caller'
-import { Problem } from '#model/problem'
 import type { BodyStream } from '#http/call'
+import type { Caller } from '#model/caller'
+import { Problem } from '#model/problem'
 
 /** Above this much that nobody has taken the sender is held back, below the other he goes on. */
 const unreadBytesMax = 1024 * 1024

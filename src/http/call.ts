@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { RouteEntry } from '#api/entry'
-import type { Caller } from '#access/caller'
+import type { Caller } from '#model/caller'
 import type { Seen } from '#model/seen'
 
 /** A request after the border: authenticated, permitted, parsed. What a route's answerer is given. */

@@ -1,5 +1,5 @@
-import { Problem } from '#model/problem'
 import type { Exchange } from '#http/exchange'
+import { Problem } from '#model/problem'
 
 /** What the log is told of an exchange. */
 

@@ -1,7 +1,4 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
-import type { Caller } from '#access/caller'
-import { Problem } from '#model/problem'
-import type { Seen } from '#model/seen'
 import { BodyPace } from '#http/body-pace'
 import { BodyReader } from '#http/body-reader'
 import { Gone, ReceivedBody } from '#http/body-stream'
@@ -18,6 +15,9 @@ import { type RequestHeaders, readHeaders } from '#http/request-headers'
 import type { ServerContext } from '#http/server-context'
 import { streamReply } from '#http/stream-reply'
 import { refuseUnsafe, writeReply } from '#http/write-reply'
+import type { Caller } from '#model/caller'
+import { Problem } from '#model/problem'
+import type { Seen } from '#model/seen'
 
 /** A body that nobody reads is thrown away up to here as it comes; a larger one costs the connection. */
 const drainBytesMax = 16 * 1024 * 1024

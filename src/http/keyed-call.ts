@@ -1,6 +1,6 @@
-import type { Caller } from '#access/caller'
-import type { Seen } from '#model/seen'
 import type { BodyStream, Call } from '#http/call'
+import type { Caller } from '#model/caller'
+import type { Seen } from '#model/seen'
 
 /** A call whose seed belongs to its `Idempotency-Key`. All else is that of the request. */
 export class KeyedCall implements Call {

@@ -1,8 +1,4 @@
 import * as uws from 'uWebSockets.js'
-import { ConcurrencyLimit } from '#access/concurrency-limit'
-import { Problem } from '#model/problem'
-import type { SocketPublisher } from '#runtime/socket'
-import type { World } from '#runtime/world'
 import type { Authenticate } from '#http/authenticate'
 import { bodyPaceMs } from '#http/body-pace'
 import type { Binding } from '#http/call'
@@ -21,6 +17,10 @@ import type { ServerLog } from '#http/server-log'
 import { TurnedAway } from '#http/turned-away'
 import { serveSockets } from '#http/websocket'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
+import { Problem } from '#model/problem'
+import { ConcurrencyLimit } from '#runtime/concurrency-limit'
+import type { SocketPublisher } from '#runtime/socket'
+import type { World } from '#runtime/world'
 
 export interface ServerOptions {
   readonly world: World

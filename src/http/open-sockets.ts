@@ -1,5 +1,5 @@
-import type { World } from '#runtime/world'
 import type { UwsSocket } from '#http/uws-socket'
+import type { World } from '#runtime/world'
 
 /** How many sockets are closed before others get their turn. */
 const batchCount = 200

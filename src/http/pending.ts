@@ -1,5 +1,5 @@
-import type { Caller } from '#access/caller'
-import type { ConcurrencyLimit } from '#access/concurrency-limit'
+import type { Caller } from '#model/caller'
+import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import type { World } from '#runtime/world'
 
 /** Something that waits: since when, whether its answer has begun, and what happens when it takes too long. */

@@ -1,6 +1,6 @@
 import type { Permission, RouteAccess } from '#api/entry'
-import type { Caller } from '#access/caller'
-import { nobody } from '#access/nobody'
+import type { Caller } from '#model/caller'
+import { nobody } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Action, holds, type Reach, type Resource } from '#model/scope'
 

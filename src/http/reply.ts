@@ -1,5 +1,5 @@
-import { Problem, type ProblemKind } from '#model/problem'
 import type { Reply } from '#http/call'
+import { Problem, type ProblemKind } from '#model/problem'
 
 /** The one place that turns a refusal into a reply. Contract 1.3. `secFetchMode`: that header of the request. */
 export function replyOf(problem: Problem, secFetchMode: string): Reply {

@@ -1,5 +1,5 @@
-import type { Seen } from '#model/seen'
 import { addressOfText } from '#http/remote-address'
+import type { Seen } from '#model/seen'
 
 export interface SeeingOptions {
   /** Whether the connection's other side is a proxy of ours, whose `X-Forwarded-…` are true. */

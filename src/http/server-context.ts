@@ -1,6 +1,3 @@
-import type { ConcurrencyLimit } from '#access/concurrency-limit'
-import type { Problem } from '#model/problem'
-import type { World } from '#runtime/world'
 import type { Unread } from '#http/body-stream'
 import type { Cors } from '#http/cors'
 import type { HttpFigures } from '#http/http-figures'
@@ -9,6 +6,9 @@ import type { Pending } from '#http/pending'
 import type { Seeing } from '#http/seen'
 import type { ServerLog } from '#http/server-log'
 import type { TurnedAway } from '#http/turned-away'
+import type { Problem } from '#model/problem'
+import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
+import type { World } from '#runtime/world'
 
 /** What all requests of one server share. */
 export interface ServerContext {

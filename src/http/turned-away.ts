@@ -1,5 +1,5 @@
-import type { World } from '#runtime/world'
 import type { ServerLog } from '#http/server-log'
+import type { World } from '#runtime/world'
 
 /** After a line has been said, others are only counted for so long. */
 const quietMs = 1000

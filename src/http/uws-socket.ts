@@ -1,7 +1,7 @@
 import type { WebSocket } from 'uWebSockets.js'
+import type { Dropping } from '#http/dropping'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
-import type { Dropping } from '#http/dropping'
 
 /** What all websockets of one path share. */
 export interface SocketPlace {

@@ -1,5 +1,5 @@
-import type { SocketRoom } from '#runtime/socket'
 import type { AuthenticationRequest } from '#http/authenticate'
+import type { SocketRoom } from '#runtime/socket'
 
 /** What an upgrade shows of itself. */
 export interface UpgradeRequest extends AuthenticationRequest {

@@ -1,5 +1,4 @@
 import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js'
-import { Problem } from '#model/problem'
 import type { Dropping } from '#http/dropping'
 import type { Exchange } from '#http/exchange'
 import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#http/http'
@@ -8,6 +7,7 @@ import { type PathTable, pathTable } from '#http/paths'
 import type { ServerContext } from '#http/server-context'
 import { type SocketPlace, type SocketSource, UwsSocket } from '#http/uws-socket'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
+import { Problem } from '#model/problem'
 
 /** What a websocket carries along: what its upgrade decided, and its port once it is open. */
 interface Carried extends SocketSource {

@@ -1,9 +1,9 @@
-import { defaultTenant } from '#actors/tenant/address'
 import type { ImageUrls } from '#access/image-urls'
+import { defaultTenant } from '#actors/tenant/address'
+import { publicOriginOf } from '#http/seen'
 import type { LinkOpening } from '#link/link'
 import type { OfferedFirmware } from '#model/update-offer'
 import type { World } from '#runtime/world'
-import { publicOriginOf } from '#http/seen'
 
 /** Where a device finds what it is offered; undefined when no address of ours is known. */
 export type OfferUrl = (opening: LinkOpening, device: string, offer: OfferedFirmware) => string | undefined

@@ -20,11 +20,11 @@ import {
   digestLinesMax,
   digestOf,
 } from '#notifications/digest'
+import type { Mail, MailMessage } from '#notifications/mail'
 import { dataOf } from '#notifications/mail-data'
 import { mailOf } from '#notifications/mail-of'
 import { type Hearer, mayHear, mayHearOfAll } from '#notifications/may-hear'
 import { isResting } from '#notifications/refusals'
-import type { Mail, MailMessage } from '#notifications/mail'
 import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
 import { tenantState } from '#workers/loaded-rules'

@@ -1,6 +1,7 @@
 import { actionPageAddress } from '#actors/action/address'
 import { pageDevicesMax, pageRecord, type StoredPage } from '#actors/action/page'
 import { nameOfCursor } from '#api/query-field'
+import type { Call, Reply } from '#http/call'
 import { type ActionCounts, type DeviceOutcome, noCounts, type StoredAction } from '#model/action'
 import { Problem } from '#model/problem'
 import { servicesOfDevicesWithin } from '#model/scope'
@@ -10,7 +11,6 @@ import { ReadSlices } from '#routes/read-slices'
 import { readTurnsOf } from '#routes/read-turns'
 import { streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
-import type { Call, Reply } from '#http/call'
 
 interface PageQuery {
   readonly limit?: number | undefined

@@ -2,8 +2,9 @@ import { actionRecord } from '#actors/action/action'
 import { actionAddress } from '#actors/action/address'
 import type { TenantState } from '#actors/tenant/state'
 import * as api from '#api/actions'
-import type { Caller } from '#access/caller'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 import type { ActionBody, StoredAction } from '#model/action'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { readKey } from '#model/property-write'
 import { reachesEvery } from '#model/scope'
@@ -14,7 +15,6 @@ import { shownAction } from '#routes/action-devices'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'
 import { boundWithin, schemasFor } from '#routes/sight'
-import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 /** Who asks many devices to change, and hears what became of it. Contract 3.6. */
 export function actionRoutes(context: RouteContext): Binding[] {

@@ -1,6 +1,7 @@
 import { alarmIndex } from '#actors/device/alarms'
 import type { AlarmStatusQuery } from '#api/alarms'
 import { nameOfCursor } from '#api/query-field'
+import type { Call, Reply } from '#http/call'
 import { formatCrn } from '#model/crn'
 import { devicesWithin } from '#model/scope'
 import type { RouteContext } from '#routes/context'
@@ -8,7 +9,6 @@ import { listReply } from '#routes/list-reply'
 import { lookAtDevice } from '#routes/looking'
 import { streamHeaders } from '#routes/stream-position'
 import { namesOf, type Pages } from '#runtime/listing'
-import type { Call, Reply } from '#http/call'
 
 /** A row of the list: one alarm on one device. */
 interface StatusRow {

@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
 import * as api from '#api/alarms'
-import type { Caller } from '#access/caller'
+import { type Binding, bind } from '#http/call'
 import { type AlarmBody, alarmEntryOf, type StoredAlarm } from '#model/alarm'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Action, servicesWithin } from '#model/scope'
 import { seeded } from '#model/seeded'
@@ -15,7 +16,6 @@ import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
 import { unknownNamesIn } from '#rules/property-name'
-import { type Binding, bind } from '#http/call'
 
 /** Who answers for alarms. Contract 5.1, 5.3. */
 export function alarmRoutes(context: RouteContext): Binding[] {

@@ -1,11 +1,12 @@
+import type { Identity } from '#access/identity'
+import { apiKeyText, hashOf, newSecret } from '#access/secret-text'
 import { tenantAddress } from '#actors/tenant/address'
 import type { AddApiKey, DeleteKey } from '#actors/tenant/commands'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import type { StoredApiKey } from '#actors/tenant/state'
 import * as api from '#api/api-keys'
-import type { Caller } from '#access/caller'
-import { apiKeyText, hashOf, newSecret } from '#access/secret-text'
-import type { Identity } from '#access/identity'
+import type { Binding } from '#http/call'
+import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { madeId } from '#model/server-made-id'
@@ -16,7 +17,6 @@ import { lookAtTenant } from '#routes/looking'
 import { authorOf } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
-import type { Binding } from '#http/call'
 
 /** Who answers for API keys: each acts as a user, so nobody may make or end one that may more than he. Contract 2. */
 export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 'isGiven'>): Binding[] {

@@ -1,12 +1,12 @@
-import * as api from '#api/backup'
 import { anonymous } from '#access/anonymous'
+import * as api from '#api/backup'
+import { type Binding, bind, type Call } from '#http/call'
 import { covers } from '#model/covers'
 import { Problem } from '#model/problem'
 import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { mustBeFromHere } from '#routes/from-here'
 import { ReadSlices } from '#routes/read-slices'
-import { type Binding, bind, type Call } from '#http/call'
 
 /** Makes backups, one at a time; `turns` divides the work. */
 export interface BackupMaker {

@@ -1,5 +1,7 @@
 import { anonymous } from '#access/anonymous'
 import type { Identity } from '#access/identity'
+import type { Binding } from '#http/call'
+import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { actionRoutes } from '#routes/actions'
 import { alarmRoutes } from '#routes/alarms'
 import { apiKeyRoutes } from '#routes/api-keys'
@@ -39,8 +41,6 @@ import { updateRoutes } from '#routes/updates'
 import { userRoutes } from '#routes/users'
 import { webauthnRoutes } from '#routes/webauthn'
 import { writeRoutes } from '#routes/writes'
-import type { Binding } from '#http/call'
-import type { AnyWebsocketRoute } from '#http/websocket-route'
 
 /** What routes about the process itself answer from. */
 export interface OperationOptions extends HealthOptions {

@@ -1,4 +1,4 @@
-import type { Caller } from '#access/caller'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 
 /**

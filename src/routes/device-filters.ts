@@ -1,6 +1,6 @@
-import type { DeviceState } from '#actors/device/state'
 import { BoundedMap } from '#access/bounded-map'
-import type { Caller } from '#access/caller'
+import type { DeviceState } from '#actors/device/state'
+import type { Caller } from '#model/caller'
 import type { Condition } from '#model/condition'
 import { devicesWithin } from '#model/scope'
 import type { RouteContext } from '#routes/context'

@@ -1,3 +1,4 @@
+import { hashOf, newSecret } from '#access/secret-text'
 import type { DeviceRemoved, EndAlarms } from '#actors/device/commands'
 import { deviceAddress, registrarRecord } from '#actors/device/device'
 import { endingsMax } from '#actors/device/judge'
@@ -9,7 +10,7 @@ import { tenantAddress } from '#actors/tenant/address'
 import type { AdmitDevice } from '#actors/tenant/commands'
 import * as api from '#api/devices'
 import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
-import { hashOf, newSecret } from '#access/secret-text'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { alarmsMax } from '#model/alarm'
 import type { JsonObject } from '#model/json-value'
 import { Problem } from '#model/problem'
@@ -22,7 +23,6 @@ import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { partsReply } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
-import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 /** Who answers for devices. */
 export function deviceRoutes(context: RouteContext): Binding[] {

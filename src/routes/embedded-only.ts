@@ -1,6 +1,6 @@
+import type { Binding } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import type { Binding } from '#http/call'
 
 /** What only the embedded update server has: with another one set there is nothing to manage here. Contract 6. */
 export function embeddedOnly(context: RouteContext, bindings: readonly Binding[]): Binding[] {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
+import type { Call, Reply } from '#http/call'
+import { isEtagNamed } from '#http/named-etag'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { textReply } from '#routes/streamed'
-import type { Call, Reply } from '#http/call'
-import { isEtagNamed } from '#http/named-etag'
 
 /** Of things that people edit: which one it was that somebody has read, and that it still is. RFC 9110 §8.8.3, §13.1 */
 

@@ -1,17 +1,17 @@
 import { createTicket, EventsQuery } from '#api/events'
 import type { EventFilter } from '#events/audience'
 import type { Resume } from '#events/hub'
-import type { Caller } from '#access/caller'
-import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
-import { Problem } from '#model/problem'
-import type { RouteContext } from '#routes/context'
-import type { EventRoom, EventsOpening } from '#routes/event-room'
 import type { Authenticate } from '#http/authenticate'
 import { type Binding, bind } from '#http/call'
 import { onward } from '#http/promise-like'
 import { parseQuery } from '#http/query'
 import { validate } from '#http/validation'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
+import type { Caller } from '#model/caller'
+import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
+import { Problem } from '#model/problem'
+import type { RouteContext } from '#routes/context'
+import type { EventRoom, EventsOpening } from '#routes/event-room'
 
 /**
  * Unsent bytes of one dashboard above which messages are lost to it, which costs it a RESYNC. The hub stops far below, as

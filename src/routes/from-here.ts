@@ -1,6 +1,6 @@
-import { Problem } from '#model/problem'
 import type { Call } from '#http/call'
 import { isLoopbackAddress } from '#http/remote-address'
+import { Problem } from '#model/problem'
 
 /** What proxies add: a request that bears one comes from somewhere else, whatever the connection says. */
 const forwardingHeaders = [

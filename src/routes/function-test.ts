@@ -1,6 +1,7 @@
 import type { TenantState } from '#actors/tenant/state'
 import type { Sample, TriedFunction, TriedMail } from '#api/functions'
-import type { Caller } from '#access/caller'
+import type { Reply } from '#http/call'
+import type { Caller } from '#model/caller'
 import { type DeliveryCause, keptValue } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import type { EmailNode, Graph, TriggerNode } from '#model/graph'
@@ -19,7 +20,6 @@ import { textReply } from '#routes/streamed'
 import { FunctionGraph } from '#rules/function-graph'
 import type { Happened, Happening } from '#rules/function-run'
 import { turnUnitsMax, work } from '#rules/rule-work'
-import type { Reply } from '#http/call'
 
 /** Of the mails in one answer, as JSON; those that do not fit any more are left out. */
 const mailsBytesMax = 786_432

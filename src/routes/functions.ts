@@ -3,7 +3,8 @@ import { tenantAddress } from '#actors/tenant/address'
 import type { DeleteFunction, PutFunction } from '#actors/tenant/commands'
 import { alarmFault } from '#actors/tenant/functions'
 import * as api from '#api/functions'
-import type { Caller } from '#access/caller'
+import { type Binding, bind } from '#http/call'
+import type { Caller } from '#model/caller'
 import {
   alarmsNamed,
   type FunctionBody,
@@ -22,7 +23,6 @@ import { tryFunction } from '#routes/function-test'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
-import { type Binding, bind } from '#http/call'
 
 /** Who answers for functions. Contract 5.1, 5.4. */
 export function functionRoutes(context: RouteContext): Binding[] {

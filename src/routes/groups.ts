@@ -1,7 +1,8 @@
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
 import * as api from '#api/groups'
-import type { Caller } from '#access/caller'
+import { type Binding, bind } from '#http/call'
+import type { Caller } from '#model/caller'
 import { groupEntryOf, type StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
@@ -12,7 +13,6 @@ import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { authorOf, boundWithin, changedReply, mayBind } from '#routes/sight'
-import { type Binding, bind } from '#http/call'
 
 /** Who answers for groups. Contract 5.1. */
 export function groupRoutes(context: RouteContext): Binding[] {

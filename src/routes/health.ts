@@ -1,11 +1,11 @@
 import { statfs } from 'node:fs/promises'
 import { cpus, freemem, totalmem, uptime } from 'node:os'
 import { challengeHeader, type HealthStatus, isChallenge, proofHeader, readHealth, readHealthStatus } from '#api/health'
-import type { Caller } from '#access/caller'
+import { type Binding, bind } from '#http/call'
+import type { Caller } from '#model/caller'
 import { isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'
-import { type Binding, bind } from '#http/call'
 
 export interface HealthOptions {
   readonly dataDirectory: string

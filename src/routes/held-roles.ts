@@ -1,5 +1,5 @@
 import { grantsOfRole, grantsOfRoles } from '#actors/tenant/roles'
-import type { Caller } from '#access/caller'
+import type { Caller } from '#model/caller'
 import { covers } from '#model/covers'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'

@@ -1,9 +1,9 @@
 import { rowByName } from '#actors/directory/queries'
 import { readMe } from '#api/identity'
+import { type Binding, bind } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { lookAtDirectory } from '#routes/looking'
-import { type Binding, bind } from '#http/call'
 
 /** Who answers who is asking. */
 export function identityRoutes(context: RouteContext): Binding[] {

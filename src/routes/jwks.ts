@@ -1,5 +1,5 @@
-import * as api from '#api/jwks'
 import type { KeyRing } from '#access/signing-key-ring'
+import * as api from '#api/jwks'
 import { type Binding, bind } from '#http/call'
 
 /** Who answers with what tokens are verified by; without identity there are no tokens. Contract 2, Tokens. */

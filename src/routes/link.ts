@@ -1,3 +1,4 @@
+import type { Identity } from '#access/identity'
 import type { Post } from '#actors/device/commands'
 import { newShapeCount } from '#actors/device/declare'
 import { deviceAddress } from '#actors/device/device'
@@ -5,7 +6,8 @@ import { faultOfFirstPost } from '#actors/device/report'
 import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import type { AdmitDevice } from '#actors/tenant/commands'
 import { postLink } from '#api/link'
-import type { Identity } from '#access/identity'
+import { type Binding, bind } from '#http/call'
+import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
 import { linkCodecs } from '#link/codecs'
 import { declaredServices } from '#link/declaration'
 import { tooManyShapes } from '#link/declaration-rate'
@@ -14,8 +16,6 @@ import { type Speaker, whyNotSpeak } from '#link/speaking'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { lookAtDevice } from '#routes/looking'
-import { type Binding, bind } from '#http/call'
-import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
 
 /** Unsent bytes of one link: a full window of acknowledgements, and what else is said, many times over. */
 const backpressureBytesMax = 1024 * 1024

@@ -1,10 +1,10 @@
 import { nameOfCursor } from '#api/query-field'
+import type { Call, Reply } from '#http/call'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'
 import type { TextOrParts } from '#routes/state-text'
 import { streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
-import type { Call, Reply } from '#http/call'
 
 /** A list of things that are found by name: whole, or a page of it. Contract 3.4. */
 export interface ListOf {

@@ -1,10 +1,10 @@
-import type { TenantRow } from '#actors/directory/state'
-import * as api from '#api/login'
 import type { Logins } from '#access/flows'
 import type { LoginOutcome } from '#access/requests'
+import type { TenantRow } from '#actors/directory/state'
+import * as api from '#api/login'
+import { type Binding, bind, type Reply } from '#http/call'
 import { formatCrn } from '#model/crn'
 import { notStored, placeOf } from '#routes/sign-in-place'
-import { type Binding, bind, type Reply } from '#http/call'
 
 /** Who answers for signing in and out by the DPoP scheme. §5.2, contract 2. */
 export function loginRoutes(logins: Logins): Binding[] {

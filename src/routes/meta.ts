@@ -2,6 +2,7 @@ import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { connectsSince } from '#actors/device/status'
 import * as api from '#api/meta'
+import { type Binding, bind } from '#http/call'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { deviceNames } from '#routes/devices'
@@ -9,7 +10,6 @@ import { listReply } from '#routes/list-reply'
 import { deviceThere, lookAtDevice } from '#routes/looking'
 import { streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
-import { type Binding, bind } from '#http/call'
 
 /** Who answers for what is known about devices besides their services. */
 export function metaRoutes(context: RouteContext): Binding[] {

@@ -1,11 +1,11 @@
-import { defineRoute } from '#api/entry'
-import { nobody } from '#access/nobody'
 import { tokenCheck } from '#access/token-check'
+import { defineRoute } from '#api/entry'
+import { type Binding, bind, type Call } from '#http/call'
+import { nobody } from '#model/caller'
 import { Problem } from '#model/problem'
 import { mustBeFromHere } from '#routes/from-here'
 import { readTurnsOf } from '#routes/read-turns'
 import type { World } from '#runtime/world'
-import { type Binding, bind, type Call } from '#http/call'
 
 export type MetricsForm = 'prometheus' | 'openmetrics'
 

@@ -1,14 +1,14 @@
 import { outboxAddress } from '#actors/outbox/address'
 import type { OutboxState } from '#actors/outbox/state'
 import * as api from '#api/outbox'
-import type { Caller } from '#access/caller'
+import { type Binding, bind } from '#http/call'
+import type { Caller } from '#model/caller'
 import { passReasons } from '#model/delivery'
 import { Problem } from '#model/problem'
 import type { BuiltInRole } from '#model/role'
 import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { textReply } from '#routes/streamed'
-import { type Binding, bind } from '#http/call'
 
 /** Who tells what becomes of mails. Contract 5.7. */
 export function outboxRoutes(context: RouteContext): Binding[] {

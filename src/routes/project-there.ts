@@ -1,7 +1,7 @@
 import { projectAddress, projectIndex } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import { type ProjectState, thingsOf } from '#actors/project/state'
-import type { Caller } from '#access/caller'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { projectsMax } from '#model/release'
 import { type Action, reachesEvery } from '#model/scope'

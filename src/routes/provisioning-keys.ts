@@ -1,16 +1,16 @@
+import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
 import { tenantAddress } from '#actors/tenant/address'
 import type { AddProvisioningKey, DeleteKey } from '#actors/tenant/commands'
 import type { StoredProvisioningKey } from '#actors/tenant/state'
 import * as api from '#api/provisioning-keys'
-import type { Caller } from '#access/caller'
-import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
+import type { Binding } from '#http/call'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { madeId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
-import type { Binding } from '#http/call'
 
 /** Who answers for provisioning keys. Contract 2. */
 export function provisioningKeyRoutes(context: RouteContext): Binding[] {

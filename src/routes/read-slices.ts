@@ -1,4 +1,4 @@
-import type { Caller } from '#access/caller'
+import type { Caller } from '#model/caller'
 import { checkCurrent } from '#routes/check-current'
 import { type ReadTurns, readTurnsOf } from '#routes/read-turns'
 import type { World } from '#runtime/world'

@@ -1,5 +1,5 @@
-import { type Principal, principalKey } from '#access/caller'
 import { FairQueue } from '#access/fair-queue'
+import { type Principal, principalKey } from '#model/caller'
 import type { World } from '#runtime/world'
 
 /**

@@ -1,15 +1,15 @@
 import type { PutReleaseAnswer } from '#actors/project/commands'
 import type { UploadQuery } from '#api/update-projects'
-import type { Caller } from '#access/caller'
+import { partNameOf } from '#firmware/part-name'
+import type { BodyStream, Call, Reply } from '#http/call'
+import { mayPut, putAction } from '#http/permit'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
 import { type ContentRange, contentRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
 import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
 import type { BlobImage } from '#runtime/blobs'
-import type { BodyStream, Call, Reply } from '#http/call'
-import { mayPut, putAction } from '#http/permit'
-import { partNameOf } from '#firmware/part-name'
 
 type UploadCall = Call<{ readonly project: string; readonly firmware: string }, UploadQuery>
 

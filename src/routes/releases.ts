@@ -1,6 +1,7 @@
 import * as api from '#api/update-projects'
-import type { Caller } from '#access/caller'
-import { ConcurrencyLimit } from '#access/concurrency-limit'
+import { partNameOf } from '#firmware/part-name'
+import { type Binding, bind } from '#http/call'
+import type { Caller } from '#model/caller'
 import { byPrecedence } from '#model/firmware-order'
 import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
@@ -9,8 +10,7 @@ import { embeddedOnly } from '#routes/embedded-only'
 import { askProject, lookAtProject, mustReachAll, projectThere } from '#routes/project-there'
 import { upload } from '#routes/release-upload'
 import { textReply } from '#routes/streamed'
-import { type Binding, bind } from '#http/call'
-import { partNameOf } from '#firmware/part-name'
+import { ConcurrencyLimit } from '#runtime/concurrency-limit'
 
 /** Of the 64 uploads that the image store takes at once. */
 const uploadLimits = { things: 'uploads', perUserMax: 8, perTenantMax: 32 }

@@ -3,6 +3,8 @@ import { tenantAddress } from '#actors/tenant/address'
 import type { DeleteRole, PutRole } from '#actors/tenant/commands'
 import { grantsOfRole } from '#actors/tenant/roles'
 import * as api from '#api/roles'
+import type { Binding } from '#http/call'
+import { mayPut } from '#http/permit'
 import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { builtInRoles, isBuiltIn, type RoleEntry } from '#model/role'
@@ -15,8 +17,6 @@ import { lookAtDirectory, lookAtTenant } from '#routes/looking'
 import { authorOf } from '#routes/sight'
 import { bindForTenant } from '#routes/target-tenant'
 import { namesOf } from '#runtime/listing'
-import type { Binding } from '#http/call'
-import { mayPut } from '#http/permit'
 
 /** Who answers for roles. Contract 2. */
 export function roleRoutes(context: RouteContext): Binding[] {

@@ -1,7 +1,10 @@
 import type { RolloutAnswer } from '#actors/project/commands'
 import type { ProjectState } from '#actors/project/state'
 import * as api from '#api/update-projects'
-import type { Caller } from '#access/caller'
+import { nextTime } from '#firmware/cron'
+import { type Binding, bind, type Reply } from '#http/call'
+import { mayPut } from '#http/permit'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type RolloutBody, type RolloutEntry, rolloutEntryOf, type StoredRollout } from '#model/rollout'
 import { type Action, isPermitted } from '#model/scope'
@@ -13,9 +16,6 @@ import { lookAtTenant } from '#routes/looking'
 import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
 import { changedReply, isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
-import { type Binding, bind, type Reply } from '#http/call'
-import { mayPut } from '#http/permit'
-import { nextTime } from '#firmware/cron'
 
 /** Who answers for rollouts. Contract 6. */
 export function rolloutRoutes(context: RouteContext): Binding[] {

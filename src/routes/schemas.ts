@@ -1,6 +1,8 @@
 import { tenantAddress } from '#actors/tenant/address'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/schemas'
+import { type Binding, bind } from '#http/call'
+import { permit, putAction } from '#http/permit'
 import { Problem } from '#model/problem'
 import { servicesWithin } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
@@ -11,8 +13,6 @@ import { lookAtTenant } from '#routes/looking'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
 import { namesOf } from '#runtime/listing'
-import { type Binding, bind } from '#http/call'
-import { permit, putAction } from '#http/permit'
 
 /** Who answers for schemas. They are in memory, and few. */
 export function schemaRoutes(context: RouteContext): Binding[] {

@@ -3,6 +3,7 @@ import { serviceOf } from '#actors/device/state'
 import * as api from '#api/devices'
 import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
 import { quote } from '#events/property-text'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
@@ -13,7 +14,6 @@ import { formOf, fullDepth, type StateForm, StateText, type TextOrParts } from '
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { partsReply, streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
-import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 /** Who answers for services: the same state, grouped the other way round. */
 export function serviceRoutes(context: RouteContext): Binding[] {

@@ -1,6 +1,7 @@
-import * as api from '#api/sessions'
-import type { Caller } from '#access/caller'
 import type { Identity } from '#access/identity'
+import * as api from '#api/sessions'
+import { type Binding, bind } from '#http/call'
+import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
@@ -8,7 +9,6 @@ import { userThere } from '#routes/looking'
 import { placeOf } from '#routes/sign-in-place'
 import { bindForTenant } from '#routes/target-tenant'
 import { userToEdit } from '#routes/users'
-import { type Binding, bind } from '#http/call'
 
 /** Who answers for sessions, one's own and, for administrators, other people's. Contract 2. */
 export function sessionRoutes(context: RouteContext, { sessions, logins }: Identity): Binding[] {

@@ -1,9 +1,9 @@
 import type { TenantState } from '#actors/tenant/state'
-import type { Caller } from '#access/caller'
+import type { Reply } from '#http/call'
 import { type Bound, type MeantDevices, type MembersOf, meantLists } from '#model/bound'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Action, type Resource, reachesEvery, type Scope, servicesWithin } from '#model/scope'
-import type { Reply } from '#http/call'
 
 /**
  * Who sees, makes and edits what is bound to devices. What somebody does not, is to him as if it were not there, also where

@@ -1,7 +1,7 @@
-import * as api from '#api/sign-up'
 import type { Logins } from '#access/flows'
-import { placeOf } from '#routes/sign-in-place'
+import * as api from '#api/sign-up'
 import { type Binding, bind } from '#http/call'
+import { placeOf } from '#routes/sign-in-place'
 
 /** Who answers for sign-up. Contract 2. */
 export function signUpRoutes(logins: Logins): Binding[] {

@@ -1,5 +1,5 @@
-import * as api from '#api/signing-keys'
 import type { KeyRing } from '#access/signing-key-ring'
+import * as api from '#api/signing-keys'
 import { type Binding, bind } from '#http/call'
 
 /** Who answers for the keys that tokens are signed with. Contract 2, Tokens. */

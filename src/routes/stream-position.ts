@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { RouteContext } from '#routes/context'
 import type { Call, Reply } from '#http/call'
+import type { RouteContext } from '#routes/context'
 
 /**
  * The position that an answer reflects at least: what live sockets have been told. Read it at the beginning, and resume

@@ -1,10 +1,10 @@
-import type { Caller } from '#access/caller'
+import type { Call, Reply } from '#http/call'
+import type { Caller } from '#model/caller'
 import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'
 import type { TextOrParts } from '#routes/state-text'
 import { namesOf, type Pages } from '#runtime/listing'
-import type { Call, Reply } from '#http/call'
 
 /** How much text is handed over at once. */
 const pieceCharacters = 64 * 1024

@@ -4,7 +4,8 @@ import { subscriberAddress, subscriberIdOf } from '#actors/subscriber/address'
 import type { SubscriberCommand } from '#actors/subscriber/commands'
 import type { SubscriberState } from '#actors/subscriber/state'
 import * as api from '#api/subscriptions'
-import type { Caller } from '#access/caller'
+import { type Binding, bind } from '#http/call'
+import type { Caller } from '#model/caller'
 import { formatCrn, idOfCrn } from '#model/crn'
 import type { StoredFunction } from '#model/function'
 import { Problem } from '#model/problem'
@@ -22,7 +23,6 @@ import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { membersIn } from '#routes/sight'
 import { streamHeaders } from '#routes/stream-position'
-import { type Binding, bind } from '#http/call'
 
 /** Who answers for subscriptions. §2.6, §3.1, §4.4, §7, contract 5.6. */
 export function subscriptionRoutes(context: RouteContext): Binding[] {

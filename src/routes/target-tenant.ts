@@ -2,11 +2,11 @@ import type { z } from 'zod'
 import { tenantRow } from '#actors/directory/queries'
 import type { Permission, RouteEntry } from '#api/entry'
 import type { TenantQuery } from '#api/tenant-field'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import { type Action, isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { lookAtDirectory } from '#routes/looking'
-import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 /** Who answers for a tenant's own affairs: `tenant` is whose are meant, the caller's or the one that he asked for. */
 type TenantAnswerer<P, Q, B> = (call: Call<P, Q, B>, tenant: string) => Reply | Promise<Reply>

@@ -1,7 +1,9 @@
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
 import * as api from '#api/templates'
-import type { Caller } from '#access/caller'
+import { type Binding, bind } from '#http/call'
+import { putAction } from '#http/permit'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Action, isPermitted, reachesEvery } from '#model/scope'
 import { type StoredTemplate, templateEntryOf } from '#model/template'
@@ -10,8 +12,6 @@ import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { changedReply } from '#routes/sight'
-import { type Binding, bind } from '#http/call'
-import { putAction } from '#http/permit'
 
 /** Who answers for what mails say. Contract 5.5. */
 export function templateRoutes(context: RouteContext): Binding[] {

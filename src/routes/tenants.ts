@@ -3,6 +3,7 @@ import type { AddTenant, ChangeTenant, UpdateTenant } from '#actors/directory/co
 import { tenantRow, tenantRows } from '#actors/directory/queries'
 import type { TenantRow } from '#actors/directory/state'
 import * as api from '#api/tenants'
+import { type Binding, bind, type Call } from '#http/call'
 import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
@@ -12,7 +13,6 @@ import { mustMatch, thingReply } from '#routes/entity-tag'
 import { lookAtDirectory } from '#routes/looking'
 import { changedReply } from '#routes/sight'
 import { textReply } from '#routes/streamed'
-import { type Binding, bind, type Call } from '#http/call'
 
 /** Who answers for tenants. That they are the affair of tenant `default` alone is what its scopes say. Contract 2. */
 export function tenantRoutes(context: RouteContext): Binding[] {

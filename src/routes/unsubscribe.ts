@@ -1,10 +1,10 @@
 import { subscriberAddress, subscriberIdOf } from '#actors/subscriber/address'
 import type { Unsubscribe } from '#actors/subscriber/commands'
 import * as api from '#api/unsubscribe'
+import { type Binding, bind, type Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { isTenantThere } from '#routes/looking'
-import { type Binding, bind, type Reply } from '#http/call'
 
 /** Who ends subscriptions by the addresses that stand in mails. RFC 2369, RFC 8058, contract 5.7. */
 export function unsubscribeRoutes(context: RouteContext): Binding[] {

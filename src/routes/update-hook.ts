@@ -3,14 +3,14 @@ import { projectAddress } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import { defaultTenant } from '#actors/tenant/address'
 import * as api from '#api/update-hook'
-import { nobody } from '#access/nobody'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
+import { parseJson } from '#http/json-body'
+import { nobody } from '#model/caller'
 import { deviceIdentifierOf, isShortName } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { isHookSigned } from '#routes/hook-signature'
 import { isTenantThere } from '#routes/looking'
-import { type Binding, bind, type Call, type Reply } from '#http/call'
-import { parseJson } from '#http/json-body'
 
 /** Who hears the update server. Contract 6, Hook. */
 export function updateHookRoutes(context: RouteContext): Binding[] {

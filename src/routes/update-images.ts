@@ -1,10 +1,10 @@
 import * as api from '#api/update-images'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
+import { isEtagNamed } from '#http/named-etag'
 import { Problem } from '#model/problem'
 import { type ByteRange, byteRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-only'
-import { type Binding, bind, type Call, type Reply } from '#http/call'
-import { isEtagNamed } from '#http/named-etag'
 
 /** Who hands out images. Contract 6. */
 export function updateImageRoutes(context: RouteContext): Binding[] {

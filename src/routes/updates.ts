@@ -5,6 +5,7 @@ import { type StoredUpdate, type ToldUpdate, updateRecord } from '#actors/update
 import { toldAbout } from '#actors/update/told'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/updates'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 import type { Firmware } from '#model/entry'
 import type { FirmwareEntry, FirmwareInformation, UpdateEntry, UpdateStatus } from '#model/firmware'
 import { Problem } from '#model/problem'
@@ -17,7 +18,6 @@ import { lookAtDevice } from '#routes/looking'
 import { streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
-import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 /** Who answers for the firmware of devices. §4.5, contract 6. */
 export function updateRoutes(context: RouteContext): Binding[] {

@@ -1,3 +1,4 @@
+import { hashOf, newCode } from '#access/secret-text'
 import { accountAddress } from '#actors/account/address'
 import type { AccessCode } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/address'
@@ -7,8 +8,8 @@ import type { UserRow } from '#actors/directory/state'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/users'
-import type { Caller } from '#access/caller'
-import { hashOf, newCode } from '#access/secret-text'
+import type { Binding } from '#http/call'
+import type { Caller } from '#model/caller'
 import { formatCrn } from '#model/crn'
 import { isPermitted } from '#model/scope'
 import { madeId } from '#model/server-made-id'
@@ -21,7 +22,6 @@ import { lookAtDirectory, lookAtTenant, userThere } from '#routes/looking'
 import { changedReply } from '#routes/sight'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Pages } from '#runtime/listing'
-import type { Binding } from '#http/call'
 
 /** Contract 2: seven days. */
 const codeLifetimeS = 604_800

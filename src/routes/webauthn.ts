@@ -1,7 +1,7 @@
-import * as api from '#api/webauthn'
 import type { SecondFactors } from '#access/flows'
-import { notStored, placeOf } from '#routes/sign-in-place'
+import * as api from '#api/webauthn'
 import { type Binding, bind } from '#http/call'
+import { notStored, placeOf } from '#routes/sign-in-place'
 
 /** Who answers for WebAuthn. Our own fields stand beside what the browser gave, which goes on as it came. Contract 2. */
 export function webauthnRoutes(factors: SecondFactors): Binding[] {

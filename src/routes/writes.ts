@@ -1,9 +1,9 @@
 import * as api from '#api/writes'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { servicesWithin } from '#model/scope'
 import { withoutNames } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'
-import { type Binding, bind, type Call, type Reply } from '#http/call'
 
 interface WritePath {
   readonly deviceIdentifier: string

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Grant } from '#model/scope'
-import { makeKeyPair } from '#test/access/key-pair'
 import { IdentityStage } from '#test/access/identity-stage'
+import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const readOf = (resource: string, devices: readonly string[] = ['*']): Grant =>

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { RouteAccess } from '#api/entry'
 import { anonymous } from '#access/anonymous'
-import { nobody } from '#access/nobody'
 import { anonymousCallers } from '#access/anonymous-callers'
+import type { RouteAccess } from '#api/entry'
 import type { AuthenticationRequest } from '#http/authenticate'
+import { nobody } from '#model/caller'
 
 const requestWith = (headers: Readonly<Record<string, string>>): AuthenticationRequest => ({
   method: 'POST',

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { RouteAccess } from '#api/entry'
-import { nobody } from '#access/nobody'
-import { makeKeyPair } from '#test/access/key-pair'
+import { nobody } from '#model/caller'
 import { IdentityStage } from '#test/access/identity-stage'
+import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Caller } from '#access/caller'
-import { makeKeyPair } from '#test/access/key-pair'
+import type { Caller } from '#model/caller'
 import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { makeKeyPair } from '#test/access/key-pair'
 
 test('names that nobody has leave nothing behind: a hundred thousand of them', { timeout: 240_000 }, async () => {
   const stage = await IdentityStage.open({ settings: { areRateLimitsOn: true } })

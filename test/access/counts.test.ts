@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { RouteAccess } from '#api/entry'
 import { authOutcomes, countFailed, credentialKindOf, noAuthCounts } from '#access/auth-counts'
 import { SignInCounts } from '#access/sign-in-counts'
-import { Problem, type ProblemCode } from '#model/problem'
+import type { RouteAccess } from '#api/entry'
 import type { AuthenticationRequest } from '#http/authenticate'
+import { Problem, type ProblemCode } from '#model/problem'
 
 function shown(headers: Readonly<Record<string, string>>): AuthenticationRequest {
   return { header: (name: string) => headers[name] ?? '' } as AuthenticationRequest

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { sessionAddress } from '#actors/session/address'
-import type { Caller } from '#access/caller'
 import type { Pair } from '#access/requests'
-import { makeKeyPair } from '#test/access/key-pair'
+import { sessionAddress } from '#actors/session/address'
+import type { Caller } from '#model/caller'
 import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { makeKeyPair } from '#test/access/key-pair'
 import { codeOf } from '#test/access/totp-code'
 
 const key = makeKeyPair()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Grant } from '#model/scope'
-import { makeKeyPair } from '#test/access/key-pair'
 import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const readMeta: Grant = { permissions: { meta: ['read'] }, devices: ['*'], services: ['*'] }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { makeKeyPair } from '#test/access/key-pair'
 import { IdentityStage, place } from '#test/access/identity-stage'
+import { makeKeyPair } from '#test/access/key-pair'
 
 /** Whether there is a user of a name or address must not show, in whatever way it is asked. Contract 2, Login. */
 

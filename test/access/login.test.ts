@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { makeKeyPair } from '#test/access/key-pair'
 import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const wrong = 'unauthorized invalid credentials'

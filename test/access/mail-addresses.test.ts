@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { hashOf } from '#access/secret-text'
 import { operator } from '#access/operator'
+import { hashOf } from '#access/secret-text'
 import { formatCrn } from '#model/crn'
 import { IdentityStage } from '#test/access/identity-stage'
 

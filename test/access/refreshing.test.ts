@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Pair } from '#access/requests'
-import { makeKeyPair } from '#test/access/key-pair'
 import { IdentityStage, lifetimes, place } from '#test/access/identity-stage'
+import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const wrong = 'unauthorized invalid refresh token'

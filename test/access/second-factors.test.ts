@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { Caller } from '#access/caller'
 import { hashOf } from '#access/secret-text'
 import { totpStepMs } from '#access/totp'
-import { makeKeyPair } from '#test/access/key-pair'
+import type { Caller } from '#model/caller'
 import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { makeKeyPair } from '#test/access/key-pair'
 import { codeOf } from '#test/access/totp-code'
 
 const key = makeKeyPair()

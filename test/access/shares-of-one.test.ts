@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { anonymous } from '#access/anonymous'
 import { ByteAllowance } from '#access/byte-allowance'
-import type { Caller } from '#access/caller'
-import { ConcurrencyLimit } from '#access/concurrency-limit'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
+import { ConcurrencyLimit } from '#runtime/concurrency-limit'
 
 function caller(tenant: string, user: string): Caller {
   return { ...anonymous, tenant, user, session: { kind: 'session', tenant, id: user } }

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { subscriberAddress, topicIndex, topicRow } from '#actors/subscriber/address'
 import type { SubscriberState } from '#actors/subscriber/state'
-import { subscriptionOf } from '#test/actors/acting-subscriber'
-import { makeKeyPair } from '#test/access/key-pair'
 import { IdentityStage, place } from '#test/access/identity-stage'
+import { makeKeyPair } from '#test/access/key-pair'
+import { subscriptionOf } from '#test/actors/acting-subscriber'
 
 const key = makeKeyPair()
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { anonymous } from '#access/anonymous'
-import type { Caller, SessionKey } from '#access/caller'
 import { Tickets } from '#access/tickets'
+import type { Caller, SessionKey } from '#model/caller'
 import { Problem } from '#model/problem'
 import { ManualWorld } from '#test/runtime/manual-world'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Caller } from '#access/caller'
+import type { Caller } from '#model/caller'
+import { IdentityStage, password, place } from '#test/access/identity-stage'
 import { makeKeyPair } from '#test/access/key-pair'
 import { SoftAuthenticator } from '#test/access/soft-authenticator'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
 
 const key = makeKeyPair()
 const wrong = 'unauthorized invalid code'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Problem } from '#model/problem'
-import { makeKeyPair } from '#test/access/key-pair'
 import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { makeKeyPair } from '#test/access/key-pair'
 import { codeOf } from '#test/access/totp-code'
 
 const key = makeKeyPair()

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
-import type { RouteAnswer, RouteEntry } from '#api/entry'
-import { ErrorBody } from '#api/refusals'
 import { type AnswerHeader, answerHeaders, headersOfAnswer } from '#api/answer-headers'
+import type { RouteAnswer, RouteEntry } from '#api/entry'
 import { generalAnswers } from '#api/operation'
+import { ErrorBody } from '#api/refusals'
 
 interface Answer {
   readonly status: number

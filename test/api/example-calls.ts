@@ -2,9 +2,9 @@ import type { RouteEntry } from '#api/entry'
 import { exampleSubscription } from '#api/subscriptions'
 import { exampleImage, putRelease } from '#api/update-projects'
 import { exampleProject } from '#api/updates'
-import { type Pair, ProvenClient } from '#test/api/proven-client'
 import { SoftAuthenticator } from '#test/access/soft-authenticator'
 import { codeOf } from '#test/access/totp-code'
+import { type Pair, ProvenClient } from '#test/api/proven-client'
 import { type AccessGround, type Asker, examplePassword, other } from '#test/routes/access-ground'
 
 /** What has to be another than in an example, for it is a secret that is only good here; and who asks. */

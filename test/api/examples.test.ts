@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RouteEntry } from '#api/entry'
 import { asyncApiDocument } from '#api/asyncapi'
 import { chapters } from '#api/chapters'
+import type { RouteEntry } from '#api/entry'
 import { openApiDocument } from '#api/openapi'
 import { everything } from '#model/scope'
 import { asyncApiFile, descriptionRoutes, openApiFile } from '#routes/pages/description-routes'

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { DeviceListQuery } from '#api/devices'
+import { validate } from '#http/validation'
 import { filterBytesMax } from '#model/condition'
 import { Problem } from '#model/problem'
-import { validate } from '#http/validation'
 
 /** Where a query is said to be wrong. */
 function faultsOf(filter: unknown): readonly string[] {

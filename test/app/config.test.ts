@@ -186,7 +186,7 @@ describe('what people read', () => {
   })
 
   test('the guide for operators shows the settings as they are; `npm run build -- --settings` rewrites it', () => {
-    const guide = readFileSync(new URL('../docs/operator-guide.md', import.meta.url), 'utf8')
+    const guide = readFileSync(new URL('../../docs/operator-guide.md', import.meta.url), 'utf8')
     expect(placeTable(guide)).toBe(guide)
   })
 

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { metricsOf } from '#app/metrics/metrics'
 import { alone, by, type MetricRow } from '#app/metrics/row'
 import type { MetricSources } from '#app/metrics/sources'
 import { metricRows } from '#app/metrics/table'
 import { version } from '#model/version'
 import type { MetricsForm } from '#routes/metrics'
 import { Histogram } from '#runtime/histogram'
-import { metricsOf } from '#app/metrics/metrics'
 import { documentedMetrics } from '#test/app/documented'
 import { Exposition } from '#test/app/exposition'
 

@@ -2,15 +2,15 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { projectRoot } from '#bench/project-root'
 import { metricRows } from '#app/metrics/table'
+import { projectRoot } from '#bench/project-root'
+import { Exposition } from '#test/app/exposition'
 import { EventClient } from '#test/blackbox/event-client'
 import { LinkClient } from '#test/blackbox/link-client'
 import { basicHeader, identityOn, Person, readToken, root } from '#test/blackbox/people'
 import { climate, degrees, sensor } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { Exposition } from '#test/app/exposition'
 
 /** Contract 8, `/metrics`, and what stands in `ops` on top of it. */
 

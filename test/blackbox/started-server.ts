@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { expect } from 'vitest'
-import { projectRoot } from '#bench/project-root'
 import type { Running } from '#app/serve'
+import { projectRoot } from '#bench/project-root'
 import { until } from '#test/blackbox/until'
 
 /**

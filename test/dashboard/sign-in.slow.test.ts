@@ -1,10 +1,10 @@
 import type { Browser } from 'playwright-core'
 import { afterEach, describe, expect, test } from 'vitest'
+import { codeOf } from '#test/access/totp-code'
 import { type Credentials, codeIn, newName, Person, root, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { fitsAPhone } from '#test/dashboard/looking'
 import { openPages, Visitor } from '#test/dashboard/visitor'
-import { codeOf } from '#test/access/totp-code'
 
 /** Keeps count of the addresses under which the page has something to save as a file. */
 const countingFiles = `{

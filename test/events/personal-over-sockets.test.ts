@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import type { Socket, SocketRoom } from '#runtime/socket'
 import { websocketRoute } from '#http/websocket-route'
+import type { Socket, SocketRoom } from '#runtime/socket'
 import { ann, bob, subscribed } from '#test/events/subscribed'
 import { ToldStream } from '#test/events/told-stream'
 import { type Door, openDoor, until } from '#test/http/door'

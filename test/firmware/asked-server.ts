@@ -1,5 +1,5 @@
-import { type OfferedFirmware, type UpdateQuestion, UpdateServerFailed } from '#model/update-offer'
 import type { UpdateServer } from '#firmware/update-server'
+import { type OfferedFirmware, type UpdateQuestion, UpdateServerFailed } from '#model/update-offer'
 
 interface Asked {
   readonly question: UpdateQuestion

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { UpdateServerFailed } from '#model/update-offer'
-import { offered, type TestDevice, UpdateStage } from '#test/firmware/update-stage'
 import type { UpdateOptions } from '#firmware/options'
 import { silentMs } from '#firmware/under-way'
+import { UpdateServerFailed } from '#model/update-offer'
+import { offered, type TestDevice, UpdateStage } from '#test/firmware/update-stage'
 
 let stage: UpdateStage
 

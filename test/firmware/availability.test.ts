@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { UpdateServer } from '#firmware/update-server'
-import { ManualWorld } from '#test/runtime/manual-world'
-import { AskedServer, failure, offer, questionOf } from '#test/firmware/asked-server'
 import { Availability } from '#firmware/availability'
 import { Checks } from '#firmware/checks'
+import type { UpdateServer } from '#firmware/update-server'
+import { AskedServer, failure, offer, questionOf } from '#test/firmware/asked-server'
+import { ManualWorld } from '#test/runtime/manual-world'
 
 let world: ManualWorld
 let server: AskedServer

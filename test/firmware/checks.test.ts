@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { Checks } from '#firmware/checks'
 import { Problem } from '#model/problem'
 import { type OfferedFirmware, UpdateServerBusy } from '#model/update-offer'
-import { ManualWorld } from '#test/runtime/manual-world'
 import { AskedServer, failure, offer, questionOf } from '#test/firmware/asked-server'
-import { Checks } from '#firmware/checks'
+import { ManualWorld } from '#test/runtime/manual-world'
 
 let world: ManualWorld
 let server: AskedServer

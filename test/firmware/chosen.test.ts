@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { RolloutBody, StoredRollout } from '#model/rollout'
 import { isChosen } from '#firmware/chosen'
+import type { RolloutBody, StoredRollout } from '#model/rollout'
 
 const names = Array.from({ length: 10_000 }, (_, place) => `device-${place}`)
 

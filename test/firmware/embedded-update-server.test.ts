@@ -4,8 +4,8 @@ import type { ProjectCommand } from '#actors/project/commands'
 import { everything, scopeOf } from '#model/scope'
 import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
 import { ada, bob, moved, putRelease, putRollout, releaseOf } from '#test/actors/acting-project'
-import { ManualWorld } from '#test/runtime/manual-world'
 import { openProjects } from '#test/firmware/project-stage'
+import { ManualWorld } from '#test/runtime/manual-world'
 
 /** A Tuesday, 02:30 UTC. */
 const tuesday = Date.UTC(2026, 0, 6, 2, 30)

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { ImageDownloads } from '#firmware/image-downloads'
 import type { BlobStore } from '#runtime/blobs'
-import { ManualWorld } from '#test/runtime/manual-world'
 import { openDoor, world as realWorld, route, until } from '#test/http/door'
 import { RawClient } from '#test/http/raw-client'
+import { ManualWorld } from '#test/runtime/manual-world'
 import { memoryBlobs } from '#test/store/memory-blobs'
-import { ImageDownloads } from '#firmware/image-downloads'
 
 const piece = 64 * 1024
 const imageBytes = 1024 * 1024

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { projectAddress } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import type { ProjectNotices } from '#actors/project/notices'
-import { StoreListing } from '#store/store-listing'
-import { putRelease, releaseOf } from '#test/actors/acting-project'
-import { ManualWorld } from '#test/runtime/manual-world'
-import { during, faultyPlace } from '#test/runtime/stage'
-import { ProjectStage, type ProjectStageOptions } from '#test/firmware/project-stage'
 import { ImageUses, type LostImage } from '#firmware/image-uses'
 import { partNameOf } from '#firmware/part-name'
+import { StoreListing } from '#store/store-listing'
+import { putRelease, releaseOf } from '#test/actors/acting-project'
+import { ProjectStage, type ProjectStageOptions } from '#test/firmware/project-stage'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { during, faultyPlace } from '#test/runtime/stage'
 
 /** Images as a set of names: `a` stands for sixty-four of them. */
 class Images {

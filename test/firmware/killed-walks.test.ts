@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ProjectCommand } from '#actors/project/commands'
+import type { UpdateOptions } from '#firmware/options'
 import { graceMs } from '#link/presence'
 import { putRelease, putRollout, walk } from '#test/actors/acting-project'
-import { startMs } from '#test/runtime/manual-world'
 import { FirmwareStage } from '#test/firmware/firmware-stage'
 import { offerTimeoutMs, type TestDevice } from '#test/firmware/update-stage'
-import type { UpdateOptions } from '#firmware/options'
+import { startMs } from '#test/runtime/manual-world'
 
 /**
  * What begins updates, a process that dies before all of them have begun, and the one after it: devices come back, and

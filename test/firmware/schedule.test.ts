@@ -3,6 +3,7 @@ import { directoryActor } from '#actors/directory/directory'
 import { LateNotices } from '#actors/notices'
 import { projectAddress } from '#actors/project/address'
 import { updateScheduleActor, updateScheduleAddress } from '#actors/update-schedule/schedule'
+import { scheduleRetryMs, UpdateSchedule } from '#firmware/schedule'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { AnyDefinition } from '#runtime/activation'
@@ -10,7 +11,6 @@ import { type ActorDefinition, answer, record, refuse } from '#runtime/actor'
 import { StoreListing } from '#store/store-listing'
 import { startMs } from '#test/runtime/manual-world'
 import { Stage } from '#test/runtime/stage'
-import { scheduleRetryMs, UpdateSchedule } from '#firmware/schedule'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs

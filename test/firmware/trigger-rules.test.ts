@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { Trigger } from '#model/firmware'
 import { defaultUpdateOptions, type UpdateOptions } from '#firmware/options'
 import { isMeant } from '#firmware/trigger-rules'
+import type { Trigger } from '#model/firmware'
 
 /** Whether it is meant: accepts, accepts and pinned, refuses, refuses and pinned. */
 type Row = readonly [boolean, boolean, boolean, boolean]

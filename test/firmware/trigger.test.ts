@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { deviceAddress } from '#actors/device/device'
 import { ImageUrls } from '#access/image-urls'
+import { deviceAddress } from '#actors/device/device'
 import { offerUrl } from '#link/offer-url'
 import { updateStates } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
+import { offered, offerTimeoutMs, TestDevice, type Triggered, UpdateStage } from '#test/firmware/update-stage'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyPlace } from '#test/runtime/stage'
-import { offered, offerTimeoutMs, TestDevice, type Triggered, UpdateStage } from '#test/firmware/update-stage'
 
 /** No update is in any state. */
 const nowhere = Object.fromEntries(updateStates.map((state) => [state, 0]))

@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { ManualWorld } from '#test/runtime/manual-world'
 import {
   beginningsBesideMuch,
   beginningsPerSecond,
@@ -8,6 +7,7 @@ import {
   UnderWay,
   waitingMax,
 } from '#firmware/under-way'
+import { ManualWorld } from '#test/runtime/manual-world'
 
 const tenant = 'default'
 let world: ManualWorld

@@ -7,6 +7,8 @@ import { updateAddress } from '#actors/update/address'
 import { LateUpdateNotices } from '#actors/update/notices'
 import type { StoredUpdate } from '#actors/update/state'
 import { updateActor } from '#actors/update/update'
+import { defaultUpdateOptions, type UpdateOptions } from '#firmware/options'
+import { Updater } from '#firmware/updater'
 import type { OfferUrl } from '#link/offer-url'
 import type { Entry } from '#model/entry'
 import type { FirmwareStatusMessage } from '#model/link-message'
@@ -18,8 +20,6 @@ import { unheardRules } from '#test/actors/unheard-rules'
 import { type LinkProtocol, LinkStage, type TestLink } from '#test/link/link-stage'
 import { ManualWorld, startMs } from '#test/runtime/manual-world'
 import type { StageOptions } from '#test/runtime/stage'
-import { defaultUpdateOptions, type UpdateOptions } from '#firmware/options'
-import { Updater } from '#firmware/updater'
 
 export const offerTimeoutMs = 10_000
 

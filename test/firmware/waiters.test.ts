@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
+import { Waiters, waitersMax } from '#firmware/waiters'
 import { Problem } from '#model/problem'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { Waiters, waitersMax } from '#firmware/waiters'
 
 let world: ManualWorld
 let waiters: Waiters

@@ -9,6 +9,8 @@ import type { ProjectState } from '#actors/project/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { UpdateNotices } from '#actors/update/notices'
 import { updateActor } from '#actors/update/update'
+import { RolloutWindows } from '#firmware/rollout-windows'
+import { Walks } from '#firmware/walks'
 import type { Entry } from '#model/entry'
 import type { RolloutBody } from '#model/rollout'
 import { everything, type Scope } from '#model/scope'
@@ -22,8 +24,6 @@ import { RecordingNotices } from '#test/actors/recording-notices'
 import { RecordingRules } from '#test/actors/recording-rules'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace, Stage } from '#test/runtime/stage'
-import { RolloutWindows } from '#firmware/rollout-windows'
-import { Walks } from '#firmware/walks'
 
 const nobody: UpdateNotices = {
   moved: () => {},

@@ -6,8 +6,8 @@ import { scopeOf } from '#model/scope'
 import { UpdateServerFailed } from '#model/update-offer'
 import { hello } from '#test/actors/acting'
 import { ada } from '#test/actors/acting-project'
-import { during } from '#test/runtime/stage'
 import { namesOf, WalkStage } from '#test/firmware/walk-stage'
+import { during } from '#test/runtime/stage'
 
 let fleet: WalkStage
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { array, assert, asyncProperty, integer } from 'fast-check'
 import { expect, test } from 'vitest'
-import { Problem } from '#model/problem'
 import { allUnreadBytesMax, Gone, ReceivedBody } from '#http/body-stream'
+import { Problem } from '#model/problem'
 import { admin } from '#test/http/door'
 
 function bodyThatSays(allUnread = { bytes: 0 }) {

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { z } from 'zod'
-import { defineRoute, type Method, type RouteAccess, type RouteBody } from '#api/entry'
 import { anonymous } from '#access/anonymous'
-import type { Caller } from '#access/caller'
-import type { World } from '#runtime/world'
+import { defineRoute, type Method, type RouteAccess, type RouteBody } from '#api/entry'
+import { realWorld } from '#app/world'
 import type { Answerer, Binding } from '#http/call'
 import { openServer, type Server, type ServerOptions } from '#http/listen'
-import { realWorld } from '#app/world'
+import type { Caller } from '#model/caller'
+import type { World } from '#runtime/world'
 
 /** The real world, for tests over real sockets. */
 export const world: World = {

@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { Problem } from '#model/problem'
 import { HttpFigures } from '#http/http-figures'
+import { Problem } from '#model/problem'
 import { openDoor, route, until } from '#test/http/door'
 import { handshake, openSocketDoor } from '#test/http/socket-door'
 

@@ -2,9 +2,9 @@ import { request } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Method, RouteAccess } from '#api/entry'
-import { Problem } from '#model/problem'
 import type { Call } from '#http/call'
 import { KeyedCall } from '#http/keyed-call'
+import { Problem } from '#model/problem'
 import { admin, type Door, openDoor, route, world } from '#test/http/door'
 
 /** What the door does with the header; what the guard makes of it, its own tests say. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Caller } from '#access/caller'
-import { Problem } from '#model/problem'
 import type { Reply } from '#http/call'
+import type { Caller } from '#model/caller'
+import { Problem } from '#model/problem'
 import { admin, type Door, openDoor, route, until } from '#test/http/door'
 import { RawClient } from '#test/http/raw-client'
 

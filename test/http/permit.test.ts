@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import type { RouteAccess } from '#api/entry'
 import { anonymous } from '#access/anonymous'
-import type { Caller } from '#access/caller'
-import { nobody } from '#access/nobody'
+import type { RouteAccess } from '#api/entry'
+import { mayPut, permit } from '#http/permit'
+import type { Caller } from '#model/caller'
+import { nobody } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Grant, scopeOf } from '#model/scope'
-import { mayPut, permit } from '#http/permit'
 
 type Verdict = 'pass' | 403 | 404
 

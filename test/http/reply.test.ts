@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { Problem, type ProblemCode, problemKinds } from '#model/problem'
 import { bugReply, replyOf } from '#http/reply'
+import { Problem, type ProblemCode, problemKinds } from '#model/problem'
 
 const bodies = {
   empty: undefined,

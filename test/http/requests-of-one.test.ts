@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { anonymous } from '#access/anonymous'
-import type { Caller } from '#access/caller'
 import type { Reply } from '#http/call'
+import type { Caller } from '#model/caller'
 import { type Door, openDoor, route, until } from '#test/http/door'
 
 /** One user who leaves requests unanswered is refused more of them; every other user is served. */

@@ -1,6 +1,6 @@
-import type { Socket, SocketRoom } from '#runtime/socket'
 import type { ServerOptions } from '#http/listen'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
+import type { Socket, SocketRoom } from '#runtime/socket'
 import { openDoor } from '#test/http/door'
 
 export interface Heard {

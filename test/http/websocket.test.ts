@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { Problem } from '#model/problem'
 import type { UpgradeRequest } from '#http/websocket-route'
+import { Problem } from '#model/problem'
 import { route, until } from '#test/http/door'
 import { RawClient } from '#test/http/raw-client'
 import { handshake, openSocketDoor } from '#test/http/socket-door'

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { LinkCaller } from '#access/link-credentials'
 import { deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import { tenantAddress } from '#actors/tenant/address'
-import type { LinkCaller } from '#access/link-credentials'
+import { type Assembly, assemble } from '#app/assembly'
 import { Problem } from '#model/problem'
 import { deviceRoutes } from '#routes/devices'
 import { linkRoutes, linkSocket } from '#routes/link'
-import { type Assembly, assemble } from '#app/assembly'
 import { WebsocketClient } from '#test/blackbox/websocket-client'
-import { inMemory } from '#test/in-memory'
 import { type Door, openDoor, until, world } from '#test/http/door'
+import { inMemory } from '#test/in-memory'
 
 /** Both ways in, by whoever somebody says that credentials are; what they are worth afterwards is ours. */
 

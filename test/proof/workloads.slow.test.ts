@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import type { Running } from '#app/serve'
 import { administrator, gateway, readToken } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
@@ -14,7 +15,6 @@ import { type Asking, ProofApi } from '#bench/proof/workloads/proof-api'
 import { createReferenced, resourceWorkloads } from '#bench/proof/workloads/resources'
 import { createLeftFunctions, unsubscribeLinksWorkload } from '#bench/proof/workloads/unsubscribe-links'
 import { SeededRandom } from '#bench/random'
-import type { Running } from '#app/serve'
 
 /** Workloads against a server that is right, and against one whose answers are falsified: they must notice. */
 

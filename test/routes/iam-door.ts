@@ -1,16 +1,16 @@
 import type { Identity } from '#access/identity'
 import type { IdentitySettings } from '#access/options'
-import { bindingsOf, socketsOf } from '#routes/bindings'
-import { idempotencyOf } from '#routes/idempotency'
+import { type Assembly, assemble } from '#app/assembly'
 import type { Binding } from '#http/call'
 import type { ServerOptions } from '#http/listen'
-import { type Assembly, assemble } from '#app/assembly'
+import { bindingsOf, socketsOf } from '#routes/bindings'
+import { idempotencyOf } from '#routes/idempotency'
+import { plainEngine } from '#test/access/plain-hashing'
 import { root } from '#test/blackbox/people'
 import { type Answer, type Ask, askAt, type Environment, type Served } from '#test/blackbox/started-server'
-import { plainEngine } from '#test/access/plain-hashing'
+import { type Door, openDoor, world } from '#test/http/door'
 import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
-import { type Door, openDoor, world } from '#test/http/door'
 
 /** What the server has in place of its defaults. */
 interface IamOptions {

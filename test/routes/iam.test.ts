@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DpopClient } from '#test/blackbox/dpop-client'
 import { basicHeader, codeIn, grant, newName, Person, signUp, told } from '#test/blackbox/people'
 import type { Answer } from '#test/blackbox/started-server'
-import { IamDoor } from '#test/routes/iam-door'
 import { RawClient } from '#test/http/raw-client'
+import { IamDoor } from '#test/routes/iam-door'
 
 /** The parts of sign-in and of rights that only show in requests. Contract 2. */
 

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import type { RouteEntry } from '#api/entry'
 import { anonymous } from '#access/anonymous'
-import { idempotencyOf } from '#routes/idempotency'
-import type { Call, Reply } from '#http/call'
+import type { RouteEntry } from '#api/entry'
 import { assemble } from '#app/assembly'
+import type { Call, Reply } from '#http/call'
+import { idempotencyOf } from '#routes/idempotency'
 import { levelPlace } from '#store/level'
-import { inMemory } from '#test/in-memory'
 import { world } from '#test/http/door'
+import { inMemory } from '#test/in-memory'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { idempotencyOf } from '#routes/idempotency'
-import type { Reply } from '#http/call'
 import { type Assembly, assemble } from '#app/assembly'
-import { inMemory } from '#test/in-memory'
+import type { Reply } from '#http/call'
+import { idempotencyOf } from '#routes/idempotency'
 import { type Door, openDoor, route, until, world } from '#test/http/door'
+import { inMemory } from '#test/in-memory'
 
 /** Whoever asked is gone, or was told that it takes too long: it is done all the same, and told to who comes again. */
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { keyLifetimeMs } from '#actors/idempotency/state'
-import { Problem, type ProblemCode, problemKinds } from '#model/problem'
-import { storedBytesMax } from '#routes/idempotency'
 import type { Answerer, Reply } from '#http/call'
 import { bodyOf } from '#http/write-reply'
+import { Problem, type ProblemCode, problemKinds } from '#model/problem'
+import { storedBytesMax } from '#routes/idempotency'
 import { type Asked, KeyedStage, runningMax, userBytesMax } from '#test/routes/keyed-stage'
 
 /** An answer that can be given later, or never. */

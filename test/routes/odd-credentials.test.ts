@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { everything } from '#model/scope'
 import { ProvenClient } from '#test/api/proven-client'
-import { AccessGround } from '#test/routes/access-ground'
 import { RawClient } from '#test/http/raw-client'
+import { AccessGround } from '#test/routes/access-ground'
 
 /** What no well-behaved client sends, and so has to be written by hand. */
 

@@ -1,5 +1,5 @@
-import type { OperationOptions } from '#routes/bindings'
 import type { Assembly } from '#app/assembly'
+import type { OperationOptions } from '#routes/bindings'
 import { Backups } from '#store/backup/backups'
 
 /** Where there is no disk: what routes about the process itself answer from. */

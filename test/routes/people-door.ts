@@ -1,14 +1,14 @@
-import { tenantAddress } from '#actors/tenant/address'
 import { anonymous } from '#access/anonymous'
+import { tenantAddress } from '#actors/tenant/address'
+import { type Assembly, assemble } from '#app/assembly'
 import { Problem } from '#model/problem'
 import { type Grant, scopeOf } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
 import type { RouteContext } from '#routes/context'
 import type { ActorAddress } from '#runtime/actor'
-import { type Assembly, assemble } from '#app/assembly'
+import { type Door, openDoor, world } from '#test/http/door'
 import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
-import { type Door, openDoor, world } from '#test/http/door'
 
 interface Person {
   readonly grants: readonly Grant[]

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { emptyProject } from '#actors/project/state'
 import { anonymous } from '#access/anonymous'
+import { emptyProject } from '#actors/project/state'
 import { projectsMax } from '#model/release'
 import { scopeOf } from '#model/scope'
 import type { RouteContext } from '#routes/context'

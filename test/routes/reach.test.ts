@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { anonymous } from '#access/anonymous'
-import type { Caller } from '#access/caller'
+import { type Assembly, assemble } from '#app/assembly'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Grant, scopeOf } from '#model/scope'
 import { deviceRoutes } from '#routes/devices'
@@ -8,9 +9,8 @@ import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
 import { serviceRoutes } from '#routes/services'
-import { type Assembly, assemble } from '#app/assembly'
-import { inMemory } from '#test/in-memory'
 import { type Door, openDoor, world } from '#test/http/door'
+import { inMemory } from '#test/in-memory'
 
 /** Routes as somebody who may reach some things and not others finds them: A and B offer x and y, C offers z. */
 const on = (devices: string[], services: string[], permissions: Grant['permissions']): Grant => ({

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { StoragePlace } from '#runtime/storage'
-import { FirmwareGround } from '#test/routes/firmware-ground'
 import { until } from '#test/http/door'
+import { FirmwareGround } from '#test/routes/firmware-ground'
 import { memoryPlace, type WriteFault } from '#test/store/memory'
 
 /** A server whose disk was full for a moment, and whose store is closed and not opened again yet. */

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { anonymous } from '#access/anonymous'
-import type { Caller } from '#access/caller'
+import { type Assembly, assemble } from '#app/assembly'
+import type { Caller } from '#model/caller'
 import { deviceRoutes } from '#routes/devices'
 import { metaRoutes } from '#routes/meta'
-import { type Assembly, assemble } from '#app/assembly'
-import { inMemory } from '#test/in-memory'
 import { type Door, openDoor, world } from '#test/http/door'
+import { inMemory } from '#test/in-memory'
 
 let assembly: Assembly
 let door: Door

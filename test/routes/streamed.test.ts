@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { anonymous } from '#access/anonymous'
+import type { Call } from '#http/call'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'
 import { streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
-import type { Call } from '#http/call'
+import { world } from '#test/http/door'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during } from '#test/runtime/stage'
-import { world } from '#test/http/door'
 
 /** What a long answer needs of the server: nothing waits to be stored. */
 const context = { world, system: { gate: { closedCount: 0, settled: async () => {} } } } as unknown as RouteContext

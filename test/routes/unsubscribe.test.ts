@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { UnsubscribeUrls } from '#access/unsubscribe-urls'
 import { subscriberAddress } from '#actors/subscriber/address'
 import type { SubscriberState } from '#actors/subscriber/state'
-import { UnsubscribeUrls } from '#access/unsubscribe-urls'
 import { PeopleDoor, userOf } from '#test/routes/people-door'
 
 /** The end of a subscription by the address that stands in a mail, for who is not signed in. RFC 8058, contract 5.7. */

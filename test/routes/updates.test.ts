@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
-import type { UpdateServer } from '#firmware/update-server'
-import { FirmwareGround, onUpdates, sha256Of } from '#test/routes/firmware-ground'
 import type { UpdateSettings } from '#firmware/options'
+import type { UpdateServer } from '#firmware/update-server'
+import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
+import { FirmwareGround, onUpdates, sha256Of } from '#test/routes/firmware-ground'
 
 /** §2.7, §3.2, §4.5, contract 6. */
 

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest'
+import { anonymous } from '#access/anonymous'
 import { putUser } from '#actors/directory/rows'
 import type { DirectoryState, UserRow } from '#actors/directory/state'
 import { listUsers } from '#api/users'
-import { anonymous } from '#access/anonymous'
-import { userRoutes } from '#routes/users'
 import type { Call } from '#http/call'
+import { userRoutes } from '#routes/users'
 import { IdentityStage } from '#test/access/identity-stage'
 
 const count = 100_000

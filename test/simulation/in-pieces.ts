@@ -1,5 +1,5 @@
-import type { World } from '#runtime/world'
 import { Gone } from '#http/body-stream'
+import type { World } from '#runtime/world'
 import type { SimulatedRequest } from '#test/simulation/simulated-server'
 
 const pieceBytes = 20

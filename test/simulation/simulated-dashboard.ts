@@ -1,6 +1,6 @@
 import { type DeviceEntry, FoldedState } from '#bench/dashboard/fold'
 import type { Resume } from '#events/hub'
-import type { Caller } from '#access/caller'
+import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { AlarmView } from '#test/simulation/alarm-view'
 import { answerOf } from '#test/simulation/answer'

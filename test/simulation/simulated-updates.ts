@@ -1,6 +1,6 @@
 import type { SeededRandom } from '#bench/random'
-import { Problem } from '#model/problem'
 import { Gone } from '#http/body-stream'
+import { Problem } from '#model/problem'
 import { inPieces } from '#test/simulation/in-pieces'
 import { JudgedOffers } from '#test/simulation/judged-offers'
 import type { SimulatedAlarms } from '#test/simulation/simulated-alarms'

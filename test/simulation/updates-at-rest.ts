@@ -5,6 +5,7 @@ import { updateAddress, updatingIndex } from '#actors/update/address'
 import { waitingAttempts } from '#actors/update/attempts'
 import { type StoredUpdate, updateRecord } from '#actors/update/state'
 import type { SeededRandom } from '#bench/random'
+import type { UpdateOptions } from '#firmware/options'
 import { releaseName } from '#model/release'
 import type { BlobStore } from '#runtime/blobs'
 import { answerOf } from '#test/simulation/answer'
@@ -27,7 +28,6 @@ import { nameOf, project, type SimulatedUpdates } from '#test/simulation/simulat
 import type { StoredStatuses } from '#test/simulation/stored-statuses'
 import type { Troubles } from '#test/simulation/troubles'
 import type { Witness } from '#test/simulation/witness'
-import type { UpdateOptions } from '#firmware/options'
 
 interface Parts {
   readonly people: SimulatedPeople

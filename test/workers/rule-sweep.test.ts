@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { hashOf } from '#access/secret-text'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import type { TenantCommand } from '#actors/tenant/commands'
-import { hashOf } from '#access/secret-text'
 import { Problem } from '#model/problem'
 import { IdentityStage } from '#test/access/identity-stage'
 import { AlarmStage, reading } from '#test/workers/alarm-stage'

@@ -1,6 +1,6 @@
 import type { MetricRow } from '#app/metrics/row'
-import { problemKinds } from '#model/problem'
 import { endings, requestSecondsBounds } from '#http/http-figures'
+import { problemKinds } from '#model/problem'
 
 const routeLabel = 'name of the route, path of a websocket, or `none` if there is no route'
 

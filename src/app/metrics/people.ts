@@ -1,6 +1,6 @@
-import type { MetricRow, Sample } from '#app/metrics/row'
 import { authOutcomes, credentialKinds } from '#access/auth-counts'
 import type { IdentityFigures } from '#access/identity'
+import type { MetricRow, Sample } from '#app/metrics/row'
 
 /** Who is asking. All of it is absent, or 0, with `IAM=off`. */
 export const peopleRows: readonly MetricRow[] = [

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { wordsOf } from '#cli/doctor/folder'
-import type { Config } from '#app/config'
 import { type Checked, checkDatabase } from '#store/level-files/check'
 
 /** A server that has the folder changes what is looked at; what is damaged stays so. */

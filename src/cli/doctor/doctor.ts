@@ -1,3 +1,4 @@
+import type { ConfigReading } from '#app/config'
 import { databaseFindings } from '#cli/doctor/database'
 import type { Finding } from '#cli/doctor/finding'
 import { diskFindings, folderFindings, imageFindings } from '#cli/doctor/folder'
@@ -7,7 +8,6 @@ import { portFindings } from '#cli/doctor/port'
 import { nodeFinding, openFilesFinding } from '#cli/doctor/process'
 import { settingsFindings, togetherFindings } from '#cli/doctor/settings'
 import type { World } from '#runtime/world'
-import type { ConfigReading } from '#app/config'
 
 /** What is looked at, from where it comes in. */
 export interface Patient {

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { exitCodes } from '#cli/ending'
-import { readSettings } from '#cli/settings'
+import { realWorld } from '#app/world'
 import { doctorExitCodes, examine } from '#cli/doctor/doctor'
 import { type Finding, lineOf } from '#cli/doctor/finding'
-import { realWorld } from '#app/world'
+import { exitCodes } from '#cli/ending'
+import { readSettings } from '#cli/settings'
 
 /** What keeps this server from running well, and what to do about it: a line each; with `--json` all of it for programs. */
 

@@ -1,9 +1,9 @@
 import { mkdtemp, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { nearest, wordsOf } from '#cli/doctor/folder'
 import type { World } from '#runtime/world'
-import type { Config } from '#app/config'
 
 /** Clocks and waits: what takes how long, and what time it is. */
 

@@ -1,7 +1,7 @@
-import { exchange, NoAnswer } from '#cli/exchange'
-import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
-import { trySmtp } from '#notifications/try-smtp'
 import type { Config } from '#app/config'
+import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
+import { exchange, NoAnswer } from '#cli/exchange'
+import { trySmtp } from '#notifications/try-smtp'
 
 /** Whom the server itself asks. */
 

@@ -1,10 +1,10 @@
 import { createServer } from 'node:net'
 import { readHealth, readHealthStatus } from '#api/health'
+import type { Config } from '#app/config'
 import { addressOf } from '#cli/connecting'
+import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { exchange, NoAnswer } from '#cli/exchange'
 import { whyNotOurs } from '#cli/proven-server'
-import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
-import type { Config } from '#app/config'
 
 const withinMs = 5_000
 

@@ -1,5 +1,5 @@
-import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { type Config, type ConfigReading, isLoopback } from '#app/config'
+import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 
 /** Every mistake, or every warning, or that there is none. */
 export function settingsFindings(reading: ConfigReading): readonly Finding[] {

@@ -1,7 +1,7 @@
 import * as api from '#api/descriptions'
+import { type Binding, bind } from '#http/call'
 import type { PageFiles } from '#routes/pages/page-files'
 import { fileReply } from '#routes/pages/page-routes'
-import { type Binding, bind } from '#http/call'
 
 /** Where the build puts the two documents, below the folder of pages. */
 export const openApiFile = 'description/openapi.json'

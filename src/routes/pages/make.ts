@@ -16,7 +16,7 @@ import { apiPage, socketsPage } from '#routes/pages/viewer-pages'
  * that it is not compressed again.
  */
 
-const root = fileURLToPath(new URL('../../../', import.meta.url))
+const root = fileURLToPath(new URL('../../../../', import.meta.url))
 const pages = join(root, 'dist/pages')
 const viewer = join(root, 'src/routes/pages/viewer')
 

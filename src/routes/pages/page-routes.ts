@@ -1,10 +1,10 @@
 import { defineRoute } from '#api/entry'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
+import { isEtagNamed } from '#http/named-etag'
 import { Problem } from '#model/problem'
 import { chooseCoding } from '#routes/pages/content-coding'
 import type { PageFile, PageFiles } from '#routes/pages/page-files'
 import { pageHeaders } from '#routes/pages/page-headers'
-import { type Binding, bind, type Call, type Reply } from '#http/call'
-import { isEtagNamed } from '#http/named-etag'
 
 const notBuilt = 'the pages were not built: npm run build'
 

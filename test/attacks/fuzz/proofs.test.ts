@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { tried } from '#test/attacks/fuzz/fuzzing'
-import { edited, edits, mutated } from '#test/attacks/fuzz/mutation'
 import { draftOf, type ProofDraft, proofOf } from '#test/access/proof-draft'
 import { ProofGround } from '#test/access/proof-ground'
+import { tried } from '#test/attacks/fuzz/fuzzing'
+import { edited, edits, mutated } from '#test/attacks/fuzz/mutation'
 
 /**
  * Proofs whose header and claims were changed before they were signed by the right key, and proofs whose bytes were changed

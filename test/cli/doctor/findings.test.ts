@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { readConfig } from '#app/config'
 import { projectRoot } from '#bench/project-root'
 import { lineOf } from '#cli/doctor/finding'
 import { nodeFinding, nodeRange, openFilesFinding } from '#cli/doctor/process'
 import { settingsFindings, togetherFindings } from '#cli/doctor/settings'
-import { readConfig } from '#app/config'
 
 describe('Node', () => {
   test('is looked at by what package.json says', () => {

@@ -1,8 +1,8 @@
+import { parseJson } from '#http/json-body'
+import { validate } from '#http/validation'
 import { AlarmBody } from '#model/alarm'
 import { ServiceSchema } from '#model/service-schema'
 import { AlarmRule, meantUnder, ReadCondition } from '#rules/alarm-rule'
-import { parseJson } from '#http/json-body'
-import { validate } from '#http/validation'
 import { declared } from '#test/attacks/fuzz/link-frame'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 

@@ -1,8 +1,8 @@
 import { filterField } from '#api/filter-field'
+import { validate } from '#http/validation'
 import type { JsonObject } from '#model/json-value'
 import { ServiceSchema } from '#model/service-schema'
 import { compileFilter, type FilteredDevice, type FilterSource, onlyNamed } from '#rules/device-filter'
-import { validate } from '#http/validation'
 import { declared } from '#test/attacks/fuzz/link-frame'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 

@@ -1,8 +1,8 @@
+import { parseJson } from '#http/json-body'
+import { validate } from '#http/validation'
 import { FunctionBody } from '#model/function'
 import { FunctionGraph } from '#rules/function-graph'
 import type { Happened, Happening } from '#rules/function-run'
-import { parseJson } from '#http/json-body'
-import { validate } from '#http/validation'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
 /** JsonLogic in the graph of a function. */

@@ -1,10 +1,10 @@
+import { validate } from '#http/validation'
 import type { JsonObject } from '#model/json-value'
 import { rendered, renderedBytesMax, subjectCharactersMax } from '#model/mail-words'
 import { OutputTooLarge } from '#model/mustache'
 import { TemplateBody } from '#model/template'
 import { utf8BytesOf } from '#model/utf8'
 import { dataOf } from '#notifications/mail-data'
-import { validate } from '#http/validation'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
 /** Templates of mails: subject, text and HTML, with a zero between them. */

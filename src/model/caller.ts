@@ -1,4 +1,4 @@
-import type { Scope } from '#model/scope'
+import { type Scope, scopeOf } from '#model/scope'
 
 /** What a caller's right to be here hangs on: when it ends, so do his requests and sockets. */
 export interface SessionKey {
@@ -40,4 +40,19 @@ export interface Caller {
    * @throws Problem `storage` while the store is being read
    */
   now(): Caller | undefined
+}
+
+/** Who asks where nobody needs to be known: may do nothing. */
+export const nobody: Caller = {
+  tenant: '',
+  user: '',
+  name: '',
+  roles: [],
+  scope: scopeOf([]),
+  access: '',
+  scopeSince: -1,
+  isCurrent: () => true,
+  now() {
+    return this
+  },
 }

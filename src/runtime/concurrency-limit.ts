@@ -1,4 +1,4 @@
-import { type Caller, principalKey } from '#access/caller'
+import { type Caller, principalKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
 export interface ConcurrencyLimits {
