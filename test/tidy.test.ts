@@ -17,7 +17,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'src/link': ['src/model', 'src/runtime', 'src/http', 'src/access', 'actors'],
   'src/workers': ['src/model', 'src/runtime', 'src/rules', 'src/link', 'actors'],
   'src/firmware': ['src/model', 'src/runtime', 'src/link', 'src/workers', 'actors'],
-  'src/notifications': ['src/model', 'src/runtime', 'src/rules', 'src/access', 'src/workers', 'actors'],
+  'src/notifications': ['src/model', 'src/runtime', 'src/rules', 'src/workers', 'actors'],
   'src/routes': [
     'src/model',
     'src/runtime',
