@@ -1,43 +1,58 @@
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Dashboard } from '#bench/dashboard'
-import type { DemoCommand } from '#bench/demo/command'
-import { demoHelp, readDemoCommand } from '#bench/demo/command'
 import { DemoSamples } from '#bench/demo/samples'
 import { DemoScreen } from '#bench/demo/screen'
-import { kindsOf } from '#bench/fleet/fleet'
-import { controlsService } from '#bench/fleet/kinds'
-import { fleetDefaults } from '#bench/fleet/options'
-import { putSchemas } from '#bench/fleet/schemas'
-import type { FleetSecond } from '#bench/fleet/second'
-import { FleetProcess } from '#bench/fleet-process'
+import { between, type Flag, fleetFlags, helpOf, readCommandLine, shaped } from '#bench/fleet/command'
+import { Fleet } from '#bench/fleet/fleet'
+import { controlsService, putSchemas } from '#bench/fleet/kinds'
+import type { FleetOptions } from '#bench/fleet/options'
+import { secondsOf } from '#bench/fleet/second'
 import { processUsage } from '#bench/process-usage'
 import { isPortTaken, ServerProcess } from '#bench/server-process'
 
-/**
- * `npm run demo`: the server on a data folder of its own, a simulated fleet beside it, and a dashboard's view of both in
- * the terminal. Whatever ends the demo ends all of it.
- */
-async function run(command: DemoCommand): Promise<number> {
-  const { port, devices, rate } = command
+const { devices, links, rate, seconds, writes, flap } = fleetFlags
+const port: Flag = ['N', 'of the server', between(1, 65_535)]
+const data: Flag = ['DIR', 'data folder', shaped(/./)]
+const defaults = { devices: 1000, rate: 2000, seconds: 0, writes: 'answer', flap: 0, data: './data/demo' }
+const command = {
+  usage: `Usage: npm run demo -- [options]
+
+The server, a simulated fleet and a dashboard, live in the terminal. IAM is off: there is no login, and the server listens
+on 127.0.0.1 only.`,
+  flags: { devices, links, rate, seconds, writes, flap, port, data },
+  defaults: { ...defaults, port: process.env.PORT ?? 8080 },
+  switches: { help: 'this page' },
+}
+
+type Demo = Pick<FleetOptions, 'devices' | 'rate' | 'writes' | 'flap'> & {
+  readonly links?: number
+  readonly seconds: number
+  readonly port: number
+  readonly data: string
+}
+
+/** The server on a data folder of its own, a simulated fleet, and what a dashboard sees of it, in the terminal. */
+async function run(demo: Demo): Promise<number> {
+  const { port, devices, rate, writes, flap } = demo
   if (await isPortTaken(port)) {
     console.error(`port ${port} is taken: stop what listens there, or choose another with --port`)
     return 1
   }
-  const dataFolder = resolve(command.dataFolder)
+  const dataFolder = resolve(demo.data)
   await mkdir(dataFolder, { recursive: true })
   const server = new ServerProcess({ port, dataFolder })
-  let asked = stopAsked(command.seconds)
+  let asked = stopAsked(demo.seconds)
   const isServing = await Promise.race([server.serving().then(() => true), asked.then(() => false)])
   if (!isServing) {
     await server.stop()
     return 0
   }
 
-  const { writes, flap } = command
-  const kinds = kindsOf({ ...fleetDefaults, writes, flap })
-  await putSchemas(server.url, kinds)
-  const samples = new DemoSamples(kinds)
+  const url = server.url.replace(/^http/, 'ws')
+  const fleet = new Fleet({ url, devices, links: Math.min(demo.links ?? devices, devices), rate, writes, flap })
+  await putSchemas(server.url, fleet.kinds)
+  const samples = new DemoSamples(fleet.kinds)
   const dashboard = new Dashboard({
     url: server.url,
     isFolding: false,
@@ -45,43 +60,36 @@ async function run(command: DemoCommand): Promise<number> {
     onEvent: (event) => samples.hear(event),
   })
   dashboard.start()
-  let latest: FleetSecond | undefined
-  const links = Math.min(command.links ?? devices, devices)
-  const fleet = new FleetProcess(
-    Object.entries({ url: server.url.replace(/^http/, 'ws'), devices, links, rate, writes, flap }).map(
-      ([name, value]) => `--${name}=${value}`,
-    ),
-    (second) => {
-      latest = second
-    },
-  )
-  console.log(introduction(server.url, command))
+  fleet.start()
+  console.log(introduction(server.url, demo))
 
-  const stopShowing = showEverySecond(() => latest, { server, dashboard, samples })
-  asked = Promise.race([asked, server.ended.then(() => 'server'), fleet.ended.then(() => 'fleet')])
+  const stopShowing = showEverySecond({ server, fleet, dashboard, samples })
+  asked = Promise.race([asked, server.ended.then(() => 'server')])
   const reason = await asked
   stopShowing()
   dashboard.stop()
+  fleet.pause()
+  if (reason === 'asked') await fleet.settled(5_000)
   await fleet.stop()
   const result = await server.stop()
   if (reason === 'server') console.error(`the server ended (${result})\n${server.lines.join('\n')}`)
-  if (reason === 'fleet') console.error(`the fleet ended\n${fleet.errors}`)
-  const { final } = fleet
-  if (final)
-    console.log(`\n${final.changesAcknowledged} changes acknowledged, ${dashboard.counts.events} events heard; stopped`)
-  for (const fault of [...(final?.faults ?? []), ...dashboard.faults]) console.error(`FAULT: ${fault}`)
+  const { changesAcknowledged, faults } = fleet.counts
+  console.log(`\n${changesAcknowledged} changes acknowledged, ${dashboard.counts.events} events heard; stopped`)
+  for (const fault of [...faults, ...dashboard.faults]) console.error(`FAULT: ${fault}`)
   return reason === 'asked' ? 0 : 1
 }
 
 interface Shown {
   readonly server: ServerProcess
+  readonly fleet: Fleet
   readonly dashboard: Dashboard
   readonly samples: DemoSamples
 }
 
-/** Answers what stops it. */
-function showEverySecond(latest: () => FleetSecond | undefined, { server, dashboard, samples }: Shown): () => void {
+/** Answers a function that ends it. */
+function showEverySecond({ server, fleet, dashboard, samples }: Shown): () => void {
   const screen = new DemoScreen(process.stdout)
+  const takeSecond = secondsOf(fleet)
   let before = { at: performance.now(), events: 0, items: 0, cpuSeconds: processUsage(server.processId)?.cpuSeconds }
   const startedAt = before.at
   const timer = setInterval(() => {
@@ -91,7 +99,7 @@ function showEverySecond(latest: () => FleetSecond | undefined, { server, dashbo
     const seconds = (now.at - before.at) / 1000
     screen.show({
       seconds: Math.round((now.at - startedAt) / 1000),
-      fleet: latest(),
+      fleet: takeSecond(),
       eventsPerSecond: Math.round((events - before.events) / seconds),
       changesOutPerSecond: Math.round((items - before.items) / seconds),
       dashboardState: dashboard.isLive ? 'live' : 'connecting',
@@ -107,18 +115,18 @@ function showEverySecond(latest: () => FleetSecond | undefined, { server, dashbo
   return () => clearInterval(timer)
 }
 
-function introduction(url: string, command: DemoCommand): string {
+function introduction(url: string, { data, devices, rate, writes }: Demo): string {
   const api = `${url}/api/v1`
   return [
-    `Serving at ${url}, data in ${command.dataFolder}; ${command.devices} simulated devices, ${command.rate} changes/s.`,
-    'IAM is off here: nobody has to sign in.',
+    `Serving at ${url}, data in ${data}; ${devices} simulated devices, ${rate} changes/s.`,
+    'IAM is off: there is no login.',
     'From a second terminal:',
     `  curl '${api}/devices?depth=2&limit=3'              # the state; without limit, all of it`,
     `  curl '${api}/devices?depth=2&raw=false&limit=3'    # with names`,
     `  curl '${api}/schemas?depth=1'                      # what the names and units are`,
-    `  curl '${api}/meta?depth=1'                         # who is online`,
+    `  curl '${api}/meta?depth=1'                         # which devices are online`,
     `  curl '${api}/events/ticket'                        # then a websocket at ${api.replace(/^http/, 'ws')}/events/<ticket>`,
-    ...(command.writes === 'none' ? [] : [writeExample(api)]),
+    ...(writes === 'none' ? [] : [writeExample(api)]),
     'Ctrl-C stops everything.',
     '',
   ].join('\n')
@@ -131,7 +139,7 @@ function writeExample(api: string): string {
   return `  curl -X PUT ${header} -d '{"Setpoint":21.5}' '${path}'   # asks a device to change`
 }
 
-/** Resolves with `asked` when the time is up or somebody wants the demo to end. */
+/** Resolves with `asked` after the time (0: never), or on a signal. */
 function stopAsked(seconds: number): Promise<string> {
   return new Promise((resolve) => {
     if (seconds > 0) setTimeout(() => resolve('asked'), seconds * 1000)
@@ -140,11 +148,11 @@ function stopAsked(seconds: number): Promise<string> {
 }
 
 try {
-  const command = readDemoCommand(process.argv.slice(2), process.env)
-  if (command.isHelp) console.log(demoHelp)
-  else process.exit(await run(command))
+  const { help, ...given } = readCommandLine(command, process.argv.slice(2))
+  if (help) console.log(helpOf({ ...command, defaults: { ...command.defaults, links: 'as many as devices' } }))
+  else process.exit(await run({ ...given, port: Number(given.port) } as Demo))
 } catch (error) {
-  // Children that are still there end by themselves when this process is gone.
+  // The server ends with this process.
   console.error(error instanceof Error ? error.message : error)
   process.exit(1)
 }

@@ -1,57 +1,61 @@
-import type { FleetCommand } from '#bench/fleet/command'
-import { fleetHelp, readFleetCommand } from '#bench/fleet/command'
+import { fleetFlags, helpOf, readCommandLine } from '#bench/fleet/command'
 import { Fleet } from '#bench/fleet/fleet'
-import { putSchemas } from '#bench/fleet/schemas'
+import { putSchemas } from '#bench/fleet/kinds'
+import { type FleetOptions, fleetDefaults } from '#bench/fleet/options'
 import { lineOf, secondsOf, totalsOf } from '#bench/fleet/second'
 
-/** The fleet as a command: `npm run fleet -- --help`. Exit code 1 when the server did what no correct server does. */
-async function run(command: FleetCommand): Promise<void> {
-  const fleet = new Fleet(command.fleet)
-  const print = command.isJson ? (what: unknown) => console.log(JSON.stringify(what)) : undefined
-  if (command.hasSchemas) await putSchemas(command.fleet.url.replace(/^ws/, 'http'), fleet.kinds)
-  fleet.start()
+const command = {
+  usage:
+    'Usage: npm run fleet -- [options]\n\nA simulated fleet on the device link. Exit code 1 when the server broke the protocol.',
+  flags: fleetFlags,
+  defaults: { ...fleetDefaults, links: 'as many as devices', key: 'none', seconds: 0 },
+  switches: {
+    json: 'one JSON object a second, the totals last',
+    schemas: 'put the schemas of the services first, so that raw=false reads with names; IAM off only',
+    help: 'this page',
+  },
+}
 
+async function run(args: readonly string[]): Promise<void> {
+  const { json, schemas, help, seconds, ...given } = readCommandLine({ ...command, defaults: { seconds: 0 } }, args)
+  if (help) {
+    console.log(helpOf(command))
+    return
+  }
+  const options = given as Partial<FleetOptions>
+  const fleet = new Fleet({ links: options.devices ?? fleetDefaults.devices, ...options })
+  const print = (text: string, object: object) => console.log(json ? JSON.stringify(object) : text)
+  if (schemas) await putSchemas(fleet.options.url.replace(/^ws/, 'http'), fleet.kinds)
   const takeSecond = secondsOf(fleet)
-  let startedAt = performance.now()
-  let isWarm = command.warmup === 0
+  const startedAt = performance.now()
+  fleet.start()
   const everySecond = setInterval(() => {
-    if (!isWarm && performance.now() - startedAt >= command.warmup * 1000) {
-      isWarm = true
-      fleet.counts.clear()
-      startedAt = performance.now()
-    }
-    const second = takeSecond(isWarm)
-    if (print) print(second)
-    else console.log(lineOf(second))
+    const second = takeSecond()
+    print(lineOf(second), second)
   }, 1_000)
 
-  await stopAsked(command.seconds > 0 ? (command.warmup + command.seconds) * 1000 : undefined)
-  const seconds = (performance.now() - startedAt) / 1000
+  await stopAsked(Number(seconds) * 1000)
+  const measured = (performance.now() - startedAt) / 1000
   const report = fleet.report()
   clearInterval(everySecond)
   fleet.pause()
-  if (!(await fleet.settled(5_000)) && !print) console.log('not everything sent was acknowledged within 5 s')
+  if (!(await fleet.settled(5_000))) console.error('not everything sent was acknowledged within 5 s')
   await fleet.stop()
-  if (print) print({ isFinal: true, seconds, ...report })
-  else console.log(totalsOf(report, seconds))
-  // Links that are still being opened would keep the process.
+  print(totalsOf(report, measured), { isFinal: true, seconds: measured, ...report })
+  // Links that are still opening would keep the process.
   process.exit(fleet.counts.faultCount > 0 ? 1 : 0)
 }
 
-/** Resolves after the time, on Ctrl-C or SIGTERM, or when the process that started this one is gone. */
-function stopAsked(afterMs: number | undefined): Promise<void> {
+/** Resolves after the time (0: never), or on Ctrl-C or SIGTERM. */
+function stopAsked(afterMs: number): Promise<void> {
   return new Promise((resolve) => {
-    if (afterMs !== undefined) setTimeout(resolve, afterMs)
+    if (afterMs > 0) setTimeout(resolve, afterMs)
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
-    process.once('disconnect', () => resolve())
-    process.channel?.unref()
   })
 }
 
 try {
-  const command = readFleetCommand(process.argv.slice(2))
-  if (command.isHelp) console.log(fleetHelp())
-  else await run(command)
+  await run(process.argv.slice(2))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exit(2)

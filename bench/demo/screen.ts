@@ -3,7 +3,7 @@ import type { FleetSecond } from '#bench/fleet/second'
 /** What the demo knows once a second. */
 export interface DemoSecond {
   readonly seconds: number
-  readonly fleet: FleetSecond | undefined
+  readonly fleet: FleetSecond
   readonly eventsPerSecond: number
   readonly changesOutPerSecond: number
   readonly dashboardState: string
@@ -38,15 +38,15 @@ export class DemoScreen {
 
 function screenLines(second: DemoSecond): readonly string[] {
   const { fleet } = second
-  const latency = fleet?.latencyMs
+  const latency = fleet.latencyMs
   return [
     `  running            ${second.seconds} s`,
-    `  devices            ${fleet ? `${fleet.devicesOnline} of ${fleet.devices} connected` : 'starting'}`,
-    `  changes in         ${grouped(fleet?.changesPerSecond ?? 0)}/s acknowledged`,
+    `  devices            ${fleet.devicesOnline} of ${fleet.devices} connected`,
+    `  changes in         ${grouped(fleet.changesPerSecond)}/s acknowledged`,
     `  events out         ${grouped(second.eventsPerSecond)}/s (${grouped(second.changesOutPerSecond)} changes/s) to one dashboard, ${second.dashboardState}`,
-    `  acknowledgement    p50 ${milliseconds(latency?.p50)}   p99 ${milliseconds(latency?.p99)}   max ${milliseconds(latency?.max)}`,
+    `  acknowledgement    p50 ${milliseconds(latency.p50)}   p99 ${milliseconds(latency.p99)}   max ${milliseconds(latency.max)}`,
     `  server             CPU ${percent(second.cpuPercent)}   memory ${megabytes(second.residentBytes)}`,
-    ...(fleet && fleet.faultCount > 0 ? [`  FAULTS             ${fleet.faultCount}`] : []),
+    ...(fleet.faultCount > 0 ? [`  FAULTS             ${fleet.faultCount}`] : []),
     '',
     ...second.samples.map((sample) => `  ${sample}`),
   ]
@@ -57,10 +57,10 @@ function plainLine(second: DemoSecond): string {
   const sample = second.samples[second.seconds % Math.max(1, second.samples.length)]
   return [
     `${second.seconds} s`,
-    `${fleet?.devicesOnline ?? 0}/${fleet?.devices ?? 0} devices`,
-    `${fleet?.changesPerSecond ?? 0} changes/s in`,
+    `${fleet.devicesOnline}/${fleet.devices} devices`,
+    `${fleet.changesPerSecond} changes/s in`,
     `${second.eventsPerSecond} events/s out`,
-    `ack p50 ${milliseconds(fleet?.latencyMs.p50)} p99 ${milliseconds(fleet?.latencyMs.p99)}`,
+    `ack p50 ${milliseconds(fleet.latencyMs.p50)} p99 ${milliseconds(fleet.latencyMs.p99)}`,
     `CPU ${percent(second.cpuPercent)}`,
     `memory ${megabytes(second.residentBytes)}`,
     ...(sample === undefined ? [] : [sample.replace(/ {2,}/g, ' ')]),
@@ -68,7 +68,7 @@ function plainLine(second: DemoSecond): string {
 }
 
 const grouped = (count: number): string => count.toLocaleString('en-US')
-const milliseconds = (ms: number | undefined): string => (ms === undefined ? '–' : `${ms.toFixed(1)} ms`)
+const milliseconds = (ms: number): string => `${ms.toFixed(1)} ms`
 const percent = (value: number | undefined): string => (value === undefined ? '–' : `${value.toFixed(0)} %`)
 const megabytes = (bytes: number | undefined): string =>
   bytes === undefined ? '–' : `${Math.round(bytes / 2 ** 20)} MB`

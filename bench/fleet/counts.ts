@@ -1,67 +1,17 @@
-import type { LatencySummary } from '#bench/histogram'
-import { LatencyHistogram } from '#bench/histogram'
+import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 
-/** What a fleet says of itself: totals since the start, or since `clear`. */
-export interface FleetReport {
-  readonly devices: number
-  readonly devicesOnline: number
-  readonly links: number
-  readonly linksOpen: number
-  readonly framesSent: number
-  readonly framesResent: number
-  readonly framesAcknowledged: number
-  readonly changesAcknowledged: number
-  readonly framesRefused: number
-  /** Frames the schedule gave up because no device was connected. */
-  readonly framesSkipped: number
-  readonly connects: number
-  readonly cuts: number
-  readonly writes: WriteCounts
-  readonly updates: UpdateCounts
-  readonly latencyMs: LatencySummary
-  readonly errors: Readonly<Record<string, number>>
-  readonly closes: Readonly<Record<string, number>>
-  readonly faultCount: number
-  readonly faults: readonly string[]
-}
+/**
+ * WRITEs. Each id counts once, except in `heard` and `again` (an id that was received before). `left`: never answered, on
+ * purpose. `triggers`: of actionable properties.
+ */
+const noWrites = { heard: 0, again: 0, done: 0, rejected: 0, left: 0, triggers: 0 }
 
-/** What became of WRITEs. Each id is counted once but in `heard` and `again`. */
-export interface WriteCounts {
-  readonly heard: number
-  /** Of an id that was heard before. */
-  readonly again: number
-  readonly done: number
-  readonly rejected: number
-  /** Never answered, on purpose. */
-  readonly left: number
-  /** How often something actionable was triggered. */
-  readonly triggers: number
-}
-
-const noWrites: WriteCounts = { heard: 0, again: 0, done: 0, rejected: 0, left: 0, triggers: 0 }
-
-/** What became of FIRMWAREs. Each id is counted once but in `heard`, `again` and `resumed`. */
-export interface UpdateCounts {
-  readonly heard: number
-  /** Of an id that was heard before. */
-  readonly again: number
-  readonly installed: number
-  /** Of those: came back with it, or with the old one. */
-  readonly updated: number
-  readonly wrong: number
-  readonly refused: number
-  /** Could not be installed. */
-  readonly failed: number
-  /** Could not be downloaded. */
-  readonly notHad: number
-  /** Lost their power on the way, and went on. */
-  readonly vanished: number
-  readonly resumed: number
-  /** Downloaded. */
-  readonly bytes: number
-}
-
-const noUpdates: UpdateCounts = {
+/**
+ * FIRMWAREs. Each id counts once, except in `heard`, `again` and `resumed`. An installed firmware is then `updated`, or the
+ * device is back with the old one (`wrong`). `failed`: could not be installed. `notHad`: could not be downloaded.
+ * `vanished`: the device lost its power during the download. `bytes`: downloaded.
+ */
+const noUpdates = {
   heard: 0,
   again: 0,
   installed: 0,
@@ -75,25 +25,36 @@ const noUpdates: UpdateCounts = {
   bytes: 0,
 }
 
-/** Codes come from the other side: what is beyond this many is counted together. */
+export type WriteCounts = typeof noWrites
+export type UpdateCounts = typeof noUpdates
+
+/** Totals since the start. */
+export type FleetReport = ReturnType<FleetCounts['report']> & {
+  readonly devices: number
+  readonly devicesOnline: number
+  readonly links: number
+  readonly linksOpen: number
+}
+
+/** Codes come from the server: further ones are counted together. */
 const codesMax = 64
 const faultsKeptMax = 50
 
-/** The books of the whole fleet. A fault is something no correct server does. */
+/** Counts of the whole fleet. A fault is an error of the server. */
 export class FleetCounts {
   readonly latency = new LatencyHistogram()
-  /** The same since the last `takeRecent`. */
   #recent = new LatencyHistogram()
   framesSent = 0
   framesResent = 0
   framesAcknowledged = 0
   changesAcknowledged = 0
   framesRefused = 0
+  /** Given up by the schedule, because no device was connected. */
   framesSkipped = 0
   connects = 0
   cuts = 0
-  writes: { -readonly [Count in keyof WriteCounts]: number } = { ...noWrites }
-  updates: { -readonly [Count in keyof UpdateCounts]: number } = { ...noUpdates }
+  readonly writes = { ...noWrites }
+  readonly updates = { ...noUpdates }
   readonly errors = new Map<string, number>()
   readonly closes = new Map<string, number>()
   faultCount = 0
@@ -104,6 +65,7 @@ export class FleetCounts {
     this.#recent.record(ms)
   }
 
+  /** Since the last call. */
   takeRecent(): LatencySummary {
     const summary = this.#recent.summary()
     this.#recent.clear()
@@ -123,16 +85,21 @@ export class FleetCounts {
     if (this.faults.length < faultsKeptMax) this.faults.push(text)
   }
 
-  /** Forgets the counts of a warm-up; faults stay. */
-  clear(): void {
-    this.latency.clear()
-    this.#recent.clear()
-    this.framesSent = this.framesResent = this.framesAcknowledged = this.changesAcknowledged = 0
-    this.framesRefused = this.framesSkipped = this.connects = this.cuts = 0
-    this.writes = { ...noWrites }
-    this.updates = { ...noUpdates }
-    this.errors.clear()
-    this.closes.clear()
+  report() {
+    const { writes, updates, faultCount, faults } = this
+    const { framesSent, framesResent, framesAcknowledged, framesRefused, framesSkipped } = this
+    const { changesAcknowledged, connects, cuts } = this
+    return {
+      ...{ framesSent, framesResent, framesAcknowledged, framesRefused, framesSkipped },
+      ...{ changesAcknowledged, connects, cuts },
+      writes: { ...writes },
+      updates: { ...updates },
+      latencyMs: this.latency.summary(),
+      errors: Object.fromEntries(this.errors),
+      closes: Object.fromEntries(this.closes),
+      faultCount,
+      faults,
+    }
   }
 }
 

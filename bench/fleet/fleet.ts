@@ -40,14 +40,14 @@ export class Fleet {
   #heldUntil = 0
   #linksAsked = 0
   #turn = 0
-  #burstAt = Infinity
   #stormAt = Infinity
   #livenessAt = 0
 
   constructor(given: Partial<FleetOptions>) {
     const options: FleetOptions = { ...fleetDefaults, ...given }
     this.options = options
-    this.kinds = kindsOf(options)
+    const { properties, flap, writes } = options
+    this.kinds = deviceKinds(properties, { isFlapping: flap > 0, isControlled: writes !== 'none' })
     for (const kind of this.kinds) {
       const most = changesPerFrameMax(kind)
       if (options.changes > most) throw new RangeError(`a frame of ${kind.name} holds at most ${most} changes`)
@@ -78,8 +78,7 @@ export class Fleet {
 
   start(): void {
     const now = performance.now()
-    const { burst, storm } = this.options
-    if (burst > 0) this.#burstAt = now + burst * 1000
+    const { storm } = this.options
     if (storm > 0) this.#stormAt = now + storm * 1000
     this.#startedAt = now
     this.#tick = setInterval(() => this.#onTick(performance.now()), tickMs)
@@ -120,27 +119,12 @@ export class Fleet {
   }
 
   report(): FleetReport {
-    const { counts } = this
     return {
       devices: this.devices.length,
       devicesOnline: this.devicesOnline,
       links: this.#links.length,
       linksOpen: this.#links.filter((link) => link.isOpen).length,
-      framesSent: counts.framesSent,
-      framesResent: counts.framesResent,
-      framesAcknowledged: counts.framesAcknowledged,
-      changesAcknowledged: counts.changesAcknowledged,
-      framesRefused: counts.framesRefused,
-      framesSkipped: counts.framesSkipped,
-      connects: counts.connects,
-      cuts: counts.cuts,
-      writes: { ...counts.writes },
-      updates: { ...counts.updates },
-      latencyMs: counts.latency.summary(),
-      errors: Object.fromEntries(counts.errors),
-      closes: Object.fromEntries(counts.closes),
-      faultCount: counts.faultCount,
-      faults: counts.faults,
+      ...this.counts.report(),
     }
   }
 
@@ -162,10 +146,6 @@ export class Fleet {
       this.cutAll()
     }
     if (this.#isPaused || !this.#hasBegun || this.options.rate === 0) return
-    if (now >= this.#burstAt) {
-      this.#burstAt = now + this.options.burst * 1000
-      this.#pace.burst(now)
-    }
     this.#keepPace(now)
   }
 
@@ -203,11 +183,6 @@ export class Fleet {
       link.send(device, now)
     }
   }
-}
-
-/** What the devices of such a fleet are. */
-export function kindsOf({ mix, properties, flap, writes }: FleetOptions): readonly DeviceKind[] {
-  return deviceKinds(mix, properties, { isFlapping: flap > 0, isControlled: writes !== 'none' })
 }
 
 function spread(devices: readonly SimulatedDevice[], linkCount: number): readonly (readonly SimulatedDevice[])[] {

@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { SimulatedDevice } from '#bench/fleet/device'
-import { encodeChange, isSameValue, jsonForm } from '#bench/fleet/encoding'
+import { encodeChange, jsonForm } from '#bench/fleet/encoding'
 import type { Change } from '#bench/fleet/frames'
 import { controlsService } from '#bench/fleet/kinds'
 
@@ -187,7 +188,7 @@ export class HeardBooks {
     if (constants.length === 0) return false
     for (const { propId, value } of constants) {
       const property = device.plan.property(event.serviceIdentifier, propId)
-      const isRight = property && isSameValue(jsonForm(encodeChange(property, device.index, 0)), value)
+      const isRight = property && isDeepStrictEqual(jsonForm(encodeChange(property, device.index, 0)), value)
       if (isRight && constants.length === event.updates.length && ++books.constantsHeard === 1) continue
       this.#wrong++
       this.#note(`${device.identifier}: HELLO value heard ${books.constantsHeard} times: ${JSON.stringify(event)}`)
@@ -264,7 +265,9 @@ function changesLeftOut(changes: readonly Change[], event: HeardUpdate): readonl
   for (const change of changes) {
     const item = event.updates[place]
     const isSaid =
-      item?.propId === change.property.propId && item.tag === 'value' && isSameValue(jsonForm(change.value), item.value)
+      item?.propId === change.property.propId &&
+      item.tag === 'value' &&
+      isDeepStrictEqual(jsonForm(change.value), item.value)
     if (isSaid) place++
     else leftOut.push(change)
   }

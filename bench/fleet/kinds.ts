@@ -1,7 +1,5 @@
 import type { PropertyType, SimulatedProperty } from '#bench/fleet/encoding'
-
-/** `numeric`: numbers only. `mixed`: also booleans, strings, enumerations, 64-bit, arrays, binary, times. */
-export type PropertyMix = 'numeric' | 'mixed'
+import { request } from '#bench/http'
 
 export interface SimulatedService {
   readonly serviceIdentifier: string
@@ -82,23 +80,11 @@ const diagnosticsRows: readonly Row[] = [
   ['Serial number', 'STRING'],
 ]
 
-/** A numeric fleet keeps the same properties with the number type nearest to what they were. */
-const numericTypes: Partial<Record<PropertyType, PropertyType>> = {
-  BOOL: 'UINT8',
-  STRING: 'FLOAT',
-  UINT64: 'UINT32',
-  INT64: 'INT32',
-  DATETIME: 'FLOAT64',
-  BINARY: 'UINT32',
-  UUID: 'UINT32',
-  'FLOAT-ARRAY': 'FLOAT',
-}
-
 export const propertiesPerDeviceMin = diagnosticsRows.length + 1
 /** 1 024 properties a service (contract 3.11), and the diagnostics. */
 export const propertiesPerDeviceMax = 1024 + diagnosticsRows.length
 
-/** What devices have beside what they measure, in services of their own. */
+/** Further services of a device. */
 export interface Besides {
   readonly isFlapping?: boolean
   readonly isControlled?: boolean
@@ -109,60 +95,25 @@ export const levelService: SimulatedService = {
   serviceIdentifier: '5f2a7c10-000e-4b6d-9e3f-c00000000001',
   name: 'Level',
   description: 'A level that crosses 50 %, up and down',
-  properties: [
-    {
-      propId: 0x2000,
-      name: 'Level',
-      description: 'From 40 to 60 and back',
-      type: 'FLOAT',
-      unit: '%',
-      low: 40,
-      high: 60,
-    },
-  ],
+  properties: [{ ...property(['Level', 'FLOAT', '%', 40, 60], 0x2000), description: 'From 40 to 60 and back' }],
 }
 
-/** What takes WRITEs. */
+const mode = ['Off', 'Automatic', 'Manual'] as const
+
+/** Takes WRITEs. */
 export const controlsService: SimulatedService = {
   serviceIdentifier: '5f2a7c10-000f-4b6d-9e3f-c00000000003',
   name: 'Controls',
   description: 'What the device may be asked to be and to do',
   properties: [
-    {
-      propId: 0x2000,
-      name: 'Setpoint',
-      description: 'What it aims at',
-      type: 'FLOAT',
-      unit: '°C',
-      low: 5,
-      high: 30,
-      order: 'writable',
-    },
-    {
-      propId: 0x2001,
-      name: 'Reset',
-      description: 'Starts it anew',
-      type: 'BOOL',
-      low: 0,
-      high: 1,
-      order: 'actionable',
-    },
-    {
-      propId: 0x2002,
-      name: 'Mode',
-      description: 'What it does',
-      type: 'UINT8',
-      low: 0,
-      high: 2,
-      enumeration: ['Off', 'Automatic', 'Manual'],
-      order: 'writable',
-    },
+    { ...property(['Setpoint', 'FLOAT', '°C', 5, 30], 0x2000), description: 'What it aims at', order: 'writable' },
+    { ...property(['Reset', 'BOOL'], 0x2001), description: 'Starts it anew', order: 'actionable' },
+    { ...property(['Mode', 'UINT8', mode], 0x2002), description: 'What it does', order: 'writable' },
   ],
 }
 
-/** The kinds of a fleet whose devices measure `propertiesPerDevice` properties each; channels are added above ten. */
+/** The kinds of a fleet whose devices measure `propertiesPerDevice` properties each; above ten there are channels. */
 export function deviceKinds(
-  mix: PropertyMix,
   propertiesPerDevice: number,
   { isFlapping = false, isControlled = false }: Besides = {},
 ): readonly DeviceKind[] {
@@ -174,8 +125,8 @@ export function deviceKinds(
       name: kind.name,
       code: kind.code,
       services: [
-        service(kind.service, `Measurements of a ${kind.name.toLowerCase()}`, place + 1, rows, mix),
-        service('Diagnostics', 'What every device tells of itself', 0xd, diagnosticsRows, mix),
+        service(kind.service, `Measurements of a ${kind.name.toLowerCase()}`, place + 1, rows),
+        service('Diagnostics', 'What every device tells of itself', 0xd, diagnosticsRows),
         ...(isFlapping ? [levelService] : []),
         ...(isControlled ? [controlsService] : []),
       ],
@@ -183,36 +134,68 @@ export function deviceKinds(
   })
 }
 
-/** The identifier tells what the service holds, so fleets of another mix or size declare services of their own. */
-function service(
-  name: string,
-  description: string,
-  place: number,
-  rows: readonly Row[],
-  mix: PropertyMix,
-): SimulatedService {
-  const tail = (mix === 'mixed' ? 'b' : 'a') + rows.length.toString(16).padStart(11, '0')
+/** The identifier contains the number of properties, so that fleets of other sizes have other services. */
+function service(name: string, description: string, place: number, rows: readonly Row[]): SimulatedService {
+  const tail = `b${rows.length.toString(16).padStart(11, '0')}`
   return {
     serviceIdentifier: `5f2a7c10-000${place.toString(16)}-4b6d-9e3f-${tail}`,
     name,
     description,
-    properties: rows.map((row, index) => property(row, 0x2000 + index, mix)),
+    properties: rows.map((row, index) => property(row, 0x2000 + index)),
   }
 }
 
-function property(row: Row, propId: number, mix: PropertyMix): SimulatedProperty {
-  const [name, declared, third, low, high] = row
-  const isConstant = name === 'Serial number'
-  const type = mix === 'numeric' && !isConstant ? (numericTypes[declared] ?? declared) : declared
+function property(row: Row, propId: number): SimulatedProperty {
+  const [name, type, third, low = 0, high = 100] = row
   return {
     propId,
     name,
     description: `${name} as the device reports it`,
     type,
-    low: low ?? 0,
-    high: high ?? 100,
+    low,
+    high,
     ...(typeof third === 'string' && { unit: third }),
-    ...(Array.isArray(third) && mix === 'mixed' && { enumeration: third as readonly string[] }),
-    ...(isConstant && { isConstant }),
+    ...(typeof third === 'object' && { enumeration: third }),
+    ...(name === 'Serial number' && { isConstant: true }),
   }
 }
+
+/** The schema of a simulated service, in the shape of §2.4 and contract 3.9. */
+export function schemaOf(service: SimulatedService): object {
+  return {
+    name: service.name,
+    description: service.description,
+    properties: Object.fromEntries(service.properties.map((property) => [hexOf(property), schemaOfProperty(property)])),
+  }
+}
+
+/** Puts the schemas of all services, so that `raw=false` reads with names. Answers how many; throws on a refusal. */
+export async function putSchemas(serverUrl: string, kinds: readonly DeviceKind[]): Promise<number> {
+  const services = new Map(
+    kinds.flatMap((kind) => kind.services).map((service) => [service.serviceIdentifier, service]),
+  )
+  for (const [serviceIdentifier, service] of services) {
+    const answer = await request(`${serverUrl}/api/v1/schemas/${serviceIdentifier}`, {
+      method: 'PUT',
+      body: JSON.stringify(schemaOf(service)),
+    })
+    if (answer.status >= 300) throw new Error(`schema of ${service.name}: ${answer.status} ${answer.text}`)
+  }
+  return services.size
+}
+
+function schemaOfProperty(property: SimulatedProperty): object {
+  return {
+    name: property.name,
+    description: property.description,
+    type: property.type.toLowerCase(),
+    ...(property.order === undefined && { readonly: true }),
+    ...(property.order === 'actionable' && { actionable: true }),
+    ...(property.unit !== undefined && { unit: property.unit }),
+    ...(property.enumeration && {
+      enum: Object.fromEntries(property.enumeration.map((name, value) => [String(value), { name }])),
+    }),
+  }
+}
+
+const hexOf = (property: SimulatedProperty): string => `0x${property.propId.toString(16).padStart(4, '0')}`

@@ -1,5 +1,4 @@
 import type { SessionKind } from '#bench/fleet/device'
-import type { PropertyMix } from '#bench/fleet/kinds'
 import type { UpdateManner } from '#bench/fleet/updates'
 import type { LinkForm, LinkProtocol } from '#bench/fleet/wire'
 import type { WriteManner } from '#bench/fleet/writes'
@@ -17,11 +16,8 @@ export interface FleetOptions {
   readonly properties: number
   readonly protocol: LinkProtocol
   readonly form: LinkForm
-  readonly mix: PropertyMix
   /** Unacknowledged frames on a link at most; the server's own window counts too. */
   readonly window: number
-  /** Every so many seconds a second's worth of frames at once; 0: never. */
-  readonly burst: number
   /** Every so many seconds all links are cut and come back; 0: never. */
   readonly storm: number
   readonly session: SessionKind
@@ -53,9 +49,7 @@ export const fleetDefaults: FleetOptions = {
   properties: 10,
   protocol: 'json',
   form: 'long',
-  mix: 'mixed',
   window: 64,
-  burst: 0,
   storm: 0,
   session: 'named',
   isRepeating: false,

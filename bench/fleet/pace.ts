@@ -8,45 +8,31 @@ const behindMsMax = 60_000
  */
 export class Pace {
   readonly #intervalMs: number
-  readonly #framesPerSecond: number
   #nextAt = 0
-  #extra = 0
-  #extraAt = 0
 
   /** `framesPerSecond` 0: never due. */
   constructor(framesPerSecond: number) {
-    this.#framesPerSecond = framesPerSecond
     this.#intervalMs = framesPerSecond > 0 ? 1000 / framesPerSecond : Infinity
   }
 
   start(now: number): void {
     this.#nextAt = now
-    this.#extra = 0
   }
 
   /** The moment the next frame was due at, if that is not after `now`. */
   due(now: number): number | undefined {
-    if (this.#extra > 0) return this.#extraAt
     if (now - this.#nextAt > behindMsMax) this.#nextAt = now - behindMsMax
     return this.#nextAt <= now ? this.#nextAt : undefined
   }
 
   sent(): void {
-    if (this.#extra > 0) this.#extra--
-    else this.#nextAt += this.#intervalMs
+    this.#nextAt += this.#intervalMs
   }
 
-  /** A second's worth of frames, all due now. */
-  burst(now: number): void {
-    this.#extra += Math.round(this.#framesPerSecond)
-    this.#extraAt = now
-  }
-
-  /** Gives up what is due; answers how many frames that were. */
+  /** Gives up the due frames; answers their number. */
   skip(now: number): number {
-    const frames = Math.max(0, Math.floor((now - this.#nextAt) / this.#intervalMs) + 1) + this.#extra
-    this.#nextAt += (frames - this.#extra) * this.#intervalMs
-    this.#extra = 0
+    const frames = Math.max(0, Math.floor((now - this.#nextAt) / this.#intervalMs) + 1)
+    this.#nextAt += frames * this.#intervalMs
     return frames
   }
 }

@@ -2,40 +2,34 @@ import type { FleetReport, UpdateCounts, WriteCounts } from '#bench/fleet/counts
 import type { Fleet } from '#bench/fleet/fleet'
 import type { LatencySummary } from '#bench/histogram'
 
-/** What happened since the last line. */
+/** The last second of a fleet. */
 export interface FleetSecond {
-  readonly at: number
-  readonly isWarm: boolean
   readonly devices: number
   readonly devicesOnline: number
   readonly changesPerSecond: number
-  /** Since the start or the end of the warm-up. */
+  /** Since the start. */
   readonly changesAcknowledged: number
   readonly latencyMs: LatencySummary
   readonly faultCount: number
 }
 
-/** Takes a reading of the fleet each time it is called. */
-export function secondsOf(fleet: Fleet): (isWarm: boolean) => FleetSecond {
+/** Answers, at each call, the time since the last one. */
+export function secondsOf(fleet: Fleet): () => FleetSecond {
   let lastAt = performance.now()
-  let lastChanges = fleet.counts.changesAcknowledged
-  return (isWarm) => {
+  let lastChanges = 0
+  return () => {
     const now = performance.now()
-    const changes = fleet.counts.changesAcknowledged
-    // After a warm-up the counts began again at 0.
-    const since = changes >= lastChanges ? changes - lastChanges : changes
+    const { changesAcknowledged } = fleet.counts
     const second = {
-      at: Date.now(),
-      isWarm,
       devices: fleet.devices.length,
       devicesOnline: fleet.devicesOnline,
-      changesPerSecond: Math.round((since * 1000) / Math.max(1, now - lastAt)),
-      changesAcknowledged: changes,
+      changesPerSecond: Math.round(((changesAcknowledged - lastChanges) * 1000) / Math.max(1, now - lastAt)),
+      changesAcknowledged,
       latencyMs: fleet.counts.takeRecent(),
       faultCount: fleet.counts.faultCount,
     }
     lastAt = now
-    lastChanges = changes
+    lastChanges = changesAcknowledged
     return second
   }
 }
@@ -45,7 +39,7 @@ export function lineOf(second: FleetSecond): string {
   const faults = second.faultCount > 0 ? `  FAULTS ${second.faultCount}` : ''
   return (
     `${devicesOnline}/${devices} devices  ${changesPerSecond} changes/s  ` +
-    `ack p50 ${latencyMs.p50} ms  p99 ${latencyMs.p99} ms${faults}${second.isWarm ? '' : '  (warm-up)'}`
+    `ack p50 ${latencyMs.p50} ms  p99 ${latencyMs.p99} ms${faults}`
   )
 }
 

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest'
-import { deviceKinds } from '#bench/fleet/kinds'
+import { deviceKinds, schemaOf } from '#bench/fleet/kinds'
 import { fleetDefaults } from '#bench/fleet/options'
-import { schemaOf } from '#bench/fleet/schemas'
 import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
 
 test('what the page writes of the simulated fleet is what the fleet would write itself', () => {
-  const { mix, properties } = fleetDefaults
-  const services = deviceKinds(mix, properties, { isControlled: true }).flatMap((kind) => kind.services)
+  const { properties } = fleetDefaults
+  const services = deviceKinds(properties, { isControlled: true }).flatMap((kind) => kind.services)
   const described = Object.fromEntries(services.map((service) => [service.serviceIdentifier, schemaOf(service)]))
   expect(Object.fromEntries(simulatedSchemas)).toEqual(described)
 })

@@ -12,7 +12,7 @@ describe('what was heard, held against what was sent', () => {
   const acknowledgedFrames = 18
 
   function deviceWithFrames(): SimulatedDevice {
-    const [kind] = deviceKinds('mixed', 10)
+    const [kind] = deviceKinds(10)
     if (!kind) throw new Error('no kinds')
     const device = new SimulatedDevice(7, 'SIM-CLIMATE-000007', new FramePlan(kind, 3), 'boot')
     device.welcome(1, 0)
