@@ -5,7 +5,6 @@ import { thisMachine } from '#bench/harness/machine'
 import { measure } from '#bench/harness/measure'
 import type { Question } from '#bench/harness/question'
 import { markdownOf, type Report } from '#bench/harness/report'
-import { turnIdentityOn } from '#bench/harness/servers'
 import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
 import { alarms } from '#bench/questions/alarms'
@@ -41,9 +40,7 @@ const questions: Readonly<Record<string, Question>> = {
   worst,
 }
 
-/** Those that start a server by themselves, or decide for each variant: `--iam` says nothing to them. */
-const ownIdentity: readonly string[] = ['restart', 'auth', 'functions', 'dashboard', 'peers', 'worst']
-/** Those of them that say of what they measure whether it is on. */
+/** Questions whose text says for each measurement whether IAM is on. */
 const tellsIdentity: readonly string[] = ['auth', 'functions', 'peers', 'worst']
 
 const roundsDefault = 5
@@ -51,10 +48,7 @@ const roundsDefault = 5
 const usage = `Usage: npm run bench -- [options] [name …]      (every question when none is named)
 
   --list       the questions
-  --json       the report as JSON on standard output, progress on standard error
   --rounds N   rounds (${roundsDefault} where a question does not say otherwise)
-  --iam        identity on, which is off else: devices come by a provisioning key, dashboards and readers by a token;
-               written down as <name>-iam; not with ${ownIdentity.join(', ')}
   --quick      one short round, to try a bench itself; its figures mean nothing and are not written down
   --help       this page
 
@@ -67,24 +61,13 @@ function aboutOf(name: string): string {
   return first.replace(/^\/\/ /, '')
 }
 
-async function report(name: string, question: Question, options: Options): Promise<Report> {
-  const print = options.isJson ? console.error : console.log
-  const isTold = tellsIdentity.includes(name)
-  const about = aboutOf(name) + (isTold ? '' : ` Measured with IAM ${options.isIdentityOn ? 'on' : 'off'}.`)
-  const machine = thisMachine()
-  print(`${name}: ${about}`)
-  const { isQuick, rounds = question.rounds ?? roundsDefault } = options
-  const { results, failures, repeats } = await measure(question, { rounds, isQuick, print })
+async function report(name: string, question: Question, isQuick: boolean, asked?: number): Promise<Report> {
+  const about = aboutOf(name) + (tellsIdentity.includes(name) ? '' : ' Measured with IAM off.')
+  console.log(`${name}: ${about}`)
+  const rounds = asked ?? question.rounds ?? roundsDefault
+  const { results, failures, repeats } = await measure(question, { rounds, isQuick, print: console.log })
   const verdicts = judge(question.targets, results, failures.length > 0)
-  const keptAs = options.isIdentityOn ? `${name}-iam` : name
-  return { name: keptAs, about, machine, rounds, results, failures, repeats, verdicts }
-}
-
-interface Options {
-  readonly isJson: boolean
-  readonly isQuick: boolean
-  readonly isIdentityOn: boolean
-  readonly rounds: number | undefined
+  return { name, about, machine: thisMachine(), rounds, results, failures, repeats, verdicts }
 }
 
 async function main(args: readonly string[]): Promise<number> {
@@ -93,9 +76,7 @@ async function main(args: readonly string[]): Promise<number> {
     allowPositionals: true,
     options: {
       list: { type: 'boolean' },
-      iam: { type: 'boolean' },
       help: { type: 'boolean' },
-      json: { type: 'boolean' },
       quick: { type: 'boolean' },
       rounds: { type: 'string' },
     },
@@ -115,26 +96,19 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const unknown = positionals.filter((name) => !Object.hasOwn(questions, name))
   if (unknown.length > 0) throw new RangeError(`no such question: ${unknown.join(', ')}; see --list`)
-  const isIdentityOn = values.iam === true
-  const deaf = positionals.filter((name) => isIdentityOn && ownIdentity.includes(name))
-  if (deaf.length > 0) throw new RangeError(`--iam says nothing to ${deaf.join(', ')}`)
-  const all = Object.keys(questions).filter((name) => !(isIdentityOn && ownIdentity.includes(name)))
-  if (isIdentityOn) turnIdentityOn()
-  const options = { isJson: values.json === true, isQuick, isIdentityOn, rounds: isQuick ? 1 : rounds }
   const reports: Report[] = []
-  for (const name of positionals.length > 0 ? positionals : all) {
+  for (const name of positionals.length > 0 ? positionals : Object.keys(questions)) {
     const question = questions[name] as Question
     if (question.leftOut !== undefined) {
       console.error(`${name}: ${question.leftOut}`)
       continue
     }
-    const made = await report(name, question, options)
+    const made = await report(name, question, isQuick, isQuick ? 1 : rounds)
     reports.push(made)
     const markdown = markdownOf(made, question)
-    if (!options.isJson) console.log(`\n${markdown}`)
+    console.log(`\n${markdown}`)
     if (!isQuick) keep(made, markdown, question.beside?.(made.results).files)
   }
-  if (options.isJson) console.log(JSON.stringify(reports, undefined, 1))
   const isWhole = reports.every(({ failures }) => failures.length === 0)
   const isHeld = isQuick || reports.every(({ verdicts }) => verdicts.every((verdict) => verdict.isHeld))
   return isWhole && isHeld ? 0 : 1
@@ -147,8 +121,7 @@ function keep(made: Report, markdown: string, beside: Readonly<Record<string, st
   for (const [file, text] of Object.entries(beside)) writeFileSync(join(folder, file), text)
 }
 
-// So that what is still there is removed: a signal alone ends the process without a word. Not `once`: npm passes on what
-// the terminal has sent already.
+// The exit handlers remove processes and folders. Not `once`: npm passes on the signal that the terminal has sent already.
 for (const [signal, code] of [['SIGHUP', 129] as const, ['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
   process.on(signal, () => process.exit(code))
 }

@@ -1,8 +1,7 @@
 import { App } from 'uWebSockets.js'
 import { objectUpdated } from '#bench/bare/object-updated'
 import { answerWith } from '#bench/harness/answering'
-import { Credited } from '#bench/harness/credited'
-import { creditPath } from '#bench/load/credit'
+import { Credited, creditPath } from '#bench/load/credit'
 import { serviceIdentifier } from '#bench/load/fleet-link'
 import { firstPropId } from '#bench/load/update-template'
 

@@ -166,8 +166,10 @@ function roundOf(number: number, isQuick: boolean, measured: Taken): Round {
 }
 
 function lineOf(figures: Figures, question: Question): string {
-  return Object.entries(figures)
-    .map(([name, value]) => `${question.figures[name]?.title ?? name} ${value.toFixed(question.figures[name]?.digits)}`)
+  return Object.entries(question.figures)
+    .flatMap(([name, { title, digits }]) =>
+      figures[name] === undefined ? [] : `${title} ${figures[name].toFixed(digits)}`,
+    )
     .join(' · ')
 }
 

@@ -1,18 +1,22 @@
 import { copyDataFolder } from '#bench/harness/data-folder'
-import { asked, identityOn } from '#bench/harness/identity'
+import { asked, bringIn, identityOn, readToken } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
 import { type RunningServer, startOn } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { AlarmedFleet } from '#bench/load/alarms'
-import { type FunctionManner, functionBody, functionGroupBody, loadTemplate, templateBody } from '#bench/load/functions'
-import type { MailsSeen } from '#bench/load/mail-sink'
-import { bringInSubscribers } from '#bench/load/subscribers'
+import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
+import type { MailsSeen } from '#bench/load/mails'
+import { firstPropId } from '#bench/load/update-template'
 import { processUsage } from '#bench/process-usage'
 import { freePort } from '#bench/server-process'
 
-/** Servers with a function, and with people who hear of it by mail. */
+/**
+ * What becomes of the function of a load, which each change triggers. `quiet`: its condition never holds. `throttled`: one
+ * mail a minute and device. `unthrottled`: a mail for every change. `elsewhere`: the same, for other devices.
+ */
+export type FunctionManner = 'quiet' | 'throttled' | 'unthrottled' | 'elsewhere'
 
-/** What one of them left behind: its function is disabled. */
+/** A data folder with a function, which is disabled, and with users who get mails from it. */
 export interface LeftSubscribed {
   readonly folder: string
   /** The function's id. */
@@ -26,6 +30,19 @@ export const mailsPerHourMax = 5
 
 const lookEveryMs = 250
 const mailsPollMs = 50
+const template = 'load'
+const throttleSeconds = 60
+const otherPrefix = 'ELSEWHERE'
+const requestsAtOnce = 16
+
+const templateBody = {
+  locales: {
+    en: {
+      subject: '{{deviceIdentifier}}: {{value}}',
+      text: '{{function}}: {{property}} of {{deviceIdentifier}} is {{value}}, and was {{previous}}.\n',
+    },
+  },
+}
 
 /** Makes it all in an empty folder. Passwords are cheap there: nobody signs in while something is measured. */
 export async function leaveSubscribed(
@@ -41,11 +58,23 @@ export async function leaveSubscribed(
       const made = await asked<{ resourceIdentifier: string }>(port, path, { person, body, method })
       return made.resourceIdentifier
     }
-    const groupOf = async (manner: FunctionManner) => idOf(await make('/groups', functionGroupBody(manner, fleet)))
-    const groups = { ours: await groupOf('unthrottled'), others: await groupOf('elsewhere') }
-    await make(`/templates/${loadTemplate}`, templateBody, 'PUT')
+    const groupOf = async (prefix: string) => {
+      const devices = Array.from({ length: fleet.devices }, (_, device) => identifierOf(prefix, device))
+      return idOf(await make('/groups', { name: 'Load', devices }))
+    }
+    const groups = { ours: await groupOf(fleet.prefix), others: await groupOf(otherPrefix) }
+    await make(`/templates/${template}`, templateBody, 'PUT')
     const topic = await make('/functions', { ...functionBody('unthrottled', fleet, groups.ours), enabled: false })
-    await bringInSubscribers({ port, person, count: subscribers, topic })
+    let next = 0
+    const subscribeMore = async () => {
+      while (next < subscribers) {
+        const name = `subscriber${next++}`
+        const user = await bringIn(port, person, { name, role: 'viewer', email: `${name}@load.example` })
+        const body = { topic, type: 'email', locale: 'en' }
+        await asked(port, '/notifications/subscribe', { person: `Bearer ${await readToken(port, user)}`, body })
+      }
+    }
+    await Promise.all(Array.from({ length: requestsAtOnce }, subscribeMore))
     return { folder, fn: idOf(topic), groups }
   } finally {
     await server.stop()
@@ -149,11 +178,7 @@ interface Outbox {
 }
 
 function mailsOf(remote: Remote): Mails {
-  const seen = async () => {
-    const found = await remote.ask<MailsSeen>('seen')
-    if (found.fault !== undefined) throw new Error(found.fault)
-    return found
-  }
+  const seen = () => remote.ask<MailsSeen>('seen')
   return {
     seen,
     clear: () => remote.ask('clear'),
@@ -167,6 +192,34 @@ function mailsOf(remote: Remote): Mails {
       }
     },
   }
+}
+
+/** One trigger for each property of a frame, all with the same action. `group`: its id. */
+function functionBody(manner: FunctionManner, { changes }: AlarmedFleet, group: string): object {
+  const triggers = Array.from({ length: changes }, (_, place) => ({
+    id: `change-${place}`,
+    type: 'trigger',
+    on: 'property',
+    serviceIdentifier,
+    propId: firstPropId + place,
+  }))
+  const behind = [...between(manner), { id: 'tell', type: 'email', template }]
+  const [first] = behind
+  const edges = [
+    ...triggers.map(({ id }) => [id, first?.id]),
+    ...behind.slice(1).map(({ id }, place) => [behind[place]?.id, id]),
+  ]
+  return { name: 'Load', binding: { groups: [group] }, graph: { nodes: [...triggers, ...behind], edges } }
+}
+
+/** Values of a load are never negative. */
+function between(manner: FunctionManner): readonly { readonly id: string; readonly type: string }[] {
+  if (manner === 'quiet') {
+    const never = { id: 'never', type: 'condition', logic: { '<': [{ var: 'value' }, 0] } }
+    return [never]
+  }
+  const seldom = { id: 'seldom', type: 'throttle', seconds: throttleSeconds }
+  return manner === 'throttled' ? [seldom] : []
 }
 
 function personOf({ authorizations }: RunningServer): string {

@@ -1,34 +1,17 @@
 import type { MemoryUse, ProbeQuestion } from '#bench/harness/memory-probe'
-import { environmentOf, loadedBefore, type RunningServer, startAdmitting } from '#bench/harness/servers'
-import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { freePort } from '#bench/server-process'
+import { ours, type RunningServer } from '#bench/harness/servers'
 
-/** This server with a probe in it. */
+/** This server with the memory probe. */
 export interface ProbedServer extends RunningServer {
   memory(): Promise<MemoryUse>
-  /** Lets time pass at once, for what the server does after minutes; its timers go on as they are. */
+  /** Moves the monotonic clock, for the work that the server does after minutes; its timers stay. */
   pass(ms: number): Promise<void>
 }
 
+const start = ours({}, 'harness/memory-probe', ['--expose-gc'])
+
 export async function startProbed(): Promise<ProbedServer> {
-  const port = await freePort()
-  const folder = temporaryFolder('bench-')
-  const environment = environmentOf()
-  const nodeArguments = ['--expose-gc', ...loadedBefore('harness/memory-probe')]
-  const settings = { port, dataFolder: folder.path, environment, nodeArguments, isKilledAtExit: true }
-  const { server, authorizations } = await startAdmitting(settings)
+  const server = await start()
   const ask = <Answer>(question: ProbeQuestion) => server.ask<Answer>(question)
-  return {
-    port,
-    processId: server.processId,
-    authorizations,
-    memory: () => ask({ type: 'memory' }),
-    async pass(ms) {
-      await ask({ type: 'pass', ms })
-    },
-    async stop() {
-      await server.stop()
-      await folder.remove()
-    },
-  }
+  return { ...server, memory: () => ask({ type: 'memory' }), pass: (ms) => ask({ type: 'pass', ms }) }
 }

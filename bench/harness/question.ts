@@ -4,7 +4,7 @@ import type { CaseResult } from '#bench/harness/measure'
 export type Figures = Readonly<Record<string, number>>
 
 /** What a figure is called in a report, and how it is written. */
-interface FigureForm {
+export interface FigureForm {
   readonly title: string
   readonly digits: number
   /** Compared with the baseline's: the ratio of the two of the same round. */

@@ -44,18 +44,6 @@ export function listening(program: string, settings: Readonly<Record<string, unk
 
 type Environment = Readonly<Record<string, string>>
 
-let isIdentityOn = false
-
-/** From now on servers have identity on, unless their own environment says something else. */
-export function turnIdentityOn(): void {
-  isIdentityOn = true
-}
-
-/** Identity is off in benches (see `ServerProcess`) where nobody asked for it. */
-export function environmentOf(own: Environment = {}): Environment {
-  return { ...(isIdentityOn && identityOn), ...own }
-}
-
 /** A server that serves, and how to say who one is there; with identity off nobody has to. */
 export async function startAdmitting(settings: ServerSettings): Promise<{
   readonly server: ServerProcess
@@ -76,16 +64,27 @@ export function loadedBefore(program: string): readonly string[] {
   return ['--import', pathToFileURL(join(projectRoot, `dist/bench/${program}.js`)).href]
 }
 
-/** This server, on a data folder that stays where it is. `before`: see `loadedBefore`. */
-export async function startOn(dataFolder: string, own: Environment = {}, before?: string): Promise<RunningServer> {
+/** This server, with a module of ours loaded before it that answers questions. */
+export interface OwnServer extends RunningServer {
+  ask: ServerProcess['ask']
+}
+
+/** This server, on a data folder that stays. `before`: see `loadedBefore`. */
+export async function startOn(
+  dataFolder: string,
+  environment: Environment = {},
+  before?: string,
+  more: readonly string[] = [],
+): Promise<OwnServer> {
   const port = await freePort()
-  const nodeArguments = before === undefined ? [] : loadedBefore(before)
-  const settings = { port, dataFolder, environment: environmentOf(own), nodeArguments, isKilledAtExit: true }
+  const nodeArguments = before === undefined ? more : [...more, ...loadedBefore(before)]
+  const settings = { port, dataFolder, environment, nodeArguments, isKilledAtExit: true }
   const { server, authorizations } = await startAdmitting(settings)
   return {
     port,
     processId: server.processId,
     authorizations,
+    ask: (question) => server.ask(question),
     async stop() {
       await server.stop()
     },
@@ -93,11 +92,15 @@ export async function startOn(dataFolder: string, own: Environment = {}, before?
 }
 
 /** The same on a data folder of its own. */
-export function ours(own: Environment = {}, before?: string): StartServer {
+export function ours(
+  environment: Environment = {},
+  before?: string,
+  more?: readonly string[],
+): () => Promise<OwnServer> {
   return async () => {
     const folder = temporaryFolder('bench-')
     try {
-      const server = await startOn(folder.path, own, before)
+      const server = await startOn(folder.path, environment, before, more)
       return {
         ...server,
         async stop() {

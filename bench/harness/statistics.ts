@@ -18,3 +18,11 @@ export function spreadOf(values: readonly number[]): Spread {
 export function pairedRatios(values: readonly number[], baselines: readonly number[]): Spread {
   return spreadOf(values.map((value, round) => value / (baselines[round] as number)))
 }
+
+/** How much longer a p99 may become while the server also does other work. */
+const longerMsMax = 10
+
+/** Limit of a p99 during other work, from the p99 without it: twice as much, or 10 ms more. */
+export function allowedMs(msWithout: number): number {
+  return Math.max(2 * msWithout, msWithout + longerMsMax)
+}

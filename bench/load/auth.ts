@@ -3,7 +3,7 @@ import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
 import { readToken } from '#bench/harness/identity'
 import type { LoadedServer } from '#bench/harness/under-load'
 import { ProvingKey } from '#bench/load/proofs'
-import { RequestSocket } from '#bench/load/request-socket'
+import { RawSocket } from '#bench/load/raw-socket'
 import { bringInMany, currentNonce, signIn } from '#bench/load/sign-ins'
 
 /** Requests of people who have signed in, as many as a few dozen connections can ask one after the other. */
@@ -24,6 +24,8 @@ export interface AuthResult extends CpuUse {
 }
 
 const path = '/api/v1/iam/me'
+const headEnd = '\r\n\r\n'
+const lengthPattern = /^content-length: (\d+)\r$/im
 const connections = 64
 /** What a user may have. Contract 2, Sessions. */
 const sessionsPerUserMax = 100
@@ -40,8 +42,8 @@ interface Session {
 let spec: AuthSpec
 let nonce: string
 let sessions: readonly Session[]
-let sockets: readonly RequestSocket[]
-let answered: (socket: RequestSocket) => void = () => {}
+let sockets: readonly RawSocket[]
+let answered: (socket: RawSocket) => void = () => {}
 let failed: (error: Error) => void = () => {}
 
 answerWith({
@@ -55,12 +57,7 @@ answerWith({
       nonce = await currentNonce(port)
       sessions = await signedIn(authorizations.person)
     }
-    const options = {
-      port,
-      answered: (socket: RequestSocket) => answered(socket),
-      failed: (error: Error) => failed(error),
-    }
-    sockets = await Promise.all(Array.from({ length: connections }, () => RequestSocket.open(options)))
+    sockets = await Promise.all(Array.from({ length: connections }, openConnection))
   },
 
   /** Requests are made before the clock runs, within the minute for which proofs are good. */
@@ -71,9 +68,11 @@ answerWith({
     let clock: CpuClock
     return new Promise((resolve, reject) => {
       failed = reject
-      const ask = (socket: RequestSocket) => {
+      const ask = (socket: RawSocket) => {
         const request = requests[next++]
-        if (request) socket.ask(request)
+        // A connection that waited too long may be closed since.
+        if (socket.isDestroyed) reject(closedError())
+        else if (request) socket.write(request)
       }
       answered = (socket) => {
         done++
@@ -85,6 +84,25 @@ answerWith({
     })
   },
 })
+
+const closedError = () => new Error('the server closed a connection')
+
+/** A kept-alive connection: each request follows the answer to the one before. It costs less than an HTTP client. */
+async function openConnection(): Promise<RawSocket> {
+  let answer = ''
+  const received = (bytes: Buffer) => {
+    // One character a byte: lengths count bytes.
+    answer += bytes.toString('latin1')
+    const end = answer.indexOf(headEnd)
+    if (end < 0 || answer.length < end + headEnd.length + Number(lengthPattern.exec(answer)?.[1])) return
+    if (answer.startsWith('HTTP/1.1 200 ')) {
+      answer = ''
+      answered(socket)
+    } else failed(new Error(`a request was answered ${answer.slice(0, 500)}`))
+  }
+  const socket = await RawSocket.connect({ port: spec.port, received, closed: () => failed(closedError()) }, [])
+  return socket
+}
 
 function madeUp(): Session {
   const token = 'x'.repeat(tokenCharacters)

@@ -1,12 +1,13 @@
-import { type Authorizations, askApi, authorizationHeader } from '#bench/harness/identity'
+import type { Authorizations } from '#bench/harness/identity'
 import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
-import { FrameCounter } from '#bench/load/frame-counter'
-import { FrameReader, opcodes } from '#bench/load/frames'
+import { payloadAt } from '#bench/load/frames'
 import { HeardCounts } from '#bench/load/heard-counts'
+import { type DeliveryHeard, MessageCounter, MessageReader } from '#bench/load/messages'
+import { type Protocol, protocols } from '#bench/load/peer-protocols'
 import { RawSocket } from '#bench/load/raw-socket'
 import { numberOf } from '#bench/load/update-template'
 
-/** An event as far as its offset, whose place is always the same for a type: contract 4 fixes the first fields. */
+/** The first fields of an event are in a fixed order (contract 4), so its offset has a fixed place for each type. */
 const startOf = (type: string) => `{"type":"${type}","timestamp":`
 const offsetBehind = (start: string) => `${start}1700000000000,"offset":`.length
 const updated = startOf('OBJECT_UPDATED')
@@ -18,49 +19,51 @@ const turned = [true, false].map((isActive) => {
 const comma = 0x2c
 const colon = 0x3a
 const offsetName = '"offset":'
-/** Wherever the offset of an event is, it is before this. */
+/** The offset of every event is within its first bytes. */
 const headBytes = 100
 const zero = 0x30
-const nothing = new Uint8Array(0)
-/** So many sockets knock at a time. */
 const opensAtOnce = 64
-/** Smaller than for links: thousands of them are read in turn, a few events each. */
+/** Smaller than for links: thousands of sockets are read in turn, a few events each. */
 const readBytes = 64 * 1024
+const answerMsMax = 20_000
+/** Connections of publishers have lower numbers. */
+const firstNumber = 1_000
 
 export interface LoadDashboardsOptions {
   readonly port: number
   readonly count: number
   readonly authorizations?: Authorizations | undefined
-  /** The first one reads every event: told the number that its last value carries. */
-  readonly heard?: (number: number) => void
-  /** Likewise that an alarm turned. Without it none may. */
+  /** Absent: this server's. */
+  readonly protocol?: Protocol | undefined
+  /** So many dashboards, evenly spread, read every delivery. Default 1. */
+  readonly witnesses?: number | undefined
+  /** Called for each change that a witness reads, with its number. */
+  readonly heard: (number: number) => void
+  /** Called for each turn of an alarm; without it none is allowed. */
   readonly alarmTurned?: (isActive: boolean) => void
-  /** Likewise of any other event; those do not count. With one dashboard. Without it there may be none. */
-  readonly heardOther?: () => void
-  /** Some of them heard something; called often. */
+  /** Allows other events; they do not count. With one dashboard. */
+  readonly hasOthers?: boolean | undefined
+  /** Some dashboards have read; called often. */
   readonly moved?: () => void
 }
 
-/**
- * Dashboards that cost little. Each counts its events; the first one, the witness, reads them all and finds out whether
- * an offset is missing.
- */
+/** Dashboards that cost little. Each counts its events; the witnesses read them, and find missing offsets. */
 export class LoadDashboards {
   bytes = 0
-  /** Offsets that the witness did not hear, or not in their order. */
+  /** Offsets that a witness did not read, or not in their order. */
   gaps = 0
   #failure: Error | undefined
-  #lastOffset = 0
   readonly #options: LoadDashboardsOptions
+  readonly #protocol: Protocol
   readonly #counts: HeardCounts
   readonly #sockets: RawSocket[] = []
 
   constructor(options: LoadDashboardsOptions) {
     this.#options = options
+    this.#protocol = options.protocol ?? protocols.own
     this.#counts = new HeardCounts(options.count)
   }
 
-  /** Opens them all; `check` throws from then on when one was closed. */
   async open(): Promise<void> {
     const { count } = this.#options
     for (let first = 0; first < count; first += opensAtOnce) {
@@ -69,15 +72,12 @@ export class LoadDashboards {
     }
   }
 
-  close(): void {
-    for (const socket of this.#sockets) socket.close()
-  }
-
+  /** Throws when a dashboard was closed, or has read an event that is not expected. */
   check(): void {
     if (this.#failure) throw this.#failure
   }
 
-  /** Events that each of them has heard. */
+  /** Events that all dashboards have read. */
   get heardByAll(): number {
     return this.#counts.least
   }
@@ -86,14 +86,13 @@ export class LoadDashboards {
     return this.#counts.sum
   }
 
-  /** Counts anew. */
   clear(): void {
     this.#counts.clear()
     this.bytes = 0
     this.gaps = 0
   }
 
-  /** Waits until each has heard so many events. */
+  /** Waits until each has read so many events. */
   async hearing(events: number, timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs
     while (this.heardByAll < events) {
@@ -105,76 +104,71 @@ export class LoadDashboards {
   }
 
   async #open(place: number): Promise<void> {
-    const { port, moved, authorizations } = this.#options
-    const headers = authorizationHeader(authorizations?.person)
-    const { text } = await askApi(port, '/events/ticket', { headers })
-    const { ticket } = JSON.parse(text) as { ticket: string }
-    const push = place === 0 ? this.#readingAll() : this.#counting(place)
-    this.#sockets[place] = await RawSocket.open({
-      port,
-      path: `/api/v1/events/${ticket}`,
-      readBytes,
-      received: (bytes) => {
-        this.bytes += bytes.length
-        this.#counts.add(place, push(bytes))
-        moved?.()
-      },
-      closed: () => {
-        this.#failure ??= new Error('the server closed a dashboard')
-      },
-    })
-  }
-
-  #counting(place: number): (bytes: Buffer) => number {
-    const counter = new FrameCounter(() => this.#sockets[place]?.pong(nothing))
-    return (bytes) => counter.push(bytes)
-  }
-
-  #readingAll(): (bytes: Buffer) => number {
-    let texts = 0
-    const reader = new FrameReader((bytes, start, end, opcode) => {
-      if (opcode === opcodes.ping) this.#sockets[0]?.pong(bytes.subarray(start, end))
-      if (opcode === opcodes.text && this.#witness(bytes, start, end)) texts++
-    })
-    return (bytes) => {
-      texts = 0
-      reader.push(bytes)
-      return texts
+    const { port, moved, authorizations, count, witnesses = 1 } = this.#options
+    const { lengthOf } = this.#protocol
+    const other = (bytes: Buffer, at: number, end: number) => {
+      const answer = this.#protocol.answerTo?.(bytes, at, end)
+      if (answer) this.#sockets[place]?.write(answer)
     }
+    const isWitness = place % Math.ceil(count / witnesses) === 0
+    const reader = isWitness ? new MessageReader(lengthOf, this.#witness(), other) : new MessageCounter(lengthOf, other)
+    const steps = await this.#protocol.subscribe({ port, number: firstNumber + place, authorizations })
+    const received = (bytes: Buffer) => {
+      this.bytes += bytes.length
+      this.#counts.add(place, reader.push(bytes))
+      moved?.()
+    }
+    const closed = () => {
+      this.#failure ??= new Error('the server closed a dashboard')
+    }
+    this.#sockets[place] = await RawSocket.connect({ port, readBytes, answerMsMax, received, closed }, steps)
   }
 
-  /** Whether it counts. */
-  #witness(bytes: Buffer, start: number, end: number): boolean {
-    const head = bytes.subarray(start, end).toString('latin1', 0, offsetAt)
-    if (head.startsWith(updated)) {
-      this.#heardOffset(naturalAt(bytes, start + offsetAt))
-      this.#options.heard?.(numberOf(lastValue(bytes, end)))
+  #witness(): DeliveryHeard {
+    if (this.#protocol === protocols.own) return this.#eventWitness()
+    return (bytes, _, end) => {
+      const value = Number.parseFloat(bytes.toString('latin1', lastColon(bytes, end), end))
+      if (Number.isFinite(value)) this.#options.heard(numberOf(value))
+      else this.#unexpected(bytes, Math.max(0, end - 300), end)
       return true
     }
-    const { alarmTurned, heardOther } = this.#options
-    const turn = turned.find((each) => head.startsWith(each.start.slice(0, offsetAt)))
-    if (alarmTurned && turn) {
-      this.#heardOffset(naturalAt(bytes, start + turn.offsetAt))
-      alarmTurned(turn.isActive)
-      return true
-    }
-    if (heardOther) {
-      const place = bytes.toString('latin1', start, Math.min(end, start + headBytes)).indexOf(offsetName)
-      this.#heardOffset(naturalAt(bytes, start + place + offsetName.length))
-      heardOther()
-    } else {
-      this.#failure ??= new Error(`a dashboard heard ${bytes.toString('utf8', start, Math.min(end, start + 200))}`)
-    }
-    return false
   }
 
-  #heardOffset(offset: number): void {
-    if (offset !== this.#lastOffset + 1 && this.#lastOffset > 0) this.gaps++
-    this.#lastOffset = offset
+  #eventWitness(): DeliveryHeard {
+    const { heard, alarmTurned, hasOthers } = this.#options
+    let lastOffset = 0
+    const atOffset = (offset: number) => {
+      if (offset !== lastOffset + 1 && lastOffset > 0) this.gaps++
+      lastOffset = offset
+    }
+    return (bytes, at, end) => {
+      const start = payloadAt(bytes, at)
+      const head = bytes.toString('latin1', start, start + offsetAt)
+      if (head.startsWith(updated)) {
+        atOffset(naturalAt(bytes, start + offsetAt))
+        heard(numberOf(lastValue(bytes, end)))
+        return true
+      }
+      const turn = turned.find((each) => head.startsWith(each.start.slice(0, offsetAt)))
+      if (alarmTurned && turn) {
+        atOffset(naturalAt(bytes, start + turn.offsetAt))
+        alarmTurned(turn.isActive)
+        return true
+      }
+      if (hasOthers) {
+        const place = bytes.toString('latin1', start, Math.min(end, start + headBytes)).indexOf(offsetName)
+        atOffset(naturalAt(bytes, start + place + offsetName.length))
+      } else this.#unexpected(bytes, start, Math.min(end, start + 200))
+      return false
+    }
+  }
+
+  #unexpected(bytes: Buffer, start: number, end: number): void {
+    this.#failure ??= new Error(`a dashboard heard ${bytes.toString('latin1', start, end)}`)
   }
 }
 
-/** The digits from there to the comma. */
+/** The digits from `at` to the comma. */
 export function naturalAt(bytes: Buffer, at: number): number {
   let number = 0
   for (let place = at; bytes[place] !== comma; place++) number = number * 10 + (bytes[place] as number) - zero
@@ -183,7 +177,11 @@ export function naturalAt(bytes: Buffer, at: number): number {
 
 /** The number behind the last colon: events of a load end in `"value":1.5}]}`. */
 export function lastValue(bytes: Buffer, end: number): number {
+  return Number(bytes.toString('latin1', lastColon(bytes, end), end - 3))
+}
+
+function lastColon(bytes: Buffer, end: number): number {
   let at = end
   while (bytes[at - 1] !== colon) at--
-  return Number(bytes.toString('latin1', at, end - 3))
+  return at
 }

@@ -8,45 +8,53 @@ const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
 
 /** HELLOs on one link without an answer. */
 const hellosUnansweredMax = 64
-/** First byte of a short ACK, `["A", flakeAddress, seq]`: an array of three. Everything else we hear is a map. */
+/** First byte of a short ACK, `["A", flakeAddress, seq]`: an array of three. All other messages of the server are maps. */
 export const arrayOfThree = 0x93
 
-/** What a service of the load's devices is called. */
+/** The service of the devices of a load. */
 export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
+
+/** A message of the server except ACK. */
+export type LinkMessage = Readonly<Record<string, unknown>> & { readonly type: string; readonly flakeAddress: number }
 
 export interface FleetLinkOptions {
   readonly port: number
   readonly authorization?: string | undefined
   readonly prefix: string
-  readonly properties: number
-  /** Whether devices have one property more, behind the others, and do at once what they are asked. */
-  readonly isAnswering: boolean
-  /** Index of this link's first device, and how far it is to the next one. */
+  /** Index of the first device of this link, the distance to the next one, and their count. */
   readonly first: number
   readonly step: number
   readonly count: number
-  readonly template: UpdateTemplate
-  /** One call a frame, before it leaves; only where somebody wants to know. */
-  readonly sent?: ((device: number, number: number) => void) | undefined
-  /** One call a frame. `number`: what it carried, where that is known: nothing newer of its device is on its way. */
-  readonly acknowledged: (device: number, sequence: number, number: number | undefined) => void
-  /** All that came in one piece was heard. */
-  readonly heard: () => void
+  /** HELLO of a device, without its type and identifier. */
+  readonly hello: (device: number) => object
   readonly failed: (error: Error) => void
+  /** For a link whose devices report. */
+  readonly template?: UpdateTemplate
+  /** Called for each frame, before it leaves. */
+  readonly sent?: ((device: number, number: number) => void) | undefined
+  /** Called for each frame. `number`: its number, where no later frame of the device is on its way. */
+  readonly acknowledged?: (device: number, sequence: number, number: number | undefined) => void
+  /** A piece of bytes was read. */
+  readonly heard?: () => void
+  /** A later WELCOME, of a device that was welcome before. */
+  readonly welcomedAgain?: () => void
+  /** Other messages; without it they are failures. `device`: its index. */
+  readonly other?: (message: LinkMessage, device: number) => void
 }
 
-/** One gateway: says HELLO for its devices, then writes frames in batches and counts what is answered. */
+/** A gateway: sends HELLO for its devices, then frames in batches, and counts their acknowledgements. */
 export class FleetLink {
   unacknowledged = 0
   readonly #options: FleetLinkOptions
   readonly #addresses: Uint32Array
-  /** The last frame's number of each device, and the last one acknowledged. */
+  /** Sequence of the last frame of each device, and of the last acknowledged one. */
   readonly #sent: Uint32Array
   readonly #acknowledged: Uint32Array
-  /** What the last frame of each device carried. */
+  /** Number of the last frame of each device. */
   readonly #numbers: Float64Array
   readonly #placeOf = new Map<number, number>()
-  readonly #places = new Map<string, number>()
+  /** Devices whose HELLO is unanswered. */
+  readonly #greeted = new Map<string, number>()
   #socket: RawSocket | undefined
   #welcomed = 0
   #hellos = 0
@@ -63,27 +71,28 @@ export class FleetLink {
     this.#numbers = new Float64Array(options.count)
   }
 
-  /** Resolves when every device of it is welcome; rejects with what was heard instead. */
+  /** Resolves when all its devices are welcome. */
   async open(): Promise<void> {
+    const { port, authorization, count } = this.#options
     const reader = new FrameReader((bytes, start, end, opcode) => this.#heard(bytes, start, end, opcode))
     this.#socket = await RawSocket.open({
-      port: this.#options.port,
+      port,
       path: '/api/v1/link',
       protocol: 'link.v1.msgpack',
-      authorization: this.#options.authorization,
+      authorization,
       received: (bytes) => {
         reader.push(bytes)
-        this.#options.heard()
+        this.#options.heard?.()
       },
       closed: () => {
         if (!this.#isClosing) this.#fail('a link was closed')
       },
     })
-    if (this.#options.count === 0) return
+    if (count === 0) return
     await new Promise<void>((resolve, reject) => {
       this.#isWelcome = resolve
       this.#isRefused = reject
-      this.#sayHello()
+      this.#greetMore()
     })
   }
 
@@ -92,9 +101,22 @@ export class FleetLink {
     this.#socket?.close()
   }
 
-  /** Writes as many frames as asked, of its devices in turn, which carry `number`, `number + step` and so on. */
+  say(message: object): void {
+    this.#socket?.write(clientFrame(packr.pack(message)))
+  }
+
+  /** Sends HELLO of the device with this index, for the first time or again. */
+  greet(device: number): void {
+    const { prefix, hello, first, step } = this.#options
+    const deviceIdentifier = identifierOf(prefix, device)
+    this.#greeted.set(deviceIdentifier, (device - first) / step)
+    this.say({ type: 'HELLO', deviceIdentifier, ...hello(device) })
+  }
+
+  /** Sends frames of its devices in turn, with the numbers `number`, `number + step` and so on. */
   send(count: number, number: number, step: number): void {
     const { template, count: devices, first, step: deviceStep, sent } = this.#options
+    if (!template) throw new Error('the devices of this link do not report')
     const bytes = Buffer.allocUnsafe(count * template.bytes)
     for (let written = 0; written < count; written++) {
       const place = this.#turn
@@ -110,86 +132,65 @@ export class FleetLink {
     this.#socket?.write(bytes)
   }
 
-  /** The next frame is that of the first device. */
+  /** The next frame is of the first device. */
   turnAnew(): void {
     this.#turn = 0
   }
 
-  #sayHello(): void {
-    const { count, first, step, prefix } = this.#options
+  #greetMore(): void {
+    const { count, first, step } = this.#options
     while (this.#hellos < count && this.#hellos - this.#welcomed < hellosUnansweredMax) {
-      const deviceIdentifier = identifierOf(prefix, first + this.#hellos * step)
-      this.#places.set(deviceIdentifier, this.#hellos++)
-      this.#socket?.write(clientFrame(packr.pack(this.#hello(deviceIdentifier))))
+      this.greet(first + this.#hellos++ * step)
     }
-  }
-
-  #hello(deviceIdentifier: string): object {
-    const properties = Array.from({ length: this.#options.properties }, (_, place) => ({
-      propId: firstPropId + place,
-      type: 'FLOAT',
-      modifier: { isReadOnly: true },
-    }))
-    const asked = this.#options.isAnswering ? [{ propId: firstPropId + properties.length, type: 'UINT32' }] : []
-    const service = { serviceIdentifier, properties: [...properties, ...asked] }
-    return { type: 'HELLO', deviceIdentifier, session: sessionName, services: [service] }
   }
 
   #heard(bytes: Buffer, start: number, end: number, opcode: number): void {
     if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
     else if (opcode === opcodes.close) this.#fail(`a link was closed: ${bytes.toString('latin1', start + 2, end)}`)
     else if (bytes[start] === arrayOfThree) this.#heardAck(bytes, start)
-    else this.#heardMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as Message)
+    else this.#heardMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as LinkMessage)
   }
 
   #heardAck(bytes: Buffer, start: number): void {
     const address = integerAt(bytes, start + 3)
     const place = this.#placeOf.get(address)
     if (place === undefined) {
-      this.#fail(`a frame of ${address} was acknowledged, which is none of this link's devices`)
+      this.#fail(`ACK for ${address}, which is not a device of this link`)
       return
     }
     const sequence = integerAt(bytes, start + 3 + integerBytes(bytes[start + 3] as number))
     const before = this.#acknowledged[place] as number
-    if (sequence > (this.#sent[place] as number)) {
-      this.#fail(`frame ${sequence} of ${address} was acknowledged, which was never sent`)
-      return
-    }
-    if (sequence <= before) {
-      this.#fail(`frame ${sequence} of ${address} was acknowledged again, after ${before}`)
+    if (sequence > (this.#sent[place] as number) || sequence <= before) {
+      this.#fail(`ACK for frame ${sequence} of ${address} after ${before}, sent up to ${this.#sent[place]}`)
       return
     }
     this.#acknowledged[place] = sequence
     this.unacknowledged -= sequence - before
-    const device = this.#options.first + place * this.#options.step
+    const { first, step, acknowledged } = this.#options
     const last = this.#sent[place] === sequence ? this.#numbers[place] : undefined
     for (let each = before + 1; each <= sequence; each++) {
-      this.#options.acknowledged(device, each, each === sequence ? last : undefined)
+      acknowledged?.(first + place * step, each, each === sequence ? last : undefined)
     }
   }
 
-  #heardMessage(message: Message): void {
-    if (message.type === 'WRITE' && this.#options.isAnswering) {
-      const { flakeAddress, id, updates } = message
-      const results = updates.map(({ propId }) => ({ propId, status: 'OK' }))
-      this.#socket?.write(clientFrame(packr.pack({ type: 'RESULT', flakeAddress, id, results })))
-      return
-    }
-    if (message.type !== 'WELCOME') {
+  #heardMessage(message: LinkMessage): void {
+    const { type, flakeAddress, deviceIdentifier } = message
+    const { first, step, count, other, welcomedAgain } = this.#options
+    const place = type === 'WELCOME' ? this.#greeted.get(String(deviceIdentifier)) : this.#placeOf.get(flakeAddress)
+    if (place === undefined || (type !== 'WELCOME' && !other)) {
       this.#fail(`a link heard ${JSON.stringify(message)}`)
       return
     }
-    const place = this.#places.get(message.deviceIdentifier)
-    if (place === undefined) {
-      this.#fail(`${message.deviceIdentifier} was welcomed, which said no HELLO or was welcome before`)
+    if (type !== 'WELCOME') {
+      other?.(message, first + place * step)
       return
     }
-    this.#places.delete(message.deviceIdentifier)
-    this.#addresses[place] = message.flakeAddress
-    this.#placeOf.set(message.flakeAddress, place)
-    this.#welcomed++
-    if (this.#welcomed === this.#options.count) this.#isWelcome()
-    else this.#sayHello()
+    this.#greeted.delete(String(deviceIdentifier))
+    this.#addresses[place] = flakeAddress
+    this.#placeOf.set(flakeAddress, place)
+    if (this.#welcomed === count) welcomedAgain?.()
+    else if (++this.#welcomed === count) this.#isWelcome()
+    else this.#greetMore()
   }
 
   #fail(message: string): void {
@@ -199,23 +200,24 @@ export class FleetLink {
   }
 }
 
-type Message = WelcomeMessage | WriteMessage
-
-interface WelcomeMessage {
-  readonly type: 'WELCOME'
-  readonly deviceIdentifier: string
-  readonly flakeAddress: number
+/** HELLO of a device that reports numbers. New session at each start of a load: numbering begins at 1. */
+export function reportingHello(properties: number): object {
+  return {
+    session: sessionName,
+    services: [
+      {
+        serviceIdentifier,
+        properties: Array.from({ length: properties }, (_, place) => ({
+          propId: firstPropId + place,
+          type: 'FLOAT',
+          modifier: { isReadOnly: true },
+        })),
+      },
+    ],
+  }
 }
 
-interface WriteMessage {
-  readonly type: 'WRITE'
-  readonly flakeAddress: number
-  readonly id: string
-  readonly updates: readonly { readonly propId: number }[]
-}
-
-/** New at each start of a load, so that numbering begins at 1. */
-const sessionName = `load-${process.pid}-${Date.now().toString(36)}`
+export const sessionName = `load-${process.pid}-${Date.now().toString(36)}`
 
 export function identifierOf(prefix: string, device: number): string {
   return `${prefix}-${String(device).padStart(7, '0')}`

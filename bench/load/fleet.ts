@@ -1,6 +1,8 @@
 import type { Authorizations } from '#bench/harness/identity'
 import { LatencyHistogram } from '#bench/histogram'
-import { FleetLink } from '#bench/load/fleet-link'
+import { FleetLink, reportingHello } from '#bench/load/fleet-link'
+import { firstPeerNumber, PeerLink } from '#bench/load/peer-link'
+import type { Protocol } from '#bench/load/peer-protocols'
 import { UpdateTemplate } from '#bench/load/update-template'
 
 export interface LoadFleetOptions {
@@ -14,22 +16,22 @@ export interface LoadFleetOptions {
   readonly properties: number
   readonly prefix: string
   readonly authorizations?: Authorizations | undefined
-  /** Its devices have one property more, which they let be changed. */
-  readonly isAnswering?: boolean
+  /** Of another system: its links acknowledge nothing, and a message counts as acknowledged when it is sent. */
+  readonly protocol?: Protocol | undefined
   /** Each link of a pace sends what is due every so many milliseconds; default 5. */
   readonly gatherMs?: number
 }
 
-/** What a link may have unacknowledged; the server closes it beyond 1 024. Contract 7. */
+/** Unacknowledged frames of a link at a pace; the server closes it beyond 1 024. Contract 7. */
 const linkWindow = 1_000
 
-/** A gateway sends what is due every five milliseconds; a fifth of them every millisecond, as each has a clock of its own. */
+/** Each gateway sends what is due every five milliseconds, and each millisecond a fifth of the gateways. */
 const tickMs = 1
 const gatherMsDefault = 5
 
 /**
- * A fleet that costs little: 10 000 devices behind 50 links send a million changes a second from half a core. It is no
- * model of a device (`bench/fleet` is): it never reconnects, and whatever is refused ends the measurement.
+ * A fleet that costs little: 10 000 devices behind 50 links send a million changes a second from half a core. Unlike the
+ * simulator (`bench/fleet`) it never reconnects, and a refusal ends the measurement.
  */
 export class LoadFleet {
   readonly options: LoadFleetOptions
@@ -39,7 +41,7 @@ export class LoadFleet {
   acknowledged = 0
   /** What the last acknowledged frame of each device carried, as far as it is known; -1 before the first. */
   readonly numbers: Float64Array
-  readonly #links: readonly FleetLink[]
+  readonly #links: readonly (FleetLink | PeerLink)[]
   #turn = 0
   #failure: Error | undefined
   #isFilling = false
@@ -57,29 +59,34 @@ export class LoadFleet {
   /** `sent`: told of each frame before it leaves, by its device and the number that it carries. */
   constructor(options: LoadFleetOptions, sent?: (device: number, number: number) => void) {
     this.options = options
-    const { devices, links, port, prefix, properties, changes, authorizations, isAnswering = false } = options
+    const { devices, links, port, prefix, properties, changes, authorizations, protocol } = options
+    this.sent = protocol ? firstPeerNumber : 0
     this.numbers = new Float64Array(devices).fill(-1)
     this.#last = new Uint32Array(devices)
     this.#before = new Uint32Array(devices)
     this.#next = Float64Array.from({ length: links }, (_, link) => link)
     const template = new UpdateTemplate(changes)
+    const hello = reportingHello(properties)
+    const failed = (error: Error) => {
+      this.#failure ??= error
+    }
     this.#links = Array.from({ length: links }, (_, first) => {
+      const count = Math.floor((devices - first + links - 1) / links)
+      const place = { port, prefix, first, step: links, count, failed }
+      if (protocol) {
+        const written = (messages: number) => {
+          this.acknowledged += messages
+        }
+        return new PeerLink({ ...place, protocol, written })
+      }
       const link: FleetLink = new FleetLink({
-        port,
+        ...place,
         authorization: authorizations?.link,
-        prefix,
-        properties,
-        isAnswering,
         template,
         sent,
-        first,
-        step: links,
-        count: Math.floor((devices - first + links - 1) / links),
+        hello: () => hello,
         acknowledged: (device, sequence, number) => this.#acknowledgedOne(device, sequence, number),
         heard: () => this.#fill(link),
-        failed: (error) => {
-          this.#failure ??= error
-        },
       })
       return link
     })
@@ -91,7 +98,7 @@ export class LoadFleet {
 
   close(): void {
     clearInterval(this.#timer)
-    for (const link of this.#links) link.close()
+    for (const link of this.#links) if (link instanceof FleetLink) link.close()
   }
 
   /** Throws what went wrong on a link, if something did. */
@@ -101,6 +108,7 @@ export class LoadFleet {
 
   /** Sends as fast as the windows allow, until `pause`. */
   begin(): void {
+    this.#pace = undefined
     this.#isFilling = true
     for (const link of this.#links) this.#fill(link)
   }
@@ -120,9 +128,8 @@ export class LoadFleet {
   }
 
   /**
-   * Sends at a steady rate, as far as windows allow; nothing may be on its way at the beginning. A gateway sends every few
-   * milliseconds what is due by then. What leaves late is counted from when it was due, so that a server that stalls does
-   * not look fast because nothing was asked of it while it did.
+   * Sends at a steady rate, as far as windows allow; nothing may be on its way at the beginning. Latency counts from the
+   * moment at which a frame was due: otherwise a server that stalls would look fast.
    */
   beginPace(framesPerSecond: number): void {
     const { devices } = this.options
@@ -192,7 +199,7 @@ export class LoadFleet {
     return this.#links.some((link, place) => link.unacknowledged > 0 || isDue(place))
   }
 
-  #fill(link: FleetLink): void {
+  #fill(link: FleetLink | PeerLink): void {
     if (!this.#isFilling) return
     const room = this.options.window - link.unacknowledged
     if (room <= 0) return

@@ -1,6 +1,8 @@
+import { type LengthOf, MessageReader } from '#bench/load/messages'
+
 /**
- * Websocket frames by hand (RFC 6455 §5.2): a load generator has to cost less than what it measures, and a general
- * client costs more. Client frames carry the masking key 0, under which masked and plain bytes are the same.
+ * WebSocket frames by hand (RFC 6455 §5.2): a load generator must cost less than the server that it measures. Client
+ * frames have the masking key 0, with which masked and plain bytes are the same.
  */
 export const opcodes = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
@@ -8,7 +10,6 @@ const isFinal = 0x80
 const isMasked = 0x80
 const maskBytes = 4
 
-/** One client frame. */
 export function clientFrame(payload: Uint8Array, opcode: number = opcodes.binary): Buffer {
   const head = payload.length < 126 ? 2 : 4
   const frame = Buffer.alloc(head + maskBytes + payload.length)
@@ -23,39 +24,47 @@ export function clientFrame(payload: Uint8Array, opcode: number = opcodes.binary
   return frame
 }
 
-/** Called with the bytes of one whole payload; they are only lent. */
+export function opcodeAt(bytes: Buffer, at: number): number {
+  return (bytes[at] as number) & 0x0f
+}
+
+/** Where the payload of the server frame at `at` begins. */
+export function payloadAt(bytes: Buffer, at: number): number {
+  const short = bytes[at + 1] as number
+  return at + (short < 126 ? 2 : short === 126 ? 4 : 10)
+}
+
+/** Text frames are the deliveries. */
+export const frameLengthOf: LengthOf = (bytes, at) => {
+  if (at + 2 > bytes.length) return 0
+  let length = 2 + (bytes[at + 1] as number)
+  if (length === 2 + 126) {
+    if (at + 4 > bytes.length) return 0
+    length = 4 + bytes.readUInt16BE(at + 2)
+  } else if (length === 2 + 127) {
+    if (at + 10 > bytes.length) return 0
+    length = 10 + Number(bytes.readBigUInt64BE(at + 2))
+  }
+  if (opcodeAt(bytes, at) === opcodes.text) return length
+  return at + length > bytes.length ? 0 : -length
+}
+
+/** Gets a complete payload; the buffer is used again after the call. */
 export type FrameHeard = (bytes: Buffer, start: number, end: number, opcode: number) => void
 
-/** Cuts what a server sends into frames. Payloads are handed on where they lie; only what is cut off is copied. */
+/** Cuts the bytes of a server into frames. */
 export class FrameReader {
-  readonly #heard: FrameHeard
-  #rest: Buffer | undefined
+  readonly #reader: MessageReader
 
   constructor(heard: FrameHeard) {
-    this.#heard = heard
+    const take = (bytes: Buffer, at: number, end: number) => {
+      heard(bytes, payloadAt(bytes, at), end, opcodeAt(bytes, at))
+      return true
+    }
+    this.#reader = new MessageReader(frameLengthOf, take, take)
   }
 
   push(bytes: Buffer): void {
-    const input = this.#rest ? Buffer.concat([this.#rest, bytes]) : bytes
-    let at = 0
-    while (at + 2 <= input.length) {
-      const short = input[at + 1] as number
-      let start = at + 2
-      let length = short
-      if (short === 126) {
-        if (at + 4 > input.length) break
-        length = ((input[at + 2] as number) << 8) | (input[at + 3] as number)
-        start = at + 4
-      } else if (short === 127) {
-        if (at + 10 > input.length) break
-        length = Number(input.readBigUInt64BE(at + 2))
-        start = at + 10
-      }
-      const end = start + length
-      if (end > input.length) break
-      this.#heard(input, start, end, (input[at] as number) & 0x0f)
-      at = end
-    }
-    this.#rest = at < input.length ? Buffer.from(input.subarray(at)) : undefined
+    this.#reader.push(bytes)
   }
 }

@@ -1,25 +1,37 @@
-export interface LeadOptions {
-  /** So many events may be on their way to the slowest dashboard. */
+/** How far ahead of the slowest dashboard a server may be. */
+export interface LeadLimits {
   readonly eventsMax: number
-  /** Lets the server make so many more. */
-  readonly grant: (events: number) => void
-  /** Events that every dashboard has heard since `begin`. */
-  readonly heardByAll: () => number
   /**
-   * This process does nothing for so long after each look: sockets gather meanwhile, and are read in fewer and larger
-   * pieces. It halves what the load costs while the server never waits for it; 0 for who has to be answered at once.
+   * The load sleeps for so long after each look, so that it reads fewer and larger pieces from its sockets. It halves the
+   * cost of the load, as long as the server never waits for it.
    */
   readonly napMs: number
 }
 
-/** uWebSockets.js writes up to so many messages to a socket in one piece; fewer at a time would cost more each. */
+/**
+ * The server never waits, and each socket holds a few kilobytes, so that none falls behind. The load sleeps where the
+ * server does not notice (found by trials).
+ */
+export function leadLimits(dashboards: number): LeadLimits {
+  if (dashboards < 100) return { eventsMax: 512, napMs: 0 }
+  if (dashboards < 1_000) return { eventsMax: 512, napMs: 2 }
+  if (dashboards < 5_000) return { eventsMax: 128, napMs: 2 }
+  return { eventsMax: 64, napMs: 0 }
+}
+
+interface LeadOptions extends LeadLimits {
+  readonly grant: (events: number) => void
+  readonly heardByAll: () => number
+}
+
+/** uWebSockets.js writes up to so many messages to a socket in one piece; smaller pieces cost more for each. */
 const pieceEvents = 32
 
 const never = new Int32Array(new SharedArrayBuffer(4))
 
 /**
- * Keeps a server no more than a fixed number of events ahead of its slowest dashboard: as fast as all of them can hear,
- * and none ever falls so far behind that it would be told less.
+ * Keeps a server at most a fixed number of events ahead of its slowest dashboard: as fast as all of them read, and none
+ * falls so far behind that the server sends it less.
  */
 export class Lead {
   granted = 0
@@ -41,7 +53,7 @@ export class Lead {
     this.#isOn = false
   }
 
-  /** Some dashboards heard something. All of them are looked at after everybody has read, not at each of their reads. */
+  /** Some dashboards have read events. Looks at all of them once, after all have read. */
   moved(): void {
     if (this.#isLooking || !this.#isOn) return
     this.#isLooking = true

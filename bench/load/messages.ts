@@ -1,22 +1,24 @@
 /**
- * Bytes of the message that begins at `at`; 0 while they can't be known. Below 0: it is no delivery but something that
- * may have to be answered, and all of it is there.
+ * How many bytes the message at `at` has; 0 while that is unknown. Negative for a complete message that is no delivery
+ * and may need an answer.
  */
 export type LengthOf = (bytes: Buffer, at: number) => number
 
 export type OtherHeard = (bytes: Buffer, at: number, end: number) => void
+/** Answers whether the delivery counts. */
+export type DeliveryHeard = (bytes: Buffer, at: number, end: number) => boolean
 
-/** The head of a message, of any protocol, is shorter. */
+/** The head of a message is shorter in every protocol. */
 const headBytesMax = 512
 
 /**
- * Counts deliveries by their lengths alone: what thousands of sockets hear must neither be copied nor kept, or the load
- * would be what is measured.
+ * Counts deliveries by their lengths alone. To copy or keep the bytes of thousands of sockets would cost the load more
+ * than the server.
  */
 export class MessageCounter {
   readonly #lengthOf: LengthOf
   readonly #other: OtherHeard
-  /** What is missing of a delivery that has begun. */
+  /** Missing bytes of the delivery that has begun. */
   #missing = 0
   /** A head that was cut off. */
   #rest: Buffer | undefined
@@ -68,20 +70,20 @@ export class MessageCounter {
   }
 }
 
-/** Reads every delivery; `heard` is told where it lies. What is cut off is copied. */
+/** Reads every delivery. Copies only a delivery that is cut off. */
 export class MessageReader {
   readonly #lengthOf: LengthOf
-  readonly #heard: OtherHeard
+  readonly #heard: DeliveryHeard
   readonly #other: OtherHeard
   #rest: Buffer | undefined
 
-  constructor(lengthOf: LengthOf, heard: OtherHeard, other: OtherHeard) {
+  constructor(lengthOf: LengthOf, heard: DeliveryHeard, other: OtherHeard) {
     this.#lengthOf = lengthOf
     this.#heard = heard
     this.#other = other
   }
 
-  /** How many deliveries ended in these bytes. */
+  /** How many deliveries that count ended in these bytes. */
   push(bytes: Buffer): number {
     const input = this.#rest ? Buffer.concat([this.#rest, bytes]) : bytes
     let count = 0
@@ -90,10 +92,8 @@ export class MessageReader {
       const length = this.#lengthOf(input, at)
       const end = at + Math.abs(length)
       if (length === 0 || end > input.length) break
-      if (length > 0) {
-        this.#heard(input, at, end)
-        count++
-      } else this.#other(input, at, end)
+      if (length < 0) this.#other(input, at, end)
+      else if (this.#heard(input, at, end)) count++
       at = end
     }
     this.#rest = at < input.length ? Buffer.from(input.subarray(at)) : undefined

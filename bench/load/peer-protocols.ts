@@ -1,17 +1,16 @@
 import { type Authorizations, askApi, authorizationHeader } from '#bench/harness/identity'
-import { clientFrame, opcodes } from '#bench/load/frames'
+import { clientFrame, frameLengthOf, opcodeAt, opcodes } from '#bench/load/frames'
 import type { LengthOf } from '#bench/load/messages'
-import type { Step } from '#bench/load/peer-socket'
+import { type Step, upgradeStep } from '#bench/load/raw-socket'
 
-/** How one speaks to a system: what stands in a protocol's own document, and no more of it than is needed here. */
+/** As much of a system's protocol as the load needs. */
 export interface Protocol {
-  /** Of what a subscriber hears. */
   readonly lengthOf: LengthOf
-  /** What has to be said to a message that is no delivery. */
+  /** The answer that a message needs which is no delivery. */
   answerTo?(bytes: Buffer, at: number, end: number): Uint8Array | undefined
-  /** How a subscriber to every device begins. */
+  /** The first steps of a subscriber to all devices. */
   subscribe(place: Place): readonly Step[] | Promise<readonly Step[]>
-  /** How a publisher begins. */
+  /** The first steps of a publisher. */
   introduce(place: Place): readonly Step[]
   /** One whole message; the payload is its last part but for at most `tailBytes`. */
   publish(device: string, payload: Buffer): Buffer
@@ -43,12 +42,16 @@ function mqttText(text: string): Buffer {
 }
 
 function exactly(...bytes: readonly number[]): Step['answered'] {
-  return { test: (heard) => heard === String.fromCharCode(...bytes) }
+  return (text) => (text === String.fromCharCode(...bytes) ? bytes.length : 0)
+}
+
+function matching(pattern: RegExp): Step['answered'] {
+  return (text) => (pattern.test(text) ? text.length : 0)
 }
 
 /** Without a keep-alive; a session that ends with the connection. */
 function mqttConnect({ number }: Place): Step {
-  const body = Buffer.concat([mqttText('MQTT'), Buffer.of(4, 2, 0, 0), mqttText(`load${number}`)])
+  const body = Buffer.concat([mqttText('MQTT'), Buffer.of(4, 2, 0, 0), mqttText(`load${process.pid}-${number}`)])
   return { send: mqttPacket(0x10, body), answered: exactly(0x20, 2, 0, 0) }
 }
 
@@ -84,14 +87,11 @@ const letterI = 0x49
 const natsLineBytesMin = 20
 
 /** Of `PING` and `PONG` the second letter tells. */
-const natsHello: Step = {
-  send: '',
-  answered: /^INFO .*\r\n$/,
-}
+const natsHello: Step = { send: '', answered: matching(/^INFO .*\r\n$/) }
 
 function natsConnect(more: string): Step {
   const options = '{"verbose":false,"pedantic":false,"lang":"raw","version":"1","protocol":1}'
-  return { send: `CONNECT ${options}\r\n${more}PING\r\n`, answered: /PONG\r\n$/ }
+  return { send: `CONNECT ${options}\r\n${more}PING\r\n`, answered: matching(/PONG\r\n$/) }
 }
 
 const nats: Protocol = {
@@ -140,53 +140,25 @@ const redis: Protocol = {
     }
     return place - at
   },
-  subscribe: () => [{ send: respArray('PSUBSCRIBE', 'devices.*.changes'), answered: /^\*3\r\n\$10\r\npsubscribe/ }],
-  introduce: () => [{ send: 'PING\r\n', answered: /^\+PONG\r\n$/ }],
+  subscribe: () => [
+    { send: respArray('PSUBSCRIBE', 'devices.*.changes'), answered: matching(/^\*3\r\n\$10\r\npsubscribe/) },
+  ],
+  introduce: () => [{ send: 'PING\r\n', answered: matching(/^\+PONG\r\n$/) }],
   publish: (device, payload) => respArray('PUBLISH', `devices.${device}.changes`, payload),
 }
 
-/** RFC 6455. */
-function upgradeTo(port: number, path: string, answered = /^HTTP\/1\.1 101 [\s\S]*\r\n\r\n/): Step {
-  const lines = [
-    `GET ${path} HTTP/1.1`,
-    `Host: 127.0.0.1:${port}`,
-    'Upgrade: websocket',
-    'Connection: Upgrade',
-    'Sec-WebSocket-Version: 13',
-    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-    '\r\n',
-  ]
-  return { send: lines.join('\r\n'), answered }
-}
-
-/** Of frames without a mask. */
-const websocketLengthOf: LengthOf = (bytes, at) => {
-  if (at + 2 > bytes.length) return 0
-  let length = 2 + (bytes[at + 1] as number)
-  if (length === 2 + 126) {
-    if (at + 4 > bytes.length) return 0
-    length = 4 + bytes.readUInt16BE(at + 2)
-  } else if (length === 2 + 127) {
-    if (at + 10 > bytes.length) return 0
-    length = 10 + Number(bytes.readBigUInt64BE(at + 2))
-  }
-  if (((bytes[at] as number) & 0x0f) === opcodes.text) return length
-  return at + length > bytes.length ? 0 : -length
-}
-
 function pongTo(bytes: Buffer, at: number, end: number): Buffer | undefined {
-  const isPing = ((bytes[at] as number) & 0x0f) === opcodes.ping
-  return isPing ? clientFrame(bytes.subarray(at + 2, end), opcodes.pong) : undefined
+  return opcodeAt(bytes, at) === opcodes.ping ? clientFrame(bytes.subarray(at + 2, end), opcodes.pong) : undefined
 }
 
 const websocketPublish = (_: string, payload: Buffer) => clientFrame(payload, opcodes.text)
 
-/** What a server of our own programs hears at `/publish` it sends to all who are at `/subscribe`; nginx is told to. */
+/** Our small programs and nginx send the messages at `/publish` to all sockets at `/subscribe`. */
 const websocket: Protocol = {
-  lengthOf: websocketLengthOf,
+  lengthOf: frameLengthOf,
   answerTo: pongTo,
-  subscribe: ({ port }) => [upgradeTo(port, '/subscribe')],
-  introduce: ({ port }) => [upgradeTo(port, '/publish')],
+  subscribe: ({ port }) => [upgradeStep({ port, path: '/subscribe' })],
+  introduce: ({ port }) => [upgradeStep({ port, path: '/publish' })],
   publish: websocketPublish,
 }
 
@@ -194,33 +166,38 @@ const websocket: Protocol = {
 const enginePing = '2'.charCodeAt(0)
 const enginePath = '/socket.io/?EIO=4&transport=websocket'
 const socketIoSteps = (port: number, watching: readonly Step[]): readonly Step[] => [
-  upgradeTo(port, enginePath, /^HTTP\/1\.1 101 [\s\S]*\r\n\r\n[\s\S]{2,4}0\{[\s\S]*\}$/),
-  { send: clientFrame(Buffer.from('40'), opcodes.text), answered: /40\{[\s\S]*\}$/ },
+  {
+    ...upgradeStep({ port, path: enginePath }),
+    answered: matching(/^HTTP\/1\.1 101 [\s\S]*\r\n\r\n[\s\S]{2,4}0\{[\s\S]*\}$/),
+  },
+  { send: clientFrame(Buffer.from('40'), opcodes.text), answered: matching(/40\{[\s\S]*\}$/) },
   ...watching,
 ]
 
 const socketIo: Protocol = {
   lengthOf(bytes, at) {
-    const length = websocketLengthOf(bytes, at)
+    const length = frameLengthOf(bytes, at)
     if (length !== 3) return length
     return at + 3 > bytes.length ? 0 : -3
   },
   answerTo: (bytes, at, end) =>
     end - at === 3 && bytes[at + 2] === enginePing ? clientFrame(Buffer.from('3'), opcodes.text) : undefined,
   subscribe: ({ port }) =>
-    socketIoSteps(port, [{ send: clientFrame(Buffer.from('420["watch"]'), opcodes.text), answered: /430\[\]$/ }]),
+    socketIoSteps(port, [
+      { send: clientFrame(Buffer.from('420["watch"]'), opcodes.text), answered: matching(/430\[\]$/) },
+    ]),
   introduce: ({ port }) => socketIoSteps(port, []),
   publish: (_, payload) =>
     clientFrame(Buffer.concat([Buffer.from('42["change",'), payload, Buffer.from(']')]), opcodes.text),
 }
 
-/** Of this server only the dashboards: what its devices say, `LoadFleet` does. */
+/** The dashboards of this server; for its devices see `FleetLink`. */
 const own: Protocol = {
   ...websocket,
   async subscribe({ port, authorizations }) {
     const { text } = await askApi(port, '/events/ticket', { headers: authorizationHeader(authorizations?.person) })
     const { ticket } = JSON.parse(text) as { ticket: string }
-    return [upgradeTo(port, `/api/v1/events/${ticket}`)]
+    return [upgradeStep({ port, path: `/api/v1/events/${ticket}` })]
   },
 }
 

@@ -1,68 +1,111 @@
-import type { Socket } from 'node:net'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { clientFrame, opcodes } from '#bench/load/frames'
 
-export interface RawSocketOptions {
+/** What a client sends at the beginning of a connection. */
+export interface Step {
+  readonly send: string | Uint8Array
+  /** How many characters of the text (latin1) are the answer; 0 while it is not complete. Throws when it is a refusal. */
+  readonly answered: (text: string) => number
+}
+
+interface SocketOptions {
+  readonly port: number
+  /** Bytes behind the last answer; the buffer is used again after the call. */
+  readonly received: (bytes: Buffer) => void
+  readonly closed?: () => void
+  /** All of 127.0.0.0/8 is this machine. */
+  readonly localAddress?: string
+  /** Reads at most so many bytes at once; all sockets of the same size share the buffer. */
+  readonly readBytes?: number
+  /** How long a step may wait for its answer; absent: no limit. */
+  readonly answerMsMax?: number
+}
+
+export interface Upgrade {
   readonly port: number
   readonly path: string
   readonly protocol?: string
   readonly authorization?: string | undefined
-  /** Bytes behind the upgrade's answer; only lent during the call. */
-  readonly received: (bytes: Buffer) => void
-  readonly closed?: () => void
-  /** Where it comes from; all of 127.0.0.0/8 is this machine. */
-  readonly localAddress?: string
-  /** Read in pieces of at most this; the buffer is shared by all sockets of the same size. */
-  readonly readBytes?: number
 }
 
 const readBytesDefault = 256 * 1024
-/** Reading and hearing happen in one go, so one buffer serves every socket of this thread. */
 const readBuffers = new Map<number, Buffer>()
 
-/** A websocket of which only the upgrade is ours to see to: what comes behind it is handed on as bytes. */
+/** A TCP connection that takes the steps of a protocol, and passes on all later bytes. */
 export class RawSocket {
   readonly #socket: Socket
-  #isUpgraded = false
-  #head = ''
+  #text = ''
+  #step = 0
+  #isOpen = false
 
   private constructor(socket: Socket) {
     this.#socket = socket
   }
 
-  /** Resolves when it is open; rejects with what the server answered instead. */
-  static open(options: RawSocketOptions): Promise<RawSocket> {
+  /** Opens a WebSocket; rejects with the answer of a server that refuses the upgrade. */
+  static open(options: SocketOptions & Upgrade): Promise<RawSocket> {
+    return RawSocket.connect(options, [upgradeStep(options)])
+  }
+
+  /** Resolves when the last step is answered. */
+  static connect(options: SocketOptions, steps: readonly Step[]): Promise<RawSocket> {
     return new Promise((resolve, reject) => {
-      const raw = new RawSocket(
-        connect({
-          host: '127.0.0.1',
-          port: options.port,
-          noDelay: true,
-          ...(options.localAddress !== undefined && { localAddress: options.localAddress }),
-          onread: {
-            buffer: readBufferOf(options.readBytes ?? readBytesDefault),
-            callback: (count, bytes) => {
-              const heard = (bytes as Buffer).subarray(0, count)
-              if (raw.#isUpgraded) options.received(heard)
-              else raw.#upgrade(heard, options, () => resolve(raw), reject)
-              return true
-            },
-          },
-        }),
-      )
-      const socket = raw.#socket
-      socket.once('connect', () => socket.write(upgradeOf(options)))
-      socket.once('error', reject)
-      socket.on('error', () => {})
+      const { port, received, closed, localAddress, readBytes = readBytesDefault, answerMsMax = 0 } = options
+      const callback = (count: number, bytes: Uint8Array) => {
+        const read = (bytes as Buffer).subarray(0, count)
+        if (raw.#isOpen) received(read)
+        else answer(read)
+        return true
+      }
+      const socket = connect({
+        host: '127.0.0.1',
+        port,
+        noDelay: true,
+        ...(localAddress !== undefined && { localAddress }),
+        onread: { buffer: readBufferOf(readBytes), callback },
+      })
+      const raw = new RawSocket(socket)
+      const next = () => {
+        const step = steps[raw.#step]
+        if (step) {
+          socket.write(step.send)
+          return
+        }
+        raw.#isOpen = true
+        socket.setTimeout(0)
+        resolve(raw)
+        if (raw.#text !== '') received(Buffer.from(raw.#text, 'latin1'))
+      }
+      const answer = (bytes: Buffer) => {
+        raw.#text += bytes.toString('latin1')
+        try {
+          const length = steps[raw.#step]?.answered(raw.#text) ?? 0
+          if (length === 0) return
+          raw.#text = raw.#text.slice(length)
+          raw.#step++
+          next()
+        } catch (error) {
+          reject(error)
+          raw.close()
+        }
+      }
+      const unanswered = (why: string) => new Error(`step ${raw.#step}: ${why} after ${raw.#text.slice(0, 300)}`)
+      socket.setTimeout(answerMsMax, () => socket.destroy(unanswered('no answer')))
+      socket.once('connect', next)
+      socket.on('error', reject)
       socket.once('close', () => {
-        reject(new Error(`the server closed ${options.path}`))
-        options.closed?.()
+        reject(unanswered('the server closed the connection'))
+        closed?.()
       })
     })
   }
 
-  /** Whole frames; the bytes must not change any more. */
-  write(bytes: Buffer): void {
+  get isDestroyed(): boolean {
+    return this.#socket.destroyed
+  }
+
+  /** The bytes must not change after the call. */
+  write(bytes: Uint8Array): void {
     this.#socket.write(bytes)
   }
 
@@ -70,7 +113,7 @@ export class RawSocket {
     this.#socket.write(clientFrame(payload, opcodes.pong))
   }
 
-  /** As a browser does it whose page hangs. */
+  /** Stops reading, like a browser whose page hangs. */
   pause(): void {
     this.#socket.pause()
   }
@@ -82,26 +125,11 @@ export class RawSocket {
   close(): void {
     this.#socket.destroy()
   }
-
-  #upgrade(bytes: Buffer, { path, received }: RawSocketOptions, opened: () => void, failed: (error: Error) => void) {
-    this.#head += bytes.toString('latin1')
-    const end = this.#head.indexOf('\r\n\r\n')
-    if (end < 0) return
-    if (!this.#head.startsWith('HTTP/1.1 101')) {
-      failed(new Error(`${path}: ${this.#head.slice(0, 300)}`))
-      this.close()
-      return
-    }
-    this.#isUpgraded = true
-    opened()
-    const rest = Buffer.from(this.#head.slice(end + 4), 'latin1')
-    this.#head = ''
-    if (rest.length > 0) received(rest)
-  }
 }
 
-function upgradeOf({ port, path, protocol, authorization }: RawSocketOptions): string {
-  return [
+/** RFC 6455 §4.1. */
+export function upgradeStep({ port, path, protocol, authorization }: Upgrade): Step {
+  const lines = [
     `GET ${path} HTTP/1.1`,
     `Host: 127.0.0.1:${port}`,
     'Upgrade: websocket',
@@ -111,7 +139,15 @@ function upgradeOf({ port, path, protocol, authorization }: RawSocketOptions): s
     ...(protocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${protocol}`]),
     ...(authorization === undefined ? [] : [`Authorization: ${authorization}`]),
     '\r\n',
-  ].join('\r\n')
+  ]
+  return {
+    send: lines.join('\r\n'),
+    answered(text) {
+      const end = text.indexOf('\r\n\r\n')
+      if (end >= 0 && !text.startsWith('HTTP/1.1 101')) throw new Error(`${path}: ${text.slice(0, 300)}`)
+      return end < 0 ? 0 : end + 4
+    },
+  }
 }
 
 function readBufferOf(size: number): Buffer {

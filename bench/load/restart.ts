@@ -1,7 +1,9 @@
+import { get, type IncomingMessage } from 'node:http'
 import { answerWith } from '#bench/harness/answering'
 import { request } from '#bench/http'
-import { DevicesRead } from '#bench/load/devices-read'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
+import { identifierOf } from '#bench/load/fleet-link'
+import { numberOf } from '#bench/load/update-template'
 
 /** A server that was just started, and when: Unix ms. */
 export interface StartedServer {
@@ -15,8 +17,15 @@ export interface StartSeen {
 
 export interface ReadSeen {
   readonly firstBytesMs: number
-  readonly devices: number
 }
+
+interface ReadDevice {
+  readonly deviceIdentifier: string
+  readonly services: readonly { readonly properties: Readonly<Record<string, number>> }[]
+}
+
+/** The text of each device begins so, and the text never occurs elsewhere. */
+const deviceStart = '{"deviceIdentifier":'
 
 const knockEveryMs = 10
 const answerMsMax = 120_000
@@ -62,12 +71,52 @@ answerWith({
     throw new Error(`no answer within ${answerMsMax / 1000} s`)
   },
 
+  /** Reads the full state, and checks each device: all are there in order, with their last acknowledged frame or a later one. */
   async read({ port, spawnedAt }: StartedServer): Promise<ReadSeen> {
-    const read = new DevicesRead(fleet)
-    const startedAt = await read.run(port)
-    return { firstBytesMs: startedAt - spawnedAt, devices: read.devices }
+    const url = `http://127.0.0.1:${port}/api/v1/devices?depth=2&raw=false`
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      get(url, { agent: false }, resolve).on('error', reject)
+    })
+    if (answer.statusCode !== 200) throw new Error(`GET /devices: ${answer.statusCode}`)
+    answer.setEncoding('latin1')
+    let startedAt = 0
+    let rest = ''
+    let devices = 0
+    for await (const text of answer) {
+      startedAt ||= now()
+      rest += text
+      const last = rest.lastIndexOf(deviceStart)
+      for (let start = rest.indexOf(deviceStart); start < last; ) {
+        const next = rest.indexOf(deviceStart, start + 1)
+        // A comma separates two devices.
+        checkDevice(devices++, rest.slice(start, next - 1))
+        start = next
+      }
+      if (last > 0) rest = rest.slice(last)
+    }
+    if (!rest.endsWith(']')) throw new Error('the answer broke off')
+    if (rest.startsWith(deviceStart)) checkDevice(devices++, rest.slice(0, -1))
+    const expected = fleet.options.devices
+    if (devices !== expected) throw new Error(`the answer has ${devices} of ${expected} devices`)
+    return { firstBytesMs: startedAt - spawnedAt }
   },
 })
+
+function checkDevice(place: number, text: string): void {
+  const { options, numbers } = fleet
+  const { deviceIdentifier, services } = JSON.parse(text) as ReadDevice
+  const expected = identifierOf(options.prefix, place)
+  if (deviceIdentifier !== expected) throw new Error(`${deviceIdentifier} is at the place of ${expected}`)
+  const values = Object.values(services[0]?.properties ?? {}).map(numberOf)
+  if (values.length !== options.properties) throw new Error(`${deviceIdentifier} has ${values.length} values`)
+  // The values of a frame descend by one to its number.
+  const number = values.at(-1) as number
+  const isWhole = values.every((value, index) => value === number + values.length - 1 - index)
+  if (!isWhole) throw new Error(`${deviceIdentifier} has parts of several frames: ${values.join(', ')}`)
+  const acknowledged = numbers[place] as number
+  if (number < acknowledged)
+    throw new Error(`${deviceIdentifier} has frame ${number}; ${acknowledged} was acknowledged`)
+}
 
 function now(): number {
   return performance.timeOrigin + performance.now()

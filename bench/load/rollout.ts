@@ -1,75 +1,155 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { get } from 'node:http'
 import { answerWith } from '#bench/harness/answering'
 import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
-import { askApi, authorizationHeader } from '#bench/harness/identity'
+import { asked, authorizationHeader } from '#bench/harness/identity'
 import type { LoadedServer } from '#bench/harness/under-load'
-import { UpdatedFleet } from '#bench/load/updated-fleet'
+import { FleetLink, type LinkMessage, sessionName } from '#bench/load/fleet-link'
 
-/** A fleet to which a firmware is rolled out. */
+/** A fleet that gets a firmware by a rollout. */
 interface RolloutSpec extends LoadedServer {
   readonly devices: number
   readonly links: number
   readonly imageBytes: number
 }
 
-/** From the moment the rollout begins until every device came back, and the server counts it as done. */
+/** From the start of the rollout until every device is back, and the server counts it as done. */
 export interface RolloutResult extends CpuUse {
   readonly bytes: number
   /** Counted by the devices, from the request to the last byte. */
   readonly downloadsAtOnceMax: number
 }
 
+interface Offer extends LinkMessage {
+  readonly id: string
+  readonly firmware: string
+  readonly url: string
+  readonly sha256: string
+  readonly size: number
+}
+
 const project = 'rollout'
+const oldFirmware = '1.0.0'
 const firmware = '1.1.0'
 const updatedMsMax = 10 * 60_000
 const countedMsMax = 10_000
 
 let spec: RolloutSpec
-let fleet: UpdatedFleet
+let failure: Error | undefined
+let updated = 0
+let bytes = 0
+let downloads = 0
+let downloadsAtOnceMax = 0
+/** By device: runs the new firmware. */
+const isNew = new Set<number>()
 
 answerWith({
-  /** All is there but that it begins. */
-  async open(asked: RolloutSpec) {
-    spec = asked
-    const { port, devices, links, imageBytes, authorizations } = spec
+  /** Prepares everything; the rollout is paused. */
+  async open(given: RolloutSpec) {
+    spec = given
+    const { port, imageBytes, authorizations, links } = spec
     await ask('PUT', '/rollout', { firmware, percent: 100 })
     await ask('POST', '/rollout/pause')
     const headers = authorizationHeader(authorizations?.person)
     const path = `http://127.0.0.1:${port}/api/v1/updates/projects/${project}/releases/${firmware}`
     const { status } = await fetch(path, { method: 'PUT', headers, body: randomBytes(imageBytes) })
     if (status !== 201) throw new Error(`the release was answered ${status}`)
-    fleet = new UpdatedFleet({ port, project, devices, links, authorization: authorizations?.link })
-    await fleet.open()
+    for (let first = 0; first < links; first++) await linkOf(first).open()
   },
 
   async run(): Promise<RolloutResult> {
     const clock = new CpuClock(spec.serverProcessId)
     await ask('POST', '/rollout/resume')
-    await fleet.allUpdated(updatedMsMax)
-    await allCounted()
-    const use = clock.read()
-    fleet.check()
-    return { ...use, bytes: fleet.bytes, downloadsAtOnceMax: fleet.downloadsAtOnceMax }
+    await until(updatedMsMax, async () => (updated === spec.devices ? undefined : `${updated} devices were updated`))
+    await until(countedMsMax, async () => {
+      const { counts } = await ask<{ counts: Record<string, number> }>('GET', '/rollout')
+      const isDone = counts.done === spec.devices && counts.failed === 0 && counts.refused === 0
+      return isDone ? undefined : `the server counts ${JSON.stringify(counts)}`
+    })
+    return { ...clock.read(), bytes, downloadsAtOnceMax }
   },
 })
 
-/** The server's own books say the same. */
-async function allCounted(): Promise<void> {
-  const end = performance.now() + countedMsMax
+/** Its devices take each offer: they download the image, check it, and are back at once. */
+function linkOf(first: number): FleetLink {
+  const { port, devices, links, authorizations } = spec
+  const link = new FleetLink({
+    port,
+    authorization: authorizations?.link,
+    prefix: 'UPDATED',
+    first,
+    step: links,
+    count: Math.ceil((devices - first) / links),
+    hello: (device) => {
+      const running = isNew.has(device) ? firmware : oldFirmware
+      const session = `${sessionName}-${running}`
+      return { session, project, firmwares: [{ firmware: running, index: 0 }], services: [] }
+    },
+    failed: (error) => {
+      failure ??= error
+    },
+    welcomedAgain: () => {
+      updated++
+    },
+    other: (message, device) => {
+      if (message.type === 'FIRMWARE') update(link, message as Offer, device)
+      else failure ??= new Error(`a link heard ${JSON.stringify(message)}`)
+    },
+  })
+  return link
+}
+
+function update(link: FleetLink, offer: Offer, device: number): void {
+  const { flakeAddress, id } = offer
+  const say = (status: object) => link.say({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...status })
+  say({ status: 'STARTED' })
+  download(offer).then(
+    () => {
+      say({ status: 'DOWNLOADING', progress: 100 })
+      say({ status: 'INSTALLING' })
+      say({ status: 'INSTALLED' })
+      isNew.add(device)
+      link.greet(device)
+    },
+    (error) => {
+      failure ??= error
+    },
+  )
+}
+
+async function download({ url, sha256, size }: Offer): Promise<void> {
+  downloadsAtOnceMax = Math.max(downloadsAtOnceMax, ++downloads)
+  const hash = createHash('sha256')
+  let received = 0
+  await new Promise<void>((resolve, reject) => {
+    get(url, { agent: false }, (answer) => {
+      if (answer.statusCode !== 200) reject(new Error(`an image was answered ${answer.statusCode}`))
+      answer.on('data', (part: Buffer) => {
+        received += part.length
+        hash.update(part)
+      })
+      answer.on('error', reject)
+      answer.on('end', resolve)
+    }).on('error', reject)
+  })
+  if (received !== size || hash.digest('hex') !== sha256) throw new Error(`a wrong image of ${received} bytes`)
+  downloads--
+  bytes += size
+}
+
+/** Until `missing` answers undefined. */
+async function until(msMax: number, missing: () => Promise<string | undefined>): Promise<void> {
+  const end = performance.now() + msMax
   for (;;) {
-    const { counts } = await ask<{ counts: Record<string, number> }>('GET', '/rollout')
-    if (counts.done === spec.devices && counts.failed === 0 && counts.refused === 0) return
-    if (performance.now() > end) throw new Error(`the server counts ${JSON.stringify(counts)}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    const found = await missing()
+    if (failure) throw failure
+    if (found === undefined) return
+    if (performance.now() > end) throw new Error(found)
+    await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }
 
-async function ask<Value>(method: string, path: string, body?: object): Promise<Value> {
-  const { status, text } = await askApi(spec.port, `/updates/projects/${project}${path}`, {
-    method,
-    headers: authorizationHeader(spec.authorizations?.person),
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  if (status >= 300) throw new Error(`${method} ${path} was answered ${status}: ${text.slice(0, 200)}`)
-  return JSON.parse(text) as Value
+function ask<Value>(method: string, path: string, body?: object): Promise<Value> {
+  const person = spec.authorizations?.person
+  return asked<Value>(spec.port, `/updates/projects/${project}${path}`, { person, method, ...(body && { body }) })
 }

@@ -1,12 +1,19 @@
 // Answers: what it costs to know who is asking: requests with a DPoP proof, by one key and by 10 000 in turn, against a bare server that checks nothing but the proof's signature (bench/bare/verify.ts); with a Bearer token, against the same requests with IAM off; and what 200 logins a second cost those who hear events meanwhile, over windows of four seconds with and without them in turns. Does not count: making proofs (they are made before the clock runs), a key's or a token's first request, the note once a minute that a session was used, what is read or changed by whoever is known, second factors, refreshes, TLS.
 import { identityOn } from '#bench/harness/identity'
+import { costsOf, formsOf, heardBeside, heardBesideForms } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
-import { Remote } from '#bench/harness/remote'
-import { bare, ours, type StartServer } from '#bench/harness/servers'
-import { type LoadedServer, type RunPhase, underLoad } from '#bench/harness/under-load'
-import { costsOf, heardBeside, heardBesideFigures } from '#bench/harness/windows'
+import { bare, ours, type RunningServer, type StartServer } from '#bench/harness/servers'
+import {
+  placeOf,
+  type RunningLoad,
+  started,
+  timesOf,
+  underLoad,
+  usualLoad,
+  withRemote,
+} from '#bench/harness/under-load'
 import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
-import type { PhaseResult } from '#bench/load/ingest'
+import type { PhaseResult } from '#bench/load/generator'
 import type { LoginsResult } from '#bench/load/logins'
 
 /** Ten thousand sign in before the clock runs; what their passwords cost is asked by another case. */
@@ -15,8 +22,11 @@ const known = ours(identityOn, 'harness/cheap-passwords')
 type Asked = Pick<AuthSpec, 'scheme' | 'sessions'>
 
 async function asking(start: StartServer, asked: Asked, phase: AuthPhase): Promise<Figures> {
-  const { requests, seconds, serverCpuSeconds, loadCpuSeconds } = await underLoad(start, 'load/auth', asked, (run) =>
-    run<AuthResult>(phase),
+  const { requests, seconds, serverCpuSeconds, loadCpuSeconds } = await started(start, (server) =>
+    withRemote('load/auth', async (load) => {
+      await load.ask('open', { ...asked, ...placeOf(server) })
+      return await load.ask<AuthResult>('run', phase)
+    }),
   )
   return {
     requestsPerSecond: requests / seconds,
@@ -69,20 +79,18 @@ const loginsName = (share: number) => `events at ${share * 100} % of full speed,
 const fullSpeed = 'full speed'
 const many = '200 logins/s'
 const loginsPerSecond = 200
-const fleet = { devices: 10_000, links: 50, window: 64, changes: 1, properties: 10, prefix: 'LOAD', dashboards: 1 }
 
-/** The server as people start it: passwords cost what they cost. */
+/** With the usual cost of a password. */
 function hearing(
   { isQuick }: Round,
-  measure: (run: RunPhase, place: LoadedServer) => Promise<Figures>,
+  measure: (load: RunningLoad, server: RunningServer) => Promise<Figures>,
 ): Promise<Figures> {
-  const devices = isQuick ? fleet.devices / 10 : fleet.devices
-  return underLoad(ours(identityOn), 'load/ingest', { ...fleet, devices }, (run, _, place) => measure(run, place))
+  const devices = isQuick ? usualLoad.devices / 10 : usualLoad.devices
+  return underLoad(ours(identityOn), { ...usualLoad, devices }, measure)
 }
 
 function atFullSpeed(round: Round): Promise<Figures> {
-  const phase = round.isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 2_000, measuredMs: 8_000 }
-  return hearing(round, async (run) => costsOf([await run<PhaseResult>(phase)]))
+  return hearing(round, async ({ run }) => costsOf(await run(timesOf(round, 2_000, 8_000))))
 }
 
 /** Windows without logins and with them, in pairs of alternating order, on one server and one fleet. */
@@ -90,42 +98,38 @@ function withLogins(round: Round, share: number): Promise<Figures> {
   const { isQuick } = round
   const [pairs, warmupMs, measuredMs] = isQuick ? [1, 100, 300] : [4, 500, 4_000]
   const rate = round.earlier(loginsName(shares.judged), fullSpeed, 'framesPerSecond') * share
-  return hearing(round, async (run, place) => {
-    const windowMs = warmupMs + measuredMs
-    const logins = new Remote('load/logins')
-    try {
-      await logins.ask('open', { ...place, perSecond: loginsPerSecond, milliseconds: windowMs * pairs })
+  return hearing(round, ({ run }, server) =>
+    withRemote('load/logins', async (logins) => {
+      const windowMs = warmupMs + measuredMs
+      const all = { perSecond: loginsPerSecond, milliseconds: windowMs * pairs }
+      await logins.ask('open', { ...placeOf(server), ...all })
       await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate })
       const without: PhaseResult[] = []
       const beside: PhaseResult[] = []
       const came: LoginsResult[] = []
-      const window = () => run<PhaseResult>({ warmupMs, measuredMs, rate })
-      const withOthers = async () => {
-        const [result, arrived] = await Promise.all([
-          window(),
-          logins.ask<LoginsResult>('run', { milliseconds: windowMs }),
-        ])
+      const window = () => run({ warmupMs, measuredMs, rate })
+      const windowWith = async () => {
+        const arriving = logins.ask<LoginsResult>('run', { milliseconds: windowMs })
+        const [result, arrived] = await Promise.all([window(), arriving])
         beside.push(result)
         came.push(arrived)
       }
-      const withNobody = async () => void without.push(await window())
+      const windowWithout = async () => void without.push(await window())
       for (let pair = 0; pair < pairs; pair++) {
-        const both = [withNobody, withOthers]
+        const both = [windowWithout, windowWith]
         for (const one of pair % 2 === 0 ? both : both.reverse()) await one()
       }
       const perSecond = (figure: 'signedIn' | 'refused') =>
         came.reduce((sum, arrived) => sum + arrived[figure] / arrived.seconds, 0) / came.length
       return {
         ...heardBeside(without, beside),
-        ...costsOf(beside),
-        serverCpuBefore: costsOf(without).serverCpu,
+        ...costsOf(...beside),
+        serverCpuBefore: costsOf(...without).serverCpu as number,
         signedInPerSecond: perSecond('signedIn'),
         refusedPerSecond: perSecond('refused'),
       }
-    } finally {
-      await logins.stop()
-    }
-  })
+    }),
+  )
 }
 
 function besideLogins(share: number): Case {
@@ -149,13 +153,12 @@ export const auth: Question = {
     requestsPerSecond: { title: 'requests/s', digits: 0, isOfLoad: true },
     requestsPerCpuSecond: { title: 'requests per second of server CPU', digits: 0, isCompared: true },
     serverCpuPerRequest: { title: 'server CPU, µs/request', digits: 1, isCompared: true },
-    framesPerSecond: { title: 'frames/s', digits: 0, isOfLoad: true },
-    ...heardBesideFigures,
+    ...formsOf('framesPerSecond'),
+    ...heardBesideForms,
     signedInPerSecond: { title: 'signed in/s', digits: 0 },
     refusedPerSecond: { title: 'told to come again/s', digits: 0 },
     serverCpuBefore: { title: 'server CPU without, %', digits: 0 },
-    serverCpu: { title: 'server CPU, %', digits: 0 },
-    loadCpu: { title: 'load CPU, %', digits: 0 },
+    ...formsOf('serverCpu', 'loadCpu'),
   },
   cases: [oneKey, manyKeys, bearer, logins, besideLogins(shares.shown)],
   targets: [

@@ -1,17 +1,16 @@
 // Answers: whether a page of the dashboard stays smooth at 10 000 changes a second, in Chromium: frames that took more than 50 ms, how much work was left when the load had ended, CPU of the page, its memory; with the fleet in order, sorted by a value that changes, and with one device. Does not count: reading the fleet at the start, drawing by a graphics card, a network in between. Page, server and load share the machine.
+import { costsOf, formsOf } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round, Variant } from '#bench/harness/question'
 import { ours } from '#bench/harness/servers'
-import { underLoad } from '#bench/harness/under-load'
+import { underLoad, usualLoad } from '#bench/harness/under-load'
 import { serviceIdentifier } from '#bench/load/fleet-link'
-import type { PhaseResult } from '#bench/load/ingest'
 import { noBrowser, OpenPage } from '#bench/load/open-page'
 import { firstPropId } from '#bench/load/update-template'
 
-const start = ours({ DURABILITY: 'process' })
 const rate = 10_000
 /** Less of the load than this is another load. */
 const rateLeast = 0.9 * rate
-const fleet = { devices: 10_000, links: 50, window: 64, changes: 1, properties: 10, prefix: 'LOAD', dashboards: 0 }
+const start = ours({ DURABILITY: 'process' })
 const timesOf = ({ isQuick }: Round) =>
   isQuick ? { warmupMs: 500, measuredMs: 1_500 } : { warmupMs: 4_000, measuredMs: 24_000 }
 /** Beyond the warm-up and what is measured: the page begins and ends inside of the load. */
@@ -25,52 +24,45 @@ interface Looked {
   readonly devices?: number
 }
 
-function measured({ path, shows, devices = fleet.devices }: Looked): Variant['measure'] {
-  const devicesOf = ({ isQuick }: Round) => (isQuick ? fleet.devices : devices)
-  return (round) =>
-    underLoad(
-      start,
-      'load/ingest',
-      { ...fleet, devices: devicesOf(round) },
-      async (run, _load, { port }): Promise<Figures> => {
-        const { warmupMs, measuredMs } = timesOf(round)
-        // Of ten thousand devices each has reported once before the page is opened.
-        await run<PhaseResult>({ warmupMs: 0, measuredMs: 1_500, rate })
-        const [device] = (await (await fetch(`http://127.0.0.1:${port}/api/v1/devices?limit=1`)).json()) as [Named]
-        const page = await OpenPage.open(`http://127.0.0.1:${port}/#${path(device.deviceIdentifier)}`)
-        try {
-          await page.page.locator('.connection', { hasText: 'live' }).waitFor({ timeout: 60_000 })
-          await page.page
-            .locator(shows(devicesOf(round)))
-            .first()
-            .waitFor()
-          const sending = run<PhaseResult>({ warmupMs, measuredMs: measuredMs + marginMs, rate })
-          await page.page.waitForTimeout(warmupMs)
-          const use = await page.measure(measuredMs)
-          const isLive = await page.page.locator('.connection', { hasText: 'live' }).isVisible()
-          const sent = await sending
-          const behindMs = await page.untilIdle()
-          const changes = sent.changes / sent.seconds
-          if (!isLive) throw new Error('the page was not live at the end')
-          if (!round.isQuick && changes < rateLeast)
-            throw new Error(`the load was ${Math.round(changes)} changes/s only`)
-          return {
-            longFrames: (use.longFrames / use.seconds) * 60,
-            longestMs: use.longestMs,
-            framesPerSecond: use.frames / use.seconds,
-            behindMs,
-            changes,
-            pageCpu: (use.pageCpuSeconds / use.seconds) * 100,
-            browserCpu: (use.browserCpuSeconds / use.seconds) * 100,
-            heapMib: use.heapBytes / 2 ** 20,
-            serverCpu: (sent.serverCpuSeconds / sent.seconds) * 100,
-            loadCpu: (sent.loadCpuSeconds / sent.seconds) * 100,
-          }
-        } finally {
-          await page.close()
+function measured({ path, shows, devices = usualLoad.devices }: Looked): Variant['measure'] {
+  return (round) => {
+    const load = { ...usualLoad, dashboards: 0, devices: round.isQuick ? usualLoad.devices : devices }
+    return underLoad(start, load, async ({ run }, { port }): Promise<Figures> => {
+      const { warmupMs, measuredMs } = timesOf(round)
+      // Of ten thousand devices each has reported before the page is opened.
+      await run({ warmupMs: 0, measuredMs: 1_500, rate })
+      const [device] = (await (await fetch(`http://127.0.0.1:${port}/api/v1/devices?limit=1`)).json()) as [Named]
+      const opened = await OpenPage.open(`http://127.0.0.1:${port}/#${path(device.deviceIdentifier)}`)
+      try {
+        const { page } = opened
+        const live = page.locator('.connection', { hasText: 'live' })
+        await live.waitFor({ timeout: 60_000 })
+        await page.locator(shows(load.devices)).first().waitFor()
+        const sending = run({ warmupMs, measuredMs: measuredMs + marginMs, rate })
+        await page.waitForTimeout(warmupMs)
+        const use = await opened.measure(measuredMs)
+        const isLive = await live.isVisible()
+        const sent = await sending
+        const behindMs = await opened.untilIdle()
+        const changes = sent.changes / sent.seconds
+        if (!isLive) throw new Error('the page was not live at the end')
+        if (!round.isQuick && changes < rateLeast) throw new Error(`the load was only ${Math.round(changes)} changes/s`)
+        return {
+          ...costsOf(sent),
+          longFrames: (use.longFrames / use.seconds) * 60,
+          longestMs: use.longestMs,
+          drawnPerSecond: use.frames / use.seconds,
+          behindMs,
+          changes,
+          pageCpu: (use.pageCpuSeconds / use.seconds) * 100,
+          browserCpu: (use.browserCpuSeconds / use.seconds) * 100,
+          heapMib: use.heapBytes / 2 ** 20,
         }
-      },
-    )
+      } finally {
+        await opened.close()
+      }
+    })
+  }
 }
 
 interface Named {
@@ -101,14 +93,13 @@ export const dashboard: Question = {
   figures: {
     longFrames: { title: 'frames > 50 ms, a minute', digits: 1 },
     longestMs: { title: 'longest frame, ms', digits: 0 },
-    framesPerSecond: { title: 'frames/s', digits: 1 },
+    drawnPerSecond: { title: 'frames/s', digits: 1 },
     behindMs: { title: 'work left at the end, ms', digits: 0 },
     changes: { title: 'changes/s', digits: 0 },
     pageCpu: { title: 'CPU of the page, %', digits: 0 },
     browserCpu: { title: 'CPU of the browser, %', digits: 0 },
     heapMib: { title: 'heap of the page, MiB', digits: 0 },
-    serverCpu: { title: 'server CPU, %', digits: 0 },
-    loadCpu: { title: 'load CPU, %', digits: 0 },
+    ...formsOf('serverCpu', 'loadCpu'),
   },
   cases: [
     caseOf(ordered, { path: () => '/', shows: rows }),

@@ -1,9 +1,9 @@
 // Answers: how many events a second every one of 1 to 5 000 dashboards hears, all of them drained before the clock stops, against a loop that publishes the same bytes and does nothing else (bench/bare/fanout.ts): by our hub alone (bench/alone/hub.ts), and all the way from a device. Does not count: connecting, slow dashboards, filters and scopes, catching up.
+import { costsOf, formsOf } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
 import { alone, bare, ours, type StartServer } from '#bench/harness/servers'
-import { underLoad } from '#bench/harness/under-load'
-import type { FanoutResult } from '#bench/load/fanout'
-import { fanoutPace } from '#bench/load/fanout-pace'
+import { underLoad, usualLoad } from '#bench/harness/under-load'
+import { leadLimits } from '#bench/load/lead'
 
 const starts: Readonly<Record<string, StartServer>> = {
   bare: bare('fanout'),
@@ -11,22 +11,16 @@ const starts: Readonly<Record<string, StartServer>> = {
   link: ours({ DURABILITY: 'process' }),
 }
 
-function timesOf({ isQuick }: Round) {
-  return isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 1_000, measuredMs: 2_500 }
-}
-
-async function measured(variant: string, dashboards: number, round: Round): Promise<Figures> {
-  const spec = { dashboards, ...fanoutPace(dashboards), isFleet: variant === 'link' }
-  const start = starts[variant] as StartServer
-  const result = await underLoad(start, 'load/fanout', spec, (run) => run<FanoutResult>(timesOf(round)))
-  const { seconds, events, deliveries, serverCpuSeconds, loadCpuSeconds } = result
+async function measured(variant: string, dashboards: number, { isQuick }: Round): Promise<Figures> {
+  const lead = { ...leadLimits(dashboards), isCredit: variant !== 'link' }
+  const times = isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 1_000, measuredMs: 2_500 }
+  const load = { ...usualLoad, properties: 1, dashboards, lead }
+  const result = await underLoad(starts[variant] as StartServer, load, ({ run }) => run(times))
+  const { seconds, deliveries, serverCpuSeconds } = result
   return {
-    deliveriesPerSecond: deliveries / seconds,
-    eventsPerSecond: events / seconds,
-    deliveriesPerCpuSecond: deliveries / serverCpuSeconds,
+    ...costsOf(result),
+    eventsPerSecond: deliveries / dashboards / seconds,
     serverCpuPerDelivery: (serverCpuSeconds / deliveries) * 1e6,
-    serverCpu: (serverCpuSeconds / seconds) * 100,
-    loadCpu: (loadCpuSeconds / seconds) * 100,
   }
 }
 
@@ -50,12 +44,11 @@ function target(name: string, variant: string, atLeast: number): Target {
 
 export const fanout: Question = {
   figures: {
-    deliveriesPerSecond: { title: 'deliveries/s', digits: 0, isCompared: true, isOfLoad: true },
+    ...formsOf('deliveriesPerSecond'),
     eventsPerSecond: { title: 'events/s', digits: 0, isOfLoad: true },
-    deliveriesPerCpuSecond: { title: 'deliveries per second of server CPU', digits: 0, isCompared: true },
+    ...formsOf('deliveriesPerCpuSecond'),
     serverCpuPerDelivery: { title: 'server CPU, µs/delivery', digits: 3 },
-    serverCpu: { title: 'server CPU, %', digits: 0 },
-    loadCpu: { title: 'load CPU, %', digits: 0 },
+    ...formsOf('serverCpu', 'loadCpu'),
   },
   cases: [caseOf(one, 1), caseOf(hundred, 100), caseOf(thousand, 1_000), caseOf(fiveThousand, 5_000)],
   targets: [

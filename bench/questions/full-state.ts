@@ -1,14 +1,31 @@
 // Answers: how fast the full state is read by a client that takes it as fast as it can, against one JSON.stringify of plain objects (bench/bare/full-state.ts), and what such reads, fast and slow ones, cost others who hear events meanwhile. Does not count: devices that were forgotten and lie on disk only, filters, pages, the client's own parsing.
+import { formsOf } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round, Variant } from '#bench/harness/question'
-import { readFor, reported, started, withFleet } from '#bench/harness/reading'
-import type { Remote } from '#bench/harness/remote'
 import { bare, ours, type RunningServer } from '#bench/harness/servers'
-import type { PhaseResult } from '#bench/load/ingest'
+import { allowedMs } from '#bench/harness/statistics'
+import {
+  placeOf,
+  type RunningLoad,
+  reported,
+  started,
+  usualLoad,
+  withLoad,
+  withRemote,
+} from '#bench/harness/under-load'
 import type { ReadersSpec, ReadResult } from '#bench/load/readers'
 
-const fleet = { links: 50, window: 64, changes: 10, properties: 10, dashboards: 0, prefix: 'LOAD' }
+const fleet = { ...usualLoad, changes: 10, dashboards: 0 }
 const path = '/api/v1/devices?depth=2'
 const megabyte = 1e6
+const report = { warmupMs: 0, measuredMs: 1_000 }
+
+/** Reads one after the other for so long. */
+function readFor(server: RunningServer, milliseconds: number, spec: Partial<ReadersSpec> = {}): Promise<ReadResult> {
+  return withRemote('load/readers', async (readers) => {
+    await readers.ask('begin', { ...placeOf(server), path, readers: 1, ...spec })
+    return await readers.ask<ReadResult>('measure', milliseconds)
+  })
+}
 
 function speed({ seconds, reads, bytes, serverCpuSeconds, loadCpuSeconds }: ReadResult): Figures {
   return {
@@ -22,8 +39,8 @@ function speed({ seconds, reads, bytes, serverCpuSeconds, loadCpuSeconds }: Read
 
 /** Twice: the first reads warm up. */
 async function warmReads(server: RunningServer, { isQuick }: Round): Promise<Figures> {
-  await readFor(server, path, isQuick ? 200 : 1_500)
-  return speed(await readFor(server, path, isQuick ? 500 : 4_000))
+  await readFor(server, isQuick ? 200 : 1_500)
+  return speed(await readFor(server, isQuick ? 500 : 4_000))
 }
 
 function speedOf(devices: number): Case {
@@ -42,8 +59,8 @@ function speedOf(devices: number): Case {
         name: 'process',
         measure: (round) =>
           started(ours(), (server) =>
-            withFleet(server, { ...fleet, devices }, async (load) => {
-              await reported(load, devices)
+            withLoad(server, { ...fleet, devices }, async (load) => {
+              await reported(load, report)
               return await warmReads(server, round)
             }),
           ),
@@ -60,21 +77,17 @@ const namesOfSizes = new Map([
 
 const others = 'others meanwhile: 5 000 frames/s of 1 change to 1 dashboard'
 const quiet = 'no reads'
-const paced = { devices: 1_000, links: 10, changes: 1, dashboards: 1, prefix: 'OTHERS' }
+const paced = { ...usualLoad, devices: 1_000, links: 10, prefix: 'OTHERS' }
 const framesPerSecond = 5_000
-const devicesRead = 10_000
-
-/** What an event's way may take while others read: twice of what it takes without, or this much longer. */
-const longerMsMax = 10
 
 function hearing(name: string, readers: Partial<ReadersSpec> | undefined): Variant {
   return {
     name,
     measure: (round) =>
       started(ours(), (server) =>
-        withFleet(server, { ...fleet, devices: devicesRead }, async (load) => {
-          await reported(load, devicesRead)
-          return await withFleet(server, { ...fleet, ...paced }, (other) => heard(server, other, round, readers))
+        withLoad(server, fleet, async (load) => {
+          await reported(load, report)
+          return await withLoad(server, paced, (other) => heard(server, other, round, readers))
         }),
       ),
   }
@@ -82,14 +95,14 @@ function hearing(name: string, readers: Partial<ReadersSpec> | undefined): Varia
 
 async function heard(
   server: RunningServer,
-  load: Remote,
+  load: RunningLoad,
   round: Round,
   readers: Partial<ReadersSpec> | undefined,
 ): Promise<Figures> {
   const times = round.isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 2_000, measuredMs: 6_000 }
-  const reading = readers && readFor(server, path, times.warmupMs + times.measuredMs, readers)
+  const reading = readers && readFor(server, times.warmupMs + times.measuredMs, readers)
   const [{ delivery, serverCpuSeconds, seconds }, read] = await Promise.all([
-    load.ask<PhaseResult>('run', { ...times, rate: framesPerSecond }),
+    load.run({ ...times, rate: framesPerSecond }),
     reading,
   ])
   return {
@@ -97,12 +110,8 @@ async function heard(
     serverCpu: (serverCpuSeconds / seconds) * 100,
     heardP50: delivery.p50,
     heardP99: delivery.p99,
-    ...(readers && { ofLimit: delivery.p99 / limitOf(round.earlier(others, quiet, 'heardP99')) }),
+    ...(readers && { ofLimit: delivery.p99 / allowedMs(round.earlier(others, quiet, 'heardP99')) }),
   }
-}
-
-function limitOf(msWithout: number): number {
-  return Math.max(2 * msWithout, msWithout + longerMsMax)
 }
 
 export const fullState: Question = {
@@ -112,8 +121,7 @@ export const fullState: Question = {
     readsPerSecond: { title: 'reads/s', digits: 2, isCompared: true, isOfLoad: true },
     megabytesPerRead: { title: 'MB/read', digits: 3, isCompared: true },
     serverCpuPerMegabyte: { title: 'server CPU, ms/MB', digits: 2, isCompared: true },
-    loadCpu: { title: 'load CPU, %', digits: 0 },
-    serverCpu: { title: 'server CPU, %', digits: 0 },
+    ...formsOf('loadCpu', 'serverCpu'),
     heardP50: { title: 'heard p50, ms', digits: 1 },
     heardP99: { title: 'heard p99, ms', digits: 1 },
     ofLimit: { title: 'heard p99 ÷ what it may be', digits: 2 },

@@ -1,7 +1,8 @@
 // Answers: what a function over 10 000 devices, to which 1 000 people are subscribed, costs each change on its way that triggers it, against the same without, on two servers in turns of some seconds: one whose condition never holds (quiet), one that tells of a device once a minute (throttled), one that tells of every change (unthrottled), and one that means other devices (elsewhere); what is kept of a minute's storm, and how many mails it comes to, at 5 an hour for each. Measured with IAM on, and a mail server that takes everything. Does not count: making functions and subscriptions, alarms and statuses that trigger, mail servers that refuse or are slow, digests while something else goes on.
-import { allowedMs } from '#bench/harness/allowed'
 import { besideNeighbours, inTurns } from '#bench/harness/in-turns'
+import { costsOf, formsOf } from '#bench/harness/load-figures'
 import {
+  type FunctionManner,
   type LeftSubscribed,
   leaveSubscribed,
   mailsPerHourMax,
@@ -10,17 +11,15 @@ import {
   withNotified,
 } from '#bench/harness/notified'
 import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
-import { started, withFleet } from '#bench/harness/reading'
 import type { RunningServer } from '#bench/harness/servers'
-import { spreadOf } from '#bench/harness/statistics'
+import { allowedMs, spreadOf } from '#bench/harness/statistics'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import type { FunctionManner } from '#bench/load/functions'
-import type { PhaseResult, PhaseSpec } from '#bench/load/ingest'
+import { type RunningLoad, started, usualLoad, withLoad } from '#bench/harness/under-load'
+import type { PhaseResult } from '#bench/load/generator'
 import { requestsKept } from '#model/delivery'
 
-const fleet = { devices: 10_000, links: 50, window: 64, properties: 10, prefix: 'LOAD', dashboards: 1 }
 const subscribers = 1_000
-const quickly = { devices: fleet.devices / 10, subscribers: 20 }
+const quickly = { devices: usualLoad.devices / 10, subscribers: 20 }
 
 const without = 'without'
 const manners: readonly FunctionManner[] = ['quiet', 'throttled', 'unthrottled', 'elsewhere']
@@ -41,42 +40,20 @@ let left: LeftSubscribed | undefined
 
 function notified<Result>(changes: number, use: (notified: Notified) => Promise<Result>): Promise<Result> {
   if (!left) throw new Error('nothing was made to measure')
-  return withNotified(left, { ...fleet, changes }, use)
+  return withNotified(left, { ...usualLoad, changes }, use)
 }
 
 function withReports<Result>(
   server: RunningServer,
   changes: number,
   { isQuick }: Round,
-  use: (run: (phase: PhaseSpec) => Promise<PhaseResult>) => Promise<Result>,
+  use: (run: RunningLoad['run']) => Promise<Result>,
 ): Promise<Result> {
-  const devices = isQuick ? quickly.devices : fleet.devices
-  return withFleet(server, { ...fleet, devices, changes }, (load) => use((phase) => load.ask('run', phase)))
+  const devices = isQuick ? quickly.devices : usualLoad.devices
+  return withLoad(server, { ...usualLoad, devices, changes }, ({ run }) => use(run))
 }
 
 const mannerOf = (variant: Variant) => (variant === without ? undefined : variant)
-
-type Costs = Pick<PhaseResult, 'seconds' | 'changes' | 'serverCpuSeconds' | 'loadCpuSeconds'>
-
-function sumOf(results: readonly Costs[]): Costs {
-  const sum = (figure: keyof Costs) => results.reduce((all, result) => all + result[figure], 0)
-  return {
-    seconds: sum('seconds'),
-    changes: sum('changes'),
-    serverCpuSeconds: sum('serverCpuSeconds'),
-    loadCpuSeconds: sum('loadCpuSeconds'),
-  }
-}
-
-function costs({ seconds, changes, serverCpuSeconds, loadCpuSeconds }: Costs): Figures {
-  return {
-    changesPerSecond: changes / seconds,
-    changesPerCpuSecond: changes / serverCpuSeconds,
-    serverCpuPerChange: (serverCpuSeconds / changes) * 1e6,
-    serverCpu: (serverCpuSeconds / seconds) * 100,
-    loadCpu: (loadCpuSeconds / seconds) * 100,
-  }
-}
 
 function fullSpeed(name: string, changes: number): Case {
   return {
@@ -136,9 +113,9 @@ function besideOneWithout(
 function comparedCosts([others, ours]: Turned): Figures {
   const ratiosOf = (figure: 'changesPerSecond' | 'changesPerCpuSecond') =>
     spreadOf(besideNeighbours(ours.map(figureOf(figure)), others.map(figureOf(figure)))).median
-  const { changesPerSecond } = costs(sumOf(others))
+  const { changesPerSecond } = costsOf(...others)
   return {
-    ...costs(sumOf(ours)),
+    ...costsOf(...ours),
     withoutPerSecond: changesPerSecond as number,
     ofWithout: ratiosOf('changesPerSecond'),
     ofWithoutCpu: ratiosOf('changesPerCpuSecond'),
@@ -146,7 +123,7 @@ function comparedCosts([others, ours]: Turned): Figures {
 }
 
 function figureOf(figure: string): (result: PhaseResult) => number {
-  return (result) => costs(result)[figure] as number
+  return (result) => costsOf(result)[figure] as number
 }
 
 /** Of turns the one in the middle: a moment in which somebody else has the machine is all that one is. */
@@ -156,7 +133,7 @@ function comparedWaits([others, ours]: Turned): Figures {
   const ackP99 = waitOf(ours, 'acknowledgement')
   const withoutP99 = waitOf(others, 'acknowledgement')
   return {
-    ...costs(sumOf(ours)),
+    ...costsOf(...ours),
     ackP99,
     heardP99: waitOf(ours, 'delivery'),
     withoutP99,
@@ -187,7 +164,7 @@ async function stormed(variant: Variant, round: Round): Promise<Figures> {
           withReports(server, 1, round, (run) => run(phase)),
         )
         const residentMost = residentMostBytes / megabyte
-        const shown = { ...costs(result), residentMost, waitingMost }
+        const shown = { ...costsOf(result), residentMost, waitingMost }
         if (variant === without) return shown
         await mails.until(
           ({ mailsLeast, recipients }) => recipients === people && mailsLeast >= mailsPerHourMax,
@@ -236,9 +213,7 @@ const kept = requestsKept(mailsPerHourMax)
 
 export const functions: Question = {
   figures: {
-    changesPerSecond: { title: 'changes/s', digits: 0, isCompared: true, isOfLoad: true },
-    changesPerCpuSecond: { title: 'changes per second of server CPU', digits: 0, isCompared: true },
-    serverCpuPerChange: { title: 'server CPU, µs/change', digits: 2, isCompared: true },
+    ...formsOf('changesPerSecond', 'changesPerCpuSecond', 'serverCpuPerChange'),
     withoutPerSecond: { title: 'changes/s without, in turns', digits: 0, isOfLoad: true },
     ofWithout: { title: 'changes/s ÷ without', digits: 2, isOfLoad: true },
     ofWithoutCpu: { title: 'changes per second of server CPU ÷ without', digits: 2 },
@@ -249,12 +224,10 @@ export const functions: Question = {
     mailsMost: { title: 'mails to one in the hour, at most', digits: 0 },
     laterMost: { title: 'mails to one in the next, at most', digits: 0 },
     digestsPerSecond: { title: 'digests/s', digits: 0 },
-    ackP99: { title: 'acknowledged p99, ms', digits: 1, isOfLoad: true },
-    heardP99: { title: 'heard p99, ms', digits: 1, isOfLoad: true },
+    ...formsOf('ackP99', 'heardP99'),
     withoutP99: { title: 'the same without, in turns, ms', digits: 1, isOfLoad: true },
     ofLimit: { title: 'acknowledged p99 ÷ what it may be', digits: 2, isOfLoad: true },
-    serverCpu: { title: 'server CPU, %', digits: 0 },
-    loadCpu: { title: 'load CPU, %', digits: 0 },
+    ...formsOf('serverCpu', 'loadCpu'),
   },
   cases: [fullSpeed(ones, 1), fullSpeed(tens, 10), halfLoad, minute],
   targets: [
@@ -283,7 +256,7 @@ export const functions: Question = {
     const { path, remove } = temporaryFolder('bench-functions-')
     try {
       const people = isQuick ? quickly.subscribers : subscribers
-      left = await leaveSubscribed(path, { ...fleet, changes: 1 }, people)
+      left = await leaveSubscribed(path, usualLoad, people)
     } catch (error) {
       await remove()
       throw error

@@ -1,38 +1,30 @@
 // Answers: whether a change costs the server more the more devices there are, and a delivery the more dashboards there are: CPU of all its threads, from 1 000 to 1 000 000 devices behind 50 gateways, and from 1 to 10 000 dashboards. Does not count: connecting, HELLO and the first report of each device; memory; reads.
+import { formsOf } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
 import { ours } from '#bench/harness/servers'
-import { underLoad } from '#bench/harness/under-load'
-import type { FanoutResult } from '#bench/load/fanout'
-import { fanoutPace } from '#bench/load/fanout-pace'
-import type { PhaseResult } from '#bench/load/ingest'
+import { reported, timesOf, underLoad, usualLoad } from '#bench/harness/under-load'
+import { leadLimits } from '#bench/load/lead'
 
 const start = ours({ DURABILITY: 'process' })
-const fleet = { links: 50, window: 64, changes: 1, properties: 10, prefix: 'LOAD', dashboards: 1 }
-/** What every size can take with ease. */
+/** Every size can take it with ease. */
 const rate = 30_000
 
 const deviceCounts = { '1 000': 1_000, '10 000': 10_000, '100 000': 100_000, '1 000 000': 1_000_000 }
 const quickDevicesMax = 20_000
-const passesMax = 8
 const dashboardCounts = { '1': 1, '10': 10, '100': 100, '1 000': 1_000, '10 000': 10_000 }
 
 /**
- * At full speed until every device has reported: what a device's first report makes is there
- * then, and what is kept in memory until it is stored is full, so that both measurements find the server as it stays.
- * They are long enough for whole rounds of the garbage collector, which are the dearer the more there is.
+ * First at full speed until every device has reported: then the memory for unwritten changes and for each device is full.
+ * Both measurements last for whole rounds of the garbage collector, which cost more for more devices.
  */
-async function changes(asked: number, { isQuick }: Round): Promise<Figures> {
-  const times = isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 4_000, measuredMs: 8_000 }
+async function changes(asked: number, round: Round): Promise<Figures> {
+  const times = timesOf(round, 4_000, 8_000)
   // A million HELLOs take two minutes.
-  const devices = isQuick ? Math.min(asked, quickDevicesMax) : asked
-  return underLoad(start, 'load/ingest', { ...fleet, devices }, async (run, load) => {
-    for (let passes = 0; passes < passesMax && (await load.ask<number>('silent')) > 0; passes++) {
-      await run<PhaseResult>({ ...times, warmupMs: 0 })
-    }
-    const silent = await load.ask<number>('silent')
-    if (silent > 0) throw new Error(`${silent} of ${devices} devices have not reported`)
-    const full = await run<PhaseResult>(times)
-    const paced = await run<PhaseResult>({ ...times, rate })
+  const devices = round.isQuick ? Math.min(asked, quickDevicesMax) : asked
+  return underLoad(start, { ...usualLoad, devices }, async (load) => {
+    await reported(load, { ...times, warmupMs: 0 })
+    const full = await load.run(times)
+    const paced = await load.run({ ...times, rate })
     return {
       changesPerSecond: full.changes / full.seconds,
       cpuPerChange: costOf(full, full.changes),
@@ -43,10 +35,9 @@ async function changes(asked: number, { isQuick }: Round): Promise<Figures> {
   })
 }
 
-async function deliveries(dashboards: number, { isQuick }: Round): Promise<Figures> {
-  const times = isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 1_500, measuredMs: 3_000 }
-  const spec = { dashboards, ...fanoutPace(dashboards), isFleet: true }
-  const result = await underLoad(start, 'load/fanout', spec, (run) => run<FanoutResult>(times))
+async function deliveries(dashboards: number, round: Round): Promise<Figures> {
+  const load = { ...usualLoad, properties: 1, dashboards, lead: leadLimits(dashboards) }
+  const result = await underLoad(start, load, ({ run }) => run(timesOf(round, 1_500, 3_000)))
   return {
     deliveriesPerSecond: result.deliveries / result.seconds,
     cpuPerDelivery: costOf(result, result.deliveries),
@@ -78,7 +69,7 @@ export const growth: Question = {
     pacedHeardP99: { title: `heard p99 at ${rate / 1000} 000 frames/s, ms`, digits: 1 },
     deliveriesPerSecond: { title: 'deliveries/s', digits: 0, isOfLoad: true },
     cpuPerDelivery: { title: 'server CPU, µs/delivery', digits: 3, isCompared: true },
-    loadCpu: { title: 'load CPU, %', digits: 0 },
+    ...formsOf('loadCpu'),
   },
   cases: [byDevices, byDashboards],
   targets: [

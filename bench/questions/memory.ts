@@ -1,13 +1,11 @@
 // Answers: what the server's memory grows by for each connected device of 10 FLOAT properties that reports, for each device it has forgotten, and for each idle dashboard. Does not count: what is bounded whatever the number of devices and was filled before (the stream's ring, LevelDB's buffers and cache), nor V8's young generation, which is bounded too and empty by then (its room is told beside); in heap figures ArrayBuffers, which are that ring; files mapped from the page cache, which RSS would hold too; the kernel's part of a socket.
-import { forgotten } from '#bench/harness/forgetting'
 import type { MemoryUse } from '#bench/harness/memory-probe'
 import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
 import type { Figures, Question, Round } from '#bench/harness/question'
-import { Remote } from '#bench/harness/remote'
-import { placeOf } from '#bench/harness/under-load'
-import type { IngestSpec, PhaseResult } from '#bench/load/ingest'
+import { reported, started, usualLoad, withLoad } from '#bench/harness/under-load'
+import { processUsage } from '#bench/process-usage'
 
-const fleet = { links: 50, window: 64, changes: 10, properties: 10, dashboards: 0 }
+const fleet = { ...usualLoad, changes: 10, dashboards: 0 }
 /** `restMs`: V8 judges by the last five seconds whether it may make its young generation smaller. */
 function sizesOf({ isQuick }: Round) {
   return isQuick
@@ -15,21 +13,52 @@ function sizesOf({ isQuick }: Round) {
     : { devices: 100_000, sockets: 5_000, fillMs: 12_000, reportMs: 8_000, restMs: 6_000 }
 }
 
-async function loaded<Result>(spec: Partial<IngestSpec>, server: ProbedServer, use: (load: Remote) => Promise<Result>) {
-  const load = new Remote('load/ingest')
-  try {
-    await load.ask('open', { prefix: 'LOAD', ...fleet, ...spec, ...placeOf(server) })
-    return await use(load)
-  } finally {
-    await load.stop()
+/** Longer than an activation may be idle before it is forgotten. */
+const idleMs = 6 * 60_000
+/** Forgetting goes round all activations, some thousand a second. */
+const forgetMsMax = 90_000
+const lookEveryMs = 3_000
+/** Of a core: its timers, and the sweep over who is idle. */
+const idleShare = 0.05
+
+/**
+ * All links are closed: waits until every device is offline, lets the time pass after which they are forgotten, and waits
+ * until they are.
+ */
+async function forgotten(server: ProbedServer): Promise<MemoryUse> {
+  await idle(server)
+  await server.pass(idleMs)
+  const end = performance.now() + forgetMsMax
+  let use = await server.memory()
+  for (let steady = 0; steady < 2; ) {
+    if (performance.now() > end) throw new Error('the server is still forgetting')
+    await pause(lookEveryMs)
+    const now = await server.memory()
+    steady = now.heapBytes > use.heapBytes * 0.995 ? steady + 1 : 0
+    use = now
+  }
+  return use
+}
+
+/** Until the server has nothing to do any more. */
+async function idle({ processId }: ProbedServer): Promise<void> {
+  const end = performance.now() + forgetMsMax
+  let before = processUsage(processId)
+  for (let quiet = 0; quiet < 3; ) {
+    if (performance.now() > end) throw new Error('the server does not come to rest')
+    await pause(lookEveryMs / 3)
+    const now = processUsage(processId)
+    if (!before || !now) throw new Error('the server ended')
+    const share = ((now.cpuSeconds - before.cpuSeconds) * 1000) / (lookEveryMs / 3)
+    quiet = share < idleShare ? quiet + 1 : 0
+    before = now
   }
 }
 
-/** A few devices send until everything that is bounded has been filled, and are forgotten. */
+/** A few devices send until everything with a limit is full, and are forgotten. */
 async function fill(server: ProbedServer, milliseconds: number): Promise<MemoryUse> {
-  await loaded({ devices: 1_000, prefix: 'FILL' }, server, (load) =>
-    load.ask('run', { warmupMs: 0, measuredMs: milliseconds }),
-  )
+  const few = { ...fleet, devices: 1_000, prefix: 'FILL' }
+  await withLoad(server, few, ({ run }) => run({ warmupMs: 0, measuredMs: milliseconds }))
   return await forgotten(server)
 }
 
@@ -40,48 +69,37 @@ async function rested(server: ProbedServer, restMs: number): Promise<MemoryUse> 
   return await server.memory()
 }
 
-async function devices(round: Round): Promise<Figures> {
+function devices(round: Round): Promise<Figures> {
   const { devices, fillMs, reportMs, restMs } = sizesOf(round)
-  const server = await startProbed()
-  try {
+  return started(startProbed, async (server) => {
     const before = await fill(server, fillMs)
-    const hot = await loaded({ devices }, server, async (load) => {
-      await load.ask<PhaseResult>('run', { warmupMs: 0, measuredMs: reportMs })
-      const silent = await load.ask<number>('silent')
-      if (silent > 0) throw new Error(`${silent} of ${devices} devices have not reported`)
+    const hot = await withLoad(server, { ...fleet, devices }, async (load) => {
+      await reported(load, { warmupMs: 0, measuredMs: reportMs })
       return await rested(server, restMs)
     })
     const after = await forgotten(server)
-    return {
-      heapBytes: (hot.heapBytes - before.heapBytes) / devices,
-      residentBytes: (hot.residentBytes - before.residentBytes) / devices,
-      youngBytes: (hot.youngBytes - before.youngBytes) / devices,
-      forgottenBytes: (after.heapBytes - before.heapBytes) / devices,
-      residentBefore: before.residentBytes / 2 ** 20,
-    }
-  } finally {
-    await server.stop()
-  }
+    return { ...grown(before, hot, devices), forgottenBytes: (after.heapBytes - before.heapBytes) / devices }
+  })
 }
 
-async function dashboards(round: Round): Promise<Figures> {
+function dashboards(round: Round): Promise<Figures> {
   const { sockets, restMs } = sizesOf(round)
-  const server = await startProbed()
-  try {
+  return started(startProbed, async (server) => {
+    const opened = (count: number) =>
+      withLoad(server, { ...fleet, devices: 0, links: 0, dashboards: count }, () => rested(server, restMs))
     // The first ones make the server ready for more.
-    const openings = (count: number) =>
-      loaded({ devices: 0, links: 0, dashboards: count }, server, () => rested(server, restMs))
-    await openings(sockets / 10)
+    await opened(sockets / 10)
     const before = await rested(server, restMs)
-    const open = await openings(sockets)
-    return {
-      heapBytes: (open.heapBytes - before.heapBytes) / sockets,
-      residentBytes: (open.residentBytes - before.residentBytes) / sockets,
-      youngBytes: (open.youngBytes - before.youngBytes) / sockets,
-      residentBefore: before.residentBytes / 2 ** 20,
-    }
-  } finally {
-    await server.stop()
+    return grown(before, await opened(sockets), sockets)
+  })
+}
+
+function grown(before: MemoryUse, after: MemoryUse, count: number): Figures {
+  return {
+    heapBytes: (after.heapBytes - before.heapBytes) / count,
+    residentBytes: (after.residentBytes - before.residentBytes) / count,
+    youngBytes: (after.youngBytes - before.youngBytes) / count,
+    residentBefore: before.residentBytes / 2 ** 20,
   }
 }
 

@@ -5,6 +5,7 @@ import { copyDataFolder } from '#bench/harness/data-folder'
 import type { Case, Figures, Question, Variant } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
+import { usualLoad } from '#bench/harness/under-load'
 import type { LoadFleetOptions } from '#bench/load/fleet'
 import type { ReadSeen, StartedServer, StartSeen } from '#bench/load/restart'
 import { processUsage } from '#bench/process-usage'
@@ -20,7 +21,7 @@ const sizes = [
 const ends = ['SIGTERM', 'SIGKILL'] as const
 type End = (typeof ends)[number]
 
-const fleet = { links: 50, window: 64, changes: 10, properties: 10, prefix: 'LOAD' }
+const fleet = { ...usualLoad, changes: 10 }
 /** What a quick round divides by. */
 const quickly = 100
 /** Frames after which what must be applied again is as long as it gets: a half more than the limits of redo let wait. */

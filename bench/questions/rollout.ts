@@ -1,16 +1,12 @@
 // Answers: what a rollout costs the changes on their way: 10 000 devices that take an image of 64 KiB, and 100 that take one of 16 MiB, each beside another fleet that reports at 30 % of what the server takes at full speed; the p99 of those reports on a dashboard, over windows of four seconds before and during, and how long the rollout takes. It may take twice as long as before, or 10 ms longer: that is 1 and below. Downloads at once are counted by the devices. Does not count: the network, slow devices, what devices need to install.
-
-import { type Case, type Figures, loadFigure, type Question, type Round, type Target } from '#bench/harness/question'
-import { Remote } from '#bench/harness/remote'
+import { costsOf, formsOf, heardBeside, heardBesideForms } from '#bench/harness/load-figures'
+import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
 import { ours } from '#bench/harness/servers'
-import { type RunPhase, underLoad } from '#bench/harness/under-load'
-import { costsOf, heardBeside, heardBesideFigures } from '#bench/harness/windows'
-import type { PhaseResult, PhaseSpec } from '#bench/load/ingest'
+import { placeOf, type RunningLoad, timesOf, underLoad, usualLoad, withRemote } from '#bench/harness/under-load'
+import type { PhaseResult } from '#bench/load/generator'
 import type { RolloutResult } from '#bench/load/rollout'
 
-const load = { devices: 10_000, links: 50, window: 64, changes: 1, properties: 10, prefix: 'LOAD', dashboards: 1 }
 const start = ours({ DURABILITY: 'process' })
-
 const variant = 'process'
 const fullSpeed = 'full speed'
 const part = 0.3
@@ -22,38 +18,17 @@ interface RolloutCase {
   readonly imageBytes: number
 }
 
-const small: RolloutCase = {
-  name: '10 000 devices, 64 KiB',
-  devices: 10_000,
-  links: 100,
-  imageBytes: 64 * 1024,
-}
-const large: RolloutCase = {
-  name: '100 devices, 16 MiB',
-  devices: 100,
-  links: 100,
-  imageBytes: 16 * 1024 * 1024,
-}
-const quick = { devices: 200, links: 10, imageBytes: 64 * 1024 }
+const small: RolloutCase = { name: '10 000 devices, 64 KiB', devices: 10_000, links: 100, imageBytes: 2 ** 16 }
+const large: RolloutCase = { name: '100 devices, 16 MiB', devices: 100, links: 100, imageBytes: 2 ** 24 }
+const quick = { devices: 200, links: 10, imageBytes: 2 ** 16 }
 
 const fastest: Case = {
   name: fullSpeed,
   variants: [
     {
       name: variant,
-      async measure({ isQuick }) {
-        const phase: PhaseSpec = isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 2_000, measuredMs: 8_000 }
-        const { frames, seconds, serverCpuSeconds, loadCpuSeconds } = await underLoad(
-          start,
-          'load/ingest',
-          load,
-          (run) => run<PhaseResult>(phase),
-        )
-        return {
-          framesPerSecond: frames / seconds,
-          serverCpu: (serverCpuSeconds / seconds) * 100,
-          [loadFigure]: (loadCpuSeconds / seconds) * 100,
-        }
+      async measure(round) {
+        return costsOf(await underLoad(start, usualLoad, ({ run }) => run(timesOf(round, 2_000, 8_000))))
       },
     },
   ],
@@ -68,15 +43,12 @@ function beside(asked: RolloutCase): Case {
         measure(round) {
           const rate = round.earlier(fullSpeed, variant, 'framesPerSecond') * part
           const rollout = round.isQuick ? { ...asked, ...quick } : asked
-          return underLoad(start, 'load/ingest', { ...load, isBeside: true }, async (run, _, place) => {
-            const updated = new Remote('load/rollout')
-            try {
-              await updated.ask('open', { ...rollout, ...place })
-              return await measured(run, () => updated.ask('run'), rate, round)
-            } finally {
-              await updated.stop()
-            }
-          })
+          return underLoad(start, { ...usualLoad, isBeside: true }, (load, server) =>
+            withRemote('load/rollout', async (updated) => {
+              await updated.ask('open', { ...rollout, ...placeOf(server) })
+              return await measured(load, () => updated.ask('run'), rate, round)
+            }),
+          )
         },
       },
     ],
@@ -84,7 +56,7 @@ function beside(asked: RolloutCase): Case {
 }
 
 async function measured(
-  run: RunPhase,
+  { run }: RunningLoad,
   rollOut: () => Promise<RolloutResult>,
   rate: number,
   { isQuick }: Round,
@@ -92,7 +64,7 @@ async function measured(
   const [windows, warmupMs, measuredMs] = isQuick ? [1, 100, 200] : [9, 500, 4_000]
   const inWindows = async (count: number) => {
     const results: PhaseResult[] = []
-    while (results.length < count) results.push(await run<PhaseResult>({ warmupMs, measuredMs, rate }))
+    while (results.length < count) results.push(await run({ warmupMs, measuredMs, rate }))
     return results
   }
   await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate })
@@ -108,8 +80,8 @@ async function measured(
   }
   return {
     ...heardBeside(before, during),
-    ...costsOf(during),
-    serverCpuBefore: costsOf(before).serverCpu,
+    ...costsOf(...during),
+    serverCpuBefore: costsOf(...before).serverCpu as number,
     rolloutSeconds: rollout.seconds,
     mebibytesPerSecond: rollout.bytes / rollout.seconds / 2 ** 20,
     downloadsAtOnce: rollout.downloadsAtOnceMax,
@@ -126,14 +98,13 @@ function targets(name: string): readonly Target[] {
 
 export const rollout: Question = {
   figures: {
-    framesPerSecond: { title: 'frames/s', digits: 0, isOfLoad: true },
+    ...formsOf('framesPerSecond'),
     rolloutSeconds: { title: 'rollout, s', digits: 1 },
     mebibytesPerSecond: { title: 'MiB/s', digits: 1 },
     downloadsAtOnce: { title: 'downloads at once', digits: 0 },
-    ...heardBesideFigures,
+    ...heardBesideForms,
     serverCpuBefore: { title: 'server CPU before, %', digits: 0 },
-    serverCpu: { title: 'server CPU, %', digits: 0 },
-    [loadFigure]: { title: 'load CPU, %', digits: 0 },
+    ...formsOf('serverCpu', 'loadCpu'),
     updatedCpu: { title: 'CPU of updated devices, %', digits: 0 },
   },
   cases: [fastest, beside(small), beside(large)],

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { answerWith } from '#bench/harness/answering'
 import { asked } from '#bench/harness/identity'
 import type { LoadedServer } from '#bench/harness/under-load'
-import { FrameCounter } from '#bench/load/frame-counter'
+import { frameLengthOf, opcodeAt, opcodes } from '#bench/load/frames'
+import { MessageCounter } from '#bench/load/messages'
 import { count, type Ends } from '#bench/proof/overload/ends'
 import { Guest } from '#bench/proof/overload/guest'
 
@@ -54,7 +55,9 @@ answerWith({
 })
 
 async function enter(listener: Listener, number: number, ends: Ends): Promise<void> {
-  const counter = new FrameCounter(() => listener.guest.pong())
+  const counter = new MessageCounter(frameLengthOf, (bytes, at) => {
+    if (opcodeAt(bytes, at) === opcodes.ping) listener.guest.pong()
+  })
   const received = (bytes: Buffer) => {
     listener.texts += counter.push(bytes)
   }

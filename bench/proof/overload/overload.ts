@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { identityOn } from '#bench/harness/identity'
 import { ours } from '#bench/harness/servers'
-import { underLoad } from '#bench/harness/under-load'
-import type { PhaseResult } from '#bench/load/ingest'
+import { underLoad, usualLoad } from '#bench/harness/under-load'
 import { overloadCases } from '#bench/proof/overload/cases'
 import { type CaseReport, caseText, runCase } from '#bench/proof/overload/run-case'
 
@@ -75,11 +74,10 @@ function mustHaveFiles(): void {
   if (limit < openFilesMin) throw new Error(`a process may open ${limit} files here, and this takes ${openFilesMin}`)
 }
 
-/** As the bench asks it, with identity on. */
+/** As the bench measures it, with IAM on. */
 function measuredMaximum(): Promise<number> {
-  const load = { devices: 10_000, links: 50, window: 64, changes: 1, properties: 10, prefix: 'LOAD', dashboards: 1 }
-  return underLoad(ours(identityOn), 'load/ingest', load, async (run) => {
-    const { frames, seconds } = await run<PhaseResult>({ warmupMs: 2_000, measuredMs: 6_000 })
+  return underLoad(ours(identityOn), usualLoad, async ({ run }) => {
+    const { frames, seconds } = await run({ warmupMs: 2_000, measuredMs: 6_000 })
     return frames / seconds
   })
 }

@@ -1,5 +1,4 @@
-import { allowedMs } from '#bench/harness/allowed'
-import { spreadOf } from '#bench/harness/statistics'
+import { allowedMs, spreadOf } from '#bench/harness/statistics'
 
 /** One second of the rated load: frames that were due in it, and how long until a dashboard heard of them. */
 export interface Second {

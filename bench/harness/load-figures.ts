@@ -1,0 +1,84 @@
+import { type FigureForm, type Figures, loadFigure } from '#bench/harness/question'
+import { allowedMs, spreadOf } from '#bench/harness/statistics'
+import type { PhaseResult } from '#bench/load/generator'
+
+/** The figures of several questions, with their titles. */
+const forms = {
+  changesPerSecond: { title: 'changes/s', digits: 0, isCompared: true, isOfLoad: true },
+  changesPerCpuSecond: { title: 'changes per second of server CPU', digits: 0, isCompared: true },
+  framesPerSecond: { title: 'frames/s', digits: 0, isOfLoad: true },
+  serverCpuPerChange: { title: 'server CPU, µs/change', digits: 2, isCompared: true },
+  deliveriesPerSecond: { title: 'deliveries/s', digits: 0, isCompared: true, isOfLoad: true },
+  deliveriesPerCpuSecond: { title: 'deliveries per second of server CPU', digits: 0, isCompared: true },
+  heardP50Before: { title: 'heard p50 without, ms', digits: 1, isOfLoad: true },
+  heardP99Before: { title: 'heard p99 without, ms', digits: 1, isOfLoad: true },
+  heardP50: { title: 'heard p50, ms', digits: 1, isOfLoad: true },
+  heardP99: { title: 'heard p99, ms', digits: 1, isOfLoad: true },
+  heardP999: { title: 'heard p99.9, ms', digits: 1, isOfLoad: true },
+  heardP99Most: { title: 'heard p99 of the worst window, ms', digits: 1, isOfLoad: true },
+  ofLimit: { title: 'heard p99 ÷ what it may be', digits: 2, isOfLoad: true },
+  ackP50: { title: 'acknowledged p50, ms', digits: 1, isOfLoad: true },
+  ackP99: { title: 'acknowledged p99, ms', digits: 1, isOfLoad: true },
+  ackP999: { title: 'acknowledged p99.9, ms', digits: 1, isOfLoad: true },
+  serverCpu: { title: 'server CPU, %', digits: 0 },
+  [loadFigure]: { title: 'load CPU, %', digits: 0 },
+} satisfies Readonly<Record<string, FigureForm>>
+
+/** Some of them, in the order of the columns. */
+export function formsOf(...names: readonly (keyof typeof forms)[]): Readonly<Record<string, FigureForm>> {
+  return Object.fromEntries(names.map((name) => [name, forms[name]]))
+}
+
+export const heardBesideForms = formsOf(
+  ...(['heardP50Before', 'heardP99Before', 'heardP50', 'heardP99', 'heardP99Most', 'ofLimit'] as const),
+)
+
+const summed = ['seconds', 'serverCpuSeconds', 'loadCpuSeconds', 'changes', 'frames', 'deliveries'] as const
+
+/** Throughput and CPU of one or several phases. */
+export function costsOf(...phases: readonly Pick<PhaseResult, (typeof summed)[number]>[]): Figures {
+  const sumOf = (figure: (typeof summed)[number]) => phases.reduce((sum, phase) => sum + phase[figure], 0)
+  const [seconds, server, load, changes, frames, deliveries] = summed.map(sumOf) as [
+    ...[number, number, number, number, number, number],
+  ]
+  return {
+    changesPerSecond: changes / seconds,
+    changesPerCpuSecond: changes / server,
+    framesPerSecond: frames / seconds,
+    serverCpuPerChange: (server / changes) * 1e6,
+    deliveriesPerSecond: deliveries / seconds,
+    deliveriesPerCpuSecond: deliveries / server,
+    serverCpu: (server / seconds) * 100,
+    [loadFigure]: (load / seconds) * 100,
+  }
+}
+
+export function latenciesOf({ delivery, acknowledgement }: PhaseResult): Figures {
+  return {
+    heardP50: delivery.p50,
+    heardP99: delivery.p99,
+    heardP999: delivery.p999,
+    ackP50: acknowledgement.p50,
+    ackP99: acknowledgement.p99,
+    ackP999: acknowledgement.p999,
+  }
+}
+
+/**
+ * Latencies of events while other work is done, compared with those without it, in short windows of both. Other guests
+ * of the machine disturb some windows: the median of the windows is without such a disturbance.
+ */
+export function heardBeside(without: readonly PhaseResult[], beside: readonly PhaseResult[]): Figures {
+  const median = (windows: readonly PhaseResult[], of: 'p50' | 'p99') =>
+    spreadOf(windows.map(({ delivery }) => delivery[of])).median
+  const heardP99Before = median(without, 'p99')
+  const heardP99 = median(beside, 'p99')
+  return {
+    heardP50Before: median(without, 'p50'),
+    heardP99Before,
+    heardP50: median(beside, 'p50'),
+    heardP99,
+    heardP99Most: spreadOf(beside.map(({ delivery }) => delivery.p99)).max,
+    ofLimit: heardP99 / allowedMs(heardP99Before),
+  }
+}

@@ -1,0 +1,165 @@
+import { answerWith } from '#bench/harness/answering'
+import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
+import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
+import type { LoadedServer } from '#bench/harness/under-load'
+import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
+import { type AlarmManner, alarmBodies, ExpectedTurns, makeAlarms } from '#bench/load/alarms'
+import { openCredit } from '#bench/load/credit'
+import { LoadDashboards } from '#bench/load/dashboards'
+import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
+import { Lead, type LeadLimits } from '#bench/load/lead'
+import { type ProtocolName, protocols } from '#bench/load/peer-protocols'
+
+/** A load: a fleet whose devices report, and dashboards that read all its changes. */
+export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, LoadedServer {
+  /** Absent: this server's. */
+  readonly protocol?: ProtocolName
+  readonly dashboards: number
+  readonly witnesses?: number
+  /** Alarms over the reported values; absent: none. */
+  readonly alarms?: AlarmManner
+  /** The server also has other events, which do not count. With one dashboard. */
+  readonly isBeside?: boolean
+  /** As many events as the slowest dashboard reads; absent: as many as the links take. */
+  readonly lead?: LeadLimits & {
+    /** The server makes the events itself; there is no fleet. */
+    readonly isCredit?: boolean
+    /** So many changes at most leave on a link in one piece; absent: all. */
+    readonly togetherMax?: number
+  }
+  /** How long the rest may take that is on its way; default one minute. */
+  readonly drainMsMax?: number
+}
+
+export interface PhaseSpec {
+  readonly warmupMs: number
+  readonly measuredMs: number
+  /** Frames a second; absent: as fast as possible. */
+  readonly rate?: number
+}
+
+/** Measured from the end of the warm-up until everything is acknowledged, and every dashboard has read every event. */
+export interface PhaseResult extends CpuUse {
+  readonly frames: number
+  readonly changes: number
+  /** How often alarms turned. Each turn is also an event. */
+  readonly alarmTurns: number
+  readonly deliveries: number
+  readonly dashboardBytes: number
+  /** From the moment at which a frame was due, to its acknowledgement and to a witness. */
+  readonly acknowledgement: LatencySummary
+  readonly delivery: LatencySummary
+}
+
+const drainMsDefault = 60_000
+
+let spec: LoadSpec
+let fleet: LoadFleet | undefined
+let dashboards: LoadDashboards
+let lead: Lead | undefined
+let expected: ExpectedTurns | undefined
+let heardTurns = { active: 0, inactive: 0 }
+const delivery = new LatencyHistogram()
+
+answerWith({
+  /** Devices without an acknowledged frame. */
+  silent: (): number => fleet?.numbers.reduce((count, number) => count + (number < 0 ? 1 : 0), 0) ?? 0,
+
+  async open(asked: LoadSpec) {
+    spec = asked
+    const { alarms, port, authorizations, lead: limits, isBeside, witnesses } = spec
+    const protocol = spec.protocol === undefined || spec.protocol === 'own' ? undefined : protocols[spec.protocol]
+    if (alarms !== undefined) await makeAlarms(port, authorizations, alarmBodies(alarms, spec))
+    expected = alarms === 'changing' ? new ExpectedTurns(spec) : undefined
+    heardTurns = { active: 0, inactive: 0 }
+    if (!limits?.isCredit) {
+      fleet = new LoadFleet({ ...spec, protocol }, expected?.sent.bind(expected))
+      await fleet.open()
+    }
+    dashboards = new LoadDashboards({
+      port,
+      count: spec.dashboards,
+      authorizations,
+      protocol,
+      witnesses,
+      hasOthers: isBeside,
+      heard: (number) => {
+        const dueAt = fleet?.dueAt(number)
+        if (dueAt !== undefined) delivery.record(performance.now() - dueAt)
+      },
+      alarmTurned: (isActive) => {
+        heardTurns[isActive ? 'active' : 'inactive']++
+      },
+      moved: () => lead?.moved(),
+    })
+    if (limits) {
+      const grant = limits.isCredit ? await openCredit(port) : sendTogether(limits.togetherMax ?? Infinity)
+      lead = new Lead({ ...limits, grant, heardByAll: () => dashboards.heardByAll })
+    }
+    await dashboards.open()
+  },
+
+  async run({ warmupMs, measuredMs, rate }: PhaseSpec): Promise<PhaseResult> {
+    dashboards.clear()
+    const before = counted()
+    if (rate !== undefined) fleet?.beginPace(rate)
+    else if (lead) lead.begin()
+    else fleet?.begin()
+    await pause(warmupMs)
+    const clock = new CpuClock(spec.serverProcessId)
+    const warm = counted()
+    fleet?.latency.clear()
+    delivery.clear()
+    await pause(measuredMs)
+    lead?.stop()
+    fleet?.pause()
+    const { drainMsMax = drainMsDefault } = spec
+    await fleet?.settled(drainMsMax)
+    const end = counted()
+    const events = fleet ? end.frames + end.turns - before.frames - before.turns : (lead?.granted ?? 0)
+    if (spec.dashboards > 0) await dashboards.hearing(events, drainMsMax)
+    const use = clock.read()
+    fleet?.check()
+    dashboards.check()
+    if (dashboards.gaps > 0) throw new ReadTooSlowly(dashboards.gaps)
+    if (dashboards.deliveries !== events * spec.dashboards) throw new Error('a dashboard heard more than was sent')
+    if (spec.dashboards > 0) checkTurns()
+    const frames = end.frames - warm.frames
+    return {
+      ...use,
+      frames,
+      changes: frames * spec.changes,
+      alarmTurns: end.turns - warm.turns,
+      deliveries: dashboards.deliveries - warm.deliveries,
+      dashboardBytes: dashboards.bytes - warm.bytes,
+      acknowledgement: (fleet?.latency ?? new LatencyHistogram()).summary(),
+      delivery: delivery.summary(),
+    }
+  },
+})
+
+function counted() {
+  const { active, inactive } = turnsExpected()
+  const { deliveries, bytes } = dashboards
+  return { frames: fleet?.acknowledged ?? 0, turns: active + inactive, deliveries, bytes }
+}
+
+function sendTogether(togetherMax: number): (changes: number) => void {
+  return (changes) => {
+    for (let rest = changes; rest > 0; rest -= togetherMax) fleet?.sendTogether(Math.min(rest, togetherMax))
+  }
+}
+
+const turnsExpected = () => expected?.turns ?? { active: 0, inactive: 0 }
+
+/** Each alarm has turned as often as expected, in each direction. */
+function checkTurns(): void {
+  const { active, inactive } = turnsExpected()
+  if (heardTurns.active === active && heardTurns.inactive === inactive) return
+  const heard = `${heardTurns.active} times active and ${heardTurns.inactive} times inactive`
+  throw new Error(`alarms turned ${heard}, not ${active} and ${inactive} times`)
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,99 @@
+import { objectUpdated } from '#bench/bare/object-updated'
+import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
+import type { Protocol } from '#bench/load/peer-protocols'
+import { RawSocket } from '#bench/load/raw-socket'
+import { firstPropId } from '#bench/load/update-template'
+
+export interface PeerLinkOptions {
+  readonly protocol: Protocol
+  readonly port: number
+  readonly prefix: string
+  /** Index of the first device of this link, the distance to the next one, and their count. */
+  readonly first: number
+  readonly step: number
+  readonly count: number
+  readonly written: (messages: number) => void
+  readonly failed: (error: Error) => void
+}
+
+/** All messages of a load have the same length. */
+const firstAddress = 10_000
+/** The number of a change is the last value of its text, in hundredths; seven digits. */
+export const firstPeerNumber = 1_000_000
+const sample = firstPeerNumber / 100 + 0.25
+const sampleDigits = '10000.25'
+const answerMsMax = 20_000
+
+/**
+ * A link with devices like those of `FleetLink`, to a system that passes on texts: it sends the text that this server
+ * makes of a change, to a topic of the device where there are topics.
+ */
+export class PeerLink {
+  /** These systems acknowledge nothing. */
+  readonly unacknowledged = 0
+  readonly #options: PeerLinkOptions
+  readonly #templates: readonly Buffer[]
+  readonly #digitsAt: number
+  #socket: RawSocket | undefined
+  #turn = 0
+
+  constructor(options: PeerLinkOptions) {
+    this.#options = options
+    const { protocol, prefix, first, step, count } = options
+    this.#templates = Array.from({ length: count }, (_, place) => {
+      const device = first + place * step
+      const identifier = identifierOf(prefix, device)
+      return protocol.publish(identifier, payloadOf(device, identifier))
+    })
+    this.#digitsAt = this.#templates[0]?.lastIndexOf(sampleDigits) ?? 0
+    if (this.#digitsAt <= 0 || this.#templates.some((each) => each.lastIndexOf(sampleDigits) !== this.#digitsAt))
+      throw new Error('messages differ in length')
+  }
+
+  async open(): Promise<void> {
+    const { protocol, port, first, failed } = this.#options
+    const closed = () => failed(new Error('a link was closed'))
+    const steps = protocol.introduce({ port, number: first })
+    this.#socket = await RawSocket.connect({ port, received: () => {}, closed, answerMsMax }, steps)
+  }
+
+  send(count: number, number: number, step: number): void {
+    const templates = this.#templates
+    const size = templates[0]?.length ?? 0
+    const bytes = Buffer.allocUnsafe(count * size)
+    for (let written = 0; written < count; written++) {
+      const place = this.#turn
+      this.#turn = place + 1 === templates.length ? 0 : place + 1
+      ;(templates[place] as Buffer).copy(bytes, written * size)
+      writeNumber(bytes, written * size + this.#digitsAt, number + written * step)
+    }
+    this.#socket?.write(bytes)
+    this.#options.written(count)
+  }
+
+  turnAnew(): void {
+    this.#turn = 0
+  }
+}
+
+/** The text that this server makes of a change, with a time and numbers as long as those of a load. */
+export function payloadOf(device: number, identifier: string): Buffer {
+  const address = firstAddress + device
+  const items = [firstPropId, sample]
+  return Buffer.from(
+    JSON.stringify(objectUpdated(Date.now(), firstPeerNumber, address, identifier, serviceIdentifier, items)),
+  )
+}
+
+const zero = 0x30
+const pointFromEnd = 2
+
+/** `12345.67` for 1234567. */
+function writeNumber(into: Buffer, at: number, number: number): void {
+  let rest = number
+  for (let place = sampleDigits.length - 1; place >= 0; place--) {
+    if (place === sampleDigits.length - 1 - pointFromEnd) continue
+    into[at + place] = zero + (rest % 10)
+    rest = Math.floor(rest / 10)
+  }
+}
