@@ -1,8 +1,8 @@
 import { fleetFlags, helpOf, readCommandLine } from '#bench/fleet/command'
+import { lineOf, secondsOf, totalsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
 import { putSchemas } from '#bench/fleet/kinds'
 import { type FleetOptions, fleetDefaults } from '#bench/fleet/options'
-import { lineOf, secondsOf, totalsOf } from '#bench/fleet/second'
 
 const command = {
   usage:

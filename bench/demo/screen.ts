@@ -1,4 +1,4 @@
-import type { FleetSecond } from '#bench/fleet/second'
+import type { FleetSecond } from '#bench/fleet/counts'
 
 /** What the demo knows once a second. */
 export interface DemoSecond {

@@ -36,7 +36,6 @@ export class SimulatedDevice {
   readonly identifier: string
   readonly plan: FramePlan
   readonly firmware: DeviceFirmware
-  /** With a service that takes WRITEs. */
   readonly controls: DeviceControls | undefined
   readonly refused = new Set<number>()
   readonly uncertain = new Set<number>()
@@ -47,7 +46,6 @@ export class SimulatedDevice {
   isWelcome = false
   /** Without power, until it begins anew. */
   isDown = false
-  /** When it last did, on the monotonic clock. */
   begunAt = 0
   #session: string | undefined
   #starts = 0
@@ -73,7 +71,6 @@ export class SimulatedDevice {
     this.controls = controls
   }
 
-  /** As it is named in HELLO. */
   get session(): string | undefined {
     return this.#session !== undefined && this.#starts > 0 ? `${this.#session}-${this.#starts}` : this.#session
   }
@@ -150,13 +147,11 @@ export class SimulatedDevice {
     return sent
   }
 
-  /** Everything up to `seq` is settled. Answers the frames that this settled, or nothing if it was never sent. */
   acknowledge(seq: number): readonly InFlight[] | undefined {
     const frame = this.frameOf(seq)
     return frame <= this.sent ? this.#settle(frame) : undefined
   }
 
-  /** The server refused one frame for its content. */
   refuse(seq: number): boolean {
     const frame = this.frameOf(seq)
     const place = this.inFlight.findIndex((it) => it.frame === frame)

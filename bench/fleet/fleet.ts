@@ -7,12 +7,10 @@ import { deviceKinds } from '#bench/fleet/kinds'
 import { FleetLink } from '#bench/fleet/link'
 import type { FleetOptions } from '#bench/fleet/options'
 import { fleetDefaults } from '#bench/fleet/options'
-import { Pace } from '#bench/fleet/pace'
 import { firmwareOf } from '#bench/fleet/updates'
 import { controlsOf } from '#bench/fleet/writes'
 import { SeededRandom } from '#bench/random'
 
-/** How often the schedule looks at the clock. */
 const tickMs = 5
 /** A fleet of thousands does not knock all at once: so many links are opened a tick. */
 const connectsPerTick = 20
@@ -99,7 +97,6 @@ export class Fleet {
     for (const link of this.#links) link.cut()
   }
 
-  /** Waits until every device is welcome; `false` when that took longer. */
   async allOnline(timeoutMs: number): Promise<boolean> {
     return until(() => this.devices.every((device) => device.isWelcome), timeoutMs)
   }
@@ -110,7 +107,6 @@ export class Fleet {
     return until(() => this.devices.every(isSettled) && this.#links.every((link) => !link.isOwing), timeoutMs)
   }
 
-  /** Ends all links; politely (BYE) unless told otherwise. */
   async stop(isPolite = true): Promise<void> {
     this.#isPaused = true
     clearInterval(this.#tick)
@@ -198,4 +194,42 @@ async function until(isTrue: () => boolean, timeoutMs: number): Promise<boolean>
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
   return true
+}
+
+/** Frames behind schedule at most; beyond that the schedule is what gives way. */
+const behindMsMax = 60_000
+
+/**
+ * When frames are due at a steady rate. A frame that could not leave in time (the window was full) keeps the moment it
+ * was due at, and its latency counts from there: otherwise a server that stalls would look fast, because nothing was
+ * measured while it stalled.
+ */
+export class Pace {
+  readonly #intervalMs: number
+  #nextAt = 0
+
+  constructor(framesPerSecond: number) {
+    this.#intervalMs = framesPerSecond > 0 ? 1000 / framesPerSecond : Infinity
+  }
+
+  start(now: number): void {
+    this.#nextAt = now
+  }
+
+  /** The moment the next frame was due at, if that is not after `now`. */
+  due(now: number): number | undefined {
+    if (now - this.#nextAt > behindMsMax) this.#nextAt = now - behindMsMax
+    return this.#nextAt <= now ? this.#nextAt : undefined
+  }
+
+  sent(): void {
+    this.#nextAt += this.#intervalMs
+  }
+
+  /** Gives up the due frames; answers their number. */
+  skip(now: number): number {
+    const frames = Math.max(0, Math.floor((now - this.#nextAt) / this.#intervalMs) + 1)
+    this.#nextAt += frames * this.#intervalMs
+    return frames
+  }
 }

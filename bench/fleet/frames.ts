@@ -7,11 +7,9 @@ export interface Change {
   readonly value: DeviceValue
 }
 
-/** What one UPDATE says. */
 export interface Frame {
   readonly number: number
   readonly service: SimulatedService
-  /** The service's place in HELLO, for the short form. */
   readonly serviceIndex: number
   readonly changes: readonly Change[]
 }
@@ -79,7 +77,6 @@ export class FramePlan {
     return this.#sizeOf(this.#services[serviceIndexOf(deviceIndex, number)]?.all ?? [])
   }
 
-  /** In the long run. */
   get meanChangesPerFrame(): number {
     const [measured, diagnostics] = this.#services.map(({ all }) => this.#sizeOf(all))
     const others = ((measured ?? 0) * (diagnosticsEvery - 1) + (diagnostics ?? 0)) / diagnosticsEvery

@@ -20,23 +20,19 @@ interface HeardItem {
 /** What a comparison of a fleet with what was heard of it came to. All counts are frames but where it says so. */
 export interface HeardReport {
   readonly acknowledged: number
-  /** Acknowledged and heard. */
   readonly found: number
   /** Acknowledged and not heard, but each of its values was followed by a newer one that was: allowed to the slow. */
   readonly overridden: number
-  /** Acknowledged and not heard. */
   readonly lost: number
   /** Heard without the values that a newer one, heard too, stands for: allowed to the slow. */
   readonly stripped: number
   /** Heard, and never acknowledged: stored just before a crash, say. */
   readonly unacknowledged: number
-  /** Heard a second time. */
   readonly doubled: number
   /** Heard after a later one of the same device. */
   readonly disordered: number
   /** Heard with a wrong value, wrong items, or without ever having been sent. */
   readonly wrong: number
-  /** Refused by the server, and heard. */
   readonly refusedHeard: number
   readonly changesHeard: number
   readonly details: readonly string[]
@@ -44,10 +40,8 @@ export interface HeardReport {
 
 interface DeviceBooks {
   readonly device: SimulatedDevice
-  /** One bit a frame. */
   bits: Uint8Array
   last: number
-  /** What `mark` noted. */
   settledAtMark: number
   constantsHeard: number
   /** The last frame heard with a value of this property, by service and id. */

@@ -10,12 +10,10 @@ const triesMax = 20
 const secondsWaitedMax = 30
 
 export interface Image {
-  /** 64 hex digits, lower case. */
   readonly sha256: string
   readonly size: number
 }
 
-/** A range did not come. */
 interface Again {
   readonly why: string
   readonly afterMs: number
@@ -24,13 +22,11 @@ interface Again {
 /** What a server answered that another one would have answered otherwise. */
 export class BadAnswer extends Error {}
 
-/** The image is not to be had. */
 export class NotToBeHad extends Error {}
 
 /** An image that comes in ranges, over breaks. What came is kept, as on a device that loses its power. */
 export class ImageDownload {
   readonly image: Image
-  /** Bytes that came. */
   at = 0
   readonly #hash = createHash('sha256')
   readonly #pause: (low: number, high: number) => Promise<void>
@@ -65,7 +61,6 @@ export class ImageDownload {
     }
   }
 
-  /** Resolves with why it is to be tried again; with nothing when all came. */
   #takeOnce(url: string, to: number): Promise<Again | undefined> {
     const from = this.at
     const ask = url.startsWith('https:') ? getHttps : getHttp

@@ -11,7 +11,6 @@ export interface SimulatedService {
 /** What a simulated device is: its measuring service first, its diagnostics second, then what was asked for beside. */
 export interface DeviceKind {
   readonly name: string
-  /** In device identifiers. */
   readonly code: string
   readonly services: readonly SimulatedService[]
 }
@@ -84,7 +83,6 @@ export const propertiesPerDeviceMin = diagnosticsRows.length + 1
 /** 1 024 properties a service (contract 3.11), and the diagnostics. */
 export const propertiesPerDeviceMax = 1024 + diagnosticsRows.length
 
-/** Further services of a device. */
 export interface Besides {
   readonly isFlapping?: boolean
   readonly isControlled?: boolean
@@ -100,7 +98,6 @@ export const levelService: SimulatedService = {
 
 const mode = ['Off', 'Automatic', 'Manual'] as const
 
-/** Takes WRITEs. */
 export const controlsService: SimulatedService = {
   serviceIdentifier: '5f2a7c10-000f-4b6d-9e3f-c00000000003',
   name: 'Controls',

@@ -25,7 +25,6 @@ interface LinkSettings {
   readonly options: FleetOptions
   readonly counts: FleetCounts
   readonly random: SeededRandom
-  /** There may be room to send. */
   onRoom(link: FleetLink): void
 }
 
@@ -144,7 +143,6 @@ export class FleetLink {
     return undefined
   }
 
-  /** `changes`: see `SimulatedDevice.next`. */
   send(device: SimulatedDevice, dueAt: number, changes?: readonly Change[]): void {
     // Every other device has a clock of its own and sends its time along.
     const it = device.next(dueAt, device.index % 2 === 1 ? Date.now() : undefined, changes)

@@ -23,7 +23,6 @@ interface FirmwareStatus {
   readonly message?: string
 }
 
-/** One FIRMWARE, by its id. */
 interface Order {
   readonly id: string
   readonly firmware: string
@@ -44,7 +43,6 @@ export class DeviceFirmware {
   readonly way: UpdateWay
   readonly orders = new Map<string, Order>()
   version = firstVersion
-  /** The one it is at, or was at last. */
   current: Order | undefined
 
   constructor(way: UpdateWay) {
@@ -196,7 +194,6 @@ export class UpdateAnswers {
     restart(device, this.#between(restartMs[paceOf(firmware.way)]), false)
   }
 
-  /** Something else was offered meanwhile. */
   #isPassed({ firmware }: SimulatedDevice, order: Order): boolean {
     return firmware.current !== order
   }

@@ -40,7 +40,6 @@ interface Notation {
   encode(message: unknown): string | Uint8Array
   decode(data: Buffer): unknown
   value(value: DeviceValue): unknown
-  /** An integer that may exceed 32 bits. */
   integer(integer: number): unknown
 }
 

@@ -22,9 +22,7 @@ interface WriteResult {
   readonly message?: string
 }
 
-/** One WRITE, by its id. */
 interface Asked {
-  /** What it asks for, as text. */
   readonly order: string
   /** Undefined as long as nothing has become of it. */
   results: readonly WriteResult[] | undefined
@@ -58,7 +56,6 @@ export class DeviceControls {
   }
 }
 
-/** The way of the device with this index. */
 export function controlsOf(manner: WriteManner, index: number): DeviceControls | undefined {
   if (manner === 'none') return undefined
   return new DeviceControls(manner === 'mixed' ? (writeWays[index % writeWays.length] as WriteWay) : manner)
@@ -142,7 +139,6 @@ function rejected(updates: readonly Update[], message: string): readonly WriteRe
   return updates.map(({ propId }) => ({ propId, status: 'REJECTED', message }))
 }
 
-/** What is asked for; undefined when some of it could not be. */
 function changesOf(serviceIdentifier: unknown, updates: readonly Update[]): readonly Change[] | undefined {
   if (serviceIdentifier !== controlsService.serviceIdentifier) return undefined
   const changes = updates.flatMap(({ propId, value }): Change[] => {

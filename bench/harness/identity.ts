@@ -1,9 +1,7 @@
 import { type HttpAnswer, type HttpQuestion, request } from '#bench/http'
 
-/** Who may do everything where identity is on. */
 export const administrator = { name: 'root', password: 'correct horse battery' } as const
 
-/** Of a server with identity on. */
 export const identityOn = {
   IAM: 'on',
   ADMIN_NAME: administrator.name,
@@ -25,7 +23,6 @@ export interface Credentials {
   readonly password: string
 }
 
-/** For a header that may be missing. */
 export function authorizationHeader(authorization: string | undefined): Readonly<Record<string, string>> {
   return authorization === undefined ? {} : { authorization }
 }
@@ -48,12 +45,10 @@ export async function authorizationsAt(port: number): Promise<Authorizations> {
   return { person, link: gateway(key) }
 }
 
-/** By the Basic scheme. */
 export async function readToken(port: number, who: Credentials): Promise<string> {
   return (await asked<{ token: string }>(port, '/iam/token', { person: basic(who) })).token
 }
 
-/** Who is to be there. */
 export interface Newcomer {
   readonly name: string
   readonly role: string
@@ -88,7 +83,6 @@ export async function asked<Value>(port: number, path: string, { person, body, m
   return JSON.parse(answer.text) as Value
 }
 
-/** One request, whatever its answer. */
 export function askApi(port: number, path: string, question: HttpQuestion): Promise<HttpAnswer> {
   return request(`http://127.0.0.1:${port}/api/v1${path}`, question)
 }

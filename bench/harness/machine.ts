@@ -4,7 +4,6 @@ import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { projectRoot } from '#bench/project-root'
 
-/** What the figures of a report hold for. */
 export interface Machine {
   readonly processors: string
   readonly memoryGib: number

@@ -1,3 +1,4 @@
+import type { Target } from '#bench/harness/question'
 import {
   type Case,
   type Figures,
@@ -9,11 +10,8 @@ import {
 import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
 import { pairedRatios, type Spread, spreadOf } from '#bench/harness/statistics'
 
-/** By round; null where it failed. */
 type Rounds = readonly (Figures | null)[]
-/** By figure. */
 type Spreads = Readonly<Record<string, Spread>>
-/** By case and variant. */
 type Taken = Map<string, Rounds>
 
 interface VariantResult {
@@ -32,7 +30,6 @@ export interface CaseResult {
   readonly variants: readonly VariantResult[]
 }
 
-/** What could not be measured, and why. */
 export interface Failure {
   readonly what: string
   readonly error: string
@@ -135,7 +132,6 @@ function spreadsOf(rounds: Rounds, question: Question): Spreads {
   return Object.fromEntries(there)
 }
 
-/** Of the rounds in which neither failed. */
 export function ratiosOf(rounds: Rounds, baselines: Rounds, compared: readonly string[]): Spreads {
   const pairs = rounds.flatMap((ours, round) => {
     const theirs = baselines[round]
@@ -175,4 +171,42 @@ function lineOf(figures: Figures, question: Question): string {
 
 function keyOf(caseName: string, variant: string): string {
   return `${caseName} / ${variant}`
+}
+
+export interface Verdict {
+  readonly target: Target
+  /** What was judged: the target's own figure, or the one it names for a full load. */
+  readonly figure: string
+  readonly isLoadFull: boolean
+  /** Undefined where nothing was measured: then it is not held. */
+  readonly reached: Spread | undefined
+  readonly isHeld: boolean
+}
+
+/**
+ * The median decides; the spread says how sure that is. `hasFailed`: something could not be measured; else a target
+ * without a figure is a mistake.
+ */
+export function judge(
+  targets: readonly Target[],
+  results: readonly CaseResult[],
+  hasFailed = false,
+): readonly Verdict[] {
+  return targets.map((target) => {
+    const { variants = [], baseline } = results.find(({ name }) => name === target.case) ?? {}
+    const variant = variants.find(({ name }) => name === target.variant)
+    const compared = target.isRatio
+      ? variants.find(({ name }) => name === (target.comparedWith ?? baseline))
+      : undefined
+    const isLoadFull = variant?.isLoadFull === true || compared?.isLoadFull === true
+    const figure = (isLoadFull ? target.whenLoadIsFull : undefined) ?? target.figure
+    const reached =
+      target.comparedWith === undefined
+        ? (target.isRatio ? variant?.ratios : variant?.figures)?.[figure]
+        : variant && compared && ratiosOf(variant.rounds, compared.rounds, [figure])[figure]
+    if (!reached && !(variant && hasFailed)) throw new Error(`${target.case} / ${target.variant} has no ${figure}`)
+    const { atLeast = -Infinity, atMost = Infinity } = target
+    const isHeld = reached !== undefined && reached.median >= atLeast && reached.median <= atMost
+    return { target, figure, isLoadFull, reached, isHeld }
+  })
 }

@@ -69,7 +69,6 @@ process.on('message', async (question: ProbeQuestion) => {
   process.send?.(use)
 })
 
-/** Undefined where there is no /proc. */
 function anonymousBytes(): number | undefined {
   try {
     const found = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'latin1'))
@@ -79,7 +78,6 @@ function anonymousBytes(): number | undefined {
   }
 }
 
-/** Of V8's heaps that are meant. */
 function roomOf(isMeant: (space: string) => boolean): number {
   return getHeapSpaceStatistics()
     .filter(({ space_name }) => isMeant(space_name))

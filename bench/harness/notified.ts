@@ -1,8 +1,7 @@
-import { copyDataFolder } from '#bench/harness/data-folder'
 import { asked, bringIn, identityOn, readToken } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
 import { type RunningServer, startOn } from '#bench/harness/servers'
-import { temporaryFolder } from '#bench/harness/temporary-folder'
+import { copyDataFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import type { AlarmedFleet } from '#bench/load/alarms'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import type { MailsSeen } from '#bench/load/mails'
@@ -19,7 +18,6 @@ export type FunctionManner = 'quiet' | 'throttled' | 'unthrottled' | 'elsewhere'
 /** A data folder with a function, which is disabled, and with users who get mails from it. */
 export interface LeftSubscribed {
   readonly folder: string
-  /** The function's id. */
   readonly fn: string
   /** Ids of groups: the fleet, and as many devices that are none of it. */
   readonly groups: { readonly ours: string; readonly others: string }
@@ -88,12 +86,9 @@ export interface Notified {
   start(manner: FunctionManner | undefined, before?: string): Promise<RunningServer>
 }
 
-/** What came by mail. */
 interface Mails {
   seen(): Promise<MailsSeen>
-  /** Counts anew. */
   clear(): Promise<void>
-  /** Waits until what was seen is that; throws with what was seen last. */
   until(isThere: (seen: MailsSeen) => boolean, timeoutMs: number): Promise<MailsSeen>
 }
 
@@ -144,7 +139,6 @@ export interface Watched {
   readonly residentMostBytes: number
 }
 
-/** Looks at the server as long as `run` takes. */
 export async function watching<Result>(
   server: RunningServer,
   run: () => Promise<Result>,

@@ -1,9 +1,7 @@
 import type { CaseResult } from '#bench/harness/measure'
 
-/** Figures of one measurement, by name. */
 export type Figures = Readonly<Record<string, number>>
 
-/** What a figure is called in a report, and how it is written. */
 export interface FigureForm {
   readonly title: string
   readonly digits: number
@@ -52,7 +50,6 @@ export interface Target {
   readonly atMost?: number
 }
 
-/** What one measurement may know. */
 export interface Round {
   readonly number: number
   /** Shorter times, for trying the benches themselves: figures mean nothing. */

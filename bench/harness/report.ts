@@ -1,12 +1,10 @@
 import type { Machine } from '#bench/harness/machine'
-import type { CaseResult, Failure } from '#bench/harness/measure'
+import type { CaseResult, Failure, Verdict } from '#bench/harness/measure'
 import { loadFigure, loadFullPercent, type Question } from '#bench/harness/question'
 import type { Spread } from '#bench/harness/statistics'
-import type { Verdict } from '#bench/harness/verdict'
 
 export interface Report {
   readonly name: string
-  /** What it answers, and what it does not count. */
   readonly about: string
   readonly machine: Machine
   readonly rounds: number

@@ -10,7 +10,6 @@ import { freePort, type ServerProcess, type ServerSettings, startServer } from '
 export interface RunningServer {
   readonly port: number
   readonly processId: number
-  /** With identity on: who may do everything there. */
   readonly authorizations?: Authorizations | undefined
   stop(): Promise<void>
 }

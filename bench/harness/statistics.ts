@@ -1,4 +1,3 @@
-/** A figure over several rounds. */
 export interface Spread {
   readonly median: number
   readonly min: number

@@ -11,7 +11,6 @@ export type AlarmManner = 'quiet' | 'changing' | 'elsewhere'
 export interface AlarmedFleet {
   readonly devices: number
   readonly properties: number
-  /** In a frame. */
   readonly changes: number
   readonly prefix: string
 }
@@ -59,7 +58,6 @@ export async function makeAlarms(
   }
 }
 
-/** How often alarms turn. */
 export interface Turns {
   readonly active: number
   readonly inactive: number
@@ -73,7 +71,6 @@ export class ExpectedTurns {
   /** By device and property: 1 where the alarm is active. */
   readonly #isActive: Uint8Array
 
-  /** Of a fleet whose alarms are `changing`. */
   constructor(fleet: AlarmedFleet) {
     this.#fleet = fleet
     this.#isActive = new Uint8Array(fleet.devices * fleet.properties)
@@ -83,7 +80,6 @@ export class ExpectedTurns {
     return { active: this.#active, inactive: this.#inactive }
   }
 
-  /** A device sends the frame that carries this number. */
   sent(device: number, number: number): void {
     const { properties, changes } = this.#fleet
     const firstAlarm = Math.floor(device / devicesPerAlarm) * properties

@@ -1,10 +1,10 @@
 import { answerWith } from '#bench/harness/answering'
-import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
 import { readToken } from '#bench/harness/identity'
 import type { LoadedServer } from '#bench/harness/under-load'
 import { ProvingKey } from '#bench/load/proofs'
 import { RawSocket } from '#bench/load/raw-socket'
 import { bringInMany, currentNonce, signIn } from '#bench/load/sign-ins'
+import { CpuClock, type CpuUse } from '#bench/process-usage'
 
 /** Requests of people who have signed in, as many as a few dozen connections can ask one after the other. */
 export interface AuthSpec extends LoadedServer {

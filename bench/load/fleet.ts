@@ -11,7 +11,6 @@ export interface LoadFleetOptions {
   readonly links: number
   /** Frames on one link without an acknowledgement, of a fleet that sends as fast as it may. */
   readonly window: number
-  /** Changes in a frame. */
   readonly changes: number
   readonly properties: number
   readonly prefix: string
@@ -101,7 +100,6 @@ export class LoadFleet {
     for (const link of this.#links) if (link instanceof FleetLink) link.close()
   }
 
-  /** Throws what went wrong on a link, if something did. */
   check(): void {
     if (this.#failure) throw this.#failure
   }
@@ -120,7 +118,6 @@ export class LoadFleet {
     this.#limit = this.#dueNow()
   }
 
-  /** As many frames, all of one link in one piece; links take turns. */
   sendTogether(count: number): void {
     const link = this.#links[this.#turn++ % this.#links.length]
     link?.send(count, this.sent, 1)

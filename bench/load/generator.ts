@@ -1,5 +1,4 @@
 import { answerWith } from '#bench/harness/answering'
-import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
 import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
 import type { LoadedServer } from '#bench/harness/under-load'
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
@@ -9,6 +8,7 @@ import { LoadDashboards } from '#bench/load/dashboards'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { Lead, type LeadLimits } from '#bench/load/lead'
 import { type ProtocolName, protocols } from '#bench/load/peer-protocols'
+import { CpuClock, type CpuUse } from '#bench/process-usage'
 
 /** A load: a fleet whose devices report, and dashboards that read all its changes. */
 export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, LoadedServer {

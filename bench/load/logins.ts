@@ -6,7 +6,6 @@ import { bringInMany, currentNonce, type Login, loginOf } from '#bench/load/sign
 /** People who sign in all at once: so many a second, each from an address, on a connection and by a key of his own. */
 interface LoginsSpec extends LoadedServer {
   readonly perSecond: number
-  /** How long they come, in all. */
   readonly milliseconds: number
 }
 
@@ -19,12 +18,10 @@ export interface LoginsResult {
 
 /** More than one, as each may have a hundred sessions only; a password is hashed for each. */
 const users = 20
-/** What is due goes out so often. */
 const tickMs = 5
 
 let spec: LoginsSpec
 let logins: readonly Login[]
-/** So many of them have signed in, or tried. */
 let came = 0
 
 answerWith({

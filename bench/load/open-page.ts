@@ -9,10 +9,8 @@ export const noBrowser = existsSync(executablePath)
   ? undefined
   : `skipped: there is no ${executablePath} to open a page with (apt-get install chromium)`
 
-/** How a page fared while something happened. */
 export interface PageUse {
   readonly seconds: number
-  /** Frames that were drawn. */
   readonly frames: number
   /** More than 50 ms from one frame to the next: what an eye sees as a halt. */
   readonly longFrames: number
@@ -21,7 +19,6 @@ export interface PageUse {
   readonly pageCpuSeconds: number
   /** Of all processes of the browser, that one among them. */
   readonly browserCpuSeconds: number
-  /** After a garbage collection. */
   readonly heapBytes: number
 }
 

@@ -3,12 +3,10 @@ import { base64urlOf } from '#access/base64url'
 import { makeSigningKey } from '#access/signing-key'
 import { tokenHash } from '#access/token-hash'
 
-/** What a proof is for. */
 export interface ProofSubject {
   readonly method: string
   /** Scheme, host, port and path. */
   readonly url: string
-  /** The server's latest. */
   readonly nonce: string
   /** The access token that goes with it, if one does. */
   readonly token?: string

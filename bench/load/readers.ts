@@ -1,8 +1,8 @@
 import { Agent, request } from 'node:http'
 import { answerWith } from '#bench/harness/answering'
-import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
 import { authorizationHeader } from '#bench/harness/identity'
 import type { LoadedServer } from '#bench/harness/under-load'
+import { CpuClock, type CpuUse } from '#bench/process-usage'
 
 /** Clients that read the full state again and again, and count its bytes. */
 export interface ReadersSpec extends LoadedServer {

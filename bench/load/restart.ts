@@ -5,7 +5,6 @@ import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { identifierOf } from '#bench/load/fleet-link'
 import { numberOf } from '#bench/load/update-template'
 
-/** A server that was just started, and when: Unix ms. */
 export interface StartedServer {
   readonly port: number
   readonly spawnedAt: number

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { get } from 'node:http'
 import { answerWith } from '#bench/harness/answering'
-import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
 import { asked, authorizationHeader } from '#bench/harness/identity'
 import type { LoadedServer } from '#bench/harness/under-load'
 import { FleetLink, type LinkMessage, sessionName } from '#bench/load/fleet-link'
+import { CpuClock, type CpuUse } from '#bench/process-usage'
 
 /** A fleet that gets a firmware by a rollout. */
 interface RolloutSpec extends LoadedServer {

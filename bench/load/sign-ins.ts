@@ -3,13 +3,11 @@ import { ProvingKey } from '#bench/load/proofs'
 
 const loginPath = '/auth/login'
 
-/** A session that is bound to its key. */
 export interface BoundSession {
   readonly key: ProvingKey
   readonly token: string
 }
 
-/** What is needed to sign in: where, and the nonce that proofs have to show. */
 export interface LoginPlace {
   readonly port: number
   readonly nonce: string
@@ -25,7 +23,6 @@ export async function bringInMany(port: number, person: string, count: number, r
   return brought
 }
 
-/** Asks in vain, and is told. */
 export async function currentNonce(port: number): Promise<string> {
   const { headers } = await askApi(port, loginPath, { method: 'POST', body: '{}' })
   const nonce = headers['dpop-nonce']

@@ -57,7 +57,6 @@ export function carriedValue(number: number, changes: number, place: number): nu
   return (number + changes - 1 - place) / valuesPerUnit
 }
 
-/** The number that a frame carries, by its last value. */
 export function numberOf(value: number): number {
   return Math.round(value * valuesPerUnit)
 }

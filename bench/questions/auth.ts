@@ -2,16 +2,9 @@
 import { identityOn } from '#bench/harness/identity'
 import { costsOf, formsOf, heardBeside, heardBesideForms } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
+import { type RunningLoad, started, timesOf, underLoad, usualLoad, withRemote } from '#bench/harness/running-load'
 import { bare, ours, type RunningServer, type StartServer } from '#bench/harness/servers'
-import {
-  placeOf,
-  type RunningLoad,
-  started,
-  timesOf,
-  underLoad,
-  usualLoad,
-  withRemote,
-} from '#bench/harness/under-load'
+import { placeOf } from '#bench/harness/under-load'
 import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
 import type { PhaseResult } from '#bench/load/generator'
 import type { LoginsResult } from '#bench/load/logins'

@@ -1,8 +1,8 @@
 // Answers: whether a page of the dashboard stays smooth at 10 000 changes a second, in Chromium: frames that took more than 50 ms, how much work was left when the load had ended, CPU of the page, its memory; with the fleet in order, sorted by a value that changes, and with one device. Does not count: reading the fleet at the start, drawing by a graphics card, a network in between. Page, server and load share the machine.
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round, Variant } from '#bench/harness/question'
+import { underLoad, usualLoad } from '#bench/harness/running-load'
 import { ours } from '#bench/harness/servers'
-import { underLoad, usualLoad } from '#bench/harness/under-load'
 import { serviceIdentifier } from '#bench/load/fleet-link'
 import { noBrowser, OpenPage } from '#bench/load/open-page'
 import { firstPropId } from '#bench/load/update-template'

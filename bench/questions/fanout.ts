@@ -1,8 +1,8 @@
 // Answers: how many events a second every one of 1 to 5 000 dashboards hears, all of them drained before the clock stops, against a loop that publishes the same bytes and does nothing else (bench/bare/fanout.ts): by our hub alone (bench/alone/hub.ts), and all the way from a device. Does not count: connecting, slow dashboards, filters and scopes, catching up.
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
+import { underLoad, usualLoad } from '#bench/harness/running-load'
 import { alone, bare, ours, type StartServer } from '#bench/harness/servers'
-import { underLoad, usualLoad } from '#bench/harness/under-load'
 import { leadLimits } from '#bench/load/lead'
 
 const starts: Readonly<Record<string, StartServer>> = {

@@ -1,17 +1,10 @@
 // Answers: how fast the full state is read by a client that takes it as fast as it can, against one JSON.stringify of plain objects (bench/bare/full-state.ts), and what such reads, fast and slow ones, cost others who hear events meanwhile. Does not count: devices that were forgotten and lie on disk only, filters, pages, the client's own parsing.
 import { formsOf } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round, Variant } from '#bench/harness/question'
+import { type RunningLoad, reported, started, usualLoad, withLoad, withRemote } from '#bench/harness/running-load'
 import { bare, ours, type RunningServer } from '#bench/harness/servers'
 import { allowedMs } from '#bench/harness/statistics'
-import {
-  placeOf,
-  type RunningLoad,
-  reported,
-  started,
-  usualLoad,
-  withLoad,
-  withRemote,
-} from '#bench/harness/under-load'
+import { placeOf } from '#bench/harness/under-load'
 import type { ReadersSpec, ReadResult } from '#bench/load/readers'
 
 const fleet = { ...usualLoad, changes: 10, dashboards: 0 }

@@ -1,5 +1,4 @@
 // Answers: what a function over 10 000 devices, to which 1 000 people are subscribed, costs each change on its way that triggers it, against the same without, on two servers in turns of some seconds: one whose condition never holds (quiet), one that tells of a device once a minute (throttled), one that tells of every change (unthrottled), and one that means other devices (elsewhere); what is kept of a minute's storm, and how many mails it comes to, at 5 an hour for each. Measured with IAM on, and a mail server that takes everything. Does not count: making functions and subscriptions, alarms and statuses that trigger, mail servers that refuse or are slow, digests while something else goes on.
-import { besideNeighbours, inTurns } from '#bench/harness/in-turns'
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import {
   type FunctionManner,
@@ -11,10 +10,10 @@ import {
   withNotified,
 } from '#bench/harness/notified'
 import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
+import { type RunningLoad, started, usualLoad, withLoad } from '#bench/harness/running-load'
 import type { RunningServer } from '#bench/harness/servers'
 import { allowedMs, spreadOf } from '#bench/harness/statistics'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { type RunningLoad, started, usualLoad, withLoad } from '#bench/harness/under-load'
 import type { PhaseResult } from '#bench/load/generator'
 import { requestsKept } from '#model/delivery'
 
@@ -266,4 +265,42 @@ export const functions: Question = {
       await remove()
     }
   },
+}
+
+/** One of two that are compared: a server, and what is run on it for a short while. */
+export interface Side<Result> {
+  readonly server: Pick<RunningServer, 'processId'>
+  run(): Promise<Result>
+}
+
+/**
+ * The first one is run once more than the other, before and after each of its turns. Whichever is not run stands still, so
+ * that what it would do in its own time is no part of what is measured.
+ */
+export async function inTurns<Result>(
+  [first, second]: readonly [Side<Result>, Side<Result>],
+  countEach: number,
+): Promise<readonly [readonly Result[], readonly Result[]]> {
+  const run = async (side: Side<Result>, other: Side<Result>) => {
+    process.kill(other.server.processId, 'SIGSTOP')
+    try {
+      return await side.run()
+    } finally {
+      process.kill(other.server.processId, 'SIGCONT')
+    }
+  }
+  // Warm, both of them.
+  await run(first, second)
+  await run(second, first)
+  const results: readonly [Result[], Result[]] = [[await run(first, second)], []]
+  for (let turn = 0; turn < countEach; turn++) {
+    results[1].push(await run(second, first))
+    results[0].push(await run(first, second))
+  }
+  return results
+}
+
+/** Each value by the mean of what was measured before and after it: of those there is one more. */
+export function besideNeighbours(values: readonly number[], others: readonly number[]): number[] {
+  return values.map((value, turn) => (2 * value) / ((others[turn] as number) + (others[turn + 1] as number)))
 }

@@ -1,8 +1,8 @@
 // Answers: whether a change costs the server more the more devices there are, and a delivery the more dashboards there are: CPU of all its threads, from 1 000 to 1 000 000 devices behind 50 gateways, and from 1 to 10 000 dashboards. Does not count: connecting, HELLO and the first report of each device; memory; reads.
 import { formsOf } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
+import { reported, timesOf, underLoad, usualLoad } from '#bench/harness/running-load'
 import { ours } from '#bench/harness/servers'
-import { reported, timesOf, underLoad, usualLoad } from '#bench/harness/under-load'
 import { leadLimits } from '#bench/load/lead'
 
 const start = ours({ DURABILITY: 'process' })

@@ -1,8 +1,8 @@
 // Answers: how many changes a second are stored, acknowledged and heard, each as its own event, by one dashboard, against a loop that only decodes, stringifies, publishes and acknowledges (bench/bare/ingest.ts). Does not count: connecting, HELLO, reads, many dashboards (see fanout), devices that come and go.
 import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import type { Case, Question, Round } from '#bench/harness/question'
+import { timesOf, underLoad, usualLoad } from '#bench/harness/running-load'
 import { bare, ours, type StartServer } from '#bench/harness/servers'
-import { timesOf, underLoad, usualLoad } from '#bench/harness/under-load'
 import type { PhaseResult } from '#bench/load/generator'
 
 function measured(start: StartServer, changes: number, round: Round, pace?: { rate: number }): Promise<PhaseResult> {

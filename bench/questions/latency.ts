@@ -1,8 +1,8 @@
 // Answers: how long a change takes from its device to a dashboard, and to its acknowledgement, at 10, 30, 50 and 70 % of what the server takes at full speed; counted from when the frame was due, so that a stall costs all who waited for it. Does not count: the network, DURABILITY=disk (see ingest), frames of many changes, many dashboards. The load sends what is due every 5 ms, as gateways do: half of that is its own.
 import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import type { Case, Question, Round } from '#bench/harness/question'
+import { timesOf, underLoad, usualLoad } from '#bench/harness/running-load'
 import { ours } from '#bench/harness/servers'
-import { timesOf, underLoad, usualLoad } from '#bench/harness/under-load'
 
 const variant = 'process'
 const fullSpeed = 'full speed'

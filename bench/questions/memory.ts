@@ -2,7 +2,7 @@
 import type { MemoryUse } from '#bench/harness/memory-probe'
 import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
 import type { Figures, Question, Round } from '#bench/harness/question'
-import { reported, started, usualLoad, withLoad } from '#bench/harness/under-load'
+import { reported, started, usualLoad, withLoad } from '#bench/harness/running-load'
 import { processUsage } from '#bench/process-usage'
 
 const fleet = { ...usualLoad, changes: 10, dashboards: 0 }

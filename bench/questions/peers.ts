@@ -2,7 +2,7 @@
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import type { CaseResult } from '#bench/harness/measure'
 import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
-import { started, underLoad, usualLoad, withLoad } from '#bench/harness/under-load'
+import { started, underLoad, usualLoad, withLoad } from '#bench/harness/running-load'
 import type { LoadSpec, PhaseResult } from '#bench/load/generator'
 import { leadLimits } from '#bench/load/lead'
 import { besideOf } from '#bench/peers/beside'

@@ -1,11 +1,10 @@
 // Answers: how long from the start of the process until the server answers, and until a complete and right full read begins, with 10⁴, 10⁵ and 10⁶ devices of 10 properties on disk, after SIGTERM and after SIGKILL under full load, when what must be applied again is as long as it gets. Does not count: a cold disk (the files are in the page cache), the rest of the read, devices that come back. Each round starts on a copy of one state left by SIGKILL (and by a SIGTERM after it), made once.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { copyDataFolder } from '#bench/harness/data-folder'
 import type { Case, Figures, Question, Variant } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
-import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { usualLoad } from '#bench/harness/under-load'
+import { usualLoad } from '#bench/harness/running-load'
+import { copyDataFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import type { LoadFleetOptions } from '#bench/load/fleet'
 import type { ReadSeen, StartedServer, StartSeen } from '#bench/load/restart'
 import { processUsage } from '#bench/process-usage'

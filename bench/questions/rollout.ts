@@ -1,8 +1,9 @@
 // Answers: what a rollout costs the changes on their way: 10 000 devices that take an image of 64 KiB, and 100 that take one of 16 MiB, each beside another fleet that reports at 30 % of what the server takes at full speed; the p99 of those reports on a dashboard, over windows of four seconds before and during, and how long the rollout takes. It may take twice as long as before, or 10 ms longer: that is 1 and below. Downloads at once are counted by the devices. Does not count: the network, slow devices, what devices need to install.
 import { costsOf, formsOf, heardBeside, heardBesideForms } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
+import { type RunningLoad, timesOf, underLoad, usualLoad, withRemote } from '#bench/harness/running-load'
 import { ours } from '#bench/harness/servers'
-import { placeOf, type RunningLoad, timesOf, underLoad, usualLoad, withRemote } from '#bench/harness/under-load'
+import { placeOf } from '#bench/harness/under-load'
 import type { PhaseResult } from '#bench/load/generator'
 import type { RolloutResult } from '#bench/load/rollout'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { CaseResult } from '#bench/harness/measure'
-import { judge } from '#bench/harness/verdict'
+import { judge } from '#bench/harness/measure'
 
 const speed = { median: 50, min: 10, max: 90 }
 const ratio = { median: 0.7, min: 0.6, max: 0.9 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { identityOn } from '#bench/harness/identity'
+import { underLoad, usualLoad } from '#bench/harness/running-load'
 import { ours } from '#bench/harness/servers'
-import { underLoad, usualLoad } from '#bench/harness/under-load'
 import { overloadCases } from '#bench/proof/overload/cases'
 import { type CaseReport, caseText, runCase } from '#bench/proof/overload/run-case'
 

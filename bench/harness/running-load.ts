@@ -1,0 +1,80 @@
+import type { Round } from '#bench/harness/question'
+import { Remote } from '#bench/harness/remote'
+import type { RunningServer, StartServer } from '#bench/harness/servers'
+import { type LoadedServer, placeOf } from '#bench/harness/under-load'
+import type { LoadSpec, PhaseResult, PhaseSpec } from '#bench/load/generator'
+
+/** A fleet and dashboards, without their server. */
+export type LoadShape = Omit<LoadSpec, keyof LoadedServer>
+
+export const usualLoad = {
+  devices: 10_000,
+  links: 50,
+  window: 64,
+  changes: 1,
+  properties: 10,
+  prefix: 'LOAD',
+  dashboards: 1,
+} satisfies LoadShape
+
+export interface RunningLoad {
+  run(phase: PhaseSpec): Promise<PhaseResult>
+  /** Devices without an acknowledged frame. */
+  silent(): Promise<number>
+}
+
+export function timesOf({ isQuick }: Round, warmupMs: number, measuredMs: number): PhaseSpec {
+  return isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs, measuredMs }
+}
+
+/** Starts a server and a load on it, each in a process of its own. Both end after `measure`. */
+export function underLoad<Measured>(
+  start: StartServer,
+  shape: LoadShape,
+  measure: (load: RunningLoad, server: RunningServer) => Promise<Measured>,
+): Promise<Measured> {
+  return started(start, (server) => withLoad(server, shape, (load) => measure(load, server)))
+}
+
+export async function started<Server extends RunningServer, Measured>(
+  start: () => Promise<Server>,
+  use: (server: Server) => Promise<Measured>,
+): Promise<Measured> {
+  const server = await start()
+  try {
+    return await use(server)
+  } finally {
+    await server.stop()
+  }
+}
+
+export function withLoad<Measured>(
+  server: RunningServer,
+  shape: LoadShape,
+  use: (load: RunningLoad) => Promise<Measured>,
+): Promise<Measured> {
+  return withRemote('load/generator', async (load) => {
+    await load.ask('open', { ...shape, ...placeOf(server) })
+    return await use({ run: (phase) => load.ask('run', phase), silent: () => load.ask('silent') })
+  })
+}
+
+export async function withRemote<Measured>(program: string, use: (remote: Remote) => Promise<Measured>) {
+  const remote = new Remote(program)
+  try {
+    return await use(remote)
+  } finally {
+    await remote.stop()
+  }
+}
+
+/** Runs the load until every device has reported; `phase`: one try. */
+export async function reported(load: RunningLoad, phase: PhaseSpec): Promise<void> {
+  for (let tries = 0; tries < reportTriesMax; tries++) {
+    await load.run(phase)
+    if ((await load.silent()) === 0) return
+  }
+  throw new Error(`${await load.silent()} devices have not reported`)
+}
+
+const reportTriesMax = 10
