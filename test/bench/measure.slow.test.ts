@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { type MeasureOptions, measure } from '#bench/harness/measure'
+import { type CaseResult, judge, type MeasureOptions, measure } from '#bench/harness/measure'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
 import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
+import { pairedRatios, spreadOf } from '#bench/harness/statistics'
 
 const form = { title: 'speed', digits: 0, isCompared: true }
 
@@ -136,5 +137,75 @@ describe('a load that did not get to reading', () => {
     expect(repeats).toEqual(['round 1  a / x', 'round 1  a / x'])
     expect(lines[0]).toBe(`round 1  a / x is measured again: ${ReadTooSlowly.text}`)
     expect(results[0]?.variants[0]?.figures.speed?.median).toBe(3)
+  })
+})
+
+test.each([
+  ['an odd number', [9, 1, 5], { median: 5, min: 1, max: 9 }],
+  ['an even number', [10, 1, 2, 4], { median: 3, min: 1, max: 10 }],
+])('the spread of %s of values', (_, values, spread) => {
+  expect(spreadOf(values)).toEqual(spread)
+})
+
+test('ratios are those of the same round, not of the medians', () => {
+  expect(pairedRatios([1, 9, 5], [9, 1, 5])).toEqual({ median: 1, min: 1 / 9, max: 9 })
+})
+
+describe('a target', () => {
+  const flat = (median: number) => ({ median, min: median, max: median })
+  const aimed = { case: 'a', variant: 'ours', figure: 'speed' }
+  const whenLoadIsFull = 'perCpu'
+  /** The ratio of the rates is limited by the load; a CPU second of ours buys four fifths. */
+  const results = (isOursFull = false, isBareFull = false): readonly CaseResult[] => [
+    {
+      name: 'a',
+      baseline: 'bare',
+      variants: [
+        { name: 'bare', rounds: [{ speed: 40 }], figures: { speed: flat(40) }, ratios: {}, isLoadFull: isBareFull },
+        {
+          name: 'ours',
+          rounds: [{ speed: 50 }],
+          figures: { speed: { median: 50, min: 10, max: 90 }, perCpu: flat(8) },
+          ratios: { speed: flat(1), perCpu: flat(0.8) },
+          isLoadFull: isOursFull,
+        },
+      ],
+    },
+  ]
+
+  test.each([
+    [{ atLeast: 50 }, true],
+    [{ atLeast: 51 }, false],
+    [{ atMost: 50 }, true],
+    [{ atMost: 49 }, false],
+    [{ isRatio: true, atLeast: 1 }, true],
+    [{ isRatio: true, atLeast: 1.01 }, false],
+    [{ isRatio: true, comparedWith: 'bare', atLeast: 1.25 }, true],
+    [{ isRatio: true, comparedWith: 'bare', atLeast: 1.26 }, false],
+  ])('is judged by the median: %j', (wanted, isHeld) => {
+    expect(judge([{ ...aimed, ...wanted }], results())).toMatchObject([{ figure: 'speed', isHeld }])
+  })
+
+  test.each([
+    ['ours', { isRatio: true, whenLoadIsFull }, true, false, 'perCpu', false],
+    ['the baseline', { isRatio: true, whenLoadIsFull }, false, true, 'perCpu', false],
+    ['neither', { isRatio: true, whenLoadIsFull }, false, false, 'speed', true],
+    ['both, without another figure', { isRatio: true }, true, true, 'speed', true],
+    ['the baseline, which a figure does not concern', { whenLoadIsFull }, false, true, 'speed', true],
+  ])('names another figure for a full load of %s', (_, wanted, isOursFull, isBareFull, figure, isHeld) => {
+    const target = { ...aimed, ...wanted, atLeast: 0.9 }
+    expect(judge([target], results(isOursFull, isBareFull))).toMatchObject([{ figure, isHeld }])
+  })
+
+  test.each([{ case: 'b' }, { variant: 'other' }, { figure: 'size' }])(
+    'without a measurement is a mistake: %j',
+    (wrong) => {
+      expect(() => judge([{ ...aimed, ...wrong }], results())).toThrow(/has no/)
+    },
+  )
+
+  test('whose measurement failed is not held', () => {
+    const target = { ...aimed, figure: 'size', atMost: 1 }
+    expect(judge([target], results(), true)).toMatchObject([{ reached: undefined, isHeld: false }])
   })
 })
