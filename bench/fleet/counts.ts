@@ -155,13 +155,13 @@ export function lineOf(second: FleetSecond): string {
 
 function writesLine({ heard, again, done, rejected, left, triggers }: WriteCounts): string {
   const ids = `${done} done once each (${triggers} triggers), ${rejected} rejected, ${left} left without an answer`
-  return `writes                ${heard} heard, ${again} of them again; ${ids}`
+  return `writes                ${heard} received, ${again} of them again; ${ids}`
 }
 
 function updatesLine(counts: UpdateCounts): string {
   const { heard, again, installed, updated, wrong, refused, failed, notHad, vanished, resumed, bytes } = counts
   return (
-    `updates               ${heard} heard, ${again} of them again; ${installed} installed once each ` +
+    `updates               ${heard} received, ${again} of them again; ${installed} installed once each ` +
     `(${updated} came back with it, ${wrong} with the old), ${failed} failed, ${notHad} not to be had, ${refused} refused; ` +
     `${vanished} vanished, ${resumed} went on; ${Math.round(bytes / 1024)} KiB`
   )

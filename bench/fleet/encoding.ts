@@ -2,7 +2,7 @@
  * How a value carries the number of its change.
  *
  * Each change of a device has a number: 1, 2, 3 … (`frames.ts`). The value is a pure function of the property, the device
- * and that number, so a reader of a value can tell its change, and whether the value is intact.
+ * and that number, so a reader of a value knows its change, and whether the value is intact.
  *
  * *Wide* types carry the entire number (FLOAT: tenths in the range of the property, and the number in the eight digits
  * after them, so 21.300000042 is 21.3 and change 42). *Narrow* types carry a remainder; they are checked against the number

@@ -8,7 +8,7 @@ export interface SimulatedService {
   readonly properties: readonly SimulatedProperty[]
 }
 
-/** What a simulated device is: its measuring service first, its diagnostics second, then what was asked for beside. */
+/** A device with its measuring service first, its diagnostics second, then the optional services. */
 export interface DeviceKind {
   readonly name: string
   readonly code: string

@@ -26,7 +26,7 @@ export function alone(program: string): StartServer {
   return listening(`alone/${program}`, {})
 }
 
-/** A program of ours that listens where it is told, in a process of its own. */
+/** One of our programs that listens on a given port, in a process of its own. */
 export function listening(program: string, settings: Readonly<Record<string, unknown>>): StartServer {
   return async () => {
     const port = await freePort()
@@ -43,7 +43,7 @@ export function listening(program: string, settings: Readonly<Record<string, unk
 
 type Environment = Readonly<Record<string, string>>
 
-/** A server that serves, and how to say who one is there; with identity off nobody has to. */
+/** Starts a server, and signs in where IAM is on. */
 export async function startAdmitting(settings: ServerSettings): Promise<{
   readonly server: ServerProcess
   readonly authorizations: Authorizations | undefined

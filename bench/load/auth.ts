@@ -27,11 +27,11 @@ const path = '/api/v1/iam/me'
 const headEnd = '\r\n\r\n'
 const lengthPattern = /^content-length: (\d+)\r$/im
 const connections = 64
-/** What a user may have. Contract 2, Sessions. */
+/** Contract 2, Sessions. */
 const sessionsPerUserMax = 100
-/** Fewer than passwords may wait to be checked. */
+/** Fewer than the passwords that may wait for their check. */
 const signInsAtOnce = 16
-/** A token has about so many characters; for servers that look at none. */
+/** The usual length of a token, for servers that read none. */
 const tokenCharacters = 700
 
 interface Session {

@@ -35,7 +35,7 @@ export interface LoadDashboardsOptions {
   readonly authorizations?: Authorizations | undefined
   /** Absent: this server's. */
   readonly protocol?: Protocol | undefined
-  /** So many dashboards, evenly spread, read every delivery. Default 1. */
+  /** The number of dashboards, evenly spread, that read every delivery. Default 1. */
   readonly witnesses?: number | undefined
   /** Called for each change that a witness reads, with its number. */
   readonly heard: (number: number) => void
@@ -92,13 +92,13 @@ export class LoadDashboards {
     this.gaps = 0
   }
 
-  /** Waits until each has read so many events. */
+  /** Waits until each has read this number of events. */
   async hearing(events: number, timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs
     while (this.heardByAll < events) {
       this.check()
       if (this.gaps > 0) throw new ReadTooSlowly(this.gaps)
-      if (performance.now() > end) throw new Error(`a dashboard heard ${this.heardByAll} of ${events} events`)
+      if (performance.now() > end) throw new Error(`a dashboard received ${this.heardByAll} of ${events} events`)
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
   }
@@ -164,7 +164,7 @@ export class LoadDashboards {
   }
 
   #unexpected(bytes: Buffer, start: number, end: number): void {
-    this.#failure ??= new Error(`a dashboard heard ${bytes.toString('latin1', start, end)}`)
+    this.#failure ??= new Error(`a dashboard received ${bytes.toString('latin1', start, end)}`)
   }
 }
 

@@ -178,7 +178,7 @@ export class FleetLink {
     const { first, step, count, other, welcomedAgain } = this.#options
     const place = type === 'WELCOME' ? this.#greeted.get(String(deviceIdentifier)) : this.#placeOf.get(flakeAddress)
     if (place === undefined || (type !== 'WELCOME' && !other)) {
-      this.#fail(`a link heard ${JSON.stringify(message)}`)
+      this.#fail(`a link received ${JSON.stringify(message)}`)
       return
     }
     if (type !== 'WELCOME') {

@@ -24,7 +24,7 @@ export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, LoadedServ
   readonly lead?: LeadLimits & {
     /** The server makes the events itself; there is no fleet. */
     readonly isCredit?: boolean
-    /** So many changes at most leave on a link in one piece; absent: all. */
+    /** Maximum number of changes that leave on a link in one piece; absent: all. */
     readonly togetherMax?: number
   }
   /** How long the rest may take that is on its way; default one minute. */
@@ -122,7 +122,8 @@ answerWith({
     fleet?.check()
     dashboards.check()
     if (dashboards.gaps > 0) throw new ReadTooSlowly(dashboards.gaps)
-    if (dashboards.deliveries !== events * spec.dashboards) throw new Error('a dashboard heard more than was sent')
+    if (dashboards.deliveries !== events * spec.dashboards)
+      throw new Error('a dashboard received more events than expected')
     if (spec.dashboards > 0) checkTurns()
     const frames = end.frames - warm.frames
     return {

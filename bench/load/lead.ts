@@ -2,7 +2,7 @@
 export interface LeadLimits {
   readonly eventsMax: number
   /**
-   * The load sleeps for so long after each look, so that it reads fewer and larger pieces from its sockets. It halves the
+   * The load sleeps after each look, so that it reads fewer and larger pieces from its sockets. It halves the
    * cost of the load, as long as the server never waits for it.
    */
   readonly napMs: number
@@ -24,7 +24,7 @@ interface LeadOptions extends LeadLimits {
   readonly heardByAll: () => number
 }
 
-/** uWebSockets.js writes up to so many messages to a socket in one piece; smaller pieces cost more for each. */
+/** uWebSockets.js writes up to this number of messages to a socket in one piece; smaller pieces cost more for each. */
 const pieceEvents = 32
 
 const never = new Int32Array(new SharedArrayBuffer(4))

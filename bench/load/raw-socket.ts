@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { clientFrame, opcodes } from '#bench/load/frames'
 
-/** What a client sends at the beginning of a connection. */
 export interface Step {
   readonly send: string | Uint8Array
   /** How many characters of the text (latin1) are the answer; 0 while it is not complete. Throws when it is a refusal. */
@@ -15,7 +14,7 @@ interface SocketOptions {
   readonly closed?: () => void
   /** All of 127.0.0.0/8 is this machine. */
   readonly localAddress?: string
-  /** Reads at most so many bytes at once; all sockets of the same size share the buffer. */
+  /** Maximum number of bytes in one read; all sockets of the same size share the buffer. */
   readonly readBytes?: number
   /** How long a step may wait for its answer; absent: no limit. */
   readonly answerMsMax?: number

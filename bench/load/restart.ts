@@ -31,9 +31,9 @@ const answerMsMax = 120_000
 
 let fleet: LoadFleet
 
-/** A fleet that is there before the server goes, and who reads what it shows when it is back. */
+/** A fleet that reports until the server is killed, and reads the state of the restarted server. */
 answerWith({
-  /** Says HELLO for all, and lets each device report all it has. */
+  /** Sends HELLO for all devices, and lets each report all its properties. */
   async fill(options: LoadFleetOptions): Promise<void> {
     fleet = new LoadFleet(options)
     await fleet.open()
@@ -45,7 +45,7 @@ answerWith({
     fleet.check()
   },
 
-  /** Sends on at full speed, at least so many frames; what comes behind them is still on its way. */
+  /** Sends at full speed until this number of frames is acknowledged; later frames are still on their way. */
   async flood(frames: number): Promise<void> {
     const enough = fleet.acknowledged + frames
     while (fleet.acknowledged < enough) {
@@ -55,7 +55,7 @@ answerWith({
     fleet.check()
   },
 
-  /** The server is gone. What it said before is still read. */
+  /** After the end of the server: reads its last bytes. */
   async leave(): Promise<void> {
     await pause(100)
     fleet.close()

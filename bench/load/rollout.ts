@@ -93,7 +93,7 @@ function linkOf(first: number): FleetLink {
     },
     other: (message, device) => {
       if (message.type === 'FIRMWARE') update(link, message as Offer, device)
-      else failure ??= new Error(`a link heard ${JSON.stringify(message)}`)
+      else failure ??= new Error(`a link received ${JSON.stringify(message)}`)
     },
   })
   return link

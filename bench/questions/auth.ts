@@ -30,7 +30,7 @@ async function asking(start: StartServer, asked: Asked, phase: AuthPhase): Promi
   }
 }
 
-/** So many at a time: a proof is good for a minute, and making one takes as long as checking it. */
+/** Few enough for one minute, for which a proof is valid: to make one takes as long as to check it. */
 function proofsOf({ isQuick }: Round): AuthPhase {
   return isQuick ? { warmup: 500, measured: 2_000 } : { warmup: 10_000, measured: 40_000 }
 }
@@ -53,7 +53,7 @@ function byProof(name: string, sessions: number): Case {
 const oneKey = byProof('DPoP, one key', 1)
 const manyKeys = byProof('DPoP, 10 000 keys in turn', 10_000)
 
-/** The same bytes to both; without IAM nobody looks at the token. */
+/** The same bytes to both; without IAM the server does not read the token. */
 const bearer: Case = {
   name: 'Bearer',
   baseline: 'IAM off',

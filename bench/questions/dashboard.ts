@@ -16,10 +16,9 @@ const timesOf = ({ isQuick }: Round) =>
 /** Beyond the warm-up and what is measured: the page begins and ends inside of the load. */
 const marginMs = 2_000
 
-/** What of the dashboard is looked at. */
 interface Looked {
   readonly path: (device: string) => string
-  /** What has to be in the page, of so many devices: without it something else is measured. */
+  /** An element that the right page contains, for this number of devices. */
   readonly shows: (devices: number) => string
   readonly devices?: number
 }
@@ -69,7 +68,7 @@ interface Named {
   readonly deviceIdentifier: string
 }
 
-/** Page, server and load share two cores here: once a second somebody else may have the turn. */
+/** Page, server and load share two cores: once a second another process may run. */
 const longFramesMax = 60
 const ordered = 'the fleet, by identifier'
 /** Of every device. */
@@ -86,7 +85,7 @@ function caseOf(name: string, looked: Looked, roundsMax?: number): Case {
   }
 }
 
-/** Five minutes in all: what has no target is looked at once. */
+/** Five minutes in all: cases without a target are measured once. */
 export const dashboard: Question = {
   leftOut: noBrowser,
   rounds: 3,

@@ -22,7 +22,7 @@ const quickly = { devices: usualLoad.devices / 10, subscribers: 20 }
 
 const without = 'without'
 const manners: readonly FunctionManner[] = ['quiet', 'throttled', 'unthrottled', 'elsewhere']
-/** Who mails are made for, as fast as they go out. */
+/** These cause mails. */
 const mailing: readonly FunctionManner[] = ['throttled', 'unthrottled']
 type Variant = FunctionManner | typeof without
 
@@ -125,7 +125,7 @@ function figureOf(figure: string): (result: PhaseResult) => number {
   return (result) => costsOf(result)[figure] as number
 }
 
-/** Of turns the one in the middle: a moment in which somebody else has the machine is all that one is. */
+/** The median of the turns: other guests of the machine disturb single turns. */
 function comparedWaits([others, ours]: Turned): Figures {
   const waitOf = (results: readonly PhaseResult[], kind: 'acknowledgement' | 'delivery') =>
     spreadOf(results.map((result) => result[kind].p99)).median
@@ -151,7 +151,7 @@ const halfLoad: Case = {
   })),
 }
 
-/** Mails of the hour that did not go out beside it go out behind it; what is left is of the next. */
+/** The mails of the hour go out during the minute or after it; the rest belongs to the next hour. */
 async function stormed(variant: Variant, round: Round): Promise<Figures> {
   const phase = round.isQuick ? { warmupMs: 0, measuredMs: 1_000 } : { warmupMs: 2_000, measuredMs: 60_000 }
   const people = round.isQuick ? quickly.subscribers : subscribers
