@@ -25,8 +25,8 @@ const noUpdates = {
   bytes: 0,
 }
 
-export type WriteCounts = typeof noWrites
-export type UpdateCounts = typeof noUpdates
+type WriteCounts = typeof noWrites
+type UpdateCounts = typeof noUpdates
 
 /** Totals since the start. */
 export type FleetReport = ReturnType<FleetCounts['report']> & {

@@ -132,7 +132,7 @@ function spreadsOf(rounds: Rounds, question: Question): Spreads {
   return Object.fromEntries(there)
 }
 
-export function ratiosOf(rounds: Rounds, baselines: Rounds, compared: readonly string[]): Spreads {
+function ratiosOf(rounds: Rounds, baselines: Rounds, compared: readonly string[]): Spreads {
   const pairs = rounds.flatMap((ours, round) => {
     const theirs = baselines[round]
     return ours && theirs ? [{ ours, theirs }] : []

@@ -268,7 +268,7 @@ export const functions: Question = {
 }
 
 /** One of two that are compared: a server, and what is run on it for a short while. */
-export interface Side<Result> {
+interface Side<Result> {
   readonly server: Pick<RunningServer, 'processId'>
   run(): Promise<Result>
 }
@@ -277,7 +277,7 @@ export interface Side<Result> {
  * The first one is run once more than the other, before and after each of its turns. Whichever is not run stands still, so
  * that what it would do in its own time is no part of what is measured.
  */
-export async function inTurns<Result>(
+async function inTurns<Result>(
   [first, second]: readonly [Side<Result>, Side<Result>],
   countEach: number,
 ): Promise<readonly [readonly Result[], readonly Result[]]> {
@@ -301,6 +301,6 @@ export async function inTurns<Result>(
 }
 
 /** Each value by the mean of what was measured before and after it: of those there is one more. */
-export function besideNeighbours(values: readonly number[], others: readonly number[]): number[] {
+function besideNeighbours(values: readonly number[], others: readonly number[]): number[] {
   return values.map((value, turn) => (2 * value) / ((others[turn] as number) + (others[turn + 1] as number)))
 }
