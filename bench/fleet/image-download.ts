@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto'
-import { get as getHttp, type IncomingMessage } from 'node:http'
-import { get as getHttps } from 'node:https'
 
-/** Without a byte for so long a range is asked for anew; longer than one waits for a place. Contract 6. */
-const silenceMsMax = 40_000
+/** A range that takes longer is requested again from its first missing byte; longer than the wait for a place. Contract 6. */
+const rangeMsMax = 40_000
 const retryMs = { low: 200, high: 2_000 }
-/** Of one range: breaks, and answers that it is too early. */
+/** Attempts without a new byte. */
 const triesMax = 20
 const secondsWaitedMax = 30
 
@@ -19,7 +17,7 @@ interface Again {
   readonly afterMs: number
 }
 
-/** What a server answered that another one would have answered otherwise. */
+/** An answer that another server would have given in another way. */
 export class BadAnswer extends Error {}
 
 export class NotToBeHad extends Error {}
@@ -61,51 +59,39 @@ export class ImageDownload {
     }
   }
 
-  #takeOnce(url: string, to: number): Promise<Again | undefined> {
+  /** Resolves with the reason for another attempt; with undefined after the last byte. */
+  async #takeOnce(url: string, to: number): Promise<Again | undefined> {
     const from = this.at
-    const ask = url.startsWith('https:') ? getHttps : getHttp
-    const headers = { range: `bytes=${from}-${to - 1}` }
-    return new Promise((resolve, reject) => {
-      const brokeOff = (why: string) => resolve({ why, afterMs: 0 })
-      const asked = ask(url, { agent: false, timeout: silenceMsMax, headers }, (answer) => {
-        answer.on('error', (error) => brokeOff(error.message))
-        answer.on('close', () => brokeOff('it broke off'))
-        const { statusCode = 0 } = answer
-        if (statusCode === 429 || statusCode === 503) {
-          answer.resume()
-          const afterSeconds = Math.min(Number(answer.headers['retry-after'] ?? 1) || 1, secondsWaitedMax)
-          resolve({ why: `it was answered ${statusCode}`, afterMs: afterSeconds * 1000 })
-          return
-        }
-        try {
-          this.#hear(answer, from, to)
-        } catch (error) {
-          asked.destroy()
-          reject(error)
-          return
-        }
-        answer.on('end', () => resolve(undefined))
-      })
-      asked.on('timeout', () => asked.destroy(new Error('it was silent')))
-      asked.on('error', (error) => brokeOff(error.message))
-    })
+    try {
+      const headers = { range: `bytes=${from}-${to - 1}` }
+      const answer = await fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(rangeMsMax) })
+      if (answer.status === 429 || answer.status === 503) {
+        await answer.body?.cancel()
+        const afterSeconds = Math.min(Number(answer.headers.get('retry-after') ?? 1) || 1, secondsWaitedMax)
+        return { why: `it was answered ${answer.status}`, afterMs: afterSeconds * 1000 }
+      }
+      await this.#read(answer, from, to)
+      return undefined
+    } catch (error) {
+      if (error instanceof BadAnswer || error instanceof NotToBeHad) throw error
+      return { why: String(error), afterMs: 0 }
+    }
   }
 
-  /** RFC 9110 §14: 206 with what was asked for, or 200 with the whole, of which the beginning is there already. */
-  #hear(answer: IncomingMessage, from: number, to: number): void {
-    const { statusCode, headers } = answer
+  /** RFC 9110 §14: 206 with the range, or 200 with the whole image, whose beginning is skipped. */
+  async #read({ status, headers, body }: Response, from: number, to: number): Promise<void> {
     const { size } = this.image
-    const isWhole = statusCode === 200
-    if (!isWhole && statusCode !== 206) throw new NotToBeHad(`it was answered ${statusCode}`)
+    const isWhole = status === 200
+    if (!isWhole && status !== 206) throw new NotToBeHad(`it was answered ${status}`)
     const wanted = isWhole ? String(size) : `bytes ${from}-${to - 1}/${size}`
-    const said = isWhole ? headers['content-length'] : headers['content-range']
-    if (said !== wanted) throw new BadAnswer(`${statusCode} with ${said} instead of ${wanted}`)
+    const found = headers.get(isWhole ? 'content-length' : 'content-range')
+    if (found !== wanted) throw new BadAnswer(`${status} with ${found} instead of ${wanted}`)
     let skip = isWhole ? from : 0
-    answer.on('data', (bytes: Buffer) => {
+    for await (const bytes of body ?? []) {
       const fresh = bytes.subarray(skip)
       skip = Math.max(0, skip - bytes.length)
       this.at += fresh.length
       if (this.at <= size) this.#hash.update(fresh)
-    })
+    }
   }
 }
