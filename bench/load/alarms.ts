@@ -1,4 +1,4 @@
-import { type Authorizations, askApi, authorizationHeader } from '#bench/harness/identity'
+import { type Authorizations, asked } from '#bench/harness/identity'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import { carriedValue, firstPropId } from '#bench/load/update-template'
 
@@ -42,22 +42,21 @@ export function alarmBodies(manner: AlarmManner, { devices, properties, prefix }
   })
 }
 
-/** Makes them; before the fleet comes, so that nothing has to be swept. */
+/** Creates them before the fleet connects, so that there is nothing to sweep. */
 export async function makeAlarms(
   port: number,
   authorizations: Authorizations | undefined,
   bodies: readonly object[],
 ): Promise<void> {
-  const headers = authorizationHeader(authorizations?.person)
+  const person = authorizations?.person
   for (let first = 0; first < bodies.length; first += requestsAtOnce) {
-    const made = bodies.slice(first, first + requestsAtOnce).map(async (body) => {
-      const { status, text } = await askApi(port, '/alarms', { method: 'POST', headers, body: JSON.stringify(body) })
-      if (status !== 201) throw new Error(`an alarm was answered ${status}: ${text.slice(0, 200)}`)
-    })
-    await Promise.all(made)
+    await Promise.all(
+      bodies.slice(first, first + requestsAtOnce).map((body) => asked(port, '/alarms', { person, body })),
+    )
   }
 }
 
+/** How often alarms turn. */
 export interface Turns {
   readonly active: number
   readonly inactive: number
