@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { alarmKey, type Client, connect } from '#client/client'
-import { MemoryStore } from '#client/memory-store'
+import { MemoryStore } from '#client/session-store'
 import { basicHeader, grant, newName, Person, report, root, startWithIdentity } from '#test/blackbox/people'
 import { climate, noModifier, sensor, temperature } from '#test/blackbox/sensor'
 import type { StartedServer } from '#test/blackbox/started-server'

@@ -1,7 +1,50 @@
-import { MemoryStore } from '#client/memory-store'
 import type { SessionStore, StoredSession } from '#client/options'
-import { isTokenPair } from '#client/token-pair'
-import { Turns } from '#client/turns'
+
+/** One after the other, in the order in which they came. */
+class Mutex {
+  #last: Promise<unknown> = Promise.resolve()
+
+  run<T>(run: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(run)
+    // Whoever comes next has his turn also behind one that failed.
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+}
+
+/** Both tokens, as sign-in and refresh answer them. §2.8 */
+export interface TokenPair {
+  readonly accessToken: string
+  readonly refreshToken: string
+}
+
+/** Not everything that is answered, or kept, is one: whatever stands in between may answer 200 as well. */
+export function isTokenPair(it: unknown): it is TokenPair {
+  const { accessToken, refreshToken } = (it ?? {}) as Partial<Record<keyof TokenPair, unknown>>
+  return typeof accessToken === 'string' && typeof refreshToken === 'string'
+}
+
+/** A session that ends with the page, or the program. */
+export class MemoryStore implements SessionStore {
+  readonly #mutex = new Mutex()
+  #session: StoredSession | undefined
+
+  async read(): Promise<StoredSession | undefined> {
+    return this.#session
+  }
+
+  async write(session: StoredSession): Promise<void> {
+    this.#session = session
+  }
+
+  async remove(): Promise<void> {
+    this.#session = undefined
+  }
+
+  exclusively<T>(run: () => Promise<T>): Promise<T> {
+    return this.#mutex.run(run)
+  }
+}
 
 /** Of IndexedDB what is used. */
 interface Factory {
@@ -55,7 +98,7 @@ class IndexedDbStore implements SessionStore {
   readonly #factory: Factory
   readonly #locks: Locks | undefined
   readonly #name: string
-  readonly #turns = new Turns()
+  readonly #mutex = new Mutex()
   readonly #instead = new MemoryStore()
   #database: Promise<Database> | undefined
 
@@ -85,7 +128,7 @@ class IndexedDbStore implements SessionStore {
 
   exclusively<T>(run: () => Promise<T>): Promise<T> {
     const locks = this.#locks
-    return this.#turns.take(() => (locks ? lockedIfMay(locks, `${databaseName} ${this.#name}`, run) : run()))
+    return this.#mutex.run(() => (locks ? lockedIfMay(locks, `${databaseName} ${this.#name}`, run) : run()))
   }
 
   /** Undefined when it failed. */
