@@ -6,7 +6,7 @@ import { client, session, signOut } from '#dashboard/session'
 import '#dashboard/pages/account/account.css'
 import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
-import { Confirm } from '#dashboard/parts/dialog'
+import { ConfirmButton } from '#dashboard/parts/dialog'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { detailOf } from '#dashboard/parts/problem-text'
@@ -122,7 +122,6 @@ export function PasswordSection() {
 
 /** Everywhere one is signed in, and ending that. */
 export function SessionsSection() {
-  const [isAsked, setAsked] = useState(false)
   const sessions = useCall(() => client.call('GET /auth/sessions'), [])
   const end = async (id: string) => {
     await client.call('DELETE /auth/sessions/:id', { parameters: { id } })
@@ -133,9 +132,15 @@ export function SessionsSection() {
     <Section
       title="Where you are signed in"
       actions={
-        <Button kind="danger" onPress={() => setAsked(true)}>
-          Sign out everywhere…
-        </Button>
+        <ConfirmButton
+          button="Sign out everywhere…"
+          buttonKind="danger"
+          title="Sign out everywhere?"
+          confirm="Sign out everywhere"
+          onConfirm={() => signOut({ all: true })}
+        >
+          <p>Every session of yours ends at once, this one too, in browsers and programs. API keys stay.</p>
+        </ConfirmButton>
       }
     >
       <Answered called={sessions}>
@@ -168,15 +173,6 @@ export function SessionsSection() {
           />
         )}
       </Answered>
-      <Confirm
-        title="Sign out everywhere?"
-        isOpen={isAsked}
-        onClose={() => setAsked(false)}
-        confirm="Sign out everywhere"
-        onConfirm={() => signOut({ all: true })}
-      >
-        <p>Every session of yours ends at once, this one too, in browsers and programs. API keys stay.</p>
-      </Confirm>
     </Section>
   )
 }

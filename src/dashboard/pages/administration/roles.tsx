@@ -4,7 +4,7 @@ import { firstGrant, isIdle, namesText, permissionsText } from '#dashboard/pages
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { beyond } from '#dashboard/pages/administration/user-forms'
 import { Button } from '#dashboard/parts/button'
-import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
 import { type Edit, Edited } from '#dashboard/parts/edited'
 import { Command } from '#dashboard/parts/empty'
 import { TextField } from '#dashboard/parts/fields'
@@ -254,26 +254,21 @@ async function readRole(role: string, draft: RoleDraft): Promise<RoleDraft> {
 
 /** A role goes only when nobody holds it: where somebody does, the refusal names them. */
 function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; readonly onDeleted: () => void }) {
-  const [isOpen, setOpen] = useState(false)
   return (
-    <>
-      <Button kind="quiet" label={`Delete ${name}`} onPress={() => setOpen(true)}>
-        Delete
-      </Button>
-      <Confirm
-        title={`Delete role ${name}?`}
-        isOpen={isOpen}
-        onClose={() => setOpen(false)}
-        confirm={`Delete ${name}`}
-        onConfirm={async () => {
-          await remove(name)
-          say(`Role ${name} is deleted`)
-          onDeleted()
-        }}
-      >
-        <p>The role {name} is gone for good. It is refused while a user or an API key holds it.</p>
-      </Confirm>
-    </>
+    <ConfirmButton
+      button="Delete"
+      buttonKind="quiet"
+      label={`Delete ${name}`}
+      title={`Delete role ${name}?`}
+      confirm={`Delete ${name}`}
+      onConfirm={async () => {
+        await remove(name)
+        say(`Role ${name} is deleted`)
+        onDeleted()
+      }}
+    >
+      <p>The role {name} is gone for good. It is refused while a user or an API key holds it.</p>
+    </ConfirmButton>
   )
 }
 

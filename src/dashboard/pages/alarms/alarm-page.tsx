@@ -7,7 +7,7 @@ import { ConditionEditor } from '#dashboard/conditions/condition-editor'
 import { conditionInWords, operandsOf } from '#dashboard/conditions/words'
 import { type Alarm, rowsOfAlarm, type StatusRow } from '#dashboard/pages/alarms/alarm-rows'
 import { Button } from '#dashboard/parts/button'
-import { Confirm } from '#dashboard/parts/dialog'
+import { ConfirmButton } from '#dashboard/parts/dialog'
 import { Edited } from '#dashboard/parts/edited'
 import { Empty } from '#dashboard/parts/empty'
 import { NumberField, Select, SuggestField, TextField } from '#dashboard/parts/fields'
@@ -52,7 +52,6 @@ function NewAlarmPage() {
 function OneAlarmPage({ id }: { readonly id: string }) {
   const called = useCall(() => readAlarm(id), [id])
   useFollowed(called, 'ALARM_CONFIG')
-  const [isRemoving, setRemoving] = useState(false)
   const alarm = called.value
   const remove = async () => {
     await client.call('DELETE /alarms/:alarmId', { parameters: { alarmId: id } })
@@ -66,9 +65,15 @@ function OneAlarmPage({ id }: { readonly id: string }) {
       actions={
         alarm &&
         mayI('alarms', 'delete') && (
-          <Button kind="danger" onPress={() => setRemoving(true)}>
-            Remove
-          </Button>
+          <ConfirmButton
+            button="Remove"
+            buttonKind="danger"
+            title={`Remove ${alarm.name}?`}
+            onConfirm={remove}
+            confirm="Remove the alarm"
+          >
+            <p>Where it is active it ends, and functions that wait for it are still from then on.</p>
+          </ConfirmButton>
         )
       }
     >
@@ -83,15 +88,6 @@ function OneAlarmPage({ id }: { readonly id: string }) {
           </>
         )}
       </Answered>
-      <Confirm
-        title={`Remove ${alarm?.name ?? 'the alarm'}?`}
-        isOpen={isRemoving}
-        onClose={() => setRemoving(false)}
-        onConfirm={remove}
-        confirm="Remove the alarm"
-      >
-        <p>Where it is active it ends, and functions that wait for it are still from then on.</p>
-      </Confirm>
     </Page>
   )
 }

@@ -3,8 +3,7 @@ import type { Body, Item } from '#client/client'
 import { type Binding, bindingInWords, bodyOfBinding, idOf } from '#dashboard/binding/binding'
 import { BackTo } from '#dashboard/pages/functions/functions-frame'
 import { Trial } from '#dashboard/pages/functions/trial'
-import { Button } from '#dashboard/parts/button'
-import { Confirm } from '#dashboard/parts/dialog'
+import { ConfirmButton } from '#dashboard/parts/dialog'
 import { Edited } from '#dashboard/parts/edited'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Answered, Page, Section } from '#dashboard/parts/page'
@@ -57,7 +56,6 @@ function NewFunctionPage() {
 function OneFunctionPage({ id }: { readonly id: string }) {
   const parameters = { functionId: id }
   const called = useCall(() => readFunction(id), [id])
-  const [isRemoving, setRemoving] = useState(false)
   const fn = called.value
   const remove = async () => {
     await client.call('DELETE /functions/:functionId', { parameters })
@@ -77,9 +75,15 @@ function OneFunctionPage({ id }: { readonly id: string }) {
               </Link>
             )}
             {mayI('functions', 'delete') && (
-              <Button kind="danger" onPress={() => setRemoving(true)}>
-                Remove
-              </Button>
+              <ConfirmButton
+                button="Remove"
+                buttonKind="danger"
+                title={`Remove ${fn.name}?`}
+                onConfirm={remove}
+                confirm="Remove the function"
+              >
+                <p>Everybody who subscribed to it is subscribed no more, and hears that. Its templates stay.</p>
+              </ConfirmButton>
             )}
           </>
         )
@@ -87,15 +91,6 @@ function OneFunctionPage({ id }: { readonly id: string }) {
     >
       <BackTo place="Functions" />
       <Answered called={called}>{(found) => <EditedFunction fn={found} id={id} again={called.again} />}</Answered>
-      <Confirm
-        title={`Remove ${fn?.name ?? 'the function'}?`}
-        isOpen={isRemoving}
-        onClose={() => setRemoving(false)}
-        onConfirm={remove}
-        confirm="Remove the function"
-      >
-        <p>Everybody who subscribed to it is subscribed no more, and hears that. Its templates stay.</p>
-      </Confirm>
     </Page>
   )
 }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { BackTo } from '#dashboard/pages/functions/functions-frame'
 import { Button } from '#dashboard/parts/button'
-import { Confirm } from '#dashboard/parts/dialog'
+import { ConfirmButton } from '#dashboard/parts/dialog'
 import { Edited } from '#dashboard/parts/edited'
 import { go } from '#dashboard/parts/link'
 import { Answered, Page, Section } from '#dashboard/parts/page'
@@ -29,7 +29,6 @@ const firstWords: Words = {
 export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
   const parameters = { name }
   const called = useCall(async () => ({ template: await readTemplate(name) }), [name])
-  const [isRemoving, setRemoving] = useState(false)
   const isThere = called.value?.template !== undefined
   const remove = async () => {
     await client.call('DELETE /templates/:name', { parameters })
@@ -43,9 +42,15 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
       actions={
         isThere &&
         mayI('functions', 'delete', { deviceIdentifier: '*' }) && (
-          <Button kind="danger" onPress={() => setRemoving(true)}>
-            Remove
-          </Button>
+          <ConfirmButton
+            button="Remove"
+            buttonKind="danger"
+            title={`Remove ${name}?`}
+            onConfirm={remove}
+            confirm="Remove the template"
+          >
+            <p>Functions that name it send no mail from then on; each that was asked for is counted as a failure.</p>
+          </ConfirmButton>
         )
       }
     >
@@ -76,15 +81,6 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
           </Edited>
         )}
       </Answered>
-      <Confirm
-        title={`Remove ${name}?`}
-        isOpen={isRemoving}
-        onClose={() => setRemoving(false)}
-        onConfirm={remove}
-        confirm="Remove the template"
-      >
-        <p>Functions that name it send no mail from then on; each that was asked for is counted as a failure.</p>
-      </Confirm>
     </Page>
   )
 }
