@@ -7,52 +7,54 @@ import type { SignIn, TenantChoice } from '#client/session'
 import { isTokenPair, MemoryStore, type TokenPair } from '#client/session-store'
 import type { Credential, RawAnswer, Request, Transport } from '#client/transport'
 
-/** In whose name requests are sent. */
+/** The identity that requests are sent with: none, an API key, a Basic session or a DPoP session. */
 export interface Authority {
-  /** Who that is, where he did not say so by `credentials`: `crn#user:…`. */
+  /** The user of a DPoP session: `crn#user:…`. */
   readonly subject?: unknown
-  /** What goes with a request; signs in, or renews, first if that has to be. */
+  /** The credential of a request. Renews an access token that is about to expire. */
   credentialFor(request: Request): Promise<Credential>
   /**
-   * What went with a request was refused: whether there is something else by now. Many may wait for one renewal.
+   * Replaces a credential that the server refused. Concurrent calls share one renewal.
    *
-   * @throws ConnectionLost or Problem when that can't be known at the moment
+   * @returns whether there is another credential
+   * @throws ConnectionLost or Problem when the renewal fails for another reason than the session's end
    */
   renew(refused: Credential): Promise<boolean>
 }
 
-/** Nobody: as it is before signing in, and where nobody does. */
+/** No identity: before the sign-in, and while authentication is off. */
 export const nobody: Authority = {
   credentialFor: async () => ({}),
   renew: async () => false,
 }
 
-/** A program, by its key. Contract 2. */
+/** A program with an API key. Contract 2. */
 export function apiKeyHolder(apiKey: string): Authority {
   return { credentialFor: async () => ({ apiKey }), renew: async () => false }
 }
 
-/** Sooner than it ends, so that it is good when it arrives. */
+/** A token is renewed this long before it expires, so that it is valid when the request arrives. */
 const renewEarlierMs = 15_000
 
-/** What an access token says by itself; nothing is known of one that says nothing. Contract 2, Tokens. */
+/** Claims of an access token. Contract 2, Tokens. */
 interface TokenClaims {
-  /** Whose it is, and of which session of his. */
+  /** The user. */
   readonly sub?: unknown
+  /** The session of that user. */
   readonly sid?: unknown
   /** Unix seconds. */
   readonly iat?: unknown
   readonly exp?: unknown
 }
 
-/** Whether an access token is about to end, by the server's clock. One that does not say when is taken as good. */
+/** Whether an access token is about to expire, by the server's clock. Tokens without times never are. */
 function isEnding(accessToken: string, now: number): boolean {
   const { iat, exp } = claimsOf(accessToken)
   if (typeof iat !== 'number' || typeof exp !== 'number') return false
   return now > exp * 1000 - Math.min(renewEarlierMs, ((exp - iat) * 1000) / 4)
 }
 
-/** Not verified: whose it was is known to who was given it. */
+/** Reads the claims without verifying them: the token came from the server. */
 function claimsOf(accessToken: string): TokenClaims {
   try {
     const claims = accessToken.split('.')[1] ?? ''
@@ -62,7 +64,7 @@ function claimsOf(accessToken: string): TokenClaims {
   }
 }
 
-/** What `POST /auth/login` comes to, with the key that was proven. */
+/** The outcome of `POST /auth/login`, with the key that the proof was made with. */
 export type Login =
   | { readonly keys: KeyPair; readonly pair: TokenPair }
   | { readonly keys: KeyPair; readonly secondFactor: SecondFactorNeeded }
@@ -70,7 +72,7 @@ export type Login =
 
 type SecondFactorNeeded = Extract<Answer<'POST /auth/login'>, { readonly status: unknown }>
 
-/** With a fresh key, which the session has from then on. §5.2.1 @throws Problem 401 when address or password is wrong */
+/** Signs in with a new key, which belongs to the session. §5.2.1 @throws Problem 401 when address or password is wrong */
 export async function logIn(transport: Transport, account: Omit<SignIn, 'keep'>): Promise<Login> {
   const keys = await makeKeys()
   const request = { method: 'POST', path: '/auth/login', body: account }
@@ -88,10 +90,10 @@ interface Tokens {
   readonly refreshToken: string
 }
 
-/** Second factors want a proof whatever the scheme is. Contract 2, Second factor. */
+/** Routes of second factors need a DPoP proof in the Basic scheme too. Contract 2, Second factor. */
 const provenPaths = /^\/auth\/2fa\//
 
-/** A session of the Basic scheme, for programs: begun with name and password, renewed, and begun again when it ended. §5.1 */
+/** A session of the Basic scheme, for programs. Signs in again when the session has ended. §5.1 */
 export class BasicSession implements Authority {
   readonly #transport: Transport
   readonly #authorization: string
@@ -135,7 +137,7 @@ export class BasicSession implements Authority {
     if (!answer || answer.status === 401) answer = await this.#signIn()
     if (answer.status !== 200) throw new Problem(answer.status, answer.body, answer.headers)
     const tokens = answer.body as Partial<Tokens> | undefined
-    // Whatever stands in between may answer 200 as well.
+    // A captive portal or proxy may also answer 200.
     if (typeof tokens?.token !== 'string') throw new ConnectionLost('no tokens came')
     this.#tokens = tokens as Tokens
     return true
@@ -153,16 +155,16 @@ export class BasicSession implements Authority {
 }
 
 /**
- * When a refresh is tried again whose answer was lost: within ten seconds the same token gives the same successor, later
- * it is taken for stolen. Contract 2, Refresh.
+ * Pauses before each attempt of a refresh. A retry within ten seconds gets the same new tokens; later the server
+ * treats the refresh token as stolen. Contract 2, Refresh.
  */
 const refreshPausesMs = [0, 300, 600]
 const refreshSilenceMs = 3_000
 
 /**
- * A session of the DPoP scheme: its tokens in a store that others may share, renewed by one at a time. §5.2
+ * A session of the DPoP scheme. Its tokens are in a store that tabs may share, so only one of them renews at a time. §5.2
  *
- * It is one user's for good: what somebody else left in the store is neither taken up nor touched.
+ * It stays with one user: it neither uses nor changes the stored session of another user.
  */
 export class DpopSession implements Authority {
   readonly #transport: Transport
@@ -178,13 +180,12 @@ export class DpopSession implements Authority {
     this.#session = session
   }
 
-  /** The one that the store holds, if any. */
+  /** The stored session, if there is one. */
   static async kept(transport: Transport, platform: Platform, store: SessionStore): Promise<DpopSession | undefined> {
     const session = await store.read()
     return session && new DpopSession(transport, platform, store, session)
   }
 
-  /** One that has just begun. */
   static async begun(
     transport: Transport,
     platform: Platform,
@@ -203,7 +204,7 @@ export class DpopSession implements Authority {
 
   async credentialFor(): Promise<Credential> {
     const now = credentialOf(this.#session)
-    // One that fails is found out by the request itself, which may find the old token still good.
+    // If the renewal fails, the request is sent with the old token, which may still be valid.
     if (isEnding(this.#session.accessToken, this.#transport.now())) await this.renew(now).catch(() => false)
     return credentialOf(this.#session)
   }
@@ -218,16 +219,16 @@ export class DpopSession implements Authority {
     return this.#renewal
   }
 
-  /** It is over here, and in the store unless somebody has signed in anew there. */
+  /** Removes the session from the store, unless the store holds another session. */
   async forget(): Promise<void> {
     await this.#store.exclusively(async () => {
       const kept = await this.#store.read()
-      // Another tab may have renewed it: the tokens are others then.
+      // Sessions are compared, not tokens: another tab may have renewed them.
       if (kept && claimsOf(kept.accessToken).sid === claimsOf(this.#session.accessToken).sid) await this.#store.remove()
     })
   }
 
-  /** Another tab that shares the store may have been first: its pair is the newer one. */
+  /** If another tab has already renewed the tokens, those in the store are newer. */
   async #renew(): Promise<boolean> {
     const kept = await this.#kept()
     if (!kept) return false
@@ -246,7 +247,7 @@ export class DpopSession implements Authority {
     return false
   }
 
-  /** What the store holds of this user. Where somebody else has signed in, he goes on by himself, for as long as that lasts. */
+  /** The stored session of this user. If the store holds another user's, this session continues in memory. */
   async #kept(): Promise<StoredSession | undefined> {
     const kept = await this.#store.read()
     if (!kept || claimsOf(kept.accessToken).sub === this.subject) return kept

@@ -6,14 +6,14 @@ import type { ServiceView } from '#client/state'
 import type { EventOf, StreamEvent } from '#model/event'
 import type { Property } from '#model/property'
 
-/** What of devices is wanted. */
+/** The part of the fleet that a state covers. */
 export interface Wanted {
   readonly depth: 0 | 1 | 2
   readonly devices: ReadonlySet<string> | undefined
   readonly services: ReadonlySet<string> | undefined
 }
 
-/** About as many properties as are read and folded in a few milliseconds. */
+/** A page of this size takes the server and the client a few milliseconds. */
 const propertiesPerPage = 4_000
 
 /** Devices with their services, by `GET /devices`. */
@@ -27,7 +27,7 @@ export class DeviceList implements ListKind {
   readonly #wanted: Wanted
   readonly #layouts = new Layouts()
 
-  /** @param named devices that the server is asked for by name */
+  /** @param named identifiers for the query; undefined: all devices */
   constructor(fleet: Fleet, wanted: Wanted, named: readonly string[] | undefined) {
     this.#fleet = fleet
     this.#wanted = wanted
@@ -86,7 +86,7 @@ export class DeviceList implements ListKind {
     if (depth === 0 || (wanted && !wanted.has(service))) return
     const services = this.#fleet.servicesOf(device)
     const before = services?.get(service) as ServiceState | undefined
-    // Which property was the last one is not known without them: such a service stays until it is read again.
+    // Without its properties it is unknown which one was the last: such a service stays until the next full read.
     if (depth === 1 && (before || updates.every(({ tag }) => tag === 'removed'))) return
     const layouts = this.#layouts
     const after = depth === 1 ? ServiceState.of([], layouts) : ServiceState.after(before, updates, timestamp, layouts)
@@ -101,7 +101,7 @@ export class DeviceList implements ListKind {
   }
 }
 
-/** Whether devices are there, and what people noted about them, by `GET /meta`. */
+/** Status and metadata of devices, by `GET /meta`. */
 export class MetaList implements ListKind {
   readonly route = 'GET /meta'
   readonly query: Readonly<Record<string, unknown>>
@@ -111,7 +111,7 @@ export class MetaList implements ListKind {
   readonly #fleet: Fleet
   readonly #wanted: Wanted
 
-  /** @param named devices that the server is asked for by name */
+  /** @param named identifiers for the query; undefined: all devices */
   constructor(fleet: Fleet, wanted: Wanted, named: readonly string[] | undefined) {
     this.#fleet = fleet
     this.#wanted = wanted
@@ -154,7 +154,7 @@ export class MetaList implements ListKind {
   }
 }
 
-/** Undefined: the device is gone. */
+/** Undefined: the device was deleted. */
 function metaAfter(before: DeviceMeta, event: StreamEvent): DeviceMeta | undefined {
   if (event.type === 'DEVICE_DELETE') return undefined
   if (event.type === 'META_STATUS_CHANGE') {

@@ -2,7 +2,7 @@ import { type Later, LiveMap } from '#client/observable'
 import type { DeviceView, ServiceView } from '#client/state'
 import type { DeviceStatus } from '#model/meta'
 
-/** What `GET /meta` and its events say of a device. */
+/** Status and metadata of a device, from `GET /meta` and its events. */
 export interface DeviceMeta {
   readonly status: DeviceStatus
   readonly lastMessage: number
@@ -14,10 +14,10 @@ export interface DeviceMeta {
 const noServices: ReadonlyMap<string, ServiceView> = new Map()
 const noMeta: Readonly<Record<string, unknown>> = Object.freeze({})
 
-/** A device that was made and has not come yet. */
+/** A device that has never connected. */
 export const neverCame: DeviceMeta = { status: 'offline', lastMessage: 0, lastConnect: 0, numConnects: 0, meta: noMeta }
 
-/** A device as two lists show it, of which a caller may read one alone. Never changed. */
+/** A device, combined from two lists, of which a caller may be permitted only one. Immutable. */
 class FleetDevice implements DeviceView {
   readonly deviceIdentifier: string
   readonly status: DeviceStatus | undefined
@@ -26,7 +26,7 @@ class FleetDevice implements DeviceView {
   readonly numConnects: number
   readonly meta: Readonly<Record<string, unknown>>
   readonly services: ReadonlyMap<string, ServiceView>
-  /** Whether it is there by its services, even if it has none. */
+  /** Whether the list of devices contains it, even without services. */
   readonly isListed: boolean
 
   constructor(
@@ -49,10 +49,10 @@ class FleetDevice implements DeviceView {
   }
 }
 
-/** All devices, put together from what two lists say of each. */
+/** All devices, combined from the lists of devices and of metadata. */
 export class Fleet {
   readonly #devices: LiveMap<string, DeviceView>
-  /** Lists that are to be read. */
+  /** Lists that are not complete. */
   readonly #missing = new Set<'services' | 'meta'>()
 
   constructor(later: Later) {
@@ -63,7 +63,7 @@ export class Fleet {
     return this.#devices
   }
 
-  /** Undefined: it is not listed, or not any more. */
+  /** Undefined: the list of devices does not contain it. */
   servicesOf(device: string): ReadonlyMap<string, ServiceView> | undefined {
     const known = this.#known(device)
     return known?.isListed ? known.services : undefined

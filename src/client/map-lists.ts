@@ -74,7 +74,7 @@ export class SchemaList extends MapList<Schema, Item<'GET /schemas'>> {
   }
 }
 
-/** Where alarms stand, by `GET /alarms/status`. Contract 5.3 */
+/** The status of alarms, by `GET /alarms/status`. Contract 5.3 */
 export class AlarmList extends MapList<AlarmStatus> {
   readonly route = 'GET /alarms/status'
   readonly types = ['ALARM_STATUS_ACTIVE', 'ALARM_STATUS_INACTIVE', 'ALARM_CONFIG_UPDATE', 'DEVICE_DELETE'] as const
@@ -83,7 +83,7 @@ export class AlarmList extends MapList<AlarmStatus> {
     super(alarms, 2_000)
   }
 
-  /** The end of an alarm, or of a device, is about several. */
+  /** The deletion of an alarm or a device concerns several entries. */
   keyOf(): string {
     return ''
   }
@@ -115,7 +115,7 @@ export class AlarmList extends MapList<AlarmStatus> {
   }
 }
 
-/** The firmware of devices and where updates stand, by `GET /updates`. §2.7, contract 6 */
+/** The firmware and updates of devices, by `GET /updates`. §2.7, contract 6 */
 export class UpdateList extends MapList<FirmwareView> {
   readonly route = 'GET /updates'
   override readonly query = { depth: 2 }
@@ -159,7 +159,7 @@ function walked(before: FirmwareView, event: EventOf<'UPDATE_STATUS'>): Firmware
   return { ...before, firmwares: firmwares.map((entry) => (entry.index === index ? { ...entry, update } : entry)) }
 }
 
-/** The numbers are those of contract 4: 1 is the project, 16·(index+1) a firmware, and 16·(index+1)+1 its hardware. */
+/** Property ids of contract 4: 1 is the project, 16·(index+1) a firmware, and 16·(index+1)+1 its hardware. */
 function discovered(before: FirmwareView, { updates }: EventOf<'DEVICE_DISCOVERY'>): FirmwareView {
   const said = new Map(updates.map(({ propId, value }) => [propId, String(value)]))
   const firmwares: FirmwareEntry[] = []
@@ -172,7 +172,7 @@ function discovered(before: FirmwareView, { updates }: EventOf<'DEVICE_DISCOVERY
       firmware,
       ...(hardware !== undefined && { hardware }),
       index,
-      // Said anew when it is read: an update that was offered may be what it has now.
+      // The offered update may be the firmware that the device has now: the next full read sets it again.
       updateAvailable: known?.firmware === firmware && known.updateAvailable,
       ...(known?.update && { update: known.update }),
     })
@@ -180,7 +180,7 @@ function discovered(before: FirmwareView, { updates }: EventOf<'DEVICE_DISCOVERY
   return { ...before, project: said.get(1) ?? before.project, firmwares }
 }
 
-/** What the caller is subscribed to, by `GET /notifications/subscribe`. §2.6 */
+/** Subscriptions of the caller, by `GET /notifications/subscribe`. §2.6 */
 export class SubscriptionList extends MapList<Subscription> {
   readonly route = 'GET /notifications/subscribe'
   readonly types = ['NOTIFICATION_SUBSCRIBE', 'NOTIFICATION_SUBSCRIPTION_UPDATE', 'NOTIFICATION_UNSUBSCRIBE'] as const

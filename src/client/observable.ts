@@ -1,17 +1,17 @@
-/** Something that changes, and tells when it did. Fits `useSyncExternalStore`, signals and Svelte's stores. */
+/** A value that notifies listeners of changes. Fits `useSyncExternalStore`, signals and Svelte's stores. */
 export interface Observable<T> {
-  /** As it is now. Another object when it changed, the same one when it did not. */
+  /** The present value: another object after a change, the same one otherwise. */
   readonly value: T
-  /** Calls the listener after changes until the returned function is called; several changes are told at once. */
+  /** Calls the listener after changes, once for several, until the returned function is called. */
   subscribe(listener: () => void): () => void
 }
 
 /**
- * Many things that change one by one. `value` is a view of the map that is another object after each telling, so that
- * whoever compares finds it changed; what it shows is always as it is now.
+ * A map whose entries change one by one. `value` is a view of it: another object after each notification, so that
+ * comparisons find the change. Every view shows the present entries.
  */
 export interface ObservableMap<K, V> extends Observable<ReadonlyMap<K, V>> {
-  /** Whether it was read to its end: before that an empty one says nothing. Told like a change. */
+  /** Whether it was read completely. Listeners of the map are notified when this changes. */
   readonly isComplete: boolean
   readonly size: number
   get(key: K): V | undefined
@@ -19,18 +19,18 @@ export interface ObservableMap<K, V> extends Observable<ReadonlyMap<K, V>> {
   keys(): MapIterator<K>
   values(): MapIterator<V>
   entries(): MapIterator<[K, V]>
-  /** `changed`: the keys that were added, changed or removed since the last telling. */
+  /** `changed`: the keys that were added, changed or removed since the last notification. */
   subscribe(listener: (changed: ReadonlySet<K>) => void): () => void
-  /** Told only when this one was added, changed or removed. */
+  /** The listener is called only when this entry was added, changed or removed. */
   subscribeKey(key: K, listener: () => void): () => void
-  /** One of them as an observable of its own. */
+  /** One entry as an observable. */
   at(key: K): Observable<V | undefined>
 }
 
-/** Runs a task later: behind this turn, or before the next picture. */
+/** Runs a task later: after the current turn, or before the next frame. */
 export type Later = (task: () => void) => void
 
-/** Who wants to hear, told later and once for all that happened until then. */
+/** Listeners of one subject. */
 export class Listeners<A extends readonly unknown[]> {
   readonly #listeners = new Set<(...args: A) => void>()
 
@@ -39,7 +39,7 @@ export class Listeners<A extends readonly unknown[]> {
   }
 
   add(listener: (...args: A) => void): () => void {
-    // Subscribed twice is told twice, and each ends by itself.
+    // A function that subscribes twice is called twice, and each subscription ends by itself.
     const own = (...args: A) => listener(...args)
     this.#listeners.add(own)
     return () => {
@@ -47,7 +47,7 @@ export class Listeners<A extends readonly unknown[]> {
     }
   }
 
-  /** One that throws takes nothing from the others; it is thrown where nobody catches it, to be seen. */
+  /** A listener that throws does not affect the others; its error is reported as uncaught. */
   tell(...args: A): void {
     for (const listener of [...this.#listeners]) {
       try {
@@ -61,7 +61,7 @@ export class Listeners<A extends readonly unknown[]> {
   }
 }
 
-/** One value that is set from time to time. */
+/** An observable that holds one value. */
 export class ObservableValue<T> implements Observable<T> {
   readonly #later: Later
   readonly #listeners = new Listeners<[]>()
@@ -93,7 +93,7 @@ export class ObservableValue<T> implements Observable<T> {
   }
 }
 
-/** The same map, as another object: to be read. */
+/** A read-only view of a map. */
 class MapView<K, V> implements ReadonlyMap<K, V> {
   readonly #map: ReadonlyMap<K, V>
 
@@ -134,7 +134,7 @@ class MapView<K, V> implements ReadonlyMap<K, V> {
   }
 }
 
-/** A map that tells what changed in it. */
+/** An observable map that its owner changes. */
 export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> {
   readonly #later: Later
   readonly #map: Map<K, V>
@@ -161,7 +161,7 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
     return this.#isComplete
   }
 
-  /** Whether somebody wants to hear of this one. */
+  /** Whether this entry has listeners. */
   isWatched(key: K): boolean {
     return this.#ofKeys.has(key)
   }
@@ -180,7 +180,7 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
     for (const key of [...this.#map.keys()]) this.delete(key)
   }
 
-  /** It was read to its end, or is to be read anew by somebody else. */
+  /** Sets `isComplete`: false when another reading begins for another user. */
   complete(isComplete: boolean): void {
     if (this.#isComplete === isComplete) return
     this.#isComplete = isComplete
@@ -228,7 +228,7 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
     this.#isToBeTold = false
     this.#changed = new Set()
     this.#listeners.tell(changed)
-    // Whichever are fewer: a page of a fleet watches some, a change may be of all.
+    // Iterates over the smaller set: a page watches some devices, and a change may concern all.
     if (this.#ofKeys.size < changed.size) {
       for (const [key, listeners] of [...this.#ofKeys]) if (changed.has(key)) listeners.tell()
     } else for (const key of changed) this.#ofKeys.get(key)?.tell()

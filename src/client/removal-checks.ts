@@ -1,11 +1,11 @@
 import type { Platform } from '#client/platform'
 
-/** Who may hear of devices hears within this time that one is gone, and nothing has to be asked. */
+/** DEVICE_DELETE arrives within this time if the caller may receive it; then no request is needed. */
 const removalEventWaitMs = 1_000
 
 /**
- * Devices that may be gone: all that is heard of them has gone. That they are gone is told to who may read `device` alone
- * (contract 4); others ask, one after the other.
+ * Checks whether a device was deleted after its last visible service was removed. DEVICE_DELETE needs `read` on
+ * `device` (contract 4), so callers without it have to ask. Devices are checked one after the other.
  */
 export class RemovalChecks {
   readonly #platform: Platform
@@ -42,15 +42,16 @@ export class RemovalChecks {
   }
 }
 
-/** A device that is gone is seen for about as long at most, unless there are very many of them. */
+/** A deleted device without services stays visible for about this long, or longer if there are very many. */
 const silentDevicesEveryMs = 60_000
-/** They fit into an address, and are one page. */
+/** This number of identifiers fits into a URL, and their entries fit into one page. */
 const devicesPerRequest = 50
 const devicesPerRound = 500
 
 /**
- * Asks from time to time after devices of which nothing would be heard if they were gone: who may not read `device` hears of
- * a removal by the services that go (contract 4), and these have none that he sees. `all` names them, in an order that stays.
+ * Checks periodically whether devices without visible services were deleted. A caller without `read` on `device` learns
+ * of a deletion from the services that are removed (contract 4), and these devices have none. `all` returns them in a
+ * stable order.
  */
 export async function askAfterSilent(
   { sleep }: Platform,

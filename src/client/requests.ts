@@ -3,21 +3,21 @@ import { ConnectionLost, Problem } from '#client/problem'
 import type { CallOptions, RouteName } from '#client/routes'
 import type { RawAnswer, Request } from '#client/transport'
 
-/** What every call may be told, whatever its route. */
+/** Options of a call to any route. */
 export interface AnyCall extends CallOptions {
   readonly parameters?: Readonly<Record<string, string>> | undefined
   readonly query?: Readonly<Record<string, unknown>> | undefined
   readonly body?: unknown
 }
 
-/** What is not answered before devices have, or were waited for. */
+/** The server answers these routes only after devices did, or after it has waited for them. */
 const waitsForDevices: ReadonlySet<string> = new Set<RouteName>([
   'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties',
   'PUT /services/:serviceIdentifier/devices/:deviceIdentifier/properties',
   'POST /updates/:deviceIdentifier',
 ])
 
-/** Servers wait 10 s for them, unless they are told otherwise. */
+/** Servers wait 10 s for devices by default; operators can configure more. */
 const deviceSilenceMs = 120_000
 
 /** `GET /devices/:deviceIdentifier` is method and path at once. @throws TypeError for a parameter that can't stand in a path */
@@ -39,9 +39,9 @@ export function requestOf(route: string, call: AnyCall = {}): Request {
 }
 
 /**
- * The page after this one, as `Link` names it: below the base path, wherever a proxy serves that. RFC 8288, contract 3.4.
+ * The path of the next page in `Link`, below the base path, which a proxy may have moved. RFC 8288, contract 3.4.
  *
- * @throws ConnectionLost for one that leads out of the API: what is not followed would be missing
+ * @throws ConnectionLost for a link that leads out of the API: ignoring it would lose entries
  */
 export function nextOf(headers: Headers): string | undefined {
   const [, link] = /<([^>]*)>\s*;\s*rel="next"/.exec(headers.get('link') ?? '') ?? []
@@ -51,7 +51,7 @@ export function nextOf(headers: Headers): string | undefined {
   return below
 }
 
-/** Dots alone would lead to another path than the one meant (RFC 3986 §5.2.4), however they are escaped. */
+/** Rejects `.` and `..`, which would lead to another path even if they are escaped. RFC 3986 §5.2.4 */
 function pathOf(template: string, parameters: Readonly<Record<string, string>>): string {
   return template.replace(/:(\w+)/g, (_, name: string) => {
     const value = parameters[name] ?? ''
@@ -60,7 +60,7 @@ function pathOf(template: string, parameters: Readonly<Record<string, string>>):
   })
 }
 
-/** Lists are repeated, what is undefined is left out. */
+/** Repeats the field for each entry of a list, and omits undefined values. */
 function queryOf(query: Readonly<Record<string, unknown>>): string {
   const fields = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
@@ -73,14 +73,14 @@ function queryOf(query: Readonly<Record<string, unknown>>): string {
 export interface Paged {
   readonly items: readonly unknown[]
   readonly headers: Headers
-  /** It is as it was when the `ETag` was given; only of a first one, and then the last. */
+  /** 304: the list has not changed since the given `ETag`. Only a first page can be, and then it is the only one. */
   readonly isUnchanged: boolean
 }
 
 /**
- * Follows `Link: rel="next"`. While one page is looked at the next is on its way. Contract 3.4
+ * Follows `Link: rel="next"`, and requests the next page while the caller processes this one. Contract 3.4
  *
- * @param limitOf how many entries pages are to have from now on; undefined: as many as the first
+ * @param limitOf entries per page from now on; undefined: as many as the first page
  *
  * @throws Problem, ConnectionLost
  */
@@ -102,12 +102,12 @@ export async function* pagesOf(
       const { status, headers, body } = answer
       const isUnchanged = status === 304
       if (!isUnchanged && status !== 200) throw new Problem(status, body, headers)
-      // Whatever stands in between, such as a page that wants somebody to sign in to a network.
+      // A captive portal or proxy has answered.
       if (!isUnchanged && !Array.isArray(body)) throw new ConnectionLost(`${first.path}: no list`)
       const next = isUnchanged ? undefined : nextOf(headers)
       coming =
         next === undefined ? undefined : ask({ method: 'GET', path: withLimit(next, limitOf()), signal, silenceMs })
-      // Nobody may be there any more to hear that it failed.
+      // The caller may stop before it awaits this page: its failure is then unhandled.
       coming?.catch(() => {})
       yield { items: isUnchanged ? [] : (body as readonly unknown[]), headers, isUnchanged }
     }
@@ -121,7 +121,7 @@ function withLimit(path: string, limit: number | undefined): string {
   return limit === undefined ? path : path.replace(/([?&]limit=)\d+/, `$1${limit}`)
 }
 
-/** What makes another thing each time it is asked for: nothing in it has to differ from what is there. */
+/** Routes that create another resource each time they are called with the same body. */
 const makes: ReadonlySet<string> = new Set<RouteName>([
   'POST /alarms',
   'POST /functions',
@@ -129,18 +129,18 @@ const makes: ReadonlySet<string> = new Set<RouteName>([
   'POST /notifications/subscribe',
 ])
 
-/** Whoever presses again does it within this time; later he may mean another one. */
+/** A repeated call within this time is the same request; later it may be meant as another one. */
 const rememberedMs = 600_000
 const rememberedMax = 100
 
 /**
- * Sends with an `Idempotency-Key` what makes something. Where the answer was lost, or was "not now", nobody knows whether
- * it was made: the same request, asked for again, goes under the same key, so that it is made once. Contract 1.10
+ * Sends requests that create something with an `Idempotency-Key`. If the answer was lost or temporary, the same request
+ * is sent with the same key the next time, so that it creates one resource. Contract 1.10
  */
 export class IdempotentSend {
   readonly #platform: Platform
   readonly #exchange: (request: Request) => Promise<RawAnswer>
-  /** Of requests whose end nobody heard: the key, by what was asked for. The oldest first. */
+  /** Keys of requests without a final answer, by path and body, oldest first. */
   readonly #open = new Map<string, { readonly key: string; readonly at: number }>()
 
   constructor(platform: Platform, exchange: (request: Request) => Promise<RawAnswer>) {
@@ -176,16 +176,16 @@ export class IdempotentSend {
   }
 }
 
-/** Whether it was done, or never will be: the rest says "not you" or "not now". */
+/** Whether repeating the request cannot change its outcome. */
 function isFinal({ status, body }: RawAnswer): boolean {
   if (status === 409) return !/still running/.test(String((body as { readonly error?: unknown } | undefined)?.error))
   return status < 300 || status === 400 || status === 404 || status === 422
 }
 
-/** Which answer has which entity tag, for who changes what he has read: beside the answers, which are as they came. */
+/** Entity tags of answers, kept apart from the answers, which stay as they were received. */
 const tags = new WeakMap<object, string>()
 
-/** The answer, and from now on its tag is known. */
+/** Remembers the entity tag of an answer. */
 export function tagged(answer: unknown, headers: Headers): unknown {
   const tag = headers.get('etag')
   if (tag && answer && typeof answer === 'object') tags.set(answer, tag)
@@ -193,8 +193,8 @@ export function tagged(answer: unknown, headers: Headers): unknown {
 }
 
 /**
- * The entity tag of something that `call` answered: with it as `ifMatch` it is changed only if nobody else did meanwhile,
- * else that is refused with 412. Undefined for what has none. RFC 9110 §13.1.1
+ * The entity tag of an answer of `call`. A request with it as `ifMatch` is refused with 412 if the resource has changed
+ * since. Undefined if the answer had none. RFC 9110 §13.1.1
  */
 export function etagOf(answer: unknown): string | undefined {
   return tags.get(answer as object)

@@ -1,30 +1,30 @@
 import type { SessionStore, StoredSession } from '#client/options'
 
-/** One after the other, in the order in which they came. */
+/** Runs tasks one after the other, in order of arrival. */
 class Mutex {
   #last: Promise<unknown> = Promise.resolve()
 
   run<T>(run: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(run)
-    // Whoever comes next has his turn also behind one that failed.
+    // A task that failed does not block the next one.
     this.#last = turn.catch(() => {})
     return turn
   }
 }
 
-/** Both tokens, as sign-in and refresh answer them. §2.8 */
+/** Access and refresh token, as in the answers of sign-in and refresh. §2.8 */
 export interface TokenPair {
   readonly accessToken: string
   readonly refreshToken: string
 }
 
-/** Not everything that is answered, or kept, is one: whatever stands in between may answer 200 as well. */
+/** Checks answers and stored values: a captive portal or proxy may also answer 200. */
 export function isTokenPair(it: unknown): it is TokenPair {
   const { accessToken, refreshToken } = (it ?? {}) as Partial<Record<keyof TokenPair, unknown>>
   return typeof accessToken === 'string' && typeof refreshToken === 'string'
 }
 
-/** A session that ends with the page, or the program. */
+/** Keeps a session until the page or the program ends. */
 export class MemoryStore implements SessionStore {
   readonly #mutex = new Mutex()
   #session: StoredSession | undefined
@@ -46,7 +46,7 @@ export class MemoryStore implements SessionStore {
   }
 }
 
-/** Of IndexedDB what is used. */
+/** The part of IndexedDB that is used. */
 interface Factory {
   open(name: string, version: number): OpenRequest
 }
@@ -72,7 +72,7 @@ interface ObjectStore {
   put(value: unknown, key: string): Request<unknown>
   delete(key: string): Request<unknown>
 }
-/** Of the Web Locks API what is used. */
+/** The part of the Web Locks API that is used. */
 interface Locks {
   request<T>(name: string, run: () => Promise<T>): Promise<T>
 }
@@ -80,7 +80,7 @@ interface Locks {
 const databaseName = 'device-data-backend'
 const storeName = 'sessions'
 
-/** The store of browsers, or undefined where there is no IndexedDB. `name`: whose session it is, such as the server's address. */
+/** The store of browsers; undefined without IndexedDB. @param name of the session, such as the server's address */
 export function indexedDbStore(name: string): SessionStore | undefined {
   const { indexedDB, navigator } = globalThis as unknown as {
     readonly indexedDB?: Factory
@@ -90,9 +90,9 @@ export function indexedDbStore(name: string): SessionStore | undefined {
 }
 
 /**
- * A session that all tabs share and that outlives them. IndexedDB stores keys without anybody reading them, and locks keep
- * tabs from showing the same refresh token twice. Where nothing can be stored, as some private windows have it, the
- * session ends with the page.
+ * A session that all tabs share and that outlives them. IndexedDB stores keys without revealing them, and locks prevent
+ * two tabs from using the same refresh token. If nothing can be stored, as in some private windows, the session ends
+ * with the page.
  */
 class IndexedDbStore implements SessionStore {
   readonly #factory: Factory
@@ -157,7 +157,7 @@ class IndexedDbStore implements SessionStore {
   }
 }
 
-/** Where nothing may be stored locks are refused as well: then there is nothing that tabs share. */
+/** Where storage is denied, locks are too. Then tabs share nothing, and no lock is needed. */
 async function lockedIfMay<T>(locks: Locks, name: string, run: () => Promise<T>): Promise<T> {
   let hasBegun = false
   try {

@@ -10,7 +10,7 @@ import { mayHere, tenantName, tenantOption, tenantQuery } from '#dashboard/pages
 import { beyond } from '#dashboard/pages/administration/user-forms'
 import { RoleNames } from '#dashboard/pages/administration/users'
 import { Button } from '#dashboard/parts/button'
-import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
 import { Command, Empty } from '#dashboard/parts/empty'
 import { NumberField, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
@@ -72,7 +72,6 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
   const keys = useCall(props.read, [])
   const [isMaking, setMaking] = useState(false)
   const [made, setMade] = useState<MadeKey>()
-  const [ended, end] = useState<Listed>()
   const columns: readonly Column<Listed>[] = [
     { key: 'name', title: 'Name', cell: ({ name }) => name },
     { key: 'id', title: 'Id', cell: ({ id }) => <code>{id}</code> },
@@ -88,9 +87,20 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
       title: <span class="hidden">Actions</span>,
       cell: (key) =>
         mayDelete && (
-          <Button kind="quiet" label={`Delete ${key.name}`} onPress={() => end(key)}>
-            Delete
-          </Button>
+          <ConfirmButton
+            button="Delete"
+            buttonKind="quiet"
+            label={`Delete ${key.name}`}
+            title={`Delete the key ${key.name}?`}
+            confirm="Delete the key"
+            onConfirm={async () => {
+              await props.remove(key)
+              say(`The key ${key.name} has ended, with ${endsWith}`)
+              keys.again()
+            }}
+          >
+            <p>{props.loss(key)}</p>
+          </ConfirmButton>
         ),
     },
   ]
@@ -131,20 +141,6 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
           }}
         />
       </Dialog>
-      <Confirm
-        title={`Delete the key ${ended?.name ?? ''}?`}
-        isOpen={ended !== undefined}
-        onClose={() => end(undefined)}
-        confirm="Delete the key"
-        onConfirm={async () => {
-          if (!ended) return
-          await props.remove(ended)
-          say(`The key ${ended.name} has ended, with ${endsWith}`)
-          keys.again()
-        }}
-      >
-        <p>{ended && props.loss(ended)}</p>
-      </Confirm>
     </Section>
   )
 }
