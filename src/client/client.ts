@@ -5,8 +5,6 @@ import type { Answer, CallArguments, Item, ListName, RouteName, WholeAnswer } fr
 import type { Confirmation, Factor, Session, SignIn, SignInOutcome } from '#client/session'
 import type { State, StateOptions } from '#client/state'
 
-export type { DeviceView, PropertyView, ServiceView } from '#client/device-view'
-export { etagOf } from '#client/entity-tags'
 export type { Observable, ObservableMap } from '#client/observable'
 export type {
   ConnectOptions,
@@ -19,6 +17,7 @@ export type {
   StoredSession,
 } from '#client/options'
 export { ConnectionLost, Problem, type ProblemDetail } from '#client/problem'
+export { etagOf } from '#client/requests'
 export type {
   Answer,
   Body,
@@ -42,6 +41,7 @@ export {
   type SignInOutcome,
   type TenantChoice,
 } from '#client/session'
+export type { DeviceView, PropertyView, ServiceView } from '#client/state'
 export {
   type AlarmStatus,
   alarmKey,
@@ -54,7 +54,7 @@ export {
   type Subscription,
 } from '#client/state'
 
-/** Somebody's way to a server: calls, a session, and the state kept up to date. */
+/** Calls to a server, a session there, and the state that is kept current. */
 export interface Client {
   /**
    * Calls a route by its method and path, as the API description names it: `call('GET /devices', { query: { depth: 2 } })`.

@@ -1,20 +1,10 @@
-import { type Authority, apiKeyHolder, nobody } from '#client/authority'
-import { BasicSession } from '#client/basic-session'
-import { Cell } from '#client/cell'
-import type { Client } from '#client/client'
-import { DpopSession } from '#client/dpop-session'
-import { tagged } from '#client/entity-tags'
-import { indexedDbStore } from '#client/indexed-db-store'
+import { type Authority, apiKeyHolder, BasicSession, DpopSession, type Login, logIn, nobody } from '#client/authority'
 import { LiveState } from '#client/live-state'
-import { type Login, logIn } from '#client/login'
-import { MemoryStore } from '#client/memory-store'
-import type { Observable } from '#client/observable'
-import { Once } from '#client/once'
+import { type Observable, ObservableValue } from '#client/observable'
 import type { ConnectOptions, Credentials, KeyPair, SessionStore } from '#client/options'
-import { pagesOf } from '#client/pages'
 import { ownOrigin, type Platform, platformOf } from '#client/platform'
 import { Problem } from '#client/problem'
-import { type AnyCall, requestOf } from '#client/request-of'
+import { type AnyCall, IdempotentSend, pagesOf, requestOf, tagged } from '#client/requests'
 import type { Answer, CallArguments, Item, ListName, RouteName, WholeAnswer } from '#client/routes'
 import {
   type Confirmation,
@@ -24,8 +14,8 @@ import {
   type SignIn,
   type SignInOutcome,
 } from '#client/session'
+import { indexedDbStore, MemoryStore, type TokenPair } from '#client/session-store'
 import type { State, StateOptions } from '#client/state'
-import type { TokenPair } from '#client/token-pair'
 import { isReplayable, type RawAnswer, type Request, Transport } from '#client/transport'
 
 /** A sign-in that waits for its second factor. */
@@ -40,14 +30,14 @@ const iamIsOff = 'IAM is off'
 
 const signedOut: Session = { state: 'signed out', permissions: {} }
 
-/** A client over HTTP: who asks, and what he asks. What it promises stands at `Client`. */
-export class ConnectedClient implements Client {
+/** The client over HTTP and websockets; `Client` describes its methods. */
+export class ConnectedClient {
   readonly #options: ConnectOptions
   readonly #platform: Platform
   readonly #transport: Transport
-  readonly #once: Once
+  readonly #idempotentSend: IdempotentSend
   readonly #store: SessionStore
-  readonly #session: Cell<Session>
+  readonly #session: ObservableValue<Session>
   readonly #states = new Set<LiveState>()
   /** Undefined: `credentials`, which have not signed in yet. */
   #authority: Authority | undefined
@@ -63,10 +53,10 @@ export class ConnectedClient implements Client {
     this.#options = options
     this.#platform = platformOf(options)
     this.#transport = new Transport(base, this.#platform)
-    this.#once = new Once(this.#platform, (request) => this.#exchange(request))
+    this.#idempotentSend = new IdempotentSend(this.#platform, (request) => this.#exchange(request))
     const shared = options.credentials ? undefined : indexedDbStore(base)
     this.#store = options.store ?? shared ?? new MemoryStore()
-    this.#session = new Cell<Session>({ state: 'unknown', permissions: {} }, this.#platform.nextTurn)
+    this.#session = new ObservableValue<Session>({ state: 'unknown', permissions: {} }, this.#platform.nextTurn)
     if (!options.credentials) this.#authority = nobody
   }
 
@@ -79,12 +69,12 @@ export class ConnectedClient implements Client {
   }
 
   async call<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<Answer<R>> {
-    const answer = await this.#once.send(requestOf(route, call as AnyCall))
+    const answer = await this.#idempotentSend.send(requestOf(route, call as AnyCall))
     return tagged(succeeded(answer), answer.headers) as Answer<R>
   }
 
   async answer<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<WholeAnswer<R>> {
-    return this.#once.send(requestOf(route, call as AnyCall))
+    return this.#idempotentSend.send(requestOf(route, call as AnyCall))
   }
 
   async *pages<R extends ListName>(route: R, ...[call]: CallArguments<R>): AsyncGenerator<readonly Item<R>[]> {

@@ -1,20 +1,19 @@
-import type { ServiceView } from '#client/device-view'
-import type { Fleet } from '#client/fleet'
-import { Layouts } from '#client/layout'
-import type { ListKind } from '#client/list-kind'
+import { type DeviceMeta, type Fleet, neverCame } from '#client/fleet'
+import type { ListKind } from '#client/kept-list'
 import type { Item } from '#client/routes'
-import { ServiceState } from '#client/service-state'
+import { Layouts, ServiceState } from '#client/service-state'
+import type { ServiceView } from '#client/state'
 import type { EventOf, StreamEvent } from '#model/event'
 import type { Property } from '#model/property'
 
-/** What of devices is wanted. */
+/** The part of the fleet that a state covers. */
 export interface Wanted {
   readonly depth: 0 | 1 | 2
   readonly devices: ReadonlySet<string> | undefined
   readonly services: ReadonlySet<string> | undefined
 }
 
-/** About as many properties as are read and folded in a few milliseconds. */
+/** A page of this size takes the server and the client a few milliseconds. */
 const propertiesPerPage = 4_000
 
 /** Devices with their services, by `GET /devices`. */
@@ -28,7 +27,7 @@ export class DeviceList implements ListKind {
   readonly #wanted: Wanted
   readonly #layouts = new Layouts()
 
-  /** @param named devices that the server is asked for by name */
+  /** @param named identifiers for the query; undefined: all devices */
   constructor(fleet: Fleet, wanted: Wanted, named: readonly string[] | undefined) {
     this.#fleet = fleet
     this.#wanted = wanted
@@ -87,7 +86,7 @@ export class DeviceList implements ListKind {
     if (depth === 0 || (wanted && !wanted.has(service))) return
     const services = this.#fleet.servicesOf(device)
     const before = services?.get(service) as ServiceState | undefined
-    // Which property was the last one is not known without them: such a service stays until it is read again.
+    // Without its properties it is unknown which one was the last: such a service stays until the next full read.
     if (depth === 1 && (before || updates.every(({ tag }) => tag === 'removed'))) return
     const layouts = this.#layouts
     const after = depth === 1 ? ServiceState.of([], layouts) : ServiceState.after(before, updates, timestamp, layouts)
@@ -100,4 +99,74 @@ export class DeviceList implements ListKind {
   #isWanted(device: string): boolean {
     return this.#wanted.devices?.has(device) ?? true
   }
+}
+
+/** Status and metadata of devices, by `GET /meta`. */
+export class MetaList implements ListKind {
+  readonly route = 'GET /meta'
+  readonly query: Readonly<Record<string, unknown>>
+  readonly firstPage = 500
+  readonly weightPerPage = 2_000
+  readonly types = ['META_STATUS_CHANGE', 'META_SET', 'META_DELETE', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
+  readonly #fleet: Fleet
+  readonly #wanted: Wanted
+
+  /** @param named identifiers for the query; undefined: all devices */
+  constructor(fleet: Fleet, wanted: Wanted, named: readonly string[] | undefined) {
+    this.#fleet = fleet
+    this.#wanted = wanted
+    this.query = { depth: 1, deviceIdentifier: named }
+  }
+
+  keyOf(event: StreamEvent): string {
+    return (event as EventOf<'META_SET'>).deviceIdentifier
+  }
+
+  take(entries: readonly unknown[]) {
+    const keys: string[] = []
+    for (const { deviceIdentifier: device, ...record } of entries as readonly Item<'GET /meta'>[]) {
+      if (this.#wanted.devices?.has(device) === false) continue
+      this.#fleet.setMeta(device, { ...neverCame, ...(record as DeviceMeta) })
+      keys.push(device)
+    }
+    return { keys, weight: entries.length }
+  }
+
+  keepOnly(isThere: (device: string) => boolean): void {
+    for (const device of [...this.#fleet.devices.keys()]) {
+      if (!isThere(device)) this.#fleet.setMeta(device, undefined)
+    }
+  }
+
+  apply(event: StreamEvent): void {
+    const device = this.keyOf(event)
+    if (this.#wanted.devices?.has(device) === false) return
+    const before = this.#fleet.metaOf(device) ?? neverCame
+    this.#fleet.setMeta(device, metaAfter(before, event))
+  }
+
+  gone(device: string): void {
+    this.#fleet.setMeta(device, undefined)
+  }
+
+  complete(isComplete: boolean): void {
+    this.#fleet.complete('meta', isComplete)
+  }
+}
+
+/** Undefined: the device was deleted. */
+function metaAfter(before: DeviceMeta, event: StreamEvent): DeviceMeta | undefined {
+  if (event.type === 'DEVICE_DELETE') return undefined
+  if (event.type === 'META_STATUS_CHANGE') {
+    const { status, lastMessage, lastConnect, numConnects } = event as EventOf<'META_STATUS_CHANGE'>
+    return { status, lastMessage, lastConnect, numConnects, meta: before.meta }
+  }
+  if (event.type === 'META_SET') return { ...kept(before), meta: (event as EventOf<'META_SET'>).meta }
+  if (event.type !== 'META_DELETE') return before
+  const { key } = event as EventOf<'META_DELETE'>
+  return { ...kept(before), meta: Object.fromEntries(Object.entries(before.meta).filter(([name]) => name !== key)) }
+}
+
+function kept({ status, lastMessage, lastConnect, numConnects }: DeviceMeta): Omit<DeviceMeta, 'meta'> {
+  return { status, lastMessage, lastConnect, numConnects }
 }

@@ -1,4 +1,3 @@
-import { base64url, utf8 } from '#client/base64url'
 import type { KeyPair } from '#client/options'
 
 /** A key proves that it takes part in a request. RFC 9449 §4, §5.2. */
@@ -59,4 +58,18 @@ function subtle(): typeof globalThis.crypto.subtle {
   const found = globalThis.crypto?.subtle
   if (!found) throw new Error('Signing in needs a page that came by https, or from localhost')
   return found
+}
+
+/** RFC 4648 §5, without padding. */
+function base64url(bytes: ArrayBuffer | Uint8Array): string {
+  return base64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+}
+
+/** RFC 4648 §4. */
+export function base64(bytes: ArrayBuffer | Uint8Array): string {
+  return btoa(Array.from(new Uint8Array(bytes), (byte) => String.fromCharCode(byte)).join(''))
+}
+
+export function utf8(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text)
 }

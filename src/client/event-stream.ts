@@ -1,10 +1,9 @@
-import { pauseAfter } from '#client/backoff'
-import type { Cell } from '#client/cell'
 import { EventSocket } from '#client/event-socket'
+import type { ObservableValue } from '#client/observable'
 import type { Socket } from '#client/options'
 import type { Platform } from '#client/platform'
-import { ConnectionLost, Problem } from '#client/problem'
-import { requestOf } from '#client/request-of'
+import { ConnectionLost, Problem, pauseAfter } from '#client/problem'
+import { requestOf } from '#client/requests'
 import type { Connection, Position } from '#client/state'
 import type { RawAnswer, Request } from '#client/transport'
 import type { StreamEvent } from '#model/event'
@@ -52,7 +51,7 @@ const leastAttemptOf: Readonly<Record<number, number>> = { 1012: 3, 1013: 3, 440
 export class EventStream {
   readonly #door: StreamDoor
   readonly #listener: StreamListener
-  readonly #connection: Cell<Connection>
+  readonly #connection: ObservableValue<Connection>
   readonly #query: Readonly<Record<string, string>>
   #running = new AbortController()
   #position: Position | undefined
@@ -73,7 +72,7 @@ export class EventStream {
   constructor(
     door: StreamDoor,
     listener: StreamListener,
-    connection: Cell<Connection>,
+    connection: ObservableValue<Connection>,
     query: Readonly<Record<string, string>>,
   ) {
     this.#door = door

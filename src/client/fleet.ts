@@ -1,12 +1,58 @@
-import type { Later } from '#client/cell'
-import type { DeviceView, ServiceView } from '#client/device-view'
-import { type DeviceMeta, FleetDevice } from '#client/fleet-device'
-import { LiveMap } from '#client/live-map'
+import { type Later, LiveMap } from '#client/observable'
+import type { DeviceView, ServiceView } from '#client/state'
+import type { DeviceStatus } from '#model/meta'
 
-/** All devices, put together from what two lists say of each. */
+/** Status and metadata of a device, from `GET /meta` and its events. */
+export interface DeviceMeta {
+  readonly status: DeviceStatus
+  readonly lastMessage: number
+  readonly lastConnect: number
+  readonly numConnects: number
+  readonly meta: Readonly<Record<string, unknown>>
+}
+
+const noServices: ReadonlyMap<string, ServiceView> = new Map()
+const noMeta: Readonly<Record<string, unknown>> = Object.freeze({})
+
+/** A device that has never connected. */
+export const neverCame: DeviceMeta = { status: 'offline', lastMessage: 0, lastConnect: 0, numConnects: 0, meta: noMeta }
+
+/** A device, combined from two lists, of which a caller may be permitted only one. Immutable. */
+class FleetDevice implements DeviceView {
+  readonly deviceIdentifier: string
+  readonly status: DeviceStatus | undefined
+  readonly lastMessage: number
+  readonly lastConnect: number
+  readonly numConnects: number
+  readonly meta: Readonly<Record<string, unknown>>
+  readonly services: ReadonlyMap<string, ServiceView>
+  /** Whether the list of devices contains it, even without services. */
+  readonly isListed: boolean
+
+  constructor(
+    deviceIdentifier: string,
+    services: ReadonlyMap<string, ServiceView> | undefined,
+    meta: DeviceMeta | undefined,
+  ) {
+    this.deviceIdentifier = deviceIdentifier
+    this.status = meta?.status
+    this.lastMessage = meta?.lastMessage ?? 0
+    this.lastConnect = meta?.lastConnect ?? 0
+    this.numConnects = meta?.numConnects ?? 0
+    this.meta = meta?.meta ?? noMeta
+    this.services = services ?? noServices
+    this.isListed = services !== undefined
+  }
+
+  get known(): DeviceMeta | undefined {
+    return this.status === undefined ? undefined : (this as DeviceMeta)
+  }
+}
+
+/** All devices, combined from the lists of devices and of metadata. */
 export class Fleet {
   readonly #devices: LiveMap<string, DeviceView>
-  /** Lists that are to be read. */
+  /** Lists that are not complete. */
   readonly #missing = new Set<'services' | 'meta'>()
 
   constructor(later: Later) {
@@ -17,7 +63,7 @@ export class Fleet {
     return this.#devices
   }
 
-  /** Undefined: it is not listed, or not any more. */
+  /** Undefined: the list of devices does not contain it. */
   servicesOf(device: string): ReadonlyMap<string, ServiceView> | undefined {
     const known = this.#known(device)
     return known?.isListed ? known.services : undefined

@@ -1,13 +1,32 @@
-import { pauseAfter } from '#client/backoff'
-import type { ListKind } from '#client/list-kind'
-import type { Paged } from '#client/pages'
 import type { Platform } from '#client/platform'
-import { Problem } from '#client/problem'
-import { nextOf, requestOf } from '#client/request-of'
+import { Problem, pauseAfter } from '#client/problem'
+import { nextOf, type Paged, requestOf } from '#client/requests'
+import type { ListName } from '#client/routes'
 import type { Position } from '#client/state'
-import { strip } from '#client/strip'
 import type { Request } from '#client/transport'
-import type { StreamEvent } from '#model/event'
+import type { EventOf, EventType, StreamEvent } from '#model/event'
+
+/** A list of the API that is read once and then kept up by events: what it is, not how that is done. */
+export interface ListKind {
+  readonly route: ListName
+  readonly query: Readonly<Record<string, unknown>>
+  /** Entries of the first page; later ones come to about `weightPerPage`. Undefined: the list has no pages. */
+  readonly firstPage?: number | undefined
+  readonly weightPerPage?: number
+  /** Events that concern it. */
+  readonly types: readonly EventType[]
+  /** Which entry an event is about; '' for several: then it waits until all were read. */
+  keyOf(event: StreamEvent): string
+  /** Entries as they were read; what was known of them is put aside. Their keys, and how much there was. */
+  take(entries: readonly unknown[]): { readonly keys: readonly string[]; readonly weight: number }
+  /** All was read: what was not among it is gone. */
+  keepOnly(isThere: (key: string) => boolean): void
+  apply(event: StreamEvent): void
+  /** A device is there no more; absent where nothing is said of devices. */
+  gone?(device: string): void
+  /** It was read to its end and events were caught up with, or it is not known any more whether it is right. */
+  complete(isComplete: boolean): void
+}
 
 /** What a list is read with. */
 export interface Reading {
@@ -249,3 +268,30 @@ class TooOld extends Error {}
  * session is over hears so elsewhere.
  */
 const ourMistake = 400
+
+/**
+ * Events about one device without the items that a later one says again, and without events of which nothing is left:
+ * applied in order they come to the same. As the server does it for who is slow, contract 4.5.
+ */
+export function strip(events: readonly StreamEvent[]): StreamEvent[] {
+  const said = new Set<string>()
+  const kept: StreamEvent[] = []
+  for (const event of events.toReversed()) {
+    const left = event.type === 'OBJECT_UPDATED' ? stripped(event as EventOf<'OBJECT_UPDATED'>, said) : event
+    if (left) kept.push(left)
+    // What was before does not matter to what comes after.
+    if (event.type === 'DEVICE_DELETE') break
+  }
+  return kept.reverse()
+}
+
+function stripped(event: EventOf<'OBJECT_UPDATED'>, said: Set<string>): StreamEvent | undefined {
+  const updates: EventOf<'OBJECT_UPDATED'>['updates'] = []
+  for (const item of event.updates.toReversed()) {
+    const place = `${event.serviceIdentifier} ${item.propId}`
+    if (!said.has(place)) updates.push(item)
+    said.add(place)
+  }
+  if (updates.length === 0) return undefined
+  return updates.length === event.updates.length ? event : { ...event, updates: updates.reverse() }
+}

@@ -1,23 +1,17 @@
-import { AlarmList } from '#client/alarm-list'
-import { pauseMs } from '#client/backoff'
-import { Cell, Listeners } from '#client/cell'
-import { DeviceList, type Wanted } from '#client/device-list'
-import type { DeviceView } from '#client/device-view'
-import { Doubts } from '#client/doubts'
+import { DeviceList, MetaList, type Wanted } from '#client/device-list'
 import { EventStream, type StreamDoor, type StreamListener } from '#client/event-stream'
 import { Fleet } from '#client/fleet'
-import { KeptList, type Reading } from '#client/kept-list'
-import type { ListKind } from '#client/list-kind'
-import { LiveMap } from '#client/live-map'
-import { MetaList } from '#client/meta-list'
-import type { Observable, ObservableMap } from '#client/observable'
-import { requestOf } from '#client/request-of'
-import { SchemaList } from '#client/schema-list'
+import { KeptList, type ListKind, type Reading } from '#client/kept-list'
+import { AlarmList, SchemaList, SubscriptionList, UpdateList } from '#client/map-lists'
+import { Listeners, LiveMap, type Observable, type ObservableMap, ObservableValue } from '#client/observable'
+import { pauseMs } from '#client/problem'
+import { askAfterSilent, RemovalChecks } from '#client/removal-checks'
+import { requestOf } from '#client/requests'
 import { may, type Session } from '#client/session'
-import { askAfterSilent } from '#client/silent-devices'
 import type {
   AlarmStatus,
   Connection,
+  DeviceView,
   FirmwareView,
   Position,
   Schema,
@@ -25,8 +19,6 @@ import type {
   StateOptions,
   Subscription,
 } from '#client/state'
-import { SubscriptionList } from '#client/subscription-list'
-import { UpdateList } from '#client/update-list'
 import type { EventOf, StreamEvent } from '#model/event'
 
 /** What a state needs of the client. */
@@ -47,7 +39,7 @@ const headWithinMs = 15_000
 
 /** The state of a tenant: lists, each read once and kept up by the events of one stream. What it promises stands at `State`. */
 export class LiveState implements State, StreamListener {
-  readonly connection: Cell<Connection>
+  readonly connection: ObservableValue<Connection>
   readonly ready: Promise<void>
   readonly #door: StateDoor
   readonly #options: StateOptions
@@ -58,7 +50,7 @@ export class LiveState implements State, StreamListener {
   readonly #byType = new Map<string, KeptList[]>()
   readonly #listeners = new Listeners<[StreamEvent]>()
   readonly #unsubscribe: (() => void)[] = []
-  readonly #doubts: Doubts
+  readonly #removalChecks: RemovalChecks
   /** As long as devices are asked after of which nothing is heard. */
   #asking: AbortController | undefined
   #position: Position | undefined
@@ -70,14 +62,14 @@ export class LiveState implements State, StreamListener {
     const { platform, session } = door
     this.#door = door
     this.#options = options
-    this.connection = new Cell<Connection>({ state: 'connecting', since: door.now() }, platform.nextTurn)
+    this.connection = new ObservableValue<Connection>({ state: 'connecting', since: door.now() }, platform.nextTurn)
     this.#fleet = new Fleet(platform.nextFrame)
     const wanted = wantedOf(options)
     const named = wanted.devices && [...wanted.devices]
     const asked = named && named.join().length <= namesCharactersMax ? named : undefined
     this.#add(new DeviceList(this.#fleet, wanted, asked))
     this.#add(new MetaList(this.#fleet, wanted, asked))
-    this.#doubts = new Doubts(platform, this.#lookWhetherThere)
+    this.#removalChecks = new RemovalChecks(platform, this.#lookWhetherThere)
     this.#stream = new EventStream(door, this, this.connection, this.#query(asked))
     this.ready = this.#whenReady()
     this.#unsubscribe.push(session.subscribe(() => this.#follow(session.value)))
@@ -130,7 +122,7 @@ export class LiveState implements State, StreamListener {
     for (const list of this.#byType.get(event.type) ?? []) list.heard(event)
     this.#place()
     this.#lookAgain(event)
-    if (isAboutGoing(event)) this.#doubts.add((event as EventOf<'OBJECT_UPDATED'>).deviceIdentifier)
+    if (isAboutGoing(event)) this.#removalChecks.add((event as EventOf<'OBJECT_UPDATED'>).deviceIdentifier)
     this.#listeners.tell(event)
   }
 
@@ -274,7 +266,7 @@ export class LiveState implements State, StreamListener {
 
   #halt(): void {
     this.#stream.stop()
-    this.#doubts.clear()
+    this.#removalChecks.clear()
     this.#asking?.abort()
     this.#asking = undefined
     for (const list of this.#lists) list.stop()

@@ -1,10 +1,52 @@
-import type { PropertyView, ServiceView } from '#client/device-view'
-import { type Declared, declaredBits, type Layout, type Layouts } from '#client/layout'
-import { modifierFlags, modifierOf } from '#model/modifier'
-import type { Property } from '#model/property'
+import type { PropertyView, ServiceView } from '#client/state'
+import { modifierBits, modifierFlags, modifierOf } from '#model/modifier'
+import type { Modifier, Property } from '#model/property'
 import type { PropertyValue } from '#model/property-type'
 
-/** A property by itself, on its way from one layout to another. */
+/** The declaration of a property, without its value. */
+interface Declared {
+  readonly propId: number
+  readonly type: string
+  /** Bits of the modifier, without `isError`. */
+  readonly bits: number
+}
+
+/** The properties of a service in order. Devices of the same kind share one layout. */
+class Layout {
+  readonly properties: readonly Declared[]
+  readonly placeOf: ReadonlyMap<number, number>
+
+  constructor(properties: readonly Declared[]) {
+    this.properties = properties
+    this.placeOf = new Map(properties.map(({ propId }, place) => [propId, place]))
+  }
+}
+
+/** A fleet has few kinds of devices. Beyond this limit layouts are no longer shared, which only costs memory. */
+const layoutsMax = 10_000
+
+/** Finds the layout that other devices already have. */
+export class Layouts {
+  readonly #known = new Map<string, Layout>()
+
+  of(properties: readonly Declared[]): Layout {
+    let key = ''
+    for (const { propId, type, bits } of properties) key += `${propId} ${type} ${bits},`
+    let layout = this.#known.get(key)
+    if (!layout) {
+      layout = new Layout(properties)
+      if (this.#known.size >= layoutsMax) this.#known.clear()
+      this.#known.set(key, layout)
+    }
+    return layout
+  }
+}
+
+function declaredBits(modifier: Modifier): number {
+  return modifierBits(modifier) & ~modifierFlags.isError
+}
+
+/** A property with its value, independent of a layout. */
 interface Standing extends Declared {
   readonly value: PropertyValue | undefined
   readonly error: string | undefined
@@ -15,14 +57,14 @@ interface Standing extends Declared {
 const never = -1
 
 /**
- * A service of a device as it stands, never changed: what it is in a layout that the fleet shares, what it stands at in two
- * arrays. A property costs 16 bytes where values are numbers.
+ * The immutable state of a service of a device: a layout that devices share, and two arrays with values and timestamps. A
+ * numeric property takes 16 bytes.
  */
 export class ServiceState implements ServiceView {
   readonly #layout: Layout
   readonly #values: readonly (PropertyValue | undefined)[]
   readonly #timestamps: readonly number[]
-  /** By place. */
+  /** By place in the layout. */
   readonly #errors: ReadonlyMap<number, string> | undefined
 
   private constructor(
@@ -37,7 +79,7 @@ export class ServiceState implements ServiceView {
     this.#errors = errors
   }
 
-  /** As a list shows it. */
+  /** From an entry of `GET /devices`. */
   static of(properties: Iterable<Property>, layouts: Layouts): ServiceState {
     return ServiceState.from(
       Array.from(properties, (property) => standingOf(property, property.timestamp ?? never)),
@@ -45,7 +87,7 @@ export class ServiceState implements ServiceView {
     )
   }
 
-  /** As an event leaves it, or undefined when nothing is left. @param before undefined when it is new */
+  /** The state after an event; undefined without properties. @param before undefined for a new service */
   static after(
     before: ServiceState | undefined,
     items: readonly Property[],
@@ -56,7 +98,6 @@ export class ServiceState implements ServiceView {
     return before.#with(items, timestamp)
   }
 
-  /** What it consists of. */
   static partsOf(state: ServiceState): Standing[] {
     return state.#layout.properties.map((declared, place) => ({
       ...declared,
@@ -66,7 +107,7 @@ export class ServiceState implements ServiceView {
     }))
   }
 
-  /** Undone by `partsOf`. */
+  /** The inverse of `partsOf`. */
   static from(parts: readonly Standing[], layouts: Layouts): ServiceState {
     const errors = new Map<number, string>()
     for (const [place, { error }] of parts.entries()) if (error !== undefined) errors.set(place, error)
@@ -132,7 +173,7 @@ export class ServiceState implements ServiceView {
     }
   }
 
-  /** Whether these change what properties stand at, and not what they are. */
+  /** Whether these items change values only, not declarations. */
   #isLaidOutFor(items: readonly Property[]): boolean {
     const { placeOf, properties } = this.#layout
     return items.every(({ tag, propId, type, modifier }) => {
@@ -156,7 +197,7 @@ export class ServiceState implements ServiceView {
   }
 }
 
-/** What comes of items that change what properties there are. */
+/** The state after items that add, redeclare or remove properties. */
 function rebuilt(
   before: ServiceState | undefined,
   items: readonly Property[],

@@ -1,6 +1,5 @@
 import { type Proven, proofOf } from '#client/dpop-proof'
 import type { KeyPair } from '#client/options'
-import { Patience } from '#client/patience'
 import type { Platform } from '#client/platform'
 import { ConnectionLost } from '#client/problem'
 
@@ -93,12 +92,12 @@ export class Transport {
     if (credential.authorization !== undefined) headers.set('authorization', credential.authorization)
     if (credential.apiKey !== undefined) headers.set('x-api-key', credential.apiKey)
     if (credential.proof) headers.set('dpop', await this.#proof(method, url, credential.proof))
-    const patience = new Patience(this.#platform, silenceMs, signal)
+    const deadline = new Deadline(this.#platform, silenceMs, signal)
     const sentAt = this.#platform.now()
     const asked: RequestInit & { readonly cache: 'no-store'; readonly duplex?: 'half' } = {
       method,
       headers,
-      signal: patience.signal,
+      signal: deadline.signal,
       // What is asked with credentials goes where it was sent; caches have their own idea of the time.
       redirect: 'error',
       cache: 'no-store',
@@ -108,15 +107,15 @@ export class Transport {
     }
     try {
       const response = await this.#platform.fetch(url, asked)
-      patience.heard()
+      deadline.heard()
       this.#learn(response.headers, sentAt)
-      return { status: response.status, headers: response.headers, body: await bodyOf(response, patience) }
+      return { status: response.status, headers: response.headers, body: await bodyOf(response, deadline) }
     } catch (error) {
       signal?.throwIfAborted()
-      const why = patience.signal.aborted ? (patience.signal.reason as Error).message : 'no answer'
+      const why = deadline.signal.aborted ? (deadline.signal.reason as Error).message : 'no answer'
       throw new ConnectionLost(`${method} ${url}: ${why}`, { cause: error, mayHaveChanged: isChange(request) })
     } finally {
-      patience.end()
+      deadline.end()
     }
   }
 
@@ -162,14 +161,14 @@ function faultOfProof({ status, body }: RawAnswer): string | undefined {
   return status === 401 && error === 'iat outside tolerance' ? error : undefined
 }
 
-async function bodyOf(response: Response, patience: Patience): Promise<unknown> {
+async function bodyOf(response: Response, deadline: Deadline): Promise<unknown> {
   const parts: Uint8Array[] = []
   let length = 0
   const reader = response.body?.getReader()
   while (reader) {
     const { done, value } = await reader.read()
     if (done) break
-    patience.heard()
+    deadline.heard()
     parts.push(value)
     length += value.byteLength
   }
@@ -191,4 +190,55 @@ function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
     at += part.byteLength
   }
   return whole
+}
+
+interface Clock {
+  now(): number
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/** Gives up when nothing was heard for so long, or when somebody else does. */
+class Deadline {
+  readonly #clock: Clock
+  readonly #silenceMs: number
+  readonly #controller = new AbortController()
+  readonly #ended = new AbortController()
+  readonly #outer: AbortSignal | undefined
+  #heardAt: number
+
+  /** @param silenceMs Infinity: never */
+  constructor(clock: Clock, silenceMs: number, outer?: AbortSignal) {
+    this.#clock = clock
+    this.#silenceMs = silenceMs
+    this.#outer = outer
+    this.#heardAt = clock.now()
+    if (outer?.aborted) this.#follow()
+    else outer?.addEventListener('abort', this.#follow)
+    if (silenceMs !== Number.POSITIVE_INFINITY) void this.#watch()
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  heard(): void {
+    this.#heardAt = this.#clock.now()
+  }
+
+  /** It is over, one way or another. */
+  end(): void {
+    this.#ended.abort()
+    this.#outer?.removeEventListener('abort', this.#follow)
+  }
+
+  readonly #follow = (): void => this.#controller.abort(this.#outer?.reason)
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#ended
+    while (!signal.aborted) {
+      const leftMs = this.#heardAt + this.#silenceMs - this.#clock.now()
+      if (leftMs <= 0) return this.#controller.abort(new ConnectionLost(`nothing came for ${this.#silenceMs / 1000} s`))
+      await this.#clock.sleep(leftMs, signal)
+    }
+  }
 }

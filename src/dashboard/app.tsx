@@ -1,8 +1,9 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Router } from 'wouter-preact'
 import { useHashLocation } from 'wouter-preact/use-hash-location'
-import { ConnectionBanner, ConnectionMark } from '#dashboard/connection'
-import { Cover } from '#dashboard/cover'
+import type { Observable } from '#client/client'
+import { type Connection, Problem } from '#client/client'
 import { Brand, Icon } from '#dashboard/icons'
 import { Navigation } from '#dashboard/navigation'
 import { Outlet } from '#dashboard/outlet'
@@ -13,12 +14,15 @@ import { Button } from '#dashboard/parts/button'
 import { Leaving } from '#dashboard/parts/leaving'
 import { Link } from '#dashboard/parts/link'
 import { problemText } from '#dashboard/parts/problem-text'
+import { Status, type Tone } from '#dashboard/parts/status'
+import { clock, duration } from '#dashboard/parts/time'
 import { Toasts } from '#dashboard/parts/toasts'
 import { leave } from '#dashboard/parts/unsaved'
 import { type Called, useCall } from '#dashboard/parts/use-call'
+import { useObservable } from '#dashboard/parts/use-observable'
 import { client, isIn, isKept, present, session, signOut, visit } from '#dashboard/session'
 import { endState, state } from '#dashboard/state'
-import { ThemeSwitch } from '#dashboard/theme-switch'
+import { ThemeSwitch } from '#dashboard/theme'
 import { after } from '#dashboard/world'
 
 /**
@@ -138,5 +142,108 @@ function Who() {
         Sign out
       </Button>
     </>
+  )
+}
+
+/** How current is what is shown: as honest as the client library is. */
+
+interface ConnectionProps {
+  readonly connection: Observable<Connection>
+}
+
+const tones: Readonly<Record<Connection['state'], Tone>> = {
+  connecting: 'busy',
+  'catching up': 'busy',
+  live: 'good',
+  reconnecting: 'warning',
+  stale: 'warning',
+  closed: 'quiet',
+}
+
+/** In the head of every page: a word, told to screen readers when it is another one. */
+function ConnectionMark({ connection }: ConnectionProps) {
+  const { state } = useObservable(connection)
+  return (
+    <span class="connection" role="status">
+      <Status state={state} tone={tones[state]} />
+    </span>
+  )
+}
+
+/** What it means for what is shown, as long as that is not live. Its seconds tick, so it is not read out. */
+function ConnectionBanner({ connection }: ConnectionProps) {
+  const now = useObservable(connection)
+  const text = sentences[now.state]?.(now, clock.value)
+  if (text === undefined) return null
+  const { problem } = now
+  return (
+    <div class={tones[now.state] === 'busy' ? 'banner busy' : 'banner'} data-state={now.state}>
+      <span>{text}</span>
+      {problem instanceof Problem && <span>{problemText(problem)}</span>}
+      {now.state === 'closed' && <Button onPress={() => location.reload()}>Connect again</Button>}
+    </div>
+  )
+}
+
+type Sentence = (connection: Connection, at: number) => string | undefined
+
+const quietMs = 700
+
+const sentences: Readonly<Record<Connection['state'], Sentence>> = {
+  // A moment of it is no news.
+  connecting: ({ since }, at) => (at - since > quietMs ? 'Connecting: nothing is shown as live yet.' : undefined),
+  'catching up': ({ since }, at) => (at - since > quietMs ? 'Catching up with what happened meanwhile.' : undefined),
+  live: () => undefined,
+  reconnecting: (connection, at) =>
+    `Not connected: values are as they were ${ago(connection, at)}. ${nextTry(connection, at)}`,
+  stale: (connection, at) =>
+    `Stale: nothing was heard for ${duration(at - connection.since)}, since ${clockTime(connection.since)}.`,
+  closed: () => 'Not connected: values are as they were, and do not change here.',
+}
+
+function ago({ since }: Connection, at: number): string {
+  return `${duration(Math.max(at - since, 1_000))} ago, at ${clockTime(since)}`
+}
+
+function nextTry({ attempt, nextAttemptAt }: Connection, at: number): string {
+  const which = attempt !== undefined && attempt > 1 ? ` (attempt ${attempt})` : ''
+  if (nextAttemptAt === undefined || nextAttemptAt <= at) return `Trying again now${which}.`
+  return `Trying again in ${Math.ceil((nextAttemptAt - at) / 1_000)} s${which}.`
+}
+
+function clockTime(at: number): string {
+  return new Date(at).toLocaleTimeString()
+}
+
+/**
+ * Stands before the whole page until it is taken away, and nothing else puts it away. Modal, because a dialog of the page
+ * may be open: whatever it stands before is out of reach, and is found again as it was.
+ */
+function Cover({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const show = () => {
+    if (dialog.current && !dialog.current.open) dialog.current.showModal()
+  }
+  useLayoutEffect(() => {
+    const { title } = document
+    show()
+    return () => {
+      document.title = title
+    }
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      class="cover"
+      aria-label={label}
+      // A browser that is asked often enough closes it whatever it is told.
+      onClose={show}
+      onCancel={(event) => event.preventDefault()}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') event.preventDefault()
+      }}
+    >
+      {children}
+    </dialog>
   )
 }

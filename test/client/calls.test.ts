@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConnectionLost, type ConnectOptions, connect } from '#client/client'
-import { nextOf } from '#client/request-of'
+import { nextOf } from '#client/requests'
 import { AnsweringFetch, json } from '#test/client/answering-fetch'
 import { WaitedTime } from '#test/client/waited-time'
 

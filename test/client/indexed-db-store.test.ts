@@ -1,7 +1,7 @@
 import { IDBFactory } from 'fake-indexeddb'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { indexedDbStore } from '#client/indexed-db-store'
 import type { KeyPair, SessionStore, StoredSession } from '#client/options'
+import { indexedDbStore } from '#client/session-store'
 
 /** Where browsers keep a session. That keys are kept without being read only a browser shows. */
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { alarmKey, type Client, connect } from '#client/client'
-import { MemoryStore } from '#client/memory-store'
 import { basicHeader, grant, newName, Person, report, root, startWithIdentity } from '#test/blackbox/people'
 import { climate, noModifier, sensor, temperature } from '#test/blackbox/sensor'
 import type { StartedServer } from '#test/blackbox/started-server'
@@ -163,37 +162,6 @@ describe('a state of somebody', () => {
     const other = await admin.bring(newName('person'), [role])
     await client.signIn({ email: other.name, password: other.password })
     await until(() => state.connection.value.state === 'live' && state.devices.size === 0, 'the other one’s state')
-  })
-
-  test('is nobody else’s who signs in in another tab', async () => {
-    const device = await makeDevice()
-    const [ann, bob] = [await admin.bring(newName('ann'), ['admin']), await admin.bring(newName('bob'), ['viewer'])]
-    const store = new MemoryStore()
-    const tab = () => {
-      const client = connect({ url: proxy.url, WebSocket, store })
-      clients.push(client)
-      return client
-    }
-    const [one, other] = [tab(), tab()]
-    await one.signIn({ email: ann.name, password: ann.password })
-    await other.restore()
-    const state = one.state()
-    await state.ready
-    // The network of the first is gone while the session ends in the other, and somebody else’s begins.
-    proxy.down(true)
-    await until(() => state.connection.value.state === 'reconnecting', 'the break')
-    proxy.down(false)
-    await other.signOut()
-    await other.signIn({ email: bob.name, password: bob.password })
-    await until(() => state.connection.value.state === 'closed', 'the end')
-    expect([one.session.value.state, state.devices.size]).toEqual(['signed out', 0])
-    const parameters = { deviceIdentifier: device.name }
-    await expect(one.call('PATCH /meta/:deviceIdentifier', { parameters, body: { by: 'ann' } })).rejects.toMatchObject({
-      status: 401,
-    })
-    expect(await other.call('GET /iam/me')).toMatchObject({ name: bob.name })
-    expect(await one.restore()).toMatchObject({ state: 'signed in', name: bob.name })
-    await until(() => state.connection.value.state === 'live' && state.devices.has(device.name), 'his state')
   })
 
   test('is live only when all that was asked for is read, however often that is refused on the way', async () => {

@@ -1,8 +1,8 @@
 import { TOTP } from 'otpauth'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Client, ConnectionLost, connect, may, Problem } from '#client/client'
-import { MemoryStore } from '#client/memory-store'
 import type { ConnectOptions } from '#client/options'
+import { MemoryStore } from '#client/session-store'
 import { type Credentials, newName, Person, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { RecordedFetch } from '#test/client/recorded-fetch'
@@ -256,23 +256,6 @@ describe('a client’s session', () => {
     ).rejects.toBeInstanceOf(TypeError)
   })
 
-  test('a call whose answer was lost is made once, though it is asked for twice', async () => {
-    const { client: program, record } = client({
-      credentials: { scheme: 'basic', name: 'root', password: admin.password },
-    })
-    const body = { name: newName('Hall'), devices: [] }
-    let lost = 0
-    record.loses = ({ method, path }) => method === 'POST' && path === '/groups' && lost++ === 0
-    await expect(program.call('POST /groups', { body })).rejects.toMatchObject({
-      name: 'ConnectionLost',
-      mayHaveChanged: true,
-    })
-    const { resourceIdentifier } = await program.call('POST /groups', { body })
-    expect(record.statusesOf('POST /groups')).toEqual([201, 201])
-    const made = (await program.call('GET /groups')).filter(({ name }) => name === body.name)
-    expect(made).toMatchObject([{ resourceIdentifier }])
-  })
-
   test('nobody can be called as everybody is while IAM is off', async () => {
     const { client: program } = client({ credentials: { scheme: 'basic', name: 'root', password: admin.password } })
     const body = { name: 'Anonymous', roles: ['viewer'] }
@@ -280,20 +263,5 @@ describe('a client’s session', () => {
       status: 400,
       details: [{ path: 'name', message: 'must not be anonymous, who everybody is while IAM is off' }],
     })
-  })
-
-  test('pages of a list are all of it, and what did not change is not sent again', async () => {
-    const { client: program } = client({ credentials: { scheme: 'basic', name: 'root', password: admin.password } })
-    const made = Array.from({ length: 25 }, (_, index) => `PAGED-${10 + index}`)
-    for (const deviceIdentifier of made) await program.call('POST /devices', { body: { deviceIdentifier } })
-    const found: string[] = []
-    for await (const page of program.pages('GET /devices', { query: { limit: 10, deviceIdentifier: made } })) {
-      found.push(...page.map(({ deviceIdentifier }) => deviceIdentifier))
-      expect(page.length).toBeLessThanOrEqual(10)
-    }
-    expect(found).toEqual(made)
-    const { headers } = await program.answer('GET /devices')
-    const again = await program.answer('GET /devices', { ifNoneMatch: headers.get('etag') ?? '' })
-    expect([again.status, again.body]).toEqual([304, undefined])
   })
 })

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { connect, type Problem } from '#client/client'
 import { makeKeys } from '#client/dpop-proof'
-import { MemoryStore } from '#client/memory-store'
 import type { KeyPair, StoredSession } from '#client/options'
+import { MemoryStore } from '#client/session-store'
 import { AnsweringFetch, type Asked, json, tokenRefused } from '#test/client/answering-fetch'
 
 /** In whose name a client asks, whoever signs in beside it: in another tab, or in the same. Contract 2, Sessions. */

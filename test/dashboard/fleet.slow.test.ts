@@ -225,12 +225,6 @@ describe('the fleet in a browser', () => {
     expect(await kept()).toEqual({ location: 'Hall 4' })
   })
 
-  test('firmware is known, and asking for an update says what became of it', async () => {
-    await ann.reads('1.0.0')
-    await ann.button('Update now').click()
-    await ann.page.getByRole('status').filter({ hasText: 'There is nothing newer for it.' }).first().waitFor()
-  })
-
   test('a device is added, gets a new secret, and is deleted', async () => {
     await ann.goTo('/')
     await ann.button('Add a device').click()

@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
 import { devicesIn, fittingOf } from '#dashboard/binding/device-list'
 import { Button } from '#dashboard/parts/button'
-import { SuggestField } from '#dashboard/parts/suggest-field'
+import { SuggestField } from '#dashboard/parts/fields'
 import '#dashboard/binding/binding.css'
 
 export interface DevicePickerProps {

@@ -1,6 +1,4 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { readJson, writeJson } from '#dashboard/conditions/json-text'
-import { type Operand, operandNamed } from '#dashboard/conditions/operand'
 import {
   type ComparisonId,
   comparisons,
@@ -13,9 +11,9 @@ import {
   rowsOf,
   withComparison,
 } from '#dashboard/conditions/rows'
+import { type Operand, operandNamed, readJson, writeJson } from '#dashboard/conditions/words'
 import { Button } from '#dashboard/parts/button'
-import { Field, Select, TextField } from '#dashboard/parts/fields'
-import { SuggestField } from '#dashboard/parts/suggest-field'
+import { Field, Select, SuggestField, TextField } from '#dashboard/parts/fields'
 import type { Condition } from '#model/condition'
 import '#dashboard/conditions/conditions.css'
 

@@ -1,5 +1,4 @@
-import { isObject } from '#dashboard/conditions/json-text'
-import { type Kind, type Operand, operandNamed } from '#dashboard/conditions/operand'
+import { isObject, type Kind, type Operand, operandNamed } from '#dashboard/conditions/words'
 import type { Condition } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
 

@@ -1,7 +1,7 @@
-import { writeJson } from '#dashboard/conditions/json-text'
-import { type Operand, operandNamed } from '#dashboard/conditions/operand'
 import { comparisons, type Row, rowsOf } from '#dashboard/conditions/rows'
 import type { Condition } from '#model/condition'
+import type { JsonObject, JsonValue } from '#model/json-value'
+import type { ServiceSchema } from '#model/service-schema'
 
 /** What a condition says, for people; one that rows cannot say is shown as JSON. */
 export function conditionInWords(condition: Condition, operands: readonly Operand[]): string {
@@ -16,4 +16,84 @@ function rowInWords({ comparison, values }: Row, { label, unit, choices }: Opera
     .map((value) => choices?.find((choice) => choice.value === value)?.label ?? value)
   const said = named.join(comparison === 'between' ? ' and ' : ', ')
   return [label, comparisons[comparison].label, said, named.length > 0 ? unit : undefined].filter(Boolean).join(' ')
+}
+
+/** JSON that people type. */
+
+/** What it says, or what is wrong with it in words. */
+export function readJson(text: string): { readonly value: JsonValue } | { readonly fault: string } {
+  if (text.trim() === '') return { fault: 'Write some JSON' }
+  try {
+    return { value: JSON.parse(text) as JsonValue }
+  } catch (error) {
+    return { fault: `This is no JSON: ${(error as SyntaxError).message}` }
+  }
+}
+
+/** As people read it. */
+export function writeJson(value: JsonValue): string {
+  const whole = JSON.stringify(value)
+  return whole.length <= 60 ? whole : JSON.stringify(value, null, 2)
+}
+
+export function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What a condition may read, as an editor offers it. Contract 5.2. */
+
+/** How what is compared with it is written down. */
+export type Kind = 'number' | 'text' | 'switch' | 'unknown'
+
+export interface Operand {
+  /** As `var` names it. */
+  readonly name: string
+  readonly label: string
+  readonly kind: Kind
+  readonly unit?: string
+  /** The only values it has, as they are written, with what people call them. */
+  readonly choices?: readonly { readonly value: string; readonly label: string }[]
+}
+
+const textTypes: ReadonlySet<string> = new Set(['string', 'uuid', 'binary'])
+
+/** The properties of a service that can be compared, as its schema names them; lists of values cannot. */
+export function operandsOf(schema: ServiceSchema | undefined): readonly Operand[] {
+  return Object.values(schema?.properties ?? {})
+    .filter(({ type = '' }) => !/-array$|-stream$/.test(type))
+    .map(({ name, type, unit, enum: entries }) => ({
+      name,
+      label: name,
+      kind: kindOf(type),
+      ...(unit !== undefined && { unit }),
+      ...(entries && type !== 'bool' && { choices: choicesOf(entries) }),
+    }))
+}
+
+/** What functions look at. Contract 5.4. */
+export const runOperands: readonly Operand[] = [
+  { name: 'value', label: 'the value', kind: 'unknown' },
+  { name: 'previous', label: 'the value before', kind: 'unknown' },
+  { name: 'device', label: 'the device', kind: 'text' },
+  { name: 'time', label: 'the time (Unix ms)', kind: 'number' },
+]
+
+/** A name that nobody described: of a service without schema, by an id, or inside of meta. */
+function unknownOperand(name: string): Operand {
+  return { name, label: name, kind: 'unknown' }
+}
+
+/** The one of this name, else one that nothing is known about. */
+export function operandNamed(operands: readonly Operand[], name: string): Operand {
+  return operands.find((operand) => operand.name === name) ?? unknownOperand(name)
+}
+
+function kindOf(type: string | undefined): Kind {
+  if (type === undefined) return 'unknown'
+  if (type === 'bool') return 'switch'
+  return textTypes.has(type) ? 'text' : 'number'
+}
+
+function choicesOf(entries: Readonly<Record<string, { readonly name: string }>>) {
+  return Object.entries(entries).map(([value, { name }]) => ({ value, label: name }))
 }

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
+import { useHeld } from '#dashboard/parts/unsaved'
 import { after } from '#dashboard/world'
 
 /** A button that puts a text into the clipboard, and says so. */
@@ -28,4 +29,21 @@ async function copyText(text: string): Promise<void> {
   const isDone = document.execCommand('copy')
   area.remove()
   if (!isDone) throw new Error('the browser did not let it be copied: select it and copy it by hand')
+}
+
+/** Something that is shown this once: a key, a code, a secret. */
+export function Secret({ label, text }: { readonly label: string; readonly text: string }) {
+  useHeld()
+  return (
+    <div class="field">
+      <span>{label}</span>
+      <div class="command">
+        <pre>
+          <code>{text}</code>
+        </pre>
+        <Copy text={text} />
+      </div>
+      <small class="hint">It is shown only now: keep it where nobody else reads it.</small>
+    </div>
+  )
 }

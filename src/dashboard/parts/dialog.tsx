@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { Button, type ButtonProps } from '#dashboard/parts/button'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Toasts } from '#dashboard/parts/toasts'
@@ -102,6 +103,25 @@ export function Confirm(props: ConfirmProps) {
       <div class="prose">{children}</div>
       <ConfirmForm {...props} />
     </Dialog>
+  )
+}
+
+export interface ConfirmButtonProps extends Omit<ConfirmProps, 'isOpen' | 'onClose'> {
+  readonly button: ComponentChildren
+  readonly buttonKind?: ButtonProps['kind']
+  readonly label?: string | undefined
+}
+
+/** A button whose action runs after a confirmation. */
+export function ConfirmButton({ button, buttonKind, label, ...confirm }: ConfirmButtonProps) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <Button kind={buttonKind} label={label} onPress={() => setOpen(true)}>
+        {button}
+      </Button>
+      <Confirm {...confirm} isOpen={isOpen} onClose={() => setOpen(false)} />
+    </>
   )
 }
 

@@ -2,7 +2,7 @@ import { type ComponentChildren, Fragment } from 'preact'
 import { useState } from 'preact/hooks'
 import { type CallOptions, etagOf } from '#client/client'
 import { Button } from '#dashboard/parts/button'
-import { Explained } from '#dashboard/parts/explained'
+import { Explained } from '#dashboard/parts/problem-text'
 
 /** What a call is told so that it changes nothing but what was read; `*`: nothing that is there. */
 type Unchanged = Pick<CallOptions, 'ifMatch' | 'ifNoneMatch'>

@@ -88,3 +88,53 @@ function sentence(text: string): string {
   const begun = text.charAt(0).toUpperCase() + text.slice(1)
   return /[.!?]$/.test(begun) ? begun : `${begun}.`
 }
+
+/** What a refusal says of parts of what was sent. Contract 1.3. */
+
+interface Detailed {
+  readonly details?: readonly { readonly path: string; readonly message: string }[]
+}
+
+/** What it says of a field or of anything in it: `devices` also finds `devices.3`. Undefined: nothing. */
+export function detailUnder(problem: unknown, field: string): string | undefined {
+  const { details } = (problem ?? {}) as Detailed
+  const found = details?.find(({ path }) => path === field || path.startsWith(`${field}.`))
+  if (!found) return undefined
+  const inside = found.path.slice(field.length + 1)
+  return inside === '' ? found.message : `${found.message} (at ${inside})`
+}
+
+/** The same problem, unless it is a refusal of this status: then one that says what it means here. */
+export function refusedFor(problem: unknown, status: number, meaning: string): unknown {
+  return statusOf(problem) === status ? new Error(meaning) : problem
+}
+
+/** A refusal in words that fit what was tried, where its status alone would say too little. */
+export class Explained extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'Explained'
+  }
+}
+
+type Words = string | ((said: string) => string | undefined)
+
+/**
+ * The same promise; where it is refused with one of these statuses, it says so in these words. They may depend on what the
+ * server said (`the release is in use`); undefined leaves it as it is.
+ */
+export async function explained<Value>(work: Promise<Value>, by: Readonly<Record<number, Words>>): Promise<Value> {
+  try {
+    return await work
+  } catch (problem) {
+    const words = by[statusOf(problem) ?? 0]
+    const text = typeof words === 'function' ? words(saidBy(problem)) : words
+    throw text === undefined ? problem : new Explained(text, problem)
+  }
+}
+
+/** What the server said, word for word. */
+export function saidBy(problem: unknown): string {
+  const { message } = (problem ?? {}) as { readonly message?: string }
+  return message ?? ''
+}

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { refusedFor } from '#dashboard/parts/details'
+import { refusedFor } from '#dashboard/parts/problem-text'
 
 export interface DraftFormOptions {
   /** Whether it differs from what is saved; something new always does. */

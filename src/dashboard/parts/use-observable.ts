@@ -1,16 +1,5 @@
 import { useEffect, useReducer, useState } from 'preact/hooks'
-
-/** Something that is now and tells when it changes: what the client library gives. */
-export interface Observable<Value> {
-  readonly value: Value
-  subscribe(listener: () => void): () => void
-}
-
-/** Something of which single keys are told. */
-export interface KeyedObservable<Key, Value> {
-  get(key: Key): Value | undefined
-  subscribeKey(key: Key, listener: () => void): () => void
-}
+import type { Observable, ObservableMap } from '#client/client'
 
 /** The value, with a new rendering at each change of it. */
 export function useObservable<Value>(observable: Observable<Value>): Value {
@@ -25,7 +14,10 @@ export function useObservable<Value>(observable: Observable<Value>): Value {
 }
 
 /** The value of one key, with a new rendering at each change of it and of no other. */
-export function useKey<Key, Value>(observable: KeyedObservable<Key, Value>, key: Key): Value | undefined {
+export function useKey<Key, Value>(
+  observable: Pick<ObservableMap<Key, Value>, 'get' | 'subscribeKey'>,
+  key: Key,
+): Value | undefined {
   const render = useRendering()
   const value = observable.get(key)
   useEffect(() => {

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Operand, operandsOf } from '#dashboard/conditions/operand'
 import {
   type ComparisonId,
   comparisons,
@@ -11,7 +10,7 @@ import {
   rowsOf,
   withComparison,
 } from '#dashboard/conditions/rows'
-import { conditionInWords } from '#dashboard/conditions/words'
+import { conditionInWords, type Operand, operandsOf } from '#dashboard/conditions/words'
 import { AlarmCondition, type Condition } from '#model/condition'
 
 const schema = {

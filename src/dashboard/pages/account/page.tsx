@@ -1,11 +1,19 @@
-import '#dashboard/pages/account/account.css'
-import { PasswordSection } from '#dashboard/pages/account/password-section'
 import { SecondFactors } from '#dashboard/pages/account/second-factors'
-import { SessionsSection } from '#dashboard/pages/account/sessions-section'
 import { Empty } from '#dashboard/parts/empty'
-import { Page, Section } from '#dashboard/parts/page'
+import { Answered, Page, Section } from '#dashboard/parts/page'
 import { Badge } from '#dashboard/parts/status'
-import { session } from '#dashboard/session'
+import { client, session, signOut } from '#dashboard/session'
+import '#dashboard/pages/account/account.css'
+import { useState } from 'preact/hooks'
+import { Button } from '#dashboard/parts/button'
+import { ConfirmButton } from '#dashboard/parts/dialog'
+import { TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { detailOf } from '#dashboard/parts/problem-text'
+import { Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { say } from '#dashboard/parts/toasts'
+import { useCall } from '#dashboard/parts/use-call'
 
 /** One's own: who one is here, the password, second factors, and where else one is signed in. */
 export default function AccountPage() {
@@ -51,4 +59,129 @@ export default function AccountPage() {
       <SessionsSection />
     </Page>
   )
+}
+
+/** Contract 2. */
+const passwordCharactersMin = 10
+
+export function PasswordSection() {
+  const [current, setCurrent] = useState('')
+  const [password, setPassword] = useState('')
+  const [again, setAgain] = useState('')
+  const [problem, setProblem] = useState<unknown>()
+  const change = async () => {
+    setProblem(undefined)
+    try {
+      await client.call('PUT /auth/password', { body: { current, password } })
+    } catch (refusal) {
+      setProblem(refusal)
+      throw refusal
+    }
+    for (const clear of [setCurrent, setPassword, setAgain]) clear('')
+    say('The password was changed; other sessions were ended')
+  }
+  const isOther = again !== '' && again !== password
+  return (
+    <Section title="Password">
+      <Form
+        submit="Change the password"
+        isDisabled={current === '' || password.length < passwordCharactersMin || again !== password}
+        onSubmit={change}
+      >
+        <TextField
+          label="Current password"
+          type="password"
+          value={current}
+          onInput={setCurrent}
+          autocomplete="current-password"
+        />
+        <TextField
+          label="New password"
+          hint={`${passwordCharactersMin} characters or more. Your other sessions end.`}
+          type="password"
+          value={password}
+          onInput={setPassword}
+          problem={detailOf(problem, 'password')}
+          autocomplete="new-password"
+          minLength={passwordCharactersMin}
+          maxLength={256}
+        />
+        <TextField
+          label="New password once more"
+          type="password"
+          value={again}
+          onInput={setAgain}
+          problem={isOther ? 'The two are not the same.' : undefined}
+          autocomplete="new-password"
+          maxLength={256}
+        />
+      </Form>
+    </Section>
+  )
+}
+
+/** Everywhere one is signed in, and ending that. */
+export function SessionsSection() {
+  const sessions = useCall(() => client.call('GET /auth/sessions'), [])
+  const end = async (id: string) => {
+    await client.call('DELETE /auth/sessions/:id', { parameters: { id } })
+    say('The session was ended')
+    sessions.again()
+  }
+  return (
+    <Section
+      title="Where you are signed in"
+      actions={
+        <ConfirmButton
+          button="Sign out everywhere…"
+          buttonKind="danger"
+          title="Sign out everywhere?"
+          confirm="Sign out everywhere"
+          onConfirm={() => signOut({ all: true })}
+        >
+          <p>Every session of yours ends at once, this one too, in browsers and programs. API keys stay.</p>
+        </ConfirmButton>
+      }
+    >
+      <Answered called={sessions}>
+        {(list) => (
+          <Table
+            caption="Sessions"
+            rows={list}
+            rowKey={({ id }) => id}
+            empty={<Empty title="No session" />}
+            columns={[
+              {
+                key: 'agent',
+                title: 'With',
+                cell: ({ agent, isCurrent }) => (
+                  <>
+                    {shortAgent(agent)} {isCurrent && <Badge tone="good">this one</Badge>}
+                  </>
+                ),
+              },
+              { key: 'address', title: 'From', cell: ({ address }) => <code>{address}</code> },
+              { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+              { key: 'used', title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+              {
+                key: 'end',
+                title: <span class="hidden">End</span>,
+                align: 'end',
+                cell: ({ id, isCurrent }) => !isCurrent && <Button onPress={() => end(id)}>End</Button>,
+              },
+            ]}
+          />
+        )}
+      </Answered>
+    </Section>
+  )
+}
+
+/** `Firefox 128 on Linux` where that can be told. */
+function shortAgent(agent: string): string {
+  const browser = /(Firefox|Edg|OPR|Chrome|Version)\/(\d+)/.exec(agent)
+  const system = /(Windows|Mac OS X|Android|iPhone|iPad|Linux)/.exec(agent)?.[1]
+  if (!browser) return agent || 'unknown'
+  const name = { Edg: 'Edge', OPR: 'Opera', Version: 'Safari' }[browser[1] ?? ''] ?? browser[1]
+  return `${name} ${browser[2]}${system ? ` on ${system}` : ''}`
 }

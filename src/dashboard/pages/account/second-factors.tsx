@@ -1,9 +1,11 @@
 import { useState } from 'preact/hooks'
-import { ConfirmFactor } from '#dashboard/pages/account/confirm-factor'
-import { EnrollTotp } from '#dashboard/pages/account/enroll-totp'
-import { registerKey } from '#dashboard/pages/sign-in/enroll-form'
+import { keepingCodes, registerKey } from '#dashboard/pages/sign-in/enroll-form'
+import { OneTimeCode } from '#dashboard/pages/sign-in/one-time-code'
+import { TotpSecret } from '#dashboard/pages/sign-in/totp-secret'
 import { Button } from '#dashboard/parts/button'
 import { Dialog } from '#dashboard/parts/dialog'
+import { TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
 import { Answered, Section } from '#dashboard/parts/page'
 import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
@@ -109,5 +111,92 @@ export function SecondFactors() {
         />
       </Dialog>
     </Section>
+  )
+}
+
+interface Enrolled {
+  readonly secret: string
+  readonly otpauthUri: string
+}
+
+/** The password, then a secret for the app, then its first code; then codes to recover with are put up. */
+function EnrollTotp({ onDone }: { readonly onDone: () => void }) {
+  const [password, setPassword] = useState('')
+  const [code, setCode] = useState('')
+  const [enrolled, setEnrolled] = useState<Enrolled | undefined>()
+  if (!enrolled) {
+    return (
+      <Form
+        submit="Go on"
+        isDisabled={password === ''}
+        onSubmit={async () => setEnrolled(await client.enrollTotp({ password }))}
+      >
+        <TextField
+          label="Your password"
+          type="password"
+          value={password}
+          onInput={setPassword}
+          autocomplete="current-password"
+          hasFocus
+        />
+      </Form>
+    )
+  }
+  return (
+    <Form
+      submit="Put it in force"
+      isDisabled={code.length < 6}
+      onSubmit={async () => {
+        await keepingCodes(client.activateTotp(code, { password }))
+        onDone()
+      }}
+    >
+      <TotpSecret {...enrolled} />
+      <OneTimeCode value={code} onInput={setCode} label="The code that it shows now" />
+    </Form>
+  )
+}
+
+interface ConfirmFactorProps {
+  readonly submit: string
+  readonly kind?: 'primary' | 'danger' | undefined
+  readonly onConfirm: (confirmation: { readonly password: string; readonly name?: string }) => Promise<void>
+  readonly onCancel: () => void
+  /** Also asks what the new one is called. */
+  readonly hasName?: boolean | undefined
+}
+
+/** A change of second factors, confirmed by the password. Contract 2. */
+function ConfirmFactor({ submit, kind, onConfirm, onCancel, hasName }: ConfirmFactorProps) {
+  const [password, setPassword] = useState('')
+  const [name, setName] = useState('')
+  return (
+    <Form
+      submit={submit}
+      kind={kind}
+      onCancel={onCancel}
+      isDisabled={password === ''}
+      onSubmit={() => onConfirm(hasName ? { password, name: name.trim() } : { password })}
+    >
+      {hasName && (
+        <TextField
+          label="What it is called"
+          hint="Such as: key ring, phone"
+          value={name}
+          onInput={setName}
+          maxLength={64}
+          autocomplete="off"
+        />
+      )}
+      <TextField
+        label="Your password"
+        hint="Your other sessions end."
+        type="password"
+        value={password}
+        onInput={setPassword}
+        autocomplete="current-password"
+        hasFocus
+      />
+    </Form>
   )
 }

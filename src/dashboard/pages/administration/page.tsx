@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { ApiKeys } from '#dashboard/pages/administration/api-keys'
-import { ProvisioningKeys } from '#dashboard/pages/administration/provisioning-keys'
+import { ApiKeys, ProvisioningKeys } from '#dashboard/pages/administration/keys'
 import { Roles } from '#dashboard/pages/administration/roles'
 import { Sessions } from '#dashboard/pages/administration/sessions'
 import { SigningKeys } from '#dashboard/pages/administration/signing-keys'

@@ -1,15 +1,20 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { GrantFields } from '#dashboard/pages/administration/grant-fields'
-import { firstGrant, namesText, permissionsText } from '#dashboard/pages/administration/grants'
-import { DeleteRole } from '#dashboard/pages/administration/role-deletion'
-import { type RoleDraft, RoleEditor } from '#dashboard/pages/administration/role-editor'
+import { firstGrant, isIdle, namesText, permissionsText } from '#dashboard/pages/administration/grants'
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { beyond } from '#dashboard/pages/administration/user-forms'
 import { Button } from '#dashboard/parts/button'
-import { Dialog } from '#dashboard/parts/dialog'
+import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
+import { type Edit, Edited } from '#dashboard/parts/edited'
 import { Command } from '#dashboard/parts/empty'
+import { TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
 import { Answered, Section } from '#dashboard/parts/page'
+import { Explained, explained, saidBy, statusOf } from '#dashboard/parts/problem-text'
+import { isShortName, nameProblem, shortNameRule } from '#dashboard/parts/short-name'
 import { Badge } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
+import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 import type { RoleEntry } from '#model/role'
@@ -138,4 +143,158 @@ function OwnRoles() {
       <Command command={`npm run admin -- role put wall --file wall.json${tenantOption()}`} />
     </div>
   )
+}
+
+/** A role that is made or changed. */
+export interface RoleDraft {
+  /** Undefined: a new one, whose name is asked for. */
+  readonly name?: string | undefined
+  readonly grants: readonly Grant[]
+}
+
+interface Numbered {
+  readonly id: number
+  readonly grant: Grant
+}
+
+interface RoleEditorProps {
+  readonly draft: RoleDraft
+  /** Names that a new role must not have: they are there, and would be changed. */
+  readonly taken: readonly string[]
+  readonly onSaved: () => void
+  readonly onCancel: () => void
+}
+
+function RoleEditor(props: RoleEditorProps) {
+  return (
+    <Edited found={props.draft} what="this role" filled={({ grants }) => grants} isHeld>
+      {(edit) => <RoleForm {...props} draft={edit.begun} check={edit.check} />}
+    </Edited>
+  )
+}
+
+function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & Pick<Edit<RoleDraft>, 'check'>) {
+  const [name, setName] = useState(draft.name ?? '')
+  const [grants, setGrants] = useState<readonly Numbered[]>(draft.grants.map((grant, id) => ({ id, grant })))
+  const next = useRef(draft.grants.length)
+  const isNew = draft.name === undefined
+  const isTaken = isNew && taken.includes(name)
+  const idle = grants.findIndex(({ grant }) => isIdle(grant))
+
+  const save = async () => {
+    const unchanged = await check(() => readRole(name, draft))
+    const place = { parameters: { role: name }, query: tenantQuery() }
+    const body = { grants: grants.map(({ grant }) => grant) }
+    const call = client.call('PUT /iam/roles/:role', { ...place, ...(isNew ? { ifNoneMatch: '*' } : unchanged), body })
+    await explained(call, { 403: beyond, 404: shortNameRule })
+    say(`Role ${name} is saved; it holds for everybody who is signed in within a second`)
+    onSaved()
+  }
+  return (
+    <Form
+      label={isNew ? 'New role' : `Change role ${name}`}
+      submit="Save the role"
+      onSubmit={save}
+      onCancel={onCancel}
+      isUnsaved="touched"
+      isDisabled={isTaken || !isShortName(name)}
+    >
+      {isNew && (
+        <TextField
+          label="Name"
+          hint={shortNameRule}
+          problem={isTaken ? 'There is a role of this name: change that one.' : nameProblem(name)}
+          isCode
+          value={name}
+          onInput={setName}
+          maxLength={64}
+          isRequired
+          hasFocus
+        />
+      )}
+      {grants.map(({ id, grant }, place) => (
+        <GrantFields
+          key={id}
+          grant={grant}
+          number={place + 1}
+          onChange={(changed) => setGrants(grants.map((one) => (one.id === id ? { id, grant: changed } : one)))}
+          onRemove={() => setGrants(grants.filter((one) => one.id !== id))}
+        />
+      ))}
+      {grants.length === 0 && <p class="hint">Without a grant whoever holds the role may do nothing.</p>}
+      {idle >= 0 && (
+        <p class="hint">Grant {idle + 1} gives nothing as it is: tick a box, and name a device or service.</p>
+      )}
+      <p>
+        <Button
+          onPress={() => {
+            setGrants([...grants, { id: next.current, grant: firstGrant }])
+            next.current += 1
+          }}
+        >
+          Add a grant
+        </Button>{' '}
+        <span class="soft">What a grant gives reaches its own devices and services, and no others.</span>
+      </p>
+    </Form>
+  )
+}
+
+/** As it is now; of one that there is none of yet, what it begins with. */
+async function readRole(role: string, draft: RoleDraft): Promise<RoleDraft> {
+  try {
+    const found = await client.call('GET /iam/roles/:role', { parameters: { role }, query: tenantQuery() })
+    if (draft.name === undefined) throw new Explained('There is a role of this name since: change that one')
+    return found
+  } catch (problem) {
+    if (draft.name === undefined && statusOf(problem) === 404) return draft
+    throw problem
+  }
+}
+
+/** A role goes only when nobody holds it: where somebody does, the refusal names them. */
+function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; readonly onDeleted: () => void }) {
+  return (
+    <ConfirmButton
+      button="Delete"
+      buttonKind="quiet"
+      label={`Delete ${name}`}
+      title={`Delete role ${name}?`}
+      confirm={`Delete ${name}`}
+      onConfirm={async () => {
+        await remove(name)
+        say(`Role ${name} is deleted`)
+        onDeleted()
+      }}
+    >
+      <p>The role {name} is gone for good. It is refused while a user or an API key holds it.</p>
+    </ConfirmButton>
+  )
+}
+
+async function remove(role: string): Promise<void> {
+  try {
+    const call = client.call('DELETE /iam/roles/:role', { parameters: { role }, query: tenantQuery() })
+    await explained(call, { 403: beyond })
+  } catch (problem) {
+    if (statusOf(problem) !== 409 || !saidBy(problem).includes('in use')) throw problem
+    throw new Explained(`Role ${role} is held by ${await holdersOf(role)}. Take it from them first.`, problem)
+  }
+}
+
+/** How many are named; of more only that there are. */
+const namedMax = 5
+
+/** Who holds a role, as far as one may see it. */
+async function holdersOf(role: string): Promise<string> {
+  if (!mayHere('users', 'read')) return 'a user or an API key that you may not see'
+  const names: string[] = []
+  for await (const page of client.pages('GET /iam/users', { query: { ...tenantQuery(), limit: '1000' } })) {
+    names.push(...page.filter(({ roles }) => roles.includes(role)).map(({ name }) => name))
+    if (names.length > namedMax) break
+  }
+  const keys = await client.call('GET /iam/api-keys', { query: tenantQuery() })
+  names.push(...keys.filter(({ roles }) => roles.includes(role)).map(({ name }) => `the API key ${name}`))
+  const shown = names.slice(0, namedMax).join(', ')
+  return names.length > namedMax ? `${shown} and others` : shown || 'somebody who was given it just now'
 }

@@ -1,9 +1,7 @@
-import { useState } from 'preact/hooks'
 import { mayTenants } from '#dashboard/pages/administration/tenant-choice'
-import { Button } from '#dashboard/parts/button'
-import { Confirm } from '#dashboard/parts/dialog'
-import { explained } from '#dashboard/parts/explained'
+import { ConfirmButton } from '#dashboard/parts/dialog'
 import { Answered, Section } from '#dashboard/parts/page'
+import { explained } from '#dashboard/parts/problem-text'
 import { Status } from '#dashboard/parts/status'
 import { Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
@@ -14,7 +12,6 @@ import { client } from '#dashboard/session'
 /** The keys that tokens are signed with: replaced by themselves after 90 days, or by hand. Contract 2, Tokens. */
 export function SigningKeys() {
   const keys = useCall(() => client.call('GET /iam/signing-keys'), [])
-  const [isAsked, ask] = useState(false)
   const rotate = async () => {
     const tooEarly = 'They were replaced less than a minute ago.'
     await explained(client.call('POST /iam/signing-keys'), { 409: tooEarly })
@@ -24,7 +21,22 @@ export function SigningKeys() {
   return (
     <Section
       title="Signing keys"
-      actions={mayTenants('create') && <Button onPress={() => ask(true)}>Replace the signing key</Button>}
+      actions={
+        mayTenants('create') && (
+          <ConfirmButton
+            button="Replace the signing key"
+            title="Replace the signing key?"
+            confirm="Replace it"
+            kind="primary"
+            onConfirm={rotate}
+          >
+            <p>
+              Tokens of every tenant are signed with a new key from now on. The one of before is believed until the last
+              token that it signed has ended: nobody is signed out.
+            </p>
+          </ConfirmButton>
+        )
+      }
     >
       <Answered called={keys}>
         {(list) => (
@@ -51,19 +63,6 @@ export function SigningKeys() {
           />
         )}
       </Answered>
-      <Confirm
-        title="Replace the signing key?"
-        isOpen={isAsked}
-        onClose={() => ask(false)}
-        confirm="Replace it"
-        kind="primary"
-        onConfirm={rotate}
-      >
-        <p>
-          Tokens of every tenant are signed with a new key from now on. The one of before is believed until the last
-          token that it signed has ended: nobody is signed out.
-        </p>
-      </Confirm>
     </Section>
   )
 }

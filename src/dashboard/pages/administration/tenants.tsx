@@ -1,11 +1,15 @@
 import { useState } from 'preact/hooks'
+import { namesIn } from '#dashboard/pages/administration/grants'
 import { chosenTenant, mayTenants } from '#dashboard/pages/administration/tenant-choice'
-import { TenantForm } from '#dashboard/pages/administration/tenant-form'
 import { Button } from '#dashboard/parts/button'
 import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { changedOf, type Edit, Edited, partOf } from '#dashboard/parts/edited'
 import { Command } from '#dashboard/parts/empty'
+import { Checkbox, Select, TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
 import { go, pathOf } from '#dashboard/parts/link'
 import { Answered, Section } from '#dashboard/parts/page'
+import { explained } from '#dashboard/parts/problem-text'
 import { Badge } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
@@ -156,4 +160,109 @@ function OnlyOne() {
       <Command command="npm run admin -- tenant add acme --name Acme" />
     </div>
   )
+}
+
+const policies = [
+  { value: 'optional', label: 'for who wants one' },
+  { value: 'required', label: 'for everybody' },
+] as const
+
+interface TenantFormProps {
+  readonly tenant?: TenantEntry | undefined
+  readonly onSaved: () => void
+  readonly onCancel: () => void
+}
+
+/** Makes a tenant, or changes the one that is given. */
+function TenantForm(props: TenantFormProps) {
+  if (!props.tenant) return <Fields {...props} />
+  return (
+    <Edited found={props.tenant} what="this tenant" isHeld>
+      {({ begun, check }) => <Fields {...props} tenant={begun} check={check} />}
+    </Edited>
+  )
+}
+
+function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<Pick<Edit<TenantEntry>, 'check'>>) {
+  const [tenantIdentifier, setIdentifier] = useState(tenant?.tenantIdentifier ?? '')
+  const [name, setName] = useState(tenant?.name ?? '')
+  const [hosts, setHosts] = useState((tenant?.hosts ?? []).join('\n'))
+  const [twoFactor, setTwoFactor] = useState<TenantEntry['twoFactor']>(tenant?.twoFactor ?? 'optional')
+  const [basic, setBasic] = useState(tenant?.basic ?? true)
+  const chosenHosts = namesIn(hosts)
+  const isOwn = tenantIdentifier === session.value.tenant
+
+  const save = async () => {
+    const body = { name: name.trim(), hosts: chosenHosts, twoFactor, basic }
+    if (tenant) {
+      const parameters = { tenantIdentifier }
+      const changed = changedOf<typeof body>({ ...tenant, hosts: tenant.hosts ?? [] }, body)
+      if (Object.keys(changed).length === 0) return onSaved()
+      const unchanged = await check?.(
+        () => client.call('GET /iam/tenants/:tenantIdentifier', { parameters }),
+        (now) => partOf(now, changed),
+      )
+      await client.call('PATCH /iam/tenants/:tenantIdentifier', { ...unchanged, parameters, body: changed })
+    } else {
+      const call = client.call('POST /iam/tenants', { body: { ...body, tenantIdentifier } })
+      await explained(call, {
+        409: (said) =>
+          said.includes('deleted') ? 'One of this name is still being swept. Try again later.' : undefined,
+      })
+    }
+    say(`Tenant ${tenantIdentifier} is ${tenant ? 'changed' : 'made'}`)
+    onSaved()
+  }
+  return (
+    <Form
+      label="Tenant"
+      submit={tenant ? 'Save' : 'Make the tenant'}
+      onSubmit={save}
+      onCancel={onCancel}
+      isUnsaved="touched"
+    >
+      {!tenant && (
+        <TextField
+          label="Identifier"
+          hint="1 to 63 of a–z, 0–9 and -. It stays."
+          isCode
+          value={tenantIdentifier}
+          onInput={setIdentifier}
+          maxLength={63}
+          isRequired
+          hasFocus
+        />
+      )}
+      <TextField label="Name" hint="For people." value={name} onInput={setName} maxLength={128} isRequired />
+      <TextField
+        label="Hosts"
+        hint="Users sign in under these host names alone, such as devices.acme.example; one a line. Empty: under any."
+        rows={2}
+        isCode
+        value={hosts}
+        onInput={setHosts}
+        problem={isOwn ? lockedOut(chosenHosts) : undefined}
+      />
+      <Select
+        label="Second factor"
+        hint="For everybody: whoever has none sets one up at the next sign-in."
+        value={twoFactor}
+        options={policies}
+        onChange={setTwoFactor}
+      />
+      <Checkbox
+        label="Basic scheme: a password alone gives tokens"
+        hint="Off: users sign in with a key of their browser or program (DPoP). The command line then needs an API key."
+        isChecked={basic}
+        onChange={setBasic}
+      />
+    </Form>
+  )
+}
+
+/** Of one's own tenant: under which address one would be the last time. */
+function lockedOut(hosts: readonly string[]): string | undefined {
+  const { host, hostname } = location
+  if (hosts.length === 0 || hosts.some((one) => [host, hostname].includes(one.toLowerCase()))) return undefined
+  return `${host}, under which you are here, is not among them: you could not sign in here again.`
 }

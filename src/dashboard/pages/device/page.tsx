@@ -1,23 +1,26 @@
-import '#dashboard/pages/device/device.css'
-import { useState } from 'preact/hooks'
+import { useMemo, useRef, useState } from 'preact/hooks'
 import { firstMessage } from '#dashboard/commands'
-import { ActiveAlarms } from '#dashboard/pages/device/active-alarms'
-import { DeviceActions } from '#dashboard/pages/device/device-actions'
 import { Firmware } from '#dashboard/pages/device/firmware'
 import { MetaSection } from '#dashboard/pages/device/meta-section'
-import { ServiceSection } from '#dashboard/pages/device/service-section'
-import { useDevice } from '#dashboard/pages/device/use-device'
-import { useHistory } from '#dashboard/pages/device/use-history'
+import { ServiceSection, useHistory } from '#dashboard/pages/device/service-section'
 import { Command, Empty, NotRead } from '#dashboard/parts/empty'
-import { Link } from '#dashboard/parts/link'
 import { Page, Section } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
-import { useObservable } from '#dashboard/parts/use-observable'
+import { useIsComplete, useObservable } from '#dashboard/parts/use-observable'
 import type { PageProps } from '#dashboard/routes'
-import { mayI } from '#dashboard/session'
+import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import { lastHeard } from '#dashboard/values/last-heard'
+import '#dashboard/pages/device/device.css'
+import type { ComponentChildren } from 'preact'
+import type { DeviceView } from '#client/client'
+import { Button } from '#dashboard/parts/button'
+import { Secret } from '#dashboard/parts/copy'
+import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { Link, pathOf } from '#dashboard/parts/link'
+import { say } from '#dashboard/parts/toasts'
+import { useCall } from '#dashboard/parts/use-call'
 
 /** One device, live: what it says, and what it can be asked to do. */
 export default function DevicePage({ params }: PageProps) {
@@ -117,4 +120,110 @@ function NoServices({ identifier }: { readonly identifier: string }) {
       </Empty>
     </Section>
   )
+}
+
+/** Alarms that are active on the device now; nothing where none is. */
+export function ActiveAlarms({ identifier }: { readonly identifier: string }): ComponentChildren {
+  return mayI('alarms', 'read', { deviceIdentifier: identifier }) ? <Active identifier={identifier} /> : null
+}
+
+function Active({ identifier }: { readonly identifier: string }) {
+  const { alarms } = state()
+  useObservable(alarms)
+  const active = [...alarms.values()].filter((status) => status.active && status.deviceIdentifier === identifier)
+  // Asked again when another alarm turns active here: it may be a new one.
+  const known = useCall(
+    () => client.call('GET /alarms'),
+    [active.map(({ resourceIdentifier }) => resourceIdentifier).join()],
+  )
+  if (active.length === 0) return null
+  return (
+    <ul class="active-alarms" aria-label="Active alarms">
+      {active.map(({ resourceIdentifier, since }) => {
+        const alarm = known.value?.find((each) => each.resourceIdentifier === resourceIdentifier)
+        const id = resourceIdentifier.replace(/^crn#alarm:/, '')
+        return (
+          <li key={resourceIdentifier} class={alarm?.severity === 'critical' ? 'notice bad' : 'notice warning'}>
+            <Status state={alarm?.severity ?? 'warning'}>
+              <Link to={pathOf('alarms', id)}>{alarm?.name ?? id}</Link>
+            </Status>
+            <span>
+              {alarm?.severity ?? 'alarm'}, active since <Time at={since} />
+            </span>
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+interface DeviceActionsProps {
+  readonly identifier: string
+  readonly onDeleted: () => void
+}
+
+/** What can't be taken back, for who may. */
+export function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
+  const [asking, setAsking] = useState<'secret' | 'delete' | undefined>()
+  const [secret, setSecret] = useState<string | undefined>()
+  const where = { deviceIdentifier: identifier }
+  const done = () => setAsking(undefined)
+  const rotate = async () => {
+    const made = await client.call('POST /devices/:deviceIdentifier/secret', { parameters: where })
+    setSecret(made.secret)
+  }
+  const remove = async () => {
+    await client.call('DELETE /devices/:deviceIdentifier', { parameters: where })
+    say(`${identifier} was deleted`)
+    onDeleted()
+  }
+  return (
+    <>
+      {mayI('device', 'update', where) && <Button onPress={() => setAsking('secret')}>New secret…</Button>}
+      {mayI('device', 'delete', where) && (
+        <Button kind="danger" onPress={() => setAsking('delete')}>
+          Delete…
+        </Button>
+      )}
+      <Confirm
+        title={`A new secret for ${identifier}?`}
+        confirm="Make a new secret"
+        kind="primary"
+        isOpen={asking === 'secret'}
+        onClose={done}
+        onConfirm={rotate}
+      >
+        <p>The old one is void at once, and the link of the device is closed: it comes back only with the new one.</p>
+      </Confirm>
+      <Confirm
+        title={`Delete ${identifier}?`}
+        confirm="Delete the device"
+        isOpen={asking === 'delete'}
+        onClose={done}
+        onConfirm={remove}
+        typed={identifier}
+      >
+        <p>Its values, notes and secret are removed. This can not be taken back.</p>
+      </Confirm>
+      <Dialog title="The new secret" isOpen={secret !== undefined} onClose={() => setSecret(undefined)}>
+        <Secret label={`Secret of ${identifier}`} text={secret ?? ''} />
+      </Dialog>
+    </>
+  )
+}
+
+/**
+ * What is known of a device. Where all that was known was put away, as when a session ends, it is what it was before until
+ * everything was read anew: what is filled in below it stays.
+ */
+export function useDevice(identifier: string): DeviceView | undefined {
+  const { devices } = state()
+  const device = useObservable(useMemo(() => state().device(identifier), [identifier]))
+  useIsComplete(devices)
+  const known = useRef<DeviceView>()
+  const isReadAnew = useRef(false)
+  if (devices.isComplete) isReadAnew.current = false
+  else if (!device && known.current) isReadAnew.current = true
+  if (!isReadAnew.current) known.current = device
+  return known.current
 }

@@ -1,11 +1,11 @@
-import { useState } from 'preact/hooks'
-import type { Schema, ServiceView } from '#client/client'
+import { useRef, useState } from 'preact/hooks'
+import type { DeviceView, Schema, ServiceView } from '#client/client'
 import { PropertyRow } from '#dashboard/pages/device/property-row'
-import type { Rings } from '#dashboard/pages/device/use-history'
 import { Button } from '#dashboard/parts/button'
 import { Section } from '#dashboard/parts/page'
-import { mayI } from '#dashboard/session'
-import { aboutOf } from '#dashboard/values/format-value'
+import { client, mayI } from '#dashboard/session'
+import { aboutOf, numberOf } from '#dashboard/values/format-value'
+import { Ring } from '#dashboard/values/ring'
 
 export interface ServiceSectionProps {
   readonly deviceIdentifier: string
@@ -72,4 +72,42 @@ export function ServiceSection(props: ServiceSectionProps) {
       )}
     </Section>
   )
+}
+
+/** Enough for a line a hand wide; a device that reports each second is seen for five minutes. */
+const pointsMax = 300
+
+/** Takes note of every number at each rendering: a device is another object after each change. */
+export function useHistory(device: DeviceView | undefined): Rings {
+  const kept = useRef(new Rings())
+  const seen = useRef<DeviceView>()
+  if (device && device !== seen.current) {
+    seen.current = device
+    kept.current.note(device)
+  }
+  return kept.current
+}
+
+/** The numbers of a device since the page was opened. */
+export class Rings {
+  readonly #rings = new Map<string, Ring>()
+
+  of(serviceIdentifier: string, propId: number): Ring {
+    const key = `${serviceIdentifier}/${propId}`
+    let ring = this.#rings.get(key)
+    if (!ring) {
+      ring = new Ring(pointsMax)
+      this.#rings.set(key, ring)
+    }
+    return ring
+  }
+
+  note({ services }: DeviceView): void {
+    for (const [serviceIdentifier, service] of services) {
+      for (const [propId, { value, timestamp }] of service) {
+        const number = numberOf(value)
+        if (number !== undefined) this.of(serviceIdentifier, propId).add(timestamp ?? client.now(), number)
+      }
+    }
+  }
 }

@@ -1,5 +1,6 @@
-import { saidBy } from '#dashboard/parts/explained'
-import { statusOf } from '#dashboard/parts/problem-text'
+import { saidBy, statusOf } from '#dashboard/parts/problem-text'
+import { client } from '#dashboard/session'
+import type { RolloutEntry } from '#model/rollout'
 
 /** Projects, releases, pins and rollouts are those of the embedded update server, which another may stand in for. Contract 6. */
 
@@ -30,4 +31,16 @@ function isNotYet(problem: unknown): boolean {
 /** Whether it is refused because firmware comes from another update server. */
 export function isElsewhere(problem: unknown): boolean {
   return statusOf(problem) === 404 && saidBy(problem).includes('another update server')
+}
+
+/** What stands of a rollout in its form, and would be replaced by it: not how it goes. */
+export function bodyOf(rollout: RolloutEntry | null): unknown {
+  if (!rollout) return null
+  const { firmware, percent, groups, errorThresholdPercent, window, maxAttempts } = rollout
+  return { firmware, percent, groups, errorThresholdPercent, window, maxAttempts }
+}
+
+/** Null where there is none. */
+export function readRollout(project: string): Promise<RolloutEntry | null> {
+  return orNone(client.call('GET /updates/projects/:project/rollout', { parameters: { project } }), null)
 }

@@ -4,15 +4,15 @@ import { type KnownProject, versionsOf } from '#dashboard/pages/firmware/known'
 import { versionProblem } from '#dashboard/pages/firmware/names'
 import { VersionField } from '#dashboard/pages/firmware/version-field'
 import { Button } from '#dashboard/parts/button'
-import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
-import { explained } from '#dashboard/parts/explained'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
-import { PagedTable } from '#dashboard/parts/paged-table'
+import { explained } from '#dashboard/parts/problem-text'
 import { Badge } from '#dashboard/parts/status'
+import { PagedTable } from '#dashboard/parts/table'
 import { say } from '#dashboard/parts/toasts'
 import { client, mayI } from '#dashboard/session'
 import type { PinEntry } from '#model/release'
@@ -20,9 +20,15 @@ import type { PinEntry } from '#model/release'
 /** Devices that are held at a version. Contract 6. */
 export function Pins({ project, releases, pins }: KnownProject) {
   const [isPinning, setPinning] = useState(false)
-  const [removed, remove] = useState<PinEntry>()
   const versions = versionsOf(releases.value)
   const mayPin = mayI('updates', 'create') || mayI('updates', 'update')
+  const remove = async ({ deviceIdentifier }: PinEntry) => {
+    await client.call('DELETE /updates/projects/:project/pins/:deviceIdentifier', {
+      parameters: { project, deviceIdentifier },
+    })
+    say(`${deviceIdentifier} is held no more`)
+    pins.again()
+  }
   return (
     <Section title="Pins" actions={mayPin && <Button onPress={() => setPinning(true)}>Pin a device</Button>}>
       <PagedTable
@@ -55,9 +61,19 @@ export function Pins({ project, releases, pins }: KnownProject) {
             title: <span class="hidden">Actions</span>,
             cell: (pin) =>
               mayI('updates', 'delete', pin) && (
-                <Button kind="quiet" label={`Remove the pin of ${pin.deviceIdentifier}`} onPress={() => remove(pin)}>
-                  Remove
-                </Button>
+                <ConfirmButton
+                  button="Remove"
+                  buttonKind="quiet"
+                  label={`Remove the pin of ${pin.deviceIdentifier}`}
+                  title={`Remove the pin of ${pin.deviceIdentifier}?`}
+                  confirm="Remove the pin"
+                  onConfirm={() => remove(pin)}
+                >
+                  <p>
+                    {pin.deviceIdentifier} is held at {pin.firmware} no more: it is offered what the rollout brings it,
+                    or without one the newest release.
+                  </p>
+                </ConfirmButton>
               ),
           },
         ]}
@@ -73,26 +89,6 @@ export function Pins({ project, releases, pins }: KnownProject) {
           }}
         />
       </Dialog>
-      <Confirm
-        title={`Remove the pin of ${removed?.deviceIdentifier ?? ''}?`}
-        isOpen={removed !== undefined}
-        onClose={() => remove(undefined)}
-        confirm="Remove the pin"
-        onConfirm={async () => {
-          if (!removed) return
-          const { deviceIdentifier } = removed
-          await client.call('DELETE /updates/projects/:project/pins/:deviceIdentifier', {
-            parameters: { project, deviceIdentifier },
-          })
-          say(`${deviceIdentifier} is held no more`)
-          pins.again()
-        }}
-      >
-        <p>
-          {removed?.deviceIdentifier} is held at {removed?.firmware} no more: it is offered what the rollout brings it,
-          or without one the newest release.
-        </p>
-      </Confirm>
     </Section>
   )
 }

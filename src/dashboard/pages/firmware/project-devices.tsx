@@ -1,15 +1,25 @@
 import { useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
 import { updatedFleetCommand } from '#dashboard/pages/firmware/commands'
-import { DeviceDialog } from '#dashboard/pages/firmware/device-dialog'
 import type { KnownProject } from '#dashboard/pages/firmware/known'
-import { updateText } from '#dashboard/pages/firmware/update-words'
+import { isEnd, isGood, outcomeText, updateText } from '#dashboard/pages/firmware/update-words'
 import { isUnderWay } from '#dashboard/pages/firmware/version-tally'
+import { Button } from '#dashboard/parts/button'
+import { Dialog } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { Select, TextField } from '#dashboard/parts/fields'
-import { Section } from '#dashboard/parts/page'
+import { Link, pathOf } from '#dashboard/parts/link'
+import { Answered, Section } from '#dashboard/parts/page'
+import { Explained } from '#dashboard/parts/problem-text'
 import { Badge, Status } from '#dashboard/parts/status'
+import { Time } from '#dashboard/parts/time'
+import { say } from '#dashboard/parts/toasts'
+import { useFreshFirmware } from '#dashboard/parts/use-call'
+import { useKey } from '#dashboard/parts/use-observable'
 import { VirtualList } from '#dashboard/parts/virtual-list'
+import { client, mayI } from '#dashboard/session'
+import { state } from '#dashboard/state'
+import type { FirmwareEntry } from '#model/firmware'
 
 /** The devices of a project, with their updates as they go on. */
 
@@ -115,4 +125,97 @@ function hasStatus({ firmwares = [] }: FirmwareView, statuses: readonly string[]
 
 function countText(shown: number, all: number): string {
   return shown === all ? `${all}` : `${shown} of ${all}`
+}
+
+interface DeviceDialogProps extends KnownProject {
+  /** Undefined: closed. */
+  readonly device: string | undefined
+  readonly onClose: () => void
+  readonly isElsewhere: boolean
+}
+
+/** One device: its firmware, how its update goes, and updating it now. */
+function DeviceDialog(props: DeviceDialogProps) {
+  const { device, onClose } = props
+  return (
+    <Dialog title={device ?? ''} isOpen={device !== undefined} onClose={onClose}>
+      {device !== undefined && <DeviceFirmware {...props} device={device} />}
+    </Dialog>
+  )
+}
+
+function DeviceFirmware({ device, pins }: DeviceDialogProps & { readonly device: string }) {
+  const live = useKey(state().updates, device)
+  const [outcome, setOutcome] = useState<string>()
+  const fresh = useFreshFirmware(device, live)
+  const pin = pins.rows?.find(({ deviceIdentifier }) => deviceIdentifier === device)
+  const update = async () => {
+    setOutcome(undefined)
+    const call = client.call('POST /updates/:deviceIdentifier', { parameters: { deviceIdentifier: device } })
+    const answer = await call
+    const text = outcomeText(device, answer)
+    if (!isGood(answer)) throw new Explained(text)
+    setOutcome(text)
+    say(text)
+  }
+  return (
+    <>
+      <p>
+        <Link to={pathOf('devices', device)}>Its page</Link>
+      </p>
+      <Answered called={fresh}>
+        {(known) => (
+          <ul class="firmware-list">
+            {(live?.firmwares ?? known.firmwares ?? []).map((entry) => (
+              <li key={entry.index}>
+                <Firmware
+                  entry={entry}
+                  isOutdated={known.firmwares?.find(({ index }) => index === entry.index)?.updateAvailable ?? false}
+                />
+              </li>
+            ))}
+          </ul>
+        )}
+      </Answered>
+      {pin && (
+        <p>
+          It is held at <code>{pin.firmware}</code> by a pin.
+        </p>
+      )}
+      {mayI('updates', 'update', { deviceIdentifier: device }) && (
+        <div class="actions">
+          <Button kind="primary" onPress={update}>
+            Update {device} now
+          </Button>
+          {outcome !== undefined && <span role="status">{outcome}</span>}
+        </div>
+      )}
+    </>
+  )
+}
+
+function Firmware({ entry, isOutdated }: { readonly entry: FirmwareEntry; readonly isOutdated: boolean }) {
+  const { firmware, hardware, index, update } = entry
+  return (
+    <>
+      <strong>{firmware}</strong>
+      {hardware !== undefined && <span class="soft"> on {hardware}</span>}
+      {index > 0 && <span class="soft"> index {index}</span>}{' '}
+      {isOutdated && <Status state="warning">an update is available</Status>}
+      {update && (
+        <div>
+          <Status state={update.status}>{updateText(entry)}</Status> <Time at={update.at} />
+          {update.progress !== undefined && !isEnd(update.status) && (
+            <progress
+              class="upload-progress"
+              max={100}
+              value={update.progress}
+              aria-label={`Progress of ${firmware}`}
+            />
+          )}
+          {update.message !== undefined && <p class="soft">{update.message}</p>}
+        </div>
+      )}
+    </>
+  )
 }

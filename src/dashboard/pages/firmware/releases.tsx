@@ -1,16 +1,15 @@
 import { useState } from 'preact/hooks'
 import { uploadCommand } from '#dashboard/pages/firmware/commands'
-import { type KnownProject, releaseText } from '#dashboard/pages/firmware/known'
-import { mayForAll } from '#dashboard/pages/firmware/may-update'
+import { type KnownProject, mayForAll, releaseText } from '#dashboard/pages/firmware/known'
 import { bytesText } from '#dashboard/pages/firmware/names'
 import { isEnd } from '#dashboard/pages/firmware/update-words'
 import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
 import { Button } from '#dashboard/parts/button'
 import { Copy } from '#dashboard/parts/copy'
-import { Confirm } from '#dashboard/parts/dialog'
+import { ConfirmButton } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
-import { explained } from '#dashboard/parts/explained'
 import { Answered, Section } from '#dashboard/parts/page'
+import { explained } from '#dashboard/parts/problem-text'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
@@ -21,7 +20,6 @@ import type { ReleaseEntry } from '#model/release'
 export function Releases(known: KnownProject) {
   const { project, releases, rollout, devices } = known
   const [isUploading, setUploading] = useState(false)
-  const [deleted, remove] = useState<ReleaseEntry>()
   const mayUpload = mayForAll('create')
   const columns: readonly Column<ReleaseEntry>[] = [
     { key: 'version', title: 'Version', cell: ({ firmware }) => <code>{firmware}</code> },
@@ -44,9 +42,23 @@ export function Releases(known: KnownProject) {
       title: <span class="hidden">Actions</span>,
       cell: (release) =>
         mayForAll('delete') && (
-          <Button kind="quiet" label={`Delete ${releaseText(release)}`} onPress={() => remove(release)}>
-            Delete
-          </Button>
+          <ConfirmButton
+            button="Delete"
+            buttonKind="quiet"
+            label={`Delete ${releaseText(release)}`}
+            title={`Delete ${releaseText(release)}?`}
+            confirm="Delete the release"
+            onConfirm={async () => {
+              await removeRelease(release, known)
+              say(`${project} ${releaseText(release)} is deleted`)
+              releases.again()
+            }}
+          >
+            <p>
+              No device of {project} is offered it any more, and its image goes unless another release has the same one.
+              It is refused while a pin, the rollout or an update under way needs it. Devices that have it keep it.
+            </p>
+          </ConfirmButton>
         ),
     },
   ]
@@ -76,23 +88,6 @@ export function Releases(known: KnownProject) {
         standingOf={() => ({ hasRollout: Boolean(rollout.value), devices: devices.length })}
         project={project}
       />
-      <Confirm
-        title={`Delete ${deleted ? releaseText(deleted) : ''}?`}
-        isOpen={deleted !== undefined}
-        onClose={() => remove(undefined)}
-        confirm="Delete the release"
-        onConfirm={async () => {
-          if (!deleted) return
-          await removeRelease(deleted, known)
-          say(`${project} ${releaseText(deleted)} is deleted`)
-          releases.again()
-        }}
-      >
-        <p>
-          No device of {project} is offered it any more, and its image goes unless another release has the same one. It
-          is refused while a pin, the rollout or an update under way needs it. Devices that have it keep it.
-        </p>
-      </Confirm>
     </Section>
   )
 }

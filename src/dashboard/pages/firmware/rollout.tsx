@@ -2,23 +2,22 @@ import { useState } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
 import { rolloutCommand } from '#dashboard/pages/firmware/commands'
-import { type KnownProject, versionsOf } from '#dashboard/pages/firmware/known'
-import { mayForAll, mayForGroups } from '#dashboard/pages/firmware/may-update'
-import { bodyOf, readRollout } from '#dashboard/pages/firmware/rollout-body'
-import { RolloutCounts } from '#dashboard/pages/firmware/rollout-counts'
+import { bodyOf, readRollout } from '#dashboard/pages/firmware/embedded'
+import { type KnownProject, mayForAll, mayForGroups, versionsOf } from '#dashboard/pages/firmware/known'
 import { RolloutForm } from '#dashboard/pages/firmware/rollout-form'
+import { partsOf } from '#dashboard/pages/firmware/update-words'
 import { Button } from '#dashboard/parts/button'
 import { Confirm, Dialog } from '#dashboard/parts/dialog'
 import { Edited } from '#dashboard/parts/edited'
 import { Empty } from '#dashboard/parts/empty'
-import { explained } from '#dashboard/parts/explained'
 import { Answered, Section } from '#dashboard/parts/page'
+import { explained } from '#dashboard/parts/problem-text'
 import { Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
-import type { RolloutEntry } from '#model/rollout'
+import type { RolloutCounts as Counts, RolloutEntry } from '#model/rollout'
 import type { Action } from '#model/scope'
 
 /** Which firmware leaves by itself, and for how many devices. Contract 6. */
@@ -233,5 +232,35 @@ function None({
       one a version goes to a part of them first, in a window, and stops by itself when too many fail.
       {mayPut && ' Begin one above, or from a terminal.'}
     </Empty>
+  )
+}
+
+/** Where the chosen devices stand: a bar, and the same in words. */
+function RolloutCounts({ counts }: { readonly counts: Counts }) {
+  const parts = partsOf(counts)
+  const most = Math.max(
+    1,
+    parts.reduce((sum, { count }) => sum + count, 0),
+  )
+  return (
+    <div class="rollout-counts">
+      <div class="rollout-bar" aria-hidden="true">
+        {parts.map(({ name, tone, count }) => (
+          <span key={name} class={tone} style={{ flexGrow: count / most }} />
+        ))}
+      </div>
+      <ul>
+        {parts.map(({ name, tone, mark, count }) => (
+          <li key={name}>
+            <span class={`status ${tone}`}>
+              <span class="mark" aria-hidden="true">
+                {mark}
+              </span>{' '}
+              <span class="number">{count}</span> {name}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </div>
   )
 }

@@ -1,4 +1,5 @@
 import type { FirmwareEntry, TriggerStatus } from '#model/firmware'
+import type { RolloutCounts } from '#model/rollout'
 
 /** What becomes of updates, in words. §3.2, contract 6. */
 
@@ -38,4 +39,16 @@ export function updateText({ update }: FirmwareEntry): string | undefined {
 
 export function isEnd(status: string): boolean {
   return ['IDLE', 'DONE', 'FAILED', 'REFUSED'].includes(status)
+}
+
+/** `waiting`: chosen and not begun with, or at the version already; the counts do not tell them apart. Contract 6. */
+export function partsOf({ chosen, running, done, failed, refused }: RolloutCounts) {
+  const waiting = Math.max(0, chosen - running - done - failed - refused)
+  return [
+    { name: 'done', tone: 'good', mark: '●', count: done },
+    { name: 'being updated', tone: 'busy', mark: '◐', count: running },
+    { name: 'failed', tone: 'bad', mark: '✕', count: failed },
+    { name: 'refused', tone: 'warning', mark: '▲', count: refused },
+    { name: 'waiting, or had it already', tone: 'quiet', mark: '○', count: waiting },
+  ] as const
 }

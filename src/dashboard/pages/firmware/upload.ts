@@ -1,4 +1,4 @@
-import { pauseMs } from '#client/backoff'
+import { pauseMs } from '#client/problem'
 import type { ReleaseEntry } from '#model/release'
 
 /**

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
 import { firstMessage } from '#dashboard/commands'
+import { Secret } from '#dashboard/parts/copy'
 import { Dialog } from '#dashboard/parts/dialog'
 import { Command } from '#dashboard/parts/empty'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, pathOf } from '#dashboard/parts/link'
 import { detailOf } from '#dashboard/parts/problem-text'
-import { Secret } from '#dashboard/parts/secret'
 import { say } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 

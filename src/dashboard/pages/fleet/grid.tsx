@@ -1,10 +1,9 @@
-import { useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import { type FleetColumn, lineOf } from '#dashboard/pages/fleet/columns'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
 import { useKey } from '#dashboard/parts/use-observable'
-import { useRowHeight } from '#dashboard/parts/use-row-height'
 import { gridCell, headCell, headRow, VirtualList } from '#dashboard/parts/virtual-list'
 import { state } from '#dashboard/state'
 import { lastHeard } from '#dashboard/values/last-heard'
@@ -96,4 +95,23 @@ function layoutOf(columns: readonly FleetColumn[]): Record<string, string> {
     '--fleet-columns': columns.map(({ width }) => `minmax(${width}rem, ${width}fr)`).join(' '),
     '--fleet-width': `${columns.reduce((sum, { width }) => sum + width, 1)}rem`,
   }
+}
+
+const touchedPx = 48
+const rowRem = 2.6
+
+/** Pixels of a row of a long list: by the size of the text, and enough for a finger where one points. */
+function useRowHeight(): number {
+  const [height, setHeight] = useState(measured)
+  useEffect(() => {
+    const look = () => setHeight(measured)
+    addEventListener('resize', look)
+    return () => removeEventListener('resize', look)
+  }, [])
+  return height
+}
+
+function measured(): number {
+  const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
+  return Math.max(Math.round(rem * rowRem), matchMedia('(pointer: coarse)').matches ? touchedPx : 0)
 }

@@ -1,24 +1,24 @@
-import '#dashboard/pages/fleet/fleet.css'
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { AddDevice } from '#dashboard/pages/fleet/add-device'
 import { columnOf, type FleetColumn, usualKeys } from '#dashboard/pages/fleet/columns'
 import { ColumnsDialog } from '#dashboard/pages/fleet/columns-dialog'
 import { wantedOf } from '#dashboard/pages/fleet/condition'
 import { FleetGrid, narrow } from '#dashboard/pages/fleet/grid'
 import { keepColumns, keptColumns } from '#dashboard/pages/fleet/kept-columns'
-import { NoDevices } from '#dashboard/pages/fleet/no-devices'
 import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
 import { type Held, useFleet } from '#dashboard/pages/fleet/use-fleet'
-import { useView } from '#dashboard/pages/fleet/use-view'
-import { everything } from '#dashboard/pages/fleet/view'
+import { everything, type FleetView, queryOf, viewOf } from '#dashboard/pages/fleet/view'
 import { Button } from '#dashboard/parts/button'
-import { Empty, NotRead } from '#dashboard/parts/empty'
+import { Command, Empty, NotRead } from '#dashboard/parts/empty'
 import { Page } from '#dashboard/parts/page'
 import { useObservable } from '#dashboard/parts/use-observable'
-import { mayI } from '#dashboard/session'
+import { client, mayI, session } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import { aboutOf } from '#dashboard/values/format-value'
 import { now } from '#dashboard/world'
+import '#dashboard/pages/fleet/fleet.css'
+import { fleetCommand } from '#dashboard/commands'
+import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
 
 /** Whoever points at a row means that one, not the one that comes in its place. */
 const heldMs = 1_000
@@ -122,4 +122,85 @@ function Reading() {
       <span class="spinner" aria-hidden="true" /> Reading the fleet…
     </p>
   )
+}
+
+/** The view that the address holds, and how to change parts of it. Going back comes back to the same view. */
+export function useView(): readonly [FleetView, (change: Partial<FleetView>) => void] {
+  const [view, setView] = useState(viewHere)
+  // Whoever types fast changes it again before it is drawn.
+  const latest = useRef(view)
+  const show = (changed: FleetView) => {
+    latest.current = changed
+    setView(changed)
+  }
+  useEffect(() => {
+    // Of going somewhere else, or back; not of what is changed below.
+    const onHashChange = () => show(viewHere())
+    addEventListener('hashchange', onHashChange)
+    return () => removeEventListener('hashchange', onHashChange)
+  }, [])
+  const change = (part: Partial<FleetView>) => {
+    const changed = { ...latest.current, ...part }
+    const query = queryOf(changed)
+    history.replaceState(null, '', query === '' ? '#/' : `#/?${query}`)
+    show(changed)
+  }
+  return [view, change]
+}
+
+function viewHere(): FleetView {
+  const { hash } = location
+  return viewOf(hash.slice(hash.indexOf('?') + 1 || hash.length))
+}
+
+/** They take what they are asked for. */
+const options = '--writes answer'
+
+/** A server that is new: how to see something within a minute, and how to link what one has. */
+export function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
+  const [key, setKey] = useState('')
+  const isOff = session.value.state === 'IAM off'
+  const mayAdd = mayI('device', 'create')
+  const mayMake = mayI('device', 'create', { deviceIdentifier: '*' })
+  const makeKey = async () => {
+    await describe()
+    const made = await client.call('POST /iam/provisioning-keys', { body: { name: 'Simulated fleet' } })
+    setKey(made.key)
+  }
+  return (
+    <Empty title="No devices yet">
+      <p>
+        A device is here from its first message on. To see how that looks, link fifty that are simulated, from the
+        folder of this server:
+      </p>
+      {(isOff || key !== '') && (
+        <Command command={fleetCommand(isOff ? { options: `${options} --schemas` } : { options, key })} />
+      )}
+      {!isOff && key === '' && mayMake && (
+        <Button kind="primary" onPress={makeKey}>
+          Make a key for them
+        </Button>
+      )}
+      {!isOff && !mayMake && <p>For that they need a provisioning key, which an administrator can make.</p>}
+      {mayAdd && (
+        <>
+          <p>Or begin with one of your own: it gets a name and a secret to link with.</p>
+          <Button onPress={onAdd}>Add a device</Button>
+        </>
+      )}
+    </Empty>
+  )
+}
+
+/** So that values have names and units: the fleet itself may only speak for devices. */
+async function describe(): Promise<void> {
+  const { schemas } = state()
+  const puts = [...simulatedSchemas]
+    .filter(
+      ([serviceIdentifier]) => !schemas.has(serviceIdentifier) && mayI('schemas', 'create', { serviceIdentifier }),
+    )
+    .map(([serviceIdentifier, body]) =>
+      client.call('PUT /schemas/:serviceIdentifier', { parameters: { serviceIdentifier }, body }),
+    )
+  await Promise.all(puts)
 }

@@ -4,14 +4,13 @@ import { idOf } from '#dashboard/binding/binding'
 import { DevicePicker } from '#dashboard/binding/device-picker'
 import { useKnownDevices } from '#dashboard/binding/known'
 import { BackTo } from '#dashboard/pages/functions/functions-frame'
-import { Button } from '#dashboard/parts/button'
-import { detailUnder } from '#dashboard/parts/details'
-import { Confirm } from '#dashboard/parts/dialog'
+import { ConfirmButton } from '#dashboard/parts/dialog'
 import { type Edit, Edited } from '#dashboard/parts/edited'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Answered, Page, Section } from '#dashboard/parts/page'
+import { detailUnder } from '#dashboard/parts/problem-text'
 import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { useDraftForm } from '#dashboard/parts/use-draft-form'
@@ -47,7 +46,6 @@ function NewGroupPage() {
 function OneGroupPage({ id }: { readonly id: string }) {
   const parameters = { groupId: id }
   const called = useCall(() => client.call('GET /groups/:groupId', { parameters }), [id])
-  const [isRemoving, setRemoving] = useState(false)
   const group = called.value
   const remove = async () => {
     await client.call('DELETE /groups/:groupId', { parameters })
@@ -60,9 +58,15 @@ function OneGroupPage({ id }: { readonly id: string }) {
       actions={
         group &&
         mayI('functions', 'delete') && (
-          <Button kind="danger" onPress={() => setRemoving(true)}>
-            Remove
-          </Button>
+          <ConfirmButton
+            button="Remove"
+            buttonKind="danger"
+            title={`Remove ${group.name}?`}
+            onConfirm={remove}
+            confirm="Remove the group"
+          >
+            <p>Its devices stay. While an alarm or a function is bound to it, it cannot be removed.</p>
+          </ConfirmButton>
         )
       }
     >
@@ -92,15 +96,6 @@ function OneGroupPage({ id }: { readonly id: string }) {
           </Section>
         )}
       </Answered>
-      <Confirm
-        title={`Remove ${group?.name ?? 'the group'}?`}
-        isOpen={isRemoving}
-        onClose={() => setRemoving(false)}
-        onConfirm={remove}
-        confirm="Remove the group"
-      >
-        <p>Its devices stay. While an alarm or a function is bound to it, it cannot be removed.</p>
-      </Confirm>
     </Page>
   )
 }

@@ -1,4 +1,5 @@
-import { useId } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { useKnownServices, useSchemas } from '#dashboard/binding/known'
 import {
   type Draft,
   type DraftNode,
@@ -7,13 +8,17 @@ import {
   mayLead,
   type NodeKind,
   stepKinds,
+  triggerKinds,
   withChanged,
   withEdge,
   withNode,
   withoutNode,
 } from '#dashboard/pages/functions/graph-draft'
+import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
+import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
 import { NodeFields } from '#dashboard/pages/functions/node-fields'
 import { type Names, nodeInWords } from '#dashboard/pages/functions/node-words'
+import { useAlarmNames, useTemplateNames } from '#dashboard/pages/functions/use-names'
 import { Button } from '#dashboard/parts/button'
 import { Checkbox, Field, TextField } from '#dashboard/parts/fields'
 
@@ -41,7 +46,7 @@ export function showCard(node: DraftNode): void {
 }
 
 /** One node: what it does, and what comes behind it. */
-export function NodeCard(props: NodeCardProps) {
+function NodeCard(props: NodeCardProps) {
   const { node, draft, onDraft, faults } = props
   const headingId = useId()
   const { title, does } = kindWords[node.kind]
@@ -89,7 +94,7 @@ export function NodeCard(props: NodeCardProps) {
 }
 
 /** The same for who may look and not touch. */
-export function NodeView({ node, names }: Pick<NodeCardProps, 'node' | 'names'>) {
+function NodeView({ node, names }: Pick<NodeCardProps, 'node' | 'names'>) {
   return (
     <li class="node-card">
       <section id={cardId(node)} tabIndex={-1} aria-label={node.id}>
@@ -133,6 +138,84 @@ function Behind({ node, draft, onDraft }: NodeCardProps) {
 }
 
 /** Of a draft whether it sends anything. */
-export function sendsMail({ nodes }: Draft): boolean {
+function sendsMail({ nodes }: Draft): boolean {
   return nodes.some(({ kind }) => kind === 'email') && nodes.some(isTrigger)
+}
+
+export interface GraphEditorProps {
+  readonly draft: Draft
+  readonly onDraft: (draft: Draft) => void
+  readonly faults: GraphFaults
+  readonly isChecked: boolean
+  readonly isReadOnly?: boolean | undefined
+}
+
+/** A graph as a picture and as cards, one for each node: the picture shows how it goes on, the cards are what is edited. */
+export function GraphEditor(props: GraphEditorProps) {
+  const { draft, onDraft, faults, isReadOnly } = props
+  const names = { schemas: useSchemas(), alarms: useAlarmNames() }
+  const services = useKnownServices()
+  const templates = useTemplateNames()
+  useNewCard(draft)
+  return (
+    <div class="graph-editor">
+      <div class="graph-side">
+        <GraphPicture draft={draft} names={names} faults={faults} trail={undefined} onNode={showCard} />
+        {draft.nodes.length > 0 && !sendsMail(draft) && <p class="hint">It sends no mail yet.</p>}
+        {faults.others.length > 0 && (
+          <div class="problem" role="alert">
+            {faults.others.map((fault) => (
+              <p key={fault}>{fault}</p>
+            ))}
+          </div>
+        )}
+        {!isReadOnly && <Beginnings draft={draft} onDraft={onDraft} />}
+      </div>
+      <ol class="node-cards" aria-label="Steps">
+        {draft.nodes.map((node) =>
+          isReadOnly ? (
+            <NodeView key={node.key} node={node} names={names} />
+          ) : (
+            <NodeCard
+              key={node.key}
+              {...props}
+              node={node}
+              names={names}
+              services={services}
+              templates={templates}
+              faults={faults.byNode.get(node.key) ?? []}
+            />
+          ),
+        )}
+      </ol>
+    </div>
+  )
+}
+
+/** What may set it off. */
+function Beginnings({ draft, onDraft }: Pick<GraphEditorProps, 'draft' | 'onDraft'>) {
+  const add = (kind: NodeKind) => onDraft(withNode(draft, kind))
+  return (
+    <fieldset class="field">
+      <legend>{draft.nodes.some(isTrigger) ? 'Begins also' : 'Begins'}</legend>
+      <div class="actions">
+        {triggerKinds.map((kind) => (
+          <Button key={kind} onPress={() => add(kind)}>
+            + {kindWords[kind].title}
+          </Button>
+        ))}
+      </div>
+    </fieldset>
+  )
+}
+
+/** Whoever adds a node goes on in it. */
+function useNewCard({ nodes, nextKey }: Draft): void {
+  const known = useRef(nextKey)
+  useEffect(() => {
+    const isNew = nextKey > known.current
+    known.current = nextKey
+    const last = nodes.at(-1)
+    if (isNew && last) showCard(last)
+  }, [nextKey])
 }

@@ -1,12 +1,11 @@
 import { useState } from 'preact/hooks'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
-import { operandsOf, runOperands } from '#dashboard/conditions/operand'
 import { literalOf } from '#dashboard/conditions/rows'
+import { operandsOf, runOperands } from '#dashboard/conditions/words'
 import type { DraftNode, To } from '#dashboard/pages/functions/graph-draft'
 import type { NodeCardProps } from '#dashboard/pages/functions/node-card'
-import { NumberField, Select, TextField } from '#dashboard/parts/fields'
+import { NumberField, Select, SuggestField, TextField } from '#dashboard/parts/fields'
 import { Link, pathOf } from '#dashboard/parts/link'
-import { SuggestField } from '#dashboard/parts/suggest-field'
 
 export interface NodeFieldsProps extends NodeCardProps {
   readonly onNode: (node: DraftNode) => void

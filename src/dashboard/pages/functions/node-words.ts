@@ -1,5 +1,4 @@
-import { runOperands } from '#dashboard/conditions/operand'
-import { conditionInWords } from '#dashboard/conditions/words'
+import { conditionInWords, runOperands } from '#dashboard/conditions/words'
 import { type Draft, type DraftNode, isTrigger } from '#dashboard/pages/functions/graph-draft'
 import type { ServiceSchema } from '#model/service-schema'
 

@@ -1,18 +1,24 @@
 import { useState } from 'preact/hooks'
 import { BackTo } from '#dashboard/pages/functions/functions-frame'
-import { TemplateForm, type Words } from '#dashboard/pages/functions/template-form'
 import { Button } from '#dashboard/parts/button'
-import { Confirm } from '#dashboard/parts/dialog'
+import { ConfirmButton } from '#dashboard/parts/dialog'
 import { Edited } from '#dashboard/parts/edited'
 import { go } from '#dashboard/parts/link'
-import { Answered, Page } from '#dashboard/parts/page'
-import { statusOf } from '#dashboard/parts/problem-text'
+import { Answered, Page, Section } from '#dashboard/parts/page'
+import { detailUnder, statusOf } from '#dashboard/parts/problem-text'
 import { Badge } from '#dashboard/parts/status'
 import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import type { PageProps } from '#dashboard/routes'
 import { client, mayI } from '#dashboard/session'
 import '#dashboard/pages/functions/functions.css'
+import { Fragment } from 'preact'
+import { TemplatePreview } from '#dashboard/pages/functions/template-preview'
+import { Checkbox, SuggestField, TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { Tabs } from '#dashboard/parts/tabs'
+import { parseMustache } from '#model/mustache'
+import '#dashboard/binding/binding.css'
 
 /** Says enough to begin with, and shows how. */
 const firstWords: Words = {
@@ -23,7 +29,6 @@ const firstWords: Words = {
 export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
   const parameters = { name }
   const called = useCall(async () => ({ template: await readTemplate(name) }), [name])
-  const [isRemoving, setRemoving] = useState(false)
   const isThere = called.value?.template !== undefined
   const remove = async () => {
     await client.call('DELETE /templates/:name', { parameters })
@@ -37,9 +42,15 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
       actions={
         isThere &&
         mayI('functions', 'delete', { deviceIdentifier: '*' }) && (
-          <Button kind="danger" onPress={() => setRemoving(true)}>
-            Remove
-          </Button>
+          <ConfirmButton
+            button="Remove"
+            buttonKind="danger"
+            title={`Remove ${name}?`}
+            onConfirm={remove}
+            confirm="Remove the template"
+          >
+            <p>Functions that name it send no mail from then on; each that was asked for is counted as a failure.</p>
+          </ConfirmButton>
         )
       }
     >
@@ -70,15 +81,6 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
           </Edited>
         )}
       </Answered>
-      <Confirm
-        title={`Remove ${name}?`}
-        isOpen={isRemoving}
-        onClose={() => setRemoving(false)}
-        onConfirm={remove}
-        confirm="Remove the template"
-      >
-        <p>Functions that name it send no mail from then on; each that was asked for is counted as a failure.</p>
-      </Confirm>
     </Page>
   )
 }
@@ -90,4 +92,235 @@ async function readTemplate(name: string) {
     if (statusOf(problem) === 404) return undefined
     throw problem
   }
+}
+
+interface WordsOfLocale {
+  readonly subject: string
+  readonly text: string
+  readonly html?: string | undefined
+}
+
+/** By locale; `en` is there in any case. */
+export type Words = Readonly<Record<string, WordsOfLocale>>
+
+export interface TemplateFormProps {
+  readonly start: Words
+  /** Good to be sent as it begins. */
+  readonly isNew: boolean
+  readonly isDirty: boolean
+  readonly onDirty: () => void
+  readonly isReadOnly: boolean
+  readonly onSubmit: (locales: Record<string, { subject: string; text: string; html?: string }>) => Promise<void>
+}
+
+const likelyLocales = ['de', 'de-CH', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt', 'zh']
+
+/** The words of a mail, language by language, with what would be read beside them. Contract 5.5. */
+export function TemplateForm({ start, isNew, isDirty, onDirty, isReadOnly, onSubmit }: TemplateFormProps) {
+  const [words, setWords] = useState(start)
+  const [locale, setLocale] = useState('en')
+  const [problem, setProblem] = useState<unknown>(undefined)
+  const change = (next: Words) => {
+    setWords(next)
+    setProblem(undefined)
+    onDirty()
+  }
+  const shown = words[locale] ?? words.en
+  if (!shown) return null
+  const send = async () => {
+    setProblem(undefined)
+    try {
+      await onSubmit(sentOf(words))
+    } catch (thrown) {
+      setProblem(thrown)
+      throw thrown
+    }
+  }
+  const faultOf = (each: string) => detailUnder(problem, `locales.${each}`) ?? mustacheFaultOf(words[each])
+  const tabs = Object.keys(words).map((each) => ({
+    id: each,
+    title: faultOf(each) === undefined ? each : `▲ ${each}`,
+  }))
+  const fields = (
+    <Tabs label="Locales" tabs={tabs} selected={locale} onSelect={setLocale}>
+      <LocaleFields
+        key={locale}
+        locale={locale}
+        words={shown}
+        problem={problem}
+        isReadOnly={isReadOnly}
+        onWords={(next) => change({ ...words, [locale]: next })}
+      />
+      {!isReadOnly && locale !== 'en' && (
+        <Button
+          kind="quiet"
+          onPress={() => {
+            const { [locale]: _, ...rest } = words
+            setLocale('en')
+            change(rest)
+          }}
+        >
+          Take {locale} out
+        </Button>
+      )}
+    </Tabs>
+  )
+  return (
+    <div class="columns">
+      <Section title="Words">
+        {isReadOnly ? (
+          fields
+        ) : (
+          <Form submit="Save" onSubmit={send} isDisabled={!isDirty && !isNew} isUnsaved={isDirty} label="Template">
+            {fields}
+            <NewLocale
+              known={Object.keys(words)}
+              onLocale={(added) => {
+                change({ ...words, [added]: { ...shown } })
+                setLocale(added)
+              }}
+            />
+          </Form>
+        )}
+        <Cheatsheet />
+      </Section>
+      <TemplatePreview words={words} locale={locale} />
+    </div>
+  )
+}
+
+interface LocaleFieldsProps {
+  readonly locale: string
+  readonly words: WordsOfLocale
+  readonly problem: unknown
+  readonly isReadOnly: boolean
+  readonly onWords: (words: WordsOfLocale) => void
+}
+
+function LocaleFields({ locale, words, problem, isReadOnly, onWords }: LocaleFieldsProps) {
+  const problemOf = (part: keyof WordsOfLocale) =>
+    detailUnder(problem, `locales.${locale}.${part}`) ?? faultIn(words[part])
+  const { html, ...rest } = words
+  return (
+    <div class="form">
+      <TextField
+        label="Subject"
+        value={words.subject}
+        onInput={(subject) => onWords({ ...words, subject })}
+        problem={problemOf('subject')}
+        maxLength={256}
+        isReadOnly={isReadOnly}
+      />
+      <TextField
+        label="Text"
+        value={words.text}
+        onInput={(text) => onWords({ ...words, text })}
+        problem={problemOf('text')}
+        rows={8}
+        isReadOnly={isReadOnly}
+      />
+      {!isReadOnly && (
+        <Checkbox
+          label="Also as HTML"
+          hint="Beside the text, for mail programs that show it."
+          isChecked={html !== undefined}
+          onChange={(isChecked) => onWords(isChecked ? { ...rest, html: '<p>{{value}}</p>' } : rest)}
+        />
+      )}
+      {html !== undefined && (
+        <TextField
+          label="HTML"
+          value={html}
+          onInput={(next) => onWords({ ...words, html: next })}
+          problem={problemOf('html')}
+          rows={8}
+          isReadOnly={isReadOnly}
+          isCode
+        />
+      )}
+    </div>
+  )
+}
+
+function NewLocale({
+  known,
+  onLocale,
+}: {
+  readonly known: readonly string[]
+  readonly onLocale: (locale: string) => void
+}) {
+  const [typed, setTyped] = useState('')
+  const isLocale = /^[a-z]{2}(-[A-Z]{2})?$/.test(typed)
+  const fault = typed === '' || isLocale ? undefined : 'A language such as de, perhaps with a region: de-CH'
+  const problem = known.includes(typed) ? 'It is there already' : fault
+  const add = () => {
+    if (!isLocale || problem) return
+    onLocale(typed)
+    setTyped('')
+  }
+  return (
+    <div class="field-with-button">
+      <SuggestField
+        label="Another locale"
+        hint="Begins with the words shown above. Whoever reads de-CH gets de-CH, else de, else en."
+        value={typed}
+        onInput={setTyped}
+        onEnter={add}
+        suggestions={likelyLocales.filter((each) => !known.includes(each)).map((value) => ({ value }))}
+        placeholder="de"
+        maxLength={5}
+        problem={problem}
+      />
+      <Button onPress={add} isDisabled={!isLocale || problem !== undefined}>
+        Add
+      </Button>
+    </div>
+  )
+}
+
+const tags: readonly (readonly [tag: string, meaning: string])[] = [
+  ['{{value}} {{previous}}', 'what it came to, and what it was'],
+  ['{{deviceIdentifier}}', 'the device'],
+  ['{{service}} {{property}}', 'of a value: by the names of the schema'],
+  ['{{alarm}}', 'of an alarm: its name'],
+  ['{{date}} {{time}}', 'when: 2026-11-14T22:13:20.000Z, and in Unix milliseconds'],
+  ['{{meta.site}}', 'what is noted about the device'],
+  ['{{function}} {{on}}', 'the function, and what began it: property, alarm or status'],
+  ['{{#value}} … {{/value}}', 'only where there is one'],
+  ['{{^value}} … {{/value}}', 'only where there is none'],
+]
+
+function Cheatsheet() {
+  return (
+    <details class="cheatsheet">
+      <summary>What can stand in it</summary>
+      <dl class="facts">
+        {tags.map(([tag, meaning]) => (
+          <Fragment key={tag}>
+            <dt class="code">{tag}</dt>
+            <dd>{meaning}</dd>
+          </Fragment>
+        ))}
+      </dl>
+    </details>
+  )
+}
+
+function mustacheFaultOf(words: WordsOfLocale | undefined): string | undefined {
+  return faultIn(words?.subject) ?? faultIn(words?.text) ?? faultIn(words?.html)
+}
+
+/** As the server would refuse it. */
+function faultIn(text: string | undefined): string | undefined {
+  const parsed = parseMustache(text ?? '')
+  return 'message' in parsed ? `Line ${parsed.line}: ${parsed.message}` : undefined
+}
+
+function sentOf(words: Words): Record<string, { subject: string; text: string; html?: string }> {
+  return Object.fromEntries(
+    Object.entries(words).map(([locale, { subject, text, html }]) => [
+      locale,
+      { subject, text, ...(html !== undefined && { html }) },
+    ]),
+  )
 }

@@ -1,4 +1,4 @@
-import { SuggestField } from '#dashboard/parts/suggest-field'
+import { SuggestField } from '#dashboard/parts/fields'
 
 const likely = ['en', 'de', 'de-CH', 'es', 'fr', 'fr-CH', 'it', 'ja', 'nl', 'pl', 'pt', 'zh']
 

@@ -1,13 +1,24 @@
-import { useMemo } from 'preact/hooks'
-import type { Item } from '#client/client'
-import { NewSubscription } from '#dashboard/pages/notifications/new-subscription'
+import { useMemo, useState } from 'preact/hooks'
+import type { Item, Subscription } from '#client/client'
+import { idOf } from '#dashboard/binding/binding'
+import { LocaleField, localeProblem, ownLocale } from '#dashboard/pages/notifications/locale-field'
 import { Outbox } from '#dashboard/pages/notifications/outbox'
-import { SubscriptionList } from '#dashboard/pages/notifications/subscription-list'
-import { Page } from '#dashboard/parts/page'
-import { useCall } from '#dashboard/parts/use-call'
+import { Button } from '#dashboard/parts/button'
+import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { Empty } from '#dashboard/parts/empty'
+import { Select } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { Link, pathOf } from '#dashboard/parts/link'
+import { Answered, Page, Reading, Section } from '#dashboard/parts/page'
+import { refusedFor } from '#dashboard/parts/problem-text'
+import { type Column, Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { say } from '#dashboard/parts/toasts'
+import { type Called, useCall } from '#dashboard/parts/use-call'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI, session } from '#dashboard/session'
 import { state } from '#dashboard/state'
+import '#dashboard/pages/notifications/notifications.css'
 
 export type Fn = Item<'GET /functions'>
 
@@ -39,4 +50,206 @@ export default function NotificationsPage() {
 function isAdministrator(): boolean {
   const { state: standing, roles = [] } = session.value
   return standing === 'IAM off' || roles.includes('admin')
+}
+
+export interface NewSubscriptionProps {
+  readonly functions: Called<readonly Fn[]>
+  readonly subscriptions: readonly Subscription[]
+}
+
+/** Functions that one may read and is not subscribed to yet. By mail, which is all that is delivered. §2.6 */
+export function NewSubscription({ functions, subscriptions }: NewSubscriptionProps) {
+  const topics = new Set(subscriptions.map(({ topic }) => topic))
+  return (
+    <Section title="Subscribe">
+      <Answered called={functions}>
+        {(found) => {
+          const open = found.filter(({ resourceIdentifier }) => !topics.has(resourceIdentifier))
+          if (found.length === 0) return <NoFunction />
+          if (open.length === 0) {
+            return <p class="soft">You are subscribed to every function that you may see.</p>
+          }
+          return <SubscribeForm functions={open.toSorted((a, b) => a.name.localeCompare(b.name))} />
+        }}
+      </Answered>
+    </Section>
+  )
+}
+
+function NoFunction() {
+  return (
+    <Empty title="There is nothing to subscribe to yet">
+      <p>Mails come from functions, which say what is told and when.</p>
+      {mayI('functions', 'create') ? (
+        <p>
+          <Link to="/functions/new">Make a function</Link> first.
+        </p>
+      ) : (
+        <p>You may see none. Ask somebody who makes them.</p>
+      )}
+    </Empty>
+  )
+}
+
+/** The function that somebody came from, by the address: `#/notifications?function=7Gm2sXv5Hd`. */
+function askedFor(): string {
+  const id = new URLSearchParams(location.hash.split('?')[1]).get('function')
+  return id === null ? '' : `crn#function:${id}`
+}
+
+function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
+  const [chosen, setTopic] = useState(askedFor)
+  const [locale, setLocale] = useState(ownLocale)
+  // It may have gone from the list, by the very subscribing.
+  const topic = functions.some(({ resourceIdentifier }) => resourceIdentifier === chosen) ? chosen : ''
+  const subscribe = async () => {
+    const name = functions.find(({ resourceIdentifier }) => resourceIdentifier === topic)?.name
+    try {
+      await client.call('POST /notifications/subscribe', { body: { topic, type: 'email', locale } })
+    } catch (problem) {
+      const said = refusedFor(problem, 403, 'You may not read all the devices that this function is about.')
+      throw refusedFor(said, 409, 'You are subscribed to it already.')
+    }
+    say(`You get the mails of ${name} from now on`)
+  }
+  return (
+    <Form
+      submit="Subscribe"
+      label="Subscribe"
+      onSubmit={subscribe}
+      isDisabled={topic === '' || localeProblem(locale) !== undefined}
+    >
+      <Select
+        label="Function"
+        value={topic}
+        options={[
+          { value: '', label: 'Choose' },
+          ...functions.map(({ resourceIdentifier, name, enabled }) => ({
+            value: resourceIdentifier,
+            label: enabled ? name : `${name} (disabled)`,
+          })),
+        ]}
+        onChange={setTopic}
+      />
+      <p class="hint">By mail, to the address of your account.</p>
+      <LocaleField value={locale} onInput={setLocale} />
+    </Form>
+  )
+}
+
+export interface SubscriptionListProps {
+  readonly subscriptions: readonly Subscription[]
+  /** Of functions, by their resource names, as far as they may be seen. */
+  readonly names: ReadonlyMap<string, string>
+  /** Whether these are all. */
+  readonly isRead: boolean
+}
+
+type Doing = { readonly what: 'locale' | 'removal'; readonly subscription: Subscription } | undefined
+
+export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionListProps) {
+  const [doing, setDoing] = useState<Doing>(undefined)
+  const nameOf = ({ topic }: Subscription) => names.get(topic) ?? idOf(topic)
+  const done = () => setDoing(undefined)
+  const columns: readonly Column<Subscription>[] = [
+    {
+      key: 'topic',
+      title: 'Function',
+      cell: (subscription) =>
+        names.has(subscription.topic) ? (
+          <Link to={pathOf('functions', idOf(subscription.topic))}>{nameOf(subscription)}</Link>
+        ) : (
+          <span class="code">{nameOf(subscription)}</span>
+        ),
+    },
+    { key: 'type', title: 'By', cell: ({ type }) => type },
+    { key: 'locale', title: 'Locale', cell: ({ locale }) => <span class="code">{locale}</span> },
+    { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      key: 'do',
+      title: <span class="hidden">What to do</span>,
+      align: 'end',
+      cell: (subscription) => (
+        <div class="actions">
+          {mayI('notifications', 'update') && (
+            <Button
+              kind="quiet"
+              label={`Change the locale of ${nameOf(subscription)}`}
+              onPress={() => setDoing({ what: 'locale', subscription })}
+            >
+              Locale…
+            </Button>
+          )}
+          {mayI('notifications', 'delete') && (
+            <Button
+              kind="quiet"
+              label={`End the subscription to ${nameOf(subscription)}`}
+              onPress={() => setDoing({ what: 'removal', subscription })}
+            >
+              End…
+            </Button>
+          )}
+        </div>
+      ),
+    },
+  ]
+  const subject = doing && nameOf(doing.subscription)
+  return (
+    <Section title="What you get">
+      <Table
+        caption="Your subscriptions"
+        columns={columns}
+        rows={subscriptions}
+        rowKey={({ resourceIdentifier }) => resourceIdentifier}
+        empty={
+          !isRead ? (
+            <Reading what="your subscriptions" />
+          ) : (
+            <Empty title="You are subscribed to nothing">
+              <p>
+                {mayI('notifications', 'create')
+                  ? 'Choose a function below: its mails come to the address of your account from then on.'
+                  : 'Your roles do not let you subscribe. Ask an administrator.'}
+              </p>
+            </Empty>
+          )
+        }
+      />
+      <Dialog title={`Locale of ${subject}`} isOpen={doing?.what === 'locale'} onClose={done}>
+        {doing && <LocaleForm subscription={doing.subscription} onDone={done} />}
+      </Dialog>
+      <Confirm
+        title={`End the subscription to ${subject}?`}
+        isOpen={doing?.what === 'removal'}
+        onClose={done}
+        onConfirm={async () => {
+          if (doing) await end(doing.subscription)
+        }}
+        confirm="End it"
+      >
+        <p>No mail of it comes any more. You can subscribe again.</p>
+      </Confirm>
+    </Section>
+  )
+}
+
+function LocaleForm({ subscription, onDone }: { readonly subscription: Subscription; readonly onDone: () => void }) {
+  const [locale, setLocale] = useState(subscription.locale)
+  const change = async () => {
+    const parameters = { subscriptionId: idOf(subscription.resourceIdentifier) }
+    await client.call('PATCH /notifications/subscribe/:subscriptionId', { parameters, body: { locale } })
+    say(`Its mails come in ${locale} from now on`)
+    onDone()
+  }
+  return (
+    <Form submit="Change" onSubmit={change} onCancel={onDone} isDisabled={localeProblem(locale) !== undefined}>
+      <LocaleField value={locale} onInput={setLocale} />
+    </Form>
+  )
+}
+
+async function end({ resourceIdentifier }: Subscription): Promise<void> {
+  const parameters = { subscriptionId: idOf(resourceIdentifier) }
+  await client.call('DELETE /notifications/subscribe/:subscriptionId', { parameters })
+  say('The subscription is ended')
 }

@@ -1,17 +1,18 @@
-import '#dashboard/pages/sign-in/sign-in.css'
 import { useEffect, useState } from 'preact/hooks'
 import { useHashLocation } from 'wouter-preact/use-hash-location'
 import type { TenantChoice } from '#client/client'
 import { Brand } from '#dashboard/icons'
 import { EnrollForm } from '#dashboard/pages/sign-in/enroll-form'
 import { FactorForm } from '#dashboard/pages/sign-in/factor-form'
-import { SignUpForm } from '#dashboard/pages/sign-in/sign-up-form'
 import { Button } from '#dashboard/parts/button'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { Link } from '#dashboard/parts/link'
+import { go, Link } from '#dashboard/parts/link'
 import { client, isEnded, isKept, present, session } from '#dashboard/session'
-import { ThemeSwitch } from '#dashboard/theme-switch'
+import { ThemeSwitch } from '#dashboard/theme'
+import '#dashboard/pages/sign-in/sign-in.css'
+import { decoded } from '#dashboard/address'
+import { detailOf } from '#dashboard/parts/problem-text'
 
 /** In front of everything else: password, then the tenant if several fit, then a second factor if one is wanted. */
 export default function SignInPage() {
@@ -144,4 +145,68 @@ const steps = {
       <EnrollForm />
     </Titled>
   ),
+}
+
+/** §4.1, contract 2. */
+const passwordCharactersMin = 10
+
+/**
+ * For who was given a code: chooses a password, which also signs in. An address of the form `#/sign-up/<name>/<code>`
+ * fills in the rest; what stands behind the `#` reaches no server.
+ */
+function SignUpForm() {
+  const [location] = useHashLocation()
+  const [given = '', givenCode = ''] = location.split('/').slice(2).map(decoded)
+  const [name, setName] = useState(given)
+  const [code, setCode] = useState(givenCode)
+  const [password, setPassword] = useState('')
+  const [keep, setKeep] = useState(true)
+  const [problem, setProblem] = useState<unknown>()
+  const signUp = async () => {
+    setProblem(undefined)
+    try {
+      await client.call('POST /iam/signup', { body: { name: name.trim(), code: code.trim(), password } })
+    } catch (refusal) {
+      setProblem(refusal)
+      throw refusal
+    }
+    go('/', { replace: true })
+    await client.signIn({ email: name.trim(), password, keep })
+  }
+  return (
+    <>
+      <p>With the code you were given, for a new account as well as for a forgotten password.</p>
+      <Form
+        submit="Choose this password"
+        onSubmit={signUp}
+        isDisabled={!name || !code || password.length < passwordCharactersMin}
+      >
+        <TextField label="Name" value={name} onInput={setName} autocomplete="username" hasFocus={given === ''} />
+        <TextField
+          label="Code"
+          value={code}
+          onInput={setCode}
+          problem={detailOf(problem, 'code')}
+          autocomplete="one-time-code"
+          isCode
+        />
+        <TextField
+          label="Password"
+          hint={`${passwordCharactersMin} characters or more`}
+          type="password"
+          value={password}
+          onInput={setPassword}
+          problem={detailOf(problem, 'password')}
+          autocomplete="new-password"
+          minLength={passwordCharactersMin}
+          maxLength={256}
+          hasFocus={given !== ''}
+        />
+        <Checkbox label="Stay signed in on this device" isChecked={keep} onChange={setKeep} />
+      </Form>
+      <p>
+        <Link to="/">Sign in instead</Link>
+      </p>
+    </>
+  )
 }

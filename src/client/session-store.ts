@@ -1,9 +1,52 @@
-import { MemoryStore } from '#client/memory-store'
 import type { SessionStore, StoredSession } from '#client/options'
-import { isTokenPair } from '#client/token-pair'
-import { Turns } from '#client/turns'
 
-/** Of IndexedDB what is used. */
+/** Runs tasks one after the other, in order of arrival. */
+class Mutex {
+  #last: Promise<unknown> = Promise.resolve()
+
+  run<T>(run: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(run)
+    // A task that failed does not block the next one.
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+}
+
+/** Access and refresh token, as in the answers of sign-in and refresh. §2.8 */
+export interface TokenPair {
+  readonly accessToken: string
+  readonly refreshToken: string
+}
+
+/** Checks answers and stored values: a captive portal or proxy may also answer 200. */
+export function isTokenPair(it: unknown): it is TokenPair {
+  const { accessToken, refreshToken } = (it ?? {}) as Partial<Record<keyof TokenPair, unknown>>
+  return typeof accessToken === 'string' && typeof refreshToken === 'string'
+}
+
+/** Keeps a session until the page or the program ends. */
+export class MemoryStore implements SessionStore {
+  readonly #mutex = new Mutex()
+  #session: StoredSession | undefined
+
+  async read(): Promise<StoredSession | undefined> {
+    return this.#session
+  }
+
+  async write(session: StoredSession): Promise<void> {
+    this.#session = session
+  }
+
+  async remove(): Promise<void> {
+    this.#session = undefined
+  }
+
+  exclusively<T>(run: () => Promise<T>): Promise<T> {
+    return this.#mutex.run(run)
+  }
+}
+
+/** The part of IndexedDB that is used. */
 interface Factory {
   open(name: string, version: number): OpenRequest
 }
@@ -29,7 +72,7 @@ interface ObjectStore {
   put(value: unknown, key: string): Request<unknown>
   delete(key: string): Request<unknown>
 }
-/** Of the Web Locks API what is used. */
+/** The part of the Web Locks API that is used. */
 interface Locks {
   request<T>(name: string, run: () => Promise<T>): Promise<T>
 }
@@ -37,7 +80,7 @@ interface Locks {
 const databaseName = 'device-data-backend'
 const storeName = 'sessions'
 
-/** The store of browsers, or undefined where there is no IndexedDB. `name`: whose session it is, such as the server's address. */
+/** The store of browsers; undefined without IndexedDB. @param name of the session, such as the server's address */
 export function indexedDbStore(name: string): SessionStore | undefined {
   const { indexedDB, navigator } = globalThis as unknown as {
     readonly indexedDB?: Factory
@@ -47,15 +90,15 @@ export function indexedDbStore(name: string): SessionStore | undefined {
 }
 
 /**
- * A session that all tabs share and that outlives them. IndexedDB stores keys without anybody reading them, and locks keep
- * tabs from showing the same refresh token twice. Where nothing can be stored, as some private windows have it, the
- * session ends with the page.
+ * A session that all tabs share and that outlives them. IndexedDB stores keys without revealing them, and locks prevent
+ * two tabs from using the same refresh token. If nothing can be stored, as in some private windows, the session ends
+ * with the page.
  */
 class IndexedDbStore implements SessionStore {
   readonly #factory: Factory
   readonly #locks: Locks | undefined
   readonly #name: string
-  readonly #turns = new Turns()
+  readonly #mutex = new Mutex()
   readonly #instead = new MemoryStore()
   #database: Promise<Database> | undefined
 
@@ -85,7 +128,7 @@ class IndexedDbStore implements SessionStore {
 
   exclusively<T>(run: () => Promise<T>): Promise<T> {
     const locks = this.#locks
-    return this.#turns.take(() => (locks ? lockedIfMay(locks, `${databaseName} ${this.#name}`, run) : run()))
+    return this.#mutex.run(() => (locks ? lockedIfMay(locks, `${databaseName} ${this.#name}`, run) : run()))
   }
 
   /** Undefined when it failed. */
@@ -114,7 +157,7 @@ class IndexedDbStore implements SessionStore {
   }
 }
 
-/** Where nothing may be stored locks are refused as well: then there is nothing that tabs share. */
+/** Where storage is denied, locks are too. Then tabs share nothing, and no lock is needed. */
 async function lockedIfMay<T>(locks: Locks, name: string, run: () => Promise<T>): Promise<T> {
   let hasBegun = false
   try {

@@ -1,0 +1,207 @@
+import type { ListKind } from '#client/kept-list'
+import type { LiveMap } from '#client/observable'
+import type { Item, ListName } from '#client/routes'
+import { type AlarmStatus, alarmKey, type FirmwareView, type Schema, type Subscription } from '#client/state'
+import type { EventOf, EventType, StreamEvent } from '#model/event'
+import type { FirmwareEntry, UpdateEntry } from '#model/firmware'
+
+/** A list that is kept in one map: its entries, or a value of each. */
+abstract class MapList<Value, Entry = Value> implements ListKind {
+  abstract readonly route: ListName
+  abstract readonly types: readonly EventType[]
+  readonly query: Readonly<Record<string, unknown>> = {}
+  readonly firstPage: number | undefined
+  protected readonly map: LiveMap<string, Value>
+
+  /** @param firstPage entries of the first page; undefined: the list has no pages */
+  constructor(map: LiveMap<string, Value>, firstPage?: number) {
+    this.map = map
+    this.firstPage = firstPage
+  }
+
+  take(entries: readonly unknown[]) {
+    const keys = (entries as readonly Entry[]).map((entry) => {
+      const key = this.keyIn(entry)
+      const value = this.valueIn(entry)
+      if (value !== undefined) this.map.set(key, value)
+      return key
+    })
+    return { keys, weight: keys.length }
+  }
+
+  keepOnly(isThere: (key: string) => boolean): void {
+    for (const key of [...this.map.keys()]) if (!isThere(key)) this.map.delete(key)
+  }
+
+  complete(isComplete: boolean): void {
+    this.map.complete(isComplete)
+  }
+
+  abstract keyOf(event: StreamEvent): string
+  abstract apply(event: StreamEvent): void
+  protected abstract keyIn(entry: Entry): string
+
+  protected valueIn(entry: Entry): Value | undefined {
+    return entry as unknown as Value
+  }
+}
+
+/** The schemas of services, by `GET /schemas`. §2.4 */
+export class SchemaList extends MapList<Schema, Item<'GET /schemas'>> {
+  readonly route = 'GET /schemas'
+  override readonly query = { depth: 1 }
+  readonly types = ['SCHEMA_ADD', 'SCHEMA_UPDATE', 'SCHEMA_DELETE'] as const
+
+  constructor(schemas: LiveMap<string, Schema>) {
+    super(schemas, 50)
+  }
+
+  keyOf(event: StreamEvent): string {
+    return (event as EventOf<'SCHEMA_DELETE'>).serviceIdentifier
+  }
+
+  apply(event: StreamEvent): void {
+    if (event.type === 'SCHEMA_DELETE') this.map.delete(this.keyOf(event))
+    else this.map.set(this.keyOf(event), (event as EventOf<'SCHEMA_ADD'>).schema)
+  }
+
+  protected keyIn(row: Item<'GET /schemas'>): string {
+    return row.serviceIdentifier
+  }
+
+  protected override valueIn(row: Item<'GET /schemas'>): Schema | undefined {
+    return row.schema
+  }
+}
+
+/** The status of alarms, by `GET /alarms/status`. Contract 5.3 */
+export class AlarmList extends MapList<AlarmStatus> {
+  readonly route = 'GET /alarms/status'
+  readonly types = ['ALARM_STATUS_ACTIVE', 'ALARM_STATUS_INACTIVE', 'ALARM_CONFIG_UPDATE', 'DEVICE_DELETE'] as const
+
+  constructor(alarms: LiveMap<string, AlarmStatus>) {
+    super(alarms, 2_000)
+  }
+
+  /** The deletion of an alarm or a device concerns several entries. */
+  keyOf(): string {
+    return ''
+  }
+
+  apply(event: StreamEvent): void {
+    if (event.type === 'DEVICE_DELETE') this.gone((event as EventOf<'DEVICE_DELETE'>).deviceIdentifier)
+    else if (event.type === 'ALARM_CONFIG_UPDATE') {
+      const { resourceIdentifier, payload } = event as EventOf<'ALARM_CONFIG_UPDATE'>
+      const isGone = Object.keys(payload).length === 0
+      if (isGone) this.#deleteWhere((status) => status.resourceIdentifier === resourceIdentifier)
+    } else {
+      const { resourceIdentifier, deviceIdentifier, since } = event as EventOf<'ALARM_STATUS_ACTIVE'>
+      const active = event.type === 'ALARM_STATUS_ACTIVE'
+      const key = alarmKey(resourceIdentifier, deviceIdentifier)
+      this.map.set(key, { resourceIdentifier, deviceIdentifier, active, since })
+    }
+  }
+
+  gone(device: string): void {
+    this.#deleteWhere((status) => status.deviceIdentifier === device)
+  }
+
+  protected keyIn(status: AlarmStatus): string {
+    return alarmKey(status.resourceIdentifier, status.deviceIdentifier)
+  }
+
+  #deleteWhere(isMeant: (status: AlarmStatus) => boolean): void {
+    for (const [key, status] of [...this.map.entries()]) if (isMeant(status)) this.map.delete(key)
+  }
+}
+
+/** The firmware and updates of devices, by `GET /updates`. §2.7, contract 6 */
+export class UpdateList extends MapList<FirmwareView> {
+  readonly route = 'GET /updates'
+  override readonly query = { depth: 2 }
+  readonly types = ['UPDATE_STATUS', 'DEVICE_DISCOVERY', 'DEVICE_DELETE'] as const
+
+  constructor(updates: LiveMap<string, FirmwareView>) {
+    super(updates, 1_000)
+  }
+
+  keyOf(event: StreamEvent): string {
+    return (event as EventOf<'DEVICE_DELETE'>).deviceIdentifier
+  }
+
+  apply(event: StreamEvent): void {
+    const device = this.keyOf(event)
+    const before = this.map.get(device) ?? { deviceIdentifier: device, project: null, firmwares: [] }
+    if (event.type === 'DEVICE_DELETE') this.gone(device)
+    else if (event.type === 'UPDATE_STATUS') this.map.set(device, walked(before, event as EventOf<'UPDATE_STATUS'>))
+    else this.map.set(device, discovered(before, event as EventOf<'DEVICE_DISCOVERY'>))
+  }
+
+  gone(device: string): void {
+    this.map.delete(device)
+  }
+
+  protected keyIn(view: FirmwareView): string {
+    return view.deviceIdentifier
+  }
+}
+
+function walked(before: FirmwareView, event: EventOf<'UPDATE_STATUS'>): FirmwareView {
+  const { index, status, firmware, progress, message, timestamp: at } = event
+  const update: UpdateEntry = {
+    status,
+    ...(firmware !== undefined && { firmware }),
+    ...(progress !== undefined && { progress }),
+    ...(message !== undefined && { message }),
+    at,
+  }
+  const firmwares = before.firmwares ?? []
+  return { ...before, firmwares: firmwares.map((entry) => (entry.index === index ? { ...entry, update } : entry)) }
+}
+
+/** Property ids of contract 4: 1 is the project, 16·(index+1) a firmware, and 16·(index+1)+1 its hardware. */
+function discovered(before: FirmwareView, { updates }: EventOf<'DEVICE_DISCOVERY'>): FirmwareView {
+  const said = new Map(updates.map(({ propId, value }) => [propId, String(value)]))
+  const firmwares: FirmwareEntry[] = []
+  for (const [propId, firmware] of said) {
+    if (propId < 16 || propId % 16 !== 0) continue
+    const index = propId / 16 - 1
+    const known = before.firmwares?.find((entry) => entry.index === index)
+    const hardware = said.get(propId + 1)
+    firmwares.push({
+      firmware,
+      ...(hardware !== undefined && { hardware }),
+      index,
+      // The offered update may be the firmware that the device has now: the next full read sets it again.
+      updateAvailable: known?.firmware === firmware && known.updateAvailable,
+      ...(known?.update && { update: known.update }),
+    })
+  }
+  return { ...before, project: said.get(1) ?? before.project, firmwares }
+}
+
+/** Subscriptions of the caller, by `GET /notifications/subscribe`. §2.6 */
+export class SubscriptionList extends MapList<Subscription> {
+  readonly route = 'GET /notifications/subscribe'
+  readonly types = ['NOTIFICATION_SUBSCRIBE', 'NOTIFICATION_SUBSCRIPTION_UPDATE', 'NOTIFICATION_UNSUBSCRIBE'] as const
+
+  constructor(subscriptions: LiveMap<string, Subscription>) {
+    super(subscriptions)
+  }
+
+  keyOf(event: StreamEvent): string {
+    return (event as EventOf<'NOTIFICATION_UNSUBSCRIBE'>).resourceIdentifier
+  }
+
+  apply(event: StreamEvent): void {
+    if (event.type === 'NOTIFICATION_UNSUBSCRIBE') this.map.delete(this.keyOf(event))
+    else {
+      const { payload } = event as EventOf<'NOTIFICATION_SUBSCRIBE'>
+      this.map.set(this.keyOf(event), payload as unknown as Subscription)
+    }
+  }
+
+  protected keyIn(subscription: Subscription): string {
+    return subscription.resourceIdentifier
+  }
+}

@@ -1,0 +1,70 @@
+import type { Platform } from '#client/platform'
+
+/** DEVICE_DELETE arrives within this time if the caller may receive it; then no request is needed. */
+const removalEventWaitMs = 1_000
+
+/**
+ * Checks whether a device was deleted after its last visible service was removed. DEVICE_DELETE needs `read` on
+ * `device` (contract 4), so callers without it have to ask. Devices are checked one after the other.
+ */
+export class RemovalChecks {
+  readonly #platform: Platform
+  readonly #look: (devices: readonly string[]) => Promise<void>
+  readonly #devices = new Set<string>()
+  #round: AbortController | undefined
+
+  constructor(platform: Platform, look: (devices: readonly string[]) => Promise<void>) {
+    this.#platform = platform
+    this.#look = look
+  }
+
+  add(device: string): void {
+    this.#devices.add(device)
+    if (this.#round) return
+    this.#round = new AbortController()
+    void this.#lookAtAll(this.#round.signal)
+  }
+
+  clear(): void {
+    this.#round?.abort()
+    this.#round = undefined
+    this.#devices.clear()
+  }
+
+  async #lookAtAll(round: AbortSignal): Promise<void> {
+    await this.#platform.sleep(removalEventWaitMs, round)
+    for (const device of this.#devices) {
+      if (round.aborted) return
+      this.#devices.delete(device)
+      await this.#look([device])
+    }
+    if (!round.aborted) this.#round = undefined
+  }
+}
+
+/** A deleted device without services stays visible for about this long, or longer if there are very many. */
+const silentDevicesEveryMs = 60_000
+/** This number of identifiers fits into a URL, and their entries fit into one page. */
+const devicesPerRequest = 50
+const devicesPerRound = 500
+
+/**
+ * Checks periodically whether devices without visible services were deleted. A caller without `read` on `device` learns
+ * of a deletion from the services that are removed (contract 4), and these devices have none. `all` returns them in a
+ * stable order.
+ */
+export async function askAfterSilent(
+  { sleep }: Platform,
+  round: AbortSignal,
+  all: () => readonly string[],
+  look: (devices: readonly string[]) => Promise<void>,
+): Promise<void> {
+  let at = 0
+  while (!round.aborted) {
+    await sleep(silentDevicesEveryMs, round)
+    const devices = all()
+    const end = Math.min(devices.length, at + devicesPerRound)
+    for (; at < end; at += devicesPerRequest) await look(devices.slice(at, at + devicesPerRequest))
+    if (at >= devices.length) at = 0
+  }
+}

@@ -1,0 +1,201 @@
+import type { Platform } from '#client/platform'
+import { ConnectionLost, Problem } from '#client/problem'
+import type { CallOptions, RouteName } from '#client/routes'
+import type { RawAnswer, Request } from '#client/transport'
+
+/** Options of a call to any route. */
+export interface AnyCall extends CallOptions {
+  readonly parameters?: Readonly<Record<string, string>> | undefined
+  readonly query?: Readonly<Record<string, unknown>> | undefined
+  readonly body?: unknown
+}
+
+/** The server answers these routes only after devices did, or after it has waited for them. */
+const waitsForDevices: ReadonlySet<string> = new Set<RouteName>([
+  'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties',
+  'PUT /services/:serviceIdentifier/devices/:deviceIdentifier/properties',
+  'POST /updates/:deviceIdentifier',
+])
+
+/** Servers wait 10 s for devices by default; operators can configure more. */
+const deviceSilenceMs = 120_000
+
+/** `GET /devices/:deviceIdentifier` is method and path at once. @throws TypeError for a parameter that can't stand in a path */
+export function requestOf(route: string, call: AnyCall = {}): Request {
+  const [method = '', template = ''] = route.split(' ')
+  return {
+    method,
+    path: pathOf(template, call.parameters ?? {}) + queryOf(call.query ?? {}),
+    headers: {
+      ...call.headers,
+      ...(call.idempotencyKey !== undefined && { 'idempotency-key': call.idempotencyKey }),
+      ...(call.ifNoneMatch !== undefined && { 'if-none-match': call.ifNoneMatch }),
+      ...(call.ifMatch !== undefined && { 'if-match': call.ifMatch }),
+    },
+    body: call.body,
+    signal: call.signal,
+    silenceMs: call.silenceMs ?? (waitsForDevices.has(route) ? deviceSilenceMs : undefined),
+  }
+}
+
+/**
+ * The path of the next page in `Link`, below the base path, which a proxy may have moved. RFC 8288, contract 3.4.
+ *
+ * @throws ConnectionLost for a link that leads out of the API: ignoring it would lose entries
+ */
+export function nextOf(headers: Headers): string | undefined {
+  const [, link] = /<([^>]*)>\s*;\s*rel="next"/.exec(headers.get('link') ?? '') ?? []
+  if (link === undefined) return undefined
+  const [, below] = /^[^?#]*\/api\/v1(\/.*)$/s.exec(link) ?? []
+  if (below === undefined) throw new ConnectionLost(`next page at ${link}`)
+  return below
+}
+
+/** Rejects `.` and `..`, which would lead to another path even if they are escaped. RFC 3986 §5.2.4 */
+function pathOf(template: string, parameters: Readonly<Record<string, string>>): string {
+  return template.replace(/:(\w+)/g, (_, name: string) => {
+    const value = parameters[name] ?? ''
+    if (/^\.{0,2}$/.test(value)) throw new TypeError(`${name} '${value}' names nothing`)
+    return encodeURIComponent(value)
+  })
+}
+
+/** Repeats the field for each entry of a list, and omits undefined values. */
+function queryOf(query: Readonly<Record<string, unknown>>): string {
+  const fields = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) fields.append(name, String(one))
+  }
+  return fields.size === 0 ? '' : `?${fields}`
+}
+
+/** One page of a list. */
+export interface Paged {
+  readonly items: readonly unknown[]
+  readonly headers: Headers
+  /** 304: the list has not changed since the given `ETag`. Only a first page can be, and then it is the only one. */
+  readonly isUnchanged: boolean
+}
+
+/**
+ * Follows `Link: rel="next"`, and requests the next page while the caller processes this one. Contract 3.4
+ *
+ * @param limitOf entries per page from now on; undefined: as many as the first page
+ *
+ * @throws Problem, ConnectionLost
+ */
+export async function* pagesOf(
+  first: Request,
+  ask: (request: Request) => Promise<RawAnswer>,
+  limitOf: () => number | undefined = () => undefined,
+): AsyncGenerator<Paged> {
+  const gone = new AbortController()
+  const follow = () => gone.abort(first.signal?.reason)
+  if (first.signal?.aborted) follow()
+  else first.signal?.addEventListener('abort', follow)
+  const { signal } = gone
+  const { silenceMs } = first
+  let coming: Promise<RawAnswer> | undefined = ask({ ...first, signal })
+  try {
+    while (coming !== undefined) {
+      const answer: RawAnswer = await coming
+      const { status, headers, body } = answer
+      const isUnchanged = status === 304
+      if (!isUnchanged && status !== 200) throw new Problem(status, body, headers)
+      // A captive portal or proxy has answered.
+      if (!isUnchanged && !Array.isArray(body)) throw new ConnectionLost(`${first.path}: no list`)
+      const next = isUnchanged ? undefined : nextOf(headers)
+      coming =
+        next === undefined ? undefined : ask({ method: 'GET', path: withLimit(next, limitOf()), signal, silenceMs })
+      // The caller may stop before it awaits this page: its failure is then unhandled.
+      coming?.catch(() => {})
+      yield { items: isUnchanged ? [] : (body as readonly unknown[]), headers, isUnchanged }
+    }
+  } finally {
+    first.signal?.removeEventListener('abort', follow)
+    gone.abort()
+  }
+}
+
+function withLimit(path: string, limit: number | undefined): string {
+  return limit === undefined ? path : path.replace(/([?&]limit=)\d+/, `$1${limit}`)
+}
+
+/** Routes that create another resource each time they are called with the same body. */
+const makes: ReadonlySet<string> = new Set<RouteName>([
+  'POST /alarms',
+  'POST /functions',
+  'POST /groups',
+  'POST /notifications/subscribe',
+])
+
+/** A repeated call within this time is the same request; later it may be meant as another one. */
+const rememberedMs = 600_000
+const rememberedMax = 100
+
+/**
+ * Sends requests that create something with an `Idempotency-Key`. If the answer was lost or temporary, the same request
+ * is sent with the same key the next time, so that it creates one resource. Contract 1.10
+ */
+export class IdempotentSend {
+  readonly #platform: Platform
+  readonly #exchange: (request: Request) => Promise<RawAnswer>
+  /** Keys of requests without a final answer, by path and body, oldest first. */
+  readonly #open = new Map<string, { readonly key: string; readonly at: number }>()
+
+  constructor(platform: Platform, exchange: (request: Request) => Promise<RawAnswer>) {
+    this.#platform = platform
+    this.#exchange = exchange
+  }
+
+  async send(request: Request): Promise<RawAnswer> {
+    const { method, path, headers, body } = request
+    if (!makes.has(`${method} ${path}`) || new Headers(headers).has('idempotency-key')) return this.#exchange(request)
+    const asked = `${path} ${JSON.stringify(body)}`
+    const { key, at } = this.#known(asked) ?? { key: this.#platform.uniqueId(), at: this.#platform.now() }
+    try {
+      const answer = await this.#exchange({ ...request, headers: { ...headers, 'idempotency-key': key } })
+      if (isFinal(answer)) this.#open.delete(asked)
+      else this.#remember(asked, key, at)
+      return answer
+    } catch (error) {
+      this.#remember(asked, key, at)
+      throw error
+    }
+  }
+
+  #known(asked: string) {
+    const known = this.#open.get(asked)
+    return known && this.#platform.now() - known.at < rememberedMs ? known : undefined
+  }
+
+  #remember(asked: string, key: string, at: number): void {
+    this.#open.delete(asked)
+    this.#open.set(asked, { key, at })
+    for (const [oldest] of this.#open) if (this.#open.size > rememberedMax) this.#open.delete(oldest)
+  }
+}
+
+/** Whether repeating the request cannot change its outcome. */
+function isFinal({ status, body }: RawAnswer): boolean {
+  if (status === 409) return !/still running/.test(String((body as { readonly error?: unknown } | undefined)?.error))
+  return status < 300 || status === 400 || status === 404 || status === 422
+}
+
+/** Entity tags of answers, kept apart from the answers, which stay as they were received. */
+const tags = new WeakMap<object, string>()
+
+/** Remembers the entity tag of an answer. */
+export function tagged(answer: unknown, headers: Headers): unknown {
+  const tag = headers.get('etag')
+  if (tag && answer && typeof answer === 'object') tags.set(answer, tag)
+  return answer
+}
+
+/**
+ * The entity tag of an answer of `call`. A request with it as `ifMatch` is refused with 412 if the resource has changed
+ * since. Undefined if the answer had none. RFC 9110 §13.1.1
+ */
+export function etagOf(answer: unknown): string | undefined {
+  return tags.get(answer as object)
+}

@@ -1,0 +1,309 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Item } from '#client/client'
+import { apiUrl } from '#dashboard/address'
+import { fleetCommand } from '#dashboard/commands'
+import { expiresIn, keyLifetimes } from '#dashboard/pages/administration/lifetimes'
+import { RoleChoice } from '#dashboard/pages/administration/role-choice'
+import { ShownOnce } from '#dashboard/pages/administration/shown-once'
+import { mayHere, tenantName, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { beyond } from '#dashboard/pages/administration/user-forms'
+import { RoleNames } from '#dashboard/pages/administration/users'
+import { Button } from '#dashboard/parts/button'
+import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
+import { Command, Empty } from '#dashboard/parts/empty'
+import { NumberField, Select, TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { Answered, Section } from '#dashboard/parts/page'
+import { explained } from '#dashboard/parts/problem-text'
+import { type Column, Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { say } from '#dashboard/parts/toasts'
+import { useCall } from '#dashboard/parts/use-call'
+import { client } from '#dashboard/session'
+
+/** Keys of whatever kind: listed, made, shown once, deleted. Contract 2. */
+
+interface Key {
+  readonly id: string
+  readonly name: string
+  readonly createdAt: number
+  readonly expiresAt?: number | undefined
+}
+
+/** What every new key has. */
+interface NewKey {
+  readonly name: string
+  /** Seconds; without it, until it is deleted. */
+  readonly expiresIn?: number
+}
+
+interface MadeKey {
+  readonly name: string
+  readonly key: string
+}
+
+interface KeysSectionProps<Listed extends Key, More> {
+  /** One of them, `API key`; many have an s behind that. */
+  readonly kind: string
+  readonly read: () => Promise<readonly Listed[]>
+  readonly mayMake: boolean
+  readonly mayDelete: boolean
+  /** What is shown of each beside its name and its times. */
+  readonly columns: readonly Column<Listed>[]
+  /** Stands where there is none. */
+  readonly empty: ComponentChildren
+  readonly nameHint: string
+  /** What a new one has beside its name and its end: at first, and the fields of it. */
+  readonly first: More
+  readonly fields: (more: More, change: (more: More) => void) => ComponentChildren
+  readonly make: (key: NewKey, more: More) => Promise<{ readonly key: string }>
+  /** What is done with one that was made. */
+  readonly use: (made: MadeKey) => ComponentChildren
+  readonly remove: (key: Listed) => Promise<unknown>
+  /** What ends with one: `its links`. */
+  readonly endsWith: string
+  /** What deleting it comes to. */
+  readonly loss: (key: Listed) => ComponentChildren
+}
+
+function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, More>) {
+  const { kind, mayMake, mayDelete, empty, use, endsWith } = props
+  const keys = useCall(props.read, [])
+  const [isMaking, setMaking] = useState(false)
+  const [made, setMade] = useState<MadeKey>()
+  const columns: readonly Column<Listed>[] = [
+    { key: 'name', title: 'Name', cell: ({ name }) => name },
+    { key: 'id', title: 'Id', cell: ({ id }) => <code>{id}</code> },
+    ...props.columns,
+    { key: 'created', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      key: 'expires',
+      title: 'Ends',
+      cell: ({ expiresAt }) => (expiresAt === undefined ? 'when deleted' : <Time at={expiresAt} />),
+    },
+    {
+      key: 'actions',
+      title: <span class="hidden">Actions</span>,
+      cell: (key) =>
+        mayDelete && (
+          <ConfirmButton
+            button="Delete"
+            buttonKind="quiet"
+            label={`Delete ${key.name}`}
+            title={`Delete the key ${key.name}?`}
+            confirm="Delete the key"
+            onConfirm={async () => {
+              await props.remove(key)
+              say(`The key ${key.name} has ended, with ${endsWith}`)
+              keys.again()
+            }}
+          >
+            <p>{props.loss(key)}</p>
+          </ConfirmButton>
+        ),
+    },
+  ]
+  return (
+    <Section
+      title={`${kind.charAt(0).toUpperCase()}${kind.slice(1)}s`}
+      actions={
+        mayMake && (
+          <Button kind="primary" onPress={() => setMaking(true)}>
+            New {kind}
+          </Button>
+        )
+      }
+    >
+      {made && (
+        <ShownOnce
+          title={`The ${kind} ${made.name}`}
+          secret={made.key}
+          label="Copy the key"
+          onPutAway={() => setMade(undefined)}
+        >
+          {use(made)}
+        </ShownOnce>
+      )}
+      <Answered called={keys}>
+        {(list) => (
+          <Table caption={`List of ${kind}s`} columns={columns} rows={list} rowKey={({ id }) => id} empty={empty} />
+        )}
+      </Answered>
+      <Dialog title={`New ${kind}`} isOpen={isMaking} onClose={() => setMaking(false)}>
+        <KeyForm
+          {...props}
+          onCancel={() => setMaking(false)}
+          onMade={(key) => {
+            setMaking(false)
+            setMade(key)
+            keys.again()
+          }}
+        />
+      </Dialog>
+    </Section>
+  )
+}
+
+interface KeyFormProps<Listed extends Key, More>
+  extends Pick<KeysSectionProps<Listed, More>, 'kind' | 'nameHint' | 'first' | 'fields' | 'make'> {
+  readonly onMade: (made: MadeKey) => void
+  readonly onCancel: () => void
+}
+
+function KeyForm<Listed extends Key, More>(props: KeyFormProps<Listed, More>) {
+  const { kind, nameHint, first, fields, make, onMade, onCancel } = props
+  const [name, setName] = useState('')
+  const [more, setMore] = useState(first)
+  const [lifetime, setLifetime] = useState('')
+  const submit = async () => {
+    const { key } = await make({ name: name.trim(), ...expiresIn(lifetime) }, more)
+    onMade({ name: name.trim(), key })
+  }
+  return (
+    <Form label={`New ${kind}`} submit="Make the key" onSubmit={submit} onCancel={onCancel} isUnsaved="touched">
+      <TextField label="Name" hint={nameHint} value={name} onInput={setName} maxLength={64} isRequired hasFocus />
+      {fields(more, (next) => setMore(() => next))}
+      <Select label="It is good" value={lifetime} options={keyLifetimes} onChange={setLifetime} />
+    </Form>
+  )
+}
+
+type ApiKey = Item<'GET /iam/api-keys'>
+
+const apiKeyColumns: readonly Column<ApiKey>[] = [
+  { key: 'roles', title: 'Roles', cell: ({ roles }) => <RoleNames roles={roles} /> },
+]
+
+const noRoles: readonly string[] = []
+
+/** Keys of programs, which act as users with roles of their own. Contract 2. */
+export function ApiKeys() {
+  const mayMake = mayHere('users', 'create')
+  return (
+    <KeysSection
+      kind="API key"
+      read={() => client.call('GET /iam/api-keys', { query: tenantQuery() })}
+      mayMake={mayMake}
+      mayDelete={mayHere('users', 'delete')}
+      columns={apiKeyColumns}
+      empty={
+        <Empty
+          title="There is no API key yet"
+          command={mayMake ? `npm run -s admin -- key add api reporting --role viewer${tenantOption()}` : undefined}
+        >
+          A program acts by one as a user with its roles.
+          {mayMake && ' Make it above, or from the command line.'}
+        </Empty>
+      }
+      nameHint="What the program is."
+      first={noRoles}
+      fields={(roles, change) => <RoleChoice roles={roles} onChange={change} />}
+      make={(key, roles) => {
+        const body = { ...key, roles: [...roles] }
+        return explained(client.call('POST /iam/api-keys', { query: tenantQuery(), body }), { 403: beyond })
+      }}
+      use={({ key }) => (
+        <>
+          <p>A program sends it with every request:</p>
+          <Command command={`curl -H 'X-API-Key: ${key}' ${apiUrl()}/devices`} />
+        </>
+      )}
+      remove={({ id }) => {
+        const call = client.call('DELETE /iam/api-keys/:id', { parameters: { id }, query: tenantQuery() })
+        return explained(call, { 403: beyond })
+      }}
+      endsWith="its sockets"
+      loss={({ name, roles }) =>
+        `Whatever program uses ${name} is refused from now on, and its sockets are closed. Its roles were ${
+          roles.join(', ') || 'none'
+        }.`
+      }
+    />
+  )
+}
+
+type ProvisioningKey = Item<'GET /iam/provisioning-keys'>
+
+/** Such a key is good for any device. Contract 2. */
+const notAll = 'A provisioning key is good for any device: it takes a right on all of them.'
+const allDevices = { deviceIdentifier: '*' }
+
+const provisioningKeyColumns: readonly Column<ProvisioningKey>[] = [
+  { key: 'devices', title: 'Devices', align: 'end', cell: ({ devices }) => devices },
+  { key: 'most', title: 'At most', align: 'end', cell: ({ maxDevices }) => maxDevices ?? 'any number' },
+]
+
+interface Limits {
+  readonly maxDevices?: number
+}
+const noLimits: Limits = {}
+
+/** Keys by which gateways register devices and speak for them. Contract 2, 7. */
+export function ProvisioningKeys() {
+  const mayMake = mayHere('device', 'create', allDevices)
+  return (
+    <KeysSection
+      kind="provisioning key"
+      read={() => client.call('GET /iam/provisioning-keys', { query: tenantQuery() })}
+      mayMake={mayMake}
+      mayDelete={mayHere('device', 'delete', allDevices)}
+      columns={provisioningKeyColumns}
+      empty={<NoKey mayMake={mayMake} />}
+      nameHint="Where it is: a gateway, a hall."
+      first={noLimits}
+      fields={({ maxDevices }, change) => (
+        <NumberField
+          label="Devices at most"
+          hint="How many it may register. Empty: any number."
+          value={maxDevices}
+          onInput={(most) => change(most === undefined ? {} : { maxDevices: most })}
+          min={1}
+          step={1}
+        />
+      )}
+      make={(key, limits) => {
+        const body = { ...key, ...limits }
+        return explained(client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body }), { 403: notAll })
+      }}
+      use={({ key }) => (
+        <>
+          <p>
+            A gateway links with the user name <code>{userName()}</code> and this key as its password. A simulated fleet
+            does so too:
+          </p>
+          <Command command={fleetCommand({ key, tenant: tenantName() })} />
+        </>
+      )}
+      remove={({ id }) => {
+        const call = client.call('DELETE /iam/provisioning-keys/:id', { parameters: { id }, query: tenantQuery() })
+        return explained(call, { 403: notAll })
+      }}
+      endsWith="its links"
+      loss={({ name, devices }) =>
+        `Every link that was opened with ${name} is closed at once; its ${countText(devices)} cannot come back by it. The devices stay, with their values.`
+      }
+    />
+  )
+}
+
+function userName(): string {
+  const tenant = tenantName()
+  return tenant === 'default' ? '*' : `${tenant}/*`
+}
+
+function countText(devices: number): string {
+  return devices === 1 ? '1 device' : `${devices} devices`
+}
+
+function NoKey({ mayMake }: { readonly mayMake: boolean }) {
+  if (!mayMake) return <Empty title="There is no provisioning key">Who may make any device can make one.</Empty>
+  return (
+    <Empty
+      title="There is no provisioning key yet"
+      command={`npm run -s admin -- key add provisioning hall-3 --max-devices 200${tenantOption()}`}
+    >
+      With one a gateway registers devices as they come, and speaks for them. Make it above, or from the command line.
+    </Empty>
+  )
+}

@@ -1,0 +1,44 @@
+import { signal } from '@preact/signals'
+import { Icon } from '#dashboard/icons'
+import { keep, readKept } from '#dashboard/kept'
+import { Button } from '#dashboard/parts/button'
+
+/** Dark or light: as the system wishes, until somebody chooses. */
+
+export type Theme = 'system' | 'light' | 'dark'
+
+const key = 'theme'
+export const theme = signal<Theme>(kept())
+
+function choose(chosen: Theme): void {
+  theme.value = chosen
+  keep(key, chosen === 'system' ? undefined : chosen)
+  applyTheme()
+}
+
+export function applyTheme(): void {
+  if (theme.value === 'system') delete document.documentElement.dataset.theme
+  else document.documentElement.dataset.theme = theme.value
+}
+
+function kept(): Theme {
+  const text = readKept(key)
+  return text === 'light' || text === 'dark' ? text : 'system'
+}
+
+const next: Readonly<Record<Theme, Theme>> = { system: 'dark', dark: 'light', light: 'system' }
+const names: Readonly<Record<Theme, string>> = { system: 'as the system', dark: 'dark', light: 'light' }
+
+/** Goes round: as the system wishes, dark, light. */
+export function ThemeSwitch() {
+  const current = theme.value
+  return (
+    <Button
+      kind="quiet"
+      label={`Colours: ${names[current]}. Change to ${names[next[current]]}`}
+      onPress={() => choose(next[current])}
+    >
+      <Icon name={current === 'dark' ? 'moon' : current === 'light' ? 'sun' : 'half'} />
+    </Button>
+  )
+}
