@@ -6,7 +6,6 @@ import type { Chunk, StreamReader } from '#runtime/stream'
 import type { ValueReader } from '#runtime/value-reader'
 import type { ValueWriter } from '#runtime/value-writer'
 import { ChunkPacker, chunkBytesMax, unpackChunk } from '#store/chunk'
-import type { RecentChunk } from '#store/chunk-ring'
 import type { CommitLog } from '#store/commit-log'
 import { Epochs } from '#store/epochs'
 import { below, keys, numberOf } from '#store/keys'
@@ -14,7 +13,7 @@ import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
-import { recentBytesMax, TenantStream } from '#store/tenant-stream'
+import { type RecentChunk, recentBytesMax, TenantStream } from '#store/tenant-stream'
 
 export const redoFormat = { name: 'redo', version: 1, upgrades: {} }
 export const wholeFormat = { name: 'whole', version: 1, upgrades: {} }
