@@ -46,6 +46,7 @@ import { RuleViews } from '#rules/rule-views'
 import type { AnyDefinition } from '#runtime/activation'
 import { StorageFailure } from '#runtime/storage'
 import { System } from '#runtime/system'
+import { embeddedLog } from '#store/commit-log'
 import { Database } from '#store/database'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
@@ -91,7 +92,10 @@ export interface Assembly {
 export function assemble(options: AssemblyOptions): Assembly {
   const { world, place, publisher, log } = options
   const startedAt = world.now()
-  const journal = new StoreJournal({ isSynced: options.isSynced, retainedBytesMax: options.retention.bytesMax })
+  const journal = new StoreJournal({
+    openLog: embeddedLog(options.isSynced),
+    retainedBytesMax: options.retention.bytesMax,
+  })
   const listing = new StoreListing(() => journal.storage)
   const bug = (error: unknown, where: string) => log.error({ err: error }, `a bug: ${where}`)
 

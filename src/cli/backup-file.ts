@@ -5,9 +5,8 @@ import type { Readable, Writable } from 'node:stream'
 import { realWorld } from '#app/world'
 import { Refusal } from '#cli/ending'
 import type { Leftovers } from '#cli/leftovers'
-import type { BackupEnd } from '#store/backup/form'
+import { type BackupEnd, BackupRefused } from '#store/backup/form'
 import { readBackup } from '#store/backup/records'
-import { BackupRefused } from '#store/backup/refused'
 import { syncFolder } from '#store/sync-folder'
 
 /** For its owner only: whoever reads a backup can be anybody. */

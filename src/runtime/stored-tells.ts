@@ -45,8 +45,9 @@ export class StoredTells<Event> {
     this.#askForMore()
   }
 
-  load(sequence: number, tell: Tell): void {
-    this.#waiting.push({ sequence, tell })
+  load(sequence: number, tell: Tell | null): void {
+    if (tell) this.#waiting.push({ sequence, tell })
+    else this.#waiting.splice(0, 1 + this.#waiting.findIndex((waiting) => waiting.sequence === sequence))
     this.#sequence = Math.max(this.#sequence, sequence)
   }
 

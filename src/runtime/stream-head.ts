@@ -32,8 +32,13 @@ export class StreamHead<Event> {
   /** One offset is never given. Nothing of the stream may wait to be stored or to leave. */
   leaveOut(): void {
     if (this.released < this.taken) throw new Error(`events of ${this.tenant} are on their way`)
-    this.taken++
-    this.committed = this.taken
-    this.released = this.taken
+    this.skipTo(this.taken + 1)
+  }
+
+  /** All events up to this offset are stored, and none of them is released here. */
+  skipTo(offset: number): void {
+    this.taken = offset
+    this.committed = offset
+    this.released = offset
   }
 }

@@ -251,8 +251,8 @@ export class System<Event> {
     this.registry.forgetAll()
   }
 
-  /** Loaded from the store: a tell of an earlier commit that still has to run. */
-  loadTell(sequence: number, tell: Tell): void {
+  /** Read from the store: a tell of an earlier commit that still has to run. Null: it ran. */
+  loadTell(sequence: number, tell: Tell | null): void {
     this.#tells.load(sequence, tell)
   }
 

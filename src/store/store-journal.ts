@@ -6,14 +6,14 @@ import type { Chunk, StreamReader } from '#runtime/stream'
 import type { ValueReader } from '#runtime/value-reader'
 import type { ValueWriter } from '#runtime/value-writer'
 import { ChunkPacker, chunkBytesMax, unpackChunk } from '#store/chunk'
-import type { RecentChunk } from '#store/chunk-ring'
+import type { CommitLog } from '#store/commit-log'
 import { Epochs } from '#store/epochs'
 import { below, keys, numberOf } from '#store/keys'
 import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
-import { recentBytesMax, TenantStream } from '#store/tenant-stream'
+import { type RecentChunk, recentBytesMax, TenantStream } from '#store/tenant-stream'
 
 export const redoFormat = { name: 'redo', version: 1, upgrades: {} }
 export const wholeFormat = { name: 'whole', version: 1, upgrades: {} }
@@ -27,7 +27,7 @@ const unpackedBytesMax = 8 * chunkBytesMax
  * forgets what it knew, the loader fills it again.
  */
 export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
-  readonly #isSynced: boolean
+  readonly #openLog: (storage: Storage) => CommitLog
   readonly #recentBytesMax: number
   readonly #streams = new Map<string, TenantStream>()
   readonly #unpacked = new Map<string, Chunk<Entry>>()
@@ -42,6 +42,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   /** Tenants whose streams are forgotten with their next commit. */
   readonly #drops = new Set<string>()
   #storage: Storage | undefined
+  #log: CommitLog | undefined
   epochs = new Epochs()
   /**
    * Where records written piece by piece lie. Those of the commit that is open, of the one that is being stored, and a
@@ -55,8 +56,8 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   readonly last = { operations: 0 }
 
   /** `retainedBytesMax`: of each stream; what is not retained need not be in memory either. */
-  constructor(options: { readonly isSynced: boolean; readonly retainedBytesMax?: number }) {
-    this.#isSynced = options.isSynced
+  constructor(options: { readonly openLog: (storage: Storage) => CommitLog; readonly retainedBytesMax?: number }) {
+    this.#openLog = options.openLog
     this.#recentBytesMax = Math.min(recentBytesMax, options.retainedBytesMax ?? recentBytesMax)
   }
 
@@ -65,8 +66,14 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return this.#storage
   }
 
+  get log(): CommitLog {
+    if (!this.#log) throw new Error('the store is not open')
+    return this.#log
+  }
+
   open(storage: Storage): void {
     this.#storage = storage
+    this.#log = this.#openLog(storage)
     this.#streams.clear()
     this.#unpacked.clear()
     this.#trims = []
@@ -177,7 +184,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     this.#trims = []
     for (const trim of trims) for (const key of trim.keys) operations.push({ key, value: null })
 
-    await this.storage.write(operations, { sync: this.#isSynced })
+    await this.log(operations)
 
     for (const { tenant, firstOffset } of drops) this.#forgetBefore(tenant, firstOffset)
     for (const { stream, chunk } of appended) stream.append(chunk)

@@ -1,5 +1,3 @@
-import { ChunkRing, type RecentChunk } from '#store/chunk-ring'
-
 /** Recent chunks kept in memory at most, per tenant: what a dashboard missed during a short stall is read from here. */
 export const recentBytesMax = 64 * 1024 * 1024
 
@@ -97,4 +95,125 @@ function placeOf(numbers: readonly number[], offset: number): number {
     else high = middle
   }
   return low - 1
+}
+
+/** A chunk in memory, as stored. Its bytes are for looking at at once: later chunks are written over them. */
+export interface RecentChunk {
+  readonly firstOffset: number
+  readonly count: number
+  readonly bytes: Uint8Array
+}
+
+interface Slab {
+  readonly bytes: Buffer
+  used: number
+  /** First offset of the last chunk in it. */
+  last: number
+}
+
+/** The first one: there may be thousands of streams in which little happens. Each is twice the one before. */
+const slabBytesMin = 16 * 1024
+/** Large enough to be one piece to the allocator, whatever sizes chunks have. */
+const slabBytesMax = 1024 * 1024
+
+/**
+ * The latest chunks of one stream, one behind the other in slabs that go round: when there are enough of them, the next
+ * chunk is written over the oldest ones. So a flood that lasts allocates nothing outside the heap: what is allocated there, V8
+ * answers with whole rounds of the garbage collector, however large the heap (seen: half of all CPU with 10⁶ devices), as it
+ * still does for some 8 MB of new slabs each until there are enough. Shared memory, which V8 does not count, is no way out:
+ * the native part of msgpackr reads at a wild address there.
+ */
+export class ChunkRing {
+  readonly #bytesMax: number
+  /** The oldest first. */
+  readonly #slabs: Slab[] = []
+  #slabBytes = 0
+  #chunks: RecentChunk[] = []
+  /** Those before it were written over. */
+  #first = 0
+  /** First offset of the last chunk that was added. */
+  #added = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  /** Outside the heap. */
+  get bytes(): number {
+    return this.#slabBytes
+  }
+
+  /**
+   * Room for a chunk behind all others, to be written at once; it is found when it was added, and forgotten when it never
+   * is. What was reserved since the last one that was added is not written over, whatever is reserved after it.
+   */
+  reserve(firstOffset: number, length: number): Buffer {
+    const slab = this.#slabFor(length)
+    const room = slab.bytes.subarray(slab.used, slab.used + length)
+    slab.used += length
+    slab.last = firstOffset
+    return room
+  }
+
+  /** What was reserved was stored. */
+  add(chunk: RecentChunk): void {
+    this.#chunks.push(chunk)
+    this.#added = chunk.firstOffset
+  }
+
+  /** The chunk that holds this offset. */
+  find(offset: number): RecentChunk | undefined {
+    let low = this.#first
+    let high = this.#chunks.length - 1
+    while (low <= high) {
+      const middle = (low + high) >> 1
+      const chunk = this.#chunks[middle] as RecentChunk
+      if (offset < chunk.firstOffset) high = middle - 1
+      else if (offset >= chunk.firstOffset + chunk.count) low = middle + 1
+      else return chunk
+    }
+    return undefined
+  }
+
+  /** Chunks before this offset are gone, and their room is given back. */
+  forgetBefore(firstOffset: number): void {
+    for (let oldest = this.#slabs[0]; oldest && oldest.last < firstOffset; oldest = this.#slabs[0]) {
+      this.#slabs.shift()
+      this.#slabBytes -= oldest.bytes.length
+    }
+    this.#forgetUpTo(firstOffset - 1)
+  }
+
+  #slabFor(length: number): Slab {
+    const newest = this.#slabs.at(-1)
+    if (newest && newest.used + length <= newest.bytes.length) return newest
+    const wanted = Math.max(slabBytesMin, (newest?.bytes.length ?? 0) * 2)
+    const size = Math.max(Math.min(wanted, slabBytesMax), length)
+    const again = this.#dropUntilFits(size)
+    const slab = { bytes: again ?? Buffer.allocUnsafeSlow(size), used: 0, last: 0 }
+    this.#slabs.push(slab)
+    this.#slabBytes += slab.bytes.length
+    return slab
+  }
+
+  /** Makes room for one more slab. Of those that go, one of the same size is given out to be used again. */
+  #dropUntilFits(size: number): Buffer | undefined {
+    let again: Buffer | undefined
+    for (let oldest = this.#slabs[0]; oldest; oldest = this.#slabs[0]) {
+      if (this.#slabBytes + size <= this.#bytesMax || oldest.last > this.#added) break
+      this.#slabs.shift()
+      this.#slabBytes -= oldest.bytes.length
+      this.#forgetUpTo(oldest.last)
+      if (oldest.bytes.length === size) again = oldest.bytes
+    }
+    return again
+  }
+
+  #forgetUpTo(firstOffset: number): void {
+    while ((this.#chunks[this.#first]?.firstOffset ?? Number.POSITIVE_INFINITY) <= firstOffset) this.#first++
+    // Cut in steps: it is a copy each time.
+    if (this.#first <= this.#chunks.length / 4) return
+    this.#chunks = this.#chunks.slice(this.#first)
+    this.#first = 0
+  }
 }

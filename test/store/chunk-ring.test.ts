@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ChunkRing } from '#store/chunk-ring'
+import { ChunkRing } from '#store/tenant-stream'
 
 const MIB = 1024 * 1024
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Operation } from '#runtime/storage'
+import { tellsPerCommitMax } from '#runtime/stored-tells'
+import { applyCommit } from '#store/apply-commit'
 import { keys } from '#store/keys'
 import { packRecord } from '#store/record-codec'
 import { redoFormat, wholeFormat } from '#store/store-journal'
@@ -239,4 +241,53 @@ test('slow storage changes nothing of it', async () => {
       )
     }
   }
+})
+
+test('a second node that applies the commits of the first holds the same, at each commit and after a start', async () => {
+  const commits: (readonly Operation[])[] = []
+  const world = new ManualWorld()
+  const place = memoryPlace({ world, faults: { beforeWrite: (operations) => void commits.push(operations) } })
+  const owner = await openStage({ world, place })
+  let node = await openStage()
+  commits.length = 0
+  const b = tallyAddress('B', 'other-1')
+  const follow = async () => {
+    await owner.settle()
+    for (const operations of commits.splice(0)) {
+      await during(node.world, node.journal.storage.write(operations, { sync: false }))
+      applyCommit(node, operations)
+    }
+    for (const address of [a, b, k]) expect(node.system.look(address)).toEqual(owner.system.look(address))
+    for (const tenant of ['default', 'other-1']) {
+      expect(node.system.registry.head(tenant).released).toBe(owner.system.registry.head(tenant).released)
+      const { redoFrom, last, bytes } = owner.journal.stream(tenant)
+      expect(node.journal.stream(tenant)).toMatchObject({ redoFrom, last, bytes })
+      const eventsOf = ({ journal }: Stage) => [...journal.eventsSince(tenant, redoFrom)]
+      expect(eventsOf(node)).toEqual(eventsOf(owner))
+    }
+    expect(node.system.reminders.dueAt(a)).toBe(owner.system.reminders.dueAt(a))
+  }
+  owner.tell(a, { type: 'add', add: [1, 2], reminder: world.now() + 3_600_000 })
+  owner.tell(b, { type: 'add', add: [3] })
+  await follow()
+  owner.tell(k, { type: 'add', add: [4] })
+  owner.tell(a, { type: 'add', add: [5], change: 6, isCheckpointed: true, reminder: null })
+  await follow()
+  owner.tell(k, { type: 'add', add: [7] })
+  owner.tell(b, { type: 'forget_me' })
+  owner.tell(a, { type: 'add', add: [8] })
+  await follow()
+  // More than one commit takes, so the last ones are stored and removed.
+  const tells = Array.from({ length: tellsPerCommitMax + 2 }, (_, index) => {
+    return { to: b, command: index < tellsPerCommitMax ? { type: 'ping' } : { type: 'add', add: [index] } }
+  })
+  owner.tell(a, { type: 'add', add: [9], tells })
+  await follow()
+  node.system.serve()
+  await node.settle()
+  expect(node.addedOf(b)).toEqual(owner.addedOf(b))
+  expect(node.journal.recent('default', 7)).toEqual(owner.journal.recent('default', 7))
+  node.crash()
+  node = await node.reborn()
+  await follow()
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { blobSuite, bytesMax, bytesOf, hashOf, piecesOf } from '#test/store/blob-suite'
+import { blobSuite, bytesMax, bytesOf, piecesOf } from '#test/store/blob-suite'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
 blobSuite('in memory', async () => {
@@ -16,15 +16,6 @@ blobSuite('in memory', async () => {
     },
     async close() {},
   }
-})
-
-test('of a write that fails nothing is kept', async () => {
-  let writes = 0
-  const store = memoryBlobs({ bytesMax, isFull: () => ++writes === 3 })
-  const put = () => store.receive('a', { from: 0, size: null }, piecesOf(bytesOf(1000), 100))
-  await expect(put()).rejects.toMatchObject({ code: 'storage' })
-  expect(await store.receivedOf('a')).toBe(0)
-  expect((await put()).image?.sha256).toBe(hashOf(bytesOf(1000)))
 })
 
 test.each([100, null])(

@@ -23,8 +23,6 @@ export interface MemoryBlobsOptions {
   readonly bytesMax: number
   /** Default: no time passes. */
   now?(): number
-  /** Asked before each write: whether it shall fail. */
-  isFull?(): boolean
 }
 
 /**
@@ -73,7 +71,7 @@ class MemoryBlobs implements BlobStore {
       for await (const piece of pieces) {
         mayGrow(stored.received + piece.byteLength, part, this.#options.bytesMax)
         if (underWay !== this.#underWay) throw new Problem('storage')
-        this.#append(name, stored, piece)
+        this.#append(stored, piece)
       }
       if (underWay !== this.#underWay) throw new Problem('storage')
       if (!isWhole(stored.received, part)) return { received: stored.received }
@@ -143,11 +141,7 @@ class MemoryBlobs implements BlobStore {
     return part
   }
 
-  #append(name: string, part: Part, piece: Uint8Array): void {
-    if (this.#options.isFull?.()) {
-      this.#parts.delete(name)
-      throw new Problem('storage')
-    }
+  #append(part: Part, piece: Uint8Array): void {
     part.pieces.push(piece.slice())
     part.received += piece.byteLength
     part.changedAt = this.#now()

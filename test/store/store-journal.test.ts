@@ -4,6 +4,7 @@ import type { Entry } from '#model/entry'
 import type { SealedCommit, StreamPart } from '#runtime/journal'
 import type { Storage } from '#runtime/storage'
 import { chunkEntriesMax } from '#store/chunk'
+import { embeddedLog } from '#store/commit-log'
 import { keys } from '#store/keys'
 import { StoreJournal } from '#store/store-journal'
 import { recentBytesMax } from '#store/tenant-stream'
@@ -15,7 +16,7 @@ let storage: Storage
 
 beforeEach(async () => {
   storage = await memoryPlace().open()
-  journal = new StoreJournal({ isSynced: false })
+  journal = new StoreJournal({ openLog: embeddedLog(false) })
   journal.open(storage)
 })
 
@@ -94,7 +95,7 @@ describe('a commit', () => {
   test('that fails changes nothing of what is known', async () => {
     await append(2)
     const place = memoryPlace({ faults: { beforeWrite: () => ({ fail: 'full', reachedDisk: true }) } })
-    const failing = new StoreJournal({ isSynced: false })
+    const failing = new StoreJournal({ openLog: embeddedLog(false) })
     failing.open(await place.open())
     const commit = { now: 1, streams: [partOf('default', 1, entries(1, 2))] }
     await expect(failing.write({ ...commit, records: new Map() })).rejects.toMatchObject({ code: 'full' })
@@ -105,7 +106,7 @@ describe('a commit', () => {
   test('is fsynced when it shall survive the machine', async () => {
     for (const isSynced of [true, false]) {
       const place = memoryPlace()
-      const synced = new StoreJournal({ isSynced })
+      const synced = new StoreJournal({ openLog: embeddedLog(isSynced) })
       synced.open(await place.open())
       await synced.write({ now: 1, streams: [], records: new Map([['part/x', Uint8Array.of(1)]]) })
       place.losePower()
@@ -148,7 +149,7 @@ describe('reading', () => {
         }),
         async (commits) => {
           const place = memoryPlace()
-          const other = new StoreJournal({ isSynced: false })
+          const other = new StoreJournal({ openLog: embeddedLog(false) })
           other.open(await place.open())
           let redoFrom = 1
           let end = 0
@@ -270,7 +271,7 @@ describe('of the recent chunks only so many bytes are kept in memory; the others
     ['usually', undefined, recentBytesMax],
     ['where little is retained', 4 * 1024 * 1024, 4 * 1024 * 1024],
   ])('%s', async (_, retainedBytesMax, keptBytesMax) => {
-    const own = new StoreJournal({ isSynced: false, ...(retainedBytesMax && { retainedBytesMax }) })
+    const own = new StoreJournal({ openLog: embeddedLog(false), ...(retainedBytesMax && { retainedBytesMax }) })
     own.open(journal.storage)
     const large = 'x'.repeat(60_000)
     let offset = 0
@@ -290,5 +291,5 @@ describe('of the recent chunks only so many bytes are kept in memory; the others
 })
 
 test('before it is opened there is no storage', () => {
-  expect(() => new StoreJournal({ isSynced: false }).storage).toThrow('not open')
+  expect(() => new StoreJournal({ openLog: embeddedLog(false) }).storage).toThrow('not open')
 })

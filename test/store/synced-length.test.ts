@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { saySynced, syncedLength } from '#store/synced-length'
+import { saySynced, syncedLength } from '#store/blob-parts'
 
 let folder: string
 let path: string

@@ -1,7 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { blockBytesMax, magic } from '#store/backup/form'
-import { BackupRefused } from '#store/backup/refused'
+import { BackupRefused, blockBytesMax, magic } from '#store/backup/form'
 
 const headBytes = 8
 const digestBytes = 32

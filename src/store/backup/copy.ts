@@ -1,6 +1,6 @@
 import { constants, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BackupRefused } from '#store/backup/refused'
+import { BackupRefused } from '#store/backup/form'
 import { failureFrom } from '#store/failure'
 import { freeBytes } from '#store/headroom'
 import { draftPattern } from '#store/level-files/begin'

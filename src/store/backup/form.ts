@@ -62,3 +62,11 @@ const names = /^(?:identity\.key|images\/[0-9a-f]{64})$/
 export function isFileName(name: string): boolean {
   return names.test(name)
 }
+
+/** Why a backup is not taken, made or brought back, and what to do, for people. */
+export class BackupRefused extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = 'BackupRefused'
+  }
+}

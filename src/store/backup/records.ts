@@ -3,6 +3,7 @@ import { type BlockWriter, ByteSource, openBlocks } from '#store/backup/blocks'
 import {
   type BackupEnd,
   type BackupHead,
+  BackupRefused,
   backupFormat,
   backupVersion,
   isFileName,
@@ -12,7 +13,6 @@ import {
   recordKinds,
   valueBytesMax,
 } from '#store/backup/form'
-import { BackupRefused } from '#store/backup/refused'
 
 /** What a backup holds, in its order: a head, rows, files, each with its pieces, an end. */
 export type BackupItem =

@@ -2,9 +2,8 @@ import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BlockWriter } from '#store/backup/blocks'
-import { magic } from '#store/backup/form'
+import { BackupRefused, magic } from '#store/backup/form'
 import { RecordWriter } from '#store/backup/records'
-import { BackupRefused } from '#store/backup/refused'
 import { bytesOfBackup, type Content, imageOf, inPieces, readWhole } from '#test/store/backup/backup-bytes'
 
 const bytes = (count: number, seed = 1) => Uint8Array.from({ length: count }, (_, at) => (at * 31 + seed) & 0xff)

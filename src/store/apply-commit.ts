@@ -1,0 +1,84 @@
+import type { Entry } from '#model/entry'
+import type { Activation } from '#runtime/activation'
+import type { ActorAddress, Tell } from '#runtime/actor'
+import type { Operation } from '#runtime/storage'
+import { tellFormat } from '#runtime/stored-tells'
+import { reminderFormat, type System } from '#runtime/system'
+import { headOf, replayChunk } from '#store/chunk'
+import { addressOf, numberOf, partNameOf } from '#store/keys'
+import { unpackRecord } from '#store/record-codec'
+import { redoFormat, type StoreJournal } from '#store/store-journal'
+
+/** What commits are applied to. */
+export interface Follower {
+  readonly journal: StoreJournal
+  readonly system: System<Entry>
+  /** Activations by the hash of the name, which chunks are applied to without a search by address. */
+  find?(nameHash: number): Activation<Entry> | undefined
+}
+
+/**
+ * Applies stored operations of commits to memory: streams, states of actors, reminders, stored tells. Decides nothing and
+ * sends nothing. The operations are in the store already, and each is applied once, in the order of the commits.
+ *
+ * A start applies the rows that it finds. A node that follows another one applies each commit behind the last one.
+ */
+export function applyCommit(follower: Follower, operations: Iterable<Operation>): void {
+  const { journal, system } = follower
+  for (const { key, value } of operations) {
+    switch (key.slice(0, key.indexOf('/'))) {
+      case 'stream':
+        if (value) applyChunk(follower, key, value)
+        break
+      case 'redo':
+        if (value) journal.stream(key.slice('redo/'.length)).setRedoFrom(unpackRecord(redoFormat, value) as number)
+        break
+      case 'actor':
+        endBody(system, addressOf(key))
+        break
+      case 'part': {
+        const address = addressOf(key)
+        if (system.registry.definition(address.kind).rest !== 'written_through') break
+        endBody(system, address)
+        system.registry.knowRecord(address, partNameOf(key), value !== null)
+        break
+      }
+      case 'reminder':
+        system.reminders.set(addressOf(key), value && (unpackRecord(reminderFormat, value) as number))
+        break
+      case 'tell':
+        system.loadTell(numberOf(key), value && (unpackRecord(tellFormat, value) as Tell))
+        break
+    }
+  }
+}
+
+/** The next question wakes the actor with its new record. */
+function endBody({ registry }: System<Entry>, address: ActorAddress): void {
+  const awake = registry.awake(address)
+  if (awake) registry.kill(awake)
+}
+
+function applyChunk({ journal, system, find }: Follower, key: string, value: Uint8Array): void {
+  const { registry } = system
+  const tenant = key.slice('stream/'.length, key.lastIndexOf('/'))
+  const firstOffset = numberOf(key)
+  const stream = journal.stream(tenant)
+  if (firstOffset > stream.last) {
+    const bytes = stream.reserve(firstOffset, value.length)
+    bytes.set(value)
+    stream.append({ firstOffset, count: headOf(value).count, bytes })
+    registry.head(tenant).skipTo(stream.last)
+  } else stream.loadRedoChunk(firstOffset)
+  registry.head(tenant).bytesTaken += value.length
+  replayChunk(firstOffset, value, journal.shapes, stream.redoFrom, {
+    find: (nameHash) => find?.(nameHash),
+    news: (activation: Activation<Entry>, entry, offset) => registry.replayOn(activation, entry, offset),
+    entry: (entry, offset) => {
+      for (const { kind, concerns } of registry.redoDefinitions) {
+        const id = concerns?.(entry)
+        if (id !== undefined) registry.replay({ kind, tenant, id }, entry, offset)
+      }
+    },
+  })
+}
