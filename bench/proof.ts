@@ -1,6 +1,5 @@
 import { thisMachine } from '#bench/harness/machine'
 import { diskProof } from '#bench/proof/disk-command'
-import { fuzzCommand } from '#bench/proof/fuzz-command'
 import { killProof } from '#bench/proof/kill-command'
 import { mutantsCommand } from '#bench/proof/mutants-command'
 import type { Outcome, Proof } from '#bench/proof/outcome'
@@ -31,7 +30,6 @@ interface Search {
 /** They look on for as long as one likes: they leave no report, and are no part of the whole. */
 const searches: Readonly<Record<string, Search>> = {
   seeds: { about: 'lives of the simulated server, one after the other, without end', run: seedsCommand },
-  fuzz: { about: 'spoilt frames, requests, proofs and texts, for ten minutes', run: fuzzCommand },
   mutants: { about: 'mistakes planted in copies of the server, until the simulation finds each', run: mutantsCommand },
 }
 
