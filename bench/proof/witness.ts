@@ -7,7 +7,7 @@ import { HeardBooks } from '#bench/fleet/heard'
 export interface WitnessOptions {
   readonly name: string
   readonly url: string
-  readonly fleets: readonly Fleet[]
+  readonly fleets: readonly Pick<Fleet, 'devices'>[]
   readonly from: 'state' | StreamPosition
   readonly rule: HearingRule
   readonly authorization?: string

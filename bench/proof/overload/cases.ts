@@ -35,7 +35,7 @@ const ofLinks = ['sent', 'held back', 'ERROR OVERLOADED', 'close 1013'] as const
 
 const flood = (size: CaseSize, how: object): Attack =>
   programAttack(
-    'flood',
+    'counted-load',
     {
       devices: scaled(10_000, size, 50),
       links: 50,

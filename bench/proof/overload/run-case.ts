@@ -81,7 +81,7 @@ class CaseRun {
   readonly #kind: OverloadCase
   readonly #options: CaseOptions
   readonly #where: { readonly port: number; readonly dataFolder: string }
-  readonly #rated = new Remote('proof/overload/rated-load')
+  readonly #rated = new Remote('proof/overload/counted-load')
   readonly #attack: Attack
   readonly #problems: string[] = []
   #server: ServerProcess | undefined

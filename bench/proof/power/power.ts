@@ -4,9 +4,9 @@ import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { asked, identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { openLeft, patient, streamFaults } from '#bench/proof/left-folder'
+import { openLeft, patient, readStream } from '#bench/proof/left-folder'
 import { type DiskState, diskStateAfter, layOut } from '#bench/proof/power/disk-state'
-import { FleetBooks } from '#bench/proof/power/fleet-books'
+import { FleetBooks, framesOf } from '#bench/proof/power/fleet-books'
 import type { FileOperation, RecordedOperation } from '#bench/proof/power/operations'
 import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
@@ -125,7 +125,7 @@ export async function tryStates(
     const at = (recording.operations[count]?.at ?? Number.POSITIVE_INFINITY) - clockMs
     const done = all.slice(0, count).filter((operation) => !forget(operation))
     if (at > recording.firstAt) statesWithMore++
-    const frames = recording.fleets.framesBy(at)
+    const frames = framesOf(recording.fleets.devicesAt(at))
     if (frames > 0) statesWithFrames++
     framesLookedFor += frames
     const found = await faultsOf(diskStateAfter(done, random), at, recording, join(folder, `state-${states}`))
@@ -166,7 +166,7 @@ async function record(
     if (!fleets) {
       const body = { name: 'Fleets' }
       const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
-      fleets = new FleetBooks({ url, seed, devices, rate, key })
+      fleets = new FleetBooks(url, { seed, devices, rate, key })
     }
     firstAt = Math.min(firstAt, now())
     const faults = await runner.check()
@@ -244,10 +244,11 @@ async function faultsOf(
     const told = heard.filter((each) => each.at < at).map(({ event }) => event)
     const { port } = left.running
     const url = `http://127.0.0.1:${port}`
-    const { authorization, first } = runner
+    const devices = fleets.devicesAt(at)
+    const { events, faults } = await readStream(url, runner, told, { devices })
     return [
-      ...(await streamFaults(url, runner, told)),
-      ...(await fleets.faultsAt(at, { url, authorization, first })),
+      ...faults,
+      ...(await fleets.sessionFaults(url, devices, events)),
       ...(await runner.faultsAt(at, { port, dataFolder: folder })),
       // What was not sent before is sent now.
       ...(await runner.unmailedAt(at, folder, mailMsMax)),

@@ -1,40 +1,51 @@
 import { answerWith } from '#bench/harness/answering'
 import { LatencyHistogram } from '#bench/histogram'
+import { lastValue } from '#bench/load/dashboards'
+import { numberOf } from '#bench/load/update-template'
 import { CountedFleet, type CountedFleetOptions, type FleetBooks } from '#bench/proof/overload/counted-fleet'
 import { count, type Ends } from '#bench/proof/overload/ends'
 import { EventEar } from '#bench/proof/overload/event-ear'
-import { headOf, reportedBy } from '#bench/proof/overload/event-text'
 import type { Second } from '#bench/proof/overload/recovery'
 
 /**
- * What a server is there for: devices that report at the rated pace, and a dashboard that hears of it. It counts from when
- * each frame was due, by the second in which it was.
+ * Devices that report at a pace, and a dashboard that reads all their events. The latency of an event counts from when its
+ * frame was due, by the second in which it was. A flood is the same at a pace that is too fast.
  */
 let fleet: CountedFleet
 let ear: EventEar
+let isFlood = false
 const heard = new Map<number, LatencyHistogram>()
 const openMsMax = 30_000
 const settleMsMax = 60_000
 const secondMs = 1_000
 /** More of a second's frames unheard than this: its p99 is unheard. */
 const unheardShareMax = 0.01
+/** As much of an event as names its device. */
+const headBytes = 220
+const updatedStart = '{"type":"OBJECT_UPDATED"'
+const deviceName = '"deviceIdentifier":"'
 
 answerWith({
   async open(options: CountedFleetOptions): Promise<void> {
     fleet = new CountedFleet(options)
     await fleet.open(openMsMax)
-    ear = new EventEar({
-      ...options,
-      query: { services: options.service },
-      heard: (bytes, start, end) => {
-        const reported = reportedBy(options.prefix, bytes, end, headOf(bytes, start, end))
-        if (reported) note(reported.device, reported.number)
-      },
-    })
+    ear = new EventEar({ ...options, query: { services: options.service }, heard: note })
     await ear.open()
   },
 
   begin: () => fleet.begin(),
+
+  /** A flood. */
+  async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
+    isFlood = true
+    fleet.begin()
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+    const { sent, heldBack } = fleet.giveUp()
+    const ends: Ends = {}
+    count(ends, 'sent', sent)
+    count(ends, 'held back', heldBack)
+    return ends
+  },
 
   /** Those that began at `from` (Unix ms) or later, and are over. */
   seconds({ from }: { readonly from: number }): readonly Second[] {
@@ -47,13 +58,15 @@ answerWith({
   },
 
   async settle(): Promise<boolean> {
-    fleet.pause()
+    if (!isFlood) fleet.pause()
     return fleet.settled(settleMsMax)
   },
 
   books(): FleetBooks {
+    if (heard.size === 0) throw new Error('its dashboard heard nothing')
     const ends: Ends = { ...fleet.ends }
-    for (const [how, times] of Object.entries(ear.ends)) count(ends, `dashboard: ${how}`, times)
+    // A dashboard of a flood may be too slow.
+    if (!isFlood) for (const [how, times] of Object.entries(ear.ends)) count(ends, `dashboard: ${how}`, times)
     return { ...fleet.books(), ends }
   },
 
@@ -65,8 +78,13 @@ answerWith({
 
 const secondOf = (at: number) => Math.floor(at / secondMs)
 
-function note(device: number, number: number): void {
-  const dueAt = fleet.dueAt(device, number)
+function note(bytes: Buffer, start: number, end: number): void {
+  const head = bytes.toString('latin1', start, Math.min(end, start + headBytes))
+  const from = head.indexOf(deviceName) + deviceName.length
+  const { prefix } = fleet.options
+  if (!head.startsWith(updatedStart) || !head.startsWith(`${prefix}-`, from)) return
+  const device = Number(head.slice(from + prefix.length + 1, head.indexOf('"', from)))
+  const dueAt = fleet.dueAt(device, numberOf(lastValue(bytes, end)))
   const second = secondOf(dueAt)
   const histogram = heard.get(second) ?? new LatencyHistogram()
   heard.set(second, histogram)
