@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
-import { type GaugeName, gauges } from '#bench/proof/soak/gauges'
-import { type Growth, slopeText } from '#bench/proof/soak/growth'
+import { type GaugeName, type Growth, gauges, slopeText } from '#bench/proof/soak/growth'
 import { proveSoak, type SoakOptions, type SoakReport, warmShare } from '#bench/proof/soak/soak'
 
 const help = `Usage: npm run proof -- soak [options]

@@ -5,7 +5,7 @@ import type { Fleet } from '#bench/fleet/fleet'
 import type { HeardUpdate } from '#bench/fleet/heard'
 import { FleetLink } from '#bench/fleet/link'
 import { fleetDefaults } from '#bench/fleet/options'
-import { fleetWays, type ProofFleetOptions, proofFleets } from '#bench/proof/fleets'
+import { type ProofFleetOptions, proofFleets } from '#bench/proof/fleets'
 import { pass } from '#bench/proof/workloads/expected-state'
 import { SeededRandom } from '#bench/random'
 
@@ -32,9 +32,9 @@ export class FleetBooks {
   #looking: NodeJS.Timeout | undefined
 
   /** `url`: `http://host:port` of the server that they report to. */
-  constructor(url: string, options: Omit<ProofFleetOptions, 'ways'>) {
+  constructor(url: string, options: ProofFleetOptions) {
     this.#key = options.key
-    this.fleets = proofFleets(url, { ...options, ways: fleetWays })
+    this.fleets = proofFleets(url, options)
     for (const fleet of this.fleets) for (const device of fleet.devices) this.#known.set(device, [])
   }
 

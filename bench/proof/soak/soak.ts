@@ -2,10 +2,8 @@ import type { StreamEvent } from '#bench/dashboard'
 import type { HeardReport } from '#bench/fleet/heard'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { fleetWays } from '#bench/proof/fleets'
 import { LoadedServer, type ServerPlace } from '#bench/proof/loaded-server'
-import { type GaugeName, gauges } from '#bench/proof/soak/gauges'
-import { type Growth, growthOf } from '#bench/proof/soak/growth'
+import { type GaugeName, type Growth, gauges, growthOf } from '#bench/proof/soak/growth'
 import { Sampler } from '#bench/proof/soak/sampler'
 import { Visitors, visitingPrefix } from '#bench/proof/soak/visitors'
 import { type ChangeCounts, pass } from '#bench/proof/workloads/expected-state'
@@ -88,7 +86,7 @@ class SoakRun {
   constructor(options: SoakOptions, place: ServerPlace) {
     const isForeign = ({ deviceIdentifier }: StreamEvent) => String(deviceIdentifier).startsWith(visitingPrefix)
     this.#options = options
-    this.#server = new LoadedServer({ ...options, ways: fleetWays, pauseTimes, isForeign }, place)
+    this.#server = new LoadedServer({ ...options, pauseTimes, isForeign }, place)
     this.#visitors = new Visitors(this.#server, () => this.#isOver)
   }
 
@@ -99,7 +97,7 @@ class SoakRun {
     await server.load()
     const { url, process, runner } = server
     const { dataFolder } = server.place
-    const sampler = new Sampler({ server: process, url, authorization: runner.authorization, dataFolder })
+    const sampler = new Sampler({ server: process, url, dataFolder })
     this.#sampler = sampler
     const timesFaster = Math.min(timesFasterMax, Math.max(1, warmMinutesMin / (minutes * warmShare)))
     const everyMs = (minutes * 60_000) / readings
@@ -187,7 +185,7 @@ class SoakRun {
 }
 
 function lastReadings(sampler: Sampler): string {
-  const shown: readonly GaugeName[] = ['resident', 'live', 'descriptors', 'actors', 'database', 'heardP99']
+  const shown: readonly GaugeName[] = ['resident', 'live', 'descriptors', 'database']
   return shown
     .map((name) => {
       const { title, unit, scale, digits } = gauges[name]
