@@ -7,7 +7,7 @@ import type { HttpAnswer } from '#bench/http'
 import { openLeft } from '#bench/proof/left-folder'
 import { accountsWorkload } from '#bench/proof/workloads/accounts'
 import { ExpectedState, type Workload } from '#bench/proof/workloads/expected-state'
-import { imagePartsWorkload } from '#bench/proof/workloads/images'
+import { imagesWorkload } from '#bench/proof/workloads/images'
 import { type Asking, ProofApi } from '#bench/proof/workloads/proof-api'
 import { createReferenced, resourceWorkloads } from '#bench/proof/workloads/resources'
 import { SeededRandom } from '#bench/random'
@@ -53,7 +53,7 @@ async function start(path: string): Promise<string> {
 type WorkloadMaker = (api: ProofApi) => Promise<Workload>
 
 const accounts: WorkloadMaker = async () => accountsWorkload()
-const imageParts: WorkloadMaker = async () => imagePartsWorkload()
+const imageParts: WorkloadMaker = async () => imagesWorkload()
 const resource = (name: string) => async (api: ProofApi) => {
   await createReferenced(api)
   return resourceWorkloads([]).find((each) => each.name === name) as Workload
@@ -72,7 +72,7 @@ async function opened(make: WorkloadMaker): Promise<{ api: FalsifiedApi; workloa
 
 test.each([
   ['accounts', accounts],
-  ['images in parts', imageParts],
+  ['images', imageParts],
   ['rollouts', resource('rollouts')],
 ])('%s are as expected, also in a copy of the folder', { timeout: 240_000 }, async (_, make) => {
   const { api, state } = await opened(make)

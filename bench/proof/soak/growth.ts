@@ -120,7 +120,7 @@ export function slopeOf(points: readonly Point[]): Slope {
  * The medians of so many spans of the same length; none of a span without a point. Points in quick succession say much the
  * same of a saw-tooth, and an interval that takes each for a word of its own is too narrow: spans longer than its teeth don't.
  */
-export function mediansOfSpans(points: readonly Point[], spans: number): readonly Point[] {
+function mediansOfSpans(points: readonly Point[], spans: number): readonly Point[] {
   const times = points.map(({ minutes }) => minutes)
   const [first, last] = [Math.min(...times), Math.max(...times)]
   const spanOf = ({ minutes }: Point) => Math.min(spans - 1, Math.floor(((minutes - first) / (last - first)) * spans))

@@ -1,8 +1,7 @@
 import { type Observed, pass, slotsOf, type Workload } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
-import { notedDevices } from '#bench/proof/workloads/resources'
 
-/** Reports over HTTP and what follows from them: mails, alarms; secrets of devices, and actions on devices that are offline. */
+/** Reports over HTTP and what follows from them: mails, alarms; secrets of devices. */
 
 export const reportedService = 'workload'
 export const reportedPropId = 0x10
@@ -198,28 +197,6 @@ export function secretsWorkload(): Workload {
         if (status === 204) found.set(slot, before)
       }
       return found
-    },
-  }
-}
-
-/** Actions on devices none of which is connected. */
-export function actionsWorkload(): Workload {
-  return {
-    name: 'actions',
-    slots: ['action'],
-    pauseMs: 200,
-    nextChange: (_, __, number) => ({
-      method: 'POST',
-      path: '/devices/actions',
-      body: { devices: notedDevices, serviceIdentifier: reportedService, updates: { [reportedPropId]: number } },
-      content: ({ text }) => (JSON.parse(text) as { id: string }).id,
-    }),
-    async observe(api, entries) {
-      const id = entries.get('action')?.observed?.content
-      if (id === undefined) return new Map()
-      const { counts } = await api.must<{ counts: { total: number } }>('GET', `/devices/actions/${id}`)
-      if (counts.total !== notedDevices.length) throw new Error(`action ${id} has ${counts.total} devices`)
-      return new Map([['action', { content: id, id }]])
     },
   }
 }

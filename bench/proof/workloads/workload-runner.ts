@@ -10,11 +10,10 @@ import {
   writesWorkload,
 } from '#bench/proof/workloads/connected-devices'
 import { type ChangeCounts, ExpectedState, type Workload } from '#bench/proof/workloads/expected-state'
-import { imagePartsWorkload, releasesWorkload } from '#bench/proof/workloads/images'
+import { imagesWorkload } from '#bench/proof/workloads/images'
 import { createMailFunction, createMailTemplate, Mails } from '#bench/proof/workloads/mails'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import {
-  actionsWorkload,
   alarmStatesWorkload,
   delayedAlarm,
   delayedAlarmsWorkload,
@@ -102,15 +101,13 @@ export class WorkloadRunner {
       ...resourceWorkloads(topics),
       reportsWorkload(authorization),
       secretsWorkload(),
-      actionsWorkload(),
       writesWorkload(connected),
       connectedActionsWorkload(connected),
       accountsWorkload(),
       signingKeysWorkload(),
       alarmStatesWorkload(authorization, turning),
       delayedAlarmsWorkload(authorization, delayed),
-      releasesWorkload(),
-      imagePartsWorkload(),
+      imagesWorkload(),
       updatesWorkload(connected),
     ]
     return new WorkloadRunner(api, workloads, place, { first, gateway: authorization, connected })
