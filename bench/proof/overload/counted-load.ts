@@ -4,7 +4,7 @@ import { lastValue } from '#bench/load/dashboards'
 import { numberOf } from '#bench/load/update-template'
 import { CountedFleet, type CountedFleetOptions, type FleetBooks } from '#bench/proof/overload/counted-fleet'
 import { count, type Ends } from '#bench/proof/overload/ends'
-import { EventEar } from '#bench/proof/overload/event-ear'
+import { EventClient } from '#bench/proof/overload/event-client'
 import type { Second } from '#bench/proof/overload/recovery'
 
 /**
@@ -12,11 +12,14 @@ import type { Second } from '#bench/proof/overload/recovery'
  * frame was due, by the second in which it was. A flood is the same at a pace that is too fast.
  */
 let fleet: CountedFleet
-let ear: EventEar
+let dashboard: EventClient
+let isOver = false
+const dashboardEnds: Ends = {}
 let isFlood = false
 const heard = new Map<number, LatencyHistogram>()
 const openMsMax = 30_000
 const settleMsMax = 60_000
+const comeBackMs = 200
 const secondMs = 1_000
 /** More of a second's frames unheard than this: its p99 is unheard. */
 const unheardShareMax = 0.01
@@ -29,8 +32,7 @@ answerWith({
   async open(options: CountedFleetOptions): Promise<void> {
     fleet = new CountedFleet(options)
     await fleet.open(openMsMax)
-    ear = new EventEar({ ...options, query: { services: options.service }, heard: note })
-    await ear.open()
+    await listen(options)
   },
 
   begin: () => fleet.begin(),
@@ -66,15 +68,28 @@ answerWith({
     if (heard.size === 0) throw new Error('its dashboard heard nothing')
     const ends: Ends = { ...fleet.ends }
     // A dashboard of a flood may be too slow.
-    if (!isFlood) for (const [how, times] of Object.entries(ear.ends)) count(ends, `dashboard: ${how}`, times)
+    if (!isFlood) for (const [how, times] of Object.entries(dashboardEnds)) count(ends, `dashboard: ${how}`, times)
     return { ...fleet.books(), ends }
   },
 
   close(): void {
-    ear.stop()
+    isOver = true
+    dashboard.leave()
     fleet.close()
   },
 })
+
+/** A dashboard that was closed comes back to the events from then on. */
+async function listen(options: CountedFleetOptions): Promise<void> {
+  dashboard = new EventClient()
+  const closed = () => {
+    if (isOver) return
+    count(dashboardEnds, dashboard.end)
+    setTimeout(() => void listen(options), comeBackMs)
+  }
+  const refusal = await dashboard.enter({ ...options, query: { services: options.service }, heard: note, closed })
+  if (refusal !== undefined) count(dashboardEnds, refusal)
+}
 
 const secondOf = (at: number) => Math.floor(at / secondMs)
 
