@@ -10,9 +10,10 @@ go, and measures whether it needs more and more memory, descriptors or disk once
 a shorter run the server's time passes faster, so that it forgets as early; below ten minutes little differs from noise.
 
   --minutes N           (30)
-  --seed N              of chance (the clock)
-  --devices N           of fleets, in all (500)
-  --rate N              changes/s of fleets, in all (15000)`
+  --seed N              of chance (the clock)`
+
+/** In all; changes a second, in all. */
+const fleetSize = { devices: 500, rate: 15_000 } as const
 
 export const soakProof: Proof = {
   about: 'half an hour under all kinds of load without growing',
@@ -23,15 +24,12 @@ export const soakProof: Proof = {
       options: {
         ...seedOption,
         minutes: { type: 'string', default: '30' },
-        devices: { type: 'string', default: '500' },
-        rate: { type: 'string', default: '15000' },
       },
     })
     const options: SoakOptions = {
       seed: seedFrom(values.seed),
       minutes: positive('minutes', values.minutes),
-      devices: positive('devices', values.devices),
-      rate: positive('rate', values.rate),
+      ...fleetSize,
       print,
     }
     print(`seed ${options.seed}, ${options.minutes} minutes, ${options.devices} devices, ${options.rate} changes/s`)
