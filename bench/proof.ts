@@ -7,7 +7,7 @@ import { overloadProof } from '#bench/proof/overload-command'
 import { powerProof } from '#bench/proof/power-command'
 import { keepOutcome } from '#bench/proof/results'
 import { seedsCommand } from '#bench/proof/seeds-command'
-import { soakProof } from '#bench/proof/soak-command'
+import { soakProof } from '#bench/proof/soak/soak'
 
 /** The proofs: programs that try to break a promise of the server, and count. Exit code 1 when they could. */
 const proofs: Readonly<Record<string, Proof>> = {
