@@ -8,7 +8,7 @@ import { identityOn } from '#bench/harness/identity'
 import { Witness } from '#bench/proof/witness'
 import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 
-/** Tokens last for the whole proof, who fails is not slowed down, no mail becomes part of a digest, and nothing is kept back. */
+/** Tokens last for the whole proof, failed logins are not slowed down, no mail becomes part of a digest, and no disk is kept free. */
 export const patient = {
   TOKEN_LIFETIME_S: '86400',
   ACCESS_TOKEN_LIFETIME_S: '86400',
@@ -20,10 +20,10 @@ export const patient = {
 const catchUpMsMax = 20_000
 const differencesMax = 3
 
-/** What came of opening a folder as some accident left it. */
+/** A folder as some accident left it, opened. */
 export interface Left {
   readonly running?: Running
-  /** Why it was not opened, as the operator hears it. */
+  /** Why it was not opened, as the operator reads it. */
   readonly refusal?: string
 }
 

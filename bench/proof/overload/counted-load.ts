@@ -65,7 +65,7 @@ answerWith({
   },
 
   books(): FleetBooks {
-    if (heard.size === 0) throw new Error('its dashboard heard nothing')
+    if (heard.size === 0) throw new Error('its dashboard got no event')
     const ends: Ends = { ...fleet.ends }
     // A dashboard of a flood may be too slow.
     if (!isFlood) for (const [how, times] of Object.entries(dashboardEnds)) count(ends, `dashboard: ${how}`, times)
@@ -106,7 +106,7 @@ function note(bytes: Buffer, start: number, end: number): void {
   histogram.record(performance.now() - dueAt)
 }
 
-/** Of all that were due in it; those that nobody has heard of yet took for ever. */
+/** Of all frames that were due in it; one without an event yet counts as infinitely late. */
 function p99Of(second: number): number {
   const histogram = heard.get(second)
   const due = fleet.options.framesPerSecond

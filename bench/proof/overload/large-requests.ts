@@ -20,7 +20,7 @@ interface Body {
   readonly path: () => string
   readonly isKnown: boolean
   readonly isChunked: boolean
-  /** So much may have been taken from us before the answer: what is read of it, and what sockets hold; of images all. */
+  /** The server may have taken so much before the answer: bytes that it read, and bytes in sockets; of images all. */
   readonly sentMibMax: number
   readonly contentType: string
 }

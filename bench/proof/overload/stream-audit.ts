@@ -6,7 +6,7 @@ import type { FleetBooks } from '#bench/proof/overload/counted-fleet'
 import { Witness } from '#bench/proof/witness'
 
 export interface AuditOptions extends LoadedServer {
-  /** Where the stream is read from; nothing of these was said before. */
+  /** The stream is read from here; no fleet reported before. */
   readonly first: StreamPosition
   /** Fleets whose frames are compared with the stream, one by one. */
   readonly fleets: readonly Fleet[]

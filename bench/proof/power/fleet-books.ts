@@ -15,7 +15,7 @@ interface Known {
   readonly settled: number
 }
 
-/** How often it is looked at: what was known is at most so much younger than it is taken for. */
+/** How often the devices are read: a time is late by at most this. */
 const lookMs = 1
 const onlineMsMax = 20_000
 const welcomeMsMax = 10_000
@@ -57,7 +57,7 @@ export class FleetBooks {
     return this.fleets.reduce((sum, { counts }) => sum + counts.framesAcknowledged, 0)
   }
 
-  /** The devices as they were at a moment; what they sent since may be stored, too. */
+  /** The devices as they were at a moment; later frames may be stored, too. */
   devicesAt(at: number): readonly SimulatedDevice[] {
     return [...this.#known].map(([device, known]) => {
       const then = new SimulatedDevice(device.index, device.identifier, device.plan, device.session)
