@@ -69,7 +69,7 @@ export class Witness {
   }
 
   report(): HeardReport {
-    return this.#books.map((books) => books.report()).reduce(addReports)
+    return this.#books.map((books) => books.report()).reduce(addReports, new HeardBooks([]).report())
   }
 
   /** Everything that must not be, in words. */
