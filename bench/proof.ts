@@ -1,6 +1,5 @@
 import { thisMachine } from '#bench/harness/machine'
 import { diskProof } from '#bench/proof/disk-command'
-import { fuzzCommand } from '#bench/proof/fuzz-command'
 import { killProof } from '#bench/proof/kill-command'
 import { mutantsCommand } from '#bench/proof/mutants-command'
 import type { Outcome, Proof } from '#bench/proof/outcome'
@@ -8,7 +7,7 @@ import { overloadProof } from '#bench/proof/overload-command'
 import { powerProof } from '#bench/proof/power-command'
 import { keepOutcome } from '#bench/proof/results'
 import { seedsCommand } from '#bench/proof/seeds-command'
-import { soakProof } from '#bench/proof/soak-command'
+import { soakProof } from '#bench/proof/soak/soak'
 
 /** The proofs: programs that try to break a promise of the server, and count. Exit code 1 when they could. */
 const proofs: Readonly<Record<string, Proof>> = {
@@ -31,7 +30,6 @@ interface Search {
 /** They look on for as long as one likes: they leave no report, and are no part of the whole. */
 const searches: Readonly<Record<string, Search>> = {
   seeds: { about: 'lives of the simulated server, one after the other, without end', run: seedsCommand },
-  fuzz: { about: 'spoilt frames, requests, proofs and texts, for ten minutes', run: fuzzCommand },
   mutants: { about: 'mistakes planted in copies of the server, until the simulation finds each', run: mutantsCommand },
 }
 

@@ -8,7 +8,7 @@ import { identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { type DiskFault, faultAt, RefusingDisk, saidOf } from '#bench/proof/disk-faults'
-import { patient, streamFaults } from '#bench/proof/left-folder'
+import { patient, readStream } from '#bench/proof/left-folder'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
@@ -262,7 +262,8 @@ class DiskRun {
   ): Promise<void> {
     await this.#mustAnswer(said, refusals)
     const isReadable = isOnce || deed !== 'read'
-    const faults = isReadable ? await streamFaults(this.#url, this.#runner as WorkloadRunner, told) : []
+    if (!isReadable) return
+    const { faults } = await readStream(this.#url, this.#runner as WorkloadRunner, told)
     this.problems.push(...faults.map((text) => `${said}: before it was started anew: ${text}`))
   }
 
@@ -375,7 +376,7 @@ class DiskRun {
   async #mustHold(said: string, told: readonly StreamEvent[]): Promise<void> {
     const runner = this.#runner as WorkloadRunner
     await this.#settle(said)
-    const faults = await streamFaults(this.#url, runner, told)
+    const { faults } = await readStream(this.#url, runner, told)
     this.problems.push(...faults.map((text) => `${said}: ${text}`))
   }
 

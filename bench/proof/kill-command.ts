@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util'
 import type { HeardReport } from '#bench/fleet/heard'
-import { fleetWays } from '#bench/proof/fleets'
 import type { KillProofOptions, KillProofReport } from '#bench/proof/kill'
 import { proveKill } from '#bench/proof/kill'
 import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
@@ -9,17 +8,14 @@ import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
 const help = `Usage: npm run proof -- kill [options]
 
 Kills the server (SIGKILL) again and again while fleets report and workloads make every other kind of write, and checks that
-every acknowledged write is there. CONTRIBUTING.md names the kinds, and those left out.
+every acknowledged write is there. DURABILITY is process and disk in turn. CONTRIBUTING.md names the kinds, and those left out.
 
   --rounds N            (500)
   --seed N              of chance (the clock)
   --devices N           in all (100)
   --rate N              changes/s in all (4000)
-  --ways A,B            ${fleetWays.join(', ')} (all)
-  --durability WORD     process, disk, both: in turn (both)
   --life-ms N           between a start and the next kill, at most (2000)
-  --seconds-max S       no round begins after this time (3600)
-  --server FILE         instead of dist/src/app/main.js`
+  --seconds-max S       no round begins after this time (3600)`
 
 export const killProof: Proof = {
   about: '500 times SIGKILL under reports and all other kinds of write',
@@ -32,11 +28,8 @@ export const killProof: Proof = {
         rounds: { type: 'string', default: '500' },
         devices: { type: 'string', default: '100' },
         rate: { type: 'string', default: '4000' },
-        ways: { type: 'string', default: fleetWays.join(',') },
-        durability: { type: 'string', default: 'both' },
         'life-ms': { type: 'string', default: '2000' },
         'seconds-max': { type: 'string', default: '3600' },
-        server: { type: 'string' },
       },
     })
     const options: KillProofOptions = {
@@ -44,12 +37,9 @@ export const killProof: Proof = {
       seed: seedFrom(values.seed),
       devices: positive('devices', values.devices),
       rate: positive('rate', values.rate),
-      ways: values.ways.split(','),
-      durability: durabilityFrom(values.durability),
       lifeMsMax: positive('life-ms', values['life-ms']),
       secondsMax: positive('seconds-max', values['seconds-max']),
       print,
-      ...(values.server !== undefined && { program: values.server }),
     }
     print(`seed ${options.seed}, ${options.rounds} rounds, ${options.devices} devices, ${options.rate} changes/s`)
     return outcomeOf(options.seed, await proveKill(options))
@@ -92,9 +82,4 @@ function countsOf(report: HeardReport): string {
     `${report.changesHeard} changes` +
     (report.overridden + report.stripped > 0 ? `; ${report.overridden} overridden, ${report.stripped} stripped` : '')
   )
-}
-
-function durabilityFrom(word: string): KillProofOptions['durability'] {
-  if (word === 'process' || word === 'disk' || word === 'both') return word
-  throw new RangeError(`--durability: process, disk or both; got '${word}'`)
 }

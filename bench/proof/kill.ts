@@ -13,15 +13,11 @@ import { freePort, ServerProcess } from '#bench/server-process'
 
 export interface KillProofOptions extends LoadOptions {
   readonly rounds: number
-  /** `both`: in turn, round by round. */
-  readonly durability: 'process' | 'disk' | 'both'
   /** No round begins after this time. */
   readonly secondsMax: number
-  /** Between a start and the next kill, at most; 2 s by default. */
-  readonly lifeMsMax?: number
+  /** Between a start and the next kill, at most. */
+  readonly lifeMsMax: number
   readonly print: (line: string) => void
-  /** Instead of the built server; for trying the proof itself. */
-  readonly program?: string
 }
 
 export interface KillProofReport {
@@ -42,7 +38,7 @@ export interface KillProofReport {
 }
 
 /** After a round begins, the server lives this long. */
-const lifeMs = { low: 300, high: 2_000 }
+const lifeMsMin = 300
 /** Of ten rounds, those in which the server is also killed during a start, or while clients connect again. */
 const earlyKillsOfTen = 2
 /** Enough for an acknowledged write of each kind: a server rotates signing keys once a minute. */
@@ -131,7 +127,7 @@ class KillRun {
     const server = this.#server
     const { random, problems, witness } = server
     const before = server.changesAcknowledged
-    const lifetime = random.between(lifeMs.low, this.#options.lifeMsMax ?? lifeMs.high)
+    const lifetime = random.between(lifeMsMin, this.#options.lifeMsMax)
     const isCut = random.below(3) === 0
     await pass(lifetime / 2)
     if (isCut) witness.dashboard.cut()
@@ -197,12 +193,7 @@ class KillRun {
   }
 
   #settings(round: number): ServerSettings {
-    const { durability, program } = this.#options
-    const ofRound = durability === 'both' ? (round % 2 === 0 ? 'process' : 'disk') : durability
-    return this.#server.settings({
-      environment: { DURABILITY: ofRound },
-      ...(program !== undefined && { program }),
-    })
+    return this.#server.settings({ environment: { DURABILITY: round % 2 === 0 ? 'process' : 'disk' } })
   }
 }
 

@@ -2,11 +2,13 @@ import { Writable } from 'node:stream'
 import { readConfig } from '#app/config'
 import { createLog } from '#app/log'
 import { isPlainFailure, type Running, serve } from '#app/serve'
-import { Dashboard, type StreamEvent } from '#bench/dashboard'
+import type { StreamEvent } from '#bench/dashboard'
+import type { SimulatedDevice } from '#bench/fleet/device'
 import { identityOn } from '#bench/harness/identity'
+import { Witness } from '#bench/proof/witness'
 import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 
-/** Tokens last for the whole proof, who fails is not slowed down, no mail becomes part of a digest, and nothing is kept back. */
+/** Tokens last for the whole proof, failed logins are not slowed down, no mail becomes part of a digest, and no disk is kept free. */
 export const patient = {
   TOKEN_LIFETIME_S: '86400',
   ACCESS_TOKEN_LIFETIME_S: '86400',
@@ -16,11 +18,12 @@ export const patient = {
 } as const
 
 const catchUpMsMax = 20_000
+const differencesMax = 3
 
-/** What came of opening a folder as some accident left it. */
+/** A folder as some accident left it, opened. */
 export interface Left {
   readonly running?: Running
-  /** Why it was not opened, as the operator hears it. */
+  /** Why it was not opened, as the operator reads it. */
   readonly refusal?: string
 }
 
@@ -37,29 +40,37 @@ export async function openLeft(folder: string, more: Readonly<Record<string, str
   }
 }
 
-/** What was heard must be there, where it was, and nothing left out between. */
-export async function streamFaults(
+export interface ReadStream {
+  readonly events: readonly StreamEvent[]
+  readonly faults: readonly string[]
+}
+
+/**
+ * Reads the whole stream of the workloads: no offset is missing, and an event that was received before is there unchanged.
+ * `fleet`: devices whose acknowledged frames must be in it, and whose state must be that of the stream.
+ */
+export async function readStream(
   url: string,
   { authorization, first }: Pick<WorkloadRunner, 'authorization' | 'first'>,
-  told: readonly StreamEvent[],
-): Promise<readonly string[]> {
-  const there: StreamEvent[] = []
-  const onEvent = (event: StreamEvent) => there.push(event)
-  const reader = new Dashboard({ url, from: first, authorization, isFolding: false, backoffMsMax: 50, onEvent })
-  reader.start()
-  const hasAll = await reader.caughtUp(catchUpMsMax)
-  reader.stop()
-  const faults: string[] = [...reader.faults]
-  if (!hasAll) faults.push('the stream could not be read to its end')
-  if (reader.counts.notRecovered + reader.counts.resyncs > 0) faults.push('the stream was not there from its beginning')
-  const gap = there.find(({ offset }, place) => offset !== first.offset + 1 + place)
-  if (gap) faults.push(`the stream has a gap before ${gap.offset}`)
-  const byOffset = new Map(there.map((event) => [event.offset, JSON.stringify(event)]))
-  for (const event of told) {
-    const text = byOffset.get(event.offset)
-    if (text === JSON.stringify(event)) continue
-    faults.push(`${event.type} at ${event.offset} was heard, and ${text === undefined ? 'is gone' : `is ${text}`}`)
-    break
-  }
-  return faults
+  received: readonly StreamEvent[],
+  fleet?: { readonly devices: readonly SimulatedDevice[] },
+): Promise<ReadStream> {
+  const events: StreamEvent[] = []
+  const identifiers = new Set(fleet?.devices.map(({ identifier }) => identifier))
+  const others = (event: StreamEvent) => events.push(event) > 0 && !identifiers.has(String(event.deviceIdentifier))
+  const fleets = fleet ? [fleet] : []
+  const witness = new Witness({ name: 'stream', url, fleets, from: first, rule: 'whole', authorization, others })
+  witness.dashboard.start()
+  const faults: string[] = []
+  if (!(await witness.dashboard.caughtUp(catchUpMsMax))) faults.push('the stream could not be read to its end')
+  else if (fleet) faults.push(...(await witness.dashboard.differences(differencesMax)))
+  witness.dashboard.stop()
+  faults.push(...witness.problems())
+  const byOffset = new Map(events.map((event) => [event.offset, JSON.stringify(event)]))
+  const changed = received.find((event) => byOffset.get(event.offset) !== JSON.stringify(event))
+  if (changed)
+    faults.push(
+      `${changed.type} was published at ${changed.offset}, and the stream has ${byOffset.get(changed.offset) ?? 'nothing'} there`,
+    )
+  return { events, faults }
 }

@@ -15,8 +15,6 @@ export interface LoadOptions {
   readonly devices: number
   /** Changes a second of fleets, in all. */
   readonly rate: number
-  /** Of `fleetWays`. */
-  readonly ways: readonly string[]
   /** A factor for the pauses of the workloads. */
   readonly pauseTimes?: number
   /** Whether an event belongs to neither fleets nor workloads. */

@@ -9,10 +9,10 @@ that may leave them: each must open, and hold all that was acknowledged until th
 
   --states N            disks that are opened (400)
   --seed N              of chance (the clock)
-  --life-ms N           how long each of three lives of the server is recorded (2500)
-  --devices N           that report over links meanwhile, in all (50)
-  --rate N              changes/s that they report, in all (600)
-  --flood-mb N          written in the last of them besides, so that the database begins a new log (20)`
+  --life-ms N           how long each of three lives of the server is recorded (2500)`
+
+/** Written in the last life, so that the database begins a new log. */
+const floodMb = 20
 
 export const powerProof: Proof = {
   about: '400 disks as a power loss may leave them, with DURABILITY=disk',
@@ -24,19 +24,13 @@ export const powerProof: Proof = {
         ...seedOption,
         states: { type: 'string', default: '400' },
         'life-ms': { type: 'string', default: '2500' },
-        devices: { type: 'string', default: '50' },
-        rate: { type: 'string', default: '600' },
-        'flood-mb': { type: 'string', default: '20' },
       },
     })
     const seed = seedFrom(values.seed)
     const states = positive('states', values.states)
     print(`seed ${seed}, ${states} states`)
     const lifeMs = positive('life-ms', values['life-ms'])
-    const floodMb = positive('flood-mb', values['flood-mb'])
-    const devices = positive('devices', values.devices)
-    const rate = positive('rate', values.rate)
-    const report = await provePower({ seed, states, lifeMs, floodMb, devices, rate, print })
+    const report = await provePower({ seed, states, lifeMs, floodMb, print })
     const { seconds, problems, ...figures } = report
     const { sync = 0, sync_folder: folders = 0, rename = 0 } = figures.operations
     return {

@@ -7,7 +7,7 @@ import { HeardBooks } from '#bench/fleet/heard'
 export interface WitnessOptions {
   readonly name: string
   readonly url: string
-  readonly fleets: readonly Fleet[]
+  readonly fleets: readonly Pick<Fleet, 'devices'>[]
   readonly from: 'state' | StreamPosition
   readonly rule: HearingRule
   readonly authorization?: string
@@ -69,7 +69,7 @@ export class Witness {
   }
 
   report(): HeardReport {
-    return this.#books.map((books) => books.report()).reduce(addReports)
+    return this.#books.map((books) => books.report()).reduce(addReports, new HeardBooks([]).report())
   }
 
   /** Everything that must not be, in words. */

@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Gauge, gauges } from '#bench/proof/soak/gauges'
-import { growthOf } from '#bench/proof/soak/growth'
-import { type Point, pointsMin, slopeOf } from '#bench/proof/soak/slope'
+import { type Gauge, gauges, growthOf, type Point, pointsMin, slopeOf } from '#bench/proof/soak/growth'
 import { SeededRandom } from '#bench/random'
 
 const pointsOf = (values: readonly number[]): readonly Point[] => values.map((value, minutes) => ({ minutes, value }))

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { overloadCases } from '#bench/proof/overload/cases'
-import { type EndRules, endFaults, endsText } from '#bench/proof/overload/ends'
+import { endFaults, endsText } from '#bench/proof/overload/ends'
 import { recoveredAfter, type Second, usualOf, worstOf } from '#bench/proof/overload/recovery'
 
 /** A second each, from 10 s on. */
@@ -55,38 +54,6 @@ describe('how things ended', () => {
     expect(endFaults({ 'a: 413': 9, 'a: reset': 3, 'b: 413': 900 }, seldom)).toEqual(["3 ended by 'a: reset'"])
     // Of a handful.
     expect(endFaults({ 'a: 413': 1, 'a: reset': 2, 'b: 413': 900 }, seldom)).toEqual([])
-  })
-
-  const flooded = {
-    'who is right: 200': 9,
-    'who is right: 503': 9,
-    'a guess from an address of its own: 401': 9,
-    'a guess from one address: 429': 9,
-    'a guess at one account: 429': 9,
-    'a guess at one account from one address: 429': 9,
-  }
-
-  test.each<[string, Record<string, number>, readonly string[]]>([
-    ['as it has to', {}, []],
-    [
-      'without 429 for one address',
-      { 'a guess from one address: 429': 0 },
-      ["nothing ended by 'a guess from one address: 429'"],
-    ],
-    [
-      'without 429 for one account',
-      { 'a guess at one account: 429': 0 },
-      ["nothing ended by 'a guess at one account: 429'"],
-    ],
-    ['with a guess too many', { 'a guess at one account: 401': 1 }, ["1 ended by 'a guess at one account: 401'"]],
-    ['with a right one held up', { 'who is right: 429': 1 }, ["1 ended by 'who is right: 429'"]],
-    [
-      'without Retry-After',
-      { 'a guess from one address: 429 without Retry-After': 1 },
-      ["1 ended by 'a guess from one address: 429 without Retry-After'"],
-    ],
-  ])('a flood of logins %s', (_, more, faults) => {
-    expect(endFaults({ ...flooded, ...more }, overloadCases.logins?.rules as EndRules)).toEqual(faults)
   })
 
   test('is told with the most frequent first', () => {

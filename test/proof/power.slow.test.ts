@@ -30,6 +30,6 @@ test('a server that fsyncs holds what it acknowledged behind a power loss; of on
     )
     const isOfLog = (operation: FileOperation) => operation.kind === 'sync' && logs.has(operation.file)
     const shorter = await tryStates(recording, folder, options, isOfLog)
-    expect(shorter.problems.join('\n'), `seed ${seed}`).toMatch(/fleets: \d+ acknowledged frames are not in the stream/)
+    expect(shorter.problems.join('\n'), `seed ${seed}`).toMatch(/stream: \d+ acknowledged frames were lost/)
   })
 })

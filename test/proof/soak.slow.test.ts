@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { gauges } from '#bench/proof/soak/gauges'
+import { gauges } from '#bench/proof/soak/growth'
 import { proveSoak } from '#bench/proof/soak/soak'
 
 /** A minute of it, far too short to say that nothing grows: a leak is found, and nothing wrong. */

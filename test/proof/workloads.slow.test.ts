@@ -1,19 +1,15 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import type { Running } from '#app/serve'
-import { administrator, gateway, readToken } from '#bench/harness/identity'
+import { administrator, readToken } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import type { HttpAnswer } from '#bench/http'
 import { openLeft } from '#bench/proof/left-folder'
 import { accountsWorkload } from '#bench/proof/workloads/accounts'
 import { ExpectedState, type Workload } from '#bench/proof/workloads/expected-state'
-import { imagePartsWorkload } from '#bench/proof/workloads/images'
-import { createMailTemplate } from '#bench/proof/workloads/mails'
+import { imagesWorkload } from '#bench/proof/workloads/images'
 import { type Asking, ProofApi } from '#bench/proof/workloads/proof-api'
 import { createReferenced, resourceWorkloads } from '#bench/proof/workloads/resources'
-import { createLeftFunctions, unsubscribeLinksWorkload } from '#bench/proof/workloads/unsubscribe-links'
 import { SeededRandom } from '#bench/random'
 
 /** Workloads against a server that is right, and against one whose answers are falsified: they must notice. */
@@ -57,12 +53,7 @@ async function start(path: string): Promise<string> {
 type WorkloadMaker = (api: ProofApi) => Promise<Workload>
 
 const accounts: WorkloadMaker = async () => accountsWorkload()
-const imageParts: WorkloadMaker = async () => imagePartsWorkload()
-const unsubscribeLinks: WorkloadMaker = async (api) => {
-  const { key } = await api.must<{ key: string }>('POST', '/iam/provisioning-keys', { body: { name: 'Devices' } })
-  await createMailTemplate(api)
-  return unsubscribeLinksWorkload(await createLeftFunctions(api), gateway(key))
-}
+const imageParts: WorkloadMaker = async () => imagesWorkload()
 const resource = (name: string) => async (api: ProofApi) => {
   await createReferenced(api)
   return resourceWorkloads([]).find((each) => each.name === name) as Workload
@@ -79,21 +70,14 @@ async function opened(make: WorkloadMaker): Promise<{ api: FalsifiedApi; workloa
   return { api, workload, state: new ExpectedState(workload, api, new SeededRandom(7), () => ++number) }
 }
 
-/** Mails are written a bit later. */
-async function turn(state: ExpectedState): Promise<void> {
-  await state.changeEach()
-  await new Promise((resolve) => setTimeout(resolve, 10))
-}
-
 test.each([
   ['accounts', accounts],
-  ['images in parts', imageParts],
-  ['unsubscribe links', unsubscribeLinks],
+  ['images', imageParts],
   ['rollouts', resource('rollouts')],
 ])('%s are as expected, also in a copy of the folder', { timeout: 240_000 }, async (_, make) => {
   const { api, state } = await opened(make)
   for (let count = 1; count <= turnsMax; count++) {
-    await turn(state)
+    await state.changeEach()
     if (count % checkEvery === 0) expect(await state.check()).toEqual([])
   }
   for (const [operation, { acknowledged }] of Object.entries(state.counts))
@@ -107,7 +91,7 @@ test('the rest of a part that was cut off continues where the server says', { ti
   const { api, state, workload } = await opened(imageParts)
   for (let count = 1; count <= turnsMax; count++) {
     api.isCut = count % 2 === 0
-    await turn(state)
+    await state.changeEach()
     api.isCut = false
     expect(await state.check()).toEqual([])
   }
@@ -123,25 +107,9 @@ const rewrites = (isMeant: (path: string, method: string) => boolean, from: stri
 }
 const isPart = (path: string, method: string) => method === 'PUT' && isRelease(path, 'GET')
 const isRelease = (path: string, method: string) => method === 'GET' && /\/parts\/releases\//.test(path)
-const isLink = (path: string) => path.startsWith('/notifications/unsubscribe/')
-const isList = (path: string, method: string) => method === 'GET' && path === '/notifications/subscribe'
 const isProjects = (path: string) => path === '/updates/projects'
 
 test.each<[string, WorkloadMaker, Lie, RegExp]>([
-  [
-    'takes a spent factor again',
-    accounts,
-    answers((path) => /2fa\/(totp|recovery)$/.test(path), 401, 200),
-    /a spent code/,
-  ],
-  [
-    'asks for no second factor',
-    accounts,
-    rewrites((path) => path === '/auth/login', /^\{"status":"2fa_required.*/, '{"accessToken":"a"}'),
-    /has a second factor, and a login was answered 200/,
-  ],
-  ['has lost a second factor', accounts, rewrites(isUser, '["totp"]', '[]'), /has no second factor, and a login/],
-  ['has a removed second factor', accounts, rewrites(isUser, '"twoFactor":[]', '"twoFactor":["totp"]'), /has a second/],
   ['has a session that ended', accounts, answers((path) => path === '/iam/me', 401, 200), /an access token of ended/],
   ['has lost a session', accounts, answers((path) => path === '/iam/me', 200, 401), /the access token of session/],
   ['lists no session', accounts, rewrites((path) => path.endsWith('/sessions'), /.*/, '[]'), /was acknowledged/],
@@ -195,8 +163,6 @@ test.each<[string, WorkloadMaker, Lie, RegExp]>([
     rewrites(isRelease, /"sha256":"[0-9a-f]{8}/, '"sha256":"00000000'),
     /is not the image that was sent in parts/,
   ],
-  ['refuses a used link', unsubscribeLinks, answers(isLink, 204, 403), /was answered 403/],
-  ['has lost a subscription', unsubscribeLinks, rewrites(isList, /.*/, '[]'), /contains nothing, and ".*" was acknow/],
   ['has lost a rollout', resource('rollouts'), rewrites(isProjects, /.*/, '[]'), /contains nothing, and "2.0.\d+ \w+"/],
   [
     'goes on with a paused rollout',
@@ -206,38 +172,21 @@ test.each<[string, WorkloadMaker, Lie, RegExp]>([
   ],
 ])('a server that %s is found', { timeout: 240_000 }, async (_, make, lie, message) => {
   const { api, state } = await opened(make)
-  await turn(state)
+  await state.changeEach()
   const found: string[] = []
   for (let count = 0; count < turnsMax && found.length === 0; count++) {
-    await turn(state)
+    await state.changeEach()
     if (count % checkEvery > 0) continue
     api.lie = lie
     found.push(...(await state.check()))
     // Some answers matter to changes only.
     if (found.length === 0) {
-      await turn(state)
+      await state.changeEach()
       found.push(...(await state.check()))
     }
     api.lie = undefined
   }
   expect(found.join('\n')).toMatch(message)
-})
-
-test('a server that mails a report after the end of a subscription is found', { timeout: 240_000 }, async () => {
-  const { api, state } = await opened(unsubscribeLinks)
-  let isEnded = false
-  api.lie = (path) => {
-    isEnded ||= isLink(path)
-    return undefined
-  }
-  for (let count = 0; count < turnsMax && !isEnded; count++) await turn(state)
-  api.lie = (path) => {
-    if (!isLink(path)) return undefined
-    const mail = `Subject: 1000000\r\nList-Unsubscribe: <${api.url}/api/v1${path}>\r\n`
-    writeFileSync(join(api.dataFolder, 'outbox', 'late.eml'), mail)
-    return undefined
-  }
-  expect((await state.check()).join()).toMatch(/had ended, and there is a mail of 1000000, reported later/)
 })
 
 function halfOf(body: Uint8Array, range = ''): Asking {

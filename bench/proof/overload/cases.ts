@@ -35,7 +35,7 @@ const ofLinks = ['sent', 'held back', 'ERROR OVERLOADED', 'close 1013'] as const
 
 const flood = (size: CaseSize, how: object): Attack =>
   programAttack(
-    'flood',
+    'counted-load',
     {
       devices: scaled(10_000, size, 50),
       links: 50,
@@ -126,7 +126,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     seconds: 15,
     capMib: 512,
     rules: bodyRules(),
-    attack: (size) => programAttack('large-bodies', { atOnce: scaled(4, size), bodyBytes: 2 ** 30 }),
+    attack: (size) => programAttack('large-requests', { parts: 'bodies', atOnce: scaled(4, size) }),
   },
   slow: {
     about: 'slow-loris, in every phase of a connection',
@@ -167,7 +167,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         ['line ends without an end: 431'],
       ],
     },
-    attack: (size) => programAttack('head-flood', { atOnce: scaled(32, size) }),
+    attack: (size) => programAttack('large-requests', { parts: 'heads', atOnce: scaled(32, size) }),
   },
 }
 

@@ -2,10 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { answerWith } from '#bench/harness/answering'
 import { asked } from '#bench/harness/identity'
 import type { LoadedServer } from '#bench/harness/under-load'
-import { frameLengthOf, opcodeAt, opcodes } from '#bench/load/frames'
-import { MessageCounter } from '#bench/load/messages'
 import { count, type Ends } from '#bench/proof/overload/ends'
-import { Guest } from '#bench/proof/overload/guest'
+import { EventClient } from '#bench/proof/overload/event-client'
 
 /**
  * Dashboards that come all at once and stay. They hear of new descriptions of services alone, of which there is one now and
@@ -20,7 +18,7 @@ const tellEveryMs = 5_000
 const answerMsMax = 20_000
 
 interface Listener {
-  readonly guest: Guest
+  readonly client: EventClient
   /** Messages heard. */
   texts: number
 }
@@ -36,32 +34,29 @@ answerWith({
   async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
     const ends: Ends = {}
     const over = performance.now() + seconds * 1000
-    listeners = Array.from({ length: options.sockets }, () => ({ guest: new Guest(), texts: 0 }))
+    listeners = Array.from({ length: options.sockets }, () => ({ client: new EventClient(), texts: 0 }))
     await Promise.all(listeners.map((listener, number) => enter(listener, number, ends)))
     const told = await tellUntil(over)
-    count(ends, 'cut', listeners.filter(({ guest }) => guest.isCut).length)
-    const inside = listeners.filter(({ guest }) => guest.isInside)
+    count(ends, 'cut', listeners.filter(({ client }) => client.isCut).length)
+    const inside = listeners.filter(({ client }) => client.isInside)
     const heard = await hearing(inside, told, ends)
     // A socket that has heard all of it may be dead all the same.
-    for (const { guest } of heard) guest.say('{"type":"PING"}')
+    for (const { client } of heard) client.say('{"type":"PING"}')
     const answered = await hearing(heard, told + 1, ends)
     count(ends, 'told to the end', answered.length)
     return ends
   },
 
   close(): void {
-    for (const { guest } of listeners) guest.leave()
+    for (const { client } of listeners) client.leave()
   },
 })
 
 async function enter(listener: Listener, number: number, ends: Ends): Promise<void> {
-  const counter = new MessageCounter(frameLengthOf, (bytes, at) => {
-    if (opcodeAt(bytes, at) === opcodes.ping) listener.guest.pong()
-  })
-  const received = (bytes: Buffer) => {
-    listener.texts += counter.push(bytes)
+  const heard = () => {
+    listener.texts++
   }
-  const refusal = await listener.guest.enter({ ...options, number, query, received })
+  const refusal = await listener.client.enter({ ...options, number, query, heard })
   if (refusal !== undefined) count(ends, refusal)
 }
 

@@ -7,7 +7,7 @@ import { stolenSince } from '#bench/harness/stolen-time'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { LoadedServer } from '#bench/harness/under-load'
 import { identifierOf } from '#bench/load/fleet-link'
-import { fleetWays, proofFleets } from '#bench/proof/fleets'
+import { proofFleets } from '#bench/proof/fleets'
 import { Asker } from '#bench/proof/overload/asker'
 import { type Attack, keyOf } from '#bench/proof/overload/attack'
 import type { CaseSize, OverloadCase } from '#bench/proof/overload/cases'
@@ -81,7 +81,7 @@ class CaseRun {
   readonly #kind: OverloadCase
   readonly #options: CaseOptions
   readonly #where: { readonly port: number; readonly dataFolder: string }
-  readonly #rated = new Remote('proof/overload/rated-load')
+  readonly #rated = new Remote('proof/overload/counted-load')
   readonly #attack: Attack
   readonly #problems: string[] = []
   #server: ServerProcess | undefined
@@ -191,7 +191,7 @@ class CaseRun {
     await this.#rated.ask('open', load)
     await this.#attack.open(place)
     const key = authorizations ? keyOf(authorizations.link) : ''
-    this.#fleets = proofFleets(`http://127.0.0.1:${port}`, { ...honest, ways: fleetWays, seed, key })
+    this.#fleets = proofFleets(`http://127.0.0.1:${port}`, { ...honest, seed, key })
     for (const fleet of this.#fleets) fleet.start()
     for (const fleet of this.#fleets) {
       if (!(await fleet.allOnline(settleMsMax))) throw new Error(`not all of ${fleet.options.prefix} were welcome`)

@@ -1,9 +1,8 @@
 import { answerWith } from '#bench/harness/answering'
 import type { LoadedServer } from '#bench/harness/under-load'
 import { request } from '#bench/http'
-import { FrameReader, opcodes } from '#bench/load/frames'
 import { count, type Ends } from '#bench/proof/overload/ends'
-import { Guest } from '#bench/proof/overload/guest'
+import { EventClient } from '#bench/proof/overload/event-client'
 
 /**
  * Dashboards that are to hear everything, and read nothing behind the upgrade, until the server gives them up. It says so only
@@ -26,9 +25,8 @@ const cutWithinMs = 13_000
 const readMsMax = 10_000
 
 interface Stalled {
-  readonly guest: Guest
+  readonly client: EventClient
   hasRead: boolean
-  closeCode: number | undefined
 }
 
 let options: StalledCrowdOptions
@@ -42,15 +40,15 @@ answerWith({
   async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
     const ends: Ends = {}
     const startedAt = performance.now()
-    all = Array.from({ length: options.sockets }, () => ({ guest: new Guest(), hasRead: false, closeCode: undefined }))
+    all = Array.from({ length: options.sockets }, () => ({ client: new EventClient(), hasRead: false }))
     await Promise.all(all.map((stalled, number) => enter(stalled, number, ends)))
-    const inside = all.filter(({ guest }) => guest.isInside)
+    const inside = all.filter(({ client }) => client.isInside)
     const givenUp = await giveUps(inside, startedAt + Math.min(seconds, deadWithinS) * 1000)
     const late = inside.filter(({ hasRead }) => hasRead)
     for (const each of late) count(ends, `who reads in time: ${endOf(each)}`)
     const isShort = seconds < deadWithinS && givenUp === 0
     // Who came back to life was not given up.
-    const alive = late.filter(({ guest }) => guest.isInside).length
+    const alive = late.filter(({ client }) => client.isInside).length
     count(ends, 'given up', givenUp)
     count(ends, isShort ? 'held to the end' : 'not given up', inside.length - givenUp - alive)
     if (isShort) return ends
@@ -63,19 +61,14 @@ answerWith({
   },
 
   close(): void {
-    for (const { guest } of all) guest.leave()
+    for (const { client } of all) client.leave()
   },
 })
 
-async function enter(stalled: Stalled, number: number, ends: Ends): Promise<void> {
-  const { guest } = stalled
-  const reader = new FrameReader((bytes, start, end, opcode) => {
-    if (opcode === opcodes.close) stalled.closeCode = end - start >= 2 ? bytes.readUInt16BE(start) : 1005
-    else if (opcode === opcodes.ping) guest.pong()
-  })
-  const refusal = await guest.enter({ ...options, number, query: {}, received: (bytes) => reader.push(bytes) })
+async function enter({ client }: Stalled, number: number, ends: Ends): Promise<void> {
+  const refusal = await client.enter({ ...options, number, query: {} })
   if (refusal !== undefined) count(ends, refusal)
-  else guest.pause()
+  else client.pause()
 }
 
 /** Waits until all were given up, or until `over`; some read again behind each time. Answers how many were. */
@@ -101,15 +94,14 @@ function readersOf(inside: readonly Stalled[]): number {
 async function readAgain(some: readonly Stalled[]): Promise<void> {
   for (const each of some) {
     each.hasRead = true
-    each.guest.resume()
+    each.client.resume()
   }
   const end = performance.now() + readMsMax
-  while (some.some(({ guest }) => guest.isInside) && performance.now() < end) await pass(50)
+  while (some.some(({ client }) => client.isInside) && performance.now() < end) await pass(50)
 }
 
-function endOf({ guest, closeCode }: Stalled): string {
-  if (guest.isInside) return 'told on'
-  return closeCode === undefined ? 'cut without a close frame' : `close ${closeCode}`
+function endOf({ client }: Stalled): string {
+  return client.isInside ? 'told on' : client.end
 }
 
 /** As the server counts it. */

@@ -4,9 +4,9 @@ import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { asked, identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { openLeft, patient, streamFaults } from '#bench/proof/left-folder'
+import { openLeft, patient, readStream } from '#bench/proof/left-folder'
 import { type DiskState, diskStateAfter, layOut } from '#bench/proof/power/disk-state'
-import { FleetBooks } from '#bench/proof/power/fleet-books'
+import { FleetBooks, framesOf } from '#bench/proof/power/fleet-books'
 import type { FileOperation, RecordedOperation } from '#bench/proof/power/operations'
 import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
@@ -21,10 +21,6 @@ export interface PowerProofOptions {
   readonly lifeMs: number
   /** Written in the last of them besides, MB: with 20 the database begins a new log on the way. 0 by default. */
   readonly floodMb?: number
-  /** That report over links, in all; 50 by default. */
-  readonly devices?: number
-  /** Changes a second that they report, in all; 600 by default. */
-  readonly rate?: number
   readonly print: (line: string) => void
 }
 
@@ -46,7 +42,7 @@ export interface PowerProofReport {
   readonly problems: readonly string[]
 }
 
-type RecordingOptions = Pick<PowerProofOptions, 'seed' | 'lifeMs' | 'floodMb' | 'devices' | 'rate'>
+type RecordingOptions = Pick<PowerProofOptions, 'seed' | 'lifeMs' | 'floodMb'>
 
 /** What was done to the folder, and what was known outside, each with its time. */
 export interface Recording {
@@ -67,8 +63,8 @@ interface HeardEvent {
 const lives = 3
 /** Clocks of two processes, read at different places. */
 const clockMs = 2
-const devicesDefault = 50
-const rateDefault = 600
+/** Of the fleets that report over links, in all; changes a second, in all. */
+const fleetSize = { devices: 50, rate: 600 } as const
 const mailMsMax = 5_000
 const floodMsMax = 15_000
 const problemsMax = 5
@@ -125,7 +121,7 @@ export async function tryStates(
     const at = (recording.operations[count]?.at ?? Number.POSITIVE_INFINITY) - clockMs
     const done = all.slice(0, count).filter((operation) => !forget(operation))
     if (at > recording.firstAt) statesWithMore++
-    const frames = recording.fleets.framesBy(at)
+    const frames = framesOf(recording.fleets.devicesAt(at))
     if (frames > 0) statesWithFrames++
     framesLookedFor += frames
     const found = await faultsOf(diskStateAfter(done, random), at, recording, join(folder, `state-${states}`))
@@ -135,10 +131,7 @@ export async function tryStates(
   return { states, statesWithMore, statesWithFrames, framesLookedFor, problems }
 }
 
-async function record(
-  folder: string,
-  { seed, lifeMs, floodMb = 0, devices = devicesDefault, rate = rateDefault }: RecordingOptions,
-): Promise<Recording> {
+async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOptions): Promise<Recording> {
   const port = await freePort()
   const dataFolder = join(folder, 'data')
   mkdirSync(dataFolder, { mode: 0o700 })
@@ -166,7 +159,7 @@ async function record(
     if (!fleets) {
       const body = { name: 'Fleets' }
       const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
-      fleets = new FleetBooks({ url, seed, devices, rate, key })
+      fleets = new FleetBooks(url, { ...fleetSize, seed, key })
     }
     firstAt = Math.min(firstAt, now())
     const faults = await runner.check()
@@ -244,10 +237,11 @@ async function faultsOf(
     const told = heard.filter((each) => each.at < at).map(({ event }) => event)
     const { port } = left.running
     const url = `http://127.0.0.1:${port}`
-    const { authorization, first } = runner
+    const devices = fleets.devicesAt(at)
+    const { events, faults } = await readStream(url, runner, told, { devices })
     return [
-      ...(await streamFaults(url, runner, told)),
-      ...(await fleets.faultsAt(at, { url, authorization, first })),
+      ...faults,
+      ...(await fleets.sessionFaults(url, devices, events)),
       ...(await runner.faultsAt(at, { port, dataFolder: folder })),
       // What was not sent before is sent now.
       ...(await runner.unmailedAt(at, folder, mailMsMax)),

@@ -1,29 +1,14 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { Dashboard } from '#bench/dashboard'
 import type { MemoryUse, ProbeQuestion } from '#bench/harness/memory-probe'
-import { LatencyHistogram } from '#bench/histogram'
 import { request } from '#bench/http'
 import { processUsage } from '#bench/process-usage'
-import type { GaugeName } from '#bench/proof/soak/gauges'
-import type { Point } from '#bench/proof/soak/slope'
+import type { GaugeName, Point } from '#bench/proof/soak/growth'
 import type { ServerProcess } from '#bench/server-process'
-
-/** Metrics of the server. */
-const metrics: Readonly<Partial<Record<GaugeName, string>>> = {
-  heap: 'nodejs_heap_size_used_bytes',
-  heapTotal: 'nodejs_heap_size_total_bytes',
-  external: 'nodejs_external_memory_bytes',
-  actors: 'ddb_actors_awake',
-  reminders: 'ddb_reminders',
-  stream: 'ddb_stream_bytes',
-  store: 'ddb_store_memory_bytes',
-}
 
 export interface SampledServer {
   readonly server: ServerProcess
   readonly url: string
-  readonly authorization: string
   readonly dataFolder: string
 }
 
@@ -40,20 +25,12 @@ export class Sampler {
   readonly #sampled: SampledServer
   readonly #startedAt = performance.now()
   readonly #points = new Map<GaugeName, Point[]>()
-  readonly #heard = new LatencyHistogram()
-  readonly #listener: Dashboard
   #isStopped = false
 
   constructor(sampled: SampledServer) {
     // Only the kernel knows the mapped and resident memory and the open files.
     if (!existsSync('/proc/self/status')) throw new Error('there is no /proc to look into')
     this.#sampled = sampled
-    this.#listener = new Dashboard({
-      ...{ url: sampled.url, authorization: sampled.authorization, from: 'now', isFolding: false },
-      query: { types: 'OBJECT_UPDATED' },
-      // The time of the device's frame, or of its arrival: on one machine both have the same clock.
-      onEvent: ({ timestamp }) => this.#heard.record(Date.now() - Number(timestamp)),
-    })
   }
 
   /** Minutes since it was made. */
@@ -70,13 +47,11 @@ export class Sampler {
   }
 
   start(pace: SamplePace): void {
-    this.#listener.start()
     void this.#work(pace)
   }
 
   stop(): void {
     this.#isStopped = true
-    this.#listener.stop()
   }
 
   async #work({ everyMs, collectEvery, timesFaster }: SamplePace): Promise<void> {
@@ -102,17 +77,11 @@ export class Sampler {
     const usage = processUsage(server.processId)
     if (!usage) return
     this.#note('resident', usage.residentBytes)
-    const anonymous = anonymousBytes(server.processId)
-    this.#note('anonymous', anonymous)
+    const { text } = await request(`${url}/metrics`)
+    const [, store = ''] = /^ddb_store_memory_bytes (\S+)$/m.exec(text) ?? []
+    this.#note('own', anonymousBytes(server.processId) - Number(store))
     this.#note('descriptors', readdirSync(`/proc/${server.processId}/fd`).length)
     this.#note('database', sizeOf(join(dataFolder, 'db')))
-    const { p50, p99, count } = this.#heard.summary()
-    this.#heard.clear()
-    if (count > 0) this.#note('heardP50', p50)
-    if (count > 0) this.#note('heardP99', p99)
-    const { text } = await request(`${url}/metrics`)
-    for (const [gauge, name] of Object.entries(metrics)) this.#note(gauge as GaugeName, sumOf(text, name))
-    this.#note('own', anonymous - this.lastOf('store'))
   }
 
   /** Everything dead is collected, and what is left is counted. */
@@ -139,10 +108,4 @@ function sizeOf(folder: string): number {
   return readdirSync(folder)
     .map((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0)
     .reduce((sum, size) => sum + size, 0)
-}
-
-/** Over all its labels. */
-function sumOf(text: string, name: string): number {
-  const lines = text.split('\n').filter((line) => line.startsWith(name) && /[ {]/.test(line[name.length] ?? ''))
-  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
 }

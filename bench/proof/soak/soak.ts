@@ -1,11 +1,11 @@
+import { parseArgs } from 'node:util'
 import type { StreamEvent } from '#bench/dashboard'
 import type { HeardReport } from '#bench/fleet/heard'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { fleetWays } from '#bench/proof/fleets'
 import { LoadedServer, type ServerPlace } from '#bench/proof/loaded-server'
-import { type GaugeName, gauges } from '#bench/proof/soak/gauges'
-import { type Growth, growthOf } from '#bench/proof/soak/growth'
+import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
+import { type GaugeName, type Growth, gauges, growthOf, slopeText } from '#bench/proof/soak/growth'
 import { Sampler } from '#bench/proof/soak/sampler'
 import { Visitors, visitingPrefix } from '#bench/proof/soak/visitors'
 import { type ChangeCounts, pass } from '#bench/proof/workloads/expected-state'
@@ -23,21 +23,41 @@ export interface SoakOptions {
   readonly nodeArguments?: readonly string[]
 }
 
-export interface SoakReport {
-  readonly seconds: number
-  readonly changesAcknowledged: number
-  readonly changesPerSecond: number
-  /** Once the server was warm. */
+/** With what a test of the proof itself looks at. */
+export interface SoakOutcome extends Outcome {
   readonly growth: Readonly<Partial<Record<GaugeName, Growth>>>
   readonly heard: HeardReport
-  /** By kind. */
   readonly visits: Visitors['counts']
   readonly writes: Readonly<Record<string, ChangeCounts>>
-  readonly problems: readonly string[]
+}
+
+const help = `Usage: npm run proof -- soak [options]
+
+Runs the server for half an hour under the load of the kill proof, but without kills, while devices and subscribers come and
+go, and measures whether it needs more and more memory, descriptors or disk once it is warm: after two fifths of the time. In
+a shorter run the server's time passes faster, so that it forgets as early; below ten minutes little differs from noise.
+
+  --minutes N           (30)
+  --seed N              of chance (the clock)`
+
+/** In all; changes a second, in all. */
+const fleetSize = { devices: 500, rate: 15_000 } as const
+
+export const soakProof: Proof = {
+  about: 'half an hour under all kinds of load without growing',
+  help,
+  run(args, print) {
+    const options = { ...seedOption, minutes: { type: 'string', default: '30' } } as const
+    const { values } = parseArgs({ args: [...args], options })
+    const minutes = positive('minutes', values.minutes)
+    const seed = seedFrom(values.seed)
+    print(`seed ${seed}, ${minutes} minutes`)
+    return proveSoak({ ...fleetSize, seed, minutes, print })
+  },
 }
 
 /** The share of the time until everything that the server keeps for a while has its final size. */
-export const warmShare = 0.4
+const warmShare = 0.4
 /** So short that all that is kept for a while goes again and again. */
 const shortLived = {
   STREAM_RETENTION_MB: '16',
@@ -67,7 +87,7 @@ const printEveryMs = 30_000
  * Runs the server under the load of the kill proof, but without kills, while devices and subscribers come and go, and measures
  * whether it needs more and more memory, descriptors or disk. At the end everything that was acknowledged must be there.
  */
-export async function proveSoak(options: SoakOptions): Promise<SoakReport> {
+export async function proveSoak(options: SoakOptions): Promise<SoakOutcome> {
   const folder = temporaryFolder('soak-proof-')
   const run = new SoakRun(options, { port: await freePort(), dataFolder: folder.path })
   try {
@@ -88,18 +108,18 @@ class SoakRun {
   constructor(options: SoakOptions, place: ServerPlace) {
     const isForeign = ({ deviceIdentifier }: StreamEvent) => String(deviceIdentifier).startsWith(visitingPrefix)
     this.#options = options
-    this.#server = new LoadedServer({ ...options, ways: fleetWays, pauseTimes, isForeign }, place)
+    this.#server = new LoadedServer({ ...options, pauseTimes, isForeign }, place)
     this.#visitors = new Visitors(this.#server, () => this.#isOver)
   }
 
-  async run(): Promise<SoakReport> {
+  async run(): Promise<SoakOutcome> {
     const { minutes } = this.#options
     const server = this.#server
     await server.start(this.#settings())
     await server.load()
     const { url, process, runner } = server
     const { dataFolder } = server.place
-    const sampler = new Sampler({ server: process, url, authorization: runner.authorization, dataFolder })
+    const sampler = new Sampler({ server: process, url, dataFolder })
     this.#sampler = sampler
     const timesFaster = Math.min(timesFasterMax, Math.max(1, warmMinutesMin / (minutes * warmShare)))
     const everyMs = (minutes * 60_000) / readings
@@ -117,9 +137,21 @@ class SoakRun {
     await server.settle({ isWhole: false })
     await server.stop()
     const growth = this.#growth(sampler)
+    const heard = server.witness.report()
+    const [visits, writes] = [this.#visitors.counts, runner.counts]
+    const kinds = Object.values(writes)
+    const acknowledged = kinds.reduce((sum, each) => sum + each.acknowledged, 0)
     return {
-      ...{ seconds, changesAcknowledged, changesPerSecond: changesAcknowledged / seconds, growth },
-      ...{ heard: server.witness.report(), visits: this.#visitors.counts, writes: runner.counts },
+      ...{ seed: this.#options.seed, seconds, growth, heard, visits, writes },
+      said: [
+        `${(seconds / 60).toFixed(1)} minutes, ${warmShare * 100} % of them to get warm: ${changesAcknowledged} changes acknowledged, ` +
+          `${(changesAcknowledged / seconds).toFixed(0)} a second`,
+        `${visits.devices} devices and ${visits.subscribers} subscribers that connected and left; ${acknowledged} writes of ` +
+          `${kinds.length} other kinds`,
+        `${heard.acknowledged} frames acknowledged, ${heard.found} heard, ${heard.overridden} overridden, ${heard.lost} lost, ` +
+          `${heard.doubled} doubled, ${heard.disordered} out of order, ${heard.wrong} wrong`,
+        ...Object.entries(growth).map(([name, grown]) => lineOf(name as GaugeName, grown)),
+      ],
       problems: [
         ...problems,
         ...server.witness.problems(),
@@ -164,7 +196,7 @@ class SoakRun {
     }
   }
 
-  #growth(sampler: Sampler): SoakReport['growth'] {
+  #growth(sampler: Sampler): SoakOutcome['growth'] {
     const warmMinutes = this.#options.minutes * warmShare
     const found: Partial<Record<GaugeName, Growth>> = {}
     for (const name of Object.keys(gauges) as GaugeName[]) {
@@ -187,11 +219,17 @@ class SoakRun {
 }
 
 function lastReadings(sampler: Sampler): string {
-  const shown: readonly GaugeName[] = ['resident', 'live', 'descriptors', 'actors', 'database', 'heardP99']
+  const shown: readonly GaugeName[] = ['resident', 'live', 'descriptors', 'database']
   return shown
     .map((name) => {
       const { title, unit, scale, digits } = gauges[name]
       return `${title} ${(sampler.lastOf(name) / scale).toFixed(digits)}${unit && ` ${unit}`}`
     })
     .join(', ')
+}
+
+function lineOf(name: GaugeName, { median, min, max, slope }: Growth): string {
+  const { title, unit, digits } = gauges[name]
+  const [middle, least, most] = [median, min, max].map((value) => value.toFixed(digits))
+  return `${title}: ${middle}${unit && ` ${unit}`} (${least}–${most}), ${slopeText({ unit }, slope)}`
 }

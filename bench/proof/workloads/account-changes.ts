@@ -1,14 +1,12 @@
 import type { HttpAnswer } from '#bench/http'
-import { type Account, emptyAccount, ended, newestOf, type SpentFactor } from '#bench/proof/workloads/account-check'
+import { type Account, emptyAccount, ended, newestOf } from '#bench/proof/workloads/account-check'
 import {
   type AccountRequests,
   codeIn,
   lostSession,
-  oneTimeCode,
   type Request,
   type Session,
   sessionOf,
-  stepNow,
 } from '#bench/proof/workloads/account-requests'
 import type { SeededRandom } from '#bench/random'
 
@@ -17,7 +15,6 @@ import type { SeededRandom } from '#bench/random'
 export const operations = [
   ...['invite', 'redeem a code', 'make a code', 'use a dead code', 'delete', 'disable', 'enable', 'sign in disabled'],
   ...['sign in (Basic)', 'sign in (DPoP)', 'renew', 'replay', 'end a session', 'end all sessions', 'change a password'],
-  ...['enroll TOTP', 'activate TOTP', 'use TOTP', 'use a recovery code', 'remove TOTP'],
 ] as const
 export type Operation = (typeof operations)[number]
 
@@ -37,19 +34,10 @@ export interface Plan {
   readonly after: Account
   /** The same with the answer. */
   readonly learn?: (answer: HttpAnswer) => Account
-  /** The account if the change is not done: a factor may be used up. */
-  readonly otherwise?: Account
   /** A repeat gives the same answer. */
   readonly isRepeatable?: boolean
-  /** Logins that wait for a second factor end. */
-  readonly endsLogins?: boolean
-  /** Wrong factors are forgiven. */
-  readonly resetsFactors?: boolean
   readonly expectedStatus?: number
 }
-
-/** So that a login goes on offering them. */
-export const recoveryCodesMin = 3
 
 export function invite(by: Author, { dead }: Account): Plan {
   const email = `${by.name}.${by.number}@proof.example`
@@ -59,29 +47,20 @@ export function invite(by: Author, { dead }: Account): Plan {
   return { operation: 'invite', asked: { method: 'POST', path: '/iam/users', body }, after, learn }
 }
 
-export function makeCode(by: Author, account: Account, isReset: boolean): Plan {
-  const body = isReset && account.totp ? { resetTwoFactor: true } : undefined
+export function makeCode(by: Author, account: Account): Plan {
   const dead = { ...account.dead, codes: newestOf(account.code, account.dead.codes) }
   const { code: _, ...after } = account
-  const learn = (answer: HttpAnswer) => ({ ...after, dead, code: codeIn(answer), isReset: body !== undefined })
-  const path = `${by.path}/code`
-  return { operation: 'make a code', asked: { method: 'POST', path, ...(body && { body }) }, after, learn }
+  const learn = (answer: HttpAnswer) => ({ ...after, dead, code: codeIn(answer) })
+  return { operation: 'make a code', asked: { method: 'POST', path: `${by.path}/code` }, after, learn }
 }
 
 /** Chooses a password, which ends all sessions. */
 export function redeem(by: Author, account: Account): Plan {
-  const { code = '', isReset, totp, recovery, password, email, dead } = ended(account)
-  const factors = isReset || !totp ? {} : { totp, recovery }
+  const { code = '', password, email, dead } = ended(account)
   const chosen = `password ${by.number}`
   const nowDead = { ...dead, codes: newestOf(code, dead.codes), passwords: newestOf(password, dead.passwords) }
-  const after: Account = { ...emptyAccount, ...factors, state: 'active', email, password: chosen, dead: nowDead }
-  return {
-    operation: 'redeem a code',
-    asked: by.requests.redeem(code, chosen),
-    after,
-    endsLogins: true,
-    resetsFactors: isReset === true,
-  }
+  const after: Account = { ...emptyAccount, state: 'active', email, password: chosen, dead: nowDead }
+  return { operation: 'redeem a code', asked: by.requests.redeem(code, chosen), after }
 }
 
 /** Disabled, nothing that the account had is good, also when it is enabled again. */
@@ -91,7 +70,7 @@ export function edit(by: Author, account: Account, state: 'active' | 'disabled')
   const after: Account = { ...rest, state, email, dead: { ...dead, codes: newestOf(code, dead.codes) } }
   const body = { state, email }
   const operation = state === 'disabled' ? 'disable' : 'enable'
-  return { operation, asked: { method: 'PATCH', path: by.path, body }, after, endsLogins: true, isRepeatable: true }
+  return { operation, asked: { method: 'PATCH', path: by.path, body }, after, isRepeatable: true }
 }
 
 export function signIn(by: Author, account: Account, isBound: boolean): Plan {
@@ -144,37 +123,5 @@ export function changePassword(by: Author, account: Account, session: Session): 
   const { dead, ...rest } = ended(account, (each) => each !== session)
   const after = { ...rest, password, dead: { ...dead, passwords: newestOf(current, dead.passwords) } }
   const asked = by.requests.as(session, 'PUT', '/auth/password', { current, password })
-  return { operation: 'change a password', asked, after, endsLogins: true }
-}
-
-/** Turning a factor on or off ends the other sessions. */
-export function activate(by: Author, account: Account, session: Session, secret: string): Plan {
-  const step = stepNow()
-  const spent: SpentFactor = { which: 'totp', code: oneTimeCode(secret, step), step }
-  const after = { ...ended(account, (each) => each !== session), totp: { secret, step }, spent }
-  const learn = ({ text }: HttpAnswer) => {
-    const { recoveryCodes } = JSON.parse(text) as { recoveryCodes: string[] }
-    return { ...after, recovery: recoveryCodes }
-  }
-  const asked = by.requests.as(session, 'POST', '/auth/2fa/totp/activate', { code: spent.code })
-  return { operation: 'activate TOTP', asked, after, learn, endsLogins: true }
-}
-
-export function removeTotp(by: Author, account: Account, session: Session, random: SeededRandom): Plan {
-  const [code] = random.below(2) === 0 ? account.recovery.slice(recoveryCodesMin) : []
-  const { totp: _, spent: __, ...rest } = ended(account, (each) => each !== session)
-  const after = { ...rest, recovery: [] }
-  const body = code === undefined ? { password: account.password } : { code }
-  const otherwise = { ...account, recovery: account.recovery.filter((each) => each !== code) }
-  const asked = by.requests.as(session, 'DELETE', '/auth/2fa/totp', body)
-  return { operation: 'remove TOTP', asked, after, otherwise, endsLogins: true }
-}
-
-/** `left`: the account without the factor, which may be used up although no session began. */
-export function use(by: Author, operation: Operation, left: Account, spent: SpentFactor, token: string): Plan {
-  const { spent: _, ...otherwise } = left
-  const of = (session: Session) => ({ ...left, spent, sessions: [...left.sessions, session] })
-  const asked = by.requests.proven('POST', `/auth/2fa/${spent.which}`, { token, code: spent.code })
-  const learn = (answer: HttpAnswer) => of(sessionOf(answer))
-  return { operation, asked, after: of(lostSession), learn, otherwise }
+  return { operation: 'change a password', asked, after }
 }

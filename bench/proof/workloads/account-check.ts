@@ -1,12 +1,5 @@
 import type { HttpAnswer } from '#bench/http'
-import {
-  type AccountRequests,
-  oneTimeCode,
-  type Request,
-  type Session,
-  signedIn,
-  stepNow,
-} from '#bench/proof/workloads/account-requests'
+import type { AccountRequests, Request, Session } from '#bench/proof/workloads/account-requests'
 import { madeIdOf } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 
@@ -18,12 +11,6 @@ export interface Account {
   readonly password?: string
   /** Good once, for another password. */
   readonly code?: string
-  /** With the code the second factors go. */
-  readonly isReset?: boolean
-  /** `step`: of the last one-time code that counts as used. It is good no more, nor is any before it. */
-  readonly totp?: { readonly secret: string; readonly step: number }
-  readonly recovery: readonly string[]
-  readonly spent?: SpentFactor
   readonly sessions: readonly Session[]
   /** Credentials that are good no more, the last ones. */
   readonly dead: {
@@ -33,16 +20,8 @@ export interface Account {
   }
 }
 
-/** A one-time code or a recovery code that was taken. */
-export interface SpentFactor {
-  readonly which: 'totp' | 'recovery'
-  readonly code: string
-  /** Of a one-time code. */
-  readonly step?: number
-}
-
 export const emptyAccount: Account = {
-  ...{ state: 'invited', email: '', recovery: [], sessions: [] },
+  ...{ state: 'invited', email: '', sessions: [] },
   dead: { sessions: [], codes: [], passwords: [] },
 }
 
@@ -64,7 +43,6 @@ export function ended(account: Account, isEnded: (session: Session) => boolean =
 interface Row {
   readonly state: Account['state']
   readonly email: string
-  readonly twoFactor: readonly string[]
   readonly resourceIdentifier: string
 }
 
@@ -82,9 +60,6 @@ export class AccountCheck {
   readonly #row: Row
   readonly #sessions: readonly string[]
   #password: string | undefined
-  /** A login that waits for its second factor. */
-  halfway: string | undefined
-  wrongFactors = 0
 
   private constructor(
     { api, name, requests }: { api: ProofApi; name: string; requests: AccountRequests },
@@ -138,8 +113,8 @@ export class AccountCheck {
   }
 
   get shown(): string {
-    const { state, email, twoFactor } = this.#row
-    return `${state} ${email} [${twoFactor}] with "${this.#password}" and the sessions ${this.#sessions}`
+    const { state, email } = this.#row
+    return `${state} ${email} with "${this.#password}" and the sessions ${this.#sessions}`
   }
 
   get id(): { readonly id?: string } {
@@ -148,7 +123,7 @@ export class AccountCheck {
   }
 
   /** @throws when a credential is good that must not be, or the other way round */
-  async mustBeRight(mayTryFactor: boolean, isPending: boolean): Promise<void> {
+  async mustBeRight(isPending: boolean): Promise<void> {
     const { before } = this.#candidates
     const account = this.account as Account
     // Where it is both, only what is so in both.
@@ -164,34 +139,17 @@ export class AccountCheck {
     }
     for (const code of sure.dead.codes) await this.#must(401, 'a dead code', this.#requests.redeem(code, 'no password'))
     if (this.#api.isCopy && !isPending) await this.#mustBeGood(account)
-    if (mayTryFactor && !isPending) await this.#mustBeSpent(account)
   }
 
   /** Of a copy: nothing is used up there that is needed later. */
-  async #mustBeGood({ sessions, totp, recovery, code }: Account): Promise<void> {
+  async #mustBeGood({ sessions, code }: Account): Promise<void> {
     for (const { id, isBound, refreshToken } of sessions)
       if (refreshToken !== '')
         await this.#must(200, `the refresh token of session ${id}`, this.#requests.renewal(isBound, refreshToken))
-    if (totp && totp.step <= stepNow())
-      await this.#must(200, 'a new one-time code', this.#factor('totp', oneTimeCode(totp.secret, stepNow() + 1)))
-    const [own] = recovery
-    if (own !== undefined) await this.#must(200, 'a new recovery code', this.#factor('recovery', own))
     if (code !== undefined) await this.#must(201, 'a new code', this.#requests.redeem(code, 'another password'))
   }
 
-  async #mustBeSpent({ spent, totp }: Account): Promise<void> {
-    // A step later it would be refused in any case.
-    if (!spent || !totp || (spent.step !== undefined && spent.step < stepNow()) || this.halfway === undefined) return
-    this.wrongFactors++
-    const { text } = await this.#must(401, `a spent code for ${spent.which}`, this.#factor(spent.which, spent.code))
-    if (!text.includes('invalid code')) throw new Error(`${this.#name}: a spent code was answered ${text}`)
-  }
-
-  #factor(which: SpentFactor['which'], code: string): Request {
-    return this.#requests.proven('POST', `/auth/2fa/${which}`, { token: this.halfway, code })
-  }
-
-  /** Finds out which password is good. @throws when it is not exactly one, or a second factor is not asked for */
+  /** Finds out which password is good. @throws when it is not exactly one */
   async #logIn(): Promise<void> {
     const { before, after } = this.#candidates
     const all = [before, after].flatMap((each) => (each ? [each.password, ...each.dead.passwords] : []))
@@ -209,19 +167,12 @@ export class AccountCheck {
     this.#password = good[0]
   }
 
-  async #loggedIn(answer: HttpAnswer): Promise<void> {
-    const { accessToken, token, methods = [] } = signedIn(answer)
-    const isCoded = this.#row.twoFactor.includes('totp')
-    const isRight = isCoded ? token !== undefined && methods.join() === 'totp,recovery' : accessToken !== undefined
-    if (answer.status !== 200 || !isRight) {
-      const factor = isCoded ? 'a' : 'no'
-      throw new Error(
-        `${this.#name} has ${factor} second factor, and a login was answered ${answer.status} ${answer.text}`,
-      )
-    }
-    this.halfway = token
-    if (accessToken === undefined || this.#api.isCopy) return
-    await this.#must(204, 'a logout', this.#requests.proven('POST', '/auth/logout', undefined, accessToken))
+  /** Ends the session of the login. */
+  async #loggedIn({ status, text }: HttpAnswer): Promise<void> {
+    if (status !== 200) throw new Error(`a login of ${this.#name} was answered ${status} ${text.slice(0, 100)}`)
+    const { accessToken } = JSON.parse(text) as { accessToken: string }
+    if (!this.#api.isCopy)
+      await this.#must(204, 'a logout', this.#requests.proven('POST', '/auth/logout', undefined, accessToken))
   }
 
   #unknownOf({ sessions }: Account): readonly string[] {
@@ -230,12 +181,11 @@ export class AccountCheck {
 
   #isLike(account: Account | undefined): boolean {
     if (!account) return false
-    const { state, email, twoFactor } = this.#row
+    const { state, email } = this.#row
     const known = account.sessions.filter(({ id }) => id !== '')
     return (
       account.state === state &&
       account.email === email &&
-      (account.totp !== undefined) === twoFactor.includes('totp') &&
       (state !== 'active' || account.password === this.#password) &&
       known.every(({ id }) => this.#sessions.includes(id)) &&
       this.#unknownOf(account).length === account.sessions.length - known.length

@@ -1,4 +1,3 @@
-import { TOTP } from 'otpauth'
 import { basic } from '#bench/harness/identity'
 import type { HttpAnswer } from '#bench/http'
 import { ProvingKey } from '#bench/load/proofs'
@@ -17,14 +16,6 @@ export interface Session {
   readonly used: readonly string[]
 }
 
-/** `token`: of the Basic scheme or of a login that needs a second factor; `accessToken`: bound to a key. */
-export interface SignedIn {
-  readonly token?: string
-  readonly accessToken?: string
-  readonly refreshToken?: string
-  readonly methods?: readonly string[]
-}
-
 export interface Request extends Asking {
   readonly method: string
   readonly path: string
@@ -32,8 +23,6 @@ export interface Request extends Asking {
 
 export const lostSession: Session = { id: '', isBound: false, token: '', refreshToken: '', used: [] }
 const unauthenticated = { authorization: '' }
-/** How long a one-time code is new. RFC 6238 §5.2. */
-const stepMs = 30_000
 
 /** Makes the requests of one account: proofs by its key, with the latest nonce of the server. */
 export class AccountRequests {
@@ -93,13 +82,10 @@ export class AccountRequests {
   }
 }
 
-export function signedIn({ text }: HttpAnswer): SignedIn {
-  return JSON.parse(text) as SignedIn
-}
-
-/** The new session of an answer, or what became of `before`. */
-export function sessionOf(answer: HttpAnswer, before?: Session): Session {
-  const { token, accessToken, refreshToken = '' } = signedIn(answer)
+/** The new session of an answer, or the renewed `before`. */
+export function sessionOf({ text }: HttpAnswer, before?: Session): Session {
+  /** `token`: of the Basic scheme; `accessToken`: bound to a key. */
+  const { token, accessToken, refreshToken = '' } = JSON.parse(text) as Readonly<Record<string, string | undefined>>
   const current = accessToken ?? token ?? ''
   const used = before ? [before.refreshToken, ...before.used].slice(0, 2) : []
   return { id: sessionIdIn(current), isBound: accessToken !== undefined, token: current, refreshToken, used }
@@ -113,12 +99,4 @@ function sessionIdIn(accessToken: string): string {
 
 export function codeIn({ text }: HttpAnswer): string {
   return (JSON.parse(text) as { code: string }).code
-}
-
-export function stepNow(): number {
-  return Math.floor(Date.now() / stepMs)
-}
-
-export function oneTimeCode(secret: string, step: number): string {
-  return new TOTP({ secret }).generate({ timestamp: step * stepMs })
 }

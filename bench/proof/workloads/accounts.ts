@@ -1,7 +1,6 @@
 import type { HttpAnswer } from '#bench/http'
 import {
   type Author,
-  activate,
   changePassword,
   edit,
   endAll,
@@ -11,24 +10,13 @@ import {
   type Operation,
   operations,
   type Plan,
-  recoveryCodesMin,
   redeem,
-  removeTotp,
   renew,
   replay,
   signIn,
-  use,
 } from '#bench/proof/workloads/account-changes'
 import { type Account, AccountCheck, emptyAccount, ended, newestOf } from '#bench/proof/workloads/account-check'
-import {
-  AccountRequests,
-  oneTimeCode,
-  type Request,
-  type Session,
-  sessionOf,
-  signedIn,
-  stepNow,
-} from '#bench/proof/workloads/account-requests'
+import { AccountRequests, type Request, type Session, sessionOf } from '#bench/proof/workloads/account-requests'
 import {
   type Change,
   type Observed,
@@ -40,13 +28,9 @@ import {
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import type { SeededRandom } from '#bench/random'
 
-/** Accounts: invitations, passwords, sessions of both schemes, second factors, codes, and all that ends them. */
+/** Accounts: invitations, passwords, sessions of both schemes, codes, and all that ends them. */
 
 const sessionsMax = 4
-/** The third wrong factor has to wait. Contract 2, Second factor. */
-const wrongFactorsMax = 2
-/** A login waits 300 s for its second factor. */
-const halfwayMs = 240_000
 /** Less than the 10 s in which a used refresh token gives its successor again. Contract 2, Refresh. */
 const repeatMs = 7_000
 
@@ -77,13 +61,8 @@ class Person {
   readonly #requests: AccountRequests
   /** By content of the slot. */
   readonly #accounts = new Map<string, Account>()
-  readonly #otherwise = new Map<string, Account>()
   /** The account that was deleted last, with its credentials. */
   #deleted = emptyAccount
-  /** Only the server's memory has it. */
-  #enrolled: { readonly secret: string; readonly session: string } | undefined
-  #halfway: ReturnType<typeof waiting>
-  #wrongFactors = 0
   /** Only use shows that a refresh token or a code is good: after each check it comes first. */
   #isUntested = false
   #sentAt = 0
@@ -98,7 +77,6 @@ class Person {
   }
 
   async begin(api: ProofApi): Promise<void> {
-    this.#enrolled = undefined
     await this.#requests.begin(api)
   }
 
@@ -114,7 +92,7 @@ class Person {
     this.#isUntested = false
     const redeeming = () => this.#planned(redeem(by, account))
     const remove: Choice = [1, () => this.#remove(account)]
-    const making: Choice = [1, () => this.#planned(makeCode(by, account, random.below(2) === 0))]
+    const making: Choice = [1, () => this.#planned(makeCode(by, account))]
     const choices: Choice[] = []
     const [deadCode] = dead.codes
     if (deadCode !== undefined) {
@@ -135,10 +113,7 @@ class Person {
     const [renewed] = renewable.slice(random.below(renewable.length))
     if (wasUntested && renewed) return this.#renew(by, account, renewed)
     if (wasUntested && code !== undefined) return redeeming()
-    if (this.#wrongFactors >= wrongFactorsMax && account.totp)
-      return code !== undefined && account.isReset ? redeeming() : this.#planned(makeCode(by, account, true))
     choices.push(...this.#sessionChoices(by, account, renewed, random))
-    choices.push(...this.#factorChoices(by, account, before, random))
     if (code === undefined) choices.push(remove, making)
     else choices.push([3, redeeming])
     if (random.below(2) === 0) choices.push([1, () => this.#planned(edit(by, account, 'disabled'))])
@@ -146,11 +121,11 @@ class Person {
   }
 
   #sessionChoices(by: Author, account: Account, renewed: Session | undefined, random: SeededRandom): Choice[] {
-    const { sessions, totp, code } = account
+    const { sessions, code } = account
     const [any] = sessions.slice(random.below(sessions.length))
     const replayed = renewed?.used[renewed.isBound ? 1 : 0]
     const choices: Choice[] = []
-    if (sessions.length < sessionsMax && !totp)
+    if (sessions.length < sessionsMax)
       choices.push([6, () => this.#planned(signIn(by, account, random.below(2) === 0))])
     if (any) choices.push([2, () => this.#planned(endSession(by, account, any, random))])
     if (any) choices.push([1, () => this.#planned(endAll(by, account, renewed, random))])
@@ -159,49 +134,6 @@ class Person {
       choices.push([1, () => this.#planned(replay(by, account, renewed, replayed))])
     if (renewed && code === undefined) choices.push([2, () => this.#planned(changePassword(by, account, renewed))])
     return choices
-  }
-
-  #factorChoices(by: Author, account: Account, before: Observed, random: SeededRandom): Choice[] {
-    const { sessions, totp, password = '', recovery } = account
-    const [session] = sessions.filter(({ isBound, token }) => isBound && token !== '')
-    if (!totp) return session ? [this.#settingUp(by, account, session, before)] : []
-    const choices: Choice[] = []
-    if (session) choices.push([2, () => this.#planned(removeTotp(by, account, session, random))])
-    const halfway = this.#halfway
-    if (!halfway || performance.now() > halfway.until) {
-      const learn = (answer: HttpAnswer) => {
-        this.#halfway = waiting(signedIn(answer).token)
-      }
-      const asked = this.#requests.signIn(password, true)
-      return [...choices, [10, () => this.#unchanged('sign in (DPoP)', asked, before, learn)]]
-    }
-    if (sessions.length >= sessionsMax) return choices
-    const { secret } = totp
-    const step = Math.max(totp.step + 1, stepNow())
-    if (totp.step <= stepNow()) {
-      const spent = { which: 'totp', code: oneTimeCode(secret, step), step } as const
-      const left = { ...account, totp: { secret, step } }
-      choices.push([6, () => this.#planned(use(by, 'use TOTP', left, spent, halfway.token))])
-    }
-    const [code] = recovery.slice(recoveryCodesMin)
-    if (code !== undefined) {
-      const left = { ...account, recovery: recovery.filter((each) => each !== code) }
-      const spent = { which: 'recovery', code } as const
-      choices.push([6, () => this.#planned(use(by, 'use a recovery code', left, spent, halfway.token))])
-    }
-    return choices
-  }
-
-  #settingUp(by: Author, account: Account, session: Session, before: Observed): Choice {
-    const enrolled = this.#enrolled
-    if (enrolled?.session === session.id)
-      return [12, () => this.#planned(activate(by, account, session, enrolled.secret))]
-    const { password } = account
-    const learn = ({ text }: HttpAnswer) => {
-      this.#enrolled = { secret: (JSON.parse(text) as { secret: string }).secret, session: session.id }
-    }
-    const asked = this.#requests.as(session, 'POST', '/auth/2fa/totp/enroll', { password })
-    return [6, () => this.#unchanged('enroll TOTP', asked, before, learn)]
   }
 
   #renew(by: Author, account: Account, session: Session): Change {
@@ -213,44 +145,28 @@ class Person {
     const { dead, code, password } = ended(account)
     const codes = newestOf(code, dead.codes)
     this.#deleted = { ...emptyAccount, dead: { ...dead, codes, passwords: newestOf(password, dead.passwords) } }
-    const onAnswer = () => this.#endLogins()
-    return { method: 'DELETE', path: this.#path, content: undefined, operation: 'accounts: delete', onAnswer }
+    return { method: 'DELETE', path: this.#path, content: undefined, operation: 'accounts: delete' }
   }
 
   #planned(plan: Plan): Change {
-    const { operation, asked, after, learn, otherwise, isRepeatable, expectedStatus } = plan
+    const { operation, asked, after, learn, isRepeatable, expectedStatus } = plan
     const content = `${this.#name} ${this.#number}`
     this.#accounts.set(content, after)
-    if (otherwise) this.#otherwise.set(content, otherwise)
     const onAnswer = (answer: HttpAnswer) => {
       this.#requests.adoptNonce(answer)
       this.#accounts.set(content, learn?.(answer) ?? after)
-      if (plan.endsLogins) this.#endLogins()
-      if (plan.resetsFactors) this.#wrongFactors = 0
     }
     const change = { ...asked, operation: `accounts: ${operation}`, content, onAnswer, isSentOnce: !isRepeatable }
     return { ...change, ...(expectedStatus !== undefined && { expectedStatus }) }
   }
 
-  #unchanged(operation: Operation, asked: Request, { content }: Observed, learn: (answer: HttpAnswer) => void): Change {
-    const onAnswer = (answer: HttpAnswer) => {
-      this.#requests.adoptNonce(answer)
-      learn(answer)
-    }
-    return { ...asked, operation: `accounts: ${operation}`, content, onAnswer, isSentOnce: true }
-  }
-
-  #refused(operation: Operation, asked: Request, before: Observed): Change {
-    return { ...this.#unchanged(operation, asked, before, () => {}), expectedStatus: 401 }
+  #refused(operation: Operation, asked: Request, { content }: Observed): Change {
+    const onAnswer = (answer: HttpAnswer) => this.#requests.adoptNonce(answer)
+    return { ...asked, operation: `accounts: ${operation}`, content, onAnswer, isSentOnce: true, expectedStatus: 401 }
   }
 
   #accountOf(content: string): Account {
     return this.#accounts.get(content) ?? emptyAccount
-  }
-
-  #endLogins(): void {
-    this.#halfway = undefined
-    this.#enrolled = undefined
   }
 
   /** @throws when a credential is good that must not be, or the other way round */
@@ -263,17 +179,12 @@ class Person {
     if (!check) return undefined
     const { account, isAfter, isBoth } = check
     if (!account) return { content: check.shown, ...check.id }
-    await check.mustBeRight(this.#wrongFactors < wrongFactorsMax, pending !== undefined)
+    await check.mustBeRight(pending !== undefined)
     const words = isAfter ? content : observed?.content
     if (words === undefined) return { content: check.shown }
     if (api.isCopy) return { content: words, ...check.id }
-    this.#wrongFactors += check.wrongFactors
     this.#isUntested = true
-    // Not of a change that was answered, whose content a request that changes nothing has too.
-    const otherwise = after && !isAfter ? this.#otherwise.get(content as string) : undefined
-    this.#accounts.set(words, otherwise ?? (await this.#renewedAgain(account, isBoth)))
-    this.#halfway = waiting(check.halfway)
-    if (isAfter) this.#enrolled = undefined
+    this.#accounts.set(words, await this.#renewedAgain(account, isBoth))
     return { content: words, ...check.id }
   }
 
@@ -290,11 +201,6 @@ class Person {
       sessions: account.sessions.map((each) => (each.id === session.id ? sessionOf(answer, session) : each)),
     }
   }
-}
-
-/** A login that waits for its second factor. */
-function waiting(token: string | undefined) {
-  return token === undefined ? undefined : { token, until: performance.now() + halfwayMs }
 }
 
 function pick(choices: readonly Choice[], random: SeededRandom): Change {

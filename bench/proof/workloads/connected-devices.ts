@@ -1,39 +1,61 @@
 import { Fleet } from '#bench/fleet/fleet'
 import { controlsService } from '#bench/fleet/kinds'
-import { type Observed, pass, type Workload } from '#bench/proof/workloads/expected-state'
+import { type Change, type Observed, pass, type Workload } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 
-/** Writes and actions that reach connected devices: the answer of each device is kept, and none does anything twice. */
+/** Writes, actions and updates that reach connected devices: the answer of each device is kept, and no device does anything twice. */
 
 const { serviceIdentifier } = controlsService
 const setpoint = '0x2000'
 const setpointPropId = 0x2000
 const prefix = 'LINKED'
-const devicesCount = 4
+const devicesCount = 6
 const onlineMsMax = 20_000
 const doneMsMax = 30_000
 const pollMs = 50
 /** How many of the last actions are read again after every kill. */
 const actionsAgain = 5
 const actionSlot = 'action on connected devices'
+/** A simulated device begins with the first. */
+const versions = ['1.4.2', '1.5.0'] as const
+const imageBytes = 3_000
 
 /** Devices that do what they are asked, and do not report by themselves. */
 export class ConnectedDevices {
   readonly #fleet: Fleet
   readonly written: readonly string[]
   readonly acted: readonly string[]
+  readonly updated: readonly string[]
 
   /** `url`: `http://host:port`; `key`: a provisioning key. */
   constructor(url: string, key: string) {
     this.#fleet = new Fleet({
-      ...{ url: url.replace(/^http/, 'ws'), key, prefix, writes: 'answer' },
+      ...{ url: url.replace(/^http/, 'ws'), key, prefix, writes: 'answer', updates: 'well' },
       ...{ devices: devicesCount, links: devicesCount, rate: 1, changes: 2, backoffMsMin: 50, backoffMsMax: 400 },
     })
     this.#fleet.pause()
-    this.#fleet.start()
     const identifiers = this.#fleet.devices.map(({ identifier }) => identifier)
-    this.written = identifiers.filter((_, place) => place % 2 === 0)
-    this.acted = identifiers.filter((_, place) => place % 2 === 1)
+    this.written = identifiers.slice(0, 2)
+    this.acted = identifiers.slice(2, 4)
+    this.updated = identifiers.slice(4)
+  }
+
+  /** Creates the releases, which a device gets only by its pin, and connects. */
+  async start(api: ProofApi): Promise<void> {
+    for (const slot of this.updated) {
+      const project = `/updates/projects/${this.of(slot).project}`
+      await api.must('PUT', `${project}/rollout`, { body: { firmware: versions[1], percent: 0 } })
+      for (const [place, version] of versions.entries())
+        await api.must('PUT', `${project}/releases/${version}`, { body: Buffer.alloc(imageBytes, 1 + place) })
+    }
+    this.#fleet.start()
+  }
+
+  of(identifier: string) {
+    const device = this.#fleet.devices.find((each) => each.identifier === identifier)
+    if (!device) throw new RangeError(`no device ${identifier}`)
+    const { plan, firmware, isWelcome, controls } = device
+    return { project: plan.kind.code.toLowerCase(), version: firmware.version, isWelcome, asked: controls?.asked ?? [] }
   }
 
   /** The server ended a connection because its store took nothing: devices may have been offline for an action. */
@@ -52,7 +74,7 @@ export class ConnectedDevices {
   /** How often a device did it: each value is asked for once, by one id. `idPrefix`: of the WRITE. */
   timesDone(identifier: string, value: number, idPrefix = ''): number {
     const order = JSON.stringify([serviceIdentifier, [{ propId: setpointPropId, value }]])
-    const asked = this.#fleet.devices.find((device) => device.identifier === identifier)?.controls?.asked ?? new Map()
+    const { asked } = this.of(identifier)
     return [...asked].filter(([id, it]) => id.startsWith(idPrefix) && it.order === order && it.results).length
   }
 
@@ -191,4 +213,118 @@ async function statusesOf(read: () => Promise<Action>): Promise<Action['devices'
     if (state === 'done') return devices
     if (performance.now() > end) throw new Error(`an action is ${state} after ${doneMsMax / 1000} s`)
   }
+}
+
+interface UpdateStatus {
+  /** Unix ms. */
+  readonly at: number
+  readonly status: string
+  readonly firmware?: string
+  readonly message?: string
+}
+
+interface DeviceUpdate {
+  readonly pin: string | undefined
+  readonly firmware: string
+  readonly update: UpdateStatus | undefined
+}
+
+/**
+ * Updates of firmware: a device is pinned to the other version and brought there. A device whose start was acknowledged has
+ * the version after every kill; the same request gives a lost answer again.
+ */
+export function updatesWorkload(devices: ConnectedDevices): Workload {
+  const faults: string[] = []
+  /** By device, the last published status. */
+  const published = new Map<string, UpdateStatus>()
+  const started = (slot: string, version: string): Change['content'] => {
+    return ({ text }) => {
+      const { status, message } = JSON.parse(text) as { status: string; message?: string }
+      if (status === 'STARTED') return `${slot} updated ${version}`
+      // A device that was offline continues with an earlier offer, and may have finished.
+      const isCutOff =
+        (status === 'NO_UPDATE' && devices.of(slot).version === version) ||
+        status === 'DEVICE_OFFLINE' ||
+        (status === 'SERVER_ERROR' && message === 'could not be stored')
+      if (!isCutOff) faults.push(`${slot} was answered ${text}`)
+      return `${slot} pinned ${version}`
+    }
+  }
+  return {
+    name: 'updates',
+    slots: devices.updated,
+    pauseMs: 100,
+    unknownContent: 'updated, by an answer that was lost',
+    eventText({ type, deviceIdentifier, timestamp, ...status }) {
+      if (type === 'UPDATE_STATUS')
+        published.set(String(deviceIdentifier), { ...(status as unknown as UpdateStatus), at: Number(timestamp) })
+      return undefined
+    },
+    nextChange(slot, before): Change {
+      const { project, version, isWelcome } = devices.of(slot)
+      const [, state, pinned] = before?.content.split(' ') ?? []
+      const path = `/updates/projects/${project}/pins/${slot}`
+      if (state === 'pinned' && pinned !== undefined && pinned !== version && isWelcome)
+        return { method: 'POST', path: `/updates/${slot}`, content: started(slot, pinned) }
+      if (before && pinned !== undefined && (pinned !== version || !isWelcome))
+        return { method: 'PUT', path, body: { firmware: pinned }, content: before.content }
+      const firmware = versions.find((each) => each !== version) as string
+      return { method: 'PUT', path, body: { firmware }, content: `${slot} pinned ${firmware}` }
+    },
+    async observe(api, entries) {
+      if (!api.isCopy) await devices.back()
+      const [wrong] = faults.splice(0)
+      if (wrong !== undefined) throw new Error(wrong)
+      const found = new Map<string, Observed>()
+      for (const [slot, { observed }] of entries) {
+        const { pin, firmware, update } = await endedUpdate(api, devices, slot, published.get(slot))
+        if (pin === undefined) continue
+        const isThere = hasStarted(update, pin) && (api.isCopy || (update.status === 'DONE' && firmware === pin))
+        // A pinned device is also updated when it connects.
+        const isUpdated = observed?.content === `${slot} updated ${pin}` && isThere
+        found.set(slot, { content: `${slot} ${isUpdated ? 'updated' : 'pinned'} ${pin}` })
+      }
+      return found
+    },
+  }
+}
+
+/** Waits for the end of an update; reads it as it is in a copy, to which no device connects. @throws when it went back */
+async function endedUpdate(
+  api: ProofApi,
+  devices: ConnectedDevices,
+  slot: string,
+  published: UpdateStatus | undefined,
+): Promise<DeviceUpdate> {
+  let seen = await readUpdate(api, devices, slot)
+  if (api.isCopy) return seen
+  if (published && (seen.update?.at ?? 0) < published.at)
+    throw new Error(`${slot} was published as ${JSON.stringify(published)}, and is ${JSON.stringify(seen.update)}`)
+  for (const end = performance.now() + doneMsMax; seen.update && !isOver(seen.update); await pass(pollMs)) {
+    if (performance.now() > end) throw new Error(`${slot} is ${JSON.stringify(seen.update)} for ${doneMsMax / 1000} s`)
+    seen = await readUpdate(api, devices, slot)
+  }
+  return seen
+}
+
+async function readUpdate(api: ProofApi, devices: ConnectedDevices, slot: string): Promise<DeviceUpdate> {
+  const pin = await api.ask('GET', `/updates/projects/${devices.of(slot).project}/pins/${slot}`)
+  const shown = await api.ask('GET', `/updates/${slot}?depth=2`)
+  const [first] =
+    shown.status === 200 ? (JSON.parse(shown.text) as { firmwares: Omit<DeviceUpdate, 'pin'>[] }).firmwares : []
+  return {
+    pin: pin.status === 200 ? (JSON.parse(pin.text) as { firmware: string }).firmware : undefined,
+    firmware: first?.firmware ?? '',
+    update: first?.update,
+  }
+}
+
+const runningStatuses = ['CHECKING', 'OFFERING', 'STARTED', 'DOWNLOADING', 'VERIFYING', 'INSTALLING', 'REBOOTING']
+
+function isOver({ status }: UpdateStatus): boolean {
+  return !runningStatuses.includes(status)
+}
+
+function hasStarted(update: UpdateStatus | undefined, version: string): update is UpdateStatus {
+  return update?.firmware === version && !['CHECKING', 'OFFERING', 'REFUSED', 'FAILED'].includes(update.status)
 }

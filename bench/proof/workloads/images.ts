@@ -6,33 +6,7 @@ import { observeEach } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import { SeededRandom } from '#bench/random'
 
-/** Releases and their images: uploaded whole, or in parts (`Content-Range`). */
-
-const imageBytesMax = 150_000
-
-/** Releases with the files of their images: an acknowledged one is whole on the disk. */
-export function releasesWorkload(): Workload {
-  const path = '/updates/projects/images/releases'
-  return {
-    name: 'releases',
-    slots: ['1.0.0', '1.0.1', '1.0.2'],
-    nextChange(slot, before, number) {
-      if (before) return { method: 'DELETE', path: `${path}/${slot}`, content: undefined }
-      const body = imageOf(number)
-      return { method: 'PUT', path: `${path}/${slot}`, body, content: sha256Of(body) }
-    },
-    async observe(api) {
-      const found = new Map<string, Observed>()
-      const { status, text } = await api.ask('GET', path)
-      const rows = status === 404 ? [] : (JSON.parse(text) as { firmware: string; sha256: string }[])
-      for (const { firmware, sha256 } of rows) {
-        await mustBeOnDisk(api, firmware, sha256)
-        found.set(firmware, { content: sha256 })
-      }
-      return found
-    },
-  }
-}
+/** Images of releases: uploaded whole, or in parts (`Content-Range`). An acknowledged release is whole on the disk. */
 
 async function mustBeOnDisk({ dataFolder }: ProofApi, firmware: string, sha256: string): Promise<void> {
   const bytes = await readFile(join(dataFolder, 'images', sha256))
@@ -43,8 +17,9 @@ const partsPath = '/updates/projects/parts/releases'
 /** Of all images: a part of an image of another size would replace the waiting one. Contract 6. */
 const imageBytes = 200_000
 const partBytesMax = 90_000
-/** One of how many parts begins another image. */
+/** One of how many parts begins another image; one of how many uploads is whole. */
 const restartOneOf = 5
+const wholeOneOf = 4
 
 /** The first bytes of an image; all of them: it is a release. */
 interface Uploaded {
@@ -57,11 +32,11 @@ interface Uploaded {
  * An acknowledged part is there, and the next one continues it. Of an unanswered one the beginning may be there: the rest
  * continues after the bytes that the server has. The release is whole on the disk, with the bytes that were sent.
  */
-export function imagePartsWorkload(): Workload {
+export function imagesWorkload(): Workload {
   const uploads = new Map(['1.0.0', '1.0.1'].map((slot) => [slot, new Upload(slot)]))
   const uploadOf = (slot: string) => uploads.get(slot) as Upload
   return {
-    name: 'images in parts',
+    name: 'images',
     slots: [...uploads.keys()],
     // An image takes some parts.
     pauseMs: 40,
@@ -86,6 +61,10 @@ class Upload {
     const before = uploadedIn(observed?.content)
     if (before?.bytes === imageBytes)
       return { method: 'DELETE', path: this.#path, content: undefined, onAnswer: () => this.#keep(0) }
+    if (random.below(wholeOneOf) === 0) {
+      const { headers: _, ...whole } = this.#part({ number, bytes: imageBytes }, 0)
+      return whole
+    }
     // Shorter than what it replaces, so that the number of bytes shows which of them is there.
     if (before && before.bytes > 1 && random.below(restartOneOf) === 0)
       return this.#part({ number, bytes: 1 + random.below(Math.min(before.bytes - 1, partBytesMax)) }, 0)
@@ -132,7 +111,7 @@ class Upload {
       method: 'PUT',
       path: this.#path,
       headers: { 'content-range': `bytes ${from}-${bytes - 1}/${imageBytes}` },
-      body: imageOf(number, imageBytes).subarray(from, bytes),
+      body: imageOf(number).subarray(from, bytes),
       content: textOf({ number, bytes }),
       onAnswer: () => this.#keep(bytes),
       onUnavailable: () => {
@@ -161,7 +140,7 @@ class Upload {
       throw new Error(`${this.#path}: the number of bytes was answered ${status} ${text}`)
     }
     const { sha256 } = JSON.parse(read.text) as { sha256: string }
-    const isOurs = images.some((each) => each && sha256 === sha256Of(imageOf(each.number, imageBytes)))
+    const isOurs = images.some((each) => each && sha256 === sha256Of(imageOf(each.number)))
     if (!isOurs) throw new Error(`${this.#path} is not the image that was sent in parts, but ${read.text}`)
     await mustBeOnDisk(api, this.#path, sha256)
     return imageBytes
@@ -182,10 +161,10 @@ function observedOf(image: Uploaded | undefined, bytes: number): Observed | unde
   return { content: image ? textOf({ ...image, bytes }) : `${bytes} bytes of some image` }
 }
 
-/** Each number has an image of its own, of any length by default. */
-function imageOf(number: number, length?: number): Buffer {
+/** Each number has an image of its own. */
+function imageOf(number: number): Buffer {
   const random = new SeededRandom(number)
-  const bytes = Buffer.alloc(length ?? 1 + random.below(imageBytesMax))
+  const bytes = Buffer.alloc(imageBytes)
   for (let at = 0; at + 4 <= bytes.length; at += 4) bytes.writeUInt32LE(Math.floor(random.next() * 2 ** 32), at)
   return bytes
 }

@@ -1,9 +1,7 @@
-import type { Observed, Workload } from '#bench/proof/workloads/expected-state'
-import { slotsOf } from '#bench/proof/workloads/expected-state'
+import { type Observed, pass, slotsOf, type Workload } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
-import { notedDevices } from '#bench/proof/workloads/resources'
 
-/** Reports over HTTP and what follows from them: mails, alarms; secrets of devices, and actions on devices that are offline. */
+/** Reports over HTTP and what follows from them: mails, alarms; secrets of devices. */
 
 export const reportedService = 'workload'
 export const reportedPropId = 0x10
@@ -14,11 +12,18 @@ export const floodedDevice = 'FLOODED-0'
 export const mailedDevice = 'MAILED-0'
 const reportingDevices = slotsOf('COMING', 4)
 const alarmedDevices = slotsOf('ALARMED', 3)
+const delayedDevices = slotsOf('WAITING', 6)
 
 type Event = Readonly<Record<string, unknown>>
 
 /** Devices whose events no workload counts. */
-export const uncountedDevices = [...secretDevices, ...reportingDevices, ...alarmedDevices, floodedDevice]
+export const uncountedDevices = [
+  ...secretDevices,
+  ...reportingDevices,
+  ...alarmedDevices,
+  ...delayedDevices,
+  floodedDevice,
+]
 
 export function reportOf(deviceIdentifier: string, value: number): object {
   return {
@@ -29,7 +34,7 @@ export function reportOf(deviceIdentifier: string, value: number): object {
 }
 
 /** A change by a report. `gateway`: the authorization to report for any device. */
-export function reportChange(gateway: string, device: string, value: number) {
+function reportChange(gateway: string, device: string, value: number) {
   const headers = { authorization: gateway }
   return { method: 'POST', path: '/link', headers, body: reportOf(device, value), isSentOnce: true } as const
 }
@@ -68,7 +73,7 @@ function reporting(name: string, slots: readonly string[], gateway: string, isDe
 }
 
 /** By device, the value that it reported last. */
-export async function reportedValues(api: ProofApi, devices: readonly string[]): Promise<ReadonlyMap<string, number>> {
+async function reportedValues(api: ProofApi, devices: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const rows = await api.rows<DeviceRow>(`/devices?depth=2${queryOf(devices)}`)
   return new Map(
     rows.map(({ deviceIdentifier, services: [service] }) => [
@@ -87,17 +92,6 @@ function queryOf(devices: readonly string[]): string {
   return devices.map((device) => `&deviceIdentifier=${device}`).join('')
 }
 
-/** Of these devices, those on which the alarm is active. */
-export async function activeDevices(
-  api: ProofApi,
-  alarm: string,
-  devices: readonly string[],
-): Promise<readonly string[]> {
-  const path = `/alarms/status?active=true${queryOf(devices)}`
-  const rows = await api.rows<{ resourceIdentifier: string; deviceIdentifier: string }>(path)
-  return rows.flatMap((row) => (row.resourceIdentifier === alarm ? [row.deviceIdentifier] : []))
-}
-
 /** Active while the reported value is odd: a counter changes its state with each report. */
 export const turningAlarm = {
   name: 'turning',
@@ -106,6 +100,11 @@ export const turningAlarm = {
   condition: { '==': [{ '%': [{ var: '0x10' }, 2] }, 1] },
   devices: alarmedDevices,
 } as const
+/** Active after the reported value was odd for a second. */
+export const delayedAlarm = { ...turningAlarm, name: 'waiting', devices: delayedDevices, forSeconds: 1 } as const
+/** Also on a busy machine. */
+const raisedMsMax = 10_000
+const pollMs = 50
 
 /** Reports that each change the state of an alarm; each new state is published once and in order. `alarm`: its resource name. */
 export function alarmStatesWorkload(gateway: string, alarm: string): Workload {
@@ -122,28 +121,57 @@ export function alarmStatesWorkload(gateway: string, alarm: string): Workload {
       changes.set(device, counted)
       const count = counted.get(offset) ?? counted.size + 1
       counted.set(offset, count)
-      return `${device} ${stateOf(type === 'ALARM_STATUS_ACTIVE')} ${count}`
+      return stateOf(device, count, type === 'ALARM_STATUS_ACTIVE')
     },
     nextChange(slot, before) {
-      const count = Number(before?.content.split(' ').at(-1) ?? 0) + 1
-      const content = `${slot} ${stateOf(count % 2 === 1)} ${count}`
+      const count = countIn(before) + 1
+      const content = stateOf(slot, count)
       return { ...reportChange(gateway, slot, count), content, eventText: content }
     },
+    observe: (api) => observedStates(api, alarm, alarmedDevices),
+  }
+}
+
+/** Reports of conditions that hold for long enough, or not. Where one holds after a kill, the alarm becomes active. */
+export function delayedAlarmsWorkload(gateway: string, alarm: string): Workload {
+  return {
+    name: 'alarms with a delay',
+    slots: delayedDevices,
+    // So that reports arrive at every moment of the delay.
+    pauseMs: 200,
+    nextChange(slot, before, _, random) {
+      const count = countIn(before) + 1 + random.below(2)
+      return { ...reportChange(gateway, slot, count), content: stateOf(slot, count) }
+    },
     async observe(api) {
-      const values = await reportedValues(api, alarmedDevices)
-      const active = await activeDevices(api, alarm, alarmedDevices)
-      return new Map(
-        [...values].map(([device, count]) => [
-          device,
-          { content: `${device} ${stateOf(active.includes(device))} ${count}` },
-        ]),
-      )
+      const end = performance.now() + raisedMsMax
+      for (;;) {
+        const found = await observedStates(api, alarm, delayedDevices)
+        const isRight = [...found].every(([slot, state]) => state.content === stateOf(slot, countIn(state)))
+        if (isRight || performance.now() > end) return found
+        await pass(pollMs)
+      }
     },
   }
 }
 
-function stateOf(isActive: boolean): string {
-  return isActive ? 'active' : 'inactive'
+async function observedStates(api: ProofApi, alarm: string, devices: readonly string[]) {
+  const values = await reportedValues(api, devices)
+  const query = queryOf(devices)
+  const rows = await api.rows<{ resourceIdentifier: string; deviceIdentifier: string }>(
+    `/alarms/status?active=true${query}`,
+  )
+  const isActive = (device: string) =>
+    rows.some(({ resourceIdentifier, deviceIdentifier }) => resourceIdentifier === alarm && deviceIdentifier === device)
+  return new Map([...values].map(([device, count]) => [device, { content: stateOf(device, count, isActive(device)) }]))
+}
+
+function countIn(observed: Observed | undefined): number {
+  return Number(observed?.content.split(' ').at(-1) ?? 0)
+}
+
+function stateOf(device: string, count: number, isActive = count % 2 === 1): string {
+  return `${device} ${isActive ? 'active' : 'inactive'} ${count}`
 }
 
 /** Secrets of devices: the one that was answered is valid. */
@@ -169,28 +197,6 @@ export function secretsWorkload(): Workload {
         if (status === 204) found.set(slot, before)
       }
       return found
-    },
-  }
-}
-
-/** Actions on devices none of which is connected. */
-export function actionsWorkload(): Workload {
-  return {
-    name: 'actions',
-    slots: ['action'],
-    pauseMs: 200,
-    nextChange: (_, __, number) => ({
-      method: 'POST',
-      path: '/devices/actions',
-      body: { devices: notedDevices, serviceIdentifier: reportedService, updates: { [reportedPropId]: number } },
-      content: ({ text }) => (JSON.parse(text) as { id: string }).id,
-    }),
-    async observe(api, entries) {
-      const id = entries.get('action')?.observed?.content
-      if (id === undefined) return new Map()
-      const { counts } = await api.must<{ counts: { total: number } }>('GET', `/devices/actions/${id}`)
-      if (counts.total !== notedDevices.length) throw new Error(`action ${id} has ${counts.total} devices`)
-      return new Map([['action', { content: id, id }]])
     },
   }
 }

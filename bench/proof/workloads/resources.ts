@@ -241,7 +241,7 @@ function setField(body: object, path: string, value: string): void {
 }
 
 /** One of 456 976: `aa-AA`, `ba-AA`, … */
-export function localeOf(number: number): string {
+function localeOf(number: number): string {
   const letters = [0, 1, 2, 3]
     .map((place) => String.fromCharCode(97 + (Math.floor(number / 26 ** place) % 26)))
     .join('')

@@ -2,20 +2,21 @@ import { randomBytes } from 'node:crypto'
 import { readState, type StreamPosition } from '#bench/dashboard'
 import { administrator, asked, bringIn, gateway, readToken } from '#bench/harness/identity'
 import { accountsWorkload } from '#bench/proof/workloads/accounts'
-import { delayedAlarm, delayedAlarmsWorkload, delayedDevices } from '#bench/proof/workloads/alarm-delays'
 import {
   ConnectedDevices,
   connectedActionsWorkload,
   isConnectedDevice,
+  updatesWorkload,
   writesWorkload,
 } from '#bench/proof/workloads/connected-devices'
 import { type ChangeCounts, ExpectedState, type Workload } from '#bench/proof/workloads/expected-state'
-import { imagePartsWorkload, releasesWorkload } from '#bench/proof/workloads/images'
+import { imagesWorkload } from '#bench/proof/workloads/images'
 import { createMailFunction, createMailTemplate, Mails } from '#bench/proof/workloads/mails'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import {
-  actionsWorkload,
   alarmStatesWorkload,
+  delayedAlarm,
+  delayedAlarmsWorkload,
   floodedDevice,
   mailedDevice,
   mailedReportsWorkload,
@@ -27,9 +28,6 @@ import {
 } from '#bench/proof/workloads/reports'
 import { createReferenced, notedDevices, resourceWorkloads, topicNames } from '#bench/proof/workloads/resources'
 import { signingKeysWorkload } from '#bench/proof/workloads/signing-keys'
-import { createLeftFunctions, leftDevices, unsubscribeLinksWorkload } from '#bench/proof/workloads/unsubscribe-links'
-import { createReleases, hookUpdatesWorkload, requestedUpdatesWorkload } from '#bench/proof/workloads/updates'
-import { UpdatingDevices } from '#bench/proof/workloads/updating-devices'
 import type { SeededRandom } from '#bench/random'
 
 export interface RunnerPlace {
@@ -51,7 +49,6 @@ export class WorkloadRunner {
   readonly api: ProofApi
   readonly #gateway: string
   readonly #connected: ConnectedDevices
-  readonly #updating: UpdatingDevices
 
   private constructor(
     api: ProofApi,
@@ -61,7 +58,6 @@ export class WorkloadRunner {
       readonly first: StreamPosition
       readonly gateway: string
       readonly connected: ConnectedDevices
-      readonly updating: UpdatingDevices
     },
   ) {
     this.api = api
@@ -69,7 +65,6 @@ export class WorkloadRunner {
     this.first = parts.first
     this.#gateway = parts.gateway
     this.#connected = parts.connected
-    this.#updating = parts.updating
     this.#mails = new Mails(api.dataFolder)
     let number = 0
     const next = () => ++number
@@ -80,7 +75,7 @@ export class WorkloadRunner {
 
   /** Creates what the workloads need. */
   static async open(place: RunnerPlace): Promise<WorkloadRunner> {
-    const { port, dataFolder, random } = place
+    const { port, dataFolder } = place
     const person = `Bearer ${await readToken(port, administrator)}`
     const api = new ProofApi(`http://127.0.0.1:${port}`, person, dataFolder)
     const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Devices' } })
@@ -89,7 +84,6 @@ export class WorkloadRunner {
     const topics: string[] = []
     for (const name of topicNames) topics.push(await createMailFunction(api, name, notedDevices, false))
     const mailing = await createMailFunction(api, 'mailing', [mailedDevice])
-    const leaving = await createLeftFunctions(api)
     const reader = await bringIn(port, person, { name: 'reader', role: 'viewer', email: 'reader@proof.example' })
     const headers = { authorization: `Bearer ${await readToken(port, reader)}` }
     await api.must('POST', '/notifications/subscribe', {
@@ -102,32 +96,25 @@ export class WorkloadRunner {
     for (const deviceIdentifier of secretDevices) await api.must('POST', '/devices', { body: { deviceIdentifier } })
     const [turning, delayed] = [await createAlarm(api, turningAlarm), await createAlarm(api, delayedAlarm)]
     const connected = new ConnectedDevices(api.url, key)
-    await createReleases(api)
-    const updating = new UpdatingDevices({ url: api.url, authorization, random })
-    updating.start()
+    await connected.start(api)
     const workloads = [
       ...resourceWorkloads(topics),
       reportsWorkload(authorization),
       secretsWorkload(),
-      actionsWorkload(),
       writesWorkload(connected),
       connectedActionsWorkload(connected),
       accountsWorkload(),
       signingKeysWorkload(),
       alarmStatesWorkload(authorization, turning),
       delayedAlarmsWorkload(authorization, delayed),
-      unsubscribeLinksWorkload(leaving, authorization),
-      releasesWorkload(),
-      imagePartsWorkload(),
-      requestedUpdatesWorkload(updating),
-      hookUpdatesWorkload(updating),
+      imagesWorkload(),
+      updatesWorkload(connected),
     ]
-    return new WorkloadRunner(api, workloads, place, { first, gateway: authorization, connected, updating })
+    return new WorkloadRunner(api, workloads, place, { first, gateway: authorization, connected })
   }
 
   /** Its devices disconnect. From then on only copies are read. */
   end(): Promise<void> {
-    this.#updating.end()
     return this.#connected.end()
   }
 
@@ -201,7 +188,7 @@ const floodPieceBytes = 60_000
 /** Reports whose events no workload counts. */
 function isUncounted({ deviceIdentifier }: Readonly<Record<string, unknown>>): boolean {
   const device = String(deviceIdentifier)
-  return [...uncountedDevices, ...leftDevices, ...delayedDevices].includes(device) || isConnectedDevice(device)
+  return uncountedDevices.includes(device) || isConnectedDevice(device)
 }
 
 async function createAlarm(api: ProofApi, body: object): Promise<string> {

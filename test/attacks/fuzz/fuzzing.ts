@@ -1,8 +1,8 @@
 import type fc from 'fast-check'
 
 /**
- * How often properties are tried. `npm test` tries each a little, by another chance every time; `npm run proof -- fuzz`
- * again and again. What fails is printed with its seed and path: `FUZZ_SEED` brings the same chance back.
+ * How often properties are tried. `npm test` tries each a little, with another seed every time. A failure is printed with its
+ * seed and path: `FUZZ_SEED` repeats it.
  *
  * | variable | |
  * |---|---|

@@ -4,20 +4,23 @@ import type { LoadedServer } from '#bench/harness/under-load'
 import { count, type Ends } from '#bench/proof/overload/ends'
 import { askAlone } from '#bench/proof/overload/lone-request'
 
-/** Bodies of a gigabyte, to where small ones are wanted and to where large ones are. */
-export interface LargeBodiesOptions extends LoadedServer {
+/**
+ * Bodies of a gigabyte, to routes of small bodies and of large ones; or heads that are too large, or as large as they may be.
+ * One after the other on many connections.
+ */
+export interface LargeRequestsOptions extends LoadedServer {
+  readonly parts: 'bodies' | 'heads'
   /** Of each kind at a time. */
   readonly atOnce: number
-  readonly bodyBytes: number
 }
 
-interface Kind {
+interface Body {
   readonly what: string
   readonly method: string
   readonly path: () => string
   readonly isKnown: boolean
   readonly isChunked: boolean
-  /** So much may have been taken from us before the answer: what is read of it, and what sockets hold; of images all. */
+  /** The server may have taken so much before the answer: bytes that it read, and bytes in sockets; of images all. */
   readonly sentMibMax: number
   readonly contentType: string
 }
@@ -33,7 +36,7 @@ const image = {
   contentType: 'application/octet-stream',
 } as const
 
-const kinds: readonly Kind[] = [
+const bodies: readonly Body[] = [
   { what: 'with a length', ...json, path: devices, isKnown: true, isChunked: false },
   { what: 'in chunks', ...json, path: devices, isKnown: true, isChunked: true, sentMibMax: 512 },
   { what: 'of nobody', ...json, path: devices, isKnown: false, isChunked: false },
@@ -43,42 +46,66 @@ const kinds: readonly Kind[] = [
   { what: 'an image in chunks', ...image, isKnown: true, isChunked: true, sentMibMax: 2048 },
 ]
 
+const line = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n'
+
+const many = (headers: number) => Array.from({ length: headers }, (_, place) => `X-${place}: ${place}\r\n`).join('')
+
+/** 16 KiB in all may stand before a body. */
+const heads: Readonly<Record<string, string>> = {
+  'a value of 12 KiB': `${line}X-A: ${'a'.repeat(12_288)}\r\n\r\n`,
+  'ninety headers': `${line}${many(90)}\r\n`,
+  'a token of 12 KiB': `${line.replace('health', 'devices')}Authorization: Bearer ${'a'.repeat(12_288)}\r\n\r\n`,
+  'two hundred headers': `${line}${many(200)}\r\n`,
+  'ten thousand headers': `${line}${many(10_000)}\r\n`,
+  'a value of 1 MiB': `${line}X-A: ${'a'.repeat(2 ** 20)}\r\n\r\n`,
+  'a name without an end': `${line}${'a'.repeat(17_408)}`,
+  'line ends without an end': '\r\n'.repeat(10_000),
+}
+
+const bodyBytes = 2 ** 30
 const pieceBytes = 64 * 1024
 const piece = Buffer.alloc(pieceBytes, 'a')
 const chunk = Buffer.concat([Buffer.from(`${pieceBytes.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
 const timeoutMs = 90_000
 const mib = 1024 * 1024
 
-let options: LargeBodiesOptions
+let options: LargeRequestsOptions
 
 answerWith({
-  open(asked: LargeBodiesOptions): void {
+  open(asked: LargeRequestsOptions): void {
     options = asked
   },
 
   async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
     const ends: Ends = {}
     const over = performance.now() + seconds * 1000
-    const send = async (kind: Kind) => {
-      do await sendOne(kind, ends)
+    const again = async (send: () => Promise<void>) => {
+      do await send()
       while (performance.now() < over)
     }
-    await Promise.all(kinds.flatMap((kind) => Array.from({ length: options.atOnce }, () => send(kind))))
+    const all =
+      options.parts === 'bodies'
+        ? bodies.map((body) => () => sendBody(body, ends))
+        : Object.entries(heads).map(([what, text]) => {
+            const bytes = Buffer.from(text, 'latin1')
+            return async () => count(ends, `${what}: ${(await askAlone({ port: options.port, bytes, timeoutMs })).end}`)
+          })
+    await Promise.all(all.flatMap((send) => Array.from({ length: options.atOnce }, () => again(send))))
     return ends
   },
 
   close(): void {},
 })
 
-async function sendOne(kind: Kind, ends: Ends): Promise<void> {
-  const { port, bodyBytes } = options
-  const { end, sentBytes } = await askAlone({ port, bytes: headOf(kind), goOn: pump(kind, bodyBytes), timeoutMs })
+async function sendBody(kind: Body, ends: Ends): Promise<void> {
+  const { port } = options
+  const { end, sentBytes } = await askAlone({ port, bytes: headOf(kind), goOn: pump(kind), timeoutMs })
   count(ends, `${kind.what}: ${end}`)
   if (sentBytes > kind.sentMibMax * mib) count(ends, `${kind.what}: refused after more than ${kind.sentMibMax} MiB`)
 }
 
-function headOf({ method, path, isKnown, isChunked, contentType }: Kind): Buffer {
-  const { port, bodyBytes, authorizations } = options
+function headOf({ method, path, isKnown, isChunked, contentType }: Body): Buffer {
+  const { port, authorizations } = options
   const lines = [
     `${method} /api/v1${path()} HTTP/1.1`,
     `Host: 127.0.0.1:${port}`,
@@ -90,7 +117,7 @@ function headOf({ method, path, isKnown, isChunked, contentType }: Kind): Buffer
 }
 
 /** As fast as it is taken; an answer is looked for before each piece, as a write that fails would hide it. */
-function pump({ isChunked }: Kind, bodyBytes: number): (socket: Socket, isOver: () => boolean) => void {
+function pump({ isChunked }: Body): (socket: Socket, isOver: () => boolean) => void {
   return (socket, isOver) => {
     let sent = 0
     const write = () => {

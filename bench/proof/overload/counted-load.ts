@@ -1,0 +1,115 @@
+import { answerWith } from '#bench/harness/answering'
+import { LatencyHistogram } from '#bench/histogram'
+import { lastValue } from '#bench/load/dashboards'
+import { numberOf } from '#bench/load/update-template'
+import { CountedFleet, type CountedFleetOptions, type FleetBooks } from '#bench/proof/overload/counted-fleet'
+import { count, type Ends } from '#bench/proof/overload/ends'
+import { EventClient } from '#bench/proof/overload/event-client'
+import type { Second } from '#bench/proof/overload/recovery'
+
+/**
+ * Devices that report at a pace, and a dashboard that reads all their events. The latency of an event counts from when its
+ * frame was due, by the second in which it was. A flood is the same at a pace that is too fast.
+ */
+let fleet: CountedFleet
+let dashboard: EventClient
+let isOver = false
+const dashboardEnds: Ends = {}
+let isFlood = false
+const heard = new Map<number, LatencyHistogram>()
+const openMsMax = 30_000
+const settleMsMax = 60_000
+const comeBackMs = 200
+const secondMs = 1_000
+/** More of a second's frames unheard than this: its p99 is unheard. */
+const unheardShareMax = 0.01
+/** As much of an event as names its device. */
+const headBytes = 220
+const updatedStart = '{"type":"OBJECT_UPDATED"'
+const deviceName = '"deviceIdentifier":"'
+
+answerWith({
+  async open(options: CountedFleetOptions): Promise<void> {
+    fleet = new CountedFleet(options)
+    await fleet.open(openMsMax)
+    await listen(options)
+  },
+
+  begin: () => fleet.begin(),
+
+  /** A flood. */
+  async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
+    isFlood = true
+    fleet.begin()
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+    const { sent, heldBack } = fleet.giveUp()
+    const ends: Ends = {}
+    count(ends, 'sent', sent)
+    count(ends, 'held back', heldBack)
+    return ends
+  },
+
+  /** Those that began at `from` (Unix ms) or later, and are over. */
+  seconds({ from }: { readonly from: number }): readonly Second[] {
+    const last = secondOf(performance.now()) - 1
+    const first = Math.ceil((from - performance.timeOrigin) / secondMs)
+    return Array.from({ length: Math.max(0, last - first) }, (_, place) => {
+      const second = first + place
+      return { at: performance.timeOrigin + second * secondMs, p99: p99Of(second) }
+    })
+  },
+
+  async settle(): Promise<boolean> {
+    if (!isFlood) fleet.pause()
+    return fleet.settled(settleMsMax)
+  },
+
+  books(): FleetBooks {
+    if (heard.size === 0) throw new Error('its dashboard got no event')
+    const ends: Ends = { ...fleet.ends }
+    // A dashboard of a flood may be too slow.
+    if (!isFlood) for (const [how, times] of Object.entries(dashboardEnds)) count(ends, `dashboard: ${how}`, times)
+    return { ...fleet.books(), ends }
+  },
+
+  close(): void {
+    isOver = true
+    dashboard.leave()
+    fleet.close()
+  },
+})
+
+/** A dashboard that was closed comes back to the events from then on. */
+async function listen(options: CountedFleetOptions): Promise<void> {
+  dashboard = new EventClient()
+  const closed = () => {
+    if (isOver) return
+    count(dashboardEnds, dashboard.end)
+    setTimeout(() => void listen(options), comeBackMs)
+  }
+  const refusal = await dashboard.enter({ ...options, query: { services: options.service }, heard: note, closed })
+  if (refusal !== undefined) count(dashboardEnds, refusal)
+}
+
+const secondOf = (at: number) => Math.floor(at / secondMs)
+
+function note(bytes: Buffer, start: number, end: number): void {
+  const head = bytes.toString('latin1', start, Math.min(end, start + headBytes))
+  const from = head.indexOf(deviceName) + deviceName.length
+  const { prefix } = fleet.options
+  if (!head.startsWith(updatedStart) || !head.startsWith(`${prefix}-`, from)) return
+  const device = Number(head.slice(from + prefix.length + 1, head.indexOf('"', from)))
+  const dueAt = fleet.dueAt(device, numberOf(lastValue(bytes, end)))
+  const second = secondOf(dueAt)
+  const histogram = heard.get(second) ?? new LatencyHistogram()
+  heard.set(second, histogram)
+  histogram.record(performance.now() - dueAt)
+}
+
+/** Of all frames that were due in it; one without an event yet counts as infinitely late. */
+function p99Of(second: number): number {
+  const histogram = heard.get(second)
+  const due = fleet.options.framesPerSecond
+  if (!histogram || due - histogram.count > due * unheardShareMax + 1) return Number.MAX_VALUE
+  return histogram.percentile(Math.min(1, (0.99 * due) / histogram.count))
+}

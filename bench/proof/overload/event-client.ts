@@ -1,0 +1,86 @@
+import type { LoadedServer } from '#bench/harness/under-load'
+import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
+import { RawSocket } from '#bench/load/raw-socket'
+import { localAddressOf, unanswered } from '#bench/proof/overload/lone-request'
+
+export interface EventClientOptions extends LoadedServer {
+  /** Which address of this machine is its own; absent: the usual one. */
+  readonly number?: number
+  /** Of the upgrade. */
+  readonly query: Readonly<Record<string, string>>
+  /** One call a message; the bytes are only lent. */
+  readonly heard?: (bytes: Buffer, start: number, end: number) => void
+  readonly closed?: () => void
+}
+
+const openMsMax = 60_000
+const readBytes = 64 * 1024
+
+/** A connection of a dashboard that costs little. */
+export class EventClient {
+  #socket: RawSocket | undefined
+  #isClosed = false
+  #closeCode: number | undefined
+
+  /** Undefined when it was let in; otherwise how it was not: a status, or in words. */
+  async enter(options: EventClientOptions): Promise<string | undefined> {
+    const { port, authorizations, number, query, heard, closed } = options
+    const reader = new FrameReader((bytes, start, end, opcode) => {
+      if (opcode === opcodes.text) heard?.(bytes, start, end)
+      else if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
+      else if (opcode === opcodes.close) this.#closeCode = end - start >= 2 ? bytes.readUInt16BE(start) : 1005
+    })
+    const opening = RawSocket.open({
+      port,
+      path: `/api/v1/events?${new URLSearchParams(query)}`,
+      authorization: authorizations?.person,
+      ...(number !== undefined && { localAddress: localAddressOf(number), readBytes }),
+      received: (bytes) => reader.push(bytes),
+      closed: () => {
+        this.#isClosed = true
+        if (this.#socket) closed?.()
+      },
+    }).then(
+      (socket) => {
+        this.#socket = socket
+        return undefined
+      },
+      (error: Error) => /HTTP\/1\.1 (\d{3})/.exec(error.message)?.[1] ?? unanswered.outside,
+    )
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<string>((resolve) => {
+      timer = setTimeout(() => resolve(unanswered.silent), openMsMax)
+    })
+    return Promise.race([opening, late]).finally(() => clearTimeout(timer))
+  }
+
+  get isInside(): boolean {
+    return this.#socket !== undefined && !this.#isClosed
+  }
+
+  /** It was let in, and its connection ended. A client that reads nothing does not notice. */
+  get isCut(): boolean {
+    return this.#socket !== undefined && this.#isClosed
+  }
+
+  /** In words, of a connection that ended. */
+  get end(): string {
+    return this.#closeCode === undefined ? 'cut without a close frame' : `close ${this.#closeCode}`
+  }
+
+  say(text: string): void {
+    this.#socket?.write(clientFrame(Buffer.from(text), opcodes.text))
+  }
+
+  pause(): void {
+    this.#socket?.pause()
+  }
+
+  resume(): void {
+    this.#socket?.resume()
+  }
+
+  leave(): void {
+    this.#socket?.close()
+  }
+}
