@@ -51,7 +51,7 @@ describe.skipIf(noAnalyze !== undefined && !process.env.CI)('systemd', () => {
 
 test('the server is node itself, keeps what it writes in one folder, and is not tried again with a bad setting', () => {
   const text = textOf('device-data-backend.service')
-  expect(text).toMatch(/^ExecStart=\/usr\/bin\/node --enable-source-maps dist\/src\/main\.js$/m)
+  expect(text).toMatch(/^ExecStart=\/usr\/bin\/node --enable-source-maps dist\/src\/app\/main\.js$/m)
   expect(text).toMatch(/DATA_DIR=\/var\/lib\/device-data$/m)
   expect(text).toMatch(/^StateDirectory=device-data$/m)
   expect(text).toMatch(/^RestartPreventExitStatus=78$/m)
