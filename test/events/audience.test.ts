@@ -243,3 +243,14 @@ test('devices of a large role are entered once, however many filters its sockets
   expect(audiences.hearers('OBJECT_UPDATED', 'A17', 's5')).toEqual([])
   expect(audiences.hearers('OBJECT_UPDATED', 'B17', 's5')).toEqual([classes[5]])
 })
+
+test('an access that is redefined twice before it resumes is found by the last scope', () => {
+  const audiences = new Audiences('t')
+  const audience = audiences.join('a', everything, {})
+  const hearers = () => audiences.hearers('OBJECT_UPDATED', 'A', 's')
+  audiences.redefine(new Map([['a', scopeOf([])]]))
+  expect(hearers()).toEqual([])
+  audiences.redefine(new Map([['a', everything]]))
+  audiences.resume(audience)
+  expect(hearers()).toEqual([audience])
+})
