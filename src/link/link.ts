@@ -1,8 +1,8 @@
-import type { Acknowledgements } from '#link/acknowledgements'
 import type { LinkCodec, ServerFrame } from '#link/codec'
-import { ShapeLists } from '#link/shape-lists'
+import type { FrameAbout } from '#link/device-frame'
 import type { Speaker } from '#link/speaking'
 import type { Entry } from '#model/entry'
+import { serviceIdentifierOf } from '#model/identifier'
 import { linkWindowMessages } from '#model/link-message'
 import { type LinkErrorCode, linkErrorCodes, type Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
@@ -34,13 +34,6 @@ export interface LinkedDevice {
   ackSeq: number
   isAckWaiting: boolean
   isShort: boolean
-}
-
-/** What a frame was about, as far as it could be told: ERROR says it back. `deviceIdentifier`: of a HELLO. */
-export interface FrameAbout {
-  readonly flakeAddress?: number
-  readonly seq?: number
-  readonly deviceIdentifier?: string
 }
 
 /** How often each was said. */
@@ -183,4 +176,55 @@ export class Link {
     }
     this.#acks.length = 0
   }
+}
+
+/**
+ * Links with something to acknowledge. Whatever is released in one turn of the loop is acknowledged together: one write
+ * a link, one task for all of them.
+ */
+export class Acknowledgements {
+  readonly #world: World
+  #links: Link[] = []
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** At most once before each `flushAcknowledgements` of the link. */
+  add(link: Link): void {
+    if (this.#links.push(link) === 1) this.#world.soon(() => this.#flush())
+  }
+
+  #flush(): void {
+    const links = this.#links
+    this.#links = []
+    for (const link of links) link.flushAcknowledgements()
+  }
+}
+
+/** Lists of shapes; devices of one link that say the same one after the other share theirs. */
+class ShapeLists {
+  #last: readonly Shape[] = []
+
+  of(shapes: readonly Shape[]): readonly Shape[] {
+    const last = this.#last
+    if (shapes.length === last.length && shapes.every((shape, place) => shape === last[place])) return last
+    this.#last = shapes
+    return shapes
+  }
+}
+
+/** The shape that a frame means: by its place in HELLO or by its name. */
+export function shapeOf(
+  { services }: Pick<LinkedDevice, 'services'>,
+  { service }: { readonly service: number | string },
+): Shape | undefined {
+  if (typeof service === 'number') return services[service]
+  for (let index = 0; index < services.length; index++) {
+    const shape = services[index] as Shape
+    if (shape.serviceIdentifier === service) return shape
+  }
+  // Written otherwise than in its normal form: a UUID in upper case.
+  const normal = serviceIdentifierOf(service)
+  return normal === undefined || normal === service ? undefined : shapeOf({ services }, { service: normal })
 }

@@ -1,25 +1,27 @@
 import type { Report } from '#actors/device/commands'
-import { Acknowledgements } from '#link/acknowledgements'
 import { afterGate } from '#link/after-gate'
-import { DeclarationRate } from '#link/declaration-rate'
-import type { BadUpdate, DeviceFrame } from '#link/device-frame'
-import { endAll } from '#link/ending'
-import { type FirmwareEar, unheardFirmware } from '#link/firmware-ear'
-import { aboutOf, messageOf } from '#link/frame-fault'
+import { DeclarationRate } from '#link/declaration'
+import {
+  aboutOf,
+  type BadUpdate,
+  type DeviceFrame,
+  type FrameAbout,
+  messageOf,
+  readItems,
+  readOneByOne,
+  type UpdateFrame,
+} from '#link/device-frame'
 import { FrameQueue, type FrameSteps, finish, smallFrameBytesMax } from '#link/frame-queue'
 import { Hellos } from '#link/hello'
-import { type FrameAbout, Link, type LinkedDevice, type LinkOpening, noErrors } from '#link/link'
-import { shapeOf } from '#link/linked-services'
+import { Acknowledgements, Link, type LinkedDevice, type LinkOpening, noErrors, shapeOf } from '#link/link'
 import { askLinked } from '#link/linked-turn'
-import { Offers } from '#link/offers'
-import { readOneByOne } from '#link/one-by-one'
-import { Openings } from '#link/openings'
+import { endAll, Openings } from '#link/links-by-credential'
+import { type FirmwareEar, Offers, unheardFirmware } from '#link/offers'
 import type { LinksOptions } from '#link/options'
 import { Owners } from '#link/owners'
+import { StatusWalks } from '#link/presence'
 import { ReportAsker } from '#link/report-asker'
 import { whyNotSpeak } from '#link/speaking'
-import { StatusWalks } from '#link/status-walks'
-import { readItems, type UpdateFrame } from '#link/update-frame'
 import { Writes } from '#link/writes'
 import { linkWindowMessages, MessageHead, type ResultHead, type ResultMessage, WriteResult } from '#model/link-message'
 import type { DeviceStatus } from '#model/meta'
@@ -210,12 +212,10 @@ export class Links implements SocketRoom<LinkOpening> {
     else if (notAllowed) this.#dismiss(linked, notAllowed)
   }
 
-  /** A provisioning key is no more, and with it every link that was opened with it. */
   keyEnded(tenant: string, key: string): void {
     endAll(this.#options.system.world, this.#openings.ofKey(tenant, key))
   }
 
-  /** A tenant is no more. */
   tenantEnded(tenant: string): void {
     endAll(this.#options.system.world, this.#openings.ofTenant(tenant))
   }

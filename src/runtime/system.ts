@@ -10,10 +10,9 @@ import {
   type Tell,
   type Turn,
 } from '#runtime/actor'
-import { Checkpoints, redoLimits } from '#runtime/checkpoints'
+import { Checkpoints, type RedoLimits, redoLimits } from '#runtime/checkpoints'
 import { type EventListener, Gate, type Say } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
-import type { RedoLimits } from '#runtime/redo-pace'
 import { Registry } from '#runtime/registry'
 import { Reminders } from '#runtime/reminders'
 import { StoredTells } from '#runtime/stored-tells'
