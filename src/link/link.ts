@@ -1,6 +1,7 @@
+import type { DeviceState } from '#actors/device/state'
 import type { LinkCodec, ServerFrame } from '#link/codec'
 import type { FrameAbout } from '#link/device-frame'
-import type { Speaker } from '#link/speaking'
+import type { PortDevice, Speaker } from '#link/device-port'
 import type { Entry } from '#model/entry'
 import { serviceIdentifierOf } from '#model/identifier'
 import { linkWindowMessages } from '#model/link-message'
@@ -18,26 +19,64 @@ export interface LinkOpening extends Speaker {
   readonly origin: string
 }
 
+/** What a HELLO, and the actor that it woke, say of a device on a link. */
+export type LinkedDeviceParts = Pick<LinkedDevice, 'link' | 'device' | 'session' | 'services' | 'activation'>
+
 /** A device on a link: a generation of it, ended by BYE, by another HELLO or with the link. */
-export interface LinkedDevice {
+export class LinkedDevice implements PortDevice {
   readonly link: Link
+  readonly tenant: string
   readonly device: string
   readonly flakeAddress: number
   readonly session: string
   /** In the order of HELLO: short frames say the place. */
   readonly services: readonly Shape[]
   activation: Activation<Entry>
-  /** It was told the address by which frames name it. */
-  isWelcomed: boolean
+  /** WELCOME, with the address that frames name, was sent. */
+  isWelcomed = false
   /** The last UPDATE that came, for noticing gaps. */
-  lastSeq: number
-  ackSeq: number
-  isAckWaiting: boolean
-  isShort: boolean
+  lastSeq = 0
+  ackSeq = 0
+  isAckWaiting = false
+  isShort = false
+
+  constructor({ link, device, session, services, activation }: LinkedDeviceParts) {
+    this.link = link
+    this.tenant = link.opening.tenant
+    this.device = device
+    this.flakeAddress = (activation.state as DeviceState).flakeAddress
+    this.session = session
+    this.services = services
+    this.activation = activation
+  }
+
+  acknowledged(seq: number): void {
+    this.link.acknowledge(this, seq)
+  }
+
+  refusing(): void {
+    this.link.stopTaking()
+  }
+
+  refused(seq: number, problem: Problem): void {
+    const { link, flakeAddress } = this
+    link.countRefused()
+    // The device was removed meanwhile, or is full. The link may carry other devices, and made no mistake.
+    const isMistake = problem.code !== 'device_unknown' && problem.code !== 'memory_full'
+    link.refuse(problem, { flakeAddress, seq }, true, isMistake)
+  }
+}
+
+/** The same of all links. */
+export interface SharedByLinks {
+  readonly world: World
+  readonly acknowledgements: Acknowledgements
+  readonly counts: { refused: number }
+  readonly errors: ErrorCounts
 }
 
 /** How often each was said. */
-export type ErrorCounts = Record<LinkErrorCode, number>
+type ErrorCounts = Record<LinkErrorCode, number>
 
 export function noErrors(): ErrorCounts {
   return Object.fromEntries(linkErrorCodes.map((code) => [code, 0])) as ErrorCounts
@@ -63,23 +102,13 @@ export class Link {
   #refusedInRow = 0
   #isEnding = false
   #hasStopped = false
-  readonly #world: World
-  readonly #acknowledgements: Acknowledgements
-  readonly #errors: ErrorCounts
+  readonly #shared: SharedByLinks
   readonly #acks: LinkedDevice[] = []
   readonly #sendAcksNow = () => this.#sendAcks()
   #isFlushing = false
 
-  constructor(
-    world: World,
-    socket: Socket,
-    opening: LinkOpening,
-    acknowledgements: Acknowledgements,
-    errors: ErrorCounts,
-  ) {
-    this.#world = world
-    this.#acknowledgements = acknowledgements
-    this.#errors = errors
+  constructor(shared: SharedByLinks, socket: Socket, opening: LinkOpening) {
+    this.#shared = shared
     this.socket = socket
     this.opening = opening
   }
@@ -115,7 +144,7 @@ export class Link {
     this.#acks.push(linked)
     if (this.#isFlushing) return
     this.#isFlushing = true
-    this.#acknowledgements.add(this)
+    this.#shared.acknowledgements.add(this)
   }
 
   flushAcknowledgements(): void {
@@ -133,6 +162,10 @@ export class Link {
     this.#unacknowledged--
   }
 
+  countRefused(): void {
+    this.#shared.counts.refused++
+  }
+
   /** A frame was refused. For its content: says so, and closes after ten in a row. Else: closes, to be tried again. */
   refuse(problem: Problem, about: FrameAbout = {}, isUpdate = false, isMistake = true): void {
     if (isUpdate) this.#unacknowledged--
@@ -144,7 +177,7 @@ export class Link {
   }
 
   error(code: LinkErrorCode, message: string, about: FrameAbout = {}): void {
-    if (this.isOpen) this.#errors[code]++
+    if (this.isOpen) this.#shared.errors[code]++
     this.send({ type: 'ERROR', code, message, ...about })
   }
 
@@ -162,7 +195,7 @@ export class Link {
     if (!this.isOpen) return
     this.#isEnding = true
     // Not from within what called us: closing runs the close handler at once.
-    this.#world.soon(() => {
+    this.#shared.world.soon(() => {
       if (!this.isClosed) this.socket.end(code, reason)
     })
   }

@@ -188,8 +188,7 @@ export class StatusWalks {
   /** This one is on its link no more. Offline, unless another link speaks for it. */
   left(linked: LinkedDevice): void {
     const { owners, presence } = this.#options
-    const { tenant } = linked.link.opening
-    if (owners.delete(tenant, linked) && !this.#isStopped) presence.want(tenant, linked.device, 'offline')
+    if (owners.delete(linked.tenant, linked) && !this.#isStopped) presence.want(linked.tenant, linked.device, 'offline')
   }
 
   /** From now on nothing that happens to a link means anything for its devices. */
@@ -217,8 +216,8 @@ export class StatusWalks {
   }
 
   #tell(linked: LinkedDevice): void {
-    const { link, device } = linked
+    const { link, tenant, device } = linked
     if (link.isClosed) this.left(linked)
-    else this.#options.presence.want(link.opening.tenant, device, link.isIdle ? 'idle' : 'online')
+    else this.#options.presence.want(tenant, device, link.isIdle ? 'idle' : 'online')
   }
 }
