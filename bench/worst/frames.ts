@@ -1,7 +1,7 @@
 import { Packr } from 'msgpackr'
 import WebSocket from 'ws'
 import { answer, type Ground } from '#bench/worst/ground'
-import { frameBinariesMax } from '#link/frame-limits'
+import { frameBinariesMax } from '#link/codec'
 
 /** Frames of devices, each as large as a frame may be, in both protocols. */
 

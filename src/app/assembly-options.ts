@@ -1,7 +1,7 @@
 import type { IdentitySettings } from '#access/options'
 import type { UpdateSettings } from '#firmware/options'
 import type { NotificationSettings } from '#notifications/options'
-import type { RedoLimits } from '#runtime/redo-pace'
+import type { RedoLimits } from '#runtime/checkpoints'
 import type { SocketPublisher } from '#runtime/socket'
 import type { StoragePlace } from '#runtime/storage'
 import type { World } from '#runtime/world'

@@ -1,5 +1,5 @@
 import { isHeard } from '#events/audience'
-import type { Connection } from '#events/connection'
+import type { Connection } from '#events/tenant-hub'
 import { deviceOf, encode, encodeStripped, ownerOf, serviceOf, typeOf } from '#events/wire'
 import type { MeantLists } from '#model/bound'
 import type { Entry } from '#model/entry'

@@ -1,9 +1,15 @@
 import { type AudienceClass, isHeard } from '#events/audience'
-import { highWaterBytesOf, slowHighWaters } from '#events/buffer-limits'
 import { CatchUp, type IsOverridden, sliceOf } from '#events/catch-up'
-import type { Access, Connection, Listener } from '#events/connection'
-import { TenantHub } from '#events/tenant-hub'
-import { boundOf, deviceOf, encode, encodeLive, ownerOf, serviceOf, typeOf } from '#events/wire'
+import { reportedBytes } from '#events/object-updated'
+import {
+  type Access,
+  type Connection,
+  highWaterBytesOf,
+  type Listener,
+  slowHighWaters,
+  TenantHub,
+} from '#events/tenant-hub'
+import { boundOf, deviceOf, encode, ownerOf, serviceOf, typeOf } from '#events/wire'
 import { type MeantLists, meantLists } from '#model/bound'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
@@ -92,7 +98,7 @@ export class Hub implements EventListener<Entry> {
         : this.#hearers(hub, entry)
     if (!hearers) return this.#sendToOwner(hub, entry, offset)
     if (hearers.length === 0) return 0
-    const message = encodeLive(entry, offset)
+    const message = (entry.kind === 'reported' && reportedBytes(entry, offset)) || encode(entry, offset)
     for (const audience of hearers) this.#publish(audience, message)
     hub.unlookedBytes += message.length
     if (hub.unlookedBytes > this.#highWaterBytes) this.#look(hub)

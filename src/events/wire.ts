@@ -1,5 +1,4 @@
 import { type IsLeftOut, objectUpdated } from '#events/object-updated'
-import { reportedBytes } from '#events/reported-bytes'
 import { alarmEntryOf } from '#model/alarm'
 import type { Bound } from '#model/bound'
 import { formatCrn } from '#model/crn'
@@ -109,11 +108,6 @@ export function ownerOf(entry: Entry): string | undefined {
 export function encode(entry: Entry, offset: number): string {
   const form = formOf(entry)
   return `${head(form.type(entry), timestampOf(entry), offset)}${form.fields(entry)}}`
-}
-
-/** The same, as text or as its bytes, whichever is at hand sooner. Bytes are only valid until the next call. */
-export function encodeLive(entry: Entry, offset: number): string | Uint8Array {
-  return (entry.kind === 'reported' ? reportedBytes(entry, offset) : undefined) ?? encode(entry, offset)
 }
 
 /**

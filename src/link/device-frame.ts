@@ -1,5 +1,10 @@
-import { isUpdate, readUpdate, type UpdateFrame } from '#link/update-frame'
+import type { z } from 'zod'
+import type { Items, PropertyState } from '#model/entry'
+import { isPropertyId, timestampMsMax, uint32Max } from '#model/identifier'
+import { messageCharactersMax, propertiesMax } from '#model/link-message'
 import { Problem } from '#model/problem'
+import { describe } from '#model/property-type'
+import type { Shape, ShapeProperty } from '#model/shape'
 
 /** A frame of a device: an UPDATE, checked, or a message that the schemas have to check. */
 export type DeviceFrame = UpdateFrame | BadUpdate | OtherFrame
@@ -22,4 +27,181 @@ export function deviceFrame(message: unknown): DeviceFrame {
   if (!isUpdate(message)) return { kind: 'other', message }
   const read = readUpdate(message)
   return read instanceof Problem ? { kind: 'bad_update', problem: read, message } : read
+}
+
+/**
+ * The hot frame, UPDATE in both forms, checked by hand: the same verdict as the schemas of `model/link-message` and the
+ * types of the declared properties give, without building anything but what is kept. Contract 7.
+ */
+export interface UpdateFrame {
+  readonly kind: 'update'
+  readonly flakeAddress: number
+  readonly seq: number
+  readonly isShort: boolean
+  /** Place in HELLO of short frames, name of long ones. */
+  readonly service: number | string
+  readonly updates: readonly unknown[]
+  readonly timestamp: number | undefined
+}
+
+/** Whether a decoded frame wants to be an UPDATE, of either form. */
+export function isUpdate(message: unknown): message is readonly unknown[] | { readonly type: 'UPDATE' } {
+  if (Array.isArray(message)) return message[0] === 'U'
+  return typeof message === 'object' && message !== null && (message as { type?: unknown }).type === 'UPDATE'
+}
+
+/** The parts of an UPDATE, or what is wrong with it. */
+export function readUpdate(frame: readonly unknown[] | { readonly type: 'UPDATE' }): UpdateFrame | Problem {
+  const parts = Array.isArray(frame) ? shortParts(frame) : longParts(frame as Readonly<Record<string, unknown>>)
+  if (parts instanceof Problem) return parts
+  const { flakeAddress, seq, timestamp, isShort, service, updates } = parts
+  if (!isInteger(flakeAddress, 1, uint32Max)) return bad('flakeAddress must be an integer from 1 to 4294967295')
+  if (!isInteger(seq, 1, Number.MAX_SAFE_INTEGER)) return bad('seq must be an integer from 1')
+  if (timestamp !== undefined && !isInteger(timestamp, 0, timestampMsMax)) return bad('timestamp must be Unix ms')
+  return { kind: 'update', flakeAddress, seq, isShort, service: service as number | string, updates, timestamp }
+}
+
+/** Values by their place in the shape, in the frame's order; or what is wrong with one of them. */
+export function readItems(frame: UpdateFrame, shape: Shape): Items | Problem {
+  return frame.isShort ? shortItems(frame.updates, shape) : longItems(frame.updates, shape)
+}
+
+type Parts = {
+  readonly [K in Exclude<keyof UpdateFrame, 'kind'>]: K extends 'isShort'
+    ? boolean
+    : K extends 'updates'
+      ? readonly unknown[]
+      : unknown
+}
+
+function shortParts(frame: readonly unknown[]): Parts | Problem {
+  if (frame.length !== 5 && frame.length !== 6) return bad('a short UPDATE has 5 or 6 elements')
+  const [, flakeAddress, seq, service, updates, timestamp] = frame
+  if (!isInteger(service, 0, 63)) return bad('serviceIndex must be an integer from 0 to 63')
+  if (!Array.isArray(updates) || updates.length < 2 || updates.length % 2 !== 0) return bad('updates must be pairs')
+  if (updates.length > 2 * propertiesMax) return bad(`updates must be at most ${propertiesMax} pairs`)
+  if (frame.length === 6 && timestamp === undefined) return bad('timestamp must be Unix ms')
+  return { flakeAddress, seq, isShort: true, service, updates, timestamp }
+}
+
+function longParts(frame: Readonly<Record<string, unknown>>): Parts | Problem {
+  const { flakeAddress, seq, serviceIdentifier, updates, timestamp } = frame
+  if (typeof serviceIdentifier !== 'string') return bad('serviceIdentifier must be a string')
+  if (!Array.isArray(updates) || updates.length < 1) return bad('updates must be an array of at least one')
+  if (updates.length > propertiesMax) return bad(`updates must be at most ${propertiesMax}`)
+  return { flakeAddress, seq, isShort: false, service: serviceIdentifier, updates, timestamp }
+}
+
+/** In the place of what was decoded, which is nobody else's. */
+function shortItems(updates: readonly unknown[], shape: Shape): Items | Problem {
+  const items = updates as (number | PropertyState)[]
+  for (let at = 0; at < updates.length; at += 2) {
+    const propId = updates[at]
+    const index = shape.indexOf.get(propId as number)
+    if (index === undefined) return isPropertyId(propId) ? unknownProperty(propId) : bad('propId must be an integer')
+    const property = shape.properties[index] as ShapeProperty
+    const value = updates[at + 1]
+    const accepted = property.type.accept(value) ?? errorOf(value, 'e')
+    if (accepted === undefined) return badValue(property)
+    items[at] = index
+    items[at + 1] = accepted
+  }
+  return items
+}
+
+function longItems(updates: readonly unknown[], shape: Shape): Items | Problem {
+  const items: (number | PropertyState)[] = new Array(updates.length * 2)
+  for (let at = 0; at < updates.length; at++) {
+    const update = updates[at] as { propId?: unknown; value?: unknown; error?: unknown } | null
+    if (typeof update !== 'object' || update === null) return bad('an update must be an object')
+    const { propId, value, error } = update
+    if (!isPropertyId(propId)) return bad('propId must be an integer')
+    const index = shape.indexOf.get(propId)
+    if (index === undefined) return unknownProperty(propId)
+    if ((value === undefined) === (error === undefined)) return bad('an update has either a value or an error')
+    const property = shape.properties[index] as ShapeProperty
+    const accepted = error === undefined ? property.type.accept(value) : errorOf(update, 'error')
+    if (accepted === undefined) return error === undefined ? badValue(property) : bad('error must be a short text')
+    items[at * 2] = index
+    items[at * 2 + 1] = accepted
+  }
+  return items
+}
+
+/** `{"e": "…"}` in place of a value, or the `error` of an update. */
+function errorOf(value: unknown, field: 'e' | 'error'): { error: string } | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const error = (value as Readonly<Record<string, unknown>>)[field]
+  if (typeof error !== 'string' || error.length > messageCharactersMax || !error.isWellFormed()) return undefined
+  return { error }
+}
+
+function isInteger(value: unknown, min: number, max: number): value is number {
+  return typeof value === 'number' && value >= min && value <= max && Number.isInteger(value)
+}
+
+function bad(message: string): Problem {
+  return new Problem('bad_request', message)
+}
+
+function unknownProperty(propId: number): Problem {
+  return new Problem('property_unknown', `property ${propId} is not declared`)
+}
+
+function badValue(property: ShapeProperty): Problem {
+  return new Problem('value_bad', `property ${property.propId} must be ${describe(property.type)}`)
+}
+
+/** What a frame was about, as far as it could be told: ERROR says it back. `deviceIdentifier`: of a HELLO. */
+export interface FrameAbout {
+  readonly flakeAddress?: number
+  readonly seq?: number
+  readonly deviceIdentifier?: string
+}
+
+/** What a frame that can't be read says it is about, as far as that can be told: ERROR names it. Contract 7. */
+export function aboutOf(frame: unknown): FrameAbout {
+  if (typeof frame !== 'object' || frame === null) return {}
+  const [flakeAddress, seq] = Array.isArray(frame)
+    ? [frame[1], frame[2]]
+    : [(frame as { flakeAddress?: unknown }).flakeAddress, (frame as { seq?: unknown }).seq]
+  return {
+    ...(isWithin(flakeAddress, uint32Max) ? { flakeAddress } : {}),
+    ...(isWithin(seq, Number.MAX_SAFE_INTEGER) ? { seq } : {}),
+  }
+}
+
+/** Nothing else is an address or a number of ours: an ERROR that names it would be no message of the protocol. */
+function isWithin(said: unknown, max: number): said is number {
+  return Number.isSafeInteger(said) && (said as number) >= 1 && (said as number) <= max
+}
+
+interface SchemaFault {
+  readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]
+}
+
+/** The first fault that a schema found, in a line. `path`: of what it looked at, in its message. */
+export function messageOf({ issues: [issue] }: SchemaFault, ...path: readonly string[]): string {
+  if (!issue) return 'not a message of this protocol'
+  return `${[...path, ...issue.path].join('.') || 'message'}: ${issue.message}`
+}
+
+/**
+ * Reads what a message holds of each property, as the schema of the message does it, up to the first fault. `path`: of the
+ * list in the message.
+ */
+export function readOneByOne<Item extends { readonly propId: number }>(
+  schema: z.ZodType<Item>,
+  list: readonly unknown[],
+  path: string,
+): Item[] | Problem {
+  const items = new Map<number, Item>()
+  for (const [place, each] of list.entries()) {
+    const item = schema.safeParse(each)
+    if (!item.success) return new Problem('bad_request', messageOf(item.error, path, String(place)))
+    const { propId } = item.data
+    if (items.has(propId)) return new Problem('bad_request', `${path}.${place}.propId: is there already`)
+    items.set(propId, item.data)
+  }
+  return [...items.values()]
 }

@@ -1,25 +1,22 @@
 import type { DeclaredService, Hello, Welcome } from '#actors/device/commands'
 import { newShapeCount } from '#actors/device/declare'
-import { deviceAddress } from '#actors/device/device'
 import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
 import type { DeviceState } from '#actors/device/state'
-import { admitted } from '#link/admission'
-import { afterGate } from '#link/after-gate'
-import { declaredService, readService } from '#link/declaration'
-import { type DeclarationRate, tooManyShapes } from '#link/declaration-rate'
-import type { FrameAbout, Link, LinkedDevice } from '#link/link'
+import { type DeclarationRate, declaredService, readService, tooManyShapes } from '#link/declaration'
+import type { FrameAbout } from '#link/device-frame'
+import type { DevicePort } from '#link/device-port'
+import { type Link, LinkedDevice } from '#link/link'
 import { type Owners, takeOversMax } from '#link/owners'
-import { whyNotSpeak } from '#link/speaking'
-import type { Entry, Firmware } from '#model/entry'
+import type { Firmware } from '#model/entry'
 import { type HelloHead, linkWindowMessages } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
 import type { Asker } from '#runtime/actor'
-import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
 export interface HellosOptions {
-  readonly system: System<Entry>
+  readonly world: World
+  readonly port: DevicePort
   readonly intern: InternShape
   readonly memory: MemoryLimits
   readonly owners: Owners
@@ -64,12 +61,12 @@ export class Hellos {
 
   /** False when it was refused. */
   #mayTake(link: Link, about: DeviceName): boolean {
-    const { system, refuse } = this.#options
-    if (!system.isServing || !system.gate.isOpen) {
+    const { port, refuse } = this.#options
+    if (!port.isOpen) {
       link.refuse(new Problem('storage'))
       return false
     }
-    const notAllowed = whyNotSpeak(system, link.opening, about.deviceIdentifier)
+    const notAllowed = port.whyNotPermitted(link.opening, about.deviceIdentifier)
     if (notAllowed) refuse(link, notAllowed, about)
     return notAllowed === undefined
   }
@@ -92,17 +89,17 @@ export class Hellos {
   }
 
   #take(link: Link, message: HelloHead, services: readonly DeclaredService[], bytes: number): void {
-    const { system, memory, owners, declarations, counts } = this.#options
+    const { port, world, memory, owners, declarations, counts } = this.#options
     counts.hellos++
     const { tenant } = link.opening
     const { deviceIdentifier: device } = message
     const about = { deviceIdentifier: device }
     // Before the device is made, or taken over from another link: a refused HELLO changes nothing.
-    const awake = system.registry.wake(deviceAddress(tenant, device))
+    const awake = port.wake(tenant, device)
     const fault = memoryFaultOf(awake.state as DeviceState, services, [], tenant, memory)
     if (fault) {
-      system.registry.forgetNothing(awake)
-      afterGate(system, () => link.refuse(fault, about, false, false))
+      port.releaseIfEmpty(awake)
+      port.inOrder(() => link.refuse(fault, about, false, false))
       return
     }
     const before = owners.get(tenant, device)
@@ -111,30 +108,23 @@ export class Hellos {
       return
     }
     if (!declarations.take(tenant, device, newShapeCount(awake.state as DeviceState, services))) {
-      system.registry.forgetNothing(awake)
+      port.releaseIfEmpty(awake)
       link.error('FLAPPING', tooManyShapes(device), about)
       return
     }
-    const admission = admitted(system, link.opening, device, {
+    const admission = port.admit(link.opening, device, {
       refusing: () => link.stopTaking(),
       refused: (problem) => this.#notAdmitted(link, problem, about),
     })
     if (!admission) return
     const { activation, secret } = admission
-    const { flakeAddress } = activation.state as DeviceState
-    const linked: LinkedDevice = {
+    const linked = new LinkedDevice({
       link,
       device,
-      flakeAddress,
-      session: message.session ?? namelessSession(system.world),
+      session: message.session ?? namelessSession(world),
       services: link.shapes.of(services.map(({ shape }) => shape)),
       activation,
-      isWelcomed: false,
-      lastSeq: 0,
-      ackSeq: 0,
-      isAckWaiting: false,
-      isShort: false,
-    }
+    })
     this.#own(tenant, linked, before)
     const { firmwares } = message
     const hello: Hello = {
@@ -152,9 +142,9 @@ export class Hellos {
         this.#options.welcomed(linked, firmwares ?? [])
       },
       refusing: () => link.stopTaking(),
-      refused: (problem) => link.refuse(problem, { ...about, flakeAddress }),
+      refused: (problem) => link.refuse(problem, { ...about, flakeAddress: linked.flakeAddress }),
     }
-    system.turnOf(activation, hello, asker, bytes)
+    port.hello(activation, hello, asker, bytes)
   }
 
   /** What may not be is its mistake; anything else may have passed when it comes again. */
@@ -164,7 +154,7 @@ export class Hellos {
   }
 
   #own(tenant: string, linked: LinkedDevice, before: LinkedDevice | undefined): void {
-    const { system, owners } = this.#options
+    const { port, owners } = this.#options
     owners.set(tenant, linked)
     if (before) {
       before.link.devices.delete(before.flakeAddress)
@@ -173,9 +163,7 @@ export class Hellos {
       if (before.link !== linked.link) {
         before.link.replaced.add(before.flakeAddress)
         const { flakeAddress } = before
-        afterGate(system, () =>
-          before.link.error('REPLACED', `${linked.device} is on another link now`, { flakeAddress }),
-        )
+        port.inOrder(() => before.link.error('REPLACED', `${linked.device} is on another link now`, { flakeAddress }))
       }
     }
     linked.link.replaced.delete(linked.flakeAddress)
@@ -190,7 +178,7 @@ export class Hellos {
       deviceIdentifier: linked.device,
       seq,
       window: linkWindowMessages,
-      timestamp: this.#options.system.world.now(),
+      timestamp: this.#options.world.now(),
       ...(secret !== undefined && { secret }),
     })
     linked.isWelcomed = true

@@ -1,8 +1,9 @@
-import type { Acknowledgements } from '#link/acknowledgements'
+import type { DeviceState } from '#actors/device/state'
 import type { LinkCodec, ServerFrame } from '#link/codec'
-import { ShapeLists } from '#link/shape-lists'
-import type { Speaker } from '#link/speaking'
+import type { FrameAbout } from '#link/device-frame'
+import type { PortDevice, Speaker } from '#link/device-port'
 import type { Entry } from '#model/entry'
+import { serviceIdentifierOf } from '#model/identifier'
 import { linkWindowMessages } from '#model/link-message'
 import { type LinkErrorCode, linkErrorCodes, type Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
@@ -18,33 +19,64 @@ export interface LinkOpening extends Speaker {
   readonly origin: string
 }
 
+/** What a HELLO, and the actor that it woke, say of a device on a link. */
+export type LinkedDeviceParts = Pick<LinkedDevice, 'link' | 'device' | 'session' | 'services' | 'activation'>
+
 /** A device on a link: a generation of it, ended by BYE, by another HELLO or with the link. */
-export interface LinkedDevice {
+export class LinkedDevice implements PortDevice {
   readonly link: Link
+  readonly tenant: string
   readonly device: string
   readonly flakeAddress: number
   readonly session: string
   /** In the order of HELLO: short frames say the place. */
   readonly services: readonly Shape[]
   activation: Activation<Entry>
-  /** It was told the address by which frames name it. */
-  isWelcomed: boolean
+  /** WELCOME, with the address that frames name, was sent. */
+  isWelcomed = false
   /** The last UPDATE that came, for noticing gaps. */
-  lastSeq: number
-  ackSeq: number
-  isAckWaiting: boolean
-  isShort: boolean
+  lastSeq = 0
+  ackSeq = 0
+  isAckWaiting = false
+  isShort = false
+
+  constructor({ link, device, session, services, activation }: LinkedDeviceParts) {
+    this.link = link
+    this.tenant = link.opening.tenant
+    this.device = device
+    this.flakeAddress = (activation.state as DeviceState).flakeAddress
+    this.session = session
+    this.services = services
+    this.activation = activation
+  }
+
+  acknowledged(seq: number): void {
+    this.link.acknowledge(this, seq)
+  }
+
+  refusing(): void {
+    this.link.stopTaking()
+  }
+
+  refused(seq: number, problem: Problem): void {
+    const { link, flakeAddress } = this
+    link.countRefused()
+    // The device was removed meanwhile, or is full. The link may carry other devices, and made no mistake.
+    const isMistake = problem.code !== 'device_unknown' && problem.code !== 'memory_full'
+    link.refuse(problem, { flakeAddress, seq }, true, isMistake)
+  }
 }
 
-/** What a frame was about, as far as it could be told: ERROR says it back. `deviceIdentifier`: of a HELLO. */
-export interface FrameAbout {
-  readonly flakeAddress?: number
-  readonly seq?: number
-  readonly deviceIdentifier?: string
+/** The same of all links. */
+export interface SharedByLinks {
+  readonly world: World
+  readonly acknowledgements: Acknowledgements
+  readonly counts: { refused: number }
+  readonly errors: ErrorCounts
 }
 
 /** How often each was said. */
-export type ErrorCounts = Record<LinkErrorCode, number>
+type ErrorCounts = Record<LinkErrorCode, number>
 
 export function noErrors(): ErrorCounts {
   return Object.fromEntries(linkErrorCodes.map((code) => [code, 0])) as ErrorCounts
@@ -70,23 +102,13 @@ export class Link {
   #refusedInRow = 0
   #isEnding = false
   #hasStopped = false
-  readonly #world: World
-  readonly #acknowledgements: Acknowledgements
-  readonly #errors: ErrorCounts
+  readonly #shared: SharedByLinks
   readonly #acks: LinkedDevice[] = []
   readonly #sendAcksNow = () => this.#sendAcks()
   #isFlushing = false
 
-  constructor(
-    world: World,
-    socket: Socket,
-    opening: LinkOpening,
-    acknowledgements: Acknowledgements,
-    errors: ErrorCounts,
-  ) {
-    this.#world = world
-    this.#acknowledgements = acknowledgements
-    this.#errors = errors
+  constructor(shared: SharedByLinks, socket: Socket, opening: LinkOpening) {
+    this.#shared = shared
     this.socket = socket
     this.opening = opening
   }
@@ -122,7 +144,7 @@ export class Link {
     this.#acks.push(linked)
     if (this.#isFlushing) return
     this.#isFlushing = true
-    this.#acknowledgements.add(this)
+    this.#shared.acknowledgements.add(this)
   }
 
   flushAcknowledgements(): void {
@@ -140,6 +162,10 @@ export class Link {
     this.#unacknowledged--
   }
 
+  countRefused(): void {
+    this.#shared.counts.refused++
+  }
+
   /** A frame was refused. For its content: says so, and closes after ten in a row. Else: closes, to be tried again. */
   refuse(problem: Problem, about: FrameAbout = {}, isUpdate = false, isMistake = true): void {
     if (isUpdate) this.#unacknowledged--
@@ -151,7 +177,7 @@ export class Link {
   }
 
   error(code: LinkErrorCode, message: string, about: FrameAbout = {}): void {
-    if (this.isOpen) this.#errors[code]++
+    if (this.isOpen) this.#shared.errors[code]++
     this.send({ type: 'ERROR', code, message, ...about })
   }
 
@@ -169,7 +195,7 @@ export class Link {
     if (!this.isOpen) return
     this.#isEnding = true
     // Not from within what called us: closing runs the close handler at once.
-    this.#world.soon(() => {
+    this.#shared.world.soon(() => {
       if (!this.isClosed) this.socket.end(code, reason)
     })
   }
@@ -183,4 +209,55 @@ export class Link {
     }
     this.#acks.length = 0
   }
+}
+
+/**
+ * Links with something to acknowledge. Whatever is released in one turn of the loop is acknowledged together: one write
+ * a link, one task for all of them.
+ */
+export class Acknowledgements {
+  readonly #world: World
+  #links: Link[] = []
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** At most once before each `flushAcknowledgements` of the link. */
+  add(link: Link): void {
+    if (this.#links.push(link) === 1) this.#world.soon(() => this.#flush())
+  }
+
+  #flush(): void {
+    const links = this.#links
+    this.#links = []
+    for (const link of links) link.flushAcknowledgements()
+  }
+}
+
+/** Lists of shapes; devices of one link that say the same one after the other share theirs. */
+class ShapeLists {
+  #last: readonly Shape[] = []
+
+  of(shapes: readonly Shape[]): readonly Shape[] {
+    const last = this.#last
+    if (shapes.length === last.length && shapes.every((shape, place) => shape === last[place])) return last
+    this.#last = shapes
+    return shapes
+  }
+}
+
+/** The shape that a frame means: by its place in HELLO or by its name. */
+export function shapeOf(
+  { services }: Pick<LinkedDevice, 'services'>,
+  { service }: { readonly service: number | string },
+): Shape | undefined {
+  if (typeof service === 'number') return services[service]
+  for (let index = 0; index < services.length; index++) {
+    const shape = services[index] as Shape
+    if (shape.serviceIdentifier === service) return shape
+  }
+  // Written otherwise than in its normal form: a UUID in upper case.
+  const normal = serviceIdentifierOf(service)
+  return normal === undefined || normal === service ? undefined : shapeOf({ services }, { service: normal })
 }

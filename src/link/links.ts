@@ -1,25 +1,32 @@
 import type { Report } from '#actors/device/commands'
-import { Acknowledgements } from '#link/acknowledgements'
-import { afterGate } from '#link/after-gate'
-import { DeclarationRate } from '#link/declaration-rate'
-import type { BadUpdate, DeviceFrame } from '#link/device-frame'
-import { endAll } from '#link/ending'
-import { type FirmwareEar, unheardFirmware } from '#link/firmware-ear'
-import { aboutOf, messageOf } from '#link/frame-fault'
+import { DeclarationRate } from '#link/declaration'
+import {
+  aboutOf,
+  type BadUpdate,
+  type DeviceFrame,
+  type FrameAbout,
+  messageOf,
+  readItems,
+  readOneByOne,
+  type UpdateFrame,
+} from '#link/device-frame'
+import { DevicePort } from '#link/device-port'
 import { FrameQueue, type FrameSteps, finish, smallFrameBytesMax } from '#link/frame-queue'
 import { Hellos } from '#link/hello'
-import { type FrameAbout, Link, type LinkedDevice, type LinkOpening, noErrors } from '#link/link'
-import { shapeOf } from '#link/linked-services'
-import { askLinked } from '#link/linked-turn'
-import { Offers } from '#link/offers'
-import { readOneByOne } from '#link/one-by-one'
-import { Openings } from '#link/openings'
+import {
+  Acknowledgements,
+  Link,
+  type LinkedDevice,
+  type LinkOpening,
+  noErrors,
+  type SharedByLinks,
+  shapeOf,
+} from '#link/link'
+import { endAll, Openings } from '#link/links-by-credential'
+import { type FirmwareEar, Offers, unheardFirmware } from '#link/offers'
 import type { LinksOptions } from '#link/options'
 import { Owners } from '#link/owners'
-import { ReportAsker } from '#link/report-asker'
-import { whyNotSpeak } from '#link/speaking'
-import { StatusWalks } from '#link/status-walks'
-import { readItems, type UpdateFrame } from '#link/update-frame'
+import { StatusWalks } from '#link/presence'
 import { Writes } from '#link/writes'
 import { linkWindowMessages, MessageHead, type ResultHead, type ResultMessage, WriteResult } from '#model/link-message'
 import type { DeviceStatus } from '#model/meta'
@@ -27,6 +34,7 @@ import { Problem } from '#model/problem'
 import { closeCodes } from '#runtime/close-codes'
 import { Liveness } from '#runtime/liveness'
 import type { Socket, SocketRoom } from '#runtime/socket'
+import type { World } from '#runtime/world'
 
 /** Of the objects that are made of a frame. */
 const frameOverheadBytes = 200
@@ -37,12 +45,14 @@ const frameOverheadBytes = 200
  */
 export class Links implements SocketRoom<LinkOpening> {
   readonly #options: LinksOptions
+  readonly #world: World
+  readonly port: DevicePort
   readonly #links = new Map<Socket, Link>()
   readonly #liveness: Liveness<Link>
   readonly #owners: Owners
   readonly #openings = new Openings()
   readonly #queue: FrameQueue
-  readonly #acknowledgements: Acknowledgements
+  readonly #shared: SharedByLinks
   readonly #walks: StatusWalks
   readonly #hellos: Hellos
   readonly declarations: DeclarationRate
@@ -54,17 +64,21 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly errors = noErrors()
 
   constructor(options: LinksOptions) {
+    const { world } = options.system
     this.#options = options
-    this.#owners = new Owners(options.system.world)
-    this.declarations = new DeclarationRate(options.system.world)
-    this.#walks = new StatusWalks({ world: options.system.world, owners: this.#owners, presence: options.presence })
-    this.writes = new Writes({ system: options.system, owners: this.#owners, timeoutMs: options.writeTimeoutMs })
+    this.#world = world
+    this.port = new DevicePort(options.system)
+    this.#owners = new Owners(world)
+    this.declarations = new DeclarationRate(world)
+    this.#walks = new StatusWalks({ world, owners: this.#owners, presence: options.presence })
+    this.writes = new Writes({ world, port: this.port, owners: this.#owners, timeoutMs: options.writeTimeoutMs })
     this.offers = new Offers({
       owners: this.#owners,
       urlOf: options.offerUrl ?? ((_, __, { url }) => url ?? undefined),
     })
     this.#hellos = new Hellos({
-      system: options.system,
+      world,
+      port: this.port,
       intern: options.intern,
       memory: options.memory,
       owners: this.#owners,
@@ -73,14 +87,14 @@ export class Links implements SocketRoom<LinkOpening> {
       welcomed: (linked, said) => {
         this.writes.welcomed(linked)
         // By a later HELLO it may have another firmware by now.
-        if (this.linkedOf(linked.link.opening.tenant, linked.device) === linked) this.#ear.welcomed(linked, said)
+        if (this.linkedOf(linked.tenant, linked.device) === linked) this.#ear.welcomed(linked, said)
       },
       refuse: (link, problem, about) => this.#refuse(link, problem, about),
       notAdmitted: (tenant, problem) => options.log.refused(tenant, problem),
     })
-    this.#acknowledgements = new Acknowledgements(options.system.world)
+    this.#shared = { world, acknowledgements: new Acknowledgements(world), counts: this.counts, errors: this.errors }
     this.#queue = new FrameQueue({
-      world: options.system.world,
+      world,
       take: (link, data, isBinary) => this.#queued(link, data, isBinary),
       failed: (link, error) => {
         options.log.bug(error)
@@ -88,7 +102,7 @@ export class Links implements SocketRoom<LinkOpening> {
         link.end(closeCodes.failed)
       },
     })
-    this.#liveness = new Liveness(options.system.world, (link) => link.socket, {
+    this.#liveness = new Liveness(world, (link) => link.socket, {
       unanswered: (link) => this.#setIdle(link, true),
       dead: (link) => link.end(closeCodes.dead),
     })
@@ -108,14 +122,12 @@ export class Links implements SocketRoom<LinkOpening> {
     return this.#owners.size
   }
 
-  /** What a device is by the link that speaks for it now. */
   statusOf(tenant: string, device: string): DeviceStatus {
     const link = this.#owners.get(tenant, device)?.link
     if (!link) return 'offline'
     return link.isIdle ? 'idle' : 'online'
   }
 
-  /** Who speaks for a device now, if anybody does. */
   linkedOf(tenant: string, device: string): LinkedDevice | undefined {
     return this.#owners.get(tenant, device)
   }
@@ -125,7 +137,7 @@ export class Links implements SocketRoom<LinkOpening> {
   }
 
   opened(socket: Socket, opening: LinkOpening): void {
-    const link = new Link(this.#options.system.world, socket, opening, this.#acknowledgements, this.errors)
+    const link = new Link(this.#shared, socket, opening)
     this.#links.set(socket, link)
     this.#openings.add(link)
     this.#liveness.watch(link)
@@ -193,7 +205,7 @@ export class Links implements SocketRoom<LinkOpening> {
       linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress })
     }
     this.writes.removed(tenant, device, flakeAddress)
-    endAll(this.#options.system.world, this.#openings.ofDevice(tenant, device))
+    endAll(this.#world, this.#openings.ofDevice(tenant, device))
   }
 
   /**
@@ -201,23 +213,21 @@ export class Links implements SocketRoom<LinkOpening> {
    * Contract 3.11. A gateway whose key may not speak for a device with a secret goes on without it.
    */
   credentialsChanged(tenant: string, device: string): void {
-    endAll(this.#options.system.world, this.#openings.ofDevice(tenant, device))
+    endAll(this.#world, this.#openings.ofDevice(tenant, device))
     const linked = this.#owners.get(tenant, device)
     if (!linked?.link.isOpen) return
     const { link } = linked
-    const notAllowed = whyNotSpeak(this.#options.system, link.opening, device)
+    const notAllowed = this.port.whyNotPermitted(link.opening, device)
     if (link.devices.size === 1) link.end(closeCodes.sessionOver)
     else if (notAllowed) this.#dismiss(linked, notAllowed)
   }
 
-  /** A provisioning key is no more, and with it every link that was opened with it. */
   keyEnded(tenant: string, key: string): void {
-    endAll(this.#options.system.world, this.#openings.ofKey(tenant, key))
+    endAll(this.#world, this.#openings.ofKey(tenant, key))
   }
 
-  /** A tenant is no more. */
   tenantEnded(tenant: string): void {
-    endAll(this.#options.system.world, this.#openings.ofTenant(tenant))
+    endAll(this.#world, this.#openings.ofTenant(tenant))
   }
 
   /**
@@ -226,7 +236,7 @@ export class Links implements SocketRoom<LinkOpening> {
    * is stored.
    */
   judgeAnew(): void {
-    endAll(this.#options.system.world, this.#openings.all(), closeCodes.tryLater)
+    endAll(this.#world, this.#openings.all(), closeCodes.tryLater)
   }
 
   /**
@@ -249,7 +259,6 @@ export class Links implements SocketRoom<LinkOpening> {
     else if (!this.#queue.now(() => finish(this.#other(link, frame.message, bytes)))) this.#later(link, data, isBinary)
   }
 
-  /** A frame whose turn has come. */
   #queued(link: Link, data: Uint8Array, isBinary: boolean): FrameSteps | undefined {
     const frame = this.#decoded(link, data, isBinary)
     if (frame?.kind === 'other') return this.#other(link, frame.message, data.byteLength)
@@ -257,7 +266,6 @@ export class Links implements SocketRoom<LinkOpening> {
     return undefined
   }
 
-  /** Undefined when it was refused. */
   #decoded(link: Link, data: Uint8Array, isBinary: boolean): DeviceFrame | undefined {
     try {
       return link.opening.codec.decode(data, isBinary)
@@ -289,7 +297,7 @@ export class Links implements SocketRoom<LinkOpening> {
     }
     linked.isShort = read.isShort
     if (seq > linked.lastSeq + 1 && linked.lastSeq > 0) {
-      this.#options.log.gap(link.opening.tenant, linked.device, linked.lastSeq, seq)
+      this.#options.log.gap(linked.tenant, linked.device, linked.lastSeq, seq)
     }
     if (seq > linked.lastSeq) linked.lastSeq = seq
     const shape = shapeOf(linked, read)
@@ -303,13 +311,7 @@ export class Links implements SocketRoom<LinkOpening> {
     this.counts.updates++
     this.counts.changes += items.length >> 1
     const report: Report = { type: 'report', shape, session: linked.session, seq, items, timestamp: read.timestamp }
-    askLinked(
-      this.#options.system,
-      linked,
-      report,
-      new ReportAsker(linked, seq, this.counts),
-      bytes + frameOverheadBytes,
-    )
+    this.port.report(linked, report, bytes + frameOverheadBytes)
   }
 
   #refuseStranger(link: Link, flakeAddress: number, seq: number): void {
@@ -321,9 +323,7 @@ export class Links implements SocketRoom<LinkOpening> {
     if (link.removed.has(flakeAddress)) {
       // No mistake of the link's either: it does not count towards the ten.
       link.acknowledgeNothing()
-      afterGate(this.#options.system, () =>
-        link.error('UNKNOWN_DEVICE', `${flakeAddress} was removed`, { flakeAddress, seq }),
-      )
+      this.port.inOrder(() => link.error('UNKNOWN_DEVICE', `${flakeAddress} was removed`, { flakeAddress, seq }))
       return
     }
     const problem = new Problem('device_unknown', `${flakeAddress} said no HELLO on this link`)
@@ -362,8 +362,7 @@ export class Links implements SocketRoom<LinkOpening> {
       return
     }
     const linked = link.devices.get(message.flakeAddress)
-    if (linked && this.writes.result(linked, { ...message, results }))
-      afterGate(this.#options.system, () => link.accepted())
+    if (linked && this.writes.result(linked, { ...message, results })) this.port.inOrder(() => link.accepted())
   }
 
   #bye(link: Link, flakeAddress: number): void {
@@ -395,6 +394,6 @@ export class Links implements SocketRoom<LinkOpening> {
   /** Refusals at the border leave in order with what was stored before them. */
   #refuse(link: Link, problem: Problem, about: FrameAbout = {}, isFrame = false): void {
     this.counts.refused++
-    afterGate(this.#options.system, () => link.refuse(problem, about, isFrame))
+    this.port.inOrder(() => link.refuse(problem, about, isFrame))
   }
 }

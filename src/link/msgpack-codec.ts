@@ -1,10 +1,9 @@
 import { Packr } from 'msgpackr'
-import type { LinkCodec, ServerFrame, WrittenValue } from '#link/codec'
-import { deviceFrame } from '#link/device-frame'
-import { notFrame } from '#link/frame-limits'
+import { type LinkCodec, notFrame, type ServerFrame, type WrittenValue } from '#link/codec'
+import { deviceFrame, type UpdateFrame } from '#link/device-frame'
 import { readMsgpack } from '#link/msgpack-values'
-import { readShortUpdate } from '#link/short-update'
-import { uint32Max } from '#model/identifier'
+import { timestampMsMax, uint32Max } from '#model/identifier'
+import { propertiesMax } from '#model/link-message'
 
 const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: false })
 
@@ -93,4 +92,121 @@ function putInteger(at: number, value: number): number {
   ackBytes[at + 3] = value >>> 8
   ackBytes[at + 4] = value
   return at + 5
+}
+
+/**
+ * The frame there are millions of, UPDATE in its short form as msgpack with numbers and booleans for values, read without
+ * the general decoder: a tenth of its time, and nothing is built but what is kept.
+ *
+ * Undefined for everything else, right or wrong: the general way decides about it. What is read here means the same there
+ * (a property test compares the two). msgpack format: https://github.com/msgpack/msgpack/blob/master/spec.md
+ */
+export function readShortUpdate(data: Uint8Array): UpdateFrame | undefined {
+  const head = data[0]
+  if ((head !== arrayOfFive && head !== arrayOfSix) || data[1] !== stringOfOne || data[2] !== letterU) return undefined
+  position = 3
+  const flakeAddress = numberFrom(data)
+  const seq = numberFrom(data)
+  const service = numberFrom(data)
+  if (!isNatural(flakeAddress, uint32Max) || flakeAddress === 0) return undefined
+  if (!isNatural(seq, Number.MAX_SAFE_INTEGER) || seq === 0) return undefined
+  if (!isNatural(service, serviceIndexMax)) return undefined
+  const length = arrayLengthFrom(data)
+  if (length === undefined || length < 2 || length % 2 !== 0 || length > 2 * propertiesMax) return undefined
+  const updates: unknown[] = []
+  for (let index = 0; index < length; index++) {
+    const value = valueFrom(data)
+    if (value === undefined) return undefined
+    updates.push(value)
+  }
+  let timestamp: number | undefined
+  if (head === arrayOfSix) {
+    timestamp = numberFrom(data)
+    if (!isNatural(timestamp, timestampMsMax)) return undefined
+  }
+  return position === data.length
+    ? { kind: 'update', flakeAddress, seq, isShort: true, service, updates, timestamp }
+    : undefined
+}
+
+const arrayOfFive = 0x95
+const arrayOfSix = 0x96
+const stringOfOne = 0xa1
+const letterU = 0x55
+const serviceIndexMax = 63
+
+/** Where in the frame we are: reading is synchronous, one frame at a time. */
+let position = 0
+
+/** The bytes of a float in the machine's order, and what they say. */
+const floatBytes = new Uint8Array(8)
+const float64 = new Float64Array(floatBytes.buffer)
+const float32 = new Float32Array(floatBytes.buffer)
+
+function isNatural(value: number | undefined, max: number): value is number {
+  return value !== undefined && value >= 0 && value <= max && Number.isInteger(value)
+}
+
+function arrayLengthFrom(data: Uint8Array): number | undefined {
+  const tag = data[position++] as number
+  if (tag >= 0x90 && tag <= 0x9f) return tag & 0x0f
+  if (tag !== 0xdc) return undefined
+  position += 2
+  return ((data[position - 2] as number) << 8) | (data[position - 1] as number)
+}
+
+function valueFrom(data: Uint8Array): number | boolean | undefined {
+  const tag = data[position]
+  if (tag !== 0xc2 && tag !== 0xc3) return numberFrom(data)
+  position++
+  return tag === 0xc3
+}
+
+/** Undefined for what is no float and no integer of at most 32 bits, and where the frame ends too soon. */
+function numberFrom(data: Uint8Array): number | undefined {
+  const at = position
+  const tag = data[at] as number
+  if (tag < 0x80) {
+    position = at + 1
+    return tag
+  }
+  switch (tag) {
+    case 0xcb:
+      position = at + 9
+      if (position > data.length) return undefined
+      for (let index = 0; index < 8; index++) floatBytes[7 - index] = data[at + 1 + index] as number
+      return float64[0]
+    case 0xca:
+      position = at + 5
+      if (position > data.length) return undefined
+      for (let index = 0; index < 4; index++) floatBytes[3 - index] = data[at + 1 + index] as number
+      return float32[0]
+    case 0xcc:
+    case 0xd0:
+      position = at + 2
+      if (position > data.length) return undefined
+      return tag === 0xcc ? (data[at + 1] as number) : ((data[at + 1] as number) << 24) >> 24
+    case 0xcd:
+    case 0xd1: {
+      position = at + 3
+      if (position > data.length) return undefined
+      const value = ((data[at + 1] as number) << 8) | (data[at + 2] as number)
+      return tag === 0xcd ? value : (value << 16) >> 16
+    }
+    case 0xce:
+    case 0xd2: {
+      position = at + 5
+      if (position > data.length) return undefined
+      const value =
+        ((data[at + 1] as number) << 24) |
+        ((data[at + 2] as number) << 16) |
+        ((data[at + 3] as number) << 8) |
+        (data[at + 4] as number)
+      return tag === 0xce ? value >>> 0 : value
+    }
+    default:
+      if (!(tag >= 0xe0)) return undefined
+      position = at + 1
+      return tag - 0x100
+  }
 }

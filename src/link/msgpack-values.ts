@@ -1,4 +1,4 @@
-import { deviceFieldAt, FrameCost, notFrame } from '#link/frame-limits'
+import { deviceFieldAt, FrameCost, notFrame } from '#link/codec'
 
 /**
  * Reads the message of a frame: null, booleans, numbers, texts, bytes, lists, and objects with the fields that messages

@@ -1,7 +1,12 @@
-import type { Link, LinkedDevice } from '#link/link'
-import type { OfferUrl } from '#link/offer-url'
+import type { ImageUrls } from '#access/image-urls'
+import { defaultTenant } from '#actors/tenant/address'
+import { publicOriginOf } from '#http/seen'
+import type { Link, LinkedDevice, LinkOpening } from '#link/link'
 import type { Owners } from '#link/owners'
+import type { Firmware } from '#model/entry'
+import type { FirmwareStatusMessage } from '#model/link-message'
 import type { OfferedFirmware } from '#model/update-offer'
+import type { World } from '#runtime/world'
 
 /** Unsent bytes of a link above which nothing is offered on it: half of what costs the link its connection. */
 const unsentBytesMax = 512 * 1024
@@ -148,4 +153,54 @@ function addTo(held: Map<Link, Set<OpenOffer>>, link: Link, offer: OpenOffer): v
 /** No tenant's name has a stroke. */
 function keyOf(tenant: string, device: string): string {
   return `${tenant}/${device}`
+}
+
+/** Hears what links know of devices as far as it concerns their firmware. */
+export interface FirmwareEar {
+  /** A device may be spoken to from now on. `said`: the firmwares that its HELLO named; none when it named none. */
+  welcomed(linked: LinkedDevice, said: readonly Firmware[]): void
+  /** Of the link that speaks for the device now. */
+  said(linked: LinkedDevice, message: FirmwareStatusMessage): void
+  /** It said BYE, or its link may not speak for it any more. */
+  left(linked: LinkedDevice): void
+  /** A link is no more, and with it all devices that it spoke for. */
+  closed(link: Link): void
+}
+
+/** Nobody who updates devices. */
+export const unheardFirmware: FirmwareEar = { welcomed() {}, said() {}, left() {}, closed() {} }
+
+/** Where a device finds what it is offered; undefined when no address of ours is known. */
+export type OfferUrl = (opening: LinkOpening, device: string, offer: OfferedFirmware) => string | undefined
+
+/** A device may come back to an address for a day: a large image over a poor line, broken off and gone on with. */
+export const imageUrlLifetimeMs = 86_400_000
+
+const imagesPath = '/api/v1/updates/images/'
+
+export interface OfferUrlParts {
+  readonly world: World
+  readonly imageUrls: ImageUrls
+  /** Scheme and host, with a path in front of ours if there is one. The first is the one that is told. */
+  readonly publicUrls: readonly string[]
+}
+
+/**
+ * The address of another server as it is. One of ours is made anew each time: the first public URL, or the host that the
+ * link came to; the image; and a signature for this device. Contract 6.
+ */
+export function offerUrl({ world, imageUrls, publicUrls }: OfferUrlParts): OfferUrl {
+  const publicOrigin = publicUrls.flatMap(publicOriginOf)[0]
+  return ({ tenant, origin }, device, { url, sha256 }) => {
+    if (url !== null) return url
+    const from = publicOrigin ?? origin
+    if (from === '') return undefined
+    const query = imageUrls.queryOf(sha256, deviceName(tenant, device), world.now() + imageUrlLifetimeMs)
+    return `${from}${imagesPath}${sha256}?${query}`
+  }
+}
+
+/** Names repeat across tenants; `default` is left out, as in credentials of links. Contract 7. */
+function deviceName(tenant: string, device: string): string {
+  return tenant === defaultTenant ? device : `${tenant}/${device}`
 }

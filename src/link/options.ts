@@ -1,5 +1,5 @@
 import type { MemoryLimits } from '#actors/device/memory'
-import type { OfferUrl } from '#link/offer-url'
+import type { OfferUrl } from '#link/offers'
 import type { Presence } from '#link/presence'
 import type { Entry } from '#model/entry'
 import type { Problem } from '#model/problem'

@@ -1,14 +1,17 @@
 import { deviceAddress } from '#actors/device/device'
 import { presentIndex } from '#actors/device/status'
+import type { Link, LinkedDevice } from '#link/link'
+import type { Owners } from '#link/owners'
 import type { Entry } from '#model/entry'
 import type { DeviceStatus } from '#model/meta'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
+import type { World } from '#runtime/world'
 
 /** A device that only posts is there for this long after a message; so is, after a start, one that was there before. */
 export const graceMs = 60_000
 
-/** How long status turns are made before the loop is given back. */
+/** Devices are visited, and status turns are made, for this long before the loop is given back. */
 const sliceMs = 1
 const tickMs = 1_000
 const listedAtATime = 256
@@ -145,5 +148,76 @@ export class Presence {
 
   #wantOffline(tenant: string, device: string): void {
     if (this.#options.statusOf(tenant, device) === 'offline') this.want(tenant, device, 'offline')
+  }
+}
+
+export interface StatusWalksOptions {
+  readonly world: World
+  readonly owners: Owners
+  readonly presence: Presence
+}
+
+/**
+ * What became of a link is told of each of its devices: in slices, for a gateway may carry twenty thousand (seen: 60 ms
+ * each), and fifty of them may close together.
+ *
+ * A device hears what its link is when its turn comes, not what it was when the walk began; one that another link speaks
+ * for by then hears nothing. The devices of a closed link have none from the moment it closed: `Owners` sees to that.
+ */
+export class StatusWalks {
+  readonly #options: StatusWalksOptions
+  /** How far each walk came; one after another, in the order they began. */
+  readonly #walks = new Map<Link, Iterator<LinkedDevice>>()
+  #isRunning = false
+  #isStopped = false
+
+  constructor(options: StatusWalksOptions) {
+    this.#options = options
+  }
+
+  /** It went idle, came back or closed: all its devices, from the first one on. */
+  changed(link: Link): void {
+    if (this.#isStopped || link.devices.size === 0) return
+    this.#walks.delete(link)
+    this.#walks.set(link, link.devices.values())
+    if (this.#isRunning) return
+    this.#isRunning = true
+    this.#options.world.soon(() => this.#run())
+  }
+
+  /** This one is on its link no more. Offline, unless another link speaks for it. */
+  left(linked: LinkedDevice): void {
+    const { owners, presence } = this.#options
+    if (owners.delete(linked.tenant, linked) && !this.#isStopped) presence.want(linked.tenant, linked.device, 'offline')
+  }
+
+  /** From now on nothing that happens to a link means anything for its devices. */
+  stop(): void {
+    this.#isStopped = true
+    this.#walks.clear()
+  }
+
+  #run(): void {
+    const { world } = this.#options
+    const started = world.monotonic()
+    for (const [link, devices] of this.#walks) {
+      let next = devices.next()
+      while (!next.done) {
+        this.#tell(next.value)
+        if (world.monotonic() - started > sliceMs) {
+          world.soon(() => this.#run())
+          return
+        }
+        next = devices.next()
+      }
+      this.#walks.delete(link)
+    }
+    this.#isRunning = false
+  }
+
+  #tell(linked: LinkedDevice): void {
+    const { link, tenant, device } = linked
+    if (link.isClosed) this.left(linked)
+    else this.#options.presence.want(tenant, device, link.isIdle ? 'idle' : 'online')
   }
 }

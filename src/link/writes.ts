@@ -1,16 +1,14 @@
-import type { Write, WriteOrder } from '#actors/device/commands'
-import { deviceAddress } from '#actors/device/device'
-import { afterGate } from '#link/after-gate'
+import type { WriteOrder } from '#actors/device/commands'
 import type { ServerFrame } from '#link/codec'
-import { jsonCodec } from '#link/json-codec'
+import { jsonCodec } from '#link/codecs'
+import type { DevicePort } from '#link/device-port'
 import type { Link, LinkedDevice } from '#link/link'
 import { type OpenWrite, OpenWrites, openWrite, type WriteOutcome, type WriteResult } from '#link/open-writes'
 import type { Owners } from '#link/owners'
-import type { Entry } from '#model/entry'
 import type { ResultMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { ServiceSchema } from '#model/service-schema'
-import type { System } from '#runtime/system'
+import type { World } from '#runtime/world'
 
 /** Unsent bytes of a link above which nothing is asked of its devices: half of what costs the link its connection. */
 const unsentBytesMax = 512 * 1024
@@ -18,7 +16,8 @@ const unsentBytesMax = 512 * 1024
 const frameBytesMax = 512 * 1024
 
 export interface WritesOptions {
-  readonly system: System<Entry>
+  readonly world: World
+  readonly port: DevicePort
   readonly owners: Owners
   /** How long a device has to answer. */
   readonly timeoutMs: number
@@ -62,7 +61,7 @@ export class Writes {
 
   constructor(options: WritesOptions) {
     this.#options = options
-    this.#open = new OpenWrites(options.system.world, options.timeoutMs, (write) => {
+    this.#open = new OpenWrites(options.world, options.timeoutMs, (write) => {
       this.counts.timedOut++
       write.refused(new Problem('device_timeout'))
     })
@@ -79,10 +78,9 @@ export class Writes {
    * `overloaded`, `stopping`, `storage` when nothing was sent
    */
   async ask(request: WriteRequest): Promise<WriteOutcome> {
-    const { system, owners } = this.#options
+    const { port, owners } = this.#options
     const { tenant, device, service, values, schema, id, isWaiting } = request
-    const command: Write = { type: 'write', service, values, schema }
-    const order = (await system.ask(deviceAddress(tenant, device), command)) as WriteOrder
+    const order = await port.orderOf(tenant, device, { type: 'write', service, values, schema })
     if (this.#isStopped) throw new Problem('stopping')
     const same = this.#open.get(tenant, device, id)
     if (same) return same.outcome
@@ -104,8 +102,7 @@ export class Writes {
    * `linked`: the generation that speaks for the device now.
    */
   result(linked: LinkedDevice, { id, results }: ResultMessage): boolean {
-    const { system } = this.#options
-    const write = this.#open.get(linked.link.opening.tenant, linked.device, id)
+    const write = this.#open.get(linked.tenant, linked.device, id)
     if (!write || write.order.flakeAddress !== linked.flakeAddress) return false
     for (const { propId, status, message } of results) {
       // The first word counts, and only about what was asked.
@@ -116,13 +113,13 @@ export class Writes {
     this.#open.remove(write)
     this.counts.answered++
     const outcome = { updates: write.order.updates.map(({ propId }) => write.results.get(propId) as WriteResult) }
-    afterGate(system, () => write.answered(outcome))
+    this.#options.port.inOrder(() => write.answered(outcome))
     return true
   }
 
   /** A device was told by which address it is spoken to: it hears what is open, whether it heard it before or not. */
   welcomed(linked: LinkedDevice): void {
-    if (this.#options.owners.get(linked.link.opening.tenant, linked.device) === linked) this.#sendOpen(linked)
+    if (this.#options.owners.get(linked.tenant, linked.device) === linked) this.#sendOpen(linked)
   }
 
   /** A link has room again for what was held back. */
@@ -147,9 +144,9 @@ export class Writes {
 
   /** What this generation of a device did not hear yet, in the order it was asked. */
   #sendOpen(linked: LinkedDevice): void {
-    const { link, device, flakeAddress } = linked
+    const { link, tenant, device, flakeAddress } = linked
     if (!linked.isWelcomed) return
-    for (const write of this.#open.of(link.opening.tenant, device)) {
+    for (const write of this.#open.of(tenant, device)) {
       if (write.sentTo === linked || write.order.flakeAddress !== flakeAddress) continue
       if (link.socket.bufferedBytes() > unsentBytesMax) {
         const held = this.#held.get(link)

@@ -9,10 +9,9 @@ import { postLink } from '#api/link'
 import { type Binding, bind } from '#http/call'
 import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
 import { linkCodecs } from '#link/codecs'
-import { declaredServices } from '#link/declaration'
-import { tooManyShapes } from '#link/declaration-rate'
+import { declaredServices, tooManyShapes } from '#link/declaration'
+import type { Speaker } from '#link/device-port'
 import type { LinkOpening } from '#link/link'
-import { type Speaker, whyNotSpeak } from '#link/speaking'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { lookAtDevice } from '#routes/looking'
@@ -32,7 +31,7 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
       const { deviceIdentifier: device, session, seq } = body
       const speaker = speakerOf(identity, call)
       const { tenant } = speaker
-      const notAllowed = whyNotSpeak(system, speaker, device)
+      const notAllowed = links.port.whyNotPermitted(speaker, device)
       if (notAllowed) throw notAllowed
       const post: Post = {
         type: 'post',

@@ -1,4 +1,5 @@
 import { Problem } from '#model/problem'
+import type { Asker } from '#runtime/actor'
 import { Histogram } from '#runtime/histogram'
 import type { EventPacker, Journal, SealedCommit, StreamPart } from '#runtime/journal'
 import type { StreamHead } from '#runtime/stream-head'
@@ -8,6 +9,24 @@ import type { World } from '#runtime/world'
 export interface Say {
   leave(): void
   refuse(problem: Problem): void
+}
+
+/** An asker of one turn that carries its answer through the gate itself: one object for each frequent turn, not two. */
+export abstract class QueuedAsker implements Asker, Say {
+  answer: unknown = undefined
+  effects: readonly (() => void)[] | undefined = undefined
+
+  abstract answered(answer: unknown): void
+  abstract refused(problem: Problem): void
+
+  leave(): void {
+    this.answered(this.answer)
+    if (this.effects) for (const effect of this.effects) effect()
+  }
+
+  refuse(problem: Problem): void {
+    this.refused(problem)
+  }
 }
 
 /** Receives every event after its commit, in offset order. */

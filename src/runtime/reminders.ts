@@ -1,5 +1,4 @@
-import type { ActorAddress } from '#runtime/actor'
-import { addressFrom, addressKey } from '#runtime/actor'
+import { type ActorAddress, addressFrom, addressKey } from '#runtime/actor'
 import type { World } from '#runtime/world'
 
 /** Many stand for a day: some 160 bytes each. */

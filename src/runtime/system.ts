@@ -10,10 +10,9 @@ import {
   type Tell,
   type Turn,
 } from '#runtime/actor'
-import { Checkpoints, redoLimits } from '#runtime/checkpoints'
-import { type EventListener, Gate, type Say } from '#runtime/gate'
+import { Checkpoints, type RedoLimits, redoLimits } from '#runtime/checkpoints'
+import { type EventListener, Gate, QueuedAsker } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
-import type { RedoLimits } from '#runtime/redo-pace'
 import { Registry } from '#runtime/registry'
 import { Reminders } from '#runtime/reminders'
 import { StoredTells } from '#runtime/stored-tells'
@@ -53,24 +52,19 @@ const sweepRestMs = 1_000
 /** What a row of an index holds, whose key says everything. */
 const present = Uint8Array.of(1)
 
-/** An answer on its way through the gate: an object and not two closures, for there are very many. */
-class Answer implements Say {
+class Answer extends QueuedAsker {
   readonly #asker: Asker
-  readonly #value: unknown
-  readonly #effects: readonly (() => void)[] | undefined
 
-  constructor(asker: Asker, value: unknown, effects?: readonly (() => void)[]) {
+  constructor(asker: Asker) {
+    super()
     this.#asker = asker
-    this.#value = value
-    this.#effects = effects
   }
 
-  leave(): void {
-    this.#asker.answered(this.#value)
-    if (this.#effects) for (const effect of this.#effects) effect()
+  answered(answer: unknown): void {
+    this.#asker.answered(answer)
   }
 
-  refuse(problem: Problem): void {
+  refused(problem: Problem): void {
     this.#asker.refused(problem)
   }
 }
@@ -325,13 +319,19 @@ export class System<Event> {
   }
 
   #say(asker: Asker, decision: Decision<Event>): void {
-    if (decision.type === 'record') this.gate.say(new Answer(asker, decision.answer, decision.effects))
-    else if (decision.type === 'answer') this.gate.say(new Answer(asker, decision.value))
-    else {
+    if (decision.type === 'refuse') {
       const { problem } = decision
       if (problem.kind.isTemporary) asker.refusing?.(problem)
       this.gate.say({ leave: () => asker.refused(problem), refuse: (other) => asker.refused(other) })
+      return
     }
+    const say = asker instanceof QueuedAsker ? asker : new Answer(asker)
+    if (decision.type === 'answer') say.answer = decision.value
+    else {
+      say.answer = decision.answer
+      say.effects = decision.effects
+    }
+    this.gate.say(say)
   }
 
   /** Tells run in the commit of the turn that told, in order, without end until nobody tells any more. */

@@ -1,5 +1,5 @@
-import type { Listener } from '#events/connection'
 import { Hub, type Resume } from '#events/hub'
+import type { Listener } from '#events/tenant-hub'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
 import { everything } from '#model/scope'

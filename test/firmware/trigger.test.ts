@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { ImageUrls } from '#access/image-urls'
 import { deviceAddress } from '#actors/device/device'
-import { offerUrl } from '#link/offer-url'
+import { offerUrl } from '#link/offers'
 import { updateStates } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'

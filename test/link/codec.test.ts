@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { Packr, pack } from 'msgpackr'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { linkCodecs } from '#link/codecs'
 import {
   deviceFields,
   frameBinariesMax,
@@ -11,7 +10,8 @@ import {
   frameListsMax,
   frameValuesMax,
   unknownFieldsMax,
-} from '#link/frame-limits'
+} from '#link/codec'
+import { linkCodecs } from '#link/codecs'
 import { readMsgpack, unreadable } from '#link/msgpack-values'
 import { DeviceMessage } from '#model/link-message'
 import { propertyTypes } from '#model/property-type'

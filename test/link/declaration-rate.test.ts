@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newShapesMax } from '#link/declaration-rate'
+import { newShapesMax } from '#link/declaration'
 import { LinkStage } from '#test/link/link-stage'
 
 const minuteMs = 60_000

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { FramePages, type KeptFrame } from '#link/frame-pages'
+import { FramePages, type KeptFrame } from '#link/frame-queue'
 
 test('a frame stays as it was until it is released, whatever comes and goes meanwhile', () => {
   const length = fc.oneof(fc.nat(3_000), fc.constantFrom(0, 16_384, 16_385, 100_000))

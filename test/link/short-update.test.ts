@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 import { Packr } from 'msgpackr'
 import { describe, expect, test } from 'vitest'
-import { jsonCodec } from '#link/json-codec'
-import { msgpackCodec } from '#link/msgpack-codec'
+import { jsonCodec } from '#link/codecs'
+import { isUpdate, readUpdate, type UpdateFrame } from '#link/device-frame'
+import { msgpackCodec, readShortUpdate } from '#link/msgpack-codec'
 import { readMsgpack } from '#link/msgpack-values'
-import { readShortUpdate } from '#link/short-update'
-import { isUpdate, readUpdate, type UpdateFrame } from '#link/update-frame'
 import { Problem } from '#model/problem'
 
 const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: false })

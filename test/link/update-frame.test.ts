@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isUpdate, readItems, readUpdate } from '#link/update-frame'
+import { isUpdate, readItems, readUpdate } from '#link/device-frame'
 import type { Items } from '#model/entry'
 import { ShortUpdateMessage, UpdateMessage } from '#model/link-message'
 import { Problem } from '#model/problem'

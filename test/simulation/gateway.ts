@@ -1,4 +1,4 @@
-import { jsonCodec } from '#link/json-codec'
+import { jsonCodec } from '#link/codecs'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
 

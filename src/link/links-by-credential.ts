@@ -1,4 +1,6 @@
 import type { Link } from '#link/link'
+import { type CloseReason, closeCodes } from '#runtime/close-codes'
+import type { World } from '#runtime/world'
 
 /**
  * Which links were opened with which credentials: they end with them, whether a device said HELLO on them or not. Links
@@ -68,4 +70,19 @@ function keyName(key: string): string {
 function listOf(links: Link | Set<Link> | undefined): Link[] {
   if (links === undefined) return []
   return links instanceof Set ? [...links] : [links]
+}
+
+/** Closing one takes some ten microseconds, and what follows from it as many again. */
+const endedAtATime = 100
+
+/** From now on nothing is taken from them. They are closed some at a time: there may be fifteen thousand. */
+export function endAll(world: World, links: readonly Link[], reason: CloseReason = closeCodes.sessionOver): void {
+  for (const link of links) link.stopTaking()
+  endSome(world, links, reason)
+}
+
+function endSome(world: World, links: readonly Link[], reason: CloseReason): void {
+  for (const link of links.slice(0, endedAtATime)) link.end(reason)
+  const rest = links.slice(endedAtATime)
+  if (rest.length > 0) world.soon(() => endSome(world, rest, reason))
 }
