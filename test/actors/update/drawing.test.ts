@@ -8,7 +8,7 @@ const begin = '<!-- the machine of updates, as test/actors/update/drawing.test.t
 const end = '<!-- its end -->'
 
 test('ARCHITECTURE.md shows the machine as it is', () => {
-  const text = readFileSync(new URL('../../../ARCHITECTURE.md', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../../docs/update-states.md', import.meta.url), 'utf8')
   const [, drawn, ...more] = text.split(begin)
   expect(more).toEqual([])
   expect(drawn?.split(end)[0]?.trim()).toBe(drawingOf(updateMachine))
