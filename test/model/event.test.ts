@@ -1,5 +1,4 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import { z } from 'zod'
 import { type EventOf, type EventType, eventKinds, StreamEvent } from '#model/event'
 import { modifierOf } from '#model/property'
 
@@ -95,8 +94,4 @@ test('types tell events apart', () => {
   expect(read({ type: 'META_DELETE', ...at, ...device, key: 'site' })).toBe('site')
   expectTypeOf<EventOf<'OBJECT_UPDATED'>['flakeAddress']>().toEqualTypeOf<number>()
   expectTypeOf<EventOf<'DEVICE_ADD'>['type']>().toEqualTypeOf<'DEVICE_ADD'>()
-})
-
-test('has a JSON schema, for who describes the stream', () => {
-  for (const io of ['input', 'output'] as const) expect(z.toJSONSchema(StreamEvent, { io })).toHaveProperty('oneOf')
 })
