@@ -73,16 +73,6 @@ describe('a trigger by a property', () => {
     expect(requestsOf(device.says(...said))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
 
-  test.each<[propId: number, to: string | boolean, place: number, matches: PropertyState, not: PropertyState]>([
-    [2, 'open', 1, 'open', 'shut'],
-    [3, true, 2, true, false],
-    [3, false, 2, false, true],
-  ])('of property %i waits for %s', (propId, to, place, matches, not) => {
-    const device = new Linked(onProperty(propId, to))
-    expect(requestsOf(device.says(place, not))).toEqual([])
-    expect(requestsOf(device.says(place, matches))).toHaveLength(1)
-  })
-
   test('of another service or number hears nothing', () => {
     const device = new Linked(onProperty(1, undefined, 'other'))
     expect(requestsOf(device.says(0, 5))).toEqual([])
@@ -307,33 +297,10 @@ describe('a trigger by an alarm', () => {
 describe('what stands between a trigger and a mail', () => {
   const over = condition({ '>': [{ var: 'value' }, 10] })
 
-  test('a condition', () => {
-    const device = new Linked(onProperty(1), over)
-    expect([5, 11, 12, 3].map((value) => requestsOf(device.says(0, value)).length)).toEqual([0, 1, 1, 0])
-    expect(device.functions.counts).toEqual({ runs: 4, errors: 0, requests: 2, overflown: 0 })
-  })
-
   test('one that fails lets nothing through and is counted', () => {
     const device = new Linked(onProperty(2), condition({ '>': [{ '+': [{ var: 'value' }, 1] }, 10] }))
     expect(requestsOf(device.says(1, 'no number'))).toEqual([])
     expect(device.functions.counts.errors).toBe(1)
-  })
-
-  test('reads the device, the time, what was before, and what people recorded', () => {
-    const device = new Linked(
-      onProperty(1),
-      condition({
-        and: [
-          { '==': [{ var: 'device' }, 'A'] },
-          { '==': [{ var: 'time' }, now] },
-          { '==': [{ var: ['previous', null] }, null] },
-          { '==': [{ var: 'meta.floor' }, 3] },
-        ],
-      }),
-    )
-    device.act({ type: 'patch_meta', patch: { floor: 3 } })
-    expect(requestsOf(device.says(0, 5))).toHaveLength(1)
-    expect(requestsOf(device.says(0, 6))).toHaveLength(0)
   })
 
   test('sees nothing recorded where its author may not read that', () => {

@@ -77,6 +77,19 @@ describe('a group', () => {
     expect(outcomeOf(tenant.act(command))).toBe(problem)
   })
 
+  test('stays while an alarm names it', () => {
+    const tenant = new ActingTenant()
+    tenant.makeGroup('G1', ['A'])
+    tenant.makeAlarm('A1', { groups: ['G1'] })
+    tenant.makeAlarm('A2', { groups: ['G1'] })
+    const remove = () => outcomeOf(tenant.act({ type: 'delete_group', id: 'G1' }))
+    expect(remove()).toBe('conflict: the group is in use')
+    tenant.act({ type: 'delete_alarm', id: 'A1' })
+    expect(remove()).toBe('conflict: the group is in use')
+    tenant.putAlarm('A2', { devices: ['A'] })
+    expect(remove()).toBeUndefined()
+  })
+
   test('is one of so many; those that are there may still change', () => {
     const tenant = new ActingTenant()
     tenant.makeGroup('G1', ['A'])

@@ -175,6 +175,22 @@ describe('an alarm that a function names', () => {
 })
 
 describe('a group that functions are bound to', () => {
+  test('stays while one is', () => {
+    const tenant = new ActingTenant()
+    tenant.makeGroup('G1', ['A', 'B'])
+    const binding = { groups: ['G1'] }
+    tenant.makeFunction('F1', { binding })
+    tenant.makeAlarm('A1', binding)
+    expect(tenant.state.bindings.total).toBe(4)
+    const remove = () => outcomeOf(tenant.act({ type: 'delete_group', id: 'G1' }))
+    expect(remove()).toBe('conflict: the group is in use')
+    tenant.act({ type: 'delete_alarm', id: 'A1' })
+    expect(remove()).toBe('conflict: the group is in use')
+    tenant.putFunction('F1', { binding: { devices: ['A'] } })
+    expect(remove()).toBeUndefined()
+    expect(tenant.state.bindings.total).toBe(1)
+  })
+
   test('has an end with all that is bound by name', () => {
     const tenant = new ActingTenant()
     tenant.makeGroup('G1', ['A'])
