@@ -295,8 +295,6 @@ describe('a trigger by an alarm', () => {
 })
 
 describe('what stands between a trigger and a mail', () => {
-  const over = condition({ '>': [{ var: 'value' }, 10] })
-
   test('one that fails lets nothing through and is counted', () => {
     const device = new Linked(onProperty(2), condition({ '>': [{ '+': [{ var: 'value' }, 1] }, 10] }))
     expect(requestsOf(device.says(1, 'no number'))).toEqual([])

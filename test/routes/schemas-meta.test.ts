@@ -67,6 +67,12 @@ describe('schemas and meta', () => {
       ])
       await events.close()
     })
+
+    test('that are none are refused', async () => {
+      const { status, json } = await put('bad', [])
+      expect([status, json]).toMatchObject([400, { error: 'Validation Error', details: expect.any(Array) }])
+      expect((await server.get('/schemas/bad')).status).toBe(404)
+    })
   })
 
   /** Contract 3.10, RFC 7396. */
@@ -116,6 +122,16 @@ describe('schemas and meta', () => {
       expect(events.of('META_DELETE')).toMatchObject([{ key: 'tags' }])
       expect(events.events).toHaveLength(steps.length + 1)
       await events.close()
+    })
+
+    test.each([
+      ['null', 400],
+      [JSON.stringify({ a: 'x'.repeat(65_536) }), 400],
+      [JSON.stringify({ a: 'x'.repeat(1_048_576) }), 413],
+    ])('%.9s… is no patch: %i', async (body, expected) => {
+      const device = await newDevice()
+      expect((await patch(device, body)).status).toBe(expected)
+      expect(await metaOf(device)).toEqual({})
     })
 
     test('status, counts and times follow the links', async () => {
