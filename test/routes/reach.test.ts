@@ -245,17 +245,6 @@ describe('making a device', () => {
   })
 })
 
-describe('describing a service: what happens decides which right is needed', () => {
-  const put = async (who: string, service: string) => (await call(who, 'PUT', `/schemas/${service}`, schema)).status
-
-  test('each right where it reaches', async () => {
-    expect(await put('describer of new x, old y', 'y')).toBe(200)
-    // There, and only to be made by him.
-    expect(await put('describer of new x, old y', 'x')).toBe(404)
-    expect(await put('describer of new x, old y', 'z')).toBe(404)
-  })
-})
-
 describe('ETags', () => {
   const etag = async (who: string, path: string) => (await call(who, 'GET', path)).headers.get('etag')
 
