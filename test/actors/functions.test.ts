@@ -139,50 +139,28 @@ describe('HELLO', () => {
 })
 
 describe('a POST', () => {
+  /** Of property 1: `svc 6`, or `svc 6 at 1000`. */
+  const updates = (...texts: readonly string[]) =>
+    texts.map((text): [string, number, number, number?] => {
+      const [service = '', value, , at] = text.split(' ')
+      return at === undefined ? [service, 1, Number(value)] : [service, 1, Number(value), Number(at)]
+    })
+
   test.each<[string, ReturnType<typeof post>, string[]]>([
-    ['with one update', post([['svc', 1, 6]]), ['6, was 5']],
-    ['with what stands', post([['svc', 1, 5]]), []],
-    [
-      'with several of one time',
-      post([
-        ['svc', 1, 6],
-        ['svc', 1, 7],
-      ]),
-      ['7, was 5'],
-    ],
-    [
-      'with several times: each happened',
-      post([
-        ['svc', 1, 6, 1_000],
-        ['svc', 1, 7, 2_000],
-      ]),
-      ['6, was 5', '7, was 6'],
-    ],
-    [
-      'there and back',
-      post([
-        ['svc', 1, 6, 1_000],
-        ['svc', 1, 5, 2_000],
-      ]),
-      ['6, was 5', '5, was 6'],
-    ],
-    [
-      'other services between',
-      post([
-        ['svc', 1, 6],
-        ['other', 1, 9],
-        ['svc', 1, 6],
-      ]),
-      ['6, was 5'],
-    ],
+    ['with one update', post(updates('svc 6')), ['6, was 5']],
+    ['with what stands', post(updates('svc 5')), []],
+    ['with several of one time', post(updates('svc 6', 'svc 7')), ['7, was 5']],
+    ['with several times: each happened', post(updates('svc 6 at 1000', 'svc 7 at 2000')), ['6, was 5', '7, was 6']],
+    ['there and back', post(updates('svc 6 at 1000', 'svc 5 at 2000')), ['6, was 5', '5, was 6']],
+    ['other services between', post(updates('svc 6', 'other 9', 'svc 6')), ['6, was 5']],
     [
       'with a declaration of the same value',
-      post([['svc', 1, 6]], { services: [{ shape: svc, items: [0, 6] }] }),
+      post(updates('svc 6'), { services: [{ shape: svc, items: [0, 6] }] }),
       ['6, was 5'],
     ],
     [
       'with a declaration of another',
-      post([['svc', 1, 7]], { services: [{ shape: svc, items: [0, 6] }] }),
+      post(updates('svc 7'), { services: [{ shape: svc, items: [0, 6] }] }),
       ['6, was 5', '7, was 6'],
     ],
   ])('%s', (_, command, expected) => {
@@ -195,15 +173,7 @@ describe('a POST', () => {
     const device = new FunctionedDevice()
     device.put('F1', storedFunction(chain(onProperty(1), mail)))
     const declared = { services: [{ shape: svc, items: [] }] }
-    const said = device.act(
-      post(
-        [
-          ['svc', 1, 6, 1_000],
-          ['svc', 1, 7, 2_000],
-        ],
-        declared,
-      ),
-    )
+    const said = device.act(post(updates('svc 6 at 1000', 'svc 7 at 2000'), declared))
     expect(requestsOf(said)).toEqual(['F1/mail 6, was null', 'F1/mail 7, was 6'])
   })
 })
