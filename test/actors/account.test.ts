@@ -5,7 +5,7 @@ import { sessionsMax } from '#actors/account/sessions'
 import { ActingAccount, begunSession, code, codeLifetimeMs, credential, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, toldOf } from '#test/actors/acting-actor'
 
-/** An account was told these. */
+/** Runs these commands on an account. */
 const did =
   (...commands: readonly AccountCommand[]) =>
   (account: ActingAccount) => {

@@ -188,6 +188,36 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
   })
 })
 
+describe('a quota leaves room for others: an author who does not reach all devices holds a tenth', () => {
+  const ann = 'crn#user:2Vb7qYx9Kd'
+  const fault = (what: string) =>
+    `conflict: a user who does not reach all devices makes at most 100 of the 1000 ${what} of a tenant: delete one, or ask a user who reaches all devices`
+
+  test('of roles', () => {
+    const tenant = new ActingTenant()
+    const put = (role: string, author: string, isNarrow: boolean) =>
+      outcomeOf(tenant.act({ type: 'put_role', role, grants: [reads], author, isNarrow }))
+    for (let count = 0; count < 100; count++) put(`r${count}`, ann, true)
+    expect(put('more', ann, true)).toBe(fault('roles'))
+    expect(put('r5', ann, true)).toEqual({ isNew: false })
+    expect([put('of ben', 'crn#user:ben', true), put('wide', ann, false)]).toEqual([{ isNew: true }, { isNew: true }])
+    tenant.act({ type: 'delete_role', role: 'r5' })
+    expect(put('more', ann, true)).toBe(fault('roles'))
+    tenant.act({ type: 'delete_role', role: 'r6' })
+    expect(put('more', ann, true)).toEqual({ isNew: true })
+  })
+
+  test('of API keys, those that their keys made included', () => {
+    const tenant = new ActingTenant()
+    const by = (user: string) => ({ createdBy: { tenant: 't', user }, isNarrow: true })
+    tenant.addApiKey('K', by(ann))
+    for (let count = 1; count < 100; count++) tenant.addApiKey(`K${count}`, by(count % 2 === 0 ? ann : 'crn#key:K'))
+    for (const maker of [ann, 'crn#key:K', 'crn#key:K1'])
+      expect(outcomeOf(tenant.addApiKey('more', by(maker)))).toBe(fault('API keys'))
+    expect(tenant.addApiKey('of ben', by('crn#user:ben')).type).toBe('record')
+  })
+})
+
 test('a key of one kind that ends leaves those of the other, whatever their ids', () => {
   const tenant = new ActingTenant()
   tenant.addApiKey('K1', { expiresAt: now + 5 })

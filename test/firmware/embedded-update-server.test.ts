@@ -21,7 +21,7 @@ interface Row {
   readonly byItself: string
 }
 
-/** `byItself`: as by hand unless said. */
+/** `byItself` is the same as `byHand` unless it is given. */
 function row(what: string, puts: readonly ProjectCommand[], byHand: string, byItself = byHand): Row {
   return { what, puts, byHand, byItself }
 }

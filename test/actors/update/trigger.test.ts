@@ -10,7 +10,7 @@ function asked(): ActingUpdate {
   return acting
 }
 
-/** What comes of an action on an update that stands there. */
+/** The result of an action on an update in this state. */
 const actedOn = (stands: () => ActingUpdate, act: (acting: ActingUpdate) => Acted) => () => {
   const acting = stands()
   acting.forgetHeard()
