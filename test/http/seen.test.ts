@@ -14,7 +14,7 @@ interface Case {
   readonly name: string
   readonly isProxyTrusted?: boolean
   readonly publicUrls?: readonly string[]
-  /** Lines. */
+  /** As `name: value`. */
   readonly headers: readonly string[]
   readonly seen: Partial<Seen>
   readonly own?: string
