@@ -6,7 +6,6 @@ import { makeKeyPair } from '#test/access/key-pair'
 const key = makeKeyPair()
 const readOf = (resource: string, devices: readonly string[] = ['*']): Grant =>
   ({ permissions: { [resource]: ['read'] }, devices: [...devices], services: ['*'] }) as Grant
-const nothing: Grant = { permissions: { roles: ['read'] }, devices: ['*'], services: ['*'] }
 
 async function withAnn(grants: readonly Grant[] = [readOf('schemas')]): Promise<IdentityStage> {
   const stage = await IdentityStage.open()
@@ -31,17 +30,6 @@ describe('an edit reaches', () => {
     expect(before.isCurrent()).toBe(false)
     expect((await stage.bearer(token)).scope.reaches('meta', 'read')).toHaveLength(1)
     expect(await stage.bearer(token)).toBe(await stage.bearer(token))
-  })
-
-  test('an open socket, as RESYNC between what it heard by the old and by the new', async () => {
-    const stage = await withAnn()
-    const socket = stage.connect(await stage.bearer((await stage.basic('ann')).token))
-    await happen(stage, 'one')
-    await stage.putRole('ops', [readOf('meta')])
-    await happen(stage, 'two')
-    await stage.putRole('ops', [readOf('schemas')])
-    await happen(stage, 'three')
-    expect(socket.types).toEqual(['SCHEMA_ADD', 'RESYNC', 'RESYNC', 'SCHEMA_ADD'])
   })
 
   test('everybody with other roles, also through their API keys', async () => {
@@ -94,30 +82,6 @@ describe('who is removed and made anew under his name', () => {
     const reborn = await stage.restart()
     expect(await reborn.judge(() => reborn.bearer(before.token))).toBe('unauthorized session over')
     expect(await reborn.bearer(token)).toMatchObject({ access: 'viewer', scopeSince: heard })
-  })
-})
-
-describe('4403', () => {
-  test('is for who could hear something and may hear nothing any more', async () => {
-    const stage = await withAnn()
-    const { token } = await stage.basic('ann')
-    const socket = stage.connect(await stage.bearer(token))
-    await stage.putRole('ops', [nothing])
-    await stage.world.settle()
-    expect(socket.endCode).toBe(4403)
-    const silent = stage.connect(await stage.bearer(token))
-    await stage.putRole('ops', [{ ...nothing, devices: ['A-1'] }])
-    await stage.world.settle()
-    expect(silent.endCode).toBeUndefined()
-  })
-
-  test('is also for who is given such a role', async () => {
-    const stage = await withAnn()
-    await stage.putRole('none', [nothing])
-    const socket = stage.connect(await stage.bearer((await stage.basic('ann')).token))
-    await stage.directory({ type: 'update_user', user: stage.row('ann').id, roles: ['none'] })
-    await stage.world.settle()
-    expect(socket.endCode).toBe(4403)
   })
 })
 

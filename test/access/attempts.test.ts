@@ -24,8 +24,13 @@ function waitS(address: string, account?: string): number {
   }
 }
 
-function fail(times: number, address: (index: number) => string, account: (index: number) => string | undefined): void {
-  for (let index = 0; index < times; index++) attempts.failed(address(index), ...[account(index) ?? []].flat())
+type Named<Name> = Name | ((index: number) => Name)
+
+function fail(times: number, address: Named<string>, account: Named<string | undefined>): void {
+  const nameOf = <Name>(named: Named<Name>, index: number): Name =>
+    typeof named === 'function' ? (named as (index: number) => Name)(index) : named
+  for (let index = 0; index < times; index++)
+    attempts.failed(nameOf(address, index), ...[nameOf(account, index) ?? []].flat())
 }
 
 describe('failed attempts', () => {
@@ -37,26 +42,14 @@ describe('failed attempts', () => {
   ])('%s are taken, and no more', (_, times, address, account) => {
     fail(times - 1, address, account)
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
-    fail(
-      1,
-      () => address(times - 1),
-      () => account(times - 1),
-    )
+    fail(1, address(times - 1), account(times - 1))
     expect(waitS('10.0.0.1', 'ann')).toBe(60)
   })
 
   test('hold up nobody else', () => {
-    fail(
-      10,
-      () => '10.0.0.1',
-      () => 'ann',
-    )
+    fail(10, '10.0.0.1', 'ann')
     expect([waitS('10.0.0.1', 'bob'), waitS('10.0.0.2', 'ann'), waitS('10.0.0.1')]).toEqual([0, 0, 0])
-    fail(
-      50,
-      () => '10.0.0.1',
-      () => 'carl',
-    )
+    fail(50, '10.0.0.1', 'carl')
     expect([waitS('10.0.0.1', 'bob'), waitS('10.0.0.2', 'ann'), waitS('10.0.0.1')]).toEqual([60, 0, 60])
   })
 
@@ -69,32 +62,16 @@ describe('failed attempts', () => {
   ])('%i ms after the first, one waits %i s', (ms, seconds) => {
     attempts.failed('10.0.0.1', 'ann')
     world.spend(ms)
-    fail(
-      9,
-      () => '10.0.0.1',
-      () => 'ann',
-    )
+    fail(9, '10.0.0.1', 'ann')
     expect(waitS('10.0.0.1', 'ann')).toBe(seconds)
   })
 
   test('are counted anew in the next window', () => {
-    fail(
-      10,
-      () => '10.0.0.1',
-      () => 'ann',
-    )
+    fail(10, '10.0.0.1', 'ann')
     world.spend(60_000)
-    fail(
-      9,
-      () => '10.0.0.1',
-      () => 'ann',
-    )
+    fail(9, '10.0.0.1', 'ann')
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
-    fail(
-      1,
-      () => '10.0.0.1',
-      () => 'ann',
-    )
+    fail(1, '10.0.0.1', 'ann')
     expect(waitS('10.0.0.1', 'ann')).toBe(60)
   })
 
@@ -115,47 +92,27 @@ describe('failed attempts', () => {
   })
 
   test('make one wait for the longest of what holds him up', () => {
-    fail(
-      50,
-      () => '10.0.0.1',
-      (index) => `user ${index}`,
-    )
+    fail(50, '10.0.0.1', (index) => `user ${index}`)
     world.spend(30_000)
-    fail(
-      10,
-      () => '10.0.0.1',
-      () => 'ann',
-    )
+    fail(10, '10.0.0.1', 'ann')
     expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.1', 'bob')]).toEqual([60, 30])
   })
 
   test('do not make one wait for a time that the clock has left', () => {
-    fail(
-      10,
-      () => '10.0.0.1',
-      () => 'ann',
-    )
+    fail(10, '10.0.0.1', 'ann')
     world.spend(-3_600_000)
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
   })
 
   test('count nothing where limits are off', () => {
     attempts = new Attempts({ now: () => world.now(), isOn: false })
-    fail(
-      1_000,
-      () => '10.0.0.1',
-      () => 'ann',
-    )
+    fail(1_000, '10.0.0.1', 'ann')
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
     expect(attempts.sizes).toEqual({ accountAndAddress: 0, address: 0, account: 0 })
   })
 
   test('of a network of IPv6 count together', () => {
-    fail(
-      60,
-      (index) => `2001:db8:0:1::${index.toString(16)}`,
-      () => undefined,
-    )
+    fail(60, (index) => `2001:db8:0:1::${index.toString(16)}`, undefined)
     expect(waitS('2001:db8:0:1:ffff:ffff:ffff:ffff')).toBe(60)
     expect(waitS('2001:db8:0:2::1')).toBe(0)
   })
@@ -177,11 +134,7 @@ describe('failed attempts', () => {
 
   test('with names as long as they like take no more room either', () => {
     const name = (end: string) => 'x'.repeat(256) + end
-    fail(
-      100,
-      (index) => `10.0.${index}.1`,
-      () => name('a'.repeat(100_000)),
-    )
+    fail(100, (index) => `10.0.${index}.1`, name('a'.repeat(100_000)))
     expect(waitS('10.1.1.1', name('b'))).toBe(60)
   })
 })

@@ -67,17 +67,6 @@ test('what else the tenant asks for is told behind the right password only', asy
   expect(await ask(password)).toBe('unauthorized 2fa_required')
 })
 
-test('each refresh token is good once; a used one ends the session', async () => {
-  const stage = await withAnn()
-  const first = await stage.basic('ann', true)
-  const second = await stage.wait(refresh(stage, first.refreshToken))
-  expect(await stage.bearer(second.token)).toMatchObject({ name: 'ann' })
-  expect(await stage.bearer(first.token)).toMatchObject({ name: 'ann' })
-  expect(await stage.refusal(refresh(stage, first.refreshToken))).toBe(wrongRefresh)
-  expect(await stage.refusal(refresh(stage, second.refreshToken ?? ''))).toBe(wrongRefresh)
-  expect(await stage.judge(() => stage.bearer(second.token))).toBe('unauthorized session over')
-})
-
 test.each([
   ['basic', { basic: false }, 'unauthorized use the DPoP scheme'],
   ['a second factor', { twoFactor: 'required' }, 'unauthorized 2fa_required'],

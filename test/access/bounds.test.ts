@@ -3,23 +3,6 @@ import type { Caller } from '#model/caller'
 import { IdentityStage, password, place } from '#test/access/identity-stage'
 import { makeKeyPair } from '#test/access/key-pair'
 
-test('names that nobody has leave nothing behind: a hundred thousand of them', { timeout: 240_000 }, async () => {
-  const stage = await IdentityStage.open({ settings: { areRateLimitsOn: true } })
-  const { jkt } = makeKeyPair()
-  const { system } = stage.assembly.context
-  const before = { awake: system.registry.awakeCount, named: system.registry.namedCount }
-  for (let round = 0; round < 5_000; round++) {
-    const guesses = Array.from({ length: 20 }, (_, index) => {
-      const place = { host: '127.0.0.1', address: `10.${round >> 8}.${round & 255}.${index}`, agent: '' }
-      const email = `guess ${round} ${index}`
-      return stage.identity.logins.logIn({ email, password: 'wrong password', jkt, place }).catch(() => {})
-    })
-    await Promise.all(guesses)
-    stage.engine.calls.length = 0
-  }
-  expect({ awake: system.registry.awakeCount, named: system.registry.namedCount }).toEqual(before)
-})
-
 test('what waits to be confirmed or activated is bounded: whoever came first makes room', {
   timeout: 240_000,
 }, async () => {

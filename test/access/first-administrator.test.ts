@@ -12,21 +12,6 @@ test('the one that was asked for is made, may do everything, and nothing is prin
   expect((await stage.bearer(token)).scope.isWhole('tenants', 'delete')).toBe(true)
 })
 
-test('whoever has the name is never changed', async () => {
-  const stage = await IdentityStage.open()
-  const later = await stage.restart({ administrator: { name: 'ROOT', password: 'another password' } })
-  expect(later.directoryState.users.size).toBe(1)
-  await later.basic('root')
-  const another = later.identity.logins.basicToken(later.basicOf('root', false, 'another password'))
-  expect(await later.refusal(another)).toBe('unauthorized invalid credentials')
-})
-
-test('another name is made beside those that are there', async () => {
-  const stage = await IdentityStage.open()
-  const later = await stage.restart({ administrator: { name: 'second', password: 'another password' } })
-  expect(later.row('second')).toMatchObject({ roles: ['admin'] })
-})
-
 test('with none asked for and nobody there, it is admin with a random password, printed once', async () => {
   const stage = await IdentityStage.open({ settings: unasked })
   const { name = '', password = '' } = stage.printed ?? {}

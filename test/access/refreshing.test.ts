@@ -77,41 +77,6 @@ test('a session without a second factor is not renewed once the tenant asks for 
   expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBeUndefined()
 })
 
-test('an answer that was lost is given again for ten seconds: the same successor', async () => {
-  const { stage, pair } = await withAnn()
-  const lost = await stage.wait(refresh(stage, pair.refreshToken))
-  await stage.world.advance(10_000)
-  const again = await stage.wait(refresh(stage, pair.refreshToken))
-  expect(again.refreshToken).toBe(lost.refreshToken)
-  expect(await stage.bound(again.accessToken, key)).toMatchObject({ name: 'ann' })
-  await stage.world.advance(1)
-  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
-  expect(await stage.refusal(refresh(stage, again.refreshToken))).toBe(wrong)
-  expect(await stage.judge(() => stage.bound(again.accessToken, key))).toBe('unauthorized session over')
-})
-
-test('a token used long ago ends the session and closes its sockets', async () => {
-  const { stage, pair } = await withAnn()
-  const socket = stage.connect(await stage.bound(pair.accessToken, key))
-  await stage.wait(refresh(stage, pair.refreshToken))
-  await stage.world.advance(20_000)
-  expect(socket.endCode).toBeUndefined()
-  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
-  await stage.world.settle()
-  expect(socket.endCode).toBe(4401)
-  expect(stage.account('ann').sessions).toEqual([])
-})
-
-test('a session lives for as long as it is renewed, and ends with its refresh token', async () => {
-  const { stage, pair } = await withAnn()
-  await stage.world.advance(lifetimes.refreshMs - 1_000)
-  const next = await stage.wait(refresh(stage, pair.refreshToken))
-  await stage.world.advance(lifetimes.refreshMs - 1)
-  const last = await stage.wait(refresh(stage, next.refreshToken))
-  await stage.world.advance(lifetimes.refreshMs)
-  expect(await stage.refusal(refresh(stage, last.refreshToken))).toBe(wrong)
-})
-
 test('one that is forged, of another session, or under a host of another tenant is none', async () => {
   const { stage, pair } = await withAnn()
   const [tenant, session, , mac] = pair.refreshToken.split('.')
@@ -130,17 +95,4 @@ test('one that is forged, of another session, or under a host of another tenant 
   await stage.directory({ type: 'update_tenant', tenant: 'default', change: { hosts: ['acme.example'] } })
   expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
   expect(await stage.refusal(refresh(stage, pair.refreshToken, { host: 'acme.example' }))).toBeUndefined()
-})
-
-test('sessions and their tokens live through a restart, and end through one', async () => {
-  const { stage, pair } = await withAnn()
-  const { token } = await stage.basic('ann', true)
-  const other = await stage.logIn('ann', key)
-  const { logins } = stage.identity
-  await stage.wait(logins.signOut({ caller: await stage.bound(other.accessToken, key), isAll: false }))
-  const later = await stage.restart()
-  expect(await later.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
-  expect(await later.bearer(token)).toMatchObject({ name: 'ann' })
-  expect(await later.judge(() => later.bound(other.accessToken, key))).toBe('unauthorized session over')
-  expect(await later.refusal(refresh(later, pair.refreshToken))).toBeUndefined()
 })

@@ -57,22 +57,6 @@ describe('one-time codes', () => {
     expect(await stage.refusal(again)).toBe(wrongCode)
   })
 
-  test('turned on end the other sessions, and the codes to recover with are shown once', async () => {
-    const { stage, caller } = await withAnn()
-    const other = await stage.basic('ann')
-    const { secondFactors } = stage.identity
-    const { secret, otpauthUri } = await stage.wait(secondFactors.enrollTotp({ caller, place, password }))
-    expect(otpauthUri).toContain(`secret=${secret}`)
-    expect(await stage.bearer(other.token)).toMatchObject({ name: 'ann' })
-    const code = codeOf(secret, stage.world.now())
-    const { recoveryCodes, ...pair } = await stage.wait(secondFactors.activateTotp({ caller, place, code }))
-    expect(recoveryCodes).toHaveLength(10)
-    expect(pair).toEqual({})
-    expect(await stage.judge(() => stage.bearer(other.token))).toBe('unauthorized session over')
-    expect(caller.isCurrent()).toBe(true)
-    expect(stage.row('ann').factors).toEqual(['totp'])
-  })
-
   test('are neither turned on nor off by a session alone, nor by what is wrong', async () => {
     const { stage, caller } = await withTotp()
     const { secondFactors } = stage.identity
@@ -103,33 +87,9 @@ describe('one-time codes', () => {
       await stage.refusal(secondFactors.removeTotp({ caller, place, code: recovery.toLowerCase() })),
     ).toBeUndefined()
   })
-
-  test('wrong ones make wait, ever longer, and end for the day with the twentieth', async () => {
-    const { stage, secret } = await withTotp()
-    const { secondFactors } = stage.identity
-    const shown = await token(stage)
-    const use = (code: string) => stage.refusal(secondFactors.useTotp({ ...shown, place, code }))
-    for (let count = 0; count < 3; count++) expect(await use('000000')).toBe(wrongCode)
-    expect(await use('000000')).toBe('too_many_requests too many attempts')
-    await stage.world.advance(totpStepMs)
-    expect(await use(codeOf(secret, stage.world.now()))).toBeUndefined()
-  })
 })
 
 describe('codes to recover with', () => {
-  test('are others whenever one-time codes are activated anew, and those before are void', async () => {
-    const { stage, caller, recoveryCodes } = await withTotp()
-    const { secondFactors } = stage.identity
-    const { secret } = await stage.wait(secondFactors.enrollTotp({ caller, place, password }))
-    const code = codeOf(secret, stage.world.now())
-    const activated = await stage.wait(secondFactors.activateTotp({ caller, place, code, password }))
-    expect(activated.recoveryCodes).toHaveLength(10)
-    const use = async (text = '') =>
-      stage.refusal(secondFactors.useRecovery({ ...(await token(stage)), place, code: text }))
-    expect(await use(recoveryCodes[0])).toBe(wrongCode)
-    expect(await use(activated.recoveryCodes?.[0])).toBeUndefined()
-  })
-
   test('are good once each, however they are typed', async () => {
     const { stage, recoveryCodes } = await withTotp()
     const { secondFactors } = stage.identity
@@ -164,13 +124,6 @@ describe('a tenant that requires one', () => {
     // The token was given for what he could show before.
     const late = secondFactors.enrollTotp({ ...shown, place })
     expect(await stage.refusal(late)).toBe('unauthorized invalid or expired token')
-  })
-
-  test('keeps the last one', async () => {
-    const { stage, caller } = await withTotp()
-    await stage.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
-    const removed = stage.identity.secondFactors.removeTotp({ caller, place, password })
-    expect(await stage.refusal(removed)).toBe('conflict the tenant requires a second factor')
   })
 })
 

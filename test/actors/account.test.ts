@@ -5,6 +5,13 @@ import { sessionsMax } from '#actors/account/sessions'
 import { ActingAccount, begunSession, code, codeLifetimeMs, credential, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, toldOf } from '#test/actors/acting-actor'
 
+/** Runs these commands on an account. */
+const did =
+  (...commands: readonly AccountCommand[]) =>
+  (account: ActingAccount) => {
+    for (const command of commands) account.act(command)
+  }
+
 const badCode = 'unauthorized: invalid or expired code'
 
 describe('a code', () => {
@@ -27,12 +34,8 @@ describe('a code', () => {
 
   test.each<[string, (account: ActingAccount) => void, number]>([
     ['of nobody', () => {}, 1],
-    ['wrong', (account) => account.act({ type: 'invite', code: code(1) }), 2],
-    [
-      'a part of the right one',
-      (account) => account.act({ type: 'invite', code: code(1, { hash: hash(1).slice(1) }) }),
-      1,
-    ],
+    ['wrong', did({ type: 'invite', code: code(1) }), 2],
+    ['a part of the right one', did({ type: 'invite', code: code(1, { hash: hash(1).slice(1) }) }), 1],
     [
       'used',
       (account) => {
@@ -41,14 +44,7 @@ describe('a code', () => {
       },
       1,
     ],
-    [
-      'replaced by a fresh one',
-      (account) => {
-        account.act({ type: 'invite', code: code(1) })
-        account.act({ type: 'invite', code: code(2) })
-      },
-      1,
-    ],
+    ['replaced by a fresh one', did({ type: 'invite', code: code(1) }, { type: 'invite', code: code(2) }), 1],
     [
       'expired this very moment',
       (account) => {
@@ -57,40 +53,18 @@ describe('a code', () => {
       },
       1,
     ],
-    [
-      'of who was disabled since',
-      (account) => {
-        account.act({ type: 'invite', code: code(1) })
-        account.act({ type: 'disable' })
-      },
-      1,
-    ],
+    ['of who was disabled since', did({ type: 'invite', code: code(1) }, { type: 'disable' }), 1],
     [
       'of who was disabled since, and is no more',
-      (account) => {
-        account.act({ type: 'invite', code: code(1) })
-        account.act({ type: 'disable' })
-        account.act({ type: 'enable' })
-      },
+      did({ type: 'invite', code: code(1) }, { type: 'disable' }, { type: 'enable' }),
       1,
     ],
     [
       'given to who is disabled',
-      (account) => {
-        account.act({ type: 'invite', code: code(1) })
-        account.act({ type: 'disable' })
-        account.act({ type: 'invite', code: code(2) })
-      },
+      did({ type: 'invite', code: code(1) }, { type: 'disable' }, { type: 'invite', code: code(2) }),
       2,
     ],
-    [
-      'of who was erased',
-      (account) => {
-        account.act({ type: 'invite', code: code(1) })
-        account.act({ type: 'erase' })
-      },
-      1,
-    ],
+    ['of who was erased', did({ type: 'invite', code: code(1) }, { type: 'erase' }), 1],
   ])('%s is no good, and nobody can tell why', (_, prepare, byte) => {
     const account = new ActingAccount()
     prepare(account)
@@ -197,8 +171,8 @@ describe('a password', () => {
   test.each<[string, (account: ActingAccount) => void, number, string]>([
     ['that moved meanwhile', (account) => account.setTotp(), 1, 'conflict: the account was changed meanwhile'],
     ['of a version to come', () => {}, 2, 'conflict: the account was changed meanwhile'],
-    ['of who is disabled', (account) => account.act({ type: 'disable' }), 2, 'not_found: Not Found'],
-    ['of who is gone', (account) => account.act({ type: 'erase' }), 1, 'not_found: Not Found'],
+    ['of who is disabled', did({ type: 'disable' }), 2, 'not_found: Not Found'],
+    ['of who is gone', did({ type: 'erase' }), 1, 'not_found: Not Found'],
   ])('%s is not', (_, prepare, version, refusal) => {
     const account = ActingAccount.signedUp()
     prepare(account)
@@ -222,20 +196,17 @@ describe('a session begins', () => {
   })
 
   test.each<[string, (account: ActingAccount) => void, string]>([
-    ['who was erased', (account) => account.act({ type: 'erase' }), 'unauthorized: invalid credentials'],
-    ['who is disabled', (account) => account.act({ type: 'disable' }), 'unauthorized: invalid credentials'],
+    ['who was erased', did({ type: 'erase' }), 'unauthorized: invalid credentials'],
+    ['who is disabled', did({ type: 'disable' }), 'unauthorized: invalid credentials'],
     [
       'whose password moved',
-      (account) => account.act({ type: 'set_password', version: 1, passwordHash: 'x', keep: undefined }),
+      did({ type: 'set_password', version: 1, passwordHash: 'x', keep: undefined }),
       'conflict: the account was changed meanwhile',
     ],
     ['who has a second factor now', (account) => account.setTotp(), 'conflict: the account was changed meanwhile'],
     [
       'who was disabled and enabled meanwhile',
-      (account) => {
-        account.act({ type: 'disable' })
-        account.act({ type: 'enable' })
-      },
+      did({ type: 'disable' }, { type: 'enable' }),
       'conflict: the account was changed meanwhile',
     ],
   ])('not for one %s', (_, prepare, refusal) => {

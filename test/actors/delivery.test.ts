@@ -67,21 +67,6 @@ describe('requests of a function', () => {
     expect([...delivery.rows]).toEqual(['F'])
   })
 
-  test('the oldest goes when one is too many', () => {
-    const delivery = new ActingDelivery()
-    for (let count = 0; count < 5; count++) delivery.act(request)
-    expect(delivery.kept).toEqual([3, 4, 5])
-  })
-
-  test('those that are only counted have numbers, and nothing goes for them', () => {
-    const delivery = new ActingDelivery()
-    delivery.act(request)
-    delivery.act({ type: 'overflowed', count: 100_000 })
-    delivery.act(request)
-    expect(delivery.kept).toEqual([1, 100_002])
-    expect(delivery.state.head.seq).toBe(100_002)
-  })
-
   test('those that everybody heard of go, and with the last one the row', () => {
     const delivery = new ActingDelivery()
     for (let count = 0; count < 3; count++) delivery.act(request)
@@ -92,13 +77,6 @@ describe('requests of a function', () => {
     expect([...delivery.records.keys()]).toEqual(['head'])
     delivery.act(request)
     expect([delivery.kept, [...delivery.rows]]).toEqual([[4], ['F']])
-  })
-
-  test('trimmed once more nothing changes', () => {
-    const delivery = new ActingDelivery()
-    delivery.act(request)
-    delivery.act({ type: 'trim', to: 1 })
-    for (const to of [0, 1, 2]) expect(delivery.act({ type: 'trim', to }).type).toBe('answer')
   })
 
   test('nothing is left of a function that is no more; once more is as well', () => {

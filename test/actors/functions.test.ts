@@ -73,16 +73,6 @@ describe('a trigger by a property', () => {
     expect(requestsOf(device.says(...said))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
 
-  test.each<[propId: number, to: string | boolean, place: number, matches: PropertyState, not: PropertyState]>([
-    [2, 'open', 1, 'open', 'shut'],
-    [3, true, 2, true, false],
-    [3, false, 2, false, true],
-  ])('of property %i waits for %s', (propId, to, place, matches, not) => {
-    const device = new Linked(onProperty(propId, to))
-    expect(requestsOf(device.says(place, not))).toEqual([])
-    expect(requestsOf(device.says(place, matches))).toHaveLength(1)
-  })
-
   test('of another service or number hears nothing', () => {
     const device = new Linked(onProperty(1, undefined, 'other'))
     expect(requestsOf(device.says(0, 5))).toEqual([])
@@ -149,50 +139,28 @@ describe('HELLO', () => {
 })
 
 describe('a POST', () => {
+  /** Of property 1: `svc 6`, or `svc 6 at 1000`. */
+  const updates = (...texts: readonly string[]) =>
+    texts.map((text): [string, number, number, number?] => {
+      const [service = '', value, , at] = text.split(' ')
+      return at === undefined ? [service, 1, Number(value)] : [service, 1, Number(value), Number(at)]
+    })
+
   test.each<[string, ReturnType<typeof post>, string[]]>([
-    ['with one update', post([['svc', 1, 6]]), ['6, was 5']],
-    ['with what stands', post([['svc', 1, 5]]), []],
-    [
-      'with several of one time',
-      post([
-        ['svc', 1, 6],
-        ['svc', 1, 7],
-      ]),
-      ['7, was 5'],
-    ],
-    [
-      'with several times: each happened',
-      post([
-        ['svc', 1, 6, 1_000],
-        ['svc', 1, 7, 2_000],
-      ]),
-      ['6, was 5', '7, was 6'],
-    ],
-    [
-      'there and back',
-      post([
-        ['svc', 1, 6, 1_000],
-        ['svc', 1, 5, 2_000],
-      ]),
-      ['6, was 5', '5, was 6'],
-    ],
-    [
-      'other services between',
-      post([
-        ['svc', 1, 6],
-        ['other', 1, 9],
-        ['svc', 1, 6],
-      ]),
-      ['6, was 5'],
-    ],
+    ['with one update', post(updates('svc 6')), ['6, was 5']],
+    ['with what stands', post(updates('svc 5')), []],
+    ['with several of one time', post(updates('svc 6', 'svc 7')), ['7, was 5']],
+    ['with several times: each happened', post(updates('svc 6 at 1000', 'svc 7 at 2000')), ['6, was 5', '7, was 6']],
+    ['there and back', post(updates('svc 6 at 1000', 'svc 5 at 2000')), ['6, was 5', '5, was 6']],
+    ['other services between', post(updates('svc 6', 'other 9', 'svc 6')), ['6, was 5']],
     [
       'with a declaration of the same value',
-      post([['svc', 1, 6]], { services: [{ shape: svc, items: [0, 6] }] }),
+      post(updates('svc 6'), { services: [{ shape: svc, items: [0, 6] }] }),
       ['6, was 5'],
     ],
     [
       'with a declaration of another',
-      post([['svc', 1, 7]], { services: [{ shape: svc, items: [0, 6] }] }),
+      post(updates('svc 7'), { services: [{ shape: svc, items: [0, 6] }] }),
       ['6, was 5', '7, was 6'],
     ],
   ])('%s', (_, command, expected) => {
@@ -205,15 +173,7 @@ describe('a POST', () => {
     const device = new FunctionedDevice()
     device.put('F1', storedFunction(chain(onProperty(1), mail)))
     const declared = { services: [{ shape: svc, items: [] }] }
-    const said = device.act(
-      post(
-        [
-          ['svc', 1, 6, 1_000],
-          ['svc', 1, 7, 2_000],
-        ],
-        declared,
-      ),
-    )
+    const said = device.act(post(updates('svc 6 at 1000', 'svc 7 at 2000'), declared))
     expect(requestsOf(said)).toEqual(['F1/mail 6, was null', 'F1/mail 7, was 6'])
   })
 })
@@ -305,35 +265,10 @@ describe('a trigger by an alarm', () => {
 })
 
 describe('what stands between a trigger and a mail', () => {
-  const over = condition({ '>': [{ var: 'value' }, 10] })
-
-  test('a condition', () => {
-    const device = new Linked(onProperty(1), over)
-    expect([5, 11, 12, 3].map((value) => requestsOf(device.says(0, value)).length)).toEqual([0, 1, 1, 0])
-    expect(device.functions.counts).toEqual({ runs: 4, errors: 0, requests: 2, overflown: 0 })
-  })
-
   test('one that fails lets nothing through and is counted', () => {
     const device = new Linked(onProperty(2), condition({ '>': [{ '+': [{ var: 'value' }, 1] }, 10] }))
     expect(requestsOf(device.says(1, 'no number'))).toEqual([])
     expect(device.functions.counts.errors).toBe(1)
-  })
-
-  test('reads the device, the time, what was before, and what people recorded', () => {
-    const device = new Linked(
-      onProperty(1),
-      condition({
-        and: [
-          { '==': [{ var: 'device' }, 'A'] },
-          { '==': [{ var: 'time' }, now] },
-          { '==': [{ var: ['previous', null] }, null] },
-          { '==': [{ var: 'meta.floor' }, 3] },
-        ],
-      }),
-    )
-    device.act({ type: 'patch_meta', patch: { floor: 3 } })
-    expect(requestsOf(device.says(0, 5))).toHaveLength(1)
-    expect(requestsOf(device.says(0, 6))).toHaveLength(0)
   })
 
   test('sees nothing recorded where its author may not read that', () => {

@@ -17,11 +17,11 @@ import type { Entry } from '#model/entry'
 import type { AnyDefinition } from '#runtime/activation'
 import type { ActorAddress, ActorDefinition } from '#runtime/actor'
 import { hash } from '#test/actors/acting-account'
-import { RecordingTopics, sent, subscriptionOf } from '#test/actors/acting-subscriber'
+import { RecordingTopics, subscriptionOf } from '#test/actors/acting-subscriber'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { unheardRules } from '#test/actors/unheard-rules'
-import { ManualWorld, startMs } from '#test/runtime/manual-world'
-import { faultyPlace, openStage, type Stage, type StageOptions } from '#test/runtime/stage'
+import { startMs } from '#test/runtime/manual-world'
+import { openStage, type Stage, type StageOptions } from '#test/runtime/stage'
 
 const acme = 'acme'
 const ann = subscriberAddress(acme, 'U1')
@@ -100,53 +100,6 @@ function definitionsWith(topics: RecordingTopics): () => AnyDefinition<Entry>[] 
       counting,
     ] as unknown as AnyDefinition<Entry>[]
 }
-
-test('of fifty who subscribe one user to one topic at once, one does', async () => {
-  const subscribers = await SubscriberStage.open()
-  for (let index = 1; index <= 50; index++) subscribers.subscribe(ann, 'F1', `S${index}`)
-  await subscribers.stage.settle()
-  const { said } = subscribers.stage
-  expect(said.filter((line) => line.startsWith('answered'))).toHaveLength(1)
-  expect(said.filter((line) => line.endsWith('conflict_empty'))).toHaveLength(49)
-  expect(subscribers.stage.events.map(({ event }) => event.kind)).toEqual(['subscribed'])
-  expect(subscribers.topics.heard).toEqual([`+ ${acme}/F1`])
-})
-
-test('records, row and entry are one commit, and stand after a crash as they stood', async () => {
-  const before = await SubscriberStage.open()
-  const commits = before.stage.commits.length
-  before.subscribe(ann, 'F1', 'S1')
-  await before.stage.settle()
-  expect(before.stage.commits).toHaveLength(commits + 1)
-  expect([...(before.stage.commits.at(-1)?.records.keys() ?? [])].sort()).toEqual([
-    `index/topic/${acme}/F1/U1/S1`,
-    `part/subscriber/${acme}/U1/mail`,
-    `part/subscriber/${acme}/U1/subscriptions`,
-  ])
-  before.ask(ann, sent('S1', 4))
-  await before.stage.settle()
-  before.stage.crash()
-  const after = await before.reborn()
-  expect(after.stateOf(ann)).toEqual(before.stateOf(ann))
-  expect(after.isRowStored('F1', ann, 'S1')).toBe(true)
-  expect((after.stage.system.look(outboxAddress(acme)) as { told: number }).told).toBe(1)
-})
-
-test('what could not be stored was never subscribed to, and nobody is told', async () => {
-  const world = new ManualWorld()
-  const { place, faults } = faultyPlace(world)
-  const subscribers = await SubscriberStage.open({ world, place })
-  subscribers.subscribe(ann, 'F1', 'S1')
-  await subscribers.stage.settle()
-  faults.next = { fail: 'full', reachedDisk: false }
-  subscribers.subscribe(ann, 'F2', 'S2')
-  subscribers.ask(ann, { type: 'unsubscribe', id: 'S1' }, 'the other')
-  await subscribers.stage.settle()
-  expect(subscribers.stage.said.slice(2)).toEqual(['refused S2 storage', 'refused the other storage'])
-  expect(subscribers.stateOf(ann).subscriptions.map(({ id }) => id)).toEqual(['S1'])
-  expect([subscribers.isRowStored('F1', ann, 'S1'), subscribers.isRowStored('F2', ann, 'S2')]).toEqual([true, false])
-  expect(subscribers.topics.heard).toEqual([`+ ${acme}/F1`])
-})
 
 describe('subscriptions end in the commit in which ends', () => {
   test.each<[string, ActorAddress, (stage: SubscriberStage) => void]>([

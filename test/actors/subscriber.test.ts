@@ -124,13 +124,6 @@ describe('to unsubscribe', () => {
     expect(subscriber.act({ type: 'unsubscribe', id: 'S2', isByLink: true })).toEqual({ type: 'answer' })
   })
 
-  test('from everything leaves no record', () => {
-    const subscriber = new ActingSubscriber()
-    subscriber.subscribe('F1', 'S1')
-    subscriber.unsubscribe('S1')
-    expect(subscriber.records.size).toBe(0)
-  })
-
   test('and again to subscribe begins anew behind what was', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1', { from: 3 })

@@ -263,29 +263,6 @@ describe('an alarm', () => {
 describe('bindings to devices by name', () => {
   const many = (count: number, prefix = 'D') => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
 
-  test('are counted by what stands, groups by their members, whichever comes first', () => {
-    const tenant = new ActingTenant()
-    const { bindings } = tenant.state
-    tenant.makeGroup('G1', ['A', 'B'])
-    tenant.makeGroup('G2', ['C'])
-    tenant.makeAlarm('A1', { devices: ['A', 'X'], groups: ['G1', 'G2'] })
-    tenant.makeAlarm('A2', { groups: ['G1'] })
-    tenant.makeAlarm('A3')
-    expect([bindings.total, [...bindings.uses]]).toEqual([
-      7,
-      [
-        ['G1', 2],
-        ['G2', 1],
-      ],
-    ])
-    tenant.editGroup('G1', ['A', 'B', 'C', 'D'])
-    expect(bindings.total).toBe(11)
-    tenant.putAlarm('A1', { devices: ['A'] })
-    expect([bindings.total, [...bindings.uses]]).toEqual([5, [['G1', 1]]])
-    for (const id of ['A1', 'A2', 'A3']) tenant.act({ type: 'delete_alarm', id })
-    expect([bindings.total, bindings.uses.size]).toEqual([0, 0])
-  })
-
   test('have an end, for an alarm and for the growth of a group', () => {
     const tenant = new ActingTenant()
     tenant.makeGroup('G1', many(3))

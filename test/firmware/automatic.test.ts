@@ -98,19 +98,6 @@ describe('a device that comes', () => {
 })
 
 describe('the schedule and the hook', () => {
-  test.each<['cron' | 'hook', Partial<UpdateOptions>, boolean, number]>([
-    ['cron', { isHookForPinsOnly: true }, false, 1],
-    ['hook', {}, false, 1],
-    ['hook', { isHookForPinsOnly: true }, false, 0],
-    ['hook', { isHookForPinsOnly: true }, true, 1],
-  ])('%s, with %j, of one that is pinned: %s', async (by, options, isPinned, count) => {
-    await open({ isConnectUpdateDisabled: true, ...options })
-    stage.checks.answer = () => offered('2.0.0', { isPinned })
-    const device = await stage.linked()
-    await consider('A', by)
-    expect(device.offers).toHaveLength(count)
-  })
-
   test('pass over devices without a link, and those that update already', async () => {
     await open({ isConnectUpdateDisabled: true })
     const device = await stage.linked()
@@ -127,36 +114,6 @@ describe('the schedule and the hook', () => {
     stage.checks.answer = () => undefined
     await consider('A', 'hook', [2, 1])
     expect(stage.checks.asked.map(({ index }) => index)).toEqual([1, 2])
-  })
-})
-
-describe('an update that failed', () => {
-  test('is tried again by itself, as what began it, until it was tried three times', async () => {
-    const device = await stage.linked()
-    await device.say('FAILED')
-    await device.hello()
-    expect(device.offers).toHaveLength(1)
-    for (const count of [2, 3]) {
-      // It has ten seconds to answer.
-      while (device.offers.length < count) await stage.world.advance(5_000)
-      expect(stage.stored()?.context.by).toBe('connect')
-      await device.say('FAILED')
-    }
-    await stage.world.advance(24 * 60 * 60_000)
-    await device.hello({ session: 'boot-2' })
-    await consider('A', 'hook')
-    expect(device.offers).toHaveLength(3)
-    stage.trigger()
-    await stage.settle()
-    expect(device.offers).toHaveLength(4)
-  })
-
-  test('does not hold back another firmware', async () => {
-    const device = await stage.linked()
-    await device.say('FAILED')
-    stage.checks.answer = () => offered('3.0.0')
-    await consider('A', 'hook')
-    expect(device.offers.map(({ firmware }) => firmware)).toEqual(['2.0.0', '3.0.0'])
   })
 })
 

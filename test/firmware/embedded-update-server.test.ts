@@ -21,204 +21,117 @@ interface Row {
   readonly byItself: string
 }
 
+/** `byItself` is the same as `byHand` unless it is given. */
+function row(what: string, puts: readonly ProjectCommand[], byHand: string, byItself = byHand): Row {
+  return { what, puts, byHand, byItself }
+}
+
 const one: readonly Row[] = [
-  { what: 'nothing there', puts: [], byHand: '–', byItself: '–' },
-  { what: 'a newer one', puts: [putRelease('1.1.0')], byHand: '1.1.0', byItself: '1.1.0' },
-  { what: 'the same', puts: [putRelease('1.0.0')], byHand: '–', byItself: '–' },
-  { what: 'the same in another build', puts: [putRelease('1.0.0+b')], byHand: '–', byItself: '–' },
-  { what: 'an older one', puts: [putRelease('0.9.0')], byHand: '–', byItself: '–' },
-  {
-    what: 'several, put in any order',
-    puts: [putRelease('1.9.0'), putRelease('1.10.0'), putRelease('1.2.0')],
-    byHand: '1.10.0',
-    byItself: '1.10.0',
-  },
-  {
-    what: 'a prerelease of a newer one',
-    puts: [putRelease('1.1.0-rc.2'), putRelease('1.1.0-rc.11')],
-    byHand: '1.1.0-rc.11',
-    byItself: '1.1.0-rc.11',
-  },
-  {
-    what: 'the newest was deleted',
-    puts: [
+  row('nothing there', [], '–'),
+  row('a newer one', [putRelease('1.1.0')], '1.1.0'),
+  row('the same', [putRelease('1.0.0')], '–'),
+  row('the same in another build', [putRelease('1.0.0+b')], '–'),
+  row('an older one', [putRelease('0.9.0')], '–'),
+  row('several, put in any order', [putRelease('1.9.0'), putRelease('1.10.0'), putRelease('1.2.0')], '1.10.0'),
+  row('a prerelease of a newer one', [putRelease('1.1.0-rc.2'), putRelease('1.1.0-rc.11')], '1.1.0-rc.11'),
+  row(
+    'the newest was deleted',
+    [
       putRelease('1.2.0'),
       putRelease('1.1.0'),
       { type: 'delete_release', key: { firmware: '1.2.0', hardware: null, index: 0 } },
     ],
-    byHand: '1.1.0',
-    byItself: '1.1.0',
-  },
-  { what: 'one for another index', puts: [putRelease('1.1.0', { index: 1 })], byHand: '–', byItself: '–' },
+    '1.1.0',
+  ),
+  row('one for another index', [putRelease('1.1.0', { index: 1 })], '–'),
   {
-    what: 'one for each index',
-    puts: [putRelease('1.1.0'), putRelease('1.2.0', { index: 1 })],
+    ...row('one for each index', [putRelease('1.1.0'), putRelease('1.2.0', { index: 1 })], '1.2.0 #1'),
     asks: { index: 1 },
-    byHand: '1.2.0 #1',
-    byItself: '1.2.0 #1',
   },
 ]
 
 const hardware: readonly Row[] = [
-  { what: 'for another', puts: [putRelease('1.1.0', { hardware: 'revB' })], byHand: '–', byItself: '–' },
-  { what: 'for it', puts: [putRelease('1.1.0', { hardware: 'revA' })], byHand: '1.1.0 revA', byItself: '1.1.0 revA' },
-  { what: 'for any', puts: [putRelease('1.1.0')], byHand: '1.1.0', byItself: '1.1.0' },
-  {
-    what: 'the same for it and for any',
-    puts: [putRelease('1.1.0', { hardware: 'revA' }), putRelease('1.1.0'), putRelease('1.1.0+b')],
-    byHand: '1.1.0 revA',
-    byItself: '1.1.0 revA',
-  },
-  {
-    what: 'a newer one for any',
-    puts: [putRelease('1.1.0', { hardware: 'revA' }), putRelease('1.2.0')],
-    byHand: '1.2.0',
-    byItself: '1.2.0',
-  },
-  {
-    what: 'a newer one for it',
-    puts: [putRelease('1.2.0', { hardware: 'revA' }), putRelease('1.1.0')],
-    byHand: '1.2.0 revA',
-    byItself: '1.2.0 revA',
-  },
+  row('for another', [putRelease('1.1.0', { hardware: 'revB' })], '–'),
+  row('for it', [putRelease('1.1.0', { hardware: 'revA' })], '1.1.0 revA'),
+  row('for any', [putRelease('1.1.0')], '1.1.0'),
+  row(
+    'the same for it and for any',
+    [putRelease('1.1.0', { hardware: 'revA' }), putRelease('1.1.0'), putRelease('1.1.0+b')],
+    '1.1.0 revA',
+  ),
+  row('a newer one for any', [putRelease('1.1.0', { hardware: 'revA' }), putRelease('1.2.0')], '1.2.0'),
+  row('a newer one for it', [putRelease('1.2.0', { hardware: 'revA' }), putRelease('1.1.0')], '1.2.0 revA'),
 ].map((row) => ({ ...row, asks: { hardware: 'revA' } }))
 
 const both = [putRelease('1.1.0'), putRelease('0.9.0')]
 const pins: readonly Row[] = [
-  { what: 'an older one', puts: [...both, pin('0.9.0')], byHand: '0.9.0 pinned', byItself: '0.9.0 pinned' },
-  { what: 'a newer one', puts: [...both, pin('1.1.0')], byHand: '1.1.0 pinned', byItself: '1.1.0 pinned' },
-  { what: 'what it has', puts: [...both, putRelease('1.0.0'), pin('1.0.0')], byHand: '–', byItself: '–' },
-  {
-    what: 'another build of what it has',
-    puts: [...both, putRelease('1.0.0+b'), pin('1.0.0+b')],
-    byHand: '1.0.0+b pinned',
-    byItself: '1.0.0+b pinned',
-  },
-  { what: 'what is not there', puts: [...both, pin('1.0.5')], byHand: '–', byItself: '–' },
-  { what: 'what another device is', puts: [...both, pin('0.9.0', 'B')], byHand: '1.1.0', byItself: '1.1.0' },
-  {
-    what: 'what is there for another hardware',
-    puts: [...both, putRelease('0.8.0', { hardware: 'revB' }), pin('0.8.0')],
-    byHand: '–',
-    byItself: '–',
-  },
-  {
-    what: 'what is there for another index',
-    puts: [...both, putRelease('0.8.0', { index: 1 }), pin('0.8.0')],
-    byHand: '1.1.0',
-    byItself: '1.1.0',
-  },
-  {
-    what: 'what is there for another index, and for another hardware',
-    puts: [...both, putRelease('0.8.0', { index: 1 }), putRelease('0.8.0', { hardware: 'revB' }), pin('0.8.0')],
-    byHand: '–',
-    byItself: '–',
-  },
-  {
-    what: 'what is there for its hardware, as for any',
-    puts: [...both, putRelease('0.8.0', { hardware: 'revA' }), putRelease('0.8.0'), pin('0.8.0')],
-    byHand: '0.8.0 revA pinned',
-    byItself: '0.8.0 revA pinned',
-  },
-  {
-    what: 'something, while a rollout is paused',
-    puts: [...both, pin('0.9.0'), putRollout('1.1.0'), pause],
-    byHand: '0.9.0 pinned',
-    byItself: '0.9.0 pinned',
-  },
+  row('an older one', [...both, pin('0.9.0')], '0.9.0 pinned'),
+  row('a newer one', [...both, pin('1.1.0')], '1.1.0 pinned'),
+  row('what it has', [...both, putRelease('1.0.0'), pin('1.0.0')], '–'),
+  row('another build of what it has', [...both, putRelease('1.0.0+b'), pin('1.0.0+b')], '1.0.0+b pinned'),
+  row('what is not there', [...both, pin('1.0.5')], '–'),
+  row('what another device is', [...both, pin('0.9.0', 'B')], '1.1.0'),
+  row('what is there for another hardware', [...both, putRelease('0.8.0', { hardware: 'revB' }), pin('0.8.0')], '–'),
+  row('what is there for another index', [...both, putRelease('0.8.0', { index: 1 }), pin('0.8.0')], '1.1.0'),
+  row(
+    'what is there for another index, and for another hardware',
+    [...both, putRelease('0.8.0', { index: 1 }), putRelease('0.8.0', { hardware: 'revB' }), pin('0.8.0')],
+    '–',
+  ),
+  row(
+    'what is there for its hardware, as for any',
+    [...both, putRelease('0.8.0', { hardware: 'revA' }), putRelease('0.8.0'), pin('0.8.0')],
+    '0.8.0 revA pinned',
+  ),
+  row('something, while a rollout is paused', [...both, pin('0.9.0'), putRollout('1.1.0'), pause], '0.9.0 pinned'),
 ].map((row) => ({ ...row, asks: { hardware: 'revA' } }))
 
 const newer = [putRelease('1.1.0'), putRelease('1.2.0')]
 const open = { cron: '0 2 * * TUE', minutes: 31 }
 const closed = { cron: '0 2 * * TUE', minutes: 30 }
 const rollouts: readonly Row[] = [
-  { what: 'runs', puts: [...newer, putRollout('1.1.0')], byHand: '1.2.0', byItself: '1.1.0 R1/3' },
-  {
-    what: 'says how often',
-    puts: [...newer, putRollout('1.1.0', { maxAttempts: 7 })],
-    byHand: '1.2.0',
-    byItself: '1.1.0 R1/7',
-  },
-  { what: 'is paused', puts: [...newer, putRollout('1.1.0'), pause], byHand: '1.2.0', byItself: '–' },
-  {
-    what: 'stopped',
-    puts: [
+  row('runs', [...newer, putRollout('1.1.0')], '1.2.0', '1.1.0 R1/3'),
+  row('says how often', [...newer, putRollout('1.1.0', { maxAttempts: 7 })], '1.2.0', '1.1.0 R1/7'),
+  row('is paused', [...newer, putRollout('1.1.0'), pause], '1.2.0', '–'),
+  row(
+    'stopped',
+    [
       ...newer,
       putRollout('1.1.0', { errorThresholdPercent: 0 }),
       moved(null, 'failed', { release: { firmware: '1.1.0', hardware: null, index: 0 }, rollout: 'R1' }),
     ],
-    byHand: '1.2.0',
-    byItself: '–',
-  },
-  { what: 'has no release yet', puts: [...newer, putRollout('1.3.0')], byHand: '1.2.0', byItself: '–' },
-  {
-    what: 'has none for its hardware',
-    puts: [...newer, putRelease('1.3.0', { hardware: 'revB' }), putRollout('1.3.0')],
-    byHand: '1.2.0',
-    byItself: '–',
-  },
-  {
-    what: 'has none for its index',
-    puts: [...newer, putRelease('1.3.0', { index: 1 }), putRollout('1.3.0')],
-    byHand: '1.2.0',
-    byItself: '–',
-  },
-  {
-    what: 'is of what it has',
-    puts: [...newer, putRelease('1.0.0'), putRollout('1.0.0')],
-    byHand: '1.2.0',
-    byItself: '–',
-  },
-  {
-    what: 'is of an older one',
-    puts: [...newer, putRelease('0.9.0'), putRollout('0.9.0')],
-    byHand: '1.2.0',
-    byItself: '–',
-  },
-  { what: 'is for none', puts: [...newer, putRollout('1.1.0', { percent: 0 })], byHand: '1.2.0', byItself: '–' },
-  {
-    what: 'is in its window',
-    puts: [...newer, putRollout('1.1.0', { window: open })],
-    byHand: '1.2.0',
-    byItself: '1.1.0 R1/3',
-  },
-  {
-    what: 'is not in its window',
-    puts: [...newer, putRollout('1.1.0', { window: closed })],
-    byHand: '1.2.0',
-    byItself: '–',
-  },
-  {
-    what: 'is for a group that has it',
-    puts: [...newer, putRollout('1.1.0', { groups: ['G1', 'G2'] })],
-    byHand: '1.2.0',
-    byItself: '1.1.0 R1/3',
-  },
-  {
-    what: 'is for groups that have it not, or are not there',
-    puts: [...newer, putRollout('1.1.0', { groups: ['G1', 'G9'] })],
-    byHand: '1.2.0',
-    byItself: '–',
-  },
-  { what: 'is for no group', puts: [...newer, putRollout('1.1.0', { groups: [] })], byHand: '1.2.0', byItself: '–' },
-  {
-    what: 'was deleted',
-    puts: [...newer, putRollout('1.1.0'), { type: 'delete_rollout' }],
-    byHand: '1.2.0',
-    byItself: '1.2.0',
-  },
-  {
-    what: 'runs, and it is held',
-    puts: [...newer, putRollout('1.2.0'), pin('1.1.0')],
-    byHand: '1.1.0 pinned',
-    byItself: '1.1.0 pinned',
-  },
-  {
-    what: 'runs, and it is held by what is there for another index',
-    puts: [...newer, putRelease('0.8.0', { index: 1 }), putRollout('1.1.0'), pin('0.8.0')],
-    byHand: '1.2.0',
-    byItself: '1.1.0 R1/3',
-  },
+    '1.2.0',
+    '–',
+  ),
+  row('has no release yet', [...newer, putRollout('1.3.0')], '1.2.0', '–'),
+  row(
+    'has none for its hardware',
+    [...newer, putRelease('1.3.0', { hardware: 'revB' }), putRollout('1.3.0')],
+    '1.2.0',
+    '–',
+  ),
+  row('has none for its index', [...newer, putRelease('1.3.0', { index: 1 }), putRollout('1.3.0')], '1.2.0', '–'),
+  row('is of what it has', [...newer, putRelease('1.0.0'), putRollout('1.0.0')], '1.2.0', '–'),
+  row('is of an older one', [...newer, putRelease('0.9.0'), putRollout('0.9.0')], '1.2.0', '–'),
+  row('is for none', [...newer, putRollout('1.1.0', { percent: 0 })], '1.2.0', '–'),
+  row('is in its window', [...newer, putRollout('1.1.0', { window: open })], '1.2.0', '1.1.0 R1/3'),
+  row('is not in its window', [...newer, putRollout('1.1.0', { window: closed })], '1.2.0', '–'),
+  row('is for a group that has it', [...newer, putRollout('1.1.0', { groups: ['G1', 'G2'] })], '1.2.0', '1.1.0 R1/3'),
+  row(
+    'is for groups that have it not, or are not there',
+    [...newer, putRollout('1.1.0', { groups: ['G1', 'G9'] })],
+    '1.2.0',
+    '–',
+  ),
+  row('is for no group', [...newer, putRollout('1.1.0', { groups: [] })], '1.2.0', '–'),
+  row('was deleted', [...newer, putRollout('1.1.0'), { type: 'delete_rollout' }], '1.2.0'),
+  row('runs, and it is held', [...newer, putRollout('1.2.0'), pin('1.1.0')], '1.1.0 pinned'),
+  row(
+    'runs, and it is held by what is there for another index',
+    [...newer, putRelease('0.8.0', { index: 1 }), putRollout('1.1.0'), pin('0.8.0')],
+    '1.2.0',
+    '1.1.0 R1/3',
+  ),
 ]
 
 describe.each([

@@ -87,14 +87,6 @@ describe('a release is deleted', () => {
     expect([offersOf(device), stage.stored('A')?.state]).toEqual([['2.0.0'], state])
   })
 
-  test('behind one that is done', async () => {
-    await begun('release')
-    await device.install()
-    await next.install()
-    expect(await stage.ask(deleteRelease)).toBeUndefined()
-    expect([stage.stored('A')?.state, stage.stored('B')?.state]).toEqual(['done', 'done'])
-  })
-
   test.each([
     ['1.0.0', ['1.9.0']],
     ['1.9.5', []],
@@ -132,15 +124,6 @@ describe('a release is deleted', () => {
 })
 
 describe('a pin is taken away', () => {
-  test.each([...running, ...past])('while an update by it is %s: it comes to its end', async (state, said) => {
-    await begun('pin', ...said)
-    expect(stage.stored('A')?.state).toBe(state)
-    for (const held of ['A', 'B']) expect(await stage.ask({ type: 'delete_pin', device: held })).toBeUndefined()
-    expect(await stage.ask(deleteRelease)).toBe('conflict')
-    await device.install()
-    expect(stage.stored('A')?.state).toBe('done')
-  })
-
   test('to an older one, while the device waits for its place: it is not taken back', async () => {
     stage = await FirmwareStage.open({ options: { isConnectUpdateDisabled: true, underWayMax: 1 } })
     device = await stage.linked('A', { firmware: '2.0.0' })

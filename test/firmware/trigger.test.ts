@@ -5,7 +5,7 @@ import { offerUrl } from '#link/offers'
 import { updateStates } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import { offered, offerTimeoutMs, TestDevice, type Triggered, UpdateStage } from '#test/firmware/update-stage'
+import { offered, TestDevice, type Triggered, UpdateStage } from '#test/firmware/update-stage'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyPlace } from '#test/runtime/stage'
 
@@ -64,21 +64,6 @@ describe('a device that is asked to update', () => {
     },
   )
 
-  test('comes back with it, and that was it', async () => {
-    const { device, asked } = await offering()
-    await device.install()
-    expect([asked.outcome, stage.stored()?.state]).toEqual(['STARTED', 'done'])
-    expect(stage.updater.counts).toEqual({ offered: 1, done: 1, failed: 0 })
-    expect([stage.updater.underWay, stage.updater.states]).toEqual([0, nowhere])
-  })
-
-  test('comes back with the old one: it failed', async () => {
-    const { device } = await offering()
-    await device.install('1.0.0')
-    expect(stage.stored()?.state).toBe('failed')
-    expect(stage.updater.counts).toEqual({ offered: 1, done: 0, failed: 1 })
-  })
-
   test('is asked whatever it refuses to do by itself', async () => {
     const device = await stage.linked('A', { autoUpdate: false })
     await trigger()
@@ -87,18 +72,6 @@ describe('a device that is asked to update', () => {
 })
 
 describe('who asks hears', () => {
-  test.each(['DOWNLOADING', 'INSTALLING', 'INSTALLED'] as const)('STARTED by %s: it did', async (status) => {
-    const { device, asked } = await offering()
-    await device.say(status)
-    expect(asked.outcome).toBe('STARTED')
-  })
-
-  test.each(['NOT_OK', 'FAILED'] as const)('DEVICE_NOT_OK by %s, in the words of the device', async (status) => {
-    const { device, asked } = await offering()
-    await device.say(status, { message: 'battery low' })
-    expect(asked.outcome).toBe('DEVICE_NOT_OK battery low')
-  })
-
   test.each([
     ['busy', new UpdateServerBusy('later'), 'UPDATE_SERVER_OUT_OF_RESOURCES later'],
     ['failed', new UpdateServerFailed('no answer'), 'UPDATE_SERVER_ERROR no answer'],
@@ -110,12 +83,6 @@ describe('who asks hears', () => {
     const asked = await trigger()
     expect([asked.outcome, stage.stored()?.state]).toEqual([expected, 'failed'])
     expect(stage.bugs).toHaveLength(error instanceof TypeError ? 1 : 0)
-  })
-
-  test('NO_UPDATE when there is none, seen as CHECKING and IDLE', async () => {
-    stage.checks.answer = () => undefined
-    await stage.linked()
-    expect([(await trigger()).outcome, stage.told]).toEqual(['NO_UPDATE', ['checking', 'idle']])
   })
 
   test.each<[string, Parameters<UpdateStage['linked']>[1]]>([
@@ -139,14 +106,6 @@ describe('who asks hears', () => {
     expect((await trigger('B')).outcome).toBe('not_found')
   })
 
-  test('DEVICE_OFFLINE when no answer came in time', async () => {
-    const { asked } = await offering()
-    await stage.world.advance(offerTimeoutMs - 1)
-    expect(asked.outcome).toBeUndefined()
-    await stage.world.advance(1)
-    expect(asked.outcome).toMatch(/^DEVICE_OFFLINE /)
-  })
-
   test.each<[string, (device: TestDevice) => void]>([
     ['the link breaks', ({ link }) => link.close()],
     ['the device says BYE', ({ link }) => link.say({ type: 'BYE', flakeAddress: link.address })],
@@ -168,14 +127,6 @@ describe('who asks hears', () => {
     stage.checks.release()
     await stage.settle()
     expect(asked.outcome).toMatch(/^DEVICE_OFFLINE/)
-  })
-
-  test('UPDATE_SERVER_ERROR when it never answers', async () => {
-    stage.checks.isHeld = true
-    await stage.linked()
-    const asked = await trigger()
-    await stage.world.advance(30_000)
-    expect(asked.outcome).toMatch(/^UPDATE_SERVER_ERROR/)
   })
 
   test.each([
@@ -269,46 +220,6 @@ describe('asking again', () => {
     expect(new Set(asked.map(({ outcome }) => outcome))).toEqual(new Set(['STARTED']))
     expect(stage.told).toEqual(['checking', 'offering', 'started'])
   })
-
-  test('while it is asked for, joins as well', async () => {
-    stage.checks.isHeld = true
-    await stage.linked()
-    const asked = [await trigger('A', 1), await trigger('A', 2)]
-    stage.checks.answer = () => undefined
-    stage.checks.release()
-    await stage.settle()
-    expect(asked.map(({ outcome }) => outcome)).toEqual(['NO_UPDATE', 'NO_UPDATE'])
-  })
-
-  test('once the device began, is told so at once, also when its link broke since', async () => {
-    const { device } = await offering()
-    await device.say('STARTED')
-    expect((await trigger('A', 2)).outcome).toBe('STARTED already running')
-    device.link.close()
-    await stage.settle()
-    expect((await trigger('A', 3)).outcome).toBe('STARTED already running')
-  })
-
-  test('under one key is the same update, and its answer when it is over', async () => {
-    const { device, asked } = await offering()
-    const again = await trigger('A', 1)
-    await device.say('NOT_OK')
-    device.link.close()
-    await stage.settle()
-    const late = await trigger('A', 1)
-    expect([asked.outcome, again.outcome, late.outcome]).toEqual(['DEVICE_NOT_OK', 'DEVICE_NOT_OK', 'DEVICE_NOT_OK'])
-    expect((await trigger('A', 2)).outcome).toBe('DEVICE_OFFLINE')
-  })
-
-  test('after it failed begins anew', async () => {
-    const { device } = await offering()
-    await device.say('NOT_OK')
-    const again = await trigger('A', 2)
-    expect(device.offers).toHaveLength(2)
-    expect(device.offers[1]?.id).not.toBe(device.offers[0]?.id)
-    await device.say('STARTED')
-    expect(again.outcome).toBe('STARTED')
-  })
 })
 
 describe('no cut is', () => {
@@ -344,24 +255,6 @@ describe('no cut is', () => {
 })
 
 describe('what a device says late', () => {
-  test('is so, whatever was said of it: it goes on', async () => {
-    const { device, asked } = await offering()
-    await stage.world.advance(offerTimeoutMs)
-    expect([asked.outcome?.split(' ')[0], stage.stored()?.state]).toEqual(['DEVICE_OFFLINE', 'failed'])
-    await device.say('STARTED')
-    expect(stage.stored()?.state).toBe('started')
-    await device.install()
-    expect(stage.stored()?.state).toBe('done')
-  })
-
-  test('also when it comes back with what it was offered before it failed', async () => {
-    const { device } = await offering()
-    await stage.world.advance(offerTimeoutMs)
-    await device.hello({ firmware: '2.0.0', session: 'boot-2' })
-    expect(stage.stored()?.state).toBe('done')
-    expect(stage.updater.counts.done).toBe(1)
-  })
-
   test('of what it was never offered means nothing, and wakes nobody', async () => {
     const device = await stage.linked()
     const { awakeCount } = stage.room.stage.system.registry
@@ -369,38 +262,5 @@ describe('what a device says late', () => {
     await stage.settle()
     expect([stage.told, device.link.closedWith]).toEqual([[], undefined])
     expect(stage.room.stage.system.registry.awakeCount).toBe(awakeCount)
-  })
-})
-
-describe('of several firmwares', () => {
-  const firmwares = [
-    { firmware: '3.0.0', index: 7 },
-    { firmware: '1.0.0', index: 0 },
-    { firmware: '1.0.0', index: 2 },
-  ]
-
-  test('the first by index that has an update is offered, the next when that is done', async () => {
-    stage.checks.answer = ({ index, firmware }) =>
-      index === 0 || firmware === '2.0.0' ? undefined : offered('2.0.0', { index })
-    const device = await stage.linked('A', { firmwares })
-    const asked = await trigger()
-    expect(device.offers.map(({ index }) => index)).toEqual([2])
-    await device.say('INSTALLED')
-    expect(asked.outcome).toBe('STARTED')
-    const after = [firmwares[0], firmwares[1], { firmware: '2.0.0', index: 2 }] as typeof firmwares
-    await device.hello({ firmwares: after, session: 'boot-2' })
-    expect(device.offers.map(({ index }) => index)).toEqual([2, 7])
-    expect(stage.checks.asked.map(({ index, isAutomatic }) => [index, isAutomatic])).toEqual([
-      [0, false],
-      [2, false],
-      [7, false],
-    ])
-  })
-
-  test('a question that fails ends the search', async () => {
-    stage.checks.answer = ({ index }) => (index === 0 ? new UpdateServerFailed('no') : offered('2.0.0', { index }))
-    await stage.linked('A', { firmwares })
-    expect((await trigger()).outcome).toBe('UPDATE_SERVER_ERROR no')
-    expect(stage.checks.asked).toHaveLength(1)
   })
 })

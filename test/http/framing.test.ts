@@ -19,49 +19,9 @@ afterAll(() => door.server.close())
 
 const smuggled = 'GET /api/v1/plain HTTP/1.1\r\nHost: smuggled\r\n\r\n'
 
-test.each([
-  ['no Host', 'X-A: b'],
-  ['an empty Host', 'Host: '],
-  ['two Hosts', 'Host: a\r\nHost: b'],
-  ['two equal Hosts', 'Host: a\r\nhost: a'],
-  ['two lengths', 'Host: a\r\nContent-Length: 3\r\nContent-Length: 4'],
-  ['two equal lengths', 'Host: a\r\nContent-Length: 0\r\nContent-Length: 0'],
-  ['a list of lengths', 'Host: a\r\nContent-Length: 0, 0'],
-  ['a signed length', 'Host: a\r\nContent-Length: +0'],
-  ['a hexadecimal length', 'Host: a\r\nContent-Length: 0x0'],
-  ['a length beyond counting', 'Host: a\r\nContent-Length: 99999999999999999999'],
-  ['length and encoding', 'Host: a\r\nContent-Length: 0\r\nTransfer-Encoding: chunked'],
-  ['encoding and length', 'Host: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 0'],
-  ['an unknown encoding', 'Host: a\r\nTransfer-Encoding: xchunked'],
-  ['identity', 'Host: a\r\nTransfer-Encoding: identity'],
-  ['a list of encodings', 'Host: a\r\nTransfer-Encoding: gzip, chunked'],
-  ['two encodings', 'Host: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked'],
-  ['an encoding in capitals', 'Host: a\r\nTransfer-Encoding: Chunked'],
-])('%s is refused and the connection closed', async (_, headers) => {
-  for (const method of ['POST', 'HEAD', 'OPTIONS']) {
-    const head = `${method} /api/v1/plain HTTP/1.1\r\n${headers}\r\n\r\n`
-    const honest = new RawClient(door.port).send(head)
-    await honest.closed()
-    expect(honest.statuses).toEqual([400])
-    // What hides behind it is never taken for a request, in the same packet or later.
-    const together = new RawClient(door.port).send(head + smuggled)
-    expect(await together.closed()).not.toMatch(/ 200 |plain"/)
-    const apart = new RawClient(door.port).send(head)
-    setImmediate(() => apart.socket.writable && apart.send(smuggled))
-    expect(await apart.closed()).not.toMatch(/ 200 |plain"/)
-  }
-})
-
 test('a refusal by the framing check names the fault', async () => {
   const client = new RawClient(door.port).send('GET /api/v1/plain HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n')
   expect(await client.closed()).toMatch(/X-Request-Id: .*\r\n(.*\r\n)+\{"error":"one Host header is needed"\}$/)
-})
-
-test('requests in one packet are answered in turn', async () => {
-  const client = new RawClient(door.port).send(smuggled.repeat(3))
-  await client.answers(3)
-  expect(client.statuses).toEqual([200, 200, 200])
-  client.socket.destroy()
 })
 
 test('a request behind one that waits costs the connection, not the server', async () => {

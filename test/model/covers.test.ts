@@ -15,44 +15,6 @@ const on = (
 })
 const any = ['*']
 
-describe('covered', () => {
-  test.each<[string, Grant[], Grant[]]>([
-    ['nothing, by nothing', [], []],
-    ['the same', [on(['A'], ['x'])], [on(['A'], ['x'])]],
-    ['less', [on(any, any)], [on(['A', 'B'], ['x'])]],
-    ['what one grant has in more devices', [on(['A', 'B'], any)], [on(['B'], any)]],
-    ['devices of two grants', [on(['A'], any), on(['B'], any)], [on(['A', 'B'], any)]],
-    ['services of two grants', [on(any, ['x']), on(any, ['y'])], [on(any, ['x', 'y'])]],
-    [
-      'a square of four grants',
-      [on(['A'], ['x']), on(['A'], ['y']), on(['B'], ['x']), on(['B'], ['y'])],
-      [on(['A', 'B'], ['x', 'y'])],
-    ],
-    [
-      'a square of rows that overlap',
-      [on(['A', 'B'], ['x']), on(['A', 'B'], ['y', 'z'])],
-      [on(['A', 'B'], ['x', 'y'])],
-    ],
-    [
-      'actions of two grants',
-      [on(any, any), on(['A'], any, { service: ['update'] })],
-      [on(['A'], ['x'], { service: ['read', 'update'] })],
-    ],
-    ['all four by name', [on(any, any, { service: [...actions] })], [on(any, any, { service: ['*'] })]],
-    ['a resource by any', [on(['A'], any, { '*': ['read'] })], [on(['A'], any, { users: ['read'] })]],
-    ['any by any', [on(any, any, { '*': ['*'] })], [on(['A'], ['x'], { '*': ['*'] })]],
-    [
-      'any, of two grants',
-      [on(['A'], any, { '*': ['read'] }), on(['B'], any, { '*': ['*'] })],
-      [on(['A', 'B'], ['x'], { '*': ['read'] })],
-    ],
-    ['a resource without actions', [], [on(any, any, { users: [] })]],
-    ['a grant that reaches nothing but may enter', [on(['B'], ['y'])], [on([], [])]],
-  ])('%s', (_, mine, theirs) => {
-    expect(covers(scopeOf(mine), theirs)).toBe(true)
-  })
-})
-
 describe('beyond', () => {
   test.each<[string, Grant[], Grant[]]>([
     ['something, by nothing', [], [on(['A'], ['x'])]],

@@ -1,26 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { modifierBits, modifierFlags, modifierOf, type PartialModifier, Property } from '#model/property'
+import { modifierBits, modifierFlags, modifierOf, Property } from '#model/property'
 
 describe('modifier bits', () => {
   test.each(Array.from({ length: 32 }, (_, bits) => bits))('%i survives', (bits) => {
     expect(modifierBits(modifierOf(bits))).toBe(bits)
-  })
-
-  test.each(Object.entries(modifierFlags))('%s alone is bit %i', (flag, bit) => {
-    const modifier: PartialModifier = { [flag]: true }
-    expect(modifierBits(modifier)).toBe(bit)
-    expect(Object.entries(modifierOf(bit)).filter(([, isSet]) => isSet)).toEqual([[flag, true]])
-  })
-
-  test('missing flags are false', () => {
-    expect(modifierBits({})).toBe(0)
-    expect(modifierOf(0)).toEqual({
-      isReadOnly: false,
-      isActionable: false,
-      isVolatile: false,
-      isError: false,
-      isArray: false,
-    })
   })
 
   test('unknown bits are ignored, and what is shared cannot be changed', () => {

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
 import { uint32Max } from '#model/identifier'
 import {
   enumEntriesMax,
@@ -248,11 +247,4 @@ describe('rules', () => {
   ])('of %i, nothing is called %s', (propId, name) => {
     expect(enumValueOf(schema, propId, name)).toBeUndefined()
   })
-})
-
-test('has a JSON schema, for requests and answers', () => {
-  for (const io of ['input', 'output'] as const) {
-    const described = z.toJSONSchema(ServiceSchema, { io })
-    expect(described).toMatchObject({ type: 'object', required: ['name', 'properties'] })
-  }
 })

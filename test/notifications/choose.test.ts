@@ -18,15 +18,16 @@ function requestAt(seq: number, at = now): DeliveryRequest {
 /** Requests by number, with how long ago they came; `seq` of the head is the last one's unless said. */
 function pending(
   fn: string,
-  requests: readonly (readonly [seq: number, ageMs: number])[],
+  ages: Readonly<Record<number, number>>,
   more: { readonly cursor?: number; readonly seq?: number; readonly missed?: number } = {},
 ): Pending {
-  const { cursor = 0, seq = requests.at(-1)?.[0] ?? 0, missed = 0 } = more
+  const requests = Object.entries(ages).map(([seq, ageMs]) => requestAt(Number(seq), now - ageMs))
+  const { cursor = 0, seq = requests.at(-1)?.seq ?? 0, missed = 0 } = more
   return {
     subscription: subscriptionOf(fn, `${fn}-sub`),
     cursor,
     head: { seq, trimmed: 0, at: now },
-    requests: requests.map(([number, ageMs]) => requestAt(number, now - ageMs)),
+    requests,
     missed,
   }
 }
@@ -52,11 +53,8 @@ function shortOf(choice: Choice): string {
   }
 }
 
-const one = pending('F', [[1, 0]])
-const two = pending('F', [
-  [1, 5],
-  [2, 0],
-])
+const one = pending('F', { 1: 0 })
+const two = pending('F', { 1: 5, 2: 0 })
 
 describe('what is next', () => {
   test.each<readonly [string, Mail, readonly Pending[], string]>([
@@ -64,74 +62,43 @@ describe('what is next', () => {
     ['nothing, though an hour runs', inHour(60), [], 'idle'],
     ['the first mail', fresh, [one], 'send F 1'],
     ['the oldest of one function', fresh, [two], 'send F 1'],
-    ['the oldest of several', fresh, [one, pending('G', [[7, 1]])], 'send G 7'],
-    ['of those of one time the function that comes first', fresh, [pending('G', [[1, 0]]), one], 'send F 1'],
-    [
-      'of one function by number, whatever the clock',
-      fresh,
-      [
-        pending('F', [
-          [1, 0],
-          [2, 9],
-        ]),
-      ],
-      'send F 1',
-    ],
+    ['the oldest of several', fresh, [one, pending('G', { 7: 1 })], 'send G 7'],
+    ['of those of one time the function that comes first', fresh, [pending('G', { 1: 0 }), one], 'send F 1'],
+    ['of one function by number, whatever the clock', fresh, [pending('F', { 1: 0, 2: 9 })], 'send F 1'],
     ['one more within the hour', inHour(59), [two], 'send F 1'],
     ['none within a full hour', inHour(60), [two], 'wait 59 min'],
     ['none within an hour that is fuller than it may be now', inHour(90), [one], 'wait 59 min'],
     ['one, when the hour was full and is over', inHour(60, hour), [one], 'send F 1'],
     ['a digest, when the hour was full and is over', inHour(60, hour), [two], 'digest F'],
-    ['a digest of all functions', inHour(60, hour), [one, pending('G', [[1, 1]])], 'digest F,G'],
+    ['a digest of all functions', inHour(60, hour), [one, pending('G', { 1: 1 })], 'digest F,G'],
     ['the hour ends to the millisecond', inHour(60, hour - 1), [one], `wait ${1 / minute} min`],
     ['one by one, when the hour was not full', inHour(59, hour), [two], 'send F 1'],
     ['an hour that begins later than now is over', inHour(60, -minute), [two], 'digest F'],
     ['no more than is left of a retry', retrying(minute), [one], 'wait 1 min'],
     ['a retry whose time has come', retrying(0), [one], 'send F 1'],
     ['a retry so far ahead that the clock was put back', retrying(2 * hour), [one], 'send F 1'],
-    ['too old', fresh, [pending('F', [[1, day]])], 'expire F 1'],
-    ['as old as may be', fresh, [pending('F', [[1, day - 1]])], 'send F 1'],
-    [
-      'all that are too old',
-      fresh,
-      [
-        pending('F', [
-          [1, day + 9],
-          [3, day],
-          [4, 5],
-        ]),
-      ],
-      'expire F 1,3',
-    ],
-    ['from the future', fresh, [pending('F', [[1, -hour]])], 'send F 1'],
-    ['too old, but the hour is full', inHour(60), [pending('F', [[1, day]])], 'wait 59 min'],
-    [
-      'too old before a digest',
-      inHour(60, hour),
-      [
-        pending('F', [
-          [1, day],
-          [2, 0],
-        ]),
-      ],
-      'expire F 1',
-    ],
-    ['behind a gap', fresh, [pending('F', [[9, 0]])], 'send F 9'],
-    ['behind a gap when the hour was full', inHour(60, hour), [pending('F', [[9, 0]])], 'digest F'],
-    ['one, and others were missed', inHour(60, hour), [pending('F', [[9, 0]], { cursor: 8, missed: 3 })], 'digest F'],
-    ['only a gap, and no hour runs', fresh, [pending('F', [], { seq: 4 })], 'digest F'],
-    ['only a gap', inHour(1), [pending('F', [], { seq: 4 })], 'wait 59 min'],
-    ['only missed ones', inHour(1), [pending('F', [], { cursor: 4, seq: 4, missed: 2 })], 'wait 59 min'],
+    ['too old', fresh, [pending('F', { 1: day })], 'expire F 1'],
+    ['as old as may be', fresh, [pending('F', { 1: day - 1 })], 'send F 1'],
+    ['all that are too old', fresh, [pending('F', { 1: day + 9, 3: day, 4: 5 })], 'expire F 1,3'],
+    ['from the future', fresh, [pending('F', { 1: -hour })], 'send F 1'],
+    ['too old, but the hour is full', inHour(60), [pending('F', { 1: day })], 'wait 59 min'],
+    ['too old before a digest', inHour(60, hour), [pending('F', { 1: day, 2: 0 })], 'expire F 1'],
+    ['behind a gap', fresh, [pending('F', { 9: 0 })], 'send F 9'],
+    ['behind a gap when the hour was full', inHour(60, hour), [pending('F', { 9: 0 })], 'digest F'],
+    ['one, and others were missed', inHour(60, hour), [pending('F', { 9: 0 }, { cursor: 8, missed: 3 })], 'digest F'],
+    ['only a gap, and no hour runs', fresh, [pending('F', {}, { seq: 4 })], 'digest F'],
+    ['only a gap', inHour(1), [pending('F', {}, { seq: 4 })], 'wait 59 min'],
+    ['only missed ones', inHour(1), [pending('F', {}, { cursor: 4, seq: 4, missed: 2 })], 'wait 59 min'],
     [
       'only missed ones, and the hour is over',
       inHour(1, hour),
-      [pending('F', [], { cursor: 4, seq: 4, missed: 2 })],
+      [pending('F', {}, { cursor: 4, seq: 4, missed: 2 })],
       'digest F',
     ],
     [
       'one of another function before what was missed',
       inHour(1),
-      [pending('F', [], { seq: 4 }), pending('G', [[1, 0]])],
+      [pending('F', {}, { seq: 4 }), pending('G', { 1: 0 })],
       'send G 1',
     ],
   ])('%s', (_, mail, pendings, expected) => {
@@ -154,25 +121,9 @@ test.each([
   [5, 2],
   [9, 6],
 ])('moved to %i, what lies between and was never kept is remembered', (to, missed) => {
-  const from = pending(
-    'F',
-    [
-      [1, 0],
-      [4, 0],
-      [5, 0],
-    ],
-    { seq: 9 },
-  )
+  const from = pending('F', { 1: 0, 4: 0, 5: 0 }, { seq: 9 })
   expect(moveTo(from, to).missed).toBe(missed)
-  const again = pending(
-    'F',
-    [
-      [1, 0],
-      [4, 0],
-      [5, 0],
-    ],
-    { seq: 9, missed: 10 },
-  )
+  const again = pending('F', { 1: 0, 4: 0, 5: 0 }, { seq: 9, missed: 10 })
   expect(moveTo(again, to).missed).toBe(missed && missed + 10)
 })
 
@@ -218,7 +169,7 @@ describe('whatever comes', () => {
             const { seq, cursor, missed, requests } = topics[fn]
             if (seq <= cursor && missed === 0) return []
             return [
-              { ...pending(fn, [], { cursor, seq, missed }), requests: requests.filter((each) => each.seq > cursor) },
+              { ...pending(fn, {}, { cursor, seq, missed }), requests: requests.filter((each) => each.seq > cursor) },
             ]
           })
         const move = (from: Pending, to: number) => {

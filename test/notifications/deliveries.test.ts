@@ -125,20 +125,6 @@ describe('a request becomes', () => {
   })
 })
 
-test('tenants take turns: one with many subscribers holds up nobody else’s mail', async () => {
-  await open(Array.from({ length: 60 }, (_, each) => `of-many-${each}`))
-  await room.addTenant('acme')
-  await room.putTemplate(undefined, 'words', 'acme')
-  await room.putFunction('F', {}, 'acme')
-  await room.subscribe('zoe', 'F', { tenant: 'acme' })
-  await room.request(1)
-  await room.request(1, 'F', 'acme')
-  await room.pass()
-  expect(room.arrived).toHaveLength(61)
-  expect(room.subjects.indexOf('zoe@example.com: It is 1')).toBeLessThan(20)
-  await expectRest()
-})
-
 describe('within an hour', () => {
   test('so many by themselves, then one digest, which is the first of the next', async () => {
     await open(['ann'], 3)
@@ -185,15 +171,6 @@ describe('within an hour', () => {
       '',
     ])
     await expectRest()
-  })
-
-  test('one that waited alone is a mail of its own', async () => {
-    await open(['ann'], 1)
-    await room.request(1)
-    await room.request(2)
-    await room.pass(hour + minute)
-    expect(room.subjects).toEqual(['ann@example.com: It is 1', 'ann@example.com: It is 2'])
-    expect(room.tally).toMatchObject({ sent: 2, digests: 0 })
   })
 
   test('who unsubscribes waits for nothing any more', async () => {
@@ -245,16 +222,6 @@ describe('within an hour', () => {
     room = await room.restart()
     await room.pass(hour)
     expect(room.subjects.slice(2)).toEqual(['ann@example.com: 5 notifications'])
-    await expectRest()
-  })
-
-  test('a digest has the last hundred of a function', async () => {
-    await open(['ann'], 1)
-    await room.request(0)
-    for (let value = 1; value <= 150; value++) room.requestSoon(value)
-    await room.pass(hour + minute)
-    const lines = room.arrived[1]?.text.split('\n') ?? []
-    expect([lines[1]?.slice(-4), lines[100]?.slice(-4), lines[101]]).toEqual(['s 51', ' 150', '  and 50 more'])
     await expectRest()
   })
 })

@@ -1,16 +1,13 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe } from 'vitest'
 import { realWorld } from '#app/world'
 import { emlMail } from '#notifications/eml-mail'
-import { MailRefused } from '#notifications/mail'
 import { smtpMail } from '#notifications/smtp-mail'
 import { mailSuite } from '#test/notifications/mail-suite'
-import { MemoryMail } from '#test/notifications/memory-mail'
 import { headerOf, readMail } from '#test/notifications/read-mail'
 import { RealSmtpServer } from '#test/notifications/real-smtp-server'
-import { sampleMail } from '#test/notifications/sample-mail'
 
 function arrivedOf(raw: string) {
   const { headers, subject, text, html } = readMail(raw)
@@ -42,23 +39,5 @@ describe('mail in a folder', () => {
       return Promise.all(names.map(async (name) => arrivedOf(await readFile(join(folder, name), 'latin1'))))
     }
     return { mail, arrived, close: () => rm(place, { recursive: true }) }
-  })
-})
-
-describe('mail in memory', () => {
-  mailSuite(async (from) => {
-    const mail = new MemoryMail(from)
-    const arrived = async () => mail.sent.map(({ id, to, subject, text, html }) => ({ id, to, subject, text, html }))
-    return { mail, arrived, close: async () => {} }
-  })
-
-  test('is refused as it is told to', async () => {
-    const mail = new MemoryMail()
-    mail.answering = ({ subject }) => {
-      if (subject === 'Boiler 1') throw new MailRefused('recipient', '550')
-    }
-    await expect(mail.send(sampleMail(1))).rejects.toMatchObject({ kind: 'recipient', code: '550' })
-    await mail.send(sampleMail(2))
-    expect(mail.sent).toEqual([sampleMail(2)])
   })
 })

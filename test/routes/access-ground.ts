@@ -94,8 +94,13 @@ export class AccessGround {
     for (const tenant of [defaultTenant, other]) await this.#thingsIn(tenant)
     for (const asker of ['eve', 'olaf'] as const) await this.#signedIn(asker)
     await this.#subscribed('eve')
-    await this.#ask(tenantAddress(defaultTenant), { type: 'put_role', role: 'eve', grants })
+    await this.allow(grants)
     await this.judged(defaultTenant)
+  }
+
+  /** Sets what the role of `eve` allows. */
+  async allow(grants: readonly Grant[]): Promise<void> {
+    await this.#ask(tenantAddress(defaultTenant), { type: 'put_role', role: 'eve', grants })
   }
 
   /** Until devices were judged by all that was edited: some of it is told after its answer. */

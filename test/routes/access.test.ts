@@ -315,6 +315,47 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
   )
 })
 
+/** A call that makes something new needs `create`, one that changes something needs `update`. */
+const putting = entries.filter((entry) => permissionOf(entry)?.mayCreate)
+
+test('some entries make new things and change others', () => {
+  expect(putting.map(({ name }) => name).sort()).toEqual([
+    'putPin',
+    'putRelease',
+    'putRole',
+    'putRollout',
+    'putSchema',
+    'putTemplate',
+  ])
+})
+
+test.each(putting.map((entry) => [entry.name, entry] as const))(
+  '%s needs the right for its effect',
+  async (_, entry) => {
+    const { resource } = permissionOf(entry) as Permission
+    const rest = give(
+      resources.filter((one) => one !== resource),
+      actions,
+    )
+    const allow = (...given: Action[]) => ground.allow([give([resource], given), rest])
+    const send = async (method = entry.method) =>
+      (await ground.call('eve', method, await pathOf(entry, 'eve'), method === 'DELETE' ? undefined : bodyOf(entry)))
+        .status
+    await prepare(entry, [give(resources, actions)])
+    expect(await send()).toBeLessThan(300)
+    await allow('create')
+    expect(await send()).toBe(403)
+    await allow('update')
+    expect(await send()).toBeLessThan(300)
+    await allow('delete')
+    expect(await send('DELETE')).toBe(204)
+    await allow('update')
+    expect(await send()).toBe(403)
+    await allow('create')
+    expect(await send()).toBeLessThan(300)
+  },
+)
+
 /** Connections of other tenants are for callers who manage tenants. Contract 8. */
 test.each<[string, Asker, readonly Grant[], number]>([
   ['another tenant', 'olaf', [], 0],

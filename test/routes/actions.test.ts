@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ObedientGateway } from '#test/blackbox/obedient-gateway'
-import { basicHeader, grant, identityOn, newName, Person, told, wrongFields } from '#test/blackbox/people'
+import { basicHeader, grant, identityOn, newName, Person, told } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
@@ -81,17 +81,6 @@ test('asks all of them, and says what became of it', async () => {
   expect(gateway.didCount).toBe(before + 2)
 })
 
-test('says of each what is wrong', async () => {
-  const action = await done(await begin(admin, { devices: ['A-1'], updates: { '0x2000': 'warm' } }))
-  expect(action.devices).toEqual([
-    { deviceIdentifier: 'A-1', status: 'INVALID', details: [{ path: '0x2000', message: expect.any(String) }] },
-  ])
-  const other = await done(await begin(admin, { devices: ['A-1'], updates: { '0x9999': 1 } }))
-  expect(other.devices).toMatchObject([
-    { status: 'INVALID', details: [{ path: 'updates', message: 'there is no property 0x9999' }] },
-  ])
-})
-
 test('is for groups as they are when it is made, and for who is named beside them', async () => {
   const made = await admin.post('/groups', { name: 'A', devices: ['A-1', 'A-2'] })
   const { resourceIdentifier: group } = made.json as { resourceIdentifier: string }
@@ -110,12 +99,6 @@ test('of a name that the schema does not have is none', async () => {
     updates: { temprature: 1 },
   })
   expect(told(answer)).toEqual([404, { error: 'there is no property temprature' }])
-})
-
-test('for nobody in particular is none; for an empty list it is done', async () => {
-  const refused = await admin.post('/devices/actions', { serviceIdentifier: climate, updates })
-  expect(wrongFields(refused)).toEqual(['devices'])
-  expect(await done(await begin(admin, { devices: [] }))).toMatchObject({ counts: counts({}), devices: [] })
 })
 
 test('a device called ACTIONS is reached by its name', async () => {

@@ -58,17 +58,6 @@ describe('devices', () => {
     expect(both.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
   })
 
-  test.each([
-    ['no name', {}],
-    ['a name that is none', { deviceIdentifier: 'A/B' }],
-    ['a field nobody knows', { deviceIdentifier: 'BAD', secret: 'mine' }],
-    ['meta too large', { deviceIdentifier: 'BAD', meta: { x: 'x'.repeat(65_536) } }],
-  ])('what is no device: %s', async (_, body) => {
-    const { status, json } = await create(body)
-    expect([status, json]).toMatchObject([400, { error: 'Validation Error' }])
-    expect((await server.get('/devices/BAD')).status).toBe(404)
-  })
-
   test('a new secret is another one, and closes the link', async () => {
     const device = newName()
     const first = secretIn((await create({ deviceIdentifier: device })).json)

@@ -126,20 +126,6 @@ describe('a filter', () => {
     expect((await server.get(pathOf({ var: 'x' }), { 'if-none-match': '*' })).status).toBe(400)
   })
 
-  test.each<[filter: unknown, ...paths: string[]]>([
-    ['{', 'filter'],
-    [{ like: [name, 'A'] }, 'filter'],
-    [{ and: [true, { '==': [name] }] }, 'filter.and.1.=='],
-    [{ var: 'name' }, 'filter.var'],
-    [
-      { and: [{ '!': { var: ['serial', 0] } }, status, { missing: ['meta', 'services.climate'] }] },
-      'filter.and.0.!.var.0',
-      'filter.and.2.missing.1',
-    ],
-  ])('%j is refused, with the place', async (filter, ...paths) => {
-    expect(wrongFields(await server.get(pathOf(filter)))).toEqual(paths)
-  })
-
   test('is one', async () => {
     expect(wrongFields(await server.get('/devices?filter=true&filter=true'))).toEqual(['filter'])
   })

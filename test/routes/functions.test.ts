@@ -196,15 +196,6 @@ describe('alarms that it names', () => {
   })
 })
 
-test('a group that a function names stays', async () => {
-  const group = await door.call('root', 'POST', '/groups', { name: 'G', devices: ['B'] })
-  const path = group.headers.get('location')?.replace('/api/v1', '') ?? ''
-  const id = await make({ groups: [path.split('/').at(-1)] })
-  expect(await door.call('root', 'DELETE', path)).toMatchObject({ status: 409, json: { error: expect.any(String) } })
-  await door.call('root', 'DELETE', `/functions/${id}`)
-  expect((await door.call('root', 'DELETE', path)).status).toBe(204)
-})
-
 test.each<[string, object, string, RegExp]>([
   ['a cycle', { nodes: [onStatus, tell], edges: [['start', 'start']] }, 'graph', /^node "start"/],
   ['an unknown node', { nodes: [onStatus], edges: [['start', 'nobody']] }, 'graph.edges.0', /nobody/],

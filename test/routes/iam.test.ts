@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DpopClient } from '#test/blackbox/dpop-client'
-import { basicHeader, codeIn, grant, newName, Person, signUp, told } from '#test/blackbox/people'
+import { basicHeader, grant, newName, Person, told } from '#test/blackbox/people'
 import type { Answer } from '#test/blackbox/started-server'
 import { RawClient } from '#test/http/raw-client'
 import { IamDoor } from '#test/routes/iam-door'
@@ -15,27 +15,6 @@ beforeAll(async () => {
   admin = await Person.signIn(door)
 })
 afterAll(() => door?.close())
-
-test('a password of several tenants is answered with these tenants', async () => {
-  const email = 'many@acme.example'
-  for (const tenant of ['first', 'second']) {
-    await admin.post('/iam/tenants', { tenantIdentifier: tenant, name: `Works of ${tenant}` })
-    const name = `many of ${tenant}`
-    const invited = await admin.post(`/iam/users?tenant=${tenant}`, { name, email, roles: [] })
-    await signUp(door, { name, password: 'the same password' }, codeIn(invited))
-  }
-  expect((await admin.get('/iam/tenants/crn%23tenant:second')).json).toMatchObject({ name: 'Works of second' })
-  const client = await DpopClient.make(door)
-  const who = { name: email, password: 'the same password' }
-  const tenants = ['first', 'second'].map((tenant) => ({
-    tenantIdentifier: tenant,
-    name: `Works of ${tenant}`,
-    resourceIdentifier: `crn#tenant:${tenant}`,
-  }))
-  expect(told(await client.logIn(who))).toEqual([409, { error: 'TENANT_CONFLICT_ERROR', tenants }])
-  await client.logIn(who, { tenantIdentifier: 'second' })
-  expect(told(await client.get('/iam/me'))).toMatchObject([200, { tenant: 'second' }])
-})
 
 test.each([
   [undefined, 604_800_000],

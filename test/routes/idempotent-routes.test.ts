@@ -59,31 +59,7 @@ describe.each(open.map((entry) => [entry.name, entry] as const))('%s', (_, entry
     }
     expect([ground.whole('default'), ground.told('default')]).toEqual([whole, told])
   })
-
-  test('stands for that request alone', async () => {
-    const { path, headers } = await prepare(entry)
-    expect((await ground.call('eve', method, path, example.body, headers)).status).toBe(example.status)
-    const whole = ground.whole('default')
-    const other = await ground.call('eve', method, `${path}${path.includes('?') ? '&' : '?'}x=1`, example.body, headers)
-    expect([other.status, JSON.parse(other.text)]).toEqual([422, { error: expect.stringContaining('Idempotency-Key') }])
-    expect(ground.whole('default')).toBe(whole)
-  })
 })
-
-const permitted = open.filter(({ access }) => typeof access === 'object')
-test.each(permitted.map((entry) => [entry.name, entry] as const))(
-  '%s: who may not is refused before the key counts',
-  async (_, entry) => {
-    const { method, example } = entry
-    const { path, headers } = await prepare(entry)
-    await ground.restore([])
-    const kept = await ground.keptKeys('default')
-    const refused = await ground.call('eve', method, path, example.body, headers)
-    expect([refused.status, await ground.keptKeys('default')]).toEqual([403, kept])
-    await prepare(entry)
-    expect((await ground.call('eve', method, path, example.body, headers)).status).toBe(example.status)
-  },
-)
 
 describe.each(secret.map((entry) => [entry.name, entry] as const))('%s, which holds secrets', (_, entry) => {
   test('leaves nothing behind', async () => {

@@ -44,15 +44,6 @@ describe('the memory of a device', () => {
     expect(await fill('FULL', 0)).toMatchObject({ status: 204 })
   })
 
-  test('a first POST that is too large makes no device', async () => {
-    const texts = services.slice(0, 16)
-    const updates = texts.map(({ serviceIdentifier }) => ({ serviceIdentifier, propId: label, value: text }))
-    expect(await post({ deviceIdentifier: 'NONE', services, updates })).toMatchObject({
-      status: 409,
-    })
-    expect(await server.get('/devices/NONE')).toMatchObject({ status: 404 })
-  })
-
   test.each<Protocol>(['json', 'msgpack'])(
     'a refused UPDATE or HELLO hurts no other device of a link: %s',
     async (protocol) => {
@@ -85,14 +76,4 @@ describe('the memory of a device', () => {
       other.socket.close()
     },
   )
-
-  test('metadata counts as well', async () => {
-    const list = (length: number) => Array(length).fill({})
-    const patch = (device: string, meta: object) => server.ask(`/meta/${device}`, { method: 'PATCH', body: meta })
-    expect(await patch('FULL', { list: list(2_000) })).toMatchObject({
-      status: 409,
-      text: expect.stringContaining('DEVICE_BYTES_MAX'),
-    })
-    expect(await patch('FULL', { list: list(5) })).toMatchObject({ status: 200 })
-  })
 })

@@ -245,31 +245,6 @@ describe('making a device', () => {
   })
 })
 
-describe('describing a service: what happens decides which right is needed', () => {
-  const put = async (who: string, service: string) => (await call(who, 'PUT', `/schemas/${service}`, schema)).status
-
-  test('who may create makes one, and changes none', async () => {
-    expect([await put('describer of new', 'w'), await put('describer of new', 'w')]).toEqual([200, 403])
-    await call('whole', 'DELETE', '/schemas/w')
-  })
-
-  test('who may update changes one, and makes none', async () => {
-    expect([await put('describer of old', 'x'), await put('describer of old', 'w')]).toEqual([200, 403])
-    expect(await get('whole', '/schemas/w')).toBe(404)
-  })
-
-  test('each right where it reaches', async () => {
-    expect(await put('describer of new x, old y', 'y')).toBe(200)
-    // There, and only to be made by him.
-    expect(await put('describer of new x, old y', 'x')).toBe(404)
-    expect(await put('describer of new x, old y', 'z')).toBe(404)
-  })
-
-  test('who may neither: 403', async () => {
-    expect(await put('A of all', 'x')).toBe(403)
-  })
-})
-
 describe('ETags', () => {
   const etag = async (who: string, path: string) => (await call(who, 'GET', path)).headers.get('etag')
 

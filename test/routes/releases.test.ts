@@ -61,18 +61,6 @@ describe('an image', () => {
     expect((await streamed(at, pieces(image))).json).toMatchObject({ sha256: sha256Of(image), size: image.length })
   })
 
-  test('is the same again, and never another', async () => {
-    const first = await ground.upload(at, image)
-    const again = await ground.upload(at, image)
-    expect([again.status, again.json]).toEqual([200, first.json])
-    for (const other of [Buffer.alloc(image.length, 'other'), Buffer.from('shorter')]) {
-      const { status, json } = await ground.upload(at, other)
-      expect([status, Object.keys(json)]).toEqual([409, ['error']])
-      expect(await sizeOf(other)).toBeUndefined()
-    }
-    expect((await ground.call('GET', at)).json).toEqual(first.json)
-  })
-
   test('is compared with what it is said to be', async () => {
     const wrong = await ground.upload(`${at}?sha256=${'0'.repeat(64)}`, image)
     expect([wrong.status, wrong.json]).toEqual([400, { error: `the SHA-256 of the image is ${sha256Of(image)}` }])
@@ -107,15 +95,6 @@ describe('an image', () => {
     )
     expect([lost.status, lost.bytes.length]).toEqual([403, 0])
     expect([await sizeOf(image), (await ground.call('GET', at)).status]).toEqual([undefined, 404])
-  })
-
-  test('goes with the last release that names it', async () => {
-    for (const path of [at, '/updates/projects/other/releases/2.0.0']) await ground.upload(path, image)
-    expect((await ground.call('DELETE', at)).status).toBe(204)
-    expect(await sizeOf(image)).toBe(image.length)
-    expect((await ground.call('DELETE', '/updates/projects/other/releases/2.0.0')).status).toBe(204)
-    while ((await sizeOf(image)) !== undefined) await new Promise((resolve) => setTimeout(resolve, 1))
-    expect((await ground.call('GET', '/updates/projects')).json).toEqual([])
   })
 })
 
@@ -285,31 +264,4 @@ describe('variants', () => {
   test.each(['1', 'v1.0.0', '1.0.0.0', '01.0.0'])('a version that is none is nowhere: %s', async (version) => {
     expect((await ground.upload(`${releases}/${version}`, image)).status).toBe(404)
   })
-})
-
-test('what is in use is not deleted', async () => {
-  for (const version of ['1.5.0', '1.6.0']) await ground.upload(`${releases}/${version}`, image)
-  await ground.put('/updates/projects/boiler/pins/SENSOR-1', { firmware: '1.5.0' })
-  await ground.put('/updates/projects/boiler/rollout', ground.rollout({ firmware: '1.6.0' }))
-  for (const version of ['1.5.0', '1.6.0']) {
-    const { status, json } = await ground.call('DELETE', `${releases}/${version}`)
-    expect([status, json]).toEqual([409, { error: 'the release is in use' }])
-  }
-  await ground.call('DELETE', '/updates/projects/boiler/pins/SENSOR-1')
-  await ground.call('DELETE', '/updates/projects/boiler/rollout')
-  for (const version of ['1.5.0', '1.6.0']) {
-    expect((await ground.call('DELETE', `${releases}/${version}`)).status).toBe(204)
-  }
-})
-
-test('what happens decides which right is needed, and it reaches any device', async () => {
-  ground.caller('maker', onUpdates(['create']))
-  ground.caller('editor', onUpdates(['update']))
-  ground.caller('narrow', onUpdates(['create', 'update', 'delete'], ['SENSOR-1']))
-  expect((await ground.upload(at, image, {}, 'editor')).status).toBe(403)
-  expect((await ground.upload(at, image, {}, 'narrow')).status).toBe(403)
-  expect((await ground.upload(at, image, {}, 'maker')).status).toBe(201)
-  expect((await ground.upload(at, image, {}, 'maker')).status).toBe(403)
-  expect((await ground.upload(at, image, {}, 'editor')).status).toBe(200)
-  expect((await ground.call('DELETE', at, { by: 'narrow' })).status).toBe(403)
 })

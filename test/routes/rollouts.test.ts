@@ -114,18 +114,6 @@ describe('a pin', () => {
     expect((await ground.call('DELETE', pin)).status).toBe(204)
     expect((await ground.call('DELETE', pin)).status).toBe(404)
   })
-
-  test('takes the right for what happens, where the device lies', async () => {
-    ground.caller('maker', onUpdates(['create'], ['SENSOR-1']), onUpdates(['update'], ['B']))
-    const put = () => ground.put(pin, { firmware: '1.4.2' }, 'maker')
-    expect((await put()).status).toBe(200)
-    // It is there now, and elsewhere he may change one.
-    expect((await put()).status).toBe(404)
-    expect((await ground.put(`${project}/pins/C`, { firmware: '1.4.2' }, 'maker')).status).toBe(404)
-    ground.caller('editor', onUpdates(['update']))
-    expect((await ground.put(pin, { firmware: '1.4.3' }, 'editor')).status).toBe(200)
-    expect((await ground.put(`${project}/pins/C`, { firmware: '1.4.3' }, 'editor')).status).toBe(403)
-  })
 })
 
 test('projects are there while they have something, page by page', async () => {

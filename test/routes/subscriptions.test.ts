@@ -209,22 +209,6 @@ describe('the order of refusals: what comes first answers', () => {
   )
 })
 
-test.each<[string, unknown, readonly string[]]>([
-  ['nothing', undefined, ['']],
-  ['no object', [], ['']],
-  ['no topic', { type: 'email', locale: 'en' }, ['topic']],
-  ['a topic that is no text', { ...bodyOf(first), topic: 7 }, ['topic']],
-  ['no type', { topic: `crn#function:${first}`, locale: 'en' }, ['type']],
-  ['an unknown type', { ...bodyOf(first), type: 'sms' }, ['type']],
-  ['no locale', { topic: `crn#function:${first}`, type: 'email' }, ['locale']],
-  ['a locale in other letters', { ...bodyOf(first), locale: 'de-ch' }, ['locale']],
-  ['more', { ...bodyOf(first), createdBy: userOf(bob) }, ['createdBy']],
-])('%s does not fit, and it is said where', async (_, body, paths) => {
-  const { status, json } = await post(eve, body)
-  const { error, details } = json as { error: string; details: { path: string }[] }
-  expect([status, error, details.map((detail) => detail.path)]).toEqual([400, 'Validation Error', paths])
-})
-
 test.each([
   '',
   'x',
@@ -407,25 +391,4 @@ describe('ids', () => {
     }
     expect(stateOf(bob).subscriptions).toBe(before)
   })
-})
-
-test.each<[string, unknown, readonly string[]]>([
-  ['nothing', undefined, ['']],
-  ['null', null, ['']],
-  ['an empty object', {}, ['locale']],
-  ['a topic', { locale: 'fr', topic: `crn#function:${second}` }, ['topic']],
-  ['a type', { locale: 'fr', type: 'email' }, ['type']],
-  ['only a topic', { topic: `crn#function:${first}` }, ['locale', 'topic']],
-  ['no locale', { locale: null }, ['locale']],
-  ['a long one', { locale: 'de-CHE' }, ['locale']],
-])('setting %s is refused, and said where', async (_, body, paths) => {
-  const id = await subscribe(eve, first)
-  const before = stateOf(eve).subscriptions
-  const { status, json } = await door.call(eve, 'PATCH', `${path}/${id}`, body)
-  const { error, details } = json as { error: string; details: { path: string }[] }
-  expect([status, error, details.map((detail) => detail.path)]).toEqual([400, 'Validation Error', paths])
-  expect(stateOf(eve).subscriptions).toBe(before)
-  // Before it is looked whether there is one.
-  const elsewhere = await door.call(eve, 'PATCH', `${path}/9Pw3tKc8Lb`, body)
-  expect(elsewhere.status).toBe(400)
 })

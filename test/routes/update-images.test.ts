@@ -55,16 +55,6 @@ test.each([
   }
 })
 
-test.each([
-  ['several ranges', { range: 'bytes=0-1,4-5' }],
-  ['none that we know', { range: 'lines=0-1' }],
-  ['of another image', { range: 'bytes=0-1', 'if-range': '"another"' }],
-  ['by a weak tag', { range: 'bytes=0-1', 'if-range': `W/"${sha256}"` }],
-])('the whole for %s', async (_, headers) => {
-  const { status, bytes } = await get(headers as Record<string, string>)
-  expect([status, bytes.length]).toEqual([200, 90_000])
-})
-
 test('a range behind its end', async () => {
   const { status, headers, bytes } = await get({ range: 'bytes=90000-' })
   expect([status, headers.get('content-range'), bytes.length]).toEqual([416, 'bytes */90000', 0])

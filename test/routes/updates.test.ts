@@ -77,13 +77,6 @@ describe('what is known', () => {
     expect((await ground.call('POST', '/updates/C', { by: 'narrow' })).status).toBe(403)
   })
 
-  test('goes with its device', async () => {
-    await someDevices()
-    await ground.call('DELETE', '/devices/A')
-    expect((await ground.call('GET', '/updates/A')).status).toBe(404)
-    expect((await ground.call('GET', '/updates?limit=1')).json).toMatchObject([{ deviceIdentifier: 'B' }])
-  })
-
   test('an update is available as asking for it would bring it: pins count, rollouts do not', async () => {
     await someDevices()
     const isAvailable = async () => (await ground.call('GET', '/updates/B')).json.firmwares[0].updateAvailable
@@ -136,17 +129,6 @@ describe('by hand', () => {
     expect(await update()).toEqual({ status: 'DOWNLOADING', firmware: '1.5.0', progress: 40, at: expect.any(Number) })
     expect((await post('A')).json).toEqual({ status: 'STARTED', message: 'already running' })
   })
-
-  test('nothing newer, nobody there, nothing known', async () => {
-    await ground.link('A', said)
-    expect((await post('A')).json).toEqual({ status: 'NO_UPDATE' })
-    await ground.link('B', {})
-    expect((await post('B')).json).toEqual({ status: 'NO_UPDATE' })
-    await ground.known('C', 'boiler', [{ firmware: '1.0.0', index: 0 }])
-    expect((await post('C')).json).toEqual({ status: 'DEVICE_OFFLINE' })
-    const unknown = await post('E')
-    expect([unknown.status, unknown.json]).toEqual([404, { error: 'Not Found' }])
-  })
 })
 
 describe('another update server', () => {
@@ -159,42 +141,6 @@ describe('another update server', () => {
       return new Promise((answer) => this.asked.push({ question, answer }))
     }
   }
-  const offer: OfferedFirmware = {
-    firmware: '1.5.0',
-    index: 0,
-    sha256: 'ab'.repeat(32),
-    size: 1,
-    isPinned: false,
-    url: 'https://updates.example/1.5.0',
-    rollout: null,
-  }
-  const settled = async (holds: () => boolean | Promise<boolean>) => {
-    while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 1))
-  }
-
-  test('while it says nothing a list answers, and shows what it said later', async () => {
-    const server = new SlowServer()
-    await open({ server })
-    await ground.known('A', 'boiler', [{ firmware: '1.4.2', index: 0 }])
-    const isAvailable = async () => (await ground.call('GET', '/updates?depth=1')).json[0].firmwares[0].updateAvailable
-    expect(await isAvailable()).toBe(false)
-    await settled(() => server.asked.length > 0)
-    expect(await isAvailable()).toBe(false)
-    expect(server.asked.map(({ question }) => question)).toMatchObject([{ device: 'A', firmware: '1.4.2' }])
-    server.asked[0]?.answer(offer)
-    await settled(isAvailable)
-    expect(server.asked).toHaveLength(1)
-  })
-
-  test('a single one waits for it', async () => {
-    const server = new SlowServer()
-    await open({ server })
-    await ground.known('A', 'boiler', [{ firmware: '1.4.2', index: 0 }])
-    const asked = ground.call('GET', '/updates/A')
-    await settled(() => server.asked.length > 0)
-    server.asked[0]?.answer(offer)
-    expect((await asked).json.firmwares[0].updateAvailable).toBe(true)
-  })
 
   test('takes the place of projects and images', async () => {
     await open({ server: new SlowServer() })

@@ -243,17 +243,6 @@ describe('views', () => {
   }
   const listOf = (views: FunctionViews, device = 'A') => views.of(tenant)?.listOf(device) ?? noFunctions
 
-  test('are there once they are loaded, and what was told before is in that', () => {
-    const { views } = viewsOf(emptyWorld())
-    expect(views.isLoaded).toBe(false)
-    views.functionChanged(tenant, 'f1', storedFunction())
-    views.templateChanged(tenant, 'a', undefined)
-    views.accessChanged(tenant)
-    expect([views.of(tenant), views.storedOf(tenant, 'f1')]).toEqual([undefined, undefined])
-    views.load([])
-    expect([views.isLoaded, views.of(tenant)]).toEqual([true, undefined])
-  })
-
   test('are loaded anew', () => {
     const { views } = ground()
     views.load([{ tenant, functions: new Map([['f2', storedFunction()]]), groups: new Map(), templates: new Map() }])
@@ -327,13 +316,6 @@ describe('views', () => {
     world.scopes.set(author, everything)
     views.accessChanged(tenant)
     expect(listOf(views).rules).toHaveLength(1)
-  })
-
-  test('say nothing of a disabled one', () => {
-    const { views, lines } = viewsOf(emptyWorld())
-    views.load([])
-    views.functionChanged(tenant, 'f1', storedFunction({ enabled: false }))
-    expect(lines).toEqual([])
   })
 
   test('keep the version while nothing changes that an enabled function depends on', () => {

@@ -205,16 +205,6 @@ describe('views', () => {
     return { world, ...told, rules: told.views.of(tenant) as TenantRules }
   }
 
-  test('are there once they are loaded, and what was told before is in that', () => {
-    const { views, sweeps } = viewsOf(emptyWorld())
-    expect(views.isLoaded).toBe(false)
-    views.alarmChanged(tenant, 'a1', storedAlarm())
-    views.accessChanged(tenant)
-    expect(views.of(tenant)).toBeUndefined()
-    views.load([])
-    expect([views.isLoaded, views.of(tenant), sweeps]).toEqual([true, undefined, []])
-  })
-
   test('of tenants do not mix', () => {
     const { views } = ground()
     views.alarmChanged('other', 'a2', storedAlarm({ devices: ['A'] }))
@@ -293,20 +283,6 @@ describe('views', () => {
     looks = 0
     views.schemaChanged(tenant, 'Climate', schema({ Temperature: 2 }))
     expect([judge(), looks, sweeps]).toEqual([false, 0, ['a1', 'a1']])
-  })
-
-  test('count what is judged and what failed', () => {
-    const { views } = ground()
-    expect(views.counts).toEqual({ judged: 0, errors: 0, transitions: 0 })
-  })
-
-  test('hold a list while an alarm that does not concern it is changed', () => {
-    const { views, rules } = ground(storedAlarm({ devices: ['A'] }))
-    const list = rules.listOf('A')
-    views.alarmChanged(tenant, 'a2', storedAlarm({ devices: ['B'] }))
-    expect(rules.listOf('A')).toBe(list)
-    expect(rules.listOf('B')).not.toBe(list)
-    expect(rules.listOf('C')).toBe(noRules)
   })
 
   test('reach a device by a grant that names thousands', () => {

@@ -15,48 +15,11 @@ const dayMs = 24 * 60 * 60_000
 const valuesOf = (stage: Stage, address = a) => stage.addedOf(address).map(({ value }) => value)
 
 describe('a reminder', () => {
-  test('comes once, when it is due, as a turn', async () => {
-    const stage = await openStage()
-    const dueAt = stage.world.now() + 10_000
-    stage.tell(a, { type: 'add', reminder: dueAt })
-    await stage.world.advance(9_999)
-    expect(valuesOf(stage)).toEqual([])
-    await stage.world.advance(1)
-    expect(valuesOf(stage)).toEqual([dueAt])
-    await stage.world.advance(60_000)
-    expect(valuesOf(stage)).toEqual([dueAt])
-  })
-
   test('that is due already comes soon', async () => {
     const stage = await openStage()
     stage.tell(a, { type: 'add', reminder: 5 })
     await stage.world.advance(0)
     expect(valuesOf(stage)).toEqual([5])
-  })
-
-  test('is replaced by another, earlier or later', async () => {
-    const stage = await openStage()
-    const now = stage.world.now()
-    stage.tell(a, { type: 'add', reminder: now + 10_000 })
-    stage.tell(a, { type: 'add', reminder: now + 20_000 })
-    stage.tell(b, { type: 'add', reminder: now + 20_000 })
-    stage.tell(b, { type: 'add', reminder: now + 5_000 })
-    await stage.world.advance(30_000)
-    expect(valuesOf(stage)).toEqual([now + 20_000])
-    expect(valuesOf(stage, b)).toEqual([now + 5_000])
-  })
-
-  test('is cleared', async () => {
-    const stage = await openStage()
-    stage.tell(a, { type: 'add', reminder: stage.world.now() + 1_000 })
-    await stage.settle()
-    stage.tell(a, { type: 'add', reminder: null })
-    await stage.world.advance(5_000)
-    expect(valuesOf(stage)).toEqual([])
-    stage.crash()
-    const again = await stage.reborn()
-    await again.world.advance(5_000)
-    expect(valuesOf(again)).toEqual([])
   })
 
   test('is known to the turns of its actor, as it was set last', async () => {

@@ -1,15 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { during, openStage, type Stage } from '#test/runtime/stage'
-import { bookAddress, type TallyCommand, tallyAddress } from '#test/runtime/tally-actors'
+import { during, openStage } from '#test/runtime/stage'
+import { type TallyCommand, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
 const b = tallyAddress('B')
-const k = bookAddress('K')
 /** msgpack has no integers beyond 64 bits. */
 const unpackable = 2n ** 80n
-
-const values = (stage: Stage) => stage.addedOf(a).map(({ value }) => value)
 
 describe('a turn that throws', () => {
   test.each(['decide', 'apply'] as const)('in %s is a bug to its asker, and takes no offset', async (where) => {
@@ -93,63 +90,6 @@ describe('a turn that throws', () => {
     stage.tell(b, { type: 'look' }, 'fine')
     await stage.settle()
     expect(stage.said).toEqual(['refused damaged bug', 'answered fine []'])
-  })
-})
-
-describe('the next question finds the actor as stored and uncommitted', () => {
-  test('with events in stored chunks, in the commit in flight and in the open one', async () => {
-    const stage = await openStage()
-    stage.tell(b, { type: 'add', add: [100] })
-    stage.tell(a, { type: 'add', add: [1] })
-    await stage.settle()
-    stage.tell(a, { type: 'add', add: [2] })
-    stage.tell(b, { type: 'add', add: [200] })
-    await stage.settle()
-    stage.tell(a, { type: 'add', add: [3] })
-    stage.world.step()
-    stage.tell(b, { type: 'add', add: [300] })
-    stage.tell(a, { type: 'add', add: [4] })
-    const before = stage.addedOf(a)
-    stage.tell(a, { type: 'throw' })
-    expect(stage.addedOf(a)).toEqual(before)
-    expect(stage.system.look(b)).toMatchObject({ added: [{ offset: 1 }, { offset: 4 }, { offset: 6 }] })
-    stage.tell(a, { type: 'look' }, 'look')
-    await stage.settle()
-    expect(stage.said.at(-1)).toBe('answered look [1,2,3,4]')
-  })
-
-  test('with a snapshot in the commit in flight and events behind it', async () => {
-    const stage = await openStage()
-    stage.tell(a, { type: 'add', add: [1] })
-    await stage.settle()
-    stage.tell(a, { type: 'add', add: [2], change: 7, isCheckpointed: true })
-    stage.world.step()
-    stage.tell(a, { type: 'add', add: [3] })
-    stage.tell(a, { type: 'throw' })
-    expect(values(stage)).toEqual([1, 2, 3])
-    // What nobody hears of is in the snapshot.
-    expect(stage.system.look(a)).toMatchObject({ quiet: 7 })
-    await stage.settle()
-    stage.tell(a, { type: 'throw' })
-    expect(values(stage)).toEqual([1, 2, 3])
-  })
-
-  test('of a written-through actor, with records that wait to be stored and to be deleted', async () => {
-    const stage = await openStage()
-    stage.tell(k, { type: 'add', add: [1] })
-    await stage.settle()
-    stage.tell(k, { type: 'add', add: [2] })
-    stage.world.step()
-    stage.tell(k, { type: 'add', add: [3] })
-    stage.tell(k, { type: 'throw' })
-    stage.tell(k, { type: 'add', add: [4, 'poison'] })
-    stage.tell(k, { type: 'look' }, 'look')
-    await stage.settle()
-    expect(stage.said.at(-1)).toBe('answered look [1,2,3]')
-    stage.crash()
-    const again = await stage.reborn()
-    again.tell(k, { type: 'look' }, 'look')
-    expect(again.said).toEqual(['answered look [1,2,3]'])
   })
 })
 

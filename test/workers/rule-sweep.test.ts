@@ -200,17 +200,6 @@ describe('killed after any commit, the next process makes it true:', () => {
   const all = ['A', 'B', 'C']
   const ask = (command: TenantCommand) => fleet.ask(command)
 
-  test('an alarm that is made', async () => {
-    await killedEverywhere(
-      async () => {},
-      () => ask({ type: 'put_alarm', id: 'hot', isNew: true, body: fleet.body(), author: fleet.ann }),
-      () => {
-        const isThere = fleet.stage.tenantState().alarms.has('hot')
-        expect(fleet.standing(all)).toEqual(isThere ? { B: 'hot', C: 'hot' } : {})
-      },
-    )
-  })
-
   test('one that is edited', async () => {
     await killedEverywhere(
       () => fleet.put('hot'),
@@ -219,17 +208,6 @@ describe('killed after any commit, the next process makes it true:', () => {
       () => {
         const isEdited = JSON.stringify(fleet.stage.tenantState().alarms.get('hot')?.condition).includes('<')
         expect(fleet.standing(all)).toEqual(isEdited ? { A: 'hot', B: '(hot)', C: '(hot)' } : { B: 'hot', C: 'hot' })
-      },
-    )
-  })
-
-  test('one that is deleted', async () => {
-    await killedEverywhere(
-      () => fleet.put('hot'),
-      () => ask({ type: 'delete_alarm', id: 'hot' }),
-      () => {
-        const isThere = fleet.stage.tenantState().alarms.has('hot')
-        expect(fleet.standing(all)).toEqual(isThere ? { B: 'hot', C: 'hot' } : {})
       },
     )
   })

@@ -10,6 +10,19 @@ function asked(): ActingUpdate {
   return acting
 }
 
+/** The result of an action on an update in this state. */
+const actedOn = (stands: () => ActingUpdate, act: (acting: ActingUpdate) => Acted) => () => {
+  const acting = stands()
+  acting.forgetHeard()
+  return { acting, decision: act(acting) }
+}
+type Acted = ReturnType<ActingUpdate['act']>
+
+function dueAfter(acting: ActingUpdate, ms: number): Acted {
+  acting.at += ms
+  return acting.due()
+}
+
 function offered(): ActingUpdate {
   const acting = asked()
   acting.act({ type: 'found', id: 'J', ...foundOf() })
@@ -61,12 +74,7 @@ describe('asking for an update by hand', () => {
     expect(acting.heard).toEqual(['outcome A STARTED'])
   })
 
-  const causes: readonly (readonly [
-    string,
-    () => { acting: ActingUpdate; decision: ReturnType<ActingUpdate['act']> },
-    string,
-    string,
-  ])[] = [
+  const causes: readonly (readonly [string, () => { acting: ActingUpdate; decision: Acted }, string, string])[] = [
     ['nothing is newer', () => notFound('none'), 'NO_UPDATE', 'IDLE NO_UPDATE'],
     [
       'the update server is busy',
@@ -78,76 +86,49 @@ describe('asking for an update by hand', () => {
     ['we do', () => notFound('fault', 'no URL'), 'SERVER_ERROR: no URL', 'FAILED SERVER_ERROR: no URL'],
     [
       'the update server says nothing',
-      () => {
-        const acting = asked()
-        acting.forgetHeard()
-        acting.at += checkingMsMax
-        return { acting, decision: acting.due() }
-      },
+      actedOn(asked, (acting) => dueAfter(acting, checkingMsMax)),
       'UPDATE_SERVER_ERROR: did not answer in time',
       'FAILED UPDATE_SERVER_ERROR: did not answer in time',
     ],
     [
       'the device refuses',
-      () => {
-        const acting = offered()
-        return { acting, decision: acting.says('NOT_OK', { message: 'Akku leer' }) }
-      },
+      actedOn(offered, (acting) => acting.says('NOT_OK', { message: 'Akku leer' })),
       'DEVICE_NOT_OK: Akku leer',
       'REFUSED 2.0.0 DEVICE_NOT_OK: Akku leer',
     ],
     [
       'the device fails before it began',
-      () => {
-        const acting = offered()
-        return { acting, decision: acting.says('FAILED') }
-      },
+      actedOn(offered, (acting) => acting.says('FAILED')),
       'DEVICE_NOT_OK',
       'FAILED 2.0.0 DEVICE_NOT_OK',
     ],
     [
       'its link is cut',
-      () => {
-        const acting = offered()
-        return { acting, decision: acting.act({ type: 'lost', id: 'J' }) }
-      },
+      actedOn(offered, (acting) => acting.act({ type: 'lost', id: 'J' })),
       'DEVICE_OFFLINE: its connection was lost',
       'FAILED 2.0.0 DEVICE_OFFLINE: its connection was lost',
     ],
     [
       'it says nothing',
-      () => {
-        const acting = offered()
-        acting.at += offerTimeoutMs
-        return { acting, decision: acting.due() }
-      },
+      actedOn(offered, (acting) => dueAfter(acting, offerTimeoutMs)),
       'DEVICE_OFFLINE: it did not answer in time',
       'FAILED 2.0.0 DEVICE_OFFLINE: it did not answer in time',
     ],
     [
       'no URL can be made',
-      () => {
-        const acting = offered()
-        return { acting, decision: acting.act({ type: 'not_found', id: 'J', why: 'fault' }) }
-      },
+      actedOn(offered, (acting) => acting.act({ type: 'not_found', id: 'J', why: 'fault' })),
       'SERVER_ERROR',
       'FAILED 2.0.0 SERVER_ERROR',
     ],
     [
       'it comes with what it should have',
-      () => {
-        const acting = offered()
-        return { acting, decision: acting.back('2.0.0', 't') }
-      },
+      actedOn(offered, (acting) => acting.back('2.0.0', 't')),
       'NO_UPDATE',
       'DONE 2.0.0',
     ],
     [
       'it comes with something else',
-      () => {
-        const acting = offered()
-        return { acting, decision: acting.back('1.5.0', 't') }
-      },
+      actedOn(offered, (acting) => acting.back('1.5.0', 't')),
       'DEVICE_NOT_OK: it came back with another firmware',
       'FAILED 2.0.0 DEVICE_NOT_OK: it came back with another firmware',
     ],
