@@ -21,7 +21,7 @@ const documents = [
 /** How many blocks a document may leave out, each with its reason beside it. */
 const notRunIn: Readonly<Record<string, number>> = {
   'README.md': 1,
-  'CONTRIBUTING.md': 6,
+  'CONTRIBUTING.md': 5,
   'docs/operator-guide.md': 2,
   'ops/README.md': 1,
 }

@@ -7,7 +7,7 @@ import { arrowsOf, drawingOf } from '#test/actors/update/drawing'
 const begin = '<!-- the machine of updates, as test/actors/update/drawing.test.ts draws it -->'
 const end = '<!-- its end -->'
 
-test('ARCHITECTURE.md shows the machine as it is', () => {
+test('docs/update-states.md shows the machine as it is', () => {
   const text = readFileSync(new URL('../../../docs/update-states.md', import.meta.url), 'utf8')
   const [, drawn, ...more] = text.split(begin)
   expect(more).toEqual([])
