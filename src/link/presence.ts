@@ -49,8 +49,8 @@ export class Presence {
     this.#options = options
   }
 
-  /** After the store was read: who is recorded as present has a minute to come back. */
-  start(): void {
+  /** The store was read: devices that are recorded as present have a minute to come back. */
+  open(): void {
     const { world } = this.#options.system
     this.#cancelGrace?.()
     this.#cancelGrace = world.after(graceMs, () => {
@@ -58,7 +58,11 @@ export class Presence {
     })
   }
 
-  stop(): void {
+  reloaded(): void {
+    this.open()
+  }
+
+  close(): void {
     this.#isStopped = true
     this.#cancelGrace?.()
     this.#cancelTick?.()

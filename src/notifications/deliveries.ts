@@ -28,7 +28,7 @@ export interface DeliveriesParts {
   readonly scopeOf: (tenant: string, user: string) => Scope
   /** His account as it is stored: whether he may sign in, and where mail goes to. */
   readonly addressOf: (tenant: string, user: string) => { readonly isActive: boolean; readonly address: string | null }
-  readonly unsubscribeUrls: () => { readonly urlOf: ConstructorParameters<typeof Composer>[0]['unsubscribeUrl'] }
+  readonly unsubscribeUrls: { readonly urlOf: ConstructorParameters<typeof Composer>[0]['unsubscribeUrl'] }
   readonly publicUrls: readonly string[]
   readonly log: DelivererLog
 }
@@ -81,7 +81,7 @@ export class Deliveries implements DeliveryListener {
       ...parts,
       pace: this.#pace,
       hearerOf: (tenant, user) => ({ ...parts.addressOf(tenant, user), scope: parts.scopeOf(tenant, user) }),
-      unsubscribeUrl: (...asked) => parts.unsubscribeUrls().urlOf(...asked),
+      unsubscribeUrl: (...asked) => parts.unsubscribeUrls.urlOf(...asked),
     })
     this.#passes = new TopicPasses({
       system,

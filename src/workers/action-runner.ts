@@ -102,6 +102,10 @@ export class ActionRunner implements ActionStarter {
     })
   }
 
+  reloaded(): void {
+    this.open()
+  }
+
   async begin(action: NewAction): Promise<void> {
     this.#checkRoom(action)
     this.#begun.add(action)

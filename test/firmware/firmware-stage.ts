@@ -84,7 +84,7 @@ export class FirmwareStage {
     })
     updateNotices.listen(this.updates.updater)
     stage.onReloaded = () => {
-      presence.start()
+      presence.open()
       this.updates.reloaded()
     }
   }
@@ -92,7 +92,7 @@ export class FirmwareStage {
   static async open(options: FirmwareStageOptions = {}): Promise<FirmwareStage> {
     const made = new FirmwareStage(options)
     await made.room.stage.open()
-    made.room.presence.start()
+    made.room.presence.open()
     await during(made.world, made.updates.open())
     await made.settle()
     return made

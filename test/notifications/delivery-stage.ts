@@ -101,7 +101,7 @@ export class DeliveryStage {
       mailsPerHourMax,
       scopeOf: (_, user) => this.#personOf(user).scope,
       addressOf: (_, user) => this.#personOf(user),
-      unsubscribeUrls: () => ({ urlOf: (base, of) => `${base}/${Object.values(of).join('/')}` }),
+      unsubscribeUrls: { urlOf: (base, of) => `${base}/${Object.values(of).join('/')}` },
       publicUrls: [],
       log,
     })
