@@ -6,7 +6,6 @@ import { accountActor } from '#actors/account/account'
 import { actionActor } from '#actors/action/action'
 import { actionPageActor } from '#actors/action/page'
 import { deliveryActor } from '#actors/delivery/delivery'
-import { LateDeliveryNotices } from '#actors/delivery/notices'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import { defaultMemory } from '#actors/device/memory'
 import { isOverridden } from '#actors/device/overridden'
@@ -14,7 +13,7 @@ import type { DeviceState } from '#actors/device/state'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { indexes } from '#actors/indexes'
-import { LateNotices } from '#actors/notices'
+import { noticeBus } from '#actors/notice-bus'
 import { outboxActor } from '#actors/outbox/outbox'
 import { projectActor } from '#actors/project/project'
 import { sessionActor } from '#actors/session/session'
@@ -22,7 +21,6 @@ import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { subscriberActor } from '#actors/subscriber/subscriber'
 import { defaultTenant } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
-import { LateUpdateNotices } from '#actors/update/notices'
 import { updateActor } from '#actors/update/update'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import type { AssemblyOptions } from '#app/assembly-options'
@@ -30,7 +28,7 @@ import { Components } from '#app/components'
 import { LogMessages } from '#app/log-messages'
 import type { Watched } from '#app/metrics/sources'
 import { Hub } from '#events/hub'
-import { FirmwareUpdates, projectNotices } from '#firmware/firmware-updates'
+import { FirmwareUpdates } from '#firmware/firmware-updates'
 import { defaultImageBytesMax, defaultOfferTimeoutMs } from '#firmware/options'
 import { Links } from '#link/links'
 import { offerUrl } from '#link/offers'
@@ -57,7 +55,6 @@ import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 import { inSlices } from '#workers/in-slices'
 import { loadedFunctions, loadedRules, tenantState } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
-import { bothViews } from '#workers/while-serving'
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 const uncommittedBytesMax = 64 * 1024 * 1024
@@ -137,18 +134,12 @@ export function assemble(options: AssemblyOptions): Assembly {
   const unsubscribeUrls = new UnsubscribeUrls(() => identity?.unsubscribeKey() ?? openKey)
 
   const memory = { ...(options.memory ?? defaultMemory), of: (tenant: string) => tenantState(system, tenant).memory }
-  const notices = new LateNotices()
-  const updateNotices = new LateUpdateNotices()
-  const deliveryNotices = new LateDeliveryNotices()
+  const notices = noticeBus()
   const definitions = [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions, memory }),
-    tenantActor(
-      notices,
-      bothViews(rules, functions, () => system.isServing),
-      deliveryNotices,
-    ),
-    subscriberActor(deliveryNotices),
-    deliveryActor({ notices: deliveryNotices, kept }),
+    tenantActor(notices),
+    subscriberActor(notices),
+    deliveryActor({ notices, kept }),
     outboxActor,
     directoryActor(notices),
     accountActor,
@@ -157,13 +148,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     idempotencyActor,
     actionActor,
     actionPageActor,
-    updateActor({ notices: updateNotices, offerTimeoutMs }),
-    projectActor(
-      projectNotices(
-        () => updates,
-        () => system.isServing,
-      ),
-    ),
+    updateActor({ notices, offerTimeoutMs }),
+    projectActor(notices),
     updateScheduleActor,
   ] as unknown as AnyDefinition<Entry>[]
 
@@ -180,6 +166,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     uncommittedBytesMax: options.uncommittedBytesMax ?? uncommittedBytesMax,
     ...(options.redo && { redo: options.redo }),
   })
+  // What is stored while the store is read again is in what these views load then.
+  for (const view of [rules, functions]) notices.listen(view, () => system.isServing)
 
   const ruleSweep = new RuleSweep({
     system,
@@ -214,6 +202,7 @@ export function assemble(options: AssemblyOptions): Assembly {
 
   const updates: FirmwareUpdates = new FirmwareUpdates({
     system,
+    notices,
     listing,
     links,
     images,
@@ -223,7 +212,6 @@ export function assemble(options: AssemblyOptions): Assembly {
     scopeOf,
     log,
   })
-  updateNotices.listen(updates.updater)
   const deliveries: Deliveries = new Deliveries({
     system,
     listing,
@@ -236,7 +224,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     publicUrls: options.identity?.publicUrls ?? [],
     log,
   })
-  deliveryNotices.listen(deliveries)
+  notices.listen(deliveries)
 
   const database: Database = new Database({
     world,

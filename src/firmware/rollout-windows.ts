@@ -44,7 +44,7 @@ export class RolloutWindows {
   }
 
   /** A rollout was put, paused, resumed, stopped or deleted, which is stored. */
-  changed(tenant: string, project: string): void {
+  rolloutChanged(tenant: string, project: string): void {
     const { system } = this.#parts
     // While the store is being read: what is stored is noted when it was.
     if (this.#isStopped || !system.isServing || !isTenantThere(system, tenant)) return

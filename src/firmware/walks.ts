@@ -76,7 +76,7 @@ export class Walks {
   }
 
   /** A project has stored that its devices are to be gone through. */
-  want(tenant: string, project: string): void {
+  walkWanted(tenant: string, project: string): void {
     const key = keyOf(tenant, project)
     // What runs asks its project for more when it is done.
     if (this.#isStopped || this.#running.has(key)) return
@@ -132,7 +132,7 @@ export class Walks {
           await this.#ask({ tenant, project }, { type: 'walk_again' })
           if (!isTenantThere(this.#parts.system, tenant)) return
           this.#resumed.add(keyOf(tenant, project))
-          this.want(tenant, project)
+          this.walkWanted(tenant, project)
         }
       }
     } finally {
@@ -169,7 +169,7 @@ export class Walks {
     if (this.#isStopped || isEnded || error instanceof Stopped) return
     // A failed write, which others say: it goes on when the store takes writes again.
     if (!(error instanceof Problem)) this.#parts.failed(error)
-    this.#parts.system.world.after(retryMs, () => this.want(tenant, project))
+    this.#parts.system.world.after(retryMs, () => this.walkWanted(tenant, project))
   }
 
   /** Undefined: nothing is left to be gone through. */

@@ -1,4 +1,5 @@
-import type { DeliveryListener } from '#actors/delivery/notices'
+import type { DeliveryNotices, TopicNotices } from '#actors/delivery/notices'
+import type { SubscriberNotices } from '#actors/subscriber/notices'
 import type { MailState } from '#actors/subscriber/state'
 import type { DeliveryHead } from '#model/delivery'
 import type { Entry } from '#model/entry'
@@ -54,7 +55,7 @@ const bugMs = 60_000
  * - What is handed over, and what decides about it, is stored by then: nobody hears of what a crash takes back.
  * - While the mail server does not answer, one mail at a time is tried, after a pause that grows.
  */
-export class Deliveries implements DeliveryListener {
+export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNotices {
   readonly #parts: DeliveriesParts
   readonly #pace: Pace
   readonly #deliverer: Deliverer
