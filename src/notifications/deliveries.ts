@@ -5,6 +5,7 @@ import type { DeliveryHead } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
+import { tenantKey } from '#model/tenant-key'
 import { Composer } from '#notifications/composer'
 import { type After, Deliverer, type DelivererLog, type Subscriber } from '#notifications/deliverer'
 import type { Mail } from '#notifications/mail'
@@ -297,7 +298,6 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   }
 }
 
-/** No tenant's name has a stroke. */
 function keyOf({ tenant, id }: Subscriber): string {
-  return `${tenant}/${id}`
+  return tenantKey(tenant, id)
 }
