@@ -15,9 +15,3 @@ export interface RuleNotices {
   functionChanged(tenant: string, id: string, stored: StoredFunction | undefined): void
   templateChanged(tenant: string, name: string, stored: StoredTemplate | undefined): void
 }
-
-/** What of it alarms are about. */
-export type AlarmNotices = Pick<RuleNotices, 'alarmChanged' | 'groupChanged' | 'schemaChanged'>
-
-/** And functions. */
-export type FunctionNotices = Pick<RuleNotices, 'functionChanged' | 'templateChanged' | 'groupChanged'>

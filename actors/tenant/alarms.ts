@@ -20,7 +20,7 @@ export function decidePutAlarm(
   state: TenantState,
   { id, isNew, body, author, isNarrow }: PutAlarm,
   turn: Turn,
-  rules: RuleNotices,
+  notices: RuleNotices,
 ): Decision<Entry> {
   const before = state.alarms.get(id)
   const wanted = contentOf(body)
@@ -46,7 +46,7 @@ export function decidePutAlarm(
   return record([entry], {
     changes: judged,
     records: [{ name: alarmRecord(id), value: stored }, ...judged],
-    effects: [() => rules.alarmChanged(state.tenant, id, stored)],
+    effects: [() => notices.alarmChanged(state.tenant, id, stored)],
     answer: stored,
   })
 }
@@ -55,14 +55,14 @@ export function decideDeleteAlarm(
   { tenant, alarms }: TenantState,
   { id }: DeleteAlarm,
   { now }: Turn,
-  rules: RuleNotices,
+  notices: RuleNotices,
 ): Decision<Entry> {
   const before = alarms.get(id)
   if (!before) return refuse(new Problem('not_found'))
   const { devices, groups } = before
   return record([{ kind: 'alarm_deleted', alarm: id, at: now, devices, groups }], {
     records: [{ name: alarmRecord(id), value: null }],
-    effects: [() => rules.alarmChanged(tenant, id, undefined)],
+    effects: [() => notices.alarmChanged(tenant, id, undefined)],
   })
 }
 

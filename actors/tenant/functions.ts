@@ -27,7 +27,7 @@ export function decidePutFunction(
   state: TenantState,
   { id, isNew, body, author, isNarrow }: PutFunction,
   turn: Turn,
-  rules: RuleNotices,
+  notices: RuleNotices,
 ): Decision<Entry> {
   const before = state.functions.get(id)
   const wanted = contentOf(body)
@@ -43,7 +43,7 @@ export function decidePutFunction(
   if (problem) return refuse(problem)
   const stored: StoredFunction = { ...wanted, ...authoredBy(before, author, turn), edit: newEdit(turn) }
   return keep([{ name: functionRecord(id), value: stored }], {
-    effects: [() => rules.functionChanged(state.tenant, id, stored)],
+    effects: [() => notices.functionChanged(state.tenant, id, stored)],
     answer: stored,
   })
 }
@@ -55,14 +55,13 @@ export function decidePutFunction(
 export function decideDeleteFunction(
   { tenant, functions }: TenantState,
   { id }: DeleteFunction,
-  rules: RuleNotices,
-  topics: TopicNotices,
+  notices: RuleNotices & TopicNotices,
 ): Decision<Entry> {
   if (!functions.has(id)) return refuse(new Problem('not_found'))
   return keep([{ name: functionRecord(id), value: null }], {
     indexes: [{ index: endingIndex, entry: id, isPresent: true }],
     tells: [{ to: deliveryAddress(tenant, id), command: { type: 'forget' } satisfies ForgetRequests }],
-    effects: [() => rules.functionChanged(tenant, id, undefined), () => topics.topicEnded(tenant, id)],
+    effects: [() => notices.functionChanged(tenant, id, undefined), () => notices.topicEnded(tenant, id)],
   })
 }
 

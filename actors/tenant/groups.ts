@@ -16,7 +16,7 @@ export function decidePutGroup(
   state: TenantState,
   { id, isNew, body, author, isNarrow }: PutGroup,
   turn: Turn,
-  rules: RuleNotices,
+  notices: RuleNotices,
 ): Decision<Entry> {
   const { name, devices } = body
   const before = state.groups.get(id)
@@ -30,7 +30,7 @@ export function decidePutGroup(
   if (problem) return refuse(problem)
   const stored: StoredGroup = { name, devices, ...authoredBy(before, author, turn), edit: newEdit(turn) }
   return keep([{ name: groupRecord(id), value: stored }], {
-    effects: [() => rules.groupChanged(state.tenant, id, stored)],
+    effects: [() => notices.groupChanged(state.tenant, id, stored)],
     answer: stored,
   })
 }
@@ -39,11 +39,11 @@ export function decidePutGroup(
 export function decideDeleteGroup(
   { tenant, groups, bindings }: TenantState,
   { id }: DeleteGroup,
-  rules: RuleNotices,
+  notices: RuleNotices,
 ): Decision<Entry> {
   if (!groups.has(id)) return refuse(new Problem('not_found'))
   if (bindings.uses.has(id)) return refuse(new Problem('conflict', 'the group is in use'))
   return keep([{ name: groupRecord(id), value: null }], {
-    effects: [() => rules.groupChanged(tenant, id, undefined)],
+    effects: [() => notices.groupChanged(tenant, id, undefined)],
   })
 }

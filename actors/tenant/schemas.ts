@@ -17,7 +17,7 @@ export function decidePutSchema(
   state: TenantState,
   { service, schema }: PutSchema,
   turn: Turn,
-  rules: RuleNotices,
+  notices: RuleNotices,
 ): Decision<Entry> {
   const before = state.schemas.get(service)
   // Recorded, and not just answered: while the store takes no writes nobody can say that it stays so.
@@ -31,7 +31,7 @@ export function decidePutSchema(
   }
   return record([{ kind: 'schema_set', service, at: turn.now, isNew: !before, schema }], {
     records: [{ name: schemaRecord(service), value: schema }],
-    effects: [() => rules.schemaChanged(state.tenant, service, schema)],
+    effects: [() => notices.schemaChanged(state.tenant, service, schema)],
   })
 }
 
@@ -39,12 +39,12 @@ export function decideDeleteSchema(
   state: TenantState,
   { service }: DeleteSchema,
   turn: Turn,
-  rules: RuleNotices,
+  notices: RuleNotices,
 ): Decision<Entry> {
   if (!state.schemas.has(service)) return refuse(new Problem('not_found'))
   return record([{ kind: 'schema_deleted', service, at: turn.now }], {
     records: [{ name: schemaRecord(service), value: null }],
-    effects: [() => rules.schemaChanged(state.tenant, service, undefined)],
+    effects: [() => notices.schemaChanged(state.tenant, service, undefined)],
   })
 }
 

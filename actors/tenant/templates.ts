@@ -17,7 +17,7 @@ export function decidePutTemplate(
   state: TenantState,
   { name, body, author }: PutTemplate,
   turn: Turn,
-  rules: RuleNotices,
+  notices: RuleNotices,
 ): Decision<Entry> {
   const { locales } = body
   const before = state.templates.get(name)
@@ -26,7 +26,7 @@ export function decidePutTemplate(
   if (problem) return refuse(problem)
   const stored: StoredTemplate = { locales, ...authoredBy(before, author, turn) }
   return keep([{ name: templateRecord(name), value: stored }], {
-    effects: [() => rules.templateChanged(state.tenant, name, stored)],
+    effects: [() => notices.templateChanged(state.tenant, name, stored)],
     answer: stored,
   })
 }
@@ -35,11 +35,11 @@ export function decidePutTemplate(
 export function decideDeleteTemplate(
   { tenant, templates }: TenantState,
   { name }: DeleteTemplate,
-  rules: RuleNotices,
+  notices: RuleNotices,
 ): Decision<Entry> {
   if (!templates.has(name)) return refuse(new Problem('not_found'))
   return keep([{ name: templateRecord(name), value: null }], {
-    effects: [() => rules.templateChanged(tenant, name, undefined)],
+    effects: [() => notices.templateChanged(tenant, name, undefined)],
   })
 }
 

@@ -1,4 +1,4 @@
-import { type TopicNotices, unheardTopics } from '#actors/delivery/notices'
+import type { TopicNotices } from '#actors/delivery/notices'
 import { wokenBy } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
 import type { RuleNotices } from '#actors/rule-notices'
@@ -46,9 +46,7 @@ const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {}
  * of the rest nobody does.
  */
 export function tenantActor(
-  notices: IdentityNotices,
-  rules: RuleNotices,
-  topics: TopicNotices = unheardTopics,
+  notices: IdentityNotices & RuleNotices & TopicNotices,
 ): ActorDefinition<TenantState, TenantCommand, Entry> {
   return {
     kind: 'tenant',
@@ -96,9 +94,9 @@ export function tenantActor(
         case 'device_sized':
           return decideSized(command)
         case 'put_schema':
-          return decidePutSchema(state, command, turn, rules)
+          return decidePutSchema(state, command, turn, notices)
         case 'delete_schema':
-          return decideDeleteSchema(state, command, turn, rules)
+          return decideDeleteSchema(state, command, turn, notices)
         case 'put_role':
           return decidePutRole(state, command, turn, notices)
         case 'delete_role':
@@ -112,23 +110,23 @@ export function tenantActor(
         case 'delete_key':
           return decideDeleteKey(state, command, notices)
         case 'put_group':
-          return decidePutGroup(state, command, turn, rules)
+          return decidePutGroup(state, command, turn, notices)
         case 'delete_group':
-          return decideDeleteGroup(state, command, rules)
+          return decideDeleteGroup(state, command, notices)
         case 'put_alarm':
-          return decidePutAlarm(state, command, turn, rules)
+          return decidePutAlarm(state, command, turn, notices)
         case 'delete_alarm':
-          return decideDeleteAlarm(state, command, turn, rules)
+          return decideDeleteAlarm(state, command, turn, notices)
         case 'put_function':
-          return decidePutFunction(state, command, turn, rules)
+          return decidePutFunction(state, command, turn, notices)
         case 'delete_function':
-          return decideDeleteFunction(state, command, rules, topics)
+          return decideDeleteFunction(state, command, notices)
         case 'topic_swept':
           return decideTopicSwept(command)
         case 'put_template':
-          return decidePutTemplate(state, command, turn, rules)
+          return decidePutTemplate(state, command, turn, notices)
         case 'delete_template':
-          return decideDeleteTemplate(state, command, rules)
+          return decideDeleteTemplate(state, command, notices)
         case 'sweep_progress':
           return decideSweepProgress(state, command)
         case 'sweep_done':

@@ -48,7 +48,7 @@ export function decideResume(
   const isOver = context.deadline !== null && context.deadline <= turn.now
   if (state !== 'checking' || isOver) return answer(undefined)
   const { tenant } = turn
-  return record<Entry>([], { effects: [() => parts.notices.ask(tenant, device, context)] })
+  return record<Entry>([], { effects: [() => parts.notices.updateCheckWanted(tenant, device, context)] })
 }
 
 function backOf(session: string, reported: string | undefined, { now }: Turn, { offerTimeoutMs }: UpdateParts) {

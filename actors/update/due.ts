@@ -21,6 +21,6 @@ export function decideDue(actor: UpdateActorState, turn: Turn, parts: UpdatePart
   const later = waiting.find(({ nextAt }) => nextAt > now)
   return record<Entry>([], {
     ...(later && { reminder: later.nextAt }),
-    effects: [() => parts.notices.retry(tenant, device)],
+    effects: [() => parts.notices.updateRetryDue(tenant, device)],
   })
 }

@@ -74,7 +74,7 @@ export function decideMove(
     ...(reminder !== turn.reminder() && { reminder }),
     tells: countTells(turn.tenant, before?.counted ?? null, stands.counted),
     effects: [
-      () => parts.notices.moved(turn.tenant, device, stands),
+      () => parts.notices.updateMoved(turn.tenant, device, stands),
       ...effectsOf(turn.tenant, device, context, actions, parts.notices),
     ],
     answer: said,
@@ -102,9 +102,10 @@ function effectsOf(
 ): (() => void)[] {
   const { by, rest, outcome } = context
   const effects: (() => void)[] = []
-  if (actions.has('ask_server')) effects.push(() => notices.ask(tenant, device, context))
-  if (actions.has('send_offer')) effects.push(() => notices.offer(tenant, device, context))
-  if (actions.has('say_outcome') && outcome) effects.push(() => notices.outcome(tenant, device, outcome))
-  if (actions.has('want_next') && rest.length > 0) effects.push(() => notices.next(tenant, device, by, rest))
+  if (actions.has('ask_server')) effects.push(() => notices.updateCheckWanted(tenant, device, context))
+  if (actions.has('send_offer')) effects.push(() => notices.updateOfferWanted(tenant, device, context))
+  if (actions.has('say_outcome') && outcome) effects.push(() => notices.triggerSettled(tenant, device, outcome))
+  if (actions.has('want_next') && rest.length > 0)
+    effects.push(() => notices.nextUpdateWanted(tenant, device, by, rest))
   return effects
 }

@@ -64,6 +64,6 @@ function decideForget({ device, stored }: UpdateActorState, turn: Turn, { notice
     indexes: updating(device, stored, false),
     ...(turn.reminder() !== null && { reminder: null }),
     tells: countTells(tenant, stored.counted, null),
-    effects: [() => notices.moved(tenant, device, undefined)],
+    effects: [() => notices.updateMoved(tenant, device, undefined)],
   })
 }

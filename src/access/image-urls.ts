@@ -15,9 +15,10 @@ export interface ImageQuery {
  * says nothing about whether there is such an image, or such a device (still).
  */
 export class ImageUrls {
-  readonly #key: Uint8Array
+  readonly #key: () => Uint8Array
 
-  constructor(key: Uint8Array) {
+  /** `key`: asked for with every address, because the key is known once identity is open. */
+  constructor(key: () => Uint8Array) {
     this.#key = key
   }
 
@@ -36,6 +37,6 @@ export class ImageUrls {
   }
 
   #signatureOf(sha256: string, device: string, exp: string): string {
-    return createHmac('sha256', this.#key).update(`${sha256}\n${device}\n${exp}`).digest('base64url')
+    return createHmac('sha256', this.#key()).update(`${sha256}\n${device}\n${exp}`).digest('base64url')
   }
 }

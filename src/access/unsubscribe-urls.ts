@@ -18,9 +18,10 @@ const path = '/api/v1/notifications/unsubscribe/'
  * must work, and says nothing about whether there is such a subscription (still).
  */
 export class UnsubscribeUrls {
-  readonly #key: Uint8Array
+  readonly #key: () => Uint8Array
 
-  constructor(key: Uint8Array) {
+  /** `key`: asked for with every address, because the key is known once identity is open. */
+  constructor(key: () => Uint8Array) {
     this.#key = key
   }
 
@@ -40,6 +41,6 @@ export class UnsubscribeUrls {
 
   #signatureOf({ tenant, user, subscription }: UnsubscribeSubject): string {
     const said = `unsubscribe\n${tenant}\n${user}\n${subscription}`
-    return createHmac('sha256', this.#key).update(said).digest('base64url')
+    return createHmac('sha256', this.#key()).update(said).digest('base64url')
   }
 }

@@ -37,8 +37,8 @@ export interface AssemblyOptions {
   readonly log: AssemblyLog
 }
 
-/** The little of a log that the rooms need. */
-interface AssemblyLog {
+/** The part of a log that the server needs. */
+export interface AssemblyLog {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void
   info(fields: object, message: string): void

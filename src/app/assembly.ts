@@ -6,7 +6,6 @@ import { accountActor } from '#actors/account/account'
 import { actionActor } from '#actors/action/action'
 import { actionPageActor } from '#actors/action/page'
 import { deliveryActor } from '#actors/delivery/delivery'
-import { LateDeliveryNotices } from '#actors/delivery/notices'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import { defaultMemory } from '#actors/device/memory'
 import { isOverridden } from '#actors/device/overridden'
@@ -14,7 +13,7 @@ import type { DeviceState } from '#actors/device/state'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { indexes } from '#actors/indexes'
-import { LateNotices } from '#actors/notices'
+import { noticeBus } from '#actors/notice-bus'
 import { outboxActor } from '#actors/outbox/outbox'
 import { projectActor } from '#actors/project/project'
 import { sessionActor } from '#actors/session/session'
@@ -22,13 +21,14 @@ import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { subscriberActor } from '#actors/subscriber/subscriber'
 import { defaultTenant } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
-import { LateUpdateNotices } from '#actors/update/notices'
 import { updateActor } from '#actors/update/update'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import type { AssemblyOptions } from '#app/assembly-options'
+import { Components } from '#app/components'
+import { LogMessages } from '#app/log-messages'
 import type { Watched } from '#app/metrics/sources'
 import { Hub } from '#events/hub'
-import { FirmwareUpdates, projectNotices } from '#firmware/firmware-updates'
+import { FirmwareUpdates } from '#firmware/firmware-updates'
 import { defaultImageBytesMax, defaultOfferTimeoutMs } from '#firmware/options'
 import { Links } from '#link/links'
 import { offerUrl } from '#link/offers'
@@ -44,7 +44,7 @@ import { streamShareOf } from '#routes/stream-share'
 import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/rule-views'
 import type { AnyDefinition } from '#runtime/activation'
-import { StorageFailure } from '#runtime/storage'
+import { inSlices } from '#runtime/slices'
 import { System } from '#runtime/system'
 import { embeddedLog } from '#store/commit-log'
 import { Database } from '#store/database'
@@ -53,10 +53,8 @@ import { StoreListing } from '#store/store-listing'
 import { TenantSweep } from '#store/tenant-sweep'
 import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
-import { inSlices } from '#workers/in-slices'
 import { loadedFunctions, loadedRules, tenantState } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
-import { bothViews } from '#workers/while-serving'
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 const uncommittedBytesMax = 64 * 1024 * 1024
@@ -66,6 +64,12 @@ const openKey = new Uint8Array(32)
 
 /** So long an end waits until it is stored what became of mails: what is not stored as sent is sent once more. */
 const mailsSettledMs = 5_000
+
+/** The first administrator's name and random password. */
+interface Printed {
+  readonly name: string
+  readonly password: string
+}
 
 /**
  * The server without its sockets and its disk: everything between two ports, put together. The same for the real one and
@@ -82,7 +86,7 @@ export interface Assembly {
    * Opens the store and answers from then on. `printed`: the first administrator's random password, to be shown once. What
    * was opened is closed again when this is rejected.
    */
-  open(): Promise<{ readonly printed?: { readonly name: string; readonly password: string } }>
+  open(): Promise<{ readonly printed?: Printed }>
   /** Begins nothing new by itself. Before sockets are closed. */
   stop(): void
   /** Stores what waits, and closes the store. Sockets must be closed before. */
@@ -97,7 +101,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     retainedBytesMax: options.retention.bytesMax,
   })
   const listing = new StoreListing(() => journal.storage)
-  const bug = (error: unknown, where: string) => log.error({ err: error }, `a bug: ${where}`)
+  const messages = new LogMessages(log)
 
   const hub = new Hub({
     world,
@@ -109,10 +113,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       return isOverridden(state as DeviceState, lastOffset, item, told)
     },
     membersOf: (tenant, group) => rules.membersOf(tenant, group),
-    failed: (error) => {
-      if (error instanceof StorageFailure) log.warn({ err: error }, 'what a dashboard missed could not be read')
-      else bug(error, 'catching up')
-    },
+    failed: messages.catchUpFailed,
   })
 
   // With IAM off everybody may do everything, whoever made it.
@@ -123,32 +124,22 @@ export function assemble(options: AssemblyOptions): Assembly {
   const { mail, mailsPerHourMax = defaultMailsPerHourMax } = options.notifications
   const kept = options.notifications.requestsKept ?? requestsKept(mailsPerHourMax)
   const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, ...sliced })
-  /** The store was read, at the start or again. */
-  const resume = () => {
+  const loadRules = () => {
     rules.load(loadedRules(system))
     functions.load(loadedFunctions(system))
-    ruleSweep.open()
-    presence.start()
-    actions.open()
   }
   const { updates: settings } = options
   const { images, imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
-  const imageUrls = once(() => new ImageUrls(identity?.imageKey() ?? openKey))
-  const unsubscribeUrls = once(() => new UnsubscribeUrls(identity?.unsubscribeKey() ?? openKey))
+  const imageUrls = new ImageUrls(() => identity?.imageKey() ?? openKey)
+  const unsubscribeUrls = new UnsubscribeUrls(() => identity?.unsubscribeKey() ?? openKey)
 
   const memory = { ...(options.memory ?? defaultMemory), of: (tenant: string) => tenantState(system, tenant).memory }
-  const notices = new LateNotices()
-  const updateNotices = new LateUpdateNotices()
-  const deliveryNotices = new LateDeliveryNotices()
+  const notices = noticeBus()
   const definitions = [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions, memory }),
-    tenantActor(
-      notices,
-      bothViews(rules, functions, () => system.isServing),
-      deliveryNotices,
-    ),
-    subscriberActor(deliveryNotices),
-    deliveryActor({ notices: deliveryNotices, kept }),
+    tenantActor(notices),
+    subscriberActor(notices),
+    deliveryActor({ notices, kept }),
     outboxActor,
     directoryActor(notices),
     accountActor,
@@ -157,13 +148,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     idempotencyActor,
     actionActor,
     actionPageActor,
-    updateActor({ notices: updateNotices, offerTimeoutMs }),
-    projectActor(
-      projectNotices(
-        () => updates,
-        () => system.isServing,
-      ),
-    ),
+    updateActor({ notices, offerTimeoutMs }),
+    projectActor(notices),
     updateScheduleActor,
   ] as unknown as AnyDefinition<Entry>[]
 
@@ -172,10 +158,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     journal,
     definitions,
     listener: hub,
-    log: {
-      bug,
-      refusedTell: (problem, tell) => log.warn({ err: problem, to: tell.to }, 'a tell was refused'),
-    },
+    log: messages.ofSystem,
     commitFailed: (error) => {
       links.storageFailed()
       database.commitFailed(error)
@@ -183,19 +166,21 @@ export function assemble(options: AssemblyOptions): Assembly {
     uncommittedBytesMax: options.uncommittedBytesMax ?? uncommittedBytesMax,
     ...(options.redo && { redo: options.redo }),
   })
+  // What is stored while the store is read again is in what these views load then.
+  for (const view of [rules, functions]) notices.listen(view, () => system.isServing)
 
   const ruleSweep = new RuleSweep({
     system,
     listing,
     rules,
-    failed: (error) => log.warn({ err: error }, 'could not judge devices by alarms that were edited; tried again'),
+    failed: messages.failed('could not judge devices by alarms that were edited; tried again'),
   })
 
   const presence = new Presence({
     system,
     listing,
     statusOf: (tenant, device) => links.statusOf(tenant, device),
-    failed: (error) => log.warn({ err: error }, 'could not set devices offline that did not come back'),
+    failed: messages.failed('could not set devices offline that did not come back'),
   })
 
   const links: Links = new Links({
@@ -204,24 +189,20 @@ export function assemble(options: AssemblyOptions): Assembly {
     memory,
     presence,
     writeTimeoutMs: options.writeTimeoutMs ?? 10_000,
-    offerUrl: (...asked) =>
-      offerUrl({ world, imageUrls: imageUrls(), publicUrls: settings.publicUrls ?? [] })(...asked),
-    log: {
-      gap: (tenant, device, after, seq) => log.info({ tenant, device, after, seq }, 'a device left out numbers'),
-      refused: (tenant, problem) => log.warn({ tenant, err: problem }, 'a device was not admitted'),
-      bug: (error) => bug(error, 'a frame'),
-    },
+    offerUrl: offerUrl({ world, imageUrls, publicUrls: settings.publicUrls ?? [] }),
+    log: messages.ofLinks,
   })
   const actions: ActionRunner = new ActionRunner({
     system,
     listing,
     links,
     scopeOf,
-    failed: (error) => log.warn({ err: error }, 'could not go on with an action; tried again'),
+    failed: messages.failed('could not go on with an action; tried again'),
   })
 
   const updates: FirmwareUpdates = new FirmwareUpdates({
     system,
+    notices,
     listing,
     links,
     images,
@@ -231,7 +212,6 @@ export function assemble(options: AssemblyOptions): Assembly {
     scopeOf,
     log,
   })
-  updateNotices.listen(updates.updater)
   const deliveries: Deliveries = new Deliveries({
     system,
     listing,
@@ -244,7 +224,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     publicUrls: options.identity?.publicUrls ?? [],
     log,
   })
-  deliveryNotices.listen(deliveries)
+  notices.listen(deliveries)
 
   const database: Database = new Database({
     world,
@@ -252,24 +232,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     journal,
     retention: options.retention,
     ...(options.bulkWake && { bulkWake: options.bulkWake }),
-    log: {
-      failed: (failure) => log.error({ err: failure }, 'a write failed: nothing more is written on this handle'),
-      readOnly: (failure) =>
-        log.error(
-          { reason: failure.code },
-          failure.code === 'io' ? 'read only until the process is started anew' : 'read only until there is room again',
-        ),
-      recovered: () => log.info({}, 'the store takes writes again'),
-      sweepFailed: (error) => log.warn({ err: error }, 'unused shapes were not deleted; tried again in an hour'),
-      stillFailing: (error) => log.error({ err: error }, 'the store could not be read again'),
-    },
-    reloaded: (isRewound) => {
-      hub.reloaded((tenant) => journal.stream(tenant).last, isRewound)
-      identity?.reloaded()
-      resume()
-      updates.reloaded()
-      deliveries.reloaded()
-    },
+    log: messages.ofDatabase,
+    reloaded: (isRewound) => components.reloaded(isRewound),
   })
 
   const identity: Identity | undefined =
@@ -286,14 +250,7 @@ export function assemble(options: AssemblyOptions): Assembly {
           rules.accessChanged(tenant)
           functions.accessChanged(tenant)
         },
-        tenantEnded: (tenant) => {
-          rules.tenantEnded(tenant)
-          ruleSweep.tenantEnded(tenant)
-          actions.tenantEnded(tenant)
-          updates.tenantEnded(tenant)
-          functions.tenantEnded(tenant)
-          deliveries.tenantEnded(tenant)
-        },
+        tenantEnded: (tenant) => components.tenantEnded(tenant),
       },
       sweep: new TenantSweep({ system, journal, kinds: definitions.map(({ kind }) => kind), indexes }),
       log,
@@ -310,22 +267,18 @@ export function assemble(options: AssemblyOptions): Assembly {
     hub,
     links,
     actions,
-    updater: updates.updater,
-    checks: updates.checks,
-    updateServer: updates.server,
-    images,
-    imageBytesMax,
-    imageUses: updates.imageUses,
-    downloads: updates.downloads,
-    get imageUrls() {
-      return imageUrls()
+    firmware: {
+      updater: updates.updater,
+      checks: updates.checks,
+      server: updates.server,
+      images,
+      imageBytesMax,
+      imageUses: updates.imageUses,
+      downloads: updates.downloads,
+      imageUrls,
+      hookSecret: settings.hookSecret,
     },
-    hookSecret: settings.hookSecret,
-    deliveries,
-    mail,
-    get unsubscribeUrls() {
-      return unsubscribeUrls()
-    },
+    notifications: { deliveries, mail, unsubscribeUrls },
     presence,
     tickets: new Tickets({
       now: () => world.now(),
@@ -340,26 +293,51 @@ export function assemble(options: AssemblyOptions): Assembly {
   const idempotencyExpiry = new IdempotencyExpiry({
     system,
     listing,
-    failed: (error) => log.warn({ err: error }, 'could not take away what is kept under old idempotency keys'),
+    failed: messages.failed('could not take away what is kept under old idempotency keys'),
   })
 
-  const stop = () => {
-    identity?.stop()
-    ruleSweep.stop()
-    actions.stop()
-    updates.stop()
-    deliveries.stop()
-    idempotencyExpiry.stop()
-  }
-  const close = async () => {
-    stop()
-    presence.stop()
-    eventRoom.stop()
-    await mail.close()
-    await deliveries.settled(mailsSettledMs)
-    if (system.gate.isOpen) await system.gate.settled().catch(() => {})
-    await database.close()
-  }
+  let printed: Printed | undefined
+  const components = new Components([
+    { open: () => database.open(system), close: () => database.close() },
+    // The store stays open until it holds the commits that wait, and what became of mails.
+    {
+      async close() {
+        await deliveries.settled(mailsSettledMs)
+        if (system.gate.isOpen) await system.gate.settled().catch(() => {})
+      },
+    },
+    images,
+    mail,
+    {
+      open() {
+        system.registry.head(defaultTenant)
+        for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
+      },
+      reloaded: (isRewound) => hub.reloaded((tenant) => journal.stream(tenant).last, isRewound),
+    },
+    {
+      async open() {
+        printed = (await identity?.open())?.printed
+      },
+      reloaded: () => identity?.reloaded(),
+      stop: () => identity?.stop(),
+    },
+    {
+      open: loadRules,
+      reloaded: loadRules,
+      tenantEnded(tenant) {
+        rules.tenantEnded(tenant)
+        functions.tenantEnded(tenant)
+      },
+    },
+    ruleSweep,
+    presence,
+    actions,
+    updates,
+    deliveries,
+    idempotencyExpiry,
+    { close: () => eventRoom.stop() },
+  ])
 
   return {
     context,
@@ -368,33 +346,10 @@ export function assemble(options: AssemblyOptions): Assembly {
     eventRoom,
     identity,
     async open() {
-      try {
-        await database.open(system)
-        await images.open()
-        await mail.open()
-        system.registry.head(defaultTenant)
-        for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
-        const opened = (await identity?.open()) ?? {}
-        resume()
-        await updates.open()
-        await deliveries.open()
-        idempotencyExpiry.start()
-        return opened
-      } catch (error) {
-        await close()
-        throw error
-      }
+      await components.open()
+      return printed ? { printed } : {}
     },
-    stop,
-    close,
-  }
-}
-
-/** Made when it is first asked for. */
-function once<T>(make: () => T): () => T {
-  let made: { readonly it: T } | undefined
-  return () => {
-    made ??= { it: make() }
-    return made.it
+    stop: () => components.stop(),
+    close: () => components.close(),
   }
 }

@@ -281,9 +281,9 @@ function backupsOf({ context, database }: Assembly, dataDirectory: string, log: 
   return new Backups({
     world: realWorld,
     snapshot: () => database.snapshot(),
-    images: context.images,
+    images: context.firmware.images,
     keyFile: () => readKeyFile(dataDirectory),
-    keepImages: () => context.imageUses.keepAll(),
+    keepImages: () => context.firmware.imageUses.keepAll(),
     log: {
       begun: (user) => log.warn({ user }, 'a backup of everything, all secrets in it, is being handed out'),
       done: (user, bytes) => log.info({ user, bytes }, 'the backup was handed out whole'),

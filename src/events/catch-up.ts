@@ -3,6 +3,7 @@ import type { Connection } from '#events/tenant-hub'
 import { deviceOf, encode, encodeStripped, ownerOf, serviceOf, typeOf } from '#events/wire'
 import type { MeantLists } from '#model/bound'
 import type { Entry } from '#model/entry'
+import { Slices } from '#runtime/slices'
 import type { Chunk, StreamReader } from '#runtime/stream'
 import type { World } from '#runtime/world'
 
@@ -45,9 +46,6 @@ export interface CatchUpOptions {
 /** When a chunk could not be read. */
 const retryMs = 1_000
 
-/** How long sockets are sent to before the loop is given back. */
-const sliceMs = 2
-
 /**
  * Sends sockets what they missed, in offset order, as fast as each takes it. All share slices of two milliseconds, so
  * that neither one with much to hear nor a thousand at once hold up the others.
@@ -73,22 +71,22 @@ export class CatchUp {
 
   #run(): void {
     const { world } = this.#options
-    const isOver = sliceOf(world)
+    const slice = new Slices(world)
     for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
       next.isQueued = false
       try {
-        this.#send(next, isOver)
+        this.#send(next, slice)
       } catch (error) {
         this.#giveUp(next, error)
       }
-      if (isOver()) break
+      if (slice.isOver) break
     }
     this.#isRunning = this.#queue.length > 0
     if (this.#isRunning) world.soon(() => this.#run())
   }
 
   /** Sends chunk after chunk until it has all, takes no more, or the slice is over. */
-  #send(connection: Connection, isOver: () => boolean): void {
+  #send(connection: Connection, slice: Slices): void {
     const { reader, toldTo, caughtUp, lost, highWaterBytes } = this.#options
     const { tenant } = connection
     while (connection.state === 'behind') {
@@ -101,7 +99,7 @@ export class CatchUp {
         caughtUp(connection)
         return
       }
-      if (isOver()) {
+      if (slice.isOver) {
         this.ready(connection)
         return
       }
@@ -115,7 +113,7 @@ export class CatchUp {
         this.#load(connection, next)
         return
       }
-      if (!this.#sendTogether(connection, chunk, told, isOver)) return
+      if (!this.#sendTogether(connection, chunk, told, slice)) return
     }
   }
 
@@ -130,7 +128,7 @@ export class CatchUp {
         return
       }
       const told = this.#options.toldTo(connection.tenant)
-      if (this.#sendTogether(connection, chunk, told, sliceOf(world))) this.ready(connection)
+      if (this.#sendTogether(connection, chunk, told, new Slices(world))) this.ready(connection)
     }
     reader.load(connection.tenant, offset).then(
       (chunk) => {
@@ -155,16 +153,16 @@ export class CatchUp {
     if (connection.state === 'behind') this.#options.lost(connection)
   }
 
-  #sendTogether(connection: Connection, chunk: Chunk<Entry>, told: number, isOver: () => boolean): boolean {
+  #sendTogether(connection: Connection, chunk: Chunk<Entry>, told: number, slice: Slices): boolean {
     let takesMore = true
     connection.socket.together(() => {
-      takesMore = this.#sendChunk(connection, chunk, told, isOver)
+      takesMore = this.#sendChunk(connection, chunk, told, slice)
     })
     return takesMore
   }
 
   /** False when it takes no more for now. An event has up to 300 KB: the slice may end within a chunk. */
-  #sendChunk(connection: Connection, chunk: Chunk<Entry>, told: number, isOver: () => boolean): boolean {
+  #sendChunk(connection: Connection, chunk: Chunk<Entry>, told: number, slice: Slices): boolean {
     const last = Math.min(chunk.firstOffset + chunk.events.length - 1, told)
     while (connection.position < last) {
       const offset = connection.position + 1
@@ -180,7 +178,7 @@ export class CatchUp {
       }
       if (connection.state !== 'behind') return false
       connection.position = offset
-      if (isOver()) return true
+      if (slice.isOver) return true
     }
     return true
   }
@@ -205,10 +203,4 @@ export class CatchUp {
 /** It takes no more for now: what is told from here on comes to it stripped. */
 function isSlow(connection: Connection, told: number): void {
   connection.unstrippedUntil = Math.min(connection.unstrippedUntil, told)
-}
-
-/** Whether the slice that begins now is over. */
-export function sliceOf(world: World): () => boolean {
-  const started = world.monotonic()
-  return () => world.monotonic() - started > sliceMs
 }

@@ -1,5 +1,5 @@
 import { type AudienceClass, isHeard } from '#events/audience'
-import { CatchUp, type IsOverridden, sliceOf } from '#events/catch-up'
+import { CatchUp, type IsOverridden } from '#events/catch-up'
 import { reportedBytes } from '#events/object-updated'
 import {
   type Access,
@@ -14,6 +14,7 @@ import { type MeantLists, meantLists } from '#model/bound'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
 import type { EventListener } from '#runtime/gate'
+import { Slices } from '#runtime/slices'
 import type { Socket, SocketPublisher } from '#runtime/socket'
 import type { Position, StreamReader } from '#runtime/stream'
 import type { StreamHead } from '#runtime/stream-head'
@@ -348,14 +349,14 @@ export class Hub implements EventListener<Entry> {
   }
 
   #resume(hub: TenantHub, paused: AudienceClass[]): void {
-    const isOver = sliceOf(this.#options.world)
+    const slice = new Slices(this.#options.world)
     const message = this.#resyncMessage(hub.told)
     for (let audience = paused.pop(); audience; audience = paused.pop()) {
       // Another edit, or the end of its last socket, may have come first.
       if (!audience.isPaused || audience.sockets === 0) continue
       hub.audiences.resume(audience)
       this.#publish(audience, message)
-      if (isOver()) break
+      if (slice.isOver) break
     }
     if (paused.length > 0) this.#options.world.soon(() => this.#resume(hub, paused))
   }

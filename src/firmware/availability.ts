@@ -1,3 +1,4 @@
+import { tenantKey } from '#model/tenant-key'
 import type { UpdateQuestion } from '#model/update-offer'
 import type { World } from '#runtime/world'
 
@@ -76,13 +77,13 @@ export class Availability {
       this.#doubted.clear()
       this.#allDoubted = this.#number
     }
-    this.#doubted.set(`${tenant}/${project}`, this.#number)
+    this.#doubted.set(tenantKey(tenant, project), this.#number)
   }
 
   #isWithin(row: Row | undefined, ms: number): boolean {
     if (!row || this.#world.monotonic() - row.heardAt > ms) return false
     const { tenant, project } = row.question
-    return row.number > (this.#doubted.get(`${tenant}/${project}`) ?? this.#allDoubted)
+    return row.number > (this.#doubted.get(tenantKey(tenant, project)) ?? this.#allDoubted)
   }
 
   #rowOf(question: UpdateQuestion): Row | undefined {

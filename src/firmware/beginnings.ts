@@ -17,6 +17,7 @@ import { graceMs } from '#link/presence'
 import type { Entry } from '#model/entry'
 import { type UpdateState, updateStates } from '#model/firmware'
 import { Problem } from '#model/problem'
+import { isOfTenant, tenantKey } from '#model/tenant-key'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { System } from '#runtime/system'
 
@@ -64,12 +65,12 @@ export class Beginnings {
   }
 
   runningOf(tenant: string, device: string): StoredUpdate | undefined {
-    return this.#running.get(keyOf(tenant, device))
+    return this.#running.get(tenantKey(tenant, device))
   }
 
   /** Where the update of a device stands now; undefined: nothing is left of it. */
   stands(tenant: string, device: string, stored: StoredUpdate | undefined): void {
-    const key = keyOf(tenant, device)
+    const key = tenantKey(tenant, device)
     this.#forget(key)
     if (stored && isRunning(stored.state)) {
       this.#running.set(key, stored)
@@ -123,8 +124,7 @@ export class Beginnings {
   clear(tenant = ''): void {
     this.#places.clear(tenant)
     this.#returning.clear(tenant)
-    const prefix = tenant === '' ? '' : keyOf(tenant, '')
-    for (const key of [...this.#running.keys()]) if (key.startsWith(prefix)) this.#forget(key)
+    for (const key of [...this.#running.keys()]) if (tenant === '' || isOfTenant(key, tenant)) this.#forget(key)
   }
 
   #forget(key: string): void {
@@ -142,7 +142,7 @@ export class Beginnings {
 
   #look(considered: Considered): void | Promise<void> {
     const { tenant, device } = considered
-    if (this.#isStopped || this.#running.has(keyOf(tenant, device)) || this.#places.has(tenant, device)) return
+    if (this.#isStopped || this.#running.has(tenantKey(tenant, device)) || this.#places.has(tenant, device)) return
     return this.#safely(() => this.#consider(considered, false))
   }
 
@@ -227,9 +227,4 @@ export class Beginnings {
       error instanceof UpdateServerBusy || error instanceof UpdateServerFailed || error instanceof Problem
     if (!isExpected) this.#parts.bug(error, 'beginning an update')
   }
-}
-
-/** No tenant's name has a stroke. */
-function keyOf(tenant: string, device: string): string {
-  return `${tenant}/${device}`
 }

@@ -1,4 +1,4 @@
-import type { ProjectNotices } from '#actors/project/notices'
+import type { NoticeBus } from '#actors/notice-bus'
 import { Checks } from '#firmware/checks'
 import { EmbeddedUpdateServer } from '#firmware/embedded-update-server'
 import { ImageDownloads } from '#firmware/image-downloads'
@@ -18,6 +18,7 @@ import type { System } from '#runtime/system'
 
 export interface FirmwareUpdatesParts {
   readonly system: System<Entry>
+  readonly notices: Pick<NoticeBus, 'listen'>
   readonly listing: Listing
   readonly links: Links
   readonly images: BlobStore
@@ -95,6 +96,9 @@ export class FirmwareUpdates {
     const { autoUpdate: pattern } = options
     this.#schedule = new UpdateSchedule({ system, listing, pattern, failed: failed('update devices on schedule') })
     links.hear(this.updater)
+    parts.notices.listen(this.updater)
+    // What projects store while the store is read again is in what these parts load then.
+    for (const part of [this.imageUses, this.walks, this.windows]) parts.notices.listen(part, () => system.isServing)
   }
 
   /** After the store was read, and who may do what is known. */
@@ -132,23 +136,5 @@ export class FirmwareUpdates {
     void this.walks.open()
     void this.windows.open()
     this.#schedule.open()
-  }
-}
-
-/**
- * What projects tell. While the store is being read nobody is told: what was stored is in what is loaded then. `updates` is
- * asked for when it is told: actors are made before those who hear them.
- */
-export function projectNotices(updates: () => FirmwareUpdates, isServing: () => boolean): ProjectNotices {
-  return {
-    releasesChanged(...change) {
-      if (isServing()) updates().imageUses.releasesChanged(...change)
-    },
-    walkWanted(...change) {
-      if (isServing()) updates().walks.want(...change)
-    },
-    rolloutChanged(...change) {
-      if (isServing()) updates().windows.changed(...change)
-    },
   }
 }

@@ -4,6 +4,7 @@ import type { ProjectState } from '#actors/project/state'
 import { partNameOf } from '#firmware/part-name'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
+import { isOfTenant } from '#model/tenant-key'
 import type { BlobStore } from '#runtime/blobs'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
@@ -126,7 +127,7 @@ export class ImageUses {
   /** All of its projects are gone, or going. */
   tenantEnded(tenant: string): void {
     for (const [sha256, names] of [...this.#names]) {
-      for (const name of names) if (name.startsWith(`${tenant}/`)) this.#drop(sha256, name)
+      for (const name of names) if (isOfTenant(name, tenant)) this.#drop(sha256, name)
     }
   }
 

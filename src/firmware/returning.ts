@@ -1,4 +1,5 @@
 import type { Waiting } from '#firmware/considered'
+import { isOfTenant, tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
 /**
@@ -33,12 +34,12 @@ export class Returning {
   /** In place of what it was awaited for before. */
   wait(waiting: Waiting): void {
     this.take(waiting.tenant, waiting.device)?.release()
-    this.#awaited.set(keyOf(waiting.tenant, waiting.device), waiting)
+    this.#awaited.set(tenantKey(waiting.tenant, waiting.device), waiting)
   }
 
   /** It is back. Undefined: nothing waited for that. */
   take(tenant: string, device: string): Waiting | undefined {
-    const key = keyOf(tenant, device)
+    const key = tenantKey(tenant, device)
     const waiting = this.#awaited.get(key)
     this.#awaited.delete(key)
     return waiting
@@ -46,8 +47,7 @@ export class Returning {
 
   /** Of all tenants, or of one: nobody is awaited, and nobody is told. */
   clear(tenant = ''): void {
-    const prefix = tenant === '' ? '' : keyOf(tenant, '')
-    for (const key of [...this.#awaited.keys()]) if (key.startsWith(prefix)) this.#awaited.delete(key)
+    for (const key of [...this.#awaited.keys()]) if (tenant === '' || isOfTenant(key, tenant)) this.#awaited.delete(key)
   }
 
   stop(): void {
@@ -62,9 +62,4 @@ export class Returning {
     this.#awaited.clear()
     for (const { release } of all) release()
   }
-}
-
-/** No tenant's name has a stroke. */
-function keyOf(tenant: string, device: string): string {
-  return `${tenant}/${device}`
 }

@@ -5,6 +5,7 @@ import { projectOf } from '#firmware/project-of'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
+import { tenantKey } from '#model/tenant-key'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
 import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
@@ -44,7 +45,7 @@ export class RolloutWindows {
   }
 
   /** A rollout was put, paused, resumed, stopped or deleted, which is stored. */
-  changed(tenant: string, project: string): void {
+  rolloutChanged(tenant: string, project: string): void {
     const { system } = this.#parts
     // While the store is being read: what is stored is noted when it was.
     if (this.#isStopped || !system.isServing || !isTenantThere(system, tenant)) return
@@ -96,7 +97,7 @@ export class RolloutWindows {
   /** When it opens next. The rollout, if it runs and has a window. */
   #note(tenant: string, project: string): StoredRollout | undefined {
     const { system } = this.#parts
-    const key = `${tenant}/${project}`
+    const key = tenantKey(tenant, project)
     const { rollout } = projectOf(system, tenant, project)
     const window = rollout?.state === 'running' ? rollout.body.window : undefined
     const at = window && nextTime(window.cron, system.world.now())

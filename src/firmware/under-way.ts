@@ -1,3 +1,5 @@
+import { isOfTenant, tenantKey } from '#model/tenant-key'
+import { backgroundSliceMs, Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 import { isBusy } from '#workers/busy'
 
@@ -15,9 +17,6 @@ export const beginningsPerSecond = 128
 
 /** Beside a busy loop: the fewer, the less the changes that others report wait. */
 export const beginningsBesideMuch = 64
-
-/** How long those that waited are begun before the loop is given back. */
-const sliceMs = 1
 
 /** An update that begins by itself, as far as places are concerned. */
 export interface Placed {
@@ -66,7 +65,7 @@ export class UnderWay<T extends Placed> {
 
   /** Whether it has a place, or waits for one. */
   has(tenant: string, device: string): boolean {
-    const key = keyOf(tenant, device)
+    const key = tenantKey(tenant, device)
     return this.#places.has(key) || this.#waiting.has(key)
   }
 
@@ -80,7 +79,7 @@ export class UnderWay<T extends Placed> {
 
   /** It is under way already, whether there is a place or not; or it gave a sign. */
   hold(tenant: string, device: string): void {
-    const key = keyOf(tenant, device)
+    const key = tenantKey(tenant, device)
     this.#places.delete(key)
     this.#places.set(key, this.#options.world.monotonic())
     this.#watch(silentMs)
@@ -88,12 +87,12 @@ export class UnderWay<T extends Placed> {
 
   /** The same for one that has a place. */
   sign(tenant: string, device: string): void {
-    if (this.#places.has(keyOf(tenant, device))) this.hold(tenant, device)
+    if (this.#places.has(tenantKey(tenant, device))) this.hold(tenant, device)
   }
 
   /** False when too many wait. */
   wait(waiting: T): boolean {
-    const key = keyOf(waiting.tenant, waiting.device)
+    const key = tenantKey(waiting.tenant, waiting.device)
     if (this.#waiting.has(key)) return true
     if (this.isFull) return false
     this.#waiting.set(key, waiting)
@@ -102,14 +101,13 @@ export class UnderWay<T extends Placed> {
   }
 
   leave(tenant: string, device: string): void {
-    if (this.#places.delete(keyOf(tenant, device))) this.#beginSoon()
+    if (this.#places.delete(tenantKey(tenant, device))) this.#beginSoon()
   }
 
   /** Of all tenants, or of one: nothing of it is under way any more, and nothing waits. */
   clear(tenant = ''): void {
-    const prefix = tenant === '' ? '' : keyOf(tenant, '')
     for (const entries of [this.#places, this.#waiting]) {
-      for (const key of [...entries.keys()]) if (key.startsWith(prefix)) entries.delete(key)
+      for (const key of [...entries.keys()]) if (tenant === '' || isOfTenant(key, tenant)) entries.delete(key)
     }
     this.#beginSoon()
   }
@@ -125,9 +123,9 @@ export class UnderWay<T extends Placed> {
 
   #begin(): void {
     const { world, countMax, begin } = this.#options
-    const started = world.monotonic()
+    const slice = new Slices(world, backgroundSliceMs)
     for (const [key, waited] of this.#waiting) {
-      if (this.#places.size >= countMax || world.monotonic() - started > sliceMs || this.#earlyMs() > 0) break
+      if (this.#places.size >= countMax || slice.isOver || this.#earlyMs() > 0) break
       this.#waiting.delete(key)
       this.#paced()
       this.hold(waited.tenant, waited.device)
@@ -169,9 +167,4 @@ export class UnderWay<T extends Placed> {
     }
     this.#beginSoon()
   }
-}
-
-/** No tenant's name has a stroke. */
-function keyOf(tenant: string, device: string): string {
-  return `${tenant}/${device}`
 }

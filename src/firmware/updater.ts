@@ -235,7 +235,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
     for (const { tenant, device, id } of this.#parts.links.offers.offeredOn(link)) this.#lost(tenant, device, id)
   }
 
-  moved(tenant: string, device: string, stands: StoredUpdate | undefined): void {
+  updateMoved(tenant: string, device: string, stands: StoredUpdate | undefined): void {
     const before = this.#beginnings.runningOf(tenant, device)
     if (stands?.state !== 'offering') this.#parts.links.offers.forget(tenant, device)
     if (!stands) this.#waiters.refuse(tenant, device, new Problem('not_found'))
@@ -245,11 +245,11 @@ export class Updater implements FirmwareEar, UpdateNotices {
     this.#beginnings.stands(tenant, device, stands)
   }
 
-  ask(tenant: string, device: string, context: UpdateContext): void {
+  updateCheckWanted(tenant: string, device: string, context: UpdateContext): void {
     void this.#ask(tenant, device, context)
   }
 
-  offer(tenant: string, device: string, { id, offer }: UpdateContext): void {
+  updateOfferWanted(tenant: string, device: string, { id, offer }: UpdateContext): void {
     const { links } = this.#parts
     if (!offer || this.#isStopped || links.offers.send(tenant, device, id, offer)) return
     const isNowhere = links.linkedOf(tenant, device)?.link.isOpen && !links.offers.urlOf(tenant, device, offer)
@@ -258,16 +258,16 @@ export class Updater implements FirmwareEar, UpdateNotices {
     else if (this.#waiters.has(tenant, device)) this.#lost(tenant, device, id)
   }
 
-  outcome(tenant: string, device: string, outcome: TriggerOutcome): void {
+  triggerSettled(tenant: string, device: string, outcome: TriggerOutcome): void {
     this.#waiters.settle(tenant, device, outcome)
   }
 
-  retry(tenant: string, device: string): void {
+  updateRetryDue(tenant: string, device: string): void {
     const wanted = this.#beginnings.retryOf(tenant, device)
     if (wanted) this.#soon(tenant, device, wanted.by, wanted)
   }
 
-  next(tenant: string, device: string, by: Trigger, rest: readonly number[]): void {
+  nextUpdateWanted(tenant: string, device: string, by: Trigger, rest: readonly number[]): void {
     this.#soon(tenant, device, by, { only: rest })
   }
 

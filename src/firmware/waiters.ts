@@ -1,5 +1,6 @@
 import type { TriggerOutcome } from '#model/firmware'
 import { Problem } from '#model/problem'
+import { isOfTenant, tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
 /** More than ask at once: each is a request that is held open. */
@@ -32,7 +33,7 @@ export class Waiters {
   }
 
   has(tenant: string, device: string): boolean {
-    return this.#waiting.has(keyOf(tenant, device))
+    return this.#waiting.has(tenantKey(tenant, device))
   }
 
   /** Refused at once when too many wait, or when nobody does any more. */
@@ -42,7 +43,7 @@ export class Waiters {
       waiter.refused(new Problem('overloaded'))
       return
     }
-    const key = keyOf(tenant, device)
+    const key = tenantKey(tenant, device)
     const gone = () => {
       if (this.#take(key, waiter)) waiter.refused(new Problem('stopping', 'nobody waits for it any more'))
     }
@@ -63,11 +64,11 @@ export class Waiters {
 
   /** Everybody who waits for this device. */
   settle(tenant: string, device: string, outcome: TriggerOutcome): void {
-    for (const waiter of this.#takeAll(keyOf(tenant, device))) waiter.answered(outcome)
+    for (const waiter of this.#takeAll(tenantKey(tenant, device))) waiter.answered(outcome)
   }
 
   refuse(tenant: string, device: string, problem: Problem): void {
-    for (const waiter of this.#takeAll(keyOf(tenant, device))) waiter.refused(problem)
+    for (const waiter of this.#takeAll(tenantKey(tenant, device))) waiter.refused(problem)
   }
 
   settleAll(outcome: TriggerOutcome): void {
@@ -76,7 +77,7 @@ export class Waiters {
 
   /** Of all tenants, or of one. */
   refuseAll(problem: Problem, tenant = ''): void {
-    const keys = [...this.#waiting.keys()].filter((key) => tenant === '' || key.startsWith(keyOf(tenant, '')))
+    const keys = [...this.#waiting.keys()].filter((key) => tenant === '' || isOfTenant(key, tenant))
     for (const key of keys) for (const waiter of this.#takeAll(key)) waiter.refused(problem)
   }
 
@@ -95,9 +96,4 @@ export class Waiters {
     this.#size--
     return true
   }
-}
-
-/** No tenant's name has a stroke. */
-function keyOf(tenant: string, device: string): string {
-  return `${tenant}/${device}`
 }

@@ -11,6 +11,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { reachesDevice, type Scope } from '#model/scope'
+import { isOfTenant, tenantKey } from '#model/tenant-key'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
@@ -76,8 +77,8 @@ export class Walks {
   }
 
   /** A project has stored that its devices are to be gone through. */
-  want(tenant: string, project: string): void {
-    const key = keyOf(tenant, project)
+  walkWanted(tenant: string, project: string): void {
+    const key = tenantKey(tenant, project)
     // What runs asks its project for more when it is done.
     if (this.#isStopped || this.#running.has(key)) return
     this.#waiting.set(key, { tenant, project, isEnded: false })
@@ -113,7 +114,7 @@ export class Walks {
       }
     }
     for (const known of [this.#held, this.#early]) {
-      for (const key of [...known.keys()]) if (key.startsWith(keyOf(tenant, ''))) known.delete(key)
+      for (const key of [...known.keys()]) if (isOfTenant(key, tenant)) known.delete(key)
     }
   }
 
@@ -131,8 +132,8 @@ export class Walks {
         for (const project of names) {
           await this.#ask({ tenant, project }, { type: 'walk_again' })
           if (!isTenantThere(this.#parts.system, tenant)) return
-          this.#resumed.add(keyOf(tenant, project))
-          this.want(tenant, project)
+          this.#resumed.add(tenantKey(tenant, project))
+          this.walkWanted(tenant, project)
         }
       }
     } finally {
@@ -169,7 +170,7 @@ export class Walks {
     if (this.#isStopped || isEnded || error instanceof Stopped) return
     // A failed write, which others say: it goes on when the store takes writes again.
     if (!(error instanceof Problem)) this.#parts.failed(error)
-    this.#parts.system.world.after(retryMs, () => this.want(tenant, project))
+    this.#parts.system.world.after(retryMs, () => this.walkWanted(tenant, project))
   }
 
   /** Undefined: nothing is left to be gone through. */
@@ -204,7 +205,7 @@ export class Walks {
   }
 
   #isHeld(wanted: Wanted): boolean {
-    const key = keyOf(wanted.tenant, wanted.project)
+    const key = tenantKey(wanted.tenant, wanted.project)
     const isKnown = this.#isResumed || this.#resumed.has(key)
     if (!isKnown) this.#early.set(key, wanted)
     return !isKnown || this.#held.has(key)
@@ -213,7 +214,7 @@ export class Walks {
   /** One more waits. Answers what is to be called when it does not any more. */
   #hold(wanted: Wanted): () => void {
     const readings = this.#readings
-    const key = keyOf(wanted.tenant, wanted.project)
+    const key = tenantKey(wanted.tenant, wanted.project)
     this.#held.set(key, (this.#held.get(key) ?? 0) + 1)
     return () => {
       const before = this.#held.get(key)
@@ -317,9 +318,4 @@ export class Walks {
     if (this.#isStopped) throw new Stopped()
     if (isEnded || !isTenantThere(this.#parts.system, tenant)) throw new Problem('not_found')
   }
-}
-
-/** No tenant's name has a stroke. */
-function keyOf(tenant: string, project: string): string {
-  return `${tenant}/${project}`
 }

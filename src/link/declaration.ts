@@ -7,6 +7,7 @@ import { Problem } from '#model/problem'
 import { modifierBits, modifierFlags } from '#model/property'
 import { describe, propertyTypeOf } from '#model/property-type'
 import type { InternShape, ShapeProperty } from '#model/shape'
+import { tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
 export function declaredServices(services: HelloMessage['services'], intern: InternShape): DeclaredService[] {
@@ -80,7 +81,7 @@ export class DeclarationRate {
   /** Counts new shapes; false, and none is counted, when those are too many. */
   take(tenant: string, device: string, count: number): boolean {
     if (count === 0) return true
-    const key = `${tenant}/${device}`
+    const key = tenantKey(tenant, device)
     const now = this.#world.monotonic()
     const before = this.#left.get(key)
     const left = before ? Math.min(newShapesMax, before.count + (now - before.at) / newShapeEveryMs) : newShapesMax

@@ -5,6 +5,7 @@ import type { Link, LinkedDevice, LinkOpening } from '#link/link'
 import type { Owners } from '#link/owners'
 import type { Firmware } from '#model/entry'
 import type { FirmwareStatusMessage } from '#model/link-message'
+import { tenantKey } from '#model/tenant-key'
 import type { OfferedFirmware } from '#model/update-offer'
 import type { World } from '#runtime/world'
 
@@ -88,7 +89,7 @@ export class Offers {
 
   /** It was answered, or is not offered any more. */
   forget(tenant: string, device: string): void {
-    const key = keyOf(tenant, device)
+    const key = tenantKey(tenant, device)
     const link = this.#links.get(key)
     if (!link) return
     this.#links.delete(key)
@@ -117,7 +118,7 @@ export class Offers {
   }
 
   #add(open: OpenOffer): void {
-    const key = keyOf(open.tenant, open.device)
+    const key = tenantKey(open.tenant, open.device)
     this.#links.set(key, open.link)
     const offers = this.#open.get(open.link)
     if (offers) offers.set(key, open)
@@ -148,11 +149,6 @@ function addTo(held: Map<Link, Set<OpenOffer>>, link: Link, offer: OpenOffer): v
   const there = held.get(link)
   if (there) there.add(offer)
   else held.set(link, new Set([offer]))
-}
-
-/** No tenant's name has a stroke. */
-function keyOf(tenant: string, device: string): string {
-  return `${tenant}/${device}`
 }
 
 /** Hears what links know of devices as far as it concerns their firmware. */

@@ -1,6 +1,7 @@
 import type { WriteOrder } from '#actors/device/commands'
 import type { LinkedDevice } from '#link/link'
 import { Problem } from '#model/problem'
+import { tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
 /** Of one device: more than anybody waits for at once, and each may be a quarter of a megabyte. */
@@ -103,12 +104,12 @@ export class OpenWrites {
   }
 
   get(tenant: string, device: string, id: string): OpenWrite | undefined {
-    return this.#writes.get(keyOf(tenant, device))?.get(id)
+    return this.#writes.get(tenantKey(tenant, device))?.get(id)
   }
 
   /** A list of its own: whoever goes through it may take out what is in it. */
   of(tenant: string, device: string): readonly OpenWrite[] {
-    return [...(this.#writes.get(keyOf(tenant, device))?.values() ?? [])]
+    return [...(this.#writes.get(tenantKey(tenant, device))?.values() ?? [])]
   }
 
   all(): readonly OpenWrite[] {
@@ -117,7 +118,7 @@ export class OpenWrites {
 
   /** @throws Problem `overloaded`, `too_many_requests` */
   add(write: OpenWrite): void {
-    const key = keyOf(write.tenant, write.device)
+    const key = tenantKey(write.tenant, write.device)
     const before = this.#writes.get(key)
     if (this.size >= openWritesMax || (before?.size ?? 0) >= openWritesOfDeviceMax) throw new Problem('overloaded')
     if (write.user !== undefined && countOf(before, write.user) >= openWritesOfUserMax) {
@@ -134,7 +135,7 @@ export class OpenWrites {
   /** False when it was taken out before. */
   remove(write: OpenWrite): boolean {
     if (!this.#waiting.delete(write)) return false
-    const key = keyOf(write.tenant, write.device)
+    const key = tenantKey(write.tenant, write.device)
     const writes = this.#writes.get(key)
     writes?.delete(write.id)
     if (writes?.size === 0) this.#writes.delete(key)
@@ -169,9 +170,4 @@ function countOf(writes: ReadonlyMap<string, OpenWrite> | undefined, user: strin
   let count = 0
   for (const write of writes?.values() ?? []) if (write.user === user) count++
   return count
-}
-
-/** No tenant's name has a stroke. */
-function keyOf(tenant: string, device: string): string {
-  return `${tenant}/${device}`
 }

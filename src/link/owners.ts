@@ -1,4 +1,5 @@
 import type { LinkedDevice } from '#link/link'
+import { tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
 /** Take-overs of one device in a minute, above which the newcomer is refused: two are fighting for it. Contract 7. */
@@ -51,7 +52,7 @@ export class Owners {
   /** Counts a take-over; true when there were too many of late. */
   isFlapping(tenant: string, device: string): boolean {
     const now = this.#world.monotonic()
-    const key = `${tenant}/${device}`
+    const key = tenantKey(tenant, device)
     const before = this.#takeOvers.get(key)
     if (before && now - before.since <= takeOverWindowMs) return ++before.count > takeOversMax
     if (this.#takeOvers.size >= countedMax) this.#takeOvers.clear()

@@ -4,15 +4,15 @@ import type { Link, LinkedDevice } from '#link/link'
 import type { Owners } from '#link/owners'
 import type { Entry } from '#model/entry'
 import type { DeviceStatus } from '#model/meta'
+import { tenantKey } from '#model/tenant-key'
 import type { Listing } from '#runtime/listing'
+import { backgroundSliceMs, Slices } from '#runtime/slices'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
 /** A device that only posts is there for this long after a message; so is, after a start, one that was there before. */
 export const graceMs = 60_000
 
-/** Devices are visited, and status turns are made, for this long before the loop is given back. */
-const sliceMs = 1
 const tickMs = 1_000
 const listedAtATime = 256
 
@@ -49,8 +49,8 @@ export class Presence {
     this.#options = options
   }
 
-  /** After the store was read: who is recorded as present has a minute to come back. */
-  start(): void {
+  /** The store was read: devices that are recorded as present have a minute to come back. */
+  open(): void {
     const { world } = this.#options.system
     this.#cancelGrace?.()
     this.#cancelGrace = world.after(graceMs, () => {
@@ -58,7 +58,11 @@ export class Presence {
     })
   }
 
-  stop(): void {
+  reloaded(): void {
+    this.open()
+  }
+
+  close(): void {
     this.#isStopped = true
     this.#cancelGrace?.()
     this.#cancelTick?.()
@@ -69,7 +73,7 @@ export class Presence {
   /** Soon, a few at a time; overridden by a later wish. */
   want(tenant: string, device: string, status: DeviceStatus): void {
     if (this.#isStopped) return
-    this.#wanted.set(`${tenant}/${device}`, { tenant, device, status })
+    this.#wanted.set(tenantKey(tenant, device), { tenant, device, status })
     if (this.#isRunning) return
     this.#isRunning = true
     this.#options.system.world.soon(() => this.#run())
@@ -78,7 +82,7 @@ export class Presence {
   /** A device without a link said something. */
   posted(tenant: string, device: string): void {
     const { world } = this.#options.system
-    const key = `${tenant}/${device}`
+    const key = tenantKey(tenant, device)
     this.#posted.delete(key)
     this.#posted.set(key, { tenant, device, until: world.monotonic() + graceMs })
     this.#tick()
@@ -86,11 +90,11 @@ export class Presence {
 
   #run(): void {
     const { world } = this.#options.system
-    const started = world.monotonic()
+    const slice = new Slices(world, backgroundSliceMs)
     for (const [key, wanted] of this.#wanted) {
       this.#wanted.delete(key)
       this.#set(wanted)
-      if (world.monotonic() - started > sliceMs) break
+      if (slice.isOver) break
     }
     this.#isRunning = this.#wanted.size > 0
     if (this.#isRunning) world.soon(() => this.#run())
@@ -130,7 +134,7 @@ export class Presence {
           devices = await pages.next(listedAtATime)
         ) {
           for (const device of devices) {
-            if (!this.#posted.has(`${tenant}/${device}`)) this.#wantOffline(tenant, device)
+            if (!this.#posted.has(tenantKey(tenant, device))) this.#wantOffline(tenant, device)
           }
           await this.#nearlyDone()
         }
@@ -199,12 +203,12 @@ export class StatusWalks {
 
   #run(): void {
     const { world } = this.#options
-    const started = world.monotonic()
+    const slice = new Slices(world, backgroundSliceMs)
     for (const [link, devices] of this.#walks) {
       let next = devices.next()
       while (!next.done) {
         this.#tell(next.value)
-        if (world.monotonic() - started > sliceMs) {
+        if (slice.isOver) {
           world.soon(() => this.#run())
           return
         }

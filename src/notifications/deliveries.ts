@@ -1,9 +1,11 @@
-import type { DeliveryListener } from '#actors/delivery/notices'
+import type { DeliveryNotices, TopicNotices } from '#actors/delivery/notices'
+import type { SubscriberNotices } from '#actors/subscriber/notices'
 import type { MailState } from '#actors/subscriber/state'
 import type { DeliveryHead } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
+import { tenantKey } from '#model/tenant-key'
 import { Composer } from '#notifications/composer'
 import { type After, Deliverer, type DelivererLog, type Subscriber } from '#notifications/deliverer'
 import type { Mail } from '#notifications/mail'
@@ -28,7 +30,7 @@ export interface DeliveriesParts {
   readonly scopeOf: (tenant: string, user: string) => Scope
   /** His account as it is stored: whether he may sign in, and where mail goes to. */
   readonly addressOf: (tenant: string, user: string) => { readonly isActive: boolean; readonly address: string | null }
-  readonly unsubscribeUrls: () => { readonly urlOf: ConstructorParameters<typeof Composer>[0]['unsubscribeUrl'] }
+  readonly unsubscribeUrls: { readonly urlOf: ConstructorParameters<typeof Composer>[0]['unsubscribeUrl'] }
   readonly publicUrls: readonly string[]
   readonly log: DelivererLog
 }
@@ -54,7 +56,7 @@ const bugMs = 60_000
  * - What is handed over, and what decides about it, is stored by then: nobody hears of what a crash takes back.
  * - While the mail server does not answer, one mail at a time is tried, after a pause that grows.
  */
-export class Deliveries implements DeliveryListener {
+export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNotices {
   readonly #parts: DeliveriesParts
   readonly #pace: Pace
   readonly #deliverer: Deliverer
@@ -81,7 +83,7 @@ export class Deliveries implements DeliveryListener {
       ...parts,
       pace: this.#pace,
       hearerOf: (tenant, user) => ({ ...parts.addressOf(tenant, user), scope: parts.scopeOf(tenant, user) }),
-      unsubscribeUrl: (...asked) => parts.unsubscribeUrls().urlOf(...asked),
+      unsubscribeUrl: (...asked) => parts.unsubscribeUrls.urlOf(...asked),
     })
     this.#passes = new TopicPasses({
       system,
@@ -296,7 +298,6 @@ export class Deliveries implements DeliveryListener {
   }
 }
 
-/** No tenant's name has a stroke. */
 function keyOf({ tenant, id }: Subscriber): string {
-  return `${tenant}/${id}`
+  return tenantKey(tenant, id)
 }

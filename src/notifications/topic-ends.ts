@@ -4,6 +4,7 @@ import { endingIndex, tenantAddress } from '#actors/tenant/address'
 import type { TopicSwept } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
+import { tenantKey } from '#model/tenant-key'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
 import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
@@ -61,7 +62,7 @@ export class TopicEnds {
   /** The tenant has stored that it deleted a function. */
   want(tenant: string, fn: string): void {
     if (this.#isStopped) return
-    this.#wanted.set(`${tenant}/${fn}`, { tenant, function: fn })
+    this.#wanted.set(tenantKey(tenant, fn), { tenant, function: fn })
     if (!this.#isRunning) void this.#run()
   }
 

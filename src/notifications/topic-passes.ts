@@ -7,6 +7,7 @@ import type { MailState, SubscriberState } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
+import { tenantKey } from '#model/tenant-key'
 import type { FunctionViews } from '#rules/function-views'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
@@ -83,7 +84,7 @@ export class TopicPasses {
 
   /** A head was stored. */
   requested(tenant: string, fn: string, head: DeliveryHead): void {
-    const known = this.#topics.get(keyOf(tenant, fn))
+    const known = this.#topics.get(tenantKey(tenant, fn))
     if (!isWaiting(head)) {
       if (known) this.#forget(known)
       return
@@ -97,14 +98,14 @@ export class TopicPasses {
   /** Somebody came further, or needs these no more: perhaps others wait for nothing else. */
   movedOn(tenant: string, functions: Iterable<string>): void {
     for (const fn of functions) {
-      const topic = this.#topics.get(keyOf(tenant, fn))
+      const topic = this.#topics.get(tenantKey(tenant, fn))
       if (topic) this.#due(topic)
     }
   }
 
   /** Undefined: everybody has heard of everything. */
   headOf(tenant: string, fn: string): DeliveryHead | undefined {
-    return this.#topics.get(keyOf(tenant, fn))?.head
+    return this.#topics.get(tenantKey(tenant, fn))?.head
   }
 
   /** Those that are kept behind this one, ascending: none that is not stored. */
@@ -136,18 +137,18 @@ export class TopicPasses {
 
   #know(tenant: string, fn: string): void {
     const { head } = this.#stateOf(tenant, fn)
-    const topic = this.#topics.get(keyOf(tenant, fn)) ?? this.#add(tenant, fn, head)
+    const topic = this.#topics.get(tenantKey(tenant, fn)) ?? this.#add(tenant, fn, head)
     this.#due(topic)
   }
 
   #add(tenant: string, fn: string, head: DeliveryHead): Topic {
     const topic = { tenant, function: fn, head, passedAt: Number.NEGATIVE_INFINITY, isDue: false }
-    this.#topics.set(keyOf(tenant, fn), topic)
+    this.#topics.set(tenantKey(tenant, fn), topic)
     return topic
   }
 
   #forget(topic: Topic): void {
-    this.#topics.delete(keyOf(topic.tenant, topic.function))
+    this.#topics.delete(tenantKey(topic.tenant, topic.function))
     this.#queue.delete(topic)
   }
 
@@ -167,7 +168,7 @@ export class TopicPasses {
   }
 
   #isKnown(topic: Topic): boolean {
-    return this.#topics.get(keyOf(topic.tenant, topic.function)) === topic
+    return this.#topics.get(tenantKey(topic.tenant, topic.function)) === topic
   }
 
   async #run(): Promise<void> {
@@ -252,9 +253,4 @@ export class TopicPasses {
 function heardIn({ cursors, missed }: MailState, fn: string, subscription: string): number | undefined {
   const cursor = cursors[subscription]
   return cursor !== undefined && missed[fn] ? cursor - 1 : cursor
-}
-
-/** No tenant's name has a stroke. */
-function keyOf(tenant: string, fn: string): string {
-  return `${tenant}/${fn}`
 }

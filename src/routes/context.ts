@@ -22,6 +22,27 @@ import type { StreamReader } from '#runtime/stream'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
+/** Firmware, as routes need it. */
+interface FirmwareContext {
+  readonly updater: Updater
+  readonly checks: Checks
+  readonly server: UpdateServer
+  readonly images: BlobStore
+  /** No image may be larger. */
+  readonly imageBytesMax: number
+  readonly imageUses: Pick<ImageUses, 'isLost' | 'keepAll' | 'keepWhile'>
+  readonly downloads: ImageDownloads
+  readonly imageUrls: ImageUrls
+  /** Signs the calls of the update server. Undefined: no call is accepted. */
+  readonly hookSecret: string | undefined
+}
+
+interface NotificationContext {
+  readonly deliveries: Pick<Deliveries, 'countOf' | 'figuresOf' | 'transport'>
+  readonly mail: Pick<Mail, 'kind'>
+  readonly unsubscribeUrls: Pick<UnsubscribeUrls, 'isGood'>
+}
+
 /** What routes answer from. */
 export interface RouteContext {
   readonly world: World
@@ -35,20 +56,8 @@ export interface RouteContext {
   readonly actions: ActionStarter
   readonly presence: Presence
   readonly tickets: Tickets
-  readonly updater: Updater
-  readonly checks: Checks
-  readonly updateServer: UpdateServer
-  readonly images: BlobStore
-  /** No image may be larger. */
-  readonly imageBytesMax: number
-  readonly imageUses: Pick<ImageUses, 'isLost' | 'keepAll' | 'keepWhile'>
-  readonly downloads: ImageDownloads
-  readonly imageUrls: ImageUrls
-  /** By which the update server signs its calls; undefined: nobody can. */
-  readonly hookSecret: string | undefined
-  readonly deliveries: Pick<Deliveries, 'countOf' | 'figuresOf' | 'transport'>
-  readonly mail: Pick<Mail, 'kind'>
-  readonly unsubscribeUrls: Pick<UnsubscribeUrls, 'isGood'>
+  readonly firmware: FirmwareContext
+  readonly notifications: NotificationContext
   /** Charged before a change whose event carries a whole record. */
   readonly streamShare: ByteAllowance
   /** When this process began, Unix ms. */

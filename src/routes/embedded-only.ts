@@ -7,7 +7,7 @@ export function embeddedOnly(context: RouteContext, bindings: readonly Binding[]
   return bindings.map(({ entry, answer }) => ({
     entry,
     answer(call) {
-      if (!context.updateServer.isEmbedded) throw new Problem('not_found', 'another update server is set')
+      if (!context.firmware.server.isEmbedded) throw new Problem('not_found', 'another update server is set')
       return answer(call)
     },
   }))

@@ -5,6 +5,7 @@ import { nobody } from '#model/caller'
 import { Problem } from '#model/problem'
 import { mustBeFromHere } from '#routes/from-here'
 import { readTurnsOf } from '#routes/read-turns'
+import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
 export type MetricsForm = 'prometheus' | 'openmetrics'
@@ -90,15 +91,15 @@ function preferredForm(accept: string): MetricsForm {
 async function* sliced(world: World, pieces: AsyncIterable<string>): AsyncGenerator<string> {
   const turns = readTurnsOf(world)
   await turns.next(nobody)
-  let began = world.monotonic()
+  const slice = new Slices(world, sliceMs)
   let text = ''
   for await (const piece of pieces) {
     text += piece
-    if (text.length < pieceCharacters && world.monotonic() - began < sliceMs) continue
+    if (text.length < pieceCharacters && !slice.isOver) continue
     yield text
     text = ''
     await turns.next(nobody)
-    began = world.monotonic()
+    slice.begin()
   }
   if (text !== '') yield text
 }

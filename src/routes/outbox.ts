@@ -28,7 +28,7 @@ function isAdministrator({ roles, scope }: Caller): boolean {
   return roles.includes('admin' satisfies BuiltInRole) || scope === everything
 }
 
-function outboxOf({ system, deliveries, mail }: RouteContext, tenant: string): api.Outbox {
+function outboxOf({ system, notifications: { deliveries, mail } }: RouteContext, tenant: string): api.Outbox {
   const { sent, digests, digested, failures } = (system.look(outboxAddress(tenant)) as OutboxState).tally
   const { requests, subscribers } = deliveries.figuresOf(tenant)
   return {

@@ -32,15 +32,15 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   if (range?.part === null) {
     if (before && (call.query.sha256 ?? before.sha256) !== before.sha256) throw otherImage()
     // One that is lost can come again.
-    const isThere = before !== undefined && (await context.images.sizeOf(before.sha256)) === before.size
-    const received = isThere ? range.size : await context.images.receivedOf(name)
+    const isThere = before !== undefined && (await context.firmware.images.sizeOf(before.sha256)) === before.size
+    const received = isThere ? range.size : await context.firmware.images.receivedOf(name)
     if (isThere || received !== range.size) return standing(body, received, range.size)
     // All of it is there, and no release: who took the last byte in could not make one. There is nothing left to send.
   }
   const from = range ? (range.part?.from ?? range.size) : 0
   const size = range ? range.size : (body.lengthBytes ?? null)
   let made: Reply | undefined
-  const came = await context.images.receive(
+  const came = await context.firmware.images.receive(
     name,
     { from, size },
     checked(context, call, body, range, key),
@@ -81,7 +81,11 @@ function mustBePlain(call: UploadCall): void {
 }
 
 /** What can be said before a byte is read. @throws Problem `bad_request`, `too_large`, `conflict` */
-function checkSize({ imageBytesMax }: RouteContext, size: number | undefined, before: StoredRelease | undefined): void {
+function checkSize(
+  { firmware: { imageBytesMax } }: RouteContext,
+  size: number | undefined,
+  before: StoredRelease | undefined,
+): void {
   if (size === undefined) return
   if (size === 0) throw emptyImage()
   if (size > imageBytesMax) throw new Problem('too_large', `the image is larger than ${imageBytesMax} bytes`)
@@ -118,7 +122,7 @@ function stored(
   key: ReleaseKey,
   { sha256, size }: BlobImage,
 ): Promise<Reply> {
-  return context.imageUses.keepWhile(sha256, async () => {
+  return context.firmware.imageUses.keepWhile(sha256, async () => {
     if (query.sha256 !== undefined && query.sha256 !== sha256) {
       throw new Problem('bad_request', `the SHA-256 of the image is ${sha256}`)
     }

@@ -100,7 +100,7 @@ function topicOf(context: RouteContext, { tenant, scope }: Caller, { type, topic
 /** Whoever is subscribed already hears that, and not that there are too many. @throws Problem `bad_request_message` */
 function mustHaveRoom(context: RouteContext, caller: Caller, fn: string): void {
   if (ownOf(context, caller).some((stored) => stored.function === fn)) return
-  if (context.deliveries.countOf(caller.tenant, fn) < subscribersMax) return
+  if (context.notifications.deliveries.countOf(caller.tenant, fn) < subscribersMax) return
   throw new Problem('bad_request_message', `a function has at most ${subscribersMax} subscriptions`)
 }
 

@@ -35,7 +35,11 @@ interface Signed {
 }
 
 /** @throws Problem `forbidden` */
-function checkSigned({ unsubscribeUrls }: RouteContext, subscription: string, { tenant, user, sig }: Signed): void {
+function checkSigned(
+  { notifications: { unsubscribeUrls } }: RouteContext,
+  subscription: string,
+  { tenant, user, sig }: Signed,
+): void {
   if (!unsubscribeUrls.isGood({ tenant, user, subscription }, sig)) throw new Problem('forbidden')
 }
 

@@ -28,7 +28,7 @@ async function hear(context: RouteContext, call: Call, project: string): Promise
   const { tenant, devices } = meant(call.bodyBytes, isSigned ? defaultTenant : caller.tenant)
   const isReached = isSigned ? isTenantThere(context, tenant) : tenant === caller.tenant
   if (!isReached || !isShortName(project)) return { status: 204 }
-  context.checks.forgetProject(tenant, project)
+  context.firmware.checks.forgetProject(tenant, project)
   if (await hasDevices(context, tenant, project)) {
     const request = { by: 'hook', devices, author: isSigned ? null : caller.user } as const
     await context.system.ask(projectAddress(tenant, project), { type: 'walk', request } satisfies ProjectCommand)
@@ -37,7 +37,7 @@ async function hear(context: RouteContext, call: Call, project: string): Promise
 }
 
 /** @throws Problem `unauthorized`, also where no secret is set: then nobody can sign */
-function checkSignature({ hookSecret, world }: RouteContext, call: Call): void {
+function checkSignature({ firmware: { hookSecret }, world }: RouteContext, call: Call): void {
   const signed = { path: call.target.path, body: call.bodyBytes }
   // What anybody knows signs nothing.
   const isGood =

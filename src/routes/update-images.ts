@@ -12,7 +12,7 @@ export function updateImageRoutes(context: RouteContext): Binding[] {
 }
 
 async function read(
-  { images, imageUses, downloads, imageUrls, world }: RouteContext,
+  { firmware: { images, imageUses, downloads, imageUrls }, world }: RouteContext,
   call: Call,
   sha256: string,
   signed: { readonly device: string; readonly exp: string; readonly sig: string },

@@ -26,7 +26,7 @@ export function updateRoutes(context: RouteContext): Binding[] {
     bind(api.readUpdate, (call) => read(context, call, call.parameters.deviceIdentifier)),
     bind(api.triggerUpdate, async ({ caller, parameters, seed, signal }) => {
       const { tenant } = caller
-      const json = await context.updater.trigger({ tenant, device: parameters.deviceIdentifier, seed, signal })
+      const json = await context.firmware.updater.trigger({ tenant, device: parameters.deviceIdentifier, seed, signal })
       return { status: 200, json }
     }),
   ]
@@ -75,7 +75,7 @@ async function read(context: RouteContext, call: Call<unknown, ListedQuery>, dev
   const before = knownThere(context, tenant, device)
   if (depth > 0) {
     const asked = questionsOf(tenant, before)
-    await Promise.all(asked.map((question) => context.checks.freshOf(question, freshWaitMs)))
+    await Promise.all(asked.map((question) => context.firmware.checks.freshOf(question, freshWaitMs)))
     checkCurrent(call.caller)
   }
   const state = depth > 0 ? knownThere(context, tenant, device) : before
@@ -112,7 +112,7 @@ function informationOf(context: RouteContext, tenant: string, state: DeviceState
 }
 
 function firmwareEntryOf(
-  { checks }: RouteContext,
+  { firmware: { checks } }: RouteContext,
   tenant: string,
   { device, project }: DeviceState,
   firmware: Firmware,

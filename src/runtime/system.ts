@@ -18,8 +18,8 @@ import { Reminders } from '#runtime/reminders'
 import { StoredTells } from '#runtime/stored-tells'
 import type { World } from '#runtime/world'
 
-/** What the system has to say to who watches over it. */
-interface SystemLog {
+/** Reports for the operator. */
+export interface SystemLog {
   bug(error: unknown, where: string): void
   refusedTell(problem: Problem, tell: Tell): void
 }

@@ -1,13 +1,13 @@
 import type { Entry } from '#model/entry'
 import type { Shape } from '#model/shape'
 import type { Activation, AnyDefinition } from '#runtime/activation'
+import { Slices } from '#runtime/slices'
 import type { ScanRange } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import { hashNames } from '#store/chunk'
 import { below } from '#store/keys'
 import { textHash } from '#store/msgpack-reader'
 import { pagesOf } from '#store/pages'
-import { Slices } from '#store/slices'
 import type { StoreJournal } from '#store/store-journal'
 
 export interface BulkWakeLimits {

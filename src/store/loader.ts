@@ -1,4 +1,5 @@
 import type { Entry } from '#model/entry'
+import { Slices } from '#runtime/slices'
 import { type ScanRange, StorageFailure } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import { applyCommit, type Follower } from '#store/apply-commit'
@@ -7,7 +8,6 @@ import { headOf } from '#store/chunk'
 import { addressOf, below, keys, numberOf } from '#store/keys'
 import { firstRowOf, pagesOf } from '#store/pages'
 import { unpackRecord } from '#store/record-codec'
-import { Slices } from '#store/slices'
 import { redoFormat, type StoreJournal, wholeFormat } from '#store/store-journal'
 
 /**

@@ -1,9 +1,9 @@
 import type { Entry } from '#model/entry'
+import { Slices } from '#runtime/slices'
 import type { System } from '#runtime/system'
 import { shapeIdsOf } from '#store/chunk'
 import { below } from '#store/keys'
 import { pagesOf } from '#store/pages'
-import { Slices } from '#store/slices'
 import type { StoreJournal } from '#store/store-journal'
 
 /** A sweep reads every device and every retained chunk, so it is made when many shapes are new: a fleet has some hundreds. */

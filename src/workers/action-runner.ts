@@ -19,6 +19,7 @@ import {
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { reachesService, type Scope } from '#model/scope'
+import { tenantKey } from '#model/tenant-key'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
 import { outcomeOfRefusal, outcomeOfWrite } from '#workers/device-outcome'
@@ -102,6 +103,10 @@ export class ActionRunner implements ActionStarter {
     })
   }
 
+  reloaded(): void {
+    this.open()
+  }
+
   async begin(action: NewAction): Promise<void> {
     this.#checkRoom(action)
     this.#begun.add(action)
@@ -182,7 +187,7 @@ export class ActionRunner implements ActionStarter {
   }
 
   #add(tenant: string, id: string, stored: StoredAction): void {
-    const key = `${tenant}/${id}`
+    const key = tenantKey(tenant, id)
     if (this.#isStopped || this.#running.has(key)) return
     const action = new RunningAction(this.#parts.system, tenant, id, stored)
     this.#running.set(key, action)

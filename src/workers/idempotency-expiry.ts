@@ -30,13 +30,13 @@ export class IdempotencyExpiry {
   }
 
   /** After the store was read. */
-  start(): void {
+  open(): void {
     if (this.#isStopped) return
     const { system, failed } = this.#parts
     this.#cancel = system.world.after(expireEveryMs, () => {
       void this.#expireAll()
         .catch(failed)
-        .then(() => this.start())
+        .then(() => this.open())
     })
   }
 

@@ -1,3 +1,4 @@
+import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
 export interface PaceOptions {
@@ -18,14 +19,13 @@ export class Stopped extends Error {
 
 /** Goes through very much, a little at a time: nobody else waits for more than a slice of it. */
 export class Pace {
-  readonly #world: World
   readonly #options: PaceOptions
   #isStopped = false
-  /** World.monotonic of when the slice of now began: all that goes by this pace shares it. */
-  #began = Number.NEGATIVE_INFINITY
+  /** All work of this pace shares its slices. */
+  readonly #slices: Slices
 
   constructor(world: World, options: PaceOptions) {
-    this.#world = world
+    this.#slices = new Slices(world, options.sliceMs, Slices.notBegun)
     this.#options = options
   }
 
@@ -72,11 +72,7 @@ export class Pace {
 
   /** Fulfilled at once while the slice lasts. */
   async #turn(): Promise<void> {
-    const { sliceMs } = this.#options
-    if (this.#world.monotonic() - this.#began >= sliceMs) {
-      await new Promise<void>((resolve) => this.#world.soon(resolve))
-      this.#began = this.#world.monotonic()
-    }
+    if (this.#slices.isOver) await this.#slices.next()
     if (this.#isStopped) throw new Stopped()
   }
 }

@@ -94,6 +94,10 @@ export class RuleSweep {
     this.#begin()
   }
 
+  reloaded(): void {
+    this.open()
+  }
+
   /** The tenant is being deleted: none of its actors is asked any more. */
   tenantEnded(tenant: string): void {
     this.#wanted.delete(tenant)

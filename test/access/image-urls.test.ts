@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ImageUrls } from '#access/image-urls'
 
 const key = Uint8Array.from({ length: 32 }, (_, index) => index)
-const urls = new ImageUrls(key)
+const urls = new ImageUrls(() => key)
 const sha256 = 'ab'.repeat(32)
 const now = 1_700_000_000_000
 
@@ -44,6 +44,6 @@ describe('the signed address of an image', () => {
   })
 
   test('of another key is no good', () => {
-    expect(new ImageUrls(Uint8Array.from(key, (byte) => byte ^ 1)).isGood(sha256, signed, now)).toBe(false)
+    expect(new ImageUrls(() => Uint8Array.from(key, (byte) => byte ^ 1)).isGood(sha256, signed, now)).toBe(false)
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { UnsubscribeUrls } from '#access/unsubscribe-urls'
 
 const key = Uint8Array.from({ length: 32 }, (_, index) => index)
-const urls = new UnsubscribeUrls(key)
+const urls = new UnsubscribeUrls(() => key)
 const subject = { tenant: 'acme', user: 'crn#user:2Vb7qYx9Kd', subscription: '3Xc8rZy1Le' }
 
 function partsOf(text: string) {
@@ -44,7 +44,7 @@ describe('the address that ends a subscription', () => {
   })
 
   test('of another key is no good', () => {
-    const other = new UnsubscribeUrls(Uint8Array.from(key, (byte) => byte ^ 1))
+    const other = new UnsubscribeUrls(() => Uint8Array.from(key, (byte) => byte ^ 1))
     expect(other.isGood(subject, signed.sig)).toBe(false)
   })
 })

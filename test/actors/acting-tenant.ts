@@ -1,3 +1,4 @@
+import { noticeBus } from '#actors/notice-bus'
 import type { TenantCommand } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -7,7 +8,6 @@ import type { FunctionBody } from '#model/function'
 import type { TemplateBody } from '#model/template'
 import type { Decision } from '#runtime/actor'
 import { ActingActor } from '#test/actors/acting-actor'
-import { RecordingNotices } from '#test/actors/recording-notices'
 import { RecordingRules } from '#test/actors/recording-rules'
 
 export const ann = 'crn#user:2Vb7qYx9Kd'
@@ -45,7 +45,7 @@ export class ActingTenant extends ActingActor<TenantState, TenantCommand> {
   constructor(rules = new RecordingRules()) {
     const endedTopics: string[] = []
     const topics = { topicEnded: (tenant: string, fn: string) => void endedTopics.push(`${tenant}/${fn}`) }
-    super(tenantActor(new RecordingNotices(), rules, topics), { tenant: 't', id: 't' })
+    super(tenantActor(noticeBus(rules, topics)), { tenant: 't', id: 't' })
     this.rules = rules
     this.endedTopics = endedTopics
   }

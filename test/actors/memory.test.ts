@@ -6,6 +6,7 @@ import { countedBytesStep, type MemoryLimits } from '#actors/device/memory'
 import { ServiceState } from '#actors/device/service-state'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { memoryOf } from '#actors/device/value-memory'
+import { noticeBus } from '#actors/notice-bus'
 import type { TenantCommand } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -13,8 +14,6 @@ import type { PropertyState } from '#model/entry'
 import { ActingDevice, hello, post, report, shapeOf, shapes } from '#test/actors/acting'
 import { ActingActor, outcomeOf, startedAt } from '#test/actors/acting-actor'
 import { noRuleViews } from '#test/actors/no-rule-views'
-import { RecordingNotices } from '#test/actors/recording-notices'
-import { unheardRules } from '#test/actors/unheard-rules'
 
 const deviceBytesMax = 100_000
 const tenantBytesMax = 200_000
@@ -29,7 +28,7 @@ const text = (characters: number) => 'x'.repeat(characters)
 
 /** A tenant whose devices may take so much. */
 class Fleet {
-  readonly tenant = new ActingActor<TenantState, TenantCommand>(tenantActor(new RecordingNotices(), unheardRules), {
+  readonly tenant = new ActingActor<TenantState, TenantCommand>(tenantActor(noticeBus()), {
     id: 'default',
   })
   readonly limits: MemoryLimits = { deviceBytesMax, tenantBytesMax, of: () => this.tenant.state.memory }

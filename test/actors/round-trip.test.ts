@@ -5,6 +5,7 @@ import type { AccountCommand } from '#actors/account/commands'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import { administratorRole } from '#actors/directory/rows'
 import type { DirectoryState } from '#actors/directory/state'
+import { noticeBus } from '#actors/notice-bus'
 import type { SessionCommand } from '#actors/session/commands'
 import { sessionActor } from '#actors/session/session'
 import type { SigningKeysCommand } from '#actors/signing-keys/commands'
@@ -19,7 +20,6 @@ import { ActingAccount, begunSession, code, credential, hash } from '#test/actor
 import { ActingActor, now } from '#test/actors/acting-actor'
 import { ActingDirectory } from '#test/actors/acting-directory'
 import { RecordingNotices } from '#test/actors/recording-notices'
-import { unheardRules } from '#test/actors/unheard-rules'
 
 /**
  * Whatever an actor is told, in whatever order and at whatever times: no decision changes the state, and what is stored
@@ -318,7 +318,7 @@ test('a tenant', () => {
   )
   fc.assert(
     fc.property(timed(command), (commands) => {
-      actAll(acting(tenantActor(new RecordingNotices(), unheardRules)), commands, ({ state, reminder }) => {
+      actAll(acting(tenantActor(noticeBus())), commands, ({ state, reminder }) => {
         const keys = [...state.apiKeys.values(), ...state.provisioningKeys.values()]
         for (const { devices, maxDevices } of state.provisioningKeys.values()) {
           expect(devices).toBeGreaterThanOrEqual(0)

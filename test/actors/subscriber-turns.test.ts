@@ -4,6 +4,7 @@ import { directoryAddress } from '#actors/directory/address'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import { directoryActor } from '#actors/directory/directory'
 import { changedByNone, keep } from '#actors/kept'
+import { noticeBus } from '#actors/notice-bus'
 import { outboxAddress } from '#actors/outbox/address'
 import { outboxFormats, tallyRecord } from '#actors/outbox/state'
 import { subscriberAddress, topicIndex, topicRow } from '#actors/subscriber/address'
@@ -19,7 +20,6 @@ import type { ActorAddress, ActorDefinition } from '#runtime/actor'
 import { hash } from '#test/actors/acting-account'
 import { RecordingTopics, subscriptionOf } from '#test/actors/acting-subscriber'
 import { RecordingNotices } from '#test/actors/recording-notices'
-import { unheardRules } from '#test/actors/unheard-rules'
 import { startMs } from '#test/runtime/manual-world'
 import { openStage, type Stage, type StageOptions } from '#test/runtime/stage'
 
@@ -95,7 +95,7 @@ function definitionsWith(topics: RecordingTopics): () => AnyDefinition<Entry>[] 
     [
       directoryActor(notices),
       accountActor,
-      tenantActor(notices, unheardRules),
+      tenantActor(noticeBus(notices)),
       subscriberActor(topics),
       counting,
     ] as unknown as AnyDefinition<Entry>[]

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { noticeBus } from '#actors/notice-bus'
 import type { AddApiKey, AddProvisioningKey, TenantCommand } from '#actors/tenant/commands'
 import { keysMax } from '#actors/tenant/keys'
 import { rolesMax } from '#actors/tenant/roles'
@@ -12,7 +13,6 @@ import type { Decision } from '#runtime/actor'
 import { hash } from '#test/actors/acting-account'
 import { ActingActor, now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { RecordingNotices } from '#test/actors/recording-notices'
-import { unheardRules } from '#test/actors/unheard-rules'
 
 const reads: Grant = { permissions: { service: ['read'] }, devices: ['A'], services: ['*'] }
 const writes: Grant = { permissions: { '*': ['*'] }, devices: ['*'], services: ['svc'] }
@@ -21,7 +21,7 @@ class ActingTenant extends ActingActor<TenantState, TenantCommand> {
   readonly notices: RecordingNotices
 
   constructor(notices = new RecordingNotices()) {
-    super(tenantActor(notices, unheardRules), { tenant: 't', id: 't' })
+    super(tenantActor(noticeBus(notices)), { tenant: 't', id: 't' })
     this.notices = notices
   }
 

@@ -1,13 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { noticeBus } from '#actors/notice-bus'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { tenantActor } from '#actors/tenant/tenant'
 import { meantLists } from '#model/bound'
 import type { FunctionBody } from '#model/function'
 import { ActingActor } from '#test/actors/acting-actor'
 import { words } from '#test/actors/acting-tenant'
-import { RecordingNotices } from '#test/actors/recording-notices'
-import { RecordingRules } from '#test/actors/recording-rules'
 
 const few = <const Value>(...values: Value[]) => fc.constantFrom(...values)
 const devices = fc.subarray(['A', 'B', 'C'])
@@ -74,7 +73,7 @@ const command: fc.Arbitrary<TenantCommand> = fc.oneof(
 test('whatever is put and removed: counted as it stands, woken as it stands, and nothing names what is gone', () => {
   fc.assert(
     fc.property(fc.array(command, { minLength: 1, maxLength: 40 }), (commands) => {
-      const definition = tenantActor(new RecordingNotices(), new RecordingRules())
+      const definition = tenantActor(noticeBus())
       const acting = new ActingActor(definition, { tenant: 't', id: 't' })
       for (const each of commands) {
         acting.act(each)

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { noticeBus } from '#actors/notice-bus'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { schemaCharactersMax, schemasMax } from '#actors/tenant/schemas'
 import type { TenantState } from '#actors/tenant/state'
@@ -6,10 +7,8 @@ import { tenantActor } from '#actors/tenant/tenant'
 import { uint32Max } from '#model/identifier'
 import type { ServiceSchema } from '#model/service-schema'
 import { ActingActor, now, turnAt } from '#test/actors/acting-actor'
-import { RecordingNotices } from '#test/actors/recording-notices'
-import { unheardRules } from '#test/actors/unheard-rules'
 
-const definition = tenantActor(new RecordingNotices(), unheardRules)
+const definition = tenantActor(noticeBus())
 
 /** The tenant actor without a runtime. */
 function actingTenant(): ActingActor<TenantState, TenantCommand> {

@@ -1,18 +1,17 @@
 import { deviceActor } from '#actors/device/device'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
-import { LateNotices } from '#actors/notices'
+import { noticeBus } from '#actors/notice-bus'
 import { projectAddress } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import { projectActor } from '#actors/project/project'
 import type { ProjectState } from '#actors/project/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import { updateAddress } from '#actors/update/address'
-import { LateUpdateNotices } from '#actors/update/notices'
 import type { StoredUpdate } from '#actors/update/state'
 import { updateActor } from '#actors/update/update'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
-import { FirmwareUpdates, projectNotices } from '#firmware/firmware-updates'
+import { FirmwareUpdates } from '#firmware/firmware-updates'
 import type { UpdateOptions } from '#firmware/options'
 import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
@@ -20,7 +19,6 @@ import type { AnyDefinition } from '#runtime/activation'
 import { StoreListing } from '#store/store-listing'
 import { releaseOf } from '#test/actors/acting-project'
 import { noRuleViews } from '#test/actors/no-rule-views'
-import { unheardRules } from '#test/actors/unheard-rules'
 import { type Hello, offerTimeoutMs, TestDevice, Triggered } from '#test/firmware/update-stage'
 import { LinkStage } from '#test/link/link-stage'
 import { ManualWorld, startMs } from '#test/runtime/manual-world'
@@ -40,8 +38,7 @@ export class FirmwareStage {
 
   private constructor({ options = {}, ...rest }: FirmwareStageOptions) {
     const world = rest.world ?? new ManualWorld()
-    const notices = new LateNotices()
-    const updateNotices = new LateUpdateNotices()
+    const notices = noticeBus()
     this.#options = options
     this.room = new LinkStage({
       ...rest,
@@ -55,16 +52,11 @@ export class FirmwareStage {
             rules: noRuleViews,
             functions: noDeviceFunctions,
           }),
-          tenantActor(notices, unheardRules),
+          tenantActor(notices),
           directoryActor(notices),
-          updateActor({ notices: updateNotices, offerTimeoutMs }),
+          updateActor({ notices, offerTimeoutMs }),
           updateScheduleActor,
-          projectActor(
-            projectNotices(
-              () => this.updates,
-              () => system.isServing,
-            ),
-          ),
+          projectActor(notices),
         ] as unknown as AnyDefinition<Entry>[],
     })
     const { stage, links, presence } = this.room
@@ -72,6 +64,7 @@ export class FirmwareStage {
     const complain = (fields: object, message: string) => this.complaints.push(`${message} ${JSON.stringify(fields)}`)
     this.updates = new FirmwareUpdates({
       system,
+      notices,
       listing: new StoreListing(() => stage.journal.storage),
       links,
       // Every release is made without sending its image.
@@ -82,9 +75,8 @@ export class FirmwareStage {
       scopeOf: () => everything,
       log: { warn: complain, error: complain },
     })
-    updateNotices.listen(this.updates.updater)
     stage.onReloaded = () => {
-      presence.start()
+      presence.open()
       this.updates.reloaded()
     }
   }
@@ -92,7 +84,7 @@ export class FirmwareStage {
   static async open(options: FirmwareStageOptions = {}): Promise<FirmwareStage> {
     const made = new FirmwareStage(options)
     await made.room.stage.open()
-    made.room.presence.start()
+    made.room.presence.open()
     await during(made.world, made.updates.open())
     await made.settle()
     return made

@@ -1,4 +1,5 @@
 import { directoryActor } from '#actors/directory/directory'
+import { noticeBus } from '#actors/notice-bus'
 import { projectAddress } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import type { ProjectNotices } from '#actors/project/notices'
@@ -11,7 +12,6 @@ import { everything, type Scope } from '#model/scope'
 import type { AnyDefinition } from '#runtime/activation'
 import { ada, RecordingProjects } from '#test/actors/acting-project'
 import { RecordingNotices } from '#test/actors/recording-notices'
-import { RecordingRules } from '#test/actors/recording-rules'
 import { during, Stage, type StageOptions } from '#test/runtime/stage'
 import { tenantState } from '#workers/loaded-rules'
 
@@ -32,7 +32,7 @@ export class ProjectStage extends Stage {
       definitions: () =>
         [
           projectActor(options.notices ?? new RecordingProjects()),
-          tenantActor(notices, new RecordingRules()),
+          tenantActor(noticeBus()),
           directoryActor(notices),
         ] as unknown as AnyDefinition<Entry>[],
     })

@@ -90,7 +90,7 @@ describe('when a window opens', () => {
     fleet.windows.tenantEnded('default')
     await until('02:00:00')
     expect(walksOf()).toBe(0)
-    fleet.windows.changed('default', 'boiler')
+    fleet.windows.rolloutChanged('default', 'boiler')
     fleet.windows.stop()
     await until('02:00:00')
     expect(walksOf()).toBe(0)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { directoryActor } from '#actors/directory/directory'
-import { LateNotices } from '#actors/notices'
+import { noticeBus } from '#actors/notice-bus'
 import { projectAddress } from '#actors/project/address'
 import { updateScheduleActor, updateScheduleAddress } from '#actors/update-schedule/schedule'
 import { scheduleRetryMs, UpdateSchedule } from '#firmware/schedule'
@@ -84,7 +84,7 @@ class ScheduleStage {
       },
     }
     const definitions = () =>
-      [updateScheduleActor, directoryActor(new LateNotices()), project] as unknown as AnyDefinition<Entry>[]
+      [updateScheduleActor, directoryActor(noticeBus()), project] as unknown as AnyDefinition<Entry>[]
     return new Stage({ definitions, ...(before && { world: before.world, place: before.place }) })
   }
 }

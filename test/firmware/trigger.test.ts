@@ -136,7 +136,7 @@ describe('who asks hears', () => {
     'SERVER_ERROR when no address of this server can be told, and one is needed (image at %s)',
     async (url, outcome, count) => {
       const world = new ManualWorld()
-      const imageUrls = new ImageUrls(new Uint8Array(32))
+      const imageUrls = new ImageUrls(() => new Uint8Array(32))
       stage = await UpdateStage.open({ world, offerUrl: offerUrl({ world, imageUrls, publicUrls: [] }) })
       const device = new TestDevice(stage, 'A', stage.room.connect({ origin: '' }))
       await device.hello()

@@ -1,10 +1,9 @@
 import { deviceActor } from '#actors/device/device'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
-import { LateNotices } from '#actors/notices'
+import { noticeBus } from '#actors/notice-bus'
 import { tenantActor } from '#actors/tenant/tenant'
 import { updateAddress } from '#actors/update/address'
-import { LateUpdateNotices } from '#actors/update/notices'
 import type { StoredUpdate } from '#actors/update/state'
 import { updateActor } from '#actors/update/update'
 import { defaultUpdateOptions, type UpdateOptions } from '#firmware/options'
@@ -16,7 +15,6 @@ import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
 import type { AnyDefinition } from '#runtime/activation'
 import { StoreListing } from '#store/store-listing'
 import { noRuleViews } from '#test/actors/no-rule-views'
-import { unheardRules } from '#test/actors/unheard-rules'
 import { type LinkProtocol, LinkStage, type TestLink } from '#test/link/link-stage'
 import { ManualWorld, startMs } from '#test/runtime/manual-world'
 import type { StageOptions } from '#test/runtime/stage'
@@ -79,8 +77,7 @@ export class UpdateStage {
 
   constructor({ options, offerUrl, ...rest }: UpdateStageOptions = {}) {
     const world = rest.world ?? new ManualWorld()
-    const notices = new LateNotices()
-    const updateNotices = new LateUpdateNotices()
+    const notices = noticeBus()
     this.room = new LinkStage({
       ...rest,
       world,
@@ -93,9 +90,9 @@ export class UpdateStage {
             rules: noRuleViews,
             functions: noDeviceFunctions,
           }),
-          tenantActor(notices, unheardRules),
+          tenantActor(notices),
           directoryActor(notices),
-          updateActor({ notices: updateNotices, offerTimeoutMs }),
+          updateActor({ notices, offerTimeoutMs }),
         ] as unknown as AnyDefinition<Entry>[],
     })
     const { stage, links } = this.room
@@ -111,7 +108,7 @@ export class UpdateStage {
     })
     links.hear(this.updater)
     stage.onReloaded = () => this.updater.reloaded()
-    updateNotices.listen(this.updater)
+    notices.listen(this.updater)
   }
 
   static async open(options: UpdateStageOptions = {}): Promise<UpdateStage> {

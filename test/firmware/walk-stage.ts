@@ -2,12 +2,12 @@ import type { Hello } from '#actors/device/commands'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
+import { noticeBus } from '#actors/notice-bus'
 import { projectAddress } from '#actors/project/address'
 import type { ProjectCommand, WalkRequest } from '#actors/project/commands'
 import { projectActor } from '#actors/project/project'
 import type { ProjectState } from '#actors/project/state'
 import { tenantActor } from '#actors/tenant/tenant'
-import type { UpdateNotices } from '#actors/update/notices'
 import { updateActor } from '#actors/update/update'
 import { RolloutWindows } from '#firmware/rollout-windows'
 import { Walks } from '#firmware/walks'
@@ -21,18 +21,8 @@ import { hello } from '#test/actors/acting'
 import { ada } from '#test/actors/acting-project'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { RecordingNotices } from '#test/actors/recording-notices'
-import { RecordingRules } from '#test/actors/recording-rules'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace, Stage } from '#test/runtime/stage'
-
-const nobody: UpdateNotices = {
-  moved: () => {},
-  ask: () => {},
-  offer: () => {},
-  outcome: () => {},
-  retry: () => {},
-  next: () => {},
-}
 
 /** What every process of a stage has: its store, and what was considered in all of them. */
 interface Kept {
@@ -62,8 +52,8 @@ export class WalkStage {
     const notices = new RecordingNotices()
     const projects = {
       releasesChanged: () => {},
-      walkWanted: (tenant: string, project: string) => this.walks.want(tenant, project),
-      rolloutChanged: (tenant: string, project: string) => this.windows.changed(tenant, project),
+      walkWanted: (tenant: string, project: string) => this.walks.walkWanted(tenant, project),
+      rolloutChanged: (tenant: string, project: string) => this.windows.rolloutChanged(tenant, project),
     }
     this.stage = new Stage({
       world,
@@ -77,8 +67,8 @@ export class WalkStage {
             functions: noDeviceFunctions,
           }),
           projectActor(projects),
-          updateActor({ notices: nobody, offerTimeoutMs: 10_000 }),
-          tenantActor(notices, new RecordingRules()),
+          updateActor({ notices: noticeBus(), offerTimeoutMs: 10_000 }),
+          tenantActor(noticeBus()),
           directoryActor(notices),
         ] as unknown as AnyDefinition<Entry>[],
     })

@@ -3,7 +3,7 @@ import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#acto
 import { unlimitedMemory } from '#actors/device/memory'
 import type { DeviceState } from '#actors/device/state'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
-import { type IdentityNotices, LateNotices } from '#actors/notices'
+import { type NoticeBus, noticeBus } from '#actors/notice-bus'
 import { tenantAddress } from '#actors/tenant/address'
 import type { AdmitDevice } from '#actors/tenant/commands'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -20,12 +20,11 @@ import { pack, unpack } from '#store/record-codec'
 import type { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { noRuleViews } from '#test/actors/no-rule-views'
-import { unheardRules } from '#test/actors/unheard-rules'
 import { unheardUpdates } from '#test/actors/unheard-updates'
 import { startMs } from '#test/runtime/manual-world'
 import { Stage, type StageOptions } from '#test/runtime/stage'
 
-const definitions = (notices: IdentityNotices) => (journal: StoreJournal) =>
+const definitions = (notices: NoticeBus) => (journal: StoreJournal) =>
   [
     deviceActor({
       shapeById: (id) => journal.shapes.byId(id),
@@ -33,7 +32,7 @@ const definitions = (notices: IdentityNotices) => (journal: StoreJournal) =>
       rules: noRuleViews,
       functions: noDeviceFunctions,
     }),
-    tenantActor(notices, unheardRules),
+    tenantActor(notices),
     unheardUpdates,
   ] as unknown as AnyDefinition<Entry>[]
 
@@ -51,7 +50,7 @@ export interface LinkStageOptions extends StageOptions {
 
 /** The room of links in front of real actors and a store in memory, with sockets that are nothing but their frames. */
 export class LinkStage {
-  readonly notices = new LateNotices()
+  readonly notices = noticeBus()
   readonly stage: Stage
   readonly links: Links
   readonly presence: Presence

@@ -18,7 +18,7 @@ const offer: OfferedFirmware = {
 }
 
 const world = new ManualWorld()
-const imageUrls = new ImageUrls(new Uint8Array(32))
+const imageUrls = new ImageUrls(() => new Uint8Array(32))
 
 function urlOf(parts: Partial<OfferUrlParts>, origin = 'http://came.here:80', tenant = 'default'): string | undefined {
   const make = offerUrl({ world, imageUrls, publicUrls: [], ...parts })

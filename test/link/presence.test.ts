@@ -78,7 +78,7 @@ describe('after a start', () => {
     room.stage.crash()
     const { world, place } = room.stage
     const again = await LinkStage.open({ world, place })
-    again.presence.start()
+    again.presence.open()
     return again
   }
 
@@ -109,7 +109,7 @@ describe('after a start', () => {
   test('started again, it waits anew', async () => {
     room = await restarted()
     await room.world.advance(graceMs - 1_000)
-    room.presence.start()
+    room.presence.open()
     await room.world.advance(graceMs - 1_000)
     expect(status('A')).toBe('online')
     await room.world.advance(2_000)
@@ -119,7 +119,7 @@ describe('after a start', () => {
   test('stopped, it changes nothing any more', async () => {
     room = await restarted()
     await post('A')
-    room.presence.stop()
+    room.presence.close()
     await room.world.advance(3 * graceMs)
     expect([status('A'), status('B')]).toEqual(['online', 'online'])
   })
@@ -147,7 +147,7 @@ test('of very many that are not back, no more are listed than can be set soon', 
     },
   })
   room.stage.system.registry.head('default')
-  presence.start()
+  presence.open()
   await room.world.advance(graceMs)
   expect(waiting.size).toBe(0)
   expect(waitingMost).toBeGreaterThan(1)
@@ -203,7 +203,7 @@ describe('wishes', () => {
     expect(status('A')).toBe('online')
     place.setRoom(true)
     await room.world.advance(1_000)
-    room.presence.start()
+    room.presence.open()
     await room.world.advance(graceMs + 1_000)
     expect(status('A')).toBe('offline')
   })

@@ -159,7 +159,7 @@ describe('while the devices of a closed link are told offline', () => {
   test('a server that stops says nothing more: the recorded status stands', async () => {
     const heard = await closing()
     room.links.stop()
-    room.presence.stop()
+    room.presence.close()
     await room.settle()
     expect(heard()).toEqual([])
     expect(room.device(late).status).toBe('online')

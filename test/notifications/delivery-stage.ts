@@ -1,11 +1,11 @@
 import { deliveryAddress } from '#actors/delivery/address'
 import type { AddRequest } from '#actors/delivery/commands'
 import { deliveryActor } from '#actors/delivery/delivery'
-import { LateDeliveryNotices } from '#actors/delivery/notices'
 import type { DeliveryState } from '#actors/delivery/state'
 import { deviceAddress } from '#actors/device/device'
 import { directoryAddress } from '#actors/directory/address'
 import { directoryActor } from '#actors/directory/directory'
+import { noticeBus } from '#actors/notice-bus'
 import { outboxAddress } from '#actors/outbox/address'
 import { outboxActor } from '#actors/outbox/outbox'
 import type { OutboxState, OutboxTally } from '#actors/outbox/state'
@@ -32,14 +32,11 @@ import { deviceWith } from '#test/actors/acting'
 import { subscriptionOf } from '#test/actors/acting-subscriber'
 import { ann, told, words } from '#test/actors/acting-tenant'
 import { noRuleViews } from '#test/actors/no-rule-views'
-import { RecordingNotices } from '#test/actors/recording-notices'
-import { RecordingRules } from '#test/actors/recording-rules'
 import { MemoryMail } from '#test/notifications/memory-mail'
 import { atOnce } from '#test/rules/at-once'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace, Stage } from '#test/runtime/stage'
 import { loadedFunctions } from '#workers/loaded-rules'
-import { bothViews } from '#workers/while-serving'
 
 /** What every process of a stage has: its store, who is who, and what arrived from all of them. */
 interface Kept {
@@ -66,25 +63,23 @@ export class DeliveryStage {
   private constructor(kept: Kept) {
     this.#kept = kept
     const { world, place, mailsPerHourMax } = kept
-    const identity = new RecordingNotices()
-    const late = new LateDeliveryNotices()
+    const notices = noticeBus()
     const log = {
       info: () => {},
       warn: (fields: object, message: string) => this.complaints.push(`${message}: ${JSON.stringify(fields)}`),
       error: (fields: object, message: string) => this.complaints.push(`${message}: ${JSON.stringify(fields)}`),
     }
     this.views = new FunctionViews({ mailsPerHourMax, scopeOf: () => everything, inSlices: atOnce, log })
-    const isServing = () => this.stage.system.isServing
     this.stage = new Stage({
       world,
       place,
       definitions: () =>
         [
           deviceWith(noRuleViews),
-          tenantActor(identity, bothViews(new RecordingRules(), this.views, isServing), late),
-          directoryActor(identity),
-          subscriberActor(late),
-          deliveryActor({ notices: late, kept: requestsKept(mailsPerHourMax) }),
+          tenantActor(notices),
+          directoryActor(notices),
+          subscriberActor(notices),
+          deliveryActor({ notices, kept: requestsKept(mailsPerHourMax) }),
           outboxActor,
         ] as unknown as AnyDefinition<Entry>[],
     })
@@ -101,11 +96,12 @@ export class DeliveryStage {
       mailsPerHourMax,
       scopeOf: (_, user) => this.#personOf(user).scope,
       addressOf: (_, user) => this.#personOf(user),
-      unsubscribeUrls: () => ({ urlOf: (base, of) => `${base}/${Object.values(of).join('/')}` }),
+      unsubscribeUrls: { urlOf: (base, of) => `${base}/${Object.values(of).join('/')}` },
       publicUrls: [],
       log,
     })
-    late.listen(this.deliveries)
+    notices.listen(this.views, () => system.isServing)
+    notices.listen(this.deliveries)
     this.stage.onReloaded = () => {
       this.views.load(loadedFunctions(system))
       this.deliveries.reloaded()

@@ -151,14 +151,14 @@ export class AccessGround {
 
   /** The signed part of the address of an image, good for an hour. */
   imageQuery(sha256: string): string {
-    return this.#door.assembly.context.imageUrls.queryOf(sha256, exampleDevice, this.now() + 3_600_000)
+    return this.#door.assembly.context.firmware.imageUrls.queryOf(sha256, exampleDevice, this.now() + 3_600_000)
   }
 
   /** The same of the address that ends a subscription of `eve`. */
   unsubscribeQuery(subscription: string): string {
     const user = formatCrn({ type: 'user', id: rowByName(this.#directory, 'eve')?.id ?? '' })
     // It can read them only; who writes mails can make them.
-    const urls = this.#door.assembly.context.unsubscribeUrls as UnsubscribeUrls
+    const urls = this.#door.assembly.context.notifications.unsubscribeUrls as UnsubscribeUrls
     const url = urls.urlOf('', { tenant: defaultTenant, user, subscription })
     return url.slice(url.indexOf('?') + 1)
   }

@@ -2,7 +2,7 @@ import { anonymous } from '#access/anonymous'
 import { idempotencyAddress } from '#actors/idempotency/address'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { answerRecord, type StoredKey } from '#actors/idempotency/state'
-import { LateNotices } from '#actors/notices'
+import { noticeBus } from '#actors/notice-bus'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -14,7 +14,6 @@ import { seeded } from '#model/seeded'
 import { madeId } from '#model/server-made-id'
 import { idempotencyOf } from '#routes/idempotency'
 import type { AnyDefinition } from '#runtime/activation'
-import { unheardRules } from '#test/actors/unheard-rules'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, Stage } from '#test/runtime/stage'
 import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
@@ -170,7 +169,7 @@ export class KeyedStage {
 
   #made(): Stage {
     const { world, place } = this
-    const definitions = () => [idempotencyActor, tenantActor(new LateNotices(), unheardRules)] as unknown as Definitions
+    const definitions = () => [idempotencyActor, tenantActor(noticeBus())] as unknown as Definitions
     return new Stage({ world, place, definitions })
   }
 }

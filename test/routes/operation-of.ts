@@ -11,9 +11,9 @@ export function operationOf({ context, database }: Assembly): OperationOptions {
     backups: new Backups({
       world: context.world,
       snapshot: () => database.snapshot(),
-      images: context.images,
+      images: context.firmware.images,
       keyFile: async () => undefined,
-      keepImages: () => context.imageUses.keepAll(),
+      keepImages: () => context.firmware.imageUses.keepAll(),
       log: { begun: () => {}, done: () => {}, brokenOff: () => {} },
     }),
   }

@@ -38,14 +38,17 @@ export class PeopleDoor {
     this.#people = people
   }
 
-  /** `more`: what routes are given in the place of what the server has. */
-  static async open(more: Partial<RouteContext> = {}): Promise<PeopleDoor> {
+  /** `more` replaces parts of the server's notifications. */
+  static async open(more: Partial<RouteContext['notifications']> = {}): Promise<PeopleDoor> {
     const people = new Map<string, Person>([['root', { grants: [everywhere({ '*': ['*'] })], roles: [] }]])
     const assembly = assemble({
       ...inMemory(world),
     })
     await assembly.open()
-    const context: RouteContext = { ...assembly.context, ...more }
+    const context: RouteContext = {
+      ...assembly.context,
+      notifications: { ...assembly.context.notifications, ...more },
+    }
     const door = await openDoor({
       bindings: bindingsOf(context, undefined, operationOf(assembly)),
       authenticate(request) {

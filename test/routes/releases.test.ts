@@ -15,7 +15,7 @@ beforeEach(async () => {
 })
 afterEach(() => ground.close())
 
-const sizeOf = (bytes: Uint8Array | string) => ground.assembly.context.images.sizeOf(sha256Of(bytes))
+const sizeOf = (bytes: Uint8Array | string) => ground.assembly.context.firmware.images.sizeOf(sha256Of(bytes))
 
 /** Bytes in pieces, without saying how many; `between` runs behind the first one. */
 async function* pieces(bytes: Uint8Array, between: () => Promise<void> = async () => {}) {

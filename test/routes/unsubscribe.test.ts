@@ -8,7 +8,7 @@ import { PeopleDoor, userOf } from '#test/routes/people-door'
 
 const eve = '2Vb7qYx9Ke'
 const id = '9Pw3tKc8La'
-const urls = new UnsubscribeUrls(new Uint8Array(32).fill(3))
+const urls = new UnsubscribeUrls(() => new Uint8Array(32).fill(3))
 const signed = urls.urlOf('https://host', { tenant: 'default', user: userOf(eve), subscription: id })
 /** As `fetch` is given it behind the base. */
 const path = signed.slice('https://host/api/v1'.length)

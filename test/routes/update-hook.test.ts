@@ -18,14 +18,14 @@ let forgotten: (readonly [string, string])[]
 beforeEach(() => {
   walks = []
   forgotten = []
-  const { system, checks } = ground.assembly.context
+  const { system, firmware } = ground.assembly.context
   const ask = system.ask.bind(system)
   vi.spyOn(system, 'ask').mockImplementation((address, command, ...more) => {
     const { type, request } = command as { type: string; request: WalkRequest }
     if (type === 'walk') walks.push([address.tenant, address.id, request])
     return ask(address, command, ...more)
   })
-  vi.spyOn(checks, 'forgetProject').mockImplementation((...of) => void forgotten.push(of))
+  vi.spyOn(firmware.checks, 'forgetProject').mockImplementation((...of) => void forgotten.push(of))
 })
 afterEach(() => vi.restoreAllMocks())
 

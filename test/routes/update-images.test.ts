@@ -20,7 +20,7 @@ afterAll(() => ground?.close())
 
 /** An address as a device is told it. */
 const pathOf = (of = sha256, device = 'SENSOR-1', expiresAt = Date.now() + 60_000) =>
-  `/updates/images/${of}?${(ground.assembly.context.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(of, device, expiresAt)}`
+  `/updates/images/${of}?${(ground.assembly.context.firmware.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(of, device, expiresAt)}`
 
 const get = (headers: Record<string, string> = {}, path = pathOf()) => ground.call('GET', path, { headers })
 
@@ -75,7 +75,7 @@ test('HEAD says the same, without it', async () => {
   const part = await ground.call('HEAD', pathOf(), { headers: { range: 'bytes=0-9' } })
   // RFC 9110 §14.2: ranges are GET's alone.
   expect([part.status, part.headers.get('content-length')]).toEqual([200, '90000'])
-  expect(ground.assembly.context.downloads.atOnce).toBe(0)
+  expect(ground.assembly.context.firmware.downloads.atOnce).toBe(0)
 })
 
 test('what we did not sign says nothing', async () => {
@@ -118,7 +118,11 @@ test.each<[string, (file: string) => Promise<unknown>]>([
   const after = await FirmwareGround.open({ images }, place)
   try {
     const { context } = after.assembly
-    const query = (context.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(sha256, 'S', Date.now() + 60_000)
+    const query = (context.firmware.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(
+      sha256,
+      'S',
+      Date.now() + 60_000,
+    )
     const ask = () => after.call('GET', `/updates/images/${sha256}?${query}`)
     await vi.waitFor(async () => expect((await ask()).status).toBe(404))
     if ((await stat(file).catch(() => undefined))?.isDirectory()) await rm(file, { recursive: true })

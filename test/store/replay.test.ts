@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { DeviceCommand, Hello } from '#actors/device/commands'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
-import { LateNotices } from '#actors/notices'
+import { noticeBus } from '#actors/notice-bus'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantCommand } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
@@ -20,7 +20,6 @@ import { type ActorDefinition, record } from '#runtime/actor'
 import type { StoreJournal } from '#store/store-journal'
 import { chain, functionViews, onProperty, storedFunction, throttle } from '#test/actors/functioned'
 import { shownState } from '#test/actors/shown-state'
-import { unheardRules } from '#test/actors/unheard-rules'
 import { unheardUpdates } from '#test/actors/unheard-updates'
 import { atOnce } from '#test/rules/at-once'
 import { storedAlarm } from '#test/rules/stored-rules'
@@ -60,7 +59,7 @@ const definitions = (journal: StoreJournal) =>
       rules,
       functions,
     }),
-    tenantActor(new LateNotices(), unheardRules),
+    tenantActor(noticeBus()),
     unheardUpdates,
   ] as unknown as AnyDefinition<Entry>[]
 

@@ -7,7 +7,7 @@ import { deviceActor } from '#actors/device/device'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
-import { LateNotices } from '#actors/notices'
+import { noticeBus } from '#actors/notice-bus'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { subscriberActor } from '#actors/subscriber/subscriber'
@@ -16,7 +16,6 @@ import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { unpack } from '#store/record-codec'
 import { RecordingTopics } from '#test/actors/acting-subscriber'
 import { noRuleViews } from '#test/actors/no-rule-views'
-import { unheardRules } from '#test/actors/unheard-rules'
 import { unheardUpdates } from '#test/actors/unheard-updates'
 import { entryKinds } from '#test/store/entry-arbitrary'
 import { storedSamples } from '#test/store/stored-samples'
@@ -63,10 +62,10 @@ test('every record of our actors has a sample', () => {
     rules: noRuleViews,
     functions: noDeviceFunctions,
   })
-  const notices = new LateNotices()
+  const notices = noticeBus()
   const definitions = [
     device,
-    tenantActor(notices, unheardRules),
+    tenantActor(notices),
     directoryActor(notices),
     accountActor,
     sessionActor(notices),

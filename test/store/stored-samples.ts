@@ -12,7 +12,7 @@ import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyAddress } from '#actors/idempotency/address'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
-import { LateNotices } from '#actors/notices'
+import { noticeBus } from '#actors/notice-bus'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -32,7 +32,6 @@ import { shapeFormat } from '#store/shapes'
 import { redoFormat } from '#store/store-journal'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { shownState } from '#test/actors/shown-state'
-import { unheardRules } from '#test/actors/unheard-rules'
 import { unheardUpdates } from '#test/actors/unheard-updates'
 import { packChunk } from '#test/store/pack-chunk'
 import { actionSample, pageSamples } from '#test/store/samples-of/action'
@@ -97,8 +96,8 @@ const alarms = StandingAlarms.of([
 
 const throttles = throttlesOf(['6Hn3wRt5Mz/2', at - 1, '6Hn3wRt5Mz/once-an-hour', at])
 
-const notices = new LateNotices()
-const tenants = tenantActor(notices, unheardRules)
+const notices = noticeBus()
+const tenants = tenantActor(notices)
 const session = { kind: 'session', tenant: 'acme', id: 'Q7rVb2KxYd' }
 const account = { kind: 'account', tenant: 'acme', id: '2Vb7qYx9Kd' }
 const directory = { kind: 'directory', tenant: 'default', id: 'directory' }

@@ -41,13 +41,13 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
   constructor() {
     const said: string[] = []
     const notices: UpdateNotices = {
-      moved: () => {},
-      ask: (_, device, { id }) => said.push(`ask ${device} ${id}`),
-      offer: (_, device, { id, offer }) => said.push(`offer ${device} ${id} ${offer?.firmware}`),
-      outcome: (_, device, { status, message }) =>
+      updateMoved: () => {},
+      updateCheckWanted: (_, device, { id }) => said.push(`ask ${device} ${id}`),
+      updateOfferWanted: (_, device, { id, offer }) => said.push(`offer ${device} ${id} ${offer?.firmware}`),
+      triggerSettled: (_, device, { status, message }) =>
         said.push(`outcome ${device} ${status}${message ? `: ${message}` : ''}`),
-      retry: (_, device) => said.push(`retry ${device}`),
-      next: (_, device, by, rest) => said.push(`next ${device} ${by} ${rest}`),
+      updateRetryDue: (_, device) => said.push(`retry ${device}`),
+      nextUpdateWanted: (_, device, by, rest) => said.push(`next ${device} ${by} ${rest}`),
     }
     super(updateActor({ notices, offerTimeoutMs }), { id: 'A' })
     this.#said = said

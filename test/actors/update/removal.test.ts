@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
+import { noticeBus } from '#actors/notice-bus'
 import { projectAddress } from '#actors/project/address'
 import { projectActor } from '#actors/project/project'
 import type { ProjectState } from '#actors/project/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import { updateAddress } from '#actors/update/address'
-import { LateUpdateNotices } from '#actors/update/notices'
 import { updateRecord } from '#actors/update/state'
 import { updateActor } from '#actors/update/update'
 import type { Entry } from '#model/entry'
@@ -14,8 +14,6 @@ import type { AnyDefinition } from '#runtime/activation'
 import { deviceWith } from '#test/actors/acting'
 import { RecordingProjects } from '#test/actors/acting-project'
 import { noRuleViews } from '#test/actors/no-rule-views'
-import { RecordingNotices } from '#test/actors/recording-notices'
-import { unheardRules } from '#test/actors/unheard-rules'
 import { begin, foundOf, offerTimeoutMs, sha256 } from '#test/actors/update/acting-update'
 import { Stage } from '#test/runtime/stage'
 
@@ -27,13 +25,12 @@ const key: ReleaseKey = { firmware: '2.0.0', hardware: null, index: 0 }
 /** With device A, of which an update to a release of ours is under way. */
 async function updating(): Promise<{ stage: Stage; moves: string[] }> {
   const moves: string[] = []
-  const notices = new LateUpdateNotices()
-  const unheard = { ask: () => {}, offer: () => {}, outcome: () => {}, retry: () => {}, next: () => {} }
-  notices.listen({ ...unheard, moved: (_, name, stands) => moves.push(`${name} ${stands?.state ?? 'gone'}`) })
+  const notices = noticeBus()
+  notices.listen({ updateMoved: (_, name, stands) => moves.push(`${name} ${stands?.state ?? 'gone'}`) })
   const definitions = () =>
     [
       deviceWith(noRuleViews),
-      tenantActor(new RecordingNotices(), unheardRules),
+      tenantActor(noticeBus()),
       projectActor(new RecordingProjects()),
       updateActor({ notices, offerTimeoutMs }),
     ] as unknown as AnyDefinition<Entry>[]

@@ -1,0 +1,55 @@
+/**
+ * A part of the server that lives as long as the server. The list of components is their order: `close` goes from the last
+ * to the first, every other step from the first to the last.
+ */
+export interface Component {
+  /** The components before this one are open. A promise is awaited. */
+  open?(): unknown
+  /** The store was read again after a failed write; `isRewound`: the store holds less than was published. */
+  reloaded?(isRewound: boolean): void
+  /** The tenant is being deleted: no command may reach its actors any more. */
+  tenantEnded?(tenant: string): void
+  /** Starts no new work. Sockets are still open. */
+  stop?(): void
+  /** Sockets are closed. A promise is awaited. */
+  close?(): unknown
+}
+
+export class Components implements Component {
+  readonly #list: readonly Component[]
+
+  constructor(list: readonly Component[]) {
+    this.#list = list
+  }
+
+  /** Closes all of them when one can't open. */
+  async open(): Promise<void> {
+    try {
+      for (const component of this.#list) {
+        await component.open?.()
+      }
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  reloaded(isRewound: boolean): void {
+    for (const component of this.#list) component.reloaded?.(isRewound)
+  }
+
+  tenantEnded(tenant: string): void {
+    for (const component of this.#list) component.tenantEnded?.(tenant)
+  }
+
+  stop(): void {
+    for (const component of this.#list) component.stop?.()
+  }
+
+  async close(): Promise<void> {
+    this.stop()
+    for (const component of this.#list.toReversed()) {
+      await component.close?.()
+    }
+  }
+}
