@@ -52,7 +52,7 @@ export const registrarRecord = 'registrar'
 const secretFormat: RecordFormat = { name: 'secret of a device', version: 1, upgrades: {} }
 const registrarFormat: RecordFormat = { name: 'registrar of a device', version: 1, upgrades: {} }
 
-export function deviceAddress(tenant: string, device: string): ActorAddress {
+export function deviceAddress(tenant: string, device: string): ActorAddress<DeviceState | undefined, DeviceCommand> {
   return { kind: 'device', tenant, id: device }
 }
 
@@ -79,6 +79,7 @@ export function deviceActor({
     // What becomes of an update is kept by an actor of its own, though it names the device.
     concerns: (entry) => ('device' in entry && entry.kind !== 'update_changed' ? entry.device : undefined),
     apply: applyEntry,
+    isThere: (state) => state.isThere,
     change: (state, change) => applyChange(state, change as DeviceChange),
     decide: (state, command, turn) => {
       const decision = decideCommand(state, command, turn, rules, startedAt)

@@ -4,6 +4,7 @@ import { hashOf, recoveryCodeOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
 import { totpStep } from '#access/totp'
 import { openTotpSecret } from '#access/totp-secret'
+import { accountAddress } from '#actors/account/address'
 import { Problem } from '#model/problem'
 
 /** Codes are used up by being right. A wrong one is counted, whatever is wrong with it. Contract 2, Second factor. */
@@ -15,13 +16,13 @@ export async function takeTotp(
   code: string,
   place: SignInPlace,
 ): Promise<void> {
-  const { world, states } = parts
+  const { world, system } = parts
   const { row } = subject
   mayTry(parts, subject, place)
   const secret = openTotpSecret(parts, row, accountOf(parts, subject))
   const step = secret && totpStep(secret, code, world.now())
   if (step === undefined) throw await wrongFactor(parts, subject, place)
-  await taken(parts, subject, place, states.askAccount(row.tenant, row.id, { type: 'use_totp', step }))
+  await taken(parts, subject, place, system.ask(accountAddress(row.tenant, row.id), { type: 'use_totp', step }))
 }
 
 /** @throws Problem `unauthorized`, `too_many_requests` */
@@ -34,7 +35,12 @@ export async function takeRecoveryCode(
   const { row } = subject
   mayTry(parts, subject, place)
   const hash = hashOf(recoveryCodeOf(code))
-  await taken(parts, subject, place, parts.states.askAccount(row.tenant, row.id, { type: 'use_recovery', hash }))
+  await taken(
+    parts,
+    subject,
+    place,
+    parts.system.ask(accountAddress(row.tenant, row.id), { type: 'use_recovery', hash }),
+  )
 }
 
 /** Whichever of the two it looks like: they have no form in common. */

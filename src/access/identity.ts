@@ -1,6 +1,5 @@
 import { AccessChanges } from '#access/access-changes'
 import { Accesses } from '#access/accesses'
-import { ActorStates } from '#access/actor-states'
 import { Attempts } from '#access/attempts'
 import { type AuthCounts, countFailed, noAuthCounts } from '#access/auth-counts'
 import { authenticatorOf } from '#access/authenticator'
@@ -30,7 +29,9 @@ import { Tokens } from '#access/tokens'
 import { TotpFlows } from '#access/totp-flows'
 import { Webauthn } from '#access/webauthn'
 import { WebauthnFlows } from '#access/webauthn-flows'
+import { directoryAddress } from '#actors/directory/address'
 import type { IdentityNotices } from '#actors/notices'
+import { signingKeysAddress } from '#actors/signing-keys/address'
 import type { StoredApiKey } from '#actors/tenant/state'
 import type { Authenticate } from '#http/authenticate'
 import type { Caller, SessionKey } from '#model/caller'
@@ -100,7 +101,6 @@ export function openIdentity(options: IdentityOptions): Identity {
   const random = (byteCount: number) => world.random(byteCount)
   const now = () => world.now()
   const failed = (error: unknown, where: string) => log.error({ err: error }, `${where} failed`)
-  const states = new ActorStates(system)
   const accesses = new Accesses()
   let known: FileKeys | undefined
   const fileKeys = () => {
@@ -109,24 +109,24 @@ export function openIdentity(options: IdentityOptions): Identity {
   }
 
   const longestLifeMs = Math.max(...livesOf(options.lifetimes))
-  const ring = new KeyRing({ now, random, states, fileKeys, longestLifeMs, failed })
+  const ring = new KeyRing({ now, random, system, fileKeys, longestLifeMs, failed })
   const issuer = options.publicUrls[0] ?? 'device-data-backend'
   const tokens = new Tokens({ now, random, keys: () => ring.keys, issuer })
   const nonces = new Nonces({ now, key: world.random(nonceKeyBytes) })
   const proofs = new Proofs({ now, nonces, replays: new Replays({ now, random }), keys: new ProofKeys({ now }) })
   const attempts = new Attempts({ now, isOn: options.areRateLimitsOn })
-  const authors = new Authors({ states, accesses, now })
-  const callers = new SessionCallers({ system, states, accesses, authors })
+  const authors = new Authors({ system, accesses, now })
+  const callers = new SessionCallers({ system, accesses, authors })
   const callerOf = (session: SessionKey) => callers.of(session)
   const sockets = new SessionSockets({ world, callerOf })
-  const linkCredentials = new LinkCredentials({ system, states, accesses })
+  const linkCredentials = new LinkCredentials({ system, accesses })
   const linkCallerOf = (authorization: string) => linkCredentials.callerOf(authorization)
   const auth = noAuthCounts()
   const signIns = new SignInCounts()
 
   const removal = new TenantRemoval({
     world,
-    states,
+    system,
     sweep: options.sweep,
     // The sweep left an offset out: whoever hears of the next tenant of that name begins behind it.
     swept: (tenant) => hub.load(tenant, system.registry.head(tenant).committed),
@@ -134,7 +134,7 @@ export function openIdentity(options: IdentityOptions): Identity {
   })
   const changes = new AccessChanges({
     world,
-    states,
+    system,
     accesses,
     hub,
     sockets,
@@ -150,7 +150,7 @@ export function openIdentity(options: IdentityOptions): Identity {
   const passwords = new Passwords(options.engine, world)
   const parts: SignInParts = {
     world,
-    states,
+    system,
     accesses,
     authors,
     tokens,
@@ -185,7 +185,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     sockets,
     notices: changes,
     logins: loginsOf(parts, signIns),
-    sessions: new ShownSessions({ system, states }),
+    sessions: new ShownSessions({ system }),
     secondFactors: secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows, signIns),
     keys: ring,
     figures: { auth, signIns, passwords },
@@ -211,7 +211,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     unsubscribeKey: () => fileKeys().unsubscribe,
 
     async open() {
-      const isNeeded = states.signingKeys.keys.size > 0 || states.directory.users.size > 0
+      const isNeeded = system.wake(signingKeysAddress).keys.size > 0 || system.wake(directoryAddress).users.size > 0
       known = fileKeysOf(await options.fileKey(isNeeded))
       await ring.open()
       changes.load()

@@ -1,5 +1,4 @@
 import { type Access, type Accesses, hasSameRights, type PublishedUser } from '#access/accesses'
-import type { ActorStates } from '#access/actor-states'
 import type { Authors } from '#access/authors'
 import { isHashOf, readApiKey } from '#access/secret-text'
 import { SessionHold, type UsingRequest } from '#access/session-hold'
@@ -16,7 +15,6 @@ import type { System } from '#runtime/system'
 
 export interface SessionCallersParts {
   readonly system: System<Entry>
-  readonly states: ActorStates
   readonly accesses: Accesses
   readonly authors: Pick<Authors, 'keyOf' | 'isGiven'>
 }

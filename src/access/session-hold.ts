@@ -1,13 +1,13 @@
-import type { ActorStates } from '#access/actor-states'
+import { sessionAddress } from '#actors/session/address'
 import { usedEveryMs } from '#actors/session/session'
 import { isOver, type SessionState, type StoredSession } from '#actors/session/state'
 import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
 import type { Activation } from '#runtime/activation'
 import type { System } from '#runtime/system'
 
 export interface SessionHoldParts {
   readonly system: System<Entry>
-  readonly states: ActorStates
 }
 
 /** From where a session is used; only asked when that is noted. */
@@ -45,9 +45,11 @@ export class SessionHold {
   }
 
   get #body(): Activation<Entry> {
-    const { states, system } = this.#parts
+    const { system } = this.#parts
     if (!this.#activation?.isAlive || !system.isServing) {
-      this.#activation = states.sessionActivation(this.tenant, this.id)
+      if (!system.isServing) throw new Problem('storage')
+      this.#activation = system.registry.wake(sessionAddress(this.tenant, this.id))
+      this.#activation.touchedAtMs = system.world.monotonic()
     }
     return this.#activation
   }

@@ -16,6 +16,7 @@ import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, Pair } from 
 import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
 import { newTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
 import { sealTotpSecret } from '#access/totp-secret'
+import { accountAddress } from '#actors/account/address'
 import type { CredentialsChanged } from '#actors/account/commands'
 import { Problem } from '#model/problem'
 
@@ -80,7 +81,7 @@ export class TotpFlows {
     const { row, session } = subject
     const { version } = accountOf(parts, subject)
     const fresh = freshRecoveryCodes(parts)
-    const changed = (await parts.states.askAccount(row.tenant, row.id, {
+    const changed = (await parts.system.ask(accountAddress(row.tenant, row.id), {
       type: 'set_totp',
       version,
       secret: sealTotpSecret(parts, row, secret),
@@ -99,7 +100,7 @@ export class TotpFlows {
     const { row, session: keep } = subject
     const { version } = accountOf(parts, subject)
     const isRequired = tenantOf(parts, row).twoFactor === 'required'
-    await parts.states.askAccount(row.tenant, row.id, { type: 'remove_totp', version, keep, isRequired })
+    await parts.system.ask(accountAddress(row.tenant, row.id), { type: 'remove_totp', version, keep, isRequired })
   }
 
   #begin({ row, jkt }: FactorSubject, version: number, { place }: FactorCodeRequest): Promise<Pair> {

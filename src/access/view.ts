@@ -1,7 +1,10 @@
 import type { AccessView, PublishedUser } from '#access/accesses'
-import type { ActorStates } from '#access/actor-states'
+import { directoryAddress } from '#actors/directory/address'
 import { tenantRows } from '#actors/directory/queries'
 import type { DirectoryState, UserRow } from '#actors/directory/state'
+import { tenantAddress } from '#actors/tenant/address'
+import type { Entry } from '#model/entry'
+import type { System } from '#runtime/system'
 
 /** An edit of rights that is stored, while it is not stored yet from which offset on it holds. */
 export type Unsettled =
@@ -16,11 +19,11 @@ export interface ReadView extends AccessView {
  * The view as the actors have it. An edit whose offset is not known yet holds from the last offset there is: whoever heard
  * no further reads the full state again, which he may not need to, and never the other way round. Contract 4.4.
  */
-export function readView(states: ActorStates, lastOf: (tenant: string) => number): ReadView {
-  const { directory } = states
+export function readView(system: System<Entry>, lastOf: (tenant: string) => number): ReadView {
+  const directory = system.wake(directoryAddress)
   const unsettled: Unsettled[] = []
   const tenants = tenantRows(directory).map(({ tenantIdentifier: tenant }) => {
-    const roles = [...states.tenant(tenant).roles].map(([role, { grants, since, edit }]) => {
+    const roles = [...system.wake(tenantAddress(tenant)).roles].map(([role, { grants, since, edit }]) => {
       if (since === null) unsettled.push({ type: 'role', tenant, role, edit })
       return { role, grants, since: since ?? lastOf(tenant) }
     })

@@ -12,6 +12,7 @@ import { defaultMemory } from '#actors/device/memory'
 import { isOverridden } from '#actors/device/overridden'
 import type { DeviceState } from '#actors/device/state'
 import { directoryActor } from '#actors/directory/directory'
+import { tenantsThere } from '#actors/directory/queries'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { indexes } from '#actors/indexes'
 import { LateNotices } from '#actors/notices'
@@ -20,7 +21,7 @@ import { projectActor } from '#actors/project/project'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { subscriberActor } from '#actors/subscriber/subscriber'
-import { defaultTenant } from '#actors/tenant/address'
+import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
 import { LateUpdateNotices } from '#actors/update/notices'
 import { updateActor } from '#actors/update/update'
@@ -54,7 +55,6 @@ import { TenantSweep } from '#store/tenant-sweep'
 import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 import { inSlices } from '#workers/in-slices'
-import { loadedFunctions, loadedRules, tenantState } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
 import { bothViews } from '#workers/while-serving'
 
@@ -115,7 +115,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     },
   })
 
-  // With IAM off everybody may do everything, whoever made it.
+  const stateOf = (tenant: string) => system.wake(tenantAddress(tenant))
   const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
   const sliced = { inSlices: (step: () => boolean) => inSlices(world, step), log }
   const sweep = (tenant: string, alarm: string) => ruleSweep.want(tenant, alarm)
@@ -125,8 +125,8 @@ export function assemble(options: AssemblyOptions): Assembly {
   const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, ...sliced })
   /** The store was read, at the start or again. */
   const resume = () => {
-    rules.load(loadedRules(system))
-    functions.load(loadedFunctions(system))
+    const tenants = [...tenantsThere(system)].map(stateOf)
+    for (const views of [rules, functions]) views.load(tenants)
     ruleSweep.open()
     presence.start()
     actions.open()
@@ -136,7 +136,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const imageUrls = once(() => new ImageUrls(identity?.imageKey() ?? openKey))
   const unsubscribeUrls = once(() => new UnsubscribeUrls(identity?.unsubscribeKey() ?? openKey))
 
-  const memory = { ...(options.memory ?? defaultMemory), of: (tenant: string) => tenantState(system, tenant).memory }
+  const memory = { ...(options.memory ?? defaultMemory), of: (tenant: string) => stateOf(tenant).memory }
   const notices = new LateNotices()
   const updateNotices = new LateUpdateNotices()
   const deliveryNotices = new LateDeliveryNotices()

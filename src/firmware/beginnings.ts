@@ -1,11 +1,12 @@
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
 import { updateAddress } from '#actors/update/address'
 import { isHeldBack, waitingAttempts } from '#actors/update/attempts'
 import type { BeginUpdate, FoundUpdate } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
-import type { StoredUpdate } from '#actors/update/state'
+import { type StoredUpdate, updateRecord } from '#actors/update/state'
 import type { Checks } from '#firmware/checks'
 import { type Considered, type Waiting, waitingOf } from '#firmware/considered'
-import { deviceNow, updateNow } from '#firmware/looking'
 import type { UpdateOptions } from '#firmware/options'
 import { Returning } from '#firmware/returning'
 import { needsPlace } from '#firmware/running'
@@ -227,6 +228,17 @@ export class Beginnings {
       error instanceof UpdateServerBusy || error instanceof UpdateServerFailed || error instanceof Problem
     if (!isExpected) this.#parts.bug(error, 'beginning an update')
   }
+}
+
+/** The device, perhaps not stored yet. Undefined when there is none, or while the store is being read. */
+export function deviceNow(system: System<Entry>, tenant: string, device: string): DeviceState | undefined {
+  return system.isServing ? system.look(deviceAddress(tenant, device)) : undefined
+}
+
+/** The same of the device's last update. */
+export function updateNow(system: System<Entry>, tenant: string, device: string): StoredUpdate | undefined {
+  if (!system.isServing) return undefined
+  return system.recordOf(updateAddress(tenant, device), updateRecord) as StoredUpdate | undefined
 }
 
 /** No tenant's name has a stroke. */

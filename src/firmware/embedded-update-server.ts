@@ -1,5 +1,6 @@
 import { projectAddress } from '#actors/project/address'
 import { isNothing, type ProjectState } from '#actors/project/state'
+import { tenantAddress } from '#actors/tenant/address'
 import { isChosen } from '#firmware/chosen'
 import { OpenWindows } from '#firmware/open-windows'
 import { chooseRelease } from '#firmware/release-choice'
@@ -9,7 +10,6 @@ import { defaultAttempts, type StoredRollout } from '#model/rollout'
 import { reachesDevice, type Scope } from '#model/scope'
 import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
 import type { System } from '#runtime/system'
-import { tenantState } from '#workers/loaded-rules'
 
 export interface EmbeddedUpdateServerParts {
   readonly system: System<Entry>
@@ -55,14 +55,14 @@ export class EmbeddedUpdateServer implements UpdateServer {
   #projectOf({ tenant, project }: UpdateQuestion): ProjectState {
     const { system } = this.#parts
     const address = projectAddress(tenant, project)
-    const state = system.look(address) as ProjectState
-    return isNothing(state) ? state : (system.registry.wake(address).state as ProjectState)
+    const state = system.look(address)
+    return isNothing(state) ? state : system.wake(address)
   }
 
   /** Whether a rollout begins with this device by itself, now. */
   #isMeant(rollout: StoredRollout, { tenant, project, device }: UpdateQuestion): boolean {
     const { system, now, scopeOf } = this.#parts
-    const membersOf = (group: string) => tenantState(system, tenant).groups.get(group)?.devices
+    const membersOf = (group: string) => system.wake(tenantAddress(tenant)).groups.get(group)?.devices
     return (
       rollout.state === 'running' &&
       isChosen(project, rollout, device, membersOf) &&

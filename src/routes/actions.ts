@@ -1,5 +1,6 @@
 import { actionRecord } from '#actors/action/action'
 import { actionAddress } from '#actors/action/address'
+import { tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
 import * as api from '#api/actions'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
@@ -13,7 +14,6 @@ import { madeId } from '#model/server-made-id'
 import { propIdOfName } from '#model/service-schema'
 import { shownAction } from '#routes/action-devices'
 import type { RouteContext } from '#routes/context'
-import { lookAtTenant } from '#routes/looking'
 import { boundWithin, schemasFor } from '#routes/sight'
 
 /** Who asks many devices to change, and hears what became of it. Contract 3.6. */
@@ -33,7 +33,7 @@ async function create(context: RouteContext, call: Call<unknown, unknown, Action
   // Asked again because nobody heard the answer: it goes on, whatever became of the groups it was for.
   if (!isRepeated || actionOf(context, tenant, id)?.createdBy !== author) {
     const { serviceIdentifier, updates } = body
-    const devices = devicesMeant(caller, lookAtTenant(context, tenant), body)
+    const devices = devicesMeant(caller, context.system.wake(tenantAddress(tenant)), body)
     await context.actions.begin({ tenant, id, author, serviceIdentifier, updates, devices })
   }
   return { status: 202, headers: { Location: `/api/v1/devices/actions/${id}` }, json: { id } }

@@ -1,4 +1,5 @@
 import { alarmIndex } from '#actors/device/alarms'
+import { deviceAddress } from '#actors/device/device'
 import type { AlarmStatusQuery } from '#api/alarms'
 import { nameOfCursor } from '#api/query-field'
 import type { Call, Reply } from '#http/call'
@@ -6,7 +7,6 @@ import { formatCrn } from '#model/crn'
 import { devicesWithin } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { listReply } from '#routes/list-reply'
-import { lookAtDevice } from '#routes/looking'
 import { streamHeaders } from '#routes/stream-position'
 import { namesOf, type Pages } from '#runtime/listing'
 
@@ -52,7 +52,7 @@ const lookedAtMax = 100
 function rowNames(context: RouteContext, tenant: string, after: string, asked: ReadonlySet<string> | undefined): Pages {
   if (!asked || asked.size > lookedAtMax) return context.listing.entries(alarmIndex, tenant, '', after)
   const names = [...asked].flatMap((device) => {
-    const alarms = [...(lookAtDevice(context, tenant, device)?.alarms ?? [])]
+    const alarms = [...(context.system.look(deviceAddress(tenant, device))?.alarms ?? [])]
     return alarms.filter(([, { since }]) => since > 0).map(([alarm]) => `${alarm}/${device}`)
   })
   return namesOf(names.filter((name) => name > after).sort())
@@ -61,7 +61,7 @@ function rowNames(context: RouteContext, tenant: string, after: string, asked: R
 /** Undefined where the alarm never was active, or ended. */
 function rowOf(context: RouteContext, tenant: string, name: string): StatusRow | undefined {
   const [alarm, device] = [name.slice(0, name.indexOf('/')), deviceIn(name)]
-  const stands = lookAtDevice(context, tenant, device)?.alarms.get(alarm)
+  const stands = context.system.look(deviceAddress(tenant, device))?.alarms.get(alarm)
   return stands && stands.since > 0 ? { alarm, device, isActive: stands.isActive, since: stands.since } : undefined
 }
 

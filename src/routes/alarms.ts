@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { tenantAddress } from '#actors/tenant/address'
-import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
+import type { PutAlarm } from '#actors/tenant/commands'
 import * as api from '#api/alarms'
 import { type Binding, bind } from '#http/call'
 import { type AlarmBody, alarmEntryOf, type StoredAlarm } from '#model/alarm'
@@ -13,7 +13,6 @@ import { statusList } from '#routes/alarm-status'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
-import { lookAtTenant } from '#routes/looking'
 import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
 import { unknownNamesIn } from '#rules/property-name'
 
@@ -22,7 +21,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
     bind(api.listAlarms, (call) => {
-      const tenant = lookAtTenant(context, call.caller.tenant)
+      const tenant = context.system.wake(tenantAddress(call.caller.tenant))
       const membersOf = membersIn(tenant)
       return thingsReply(context, call, tenant.alarms, {
         isShown: (alarm) => isSeen(call.caller.scope, 'alarms', 'read', alarm, membersOf),
@@ -72,7 +71,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       await system.askAtOnce(() => {
         const alarm = alarmThere(context, caller, 'delete', id)
         mustMatch(call, () => textOf(id, alarm))
-        return { to: tenantAddress(caller.tenant), command: { type: 'delete_alarm', id } satisfies DeleteAlarm }
+        return { to: tenantAddress(caller.tenant), command: { type: 'delete_alarm', id } }
       })
       return { status: 204 }
     }),
@@ -81,13 +80,13 @@ export function alarmRoutes(context: RouteContext): Binding[] {
 
 /** @throws Problem `not_found`, also for one that is not all within his reach */
 function alarmThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredAlarm {
-  const alarm = lookAtTenant(context, caller.tenant).alarms.get(id)
+  const alarm = context.system.wake(tenantAddress(caller.tenant)).alarms.get(id)
   if (!alarm || !isThere(context, caller, action, alarm)) throw new Problem('not_found')
   return alarm
 }
 
 function isThere(context: RouteContext, { tenant, scope }: Caller, action: Action, alarm: StoredAlarm): boolean {
-  return isSeen(scope, 'alarms', action, alarm, membersIn(lookAtTenant(context, tenant)))
+  return isSeen(scope, 'alarms', action, alarm, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
 /** A condition must not reveal whether a schema has a name. @throws Problem `invalid`, whether there is a schema or not */
@@ -100,7 +99,7 @@ function mustReadNames({ scope }: Caller, { serviceIdentifier, condition }: Alar
 /** @throws Problem `not_found` */
 function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: AlarmBody): void {
   const { serviceIdentifier, devices = null, groups = null } = body
-  const membersOf = membersIn(lookAtTenant(context, tenant))
+  const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))
   mustBindAll(scope, 'alarms', action, { devices, groups }, membersOf, [serviceIdentifier])
 }
 

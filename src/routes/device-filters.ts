@@ -1,10 +1,11 @@
 import { BoundedMap } from '#access/bounded-map'
+import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
+import { tenantAddress } from '#actors/tenant/address'
 import type { Caller } from '#model/caller'
 import type { Condition } from '#model/condition'
 import { devicesWithin } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { lookAtDevice, lookAtTenant } from '#routes/looking'
 import { schemasFor } from '#routes/sight'
 import type { StateText } from '#routes/state-text'
 import { compileFilter, type DeviceFilter, type FilterSource, onlyNamed } from '#rules/device-filter'
@@ -34,17 +35,18 @@ export function deviceFinder(
   filter: DeviceFilter | undefined,
 ): (device: string) => DeviceState | undefined {
   const { tenant, scope } = caller
-  if (!filter) return (device) => lookAtDevice(context, tenant, device)
+  if (!filter) return (device) => context.system.look(deviceAddress(tenant, device))
   const source: FilterSource = {
-    tenant: { schemas: schemasFor(caller, lookAtTenant(context, tenant)) },
+    tenant: { schemas: schemasFor(caller, context.system.wake(tenantAddress(tenant))) },
     mayReadService: mayRead,
     mayReadMeta: devicesWithin(scope, 'meta', 'read'),
   }
   if (!filter.needsState) {
-    return (device) => (filter.matches(onlyNamed(device), source) ? lookAtDevice(context, tenant, device) : undefined)
+    return (device) =>
+      filter.matches(onlyNamed(device), source) ? context.system.look(deviceAddress(tenant, device)) : undefined
   }
   return (device) => {
-    const state = lookAtDevice(context, tenant, device)
+    const state = context.system.look(deviceAddress(tenant, device))
     return state && filter.matches(state, source) ? state : undefined
   }
 }

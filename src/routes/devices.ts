@@ -1,5 +1,5 @@
 import { hashOf, newSecret } from '#access/secret-text'
-import type { DeviceRemoved, EndAlarms } from '#actors/device/commands'
+import type { DeviceRemoved } from '#actors/device/commands'
 import { deviceAddress, registrarRecord } from '#actors/device/device'
 import { endingsMax } from '#actors/device/judge'
 import { metaFaultOf } from '#actors/device/memory'
@@ -18,7 +18,6 @@ import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { DeviceFilters, deviceFinder } from '#routes/device-filters'
 import { listReply } from '#routes/list-reply'
-import { deviceThere, lookAtDevice, lookAtTenant } from '#routes/looking'
 import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { partsReply } from '#routes/streamed'
@@ -59,7 +58,10 @@ function readable(
   query: StateQuery,
 ): { readonly state: DeviceState; readonly text: StateText } {
   const state = deviceThere(context, caller.tenant, deviceIdentifier)
-  return { state, text: new StateText(caller, lookAtTenant(context, caller.tenant), formOf(query, fullDepth)) }
+  return {
+    state,
+    text: new StateText(caller, context.system.wake(tenantAddress(caller.tenant)), formOf(query, fullDepth)),
+  }
 }
 
 /** The same of a service of a device. */
@@ -97,7 +99,7 @@ async function list(
   const unchanged = notModified(context, call)
   if (unchanged) return unchanged
   const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
-  const text = new StateText(caller, lookAtTenant(context, caller.tenant), formOf(query, 0))
+  const text = new StateText(caller, context.system.wake(tenantAddress(caller.tenant)), formOf(query, 0))
   const find = deviceFinder(context, caller, text, filter)
   return listReply(context, call, headers, {
     limit: query.limit,
@@ -125,7 +127,7 @@ async function create(
   if (!reachesDevice(caller.scope, 'device', 'create', device)) throw new Problem('not_found')
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await system.askAtOnce(() => {
-    if (lookAtDevice(context, tenant, device)) throw new Problem('conflict', 'the device exists')
+    if (context.system.look(deviceAddress(tenant, device))) throw new Problem('conflict', 'the device exists')
     const fault = metaFaultOf(device, meta, tenant, context.memory)
     if (fault) throw fault
     const admit: AdmitDevice = { type: 'admit_device', device, meta, secretHash: hashOf(secret) }
@@ -140,7 +142,7 @@ async function remove(context: RouteContext, { caller }: Call, device: string): 
   const to = deviceAddress(caller.tenant, device)
   // The removal ends all alarms that still stand: a device that goes on reporting may begin some of them again.
   for (let turns = 0; turns < alarmsMax / endingsMax; turns++) {
-    if (!(await system.ask(to, { type: 'end_alarms' } satisfies EndAlarms))) break
+    if (!(await system.ask(to, { type: 'end_alarms' }))) break
   }
   // The key that admitted the device may admit one more afterwards.
   const removed = await system.askAtOnce(() => {
@@ -159,4 +161,11 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
   context.links.credentialsChanged(caller.tenant, device)
   const headers = { 'Cache-Control': 'no-store' }
   return { status: 200, headers, json: { deviceIdentifier: device, secret } }
+}
+
+/** @throws Problem `not_found` when there is none */
+export function deviceThere({ system }: RouteContext, tenant: string, device: string): DeviceState {
+  const state = system.look(deviceAddress(tenant, device))
+  if (!state) throw new Problem('not_found')
+  return state
 }

@@ -1,3 +1,4 @@
+import { projectAddress } from '#actors/project/address'
 import type { PutReleaseAnswer } from '#actors/project/commands'
 import type { UploadQuery } from '#api/update-projects'
 import { partNameOf } from '#firmware/part-name'
@@ -8,7 +9,7 @@ import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
 import { type ContentRange, contentRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
-import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
+import { mustHaveRoom, mustReachAll } from '#routes/embedded-projects'
 import type { BlobImage } from '#runtime/blobs'
 
 type UploadCall = Call<{ readonly project: string; readonly firmware: string }, UploadQuery>
@@ -123,7 +124,7 @@ function stored(
       throw new Problem('bad_request', `the SHA-256 of the image is ${sha256}`)
     }
     const made: StoredRelease = { ...key, sha256, size, createdAt: context.world.now(), createdBy: user }
-    const put = await askProject(context, tenant, project, { type: 'put_release', release: made })
+    const put = await context.system.ask(projectAddress(tenant, project), { type: 'put_release', release: made })
     const { isNew, release } = put as PutReleaseAnswer
     const json = releaseEntryOf(release)
     return isNew ? { status: 201, headers: { Location: locationOf(project, key) }, json } : { status: 200, json }
@@ -137,7 +138,7 @@ function locationOf(project: string, { firmware, hardware, index }: ReleaseKey):
 }
 
 function releaseOf(context: RouteContext, tenant: string, project: string, key: ReleaseKey): StoredRelease | undefined {
-  return lookAtProject(context, tenant, project).releases.get(releaseName(key))
+  return context.system.look(projectAddress(tenant, project)).releases.get(releaseName(key))
 }
 
 /** @throws Problem `forbidden` */

@@ -1,3 +1,4 @@
+import { projectAddress } from '#actors/project/address'
 import * as api from '#api/update-projects'
 import { partNameOf } from '#firmware/part-name'
 import { type Binding, bind } from '#http/call'
@@ -6,8 +7,7 @@ import { byPrecedence } from '#model/firmware-order'
 import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly } from '#routes/embedded-only'
-import { askProject, lookAtProject, mustReachAll, projectThere } from '#routes/project-there'
+import { embeddedOnly, mustReachAll, projectThere } from '#routes/embedded-projects'
 import { upload } from '#routes/release-upload'
 import { textReply } from '#routes/streamed'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
@@ -45,7 +45,7 @@ export function releaseRoutes(context: RouteContext): Binding[] {
       const { size } = releaseThere(context, caller, project, key)
       // A server that was killed may have left it; whoever asked for it later would have the release again.
       await context.images.letGo(partNameOf(context.system, caller.tenant, project, releaseName(key), size))
-      await askProject(context, caller.tenant, project, { type: 'delete_release', key })
+      await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_release', key })
       return { status: 204 }
     }),
   ])
@@ -57,7 +57,7 @@ function releaseKeyOf(firmware: string, { hardware, index = 0 }: api.ReleaseQuer
 
 /** @throws Problem `not_found` */
 function releaseThere(context: RouteContext, { tenant }: Caller, project: string, key: ReleaseKey): StoredRelease {
-  const release = lookAtProject(context, tenant, project).releases.get(releaseName(key))
+  const release = context.system.look(projectAddress(tenant, project)).releases.get(releaseName(key))
   if (!release) throw new Problem('not_found')
   return release
 }

@@ -5,6 +5,8 @@ import { pageDevicesMax } from '#actors/action/page'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { decideWrite } from '#actors/device/writes'
+import { isTenantThere, tenantsThere } from '#actors/directory/queries'
+import { tenantAddress } from '#actors/tenant/address'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import {
@@ -22,7 +24,6 @@ import { reachesService, type Scope } from '#model/scope'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
 import { outcomeOfRefusal, outcomeOfWrite } from '#workers/device-outcome'
-import { isTenantThere, tenantState, tenantsThere } from '#workers/loaded-rules'
 import { Pace, Stopped } from '#workers/pace'
 import { Rate } from '#workers/rate'
 import { type ActionTask, RunningAction } from '#workers/running-action'
@@ -284,8 +285,9 @@ export class ActionRunner implements ActionStarter {
       if (action.isEnded) return undefined
       if (!reachesService(scopeOf(tenant, createdBy), 'service', 'update', device, service))
         throw new Problem('not_found')
-      const schema = tenantState(system, tenant).schemas.get(service)
-      const state = system.look(deviceAddress(tenant, device)) as DeviceState
+      const schema = system.wake(tenantAddress(tenant)).schemas.get(service)
+      const state = system.look(deviceAddress(tenant, device))
+      if (!state) throw new Problem('not_found')
       if (links.statusOf(tenant, device) === 'offline') {
         // Nobody wakes a fleet that is not there, to tell it nothing.
         const decision = decideWrite(state, { type: 'write', service, values, schema })

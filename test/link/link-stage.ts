@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import { unlimitedMemory } from '#actors/device/memory'
-import type { DeviceState } from '#actors/device/state'
+import { absentDevice, type DeviceState } from '#actors/device/state'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { type IdentityNotices, LateNotices } from '#actors/notices'
 import { tenantAddress } from '#actors/tenant/address'
@@ -123,7 +123,7 @@ export class LinkStage {
   }
 
   device(device: string): DeviceState {
-    return this.stage.system.look(deviceAddress('default', device)) as DeviceState
+    return this.stage.system.look(deviceAddress('default', device)) ?? absentDevice(device)
   }
 
   settle(): Promise<void> {

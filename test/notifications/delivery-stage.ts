@@ -6,6 +6,7 @@ import type { DeliveryState } from '#actors/delivery/state'
 import { deviceAddress } from '#actors/device/device'
 import { directoryAddress } from '#actors/directory/address'
 import { directoryActor } from '#actors/directory/directory'
+import { tenantsThere } from '#actors/directory/queries'
 import { outboxAddress } from '#actors/outbox/address'
 import { outboxActor } from '#actors/outbox/outbox'
 import type { OutboxState, OutboxTally } from '#actors/outbox/state'
@@ -38,7 +39,6 @@ import { MemoryMail } from '#test/notifications/memory-mail'
 import { atOnce } from '#test/rules/at-once'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace, Stage } from '#test/runtime/stage'
-import { loadedFunctions } from '#workers/loaded-rules'
 import { bothViews } from '#workers/while-serving'
 
 /** What every process of a stage has: its store, who is who, and what arrived from all of them. */
@@ -107,9 +107,14 @@ export class DeliveryStage {
     })
     late.listen(this.deliveries)
     this.stage.onReloaded = () => {
-      this.views.load(loadedFunctions(system))
+      this.#load()
       this.deliveries.reloaded()
     }
+  }
+
+  #load(): void {
+    const { system } = this.stage
+    this.views.load([...tenantsThere(system)].map((tenant) => system.wake(tenantAddress(tenant))))
   }
 
   static async open(mailsPerHourMax = 60): Promise<DeliveryStage> {
@@ -121,7 +126,7 @@ export class DeliveryStage {
   static async #begin(kept: Kept): Promise<DeliveryStage> {
     const made = new DeliveryStage(kept)
     await made.stage.open()
-    made.views.load(loadedFunctions(made.stage.system))
+    made.#load()
     await during(made.world, made.deliveries.open())
     return made
   }
