@@ -1,9 +1,8 @@
 import { accountOf, type FactorSubject, mayTry, wrongFactor } from '#access/factor-subject'
 import type { SignInPlace } from '#access/requests'
-import { hashOf, recoveryCodeOf } from '#access/secret-text'
+import { hashOf, newRecoveryCodes, recoveryCodeOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
-import { totpStep } from '#access/totp'
-import { openTotpSecret } from '#access/totp-secret'
+import { openTotpSecret, totpStep } from '#access/totp'
 import { accountAddress } from '#actors/account/address'
 import { Problem } from '#model/problem'
 
@@ -61,4 +60,13 @@ export async function taken(
     if (error instanceof Problem && error.code === 'unauthorized') throw await wrongFactor(parts, subject, place)
     throw error
   }
+}
+
+/** For a person to keep, and what is kept of them here. Each stands in once for a factor that was lost. */
+export function freshRecoveryCodes({ world }: SignInParts): {
+  readonly codes: readonly string[]
+  readonly hashes: readonly Uint8Array[]
+} {
+  const codes = newRecoveryCodes((byteCount) => world.random(byteCount))
+  return { codes, hashes: codes.map(hashOf) }
 }

@@ -1,5 +1,5 @@
 import { ExpiringMap } from '#access/expiring-map'
-import { takeRecoveryCode, takeTotp } from '#access/factor-codes'
+import { freshRecoveryCodes, takeRecoveryCode, takeTotp } from '#access/factor-codes'
 import type { FactorConfirmations } from '#access/factor-confirmation'
 import {
   accountOf,
@@ -11,11 +11,9 @@ import {
   signingIn,
   wrongFactor,
 } from '#access/factor-subject'
-import { freshRecoveryCodes } from '#access/recovery-codes'
 import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, Pair } from '#access/requests'
 import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
-import { newTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
-import { sealTotpSecret } from '#access/totp-secret'
+import { newTotpSecret, sealTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
 import { accountAddress } from '#actors/account/address'
 import type { CredentialsChanged } from '#actors/account/commands'
 import { Problem } from '#model/problem'

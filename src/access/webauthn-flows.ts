@@ -1,5 +1,5 @@
 import type { Challenges } from '#access/challenges'
-import { taken } from '#access/factor-codes'
+import { freshRecoveryCodes, taken } from '#access/factor-codes'
 import type { FactorConfirmations } from '#access/factor-confirmation'
 import {
   accountOf,
@@ -11,7 +11,6 @@ import {
   signedIn,
   wrongFactor,
 } from '#access/factor-subject'
-import { freshRecoveryCodes } from '#access/recovery-codes'
 import type { ConfirmedRequest, FactorActivated, FactorRequest, Pair, ShownCredential } from '#access/requests'
 import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
 import type { Webauthn } from '#access/webauthn'

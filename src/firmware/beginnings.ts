@@ -9,14 +9,12 @@ import type { Checks } from '#firmware/checks'
 import { type Considered, type Waiting, waitingOf } from '#firmware/considered'
 import type { UpdateOptions } from '#firmware/options'
 import { Returning } from '#firmware/returning'
-import { needsPlace } from '#firmware/running'
 import { firstUpdate, questionsOf } from '#firmware/search'
-import { isMeant } from '#firmware/trigger-rules'
-import { UnderWay } from '#firmware/under-way'
+import { needsPlace, UnderWay } from '#firmware/under-way'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import type { Entry } from '#model/entry'
-import { type UpdateState, updateStates } from '#model/firmware'
+import { type Trigger, type UpdateState, updateStates } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { System } from '#runtime/system'
@@ -244,4 +242,20 @@ export function updateNow(system: System<Entry>, tenant: string, device: string)
 /** No tenant's name has a stroke. */
 function keyOf(tenant: string, device: string): string {
   return `${tenant}/${device}`
+}
+
+/**
+ * Whether something that begins updates is meant for a device. Contract 6, Options. A device that refuses to be updated
+ * by itself is updated by `POST` alone, also when it is held at a version.
+ *
+ * `isPinned`: what it would be updated to is what it is held at. Who does not know yet asks with true: that is never less.
+ */
+export function isMeant(trigger: Trigger, options: UpdateOptions, isAutoUpdated: boolean, isPinned: boolean): boolean {
+  return trigger === 'post' || (isAutoUpdated && automatic[trigger](options, isPinned))
+}
+
+const automatic: Readonly<Record<Exclude<Trigger, 'post'>, (options: UpdateOptions, isPinned: boolean) => boolean>> = {
+  connect: ({ isConnectUpdateDisabled }) => !isConnectUpdateDisabled,
+  cron: () => true,
+  hook: ({ isHookForPinsOnly }, isPinned) => isPinned || !isHookForPinsOnly,
 }

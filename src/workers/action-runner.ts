@@ -23,10 +23,9 @@ import { Problem } from '#model/problem'
 import { reachesService, type Scope } from '#model/scope'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { outcomeOfRefusal, outcomeOfWrite } from '#workers/device-outcome'
 import { Pace, Stopped } from '#workers/pace'
 import { Rate } from '#workers/rate'
-import { type ActionTask, RunningAction } from '#workers/running-action'
+import { type ActionTask, outcomeOfRefusal, outcomeOfWrite, RunningAction } from '#workers/running-action'
 import { sortedUnion } from '#workers/sorted-union'
 
 export interface ActionRunnerParts {
