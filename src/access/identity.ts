@@ -1,14 +1,14 @@
 import { AccessChanges } from '#access/access-changes'
 import { Accesses } from '#access/accesses'
 import { Attempts } from '#access/attempts'
-import { type AuthCounts, countFailed, noAuthCounts } from '#access/auth-counts'
+import { countFailed, noAuthCounts } from '#access/auth-counts'
 import { authenticatorOf } from '#access/authenticator'
-import { Authors, type Recipient } from '#access/authors'
+import { Authors } from '#access/authors'
 import { Challenges } from '#access/challenges'
 import { FactorConfirmations } from '#access/factor-confirmation'
 import { type FileKeys, fileKeysOf } from '#access/file-keys'
 import { firstAdministrator } from '#access/first-administrator'
-import { type Logins, loginsOf, type SecondFactors, secondFactorsOf } from '#access/flows'
+import { loginsOf, secondFactorsOf } from '#access/flows'
 import { type LinkCaller, LinkCredentials } from '#access/link-credentials'
 import { Nonces } from '#access/nonces'
 import type { IdentityOptions, Lifetimes } from '#access/options'
@@ -30,73 +30,18 @@ import { TotpFlows } from '#access/totp-flows'
 import { Webauthn } from '#access/webauthn'
 import { WebauthnFlows } from '#access/webauthn-flows'
 import { directoryAddress } from '#actors/directory/address'
-import type { IdentityNotices } from '#actors/notices'
 import { signingKeysAddress } from '#actors/signing-keys/address'
 import type { StoredApiKey } from '#actors/tenant/state'
-import type { Authenticate } from '#http/authenticate'
-import type { Caller, SessionKey } from '#model/caller'
-import type { Scope } from '#model/scope'
+import type { SessionKey } from '#model/caller'
 
-/** Everything about who is signed in, put together. */
-export interface Identity {
-  /**
-   * Judges every request and upgrade. For `link` the caller has the credential's tenant and nothing else: who needs the
-   * device or the key asks `linkCaller`.
-   */
-  readonly authenticate: Authenticate
-  /** The published view: what is committed, and only that. */
-  readonly accesses: Accesses
-  readonly sockets: SessionSockets
-  readonly notices: IdentityNotices
-  readonly logins: Logins
-  readonly sessions: ShownSessions
-  readonly secondFactors: SecondFactors
-  readonly keys: KeyRing
-  /** What whoever watches over it sees: numbers, and nobody's name. */
-  readonly figures: IdentityFigures
-  /** Counts a malformed request where people sign in. @throws Problem `too_many_requests` after too many of its address */
-  failedSignIn(address: string): void
-  /** By the header `Authorization` of the device link. @throws Problem `unauthorized` */
-  linkCaller(authorization: string): LinkCaller
-  /** Who that is now; undefined once the session is over. */
-  callerOf(session: SessionKey): Caller | undefined
-  /**
-   * What the author of something may do now, by his resource name; nothing when he is gone. Contract 5.1.
-   * @throws Problem `storage` while the store is being read
-   */
-  scopeOf(tenant: string, author: string): Scope
-  /**
-   * Where mails reach him, by his resource name, as it is stored.
-   * @throws Problem `storage` while the store is being read
-   */
-  addressOf(tenant: string, user: string): Recipient
-  /** Whether the maker of an API key may still give its roles. */
-  isGiven(tenant: string, key: StoredApiKey): boolean
-  /** Signs the addresses of images. Once it is open. */
-  imageKey(): Uint8Array
-  /** Signs the addresses under which subscriptions end. Once it is open. */
-  unsubscribeKey(): Uint8Array
-  /**
-   * When the store is open, before anybody is let in. `printed`: the first administrator's random password, to be shown
-   * once. @throws WrongFileKey, Problem `storage`, whatever keeps the file key from being had
-   */
-  open(): Promise<{ readonly printed?: { readonly name: string; readonly password: string } }>
-  /** The store was read again after a failed write. */
-  reloaded(): void
-  stop(): void
-}
-
-export interface IdentityFigures {
-  readonly auth: AuthCounts
-  readonly signIns: SignInCounts
-  readonly passwords: Pick<Passwords, 'counts' | 'waitingCount'>
-}
+/** Users, sessions, tokens and keys, put together. */
+export type Identity = ReturnType<typeof openIdentity>
 
 const nonceKeyBytes = 32
 /** Of the tokens that stand between a password and a second factor. */
 const secondFactorMsMax = 900_000
 
-export function openIdentity(options: IdentityOptions): Identity {
+export function openIdentity(options: IdentityOptions) {
   const { world, system, hub, links, log } = options
   const random = (byteCount: number) => world.random(byteCount)
   const now = () => world.now()
@@ -170,6 +115,10 @@ export function openIdentity(options: IdentityOptions): Identity {
   })
 
   return {
+    /**
+     * Authenticates every request and upgrade. For `link` the caller only has the tenant of the credential: code that needs
+     * the device or the key calls `linkCaller`.
+     */
     authenticate: authenticatorOf({
       isServing: () => system.isServing,
       callers,
@@ -181,6 +130,7 @@ export function openIdentity(options: IdentityOptions): Identity {
       isOperator: tokenCheck(options.operatorToken),
       counts: auth,
     }),
+    /** The published view: only what is committed. */
     accesses,
     sockets,
     notices: changes,
@@ -189,7 +139,8 @@ export function openIdentity(options: IdentityOptions): Identity {
     secondFactors: secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows, signIns),
     keys: ring,
     figures: { auth, signIns, passwords },
-    linkCaller(authorization) {
+    /** By the header `Authorization` of the device link. @throws Problem `unauthorized` */
+    linkCaller(authorization: string): LinkCaller {
       try {
         const caller = linkCallerOf(authorization)
         auth.link.accepted++
@@ -199,18 +150,32 @@ export function openIdentity(options: IdentityOptions): Identity {
         throw error
       }
     },
-    failedSignIn(address) {
+    /** Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many of one address */
+    failedSignIn(address: string) {
       attempts.check(address)
       attempts.failed(address)
     },
+    /** The caller as of now; undefined once the session is over. */
     callerOf,
-    scopeOf: (tenant, author) => authors.scopeOf(tenant, author),
-    addressOf: (tenant, user) => authors.addressOf(tenant, user),
-    isGiven: (tenant, key) => authors.isGiven(tenant, key),
+    /**
+     * The present rights of an author, by resource name; none once the author is deleted. Contract 5.1.
+     * @throws Problem `storage` while the store is being read
+     */
+    scopeOf: (tenant: string, author: string) => authors.scopeOf(tenant, author),
+    /** Where mails reach a user, by resource name. @throws Problem `storage` while the store is being read */
+    addressOf: (tenant: string, user: string) => authors.addressOf(tenant, user),
+    /** Whether the maker of an API key may still give its roles. */
+    isGiven: (tenant: string, key: StoredApiKey) => authors.isGiven(tenant, key),
+    /** Signs the addresses of images. Available once `open` has resolved, like `unsubscribeKey`. */
     imageKey: () => fileKeys().images,
+    /** Signs the addresses under which subscriptions end. */
     unsubscribeKey: () => fileKeys().unsubscribe,
 
-    async open() {
+    /**
+     * When the store is open, before the first request. `printed`: the random password of the first administrator, to be
+     * shown once. @throws WrongFileKey, Problem `storage`, an error of the file key's source
+     */
+    async open(): Promise<{ readonly printed?: { readonly name: string; readonly password: string } }> {
       const isNeeded = system.wake(signingKeysAddress).keys.size > 0 || system.wake(directoryAddress).users.size > 0
       known = fileKeysOf(await options.fileKey(isNeeded))
       await ring.open()
@@ -222,6 +187,7 @@ export function openIdentity(options: IdentityOptions): Identity {
       return printed ? { printed } : {}
     },
 
+    /** The store was read again after a failed write. */
     reloaded() {
       ring.reloaded()
       changes.load()

@@ -10,7 +10,6 @@ import { tenantAddress } from '#actors/tenant/address'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import {
-  type ActionStarter,
   actionDevicesMax,
   actionsOfAuthorMax,
   actionsRunningMax,
@@ -64,7 +63,7 @@ const deviceBytes = 32
  * - After a start devices that were there before have the time to come back that presence gives them.
  * - What is refused because too much waits is asked later.
  */
-export class ActionRunner implements ActionStarter {
+export class ActionRunner {
   readonly #parts: ActionRunnerParts
   readonly #asking: Pace
   readonly #beginning: Pace
@@ -102,6 +101,10 @@ export class ActionRunner implements ActionStarter {
     })
   }
 
+  /**
+   * Resolves when the action is stored. From then on it is done, also by a process that starts later.
+   * @throws Problem `conflict` for too many devices or actions, `overloaded`, `stopping`, `storage`
+   */
   async begin(action: NewAction): Promise<void> {
     this.#checkRoom(action)
     this.#begun.add(action)
