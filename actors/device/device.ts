@@ -19,7 +19,6 @@ import { decideWrite } from '#actors/device/writes'
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeviceGone } from '#actors/tenant/commands'
 import { updateAddress } from '#actors/update/address'
-import type { ForgetUpdates } from '#actors/update/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
@@ -32,6 +31,7 @@ import {
   record,
   refuse,
   type Turn,
+  tell,
 } from '#runtime/actor'
 
 export interface DeviceOptions {
@@ -186,10 +186,7 @@ function decideRemove(
       })),
       ...firmwareRows(device, state, absentDevice(device)),
     ],
-    tells: [
-      { to: tenantAddress(turn.tenant), command: gone },
-      { to: updateAddress(turn.tenant, device), command: { type: 'forget' } satisfies ForgetUpdates },
-    ],
+    tells: [tell(tenantAddress(turn.tenant), gone), tell(updateAddress(turn.tenant, device), { type: 'forget' })],
   })
   const ended = judgeWhole(state, undefined, turn.now, null, Number.POSITIVE_INFINITY)
   if (!ended) return removal

@@ -199,6 +199,11 @@ export function answer(value: unknown): Answered {
   return { type: 'answer', value }
 }
 
+/** The types make sure that the actor takes the command. */
+export function tell<const Command>(to: ActorAddress<unknown, Command>, command: Command): Tell {
+  return { to, command }
+}
+
 export function addressKey(address: ActorAddress): string {
   return `${address.kind}/${address.tenant}/${address.id}`
 }
