@@ -182,18 +182,14 @@ export class System<Event> {
 
   /**
    * An actor's state in memory, perhaps not stored yet, without waking the actor. Wait for `gate.settled` before the state
-   * leaves the server, or decide by it within `askAtOnce`.
-   * @throws Problem `storage`
+   * leaves the server, or decide by it within `askAtOnce`. @throws Problem `storage`
    */
   look<Seen>(address: ActorAddress<Seen>): Seen {
     if (!this.#isServing) throw new Problem('storage')
     return seenOf(this.registry.look(address))
   }
 
-  /**
-   * The same of an actor that is read often: the actor wakes, so that the next read costs nothing. The tenant must exist.
-   * @throws Problem `storage`
-   */
+  /** The same of an actor that is read often: it wakes. Its tenant must exist. @throws Problem `storage` */
   wake<Seen>(address: ActorAddress<Seen>): Seen {
     if (!this.#isServing) throw new Problem('storage')
     return seenOf(this.registry.wake(address))
@@ -392,7 +388,6 @@ export class System<Event> {
   }
 }
 
-/** The type is the one that the actor's address carries. */
 function seenOf<Seen, Event>({ definition, state }: Activation<Event>): Seen {
   return (definition.isThere?.(state) === false ? undefined : state) as Seen
 }
