@@ -27,6 +27,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'src/http',
     'src/access',
     'src/link',
+    'src/workers',
     'src/firmware',
     'src/notifications',
     'actors',

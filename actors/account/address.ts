@@ -1,6 +1,8 @@
+import type { AccountCommand } from '#actors/account/commands'
+import type { AccountState } from '#actors/account/state'
 import type { ActorAddress } from '#runtime/actor'
 
 /** `user` is the bare id: names may change hands. */
-export function accountAddress(tenant: string, user: string): ActorAddress {
+export function accountAddress(tenant: string, user: string): ActorAddress<AccountState, AccountCommand> {
   return { kind: 'account', tenant, id: user }
 }

@@ -22,7 +22,7 @@ import { directoryAddress } from '#actors/directory/address'
 import { keep } from '#actors/kept'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn } from '#runtime/actor'
+import { answer, type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
 
 const fresh: Credentials = { hash: null, version: 0, code: null, isDisabled: false }
 
@@ -49,12 +49,9 @@ export function decideRedeem(
   const next = { ...credentials, hash: passwordHash, version: credentials.version + 1, code: null }
   const { records, tells } = ending(state, undefined)
   const reset: RecordChange[] = code.resetsFactors ? [{ name: factorsRecord, value: null }] : []
-  const told: Tell = {
-    to: directoryAddress,
-    command: { type: 'activated', user, factors: factorNames(factors) },
-  }
+  const activated = tell(directoryAddress, { type: 'activated', user, factors: factorNames(factors) })
   return keep([credentialsChange(next), ...reset, ...records], {
-    tells: [...tells, told],
+    tells: [...tells, activated],
     answer: { version: next.version } satisfies CredentialsChanged,
   })
 }

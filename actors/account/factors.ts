@@ -8,7 +8,7 @@ import { directoryAddress } from '#actors/directory/address'
 import { keep } from '#actors/kept'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type Decision, type RecordChange, refuse, type Tell, type Turn } from '#runtime/actor'
+import { type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
 
 /** Contract 2, Second factor. One that was there before is replaced. */
 export function decideSetTotp(state: AccountState, command: SetTotp): Decision<Entry> {
@@ -70,7 +70,7 @@ export function changeFactors(
   const next = { ...credentials, version: version + 1 }
   const { records, tells } = ending(state, kept)
   const names = factorNames(factors)
-  const told: Tell = { to: directoryAddress, command: { type: 'factors_changed', user, factors: names } }
+  const told = tell(directoryAddress, { type: 'factors_changed', user, factors: names })
   const isTold = names.join() !== factorNames(state.factors).join()
   return keep([credentialsChange(next), factorsChange(factors), ...records], {
     tells: isTold ? [...tells, told] : tells,

@@ -4,7 +4,7 @@ import { keep } from '#actors/kept'
 import { sessionAddress } from '#actors/session/address'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn } from '#runtime/actor'
+import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn, tell } from '#runtime/actor'
 
 /** Contract 2, Sessions. */
 export const sessionsMax = 100
@@ -24,10 +24,7 @@ export function decideBegin(
   const begun: AccountSession = [session.id, turn.now]
   const ended = sessions.slice(0, Math.max(0, sessions.length + 1 - sessionsMax))
   return keep([sessionsChange([...sessions.slice(ended.length), begun])], {
-    tells: [
-      ...endTells(tenant, ended),
-      { to: sessionAddress(tenant, session.id), command: { type: 'begin', user, session } },
-    ],
+    tells: [...endTells(tenant, ended), tell(sessionAddress(tenant, session.id), { type: 'begin', user, session })],
   })
 }
 
@@ -70,7 +67,7 @@ export function moved(): Problem {
 }
 
 function endTells(tenant: string, sessions: readonly AccountSession[]): Tell[] {
-  return sessions.map(([id]) => ({ to: sessionAddress(tenant, id), command: { type: 'end' } }))
+  return sessions.map(([id]) => tell(sessionAddress(tenant, id), { type: 'end' }))
 }
 
 function sessionsChange(sessions: readonly AccountSession[]): RecordChange {

@@ -1,7 +1,9 @@
+import type { DeliveryCommand } from '#actors/delivery/commands'
+import type { DeliveryState } from '#actors/delivery/state'
 import type { ActorAddress } from '#runtime/actor'
 
 /** What a function asked to be told. */
-export function deliveryAddress(tenant: string, fn: string): ActorAddress {
+export function deliveryAddress(tenant: string, fn: string): ActorAddress<DeliveryState, DeliveryCommand> {
   return { kind: 'delivery', tenant, id: fn }
 }
 

@@ -22,6 +22,6 @@ export interface TrimRequests {
 }
 
 /** The function is no more. */
-export interface ForgetRequests {
+interface ForgetRequests {
   readonly type: 'forget'
 }

@@ -43,7 +43,7 @@ export interface SetSecret {
  * Ends some alarms of a device that is about to be removed; the answer is true when more of them may stand. Should the device
  * stay, a reminder has them judged again.
  */
-export interface EndAlarms {
+interface EndAlarms {
   readonly type: 'end_alarms'
 }
 
@@ -149,6 +149,6 @@ export interface WriteOrder {
 }
 
 /** Told when its alarms are others than before: a device that says nothing is judged by them too. */
-export interface Judge {
+interface Judge {
   readonly type: 'judge'
 }

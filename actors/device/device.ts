@@ -19,7 +19,6 @@ import { decideWrite } from '#actors/device/writes'
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeviceGone } from '#actors/tenant/commands'
 import { updateAddress } from '#actors/update/address'
-import type { ForgetUpdates } from '#actors/update/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
@@ -32,6 +31,7 @@ import {
   record,
   refuse,
   type Turn,
+  tell,
 } from '#runtime/actor'
 
 export interface DeviceOptions {
@@ -52,7 +52,7 @@ export const registrarRecord = 'registrar'
 const secretFormat: RecordFormat = { name: 'secret of a device', version: 1, upgrades: {} }
 const registrarFormat: RecordFormat = { name: 'registrar of a device', version: 1, upgrades: {} }
 
-export function deviceAddress(tenant: string, device: string): ActorAddress {
+export function deviceAddress(tenant: string, device: string): ActorAddress<DeviceState | undefined, DeviceCommand> {
   return { kind: 'device', tenant, id: device }
 }
 
@@ -79,6 +79,7 @@ export function deviceActor({
     // What becomes of an update is kept by an actor of its own, though it names the device.
     concerns: (entry) => ('device' in entry && entry.kind !== 'update_changed' ? entry.device : undefined),
     apply: applyEntry,
+    isThere: (state) => state.isThere,
     change: (state, change) => applyChange(state, change as DeviceChange),
     decide: (state, command, turn) => {
       const decision = decideCommand(state, command, turn, rules, startedAt)
@@ -185,10 +186,7 @@ function decideRemove(
       })),
       ...firmwareRows(device, state, absentDevice(device)),
     ],
-    tells: [
-      { to: tenantAddress(turn.tenant), command: gone },
-      { to: updateAddress(turn.tenant, device), command: { type: 'forget' } satisfies ForgetUpdates },
-    ],
+    tells: [tell(tenantAddress(turn.tenant), gone), tell(updateAddress(turn.tenant, device), { type: 'forget' })],
   })
   const ended = judgeWhole(state, undefined, turn.now, null, Number.POSITIVE_INFINITY)
   if (!ended) return removal

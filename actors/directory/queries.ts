@@ -1,11 +1,26 @@
+import { directoryAddress } from '#actors/directory/address'
 import { roleKey } from '#actors/directory/rows'
 import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
+import { defaultTenant } from '#actors/tenant/address'
+import type { Entry } from '#model/entry'
 import { foldEmail, foldName } from '#model/user'
+import type { System } from '#runtime/system'
 
 /**
  * What can be seen of the directory. A tenant that is being deleted, and whoever belongs to it, is seen by nobody. Contract
  * 2: at once unreachable.
  */
+
+/** Every tenant except those that are being deleted. @throws Problem `storage` */
+export function tenantsThere(system: System<Entry>): Iterable<string> {
+  const rows = tenantRows(system.look(directoryAddress))
+  return new Set([defaultTenant, ...rows.map(({ tenantIdentifier }) => tenantIdentifier)])
+}
+
+/** False while the tenant is being deleted: none of its actors may be asked any more. @throws Problem `storage` */
+export function isTenantThere(system: System<Entry>, tenant: string): boolean {
+  return tenant === defaultTenant || tenantRow(system.look(directoryAddress), tenant) !== undefined
+}
 
 export function tenantRow(state: DirectoryState, tenant: string): TenantRow | undefined {
   const row = state.tenants.get(tenant)

@@ -20,7 +20,7 @@ import { defaultTenant } from '#actors/tenant/address'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { foldEmail, foldName } from '#model/user'
-import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn } from '#runtime/actor'
+import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn, tell } from '#runtime/actor'
 
 /** All are in memory: 1.4 KB each with what they are found by, and two thirds of a second to wake them. */
 export const usersMax = 100_000
@@ -37,7 +37,7 @@ export function decideAddUser(
 ): Decision<Entry> {
   const problem = whyNot(state, user)
   if (problem) return refuse(problem)
-  return stored(newRow(user, turn, 'invited'), notices, { tells: [tell(user, { type: 'invite', code })] })
+  return stored(newRow(user, turn, 'invited'), notices, { tells: [tellAccount(user, { type: 'invite', code })] })
 }
 
 /** Contract 2, First administrator: whoever has the name keeps it, and is not changed. */
@@ -55,7 +55,7 @@ export function decideAddAdministrator(
     tenant?.createdAt === 0 ? [{ name: tenantRecord(user.tenant), value: { ...tenant, createdAt: turn.now } }] : []
   return stored(newRow(user, turn, 'active'), notices, {
     records: stamped,
-    tells: [tell(user, { type: 'open', passwordHash })],
+    tells: [tellAccount(user, { type: 'open', passwordHash })],
     answer: true,
   })
 }
@@ -73,7 +73,7 @@ export function decideUpdateUser(
   if (row.email !== before.email && isEmailTaken(state, row)) return refuse(emailTaken())
   if (!isAdministrator(row) && isLastAdministrator(state, before)) return refuse(lastAdministrator())
   if (update.state === undefined || row.state === before.state) return stored(row, notices)
-  return stored(row, notices, { tells: [tell(row, { type: row.state === 'disabled' ? 'disable' : 'enable' })] })
+  return stored(row, notices, { tells: [tellAccount(row, { type: row.state === 'disabled' ? 'disable' : 'enable' })] })
 }
 
 export function decideRemoveUser(
@@ -85,7 +85,7 @@ export function decideRemoveUser(
   if (!row) return refuse(new Problem('not_found'))
   if (isLastAdministrator(state, row)) return refuse(lastAdministrator())
   return keep([{ name: userRecord(user), value: null }], {
-    tells: [tell(row, { type: 'erase' }), erasing(row.tenant, user)],
+    tells: [tellAccount(row, { type: 'erase' }), erasing(row.tenant, user)],
     effects: [() => notices.userChanged(row.tenant, user, undefined)],
   })
 }
@@ -170,8 +170,8 @@ function lastAdministrator(): Problem {
   return new Problem('conflict', 'the last administrator')
 }
 
-function tell({ tenant, id }: Pick<UserRow, 'tenant' | 'id'>, command: AccountCommand): Tell {
-  return { to: accountAddress(tenant, id), command }
+function tellAccount({ tenant, id }: Pick<UserRow, 'tenant' | 'id'>, command: AccountCommand): Tell {
+  return tell(accountAddress(tenant, id), command)
 }
 
 function stored(

@@ -1,7 +1,9 @@
+import type { ProjectCommand } from '#actors/project/commands'
+import type { ProjectState } from '#actors/project/state'
 import type { ActorAddress } from '#runtime/actor'
 
 /** What the embedded update server has for one project of a tenant. */
-export function projectAddress(tenant: string, project: string): ActorAddress {
+export function projectAddress(tenant: string, project: string): ActorAddress<ProjectState, ProjectCommand> {
   return { kind: 'project', tenant, id: project }
 }
 

@@ -3,7 +3,7 @@ import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
 import { type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'
 import type { Entry } from '#model/entry'
-import type { Decision } from '#runtime/actor'
+import { type Decision, tell } from '#runtime/actor'
 
 /** The account ends it, and knows. */
 export function endedByAccount({ tenant, id }: SessionState, notices: IdentityNotices): Decision<Entry> {
@@ -22,7 +22,7 @@ export function endedByItself(
 ): Decision<Entry> {
   return keep([{ name: sessionRecord, value: null }], {
     reminder: null,
-    tells: [{ to: accountAddress(tenant, user), command: { type: 'session_over', session: id } }],
+    tells: [tell(accountAddress(tenant, user), { type: 'session_over', session: id })],
     effects: [() => notices.sessionEnded(tenant, id)],
     answer,
   })

@@ -1,8 +1,10 @@
+import type { SubscriberCommand } from '#actors/subscriber/commands'
+import type { SubscriberState } from '#actors/subscriber/state'
 import { parseCrn } from '#model/crn'
 import type { ActorAddress } from '#runtime/actor'
 
 /** What somebody is subscribed to, and how far he has heard of it. `id`: see `subscriberIdOf`. */
-export function subscriberAddress(tenant: string, id: string): ActorAddress {
+export function subscriberAddress(tenant: string, id: string): ActorAddress<SubscriberState, SubscriberCommand> {
   return { kind: 'subscriber', tenant, id }
 }
 

@@ -44,7 +44,7 @@ export interface TopicEnded {
 }
 
 /** Told in the commit in which user or key end: nobody is left to hear of it. */
-export interface EraseSubscriber {
+interface EraseSubscriber {
   readonly type: 'erase'
 }
 

@@ -1,3 +1,5 @@
+import type { TenantCommand } from '#actors/tenant/commands'
+import type { TenantState } from '#actors/tenant/state'
 import type { ActorAddress } from '#runtime/actor'
 
 /** The tenant that always exists. Contract 2. */
@@ -6,6 +8,6 @@ export const defaultTenant = 'default'
 /** Functions that are no more and still have subscriptions: entries `<functionId>`. */
 export const endingIndex = 'ending'
 
-export function tenantAddress(tenant: string): ActorAddress {
+export function tenantAddress(tenant: string): ActorAddress<TenantState, TenantCommand> {
   return { kind: 'tenant', tenant, id: tenant }
 }

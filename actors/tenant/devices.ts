@@ -13,7 +13,7 @@ import {
 import type { Entry } from '#model/entry'
 import { uint32Max } from '#model/identifier'
 import { Problem } from '#model/problem'
-import { type Decision, type RecordChange, refuse, type Turn } from '#runtime/actor'
+import { type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
 
 /**
  * Gives a new device its address and tells it. The asker has looked that there is none of this name. One that comes by a
@@ -35,7 +35,7 @@ export function decideAdmit(state: TenantState, command: AdmitDevice, { now }: T
   }
   const counted = { lastFlakeAddress: flakeAddress, devices: counters.devices + 1 }
   return keep([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, 1)], {
-    tells: [{ to: deviceAddress(tenant, device), command: add }],
+    tells: [tell(deviceAddress(tenant, device), add)],
   })
 }
 

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import { deliveryAddress } from '#actors/delivery/address'
-import type { ForgetRequests } from '#actors/delivery/commands'
 import type { TopicNotices } from '#actors/delivery/notices'
 import { newEdit } from '#actors/edit'
 import { keep } from '#actors/kept'
@@ -20,7 +19,7 @@ import {
   type StoredFunction,
 } from '#model/function'
 import { Problem, type ProblemDetail } from '#model/problem'
-import { type Decision, refuse, type Turn } from '#runtime/actor'
+import { type Decision, refuse, type Turn, tell } from '#runtime/actor'
 
 /** Contract 5.4. One that is put again unchanged is an edit only of somebody else: it runs by what its author may read. */
 export function decidePutFunction(
@@ -60,7 +59,7 @@ export function decideDeleteFunction(
   if (!functions.has(id)) return refuse(new Problem('not_found'))
   return keep([{ name: functionRecord(id), value: null }], {
     indexes: [{ index: endingIndex, entry: id, isPresent: true }],
-    tells: [{ to: deliveryAddress(tenant, id), command: { type: 'forget' } satisfies ForgetRequests }],
+    tells: [tell(deliveryAddress(tenant, id), { type: 'forget' })],
     effects: [() => notices.functionChanged(tenant, id, undefined), () => notices.topicEnded(tenant, id)],
   })
 }

@@ -20,7 +20,11 @@ export type UpdateScheduleCommand =
   | { readonly type: 'clear' }
 
 /** One for the server. */
-export const updateScheduleAddress: ActorAddress = { kind: 'update_schedule', tenant: defaultTenant, id: 'auto' }
+export const updateScheduleAddress: ActorAddress<UpdateScheduleState, UpdateScheduleCommand> = {
+  kind: 'update_schedule',
+  tenant: defaultTenant,
+  id: 'auto',
+}
 
 /** Its one record. */
 export const scheduleRecord = 'schedule'

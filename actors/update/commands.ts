@@ -93,6 +93,6 @@ export interface ResumeUpdate {
 }
 
 /** The device is gone. */
-export interface ForgetUpdates {
+interface ForgetUpdates {
   readonly type: 'forget'
 }

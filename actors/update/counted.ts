@@ -1,9 +1,9 @@
 import { projectAddress } from '#actors/project/address'
-import type { JobMoved, Stage } from '#actors/project/commands'
+import type { Stage } from '#actors/project/commands'
 import type { CountedUpdate, UpdateContext } from '#actors/update/state'
 import type { UpdateState } from '#model/firmware'
 import { releaseName } from '#model/release'
-import type { Tell } from '#runtime/actor'
+import { type Tell, tell } from '#runtime/actor'
 
 /**
  * What the project counts of a device behind a turn. It stands where it stood until something else is offered: asking
@@ -44,8 +44,5 @@ function tellOf(
   from: Stage | null,
   to: Stage | null,
 ): Tell {
-  return {
-    to: projectAddress(tenant, project),
-    command: { type: 'job_moved', release, rollout, from, to } satisfies JobMoved,
-  }
+  return tell(projectAddress(tenant, project), { type: 'job_moved', release, rollout, from, to })
 }

@@ -1,23 +1,26 @@
-import { type Accesses, hasSameRights, type PublishedUser } from '#access/accesses'
-import type { ActorStates } from '#access/actor-states'
+import { type Accesses, type AccessView, hasSameRights, type PublishedUser } from '#access/accesses'
 import type { AuthoredRules, CredentialLinks } from '#access/options'
 import type { SessionSockets } from '#access/session-sockets'
-import { publishedUser, readView, type Unsettled } from '#access/view'
-import type { TenantRow, UserRow } from '#actors/directory/state'
+import { directoryAddress } from '#actors/directory/address'
+import { tenantRows } from '#actors/directory/queries'
+import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
 import type { IdentityNotices } from '#actors/notices'
 import type { StoredSigningKey } from '#actors/signing-keys/state'
+import { tenantAddress } from '#actors/tenant/address'
 import type { KeyKind, StoredRole } from '#actors/tenant/state'
 import type { Hub } from '#events/hub'
 import type { Caller, SessionKey } from '#model/caller'
+import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Scope, scopeOf } from '#model/scope'
 import { closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
+import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
 export interface AccessChangesParts {
   readonly world: World
-  readonly states: ActorStates
+  readonly system: System<Entry>
   readonly accesses: Accesses
   readonly hub: Hub
   readonly sockets: SessionSockets
@@ -111,9 +114,9 @@ export class AccessChanges implements IdentityNotices {
 
   /** Everything anew from the actors: at the start, and when the store was read again. */
   load(): void {
-    const { states, accesses, hub } = this.#parts
+    const { system, accesses, hub } = this.#parts
     const lastOf = (tenant: string) => hub.toldTo(tenant)
-    const view = readView(states, lastOf)
+    const view = readView(system, lastOf)
     this.#settling.clear()
     const { redefined, endedTenants } = accesses.load(view)
     for (const [tenant, changed] of redefined) this.#redefine(tenant, changed)
@@ -195,11 +198,11 @@ export class AccessChanges implements IdentityNotices {
     if (this.#settling.get(key)?.edit === edit) return
     const settling = { edit, since }
     this.#settling.set(key, settling)
-    const { states } = this.#parts
+    const { system } = this.#parts
     const asked =
       unsettled.type === 'role'
-        ? states.askTenant(unsettled.tenant, { ...settling, type: 'role_settled', role: unsettled.role }, 0)
-        : states.askDirectory({ ...settling, type: 'roles_settled', user: unsettled.user }, 0)
+        ? system.ask(tenantAddress(unsettled.tenant), { ...settling, type: 'role_settled', role: unsettled.role }, 0)
+        : system.ask(directoryAddress, { ...settling, type: 'roles_settled', user: unsettled.user }, 0)
     const settled = () => {
       if (this.#settling.get(key) === settling) this.#settling.delete(key)
     }
@@ -218,4 +221,50 @@ function settlingKey(unsettled: Unsettled): string {
 /** What else there is about a user nobody judges by. */
 function isKnown(user: PublishedUser, known: PublishedUser | undefined): boolean {
   return hasSameRights(user, known) && known?.email === user.email
+}
+
+/** An edit of rights that is stored, while it is not stored yet from which offset on it holds. */
+type Unsettled =
+  | { readonly type: 'role'; readonly tenant: string; readonly role: string; readonly edit: number }
+  | { readonly type: 'user'; readonly tenant: string; readonly user: string; readonly edit: number }
+
+interface ReadView extends AccessView {
+  readonly unsettled: readonly Unsettled[]
+}
+
+/**
+ * The view as the actors have it. An edit whose offset is not known yet holds from the last offset there is: whoever heard
+ * no further reads the full state again, which he may not need to, and never the other way round. Contract 4.4.
+ */
+function readView(system: System<Entry>, lastOf: (tenant: string) => number): ReadView {
+  const directory = system.wake(directoryAddress)
+  const unsettled: Unsettled[] = []
+  const tenants = tenantRows(directory).map(({ tenantIdentifier: tenant }) => {
+    const roles = [...system.wake(tenantAddress(tenant)).roles].map(([role, { grants, since, edit }]) => {
+      if (since === null) unsettled.push({ type: 'role', tenant, role, edit })
+      return { role, grants, since: since ?? lastOf(tenant) }
+    })
+    return { tenant, roles }
+  })
+  const users = publishedUsers(directory, lastOf, unsettled)
+  return { tenants, users, unsettled }
+}
+
+function publishedUsers(
+  { users, tenants }: DirectoryState,
+  lastOf: (tenant: string) => number,
+  unsettled: Unsettled[],
+): readonly PublishedUser[] {
+  const published: PublishedUser[] = []
+  for (const row of users.values()) {
+    const { id, tenant, rolesSince, rolesEdit } = row
+    if (tenants.get(tenant)?.state !== 'active') continue
+    if (rolesSince === null) unsettled.push({ type: 'user', tenant, user: id, edit: rolesEdit })
+    if (row.state === 'active') published.push(publishedUser(row, rolesSince ?? lastOf(tenant)))
+  }
+  return published
+}
+
+function publishedUser({ id, tenant, name, roles, email }: UserRow, rolesSince: number): PublishedUser {
+  return { id, tenant, name, roles, rolesSince, email }
 }

@@ -1,4 +1,6 @@
-import type { Caller } from '#model/caller'
+import { hookSignatureHeader } from '#api/update-hook'
+import type { Authenticate } from '#http/authenticate'
+import { type Caller, nobody } from '#model/caller'
 import { everything } from '#model/scope'
 import { anonymousName } from '#model/user'
 
@@ -15,4 +17,15 @@ export const anonymous: Caller = {
   now() {
     return this
   },
+}
+
+/**
+ * Who is asking while identity is off: everybody is `anonymous`, whatever comes with the request. But a signature of the
+ * update hook, where a secret is set, is judged by the answerer, and alone, as it is with identity on: whoever signs badly
+ * does not know what he is doing. Contract 2 and 6.
+ */
+export function anonymousCallers(hookSecret: string | undefined): Authenticate {
+  const canSign = hookSecret !== undefined && hookSecret !== ''
+  return (request, access) =>
+    canSign && access === 'hook' && request.headerCount(hookSignatureHeader) > 0 ? nobody : anonymous
 }

@@ -1,15 +1,16 @@
 import type { Access, Accesses, PublishedUser } from '#access/accesses'
-import type { ActorStates } from '#access/actor-states'
 import { operator } from '#access/operator'
-import { defaultTenant } from '#actors/tenant/address'
+import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import { isExpired, type StoredApiKey } from '#actors/tenant/state'
 import type { Principal } from '#model/caller'
 import { covers } from '#model/covers'
 import { idOfCrn } from '#model/crn'
+import type { Entry } from '#model/entry'
 import { everything, type Grant, isPermitted, type Scope, scopeOf } from '#model/scope'
+import type { System } from '#runtime/system'
 
 export interface AuthorsParts {
-  readonly states: ActorStates
+  readonly system: System<Entry>
   readonly accesses: Accesses
   readonly now: () => number
 }
@@ -78,8 +79,8 @@ export class Authors {
 
   /** An API key that did not end; it may be suspended. */
   keyOf(tenant: string, id: string): StoredApiKey | undefined {
-    const { accesses, states, now } = this.#parts
-    const key = accesses.hasTenant(tenant) ? states.tenant(tenant).apiKeys.get(id) : undefined
+    const { accesses, system, now } = this.#parts
+    const key = accesses.hasTenant(tenant) ? system.wake(tenantAddress(tenant)).apiKeys.get(id) : undefined
     return key && !isExpired(key, now()) ? key : undefined
   }
 

@@ -11,6 +11,7 @@ import {
   tenantOf,
   wrongCredentials,
 } from '#access/sign-in'
+import { directoryAddress } from '#actors/directory/address'
 import { isReachable, rowByName } from '#actors/directory/queries'
 import { Problem } from '#model/problem'
 
@@ -20,7 +21,7 @@ export function basicToken(parts: SignInParts, request: BasicRequest): Promise<T
 }
 
 async function basicTokenOnce(parts: SignInParts, request: BasicRequest): Promise<TokenAnswer> {
-  const { states, attempts } = parts
+  const { system, attempts } = parts
   const { authorization, isOffline, place } = request
   attempts.check(place.address)
   if (authorization === '') throw new Problem('unauthorized', 'authentication required')
@@ -31,8 +32,8 @@ async function basicTokenOnce(parts: SignInParts, request: BasicRequest): Promis
   }
   const { name, password } = shown
   const rows = () => {
-    const row = rowByName(states.directory, name)
-    return row?.state === 'active' && isReachable(states.directory, row.tenant, place.host) ? [row] : []
+    const row = rowByName(system.wake(directoryAddress), name)
+    return row?.state === 'active' && isReachable(system.wake(directoryAddress), row.tenant, place.host) ? [row] : []
   }
   const [match] = await recognise(parts, { text: name, password, place, rows, hashesMin: () => 1 })
   if (!match) throw wrongCredentials()

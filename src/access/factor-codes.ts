@@ -1,9 +1,9 @@
 import { accountOf, type FactorSubject, mayTry, wrongFactor } from '#access/factor-subject'
 import type { SignInPlace } from '#access/requests'
-import { hashOf, recoveryCodeOf } from '#access/secret-text'
+import { hashOf, newRecoveryCodes, recoveryCodeOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
-import { totpStep } from '#access/totp'
-import { openTotpSecret } from '#access/totp-secret'
+import { openTotpSecret, totpStep } from '#access/totp'
+import { accountAddress } from '#actors/account/address'
 import { Problem } from '#model/problem'
 
 /** Codes are used up by being right. A wrong one is counted, whatever is wrong with it. Contract 2, Second factor. */
@@ -15,13 +15,13 @@ export async function takeTotp(
   code: string,
   place: SignInPlace,
 ): Promise<void> {
-  const { world, states } = parts
+  const { world, system } = parts
   const { row } = subject
   mayTry(parts, subject, place)
   const secret = openTotpSecret(parts, row, accountOf(parts, subject))
   const step = secret && totpStep(secret, code, world.now())
   if (step === undefined) throw await wrongFactor(parts, subject, place)
-  await taken(parts, subject, place, states.askAccount(row.tenant, row.id, { type: 'use_totp', step }))
+  await taken(parts, subject, place, system.ask(accountAddress(row.tenant, row.id), { type: 'use_totp', step }))
 }
 
 /** @throws Problem `unauthorized`, `too_many_requests` */
@@ -34,7 +34,12 @@ export async function takeRecoveryCode(
   const { row } = subject
   mayTry(parts, subject, place)
   const hash = hashOf(recoveryCodeOf(code))
-  await taken(parts, subject, place, parts.states.askAccount(row.tenant, row.id, { type: 'use_recovery', hash }))
+  await taken(
+    parts,
+    subject,
+    place,
+    parts.system.ask(accountAddress(row.tenant, row.id), { type: 'use_recovery', hash }),
+  )
 }
 
 /** Whichever of the two it looks like: they have no form in common. */
@@ -55,4 +60,13 @@ export async function taken(
     if (error instanceof Problem && error.code === 'unauthorized') throw await wrongFactor(parts, subject, place)
     throw error
   }
+}
+
+/** For a person to keep, and what is kept of them here. Each stands in once for a factor that was lost. */
+export function freshRecoveryCodes({ world }: SignInParts): {
+  readonly codes: readonly string[]
+  readonly hashes: readonly Uint8Array[]
+} {
+  const codes = newRecoveryCodes((byteCount) => world.random(byteCount))
+  return { codes, hashes: codes.map(hashOf) }
 }

@@ -1,7 +1,9 @@
 import type { FactorRequest } from '#access/requests'
 import type { SignInParts } from '#access/sign-in'
+import { accountAddress } from '#actors/account/address'
 import type { AccountState } from '#actors/account/state'
 import { tooEarly } from '#actors/account/wrong-factors'
+import { directoryAddress } from '#actors/directory/address'
 import { rowById } from '#actors/directory/queries'
 import type { UserRow } from '#actors/directory/state'
 import { proofProblem } from '#http/credential-problems'
@@ -35,7 +37,7 @@ export async function factorSubject(parts: SignInParts, { caller, token }: Facto
   if (jkt === undefined) throw missingProof(parts)
   if (token !== undefined) return byToken(parts, token, jkt)
   const user = idOfCrn(caller.user, 'user')
-  const row = user === undefined ? undefined : rowById(parts.states.directory, user)
+  const row = user === undefined ? undefined : rowById(parts.system.wake(directoryAddress), user)
   if (!row || caller.session?.kind !== 'session') throw new Problem('unauthorized', 'authentication required')
   const { tenant, id } = caller.session
   return { row, jkt, owner: `session/${tenant}/${id}`, session: id, isEnrolling: false, version: undefined }
@@ -77,7 +79,7 @@ export async function signedIn(
 
 /** As it is now. @throws Problem `unauthorized` when a 2FA token was given for credentials that are no more. */
 export function accountOf(parts: SignInParts, { row, version }: FactorSubject): AccountState & { version: number } {
-  const account = parts.states.account(row.tenant, row.id)
+  const account = parts.system.look(accountAddress(row.tenant, row.id))
   const { credentials } = account
   if (!credentials || credentials.isDisabled || (version !== undefined && version !== credentials.version)) {
     throw version === undefined ? new Problem('unauthorized', 'session over') : badToken()
@@ -94,18 +96,18 @@ export function mayTry(parts: SignInParts, subject: FactorSubject, { address }: 
 
 /** Counted before anybody hears of it. */
 export async function wrongFactor(
-  { attempts, states }: SignInParts,
+  { attempts, system }: SignInParts,
   { row }: FactorSubject,
   { address }: { readonly address: string },
 ): Promise<Problem> {
   attempts.failed(address)
-  await states.askAccount(row.tenant, row.id, { type: 'factor_failed' })
+  await system.ask(accountAddress(row.tenant, row.id), { type: 'factor_failed' })
   return new Problem('unauthorized', 'invalid code')
 }
 
 async function byToken(parts: SignInParts, text: string, jkt: string): Promise<FactorSubject> {
   const token = await parts.tokens.readSecondFactor(text, jkt)
-  const row = token && rowById(parts.states.directory, token.user)
+  const row = token && rowById(parts.system.wake(directoryAddress), token.user)
   if (row?.state !== 'active' || row.tenant !== token?.tenant) throw badToken()
   const { id, isEnrolling, version } = token
   const subject = { row, jkt, owner: `token/${id}`, session: undefined, isEnrolling, version }

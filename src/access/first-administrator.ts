@@ -1,4 +1,5 @@
 import type { SignInParts } from '#access/sign-in'
+import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import { administratorRole } from '#actors/directory/rows'
 import { defaultTenant } from '#actors/tenant/address'
@@ -23,21 +24,21 @@ export async function firstAdministrator(
   parts: SignInParts,
   asked: Administrator | undefined,
 ): Promise<Administrator | undefined> {
-  const { states, world } = parts
+  const { system, world } = parts
   if (asked) {
-    if (!rowByName(states.directory, asked.name)) await add(parts, asked)
+    if (!rowByName(system.wake(directoryAddress), asked.name)) await add(parts, asked)
     return undefined
   }
-  if (states.directory.users.size > 0) return undefined
+  if (system.wake(directoryAddress).users.size > 0) return undefined
   const password = madeId((byteCount) => world.random(byteCount), passwordCharacters)
   const made = { name: nameByDefault, password }
   return (await add(parts, made)) ? made : undefined
 }
 
 /** False when the name is taken. */
-async function add({ states, passwords, world }: SignInParts, { name, password }: Administrator): Promise<boolean> {
+async function add({ system, passwords, world }: SignInParts, { name, password }: Administrator): Promise<boolean> {
   const passwordHash = await passwords.hash(password, { address: '' })
   const id = madeId((byteCount) => world.random(byteCount))
   const user = { id, tenant: defaultTenant, name, email: null, roles: [administratorRole] }
-  return (await states.askDirectory({ type: 'add_administrator', user, passwordHash })) === true
+  return (await system.ask(directoryAddress, { type: 'add_administrator', user, passwordHash })) === true
 }

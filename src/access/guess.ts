@@ -1,6 +1,7 @@
 import type { Candidate } from '#access/passwords'
 import type { SignInPlace } from '#access/requests'
 import type { Recognised, SignInParts } from '#access/sign-in'
+import { accountAddress } from '#actors/account/address'
 import type { UserRow } from '#actors/directory/state'
 import { foldName } from '#model/user'
 
@@ -40,13 +41,13 @@ const nobody: Tried = { hash: undefined }
  *
  * @throws Problem `too_many_requests`, `overloaded`
  */
-export function recognise({ states, passwords, attempts }: SignInParts, guess: Guess): Promise<readonly Match[]> {
+export function recognise({ system, passwords, attempts }: SignInParts, guess: Guess): Promise<readonly Match[]> {
   const { text, password, place } = guess
   const { address } = place
   const typed = accountTyped(text)
   const triedOn = (row: UserRow): Tried => {
     if (attempts.isHeldUp(address, accountOfId(row.id))) return nobody
-    const { credentials } = states.account(row.tenant, row.id)
+    const { credentials } = system.look(accountAddress(row.tenant, row.id))
     if (!credentials || credentials.hash === null) return nobody
     const { hash, version } = credentials
     return { hash, match: { row, tenant: row.tenant, user: row.id, version, hash } }

@@ -1,6 +1,7 @@
 import type { Match } from '#access/guess'
 import type { SignInPlace } from '#access/requests'
 import type { SignInParts } from '#access/sign-in'
+import { accountAddress } from '#actors/account/address'
 import { Problem } from '#model/problem'
 
 /**
@@ -8,7 +9,7 @@ import { Problem } from '#model/problem'
  * that there is such an account. Where too many wait, at the next sign-in.
  */
 export async function renewHash(
-  { states, passwords }: SignInParts,
+  { system, passwords }: SignInParts,
   { tenant, user, version, hash }: Omit<Match, 'row'>,
   password: string,
   place: SignInPlace,
@@ -16,7 +17,7 @@ export async function renewHash(
   if (passwords.isCurrent(hash)) return
   try {
     const passwordHash = await passwords.hash(password, place)
-    await states.askAccount(tenant, user, { type: 'renew_hash', version, passwordHash })
+    await system.ask(accountAddress(tenant, user), { type: 'renew_hash', version, passwordHash })
   } catch (error) {
     if (!(error instanceof Problem && error.code === 'overloaded')) throw error
   }

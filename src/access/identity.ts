@@ -1,15 +1,14 @@
 import { AccessChanges } from '#access/access-changes'
 import { Accesses } from '#access/accesses'
-import { ActorStates } from '#access/actor-states'
 import { Attempts } from '#access/attempts'
-import { type AuthCounts, countFailed, noAuthCounts } from '#access/auth-counts'
+import { countFailed, noAuthCounts } from '#access/auth-counts'
 import { authenticatorOf } from '#access/authenticator'
-import { Authors, type Recipient } from '#access/authors'
+import { Authors } from '#access/authors'
 import { Challenges } from '#access/challenges'
 import { FactorConfirmations } from '#access/factor-confirmation'
 import { type FileKeys, fileKeysOf } from '#access/file-keys'
 import { firstAdministrator } from '#access/first-administrator'
-import { type Logins, loginsOf, type SecondFactors, secondFactorsOf } from '#access/flows'
+import { loginsOf, secondFactorsOf } from '#access/flows'
 import { type LinkCaller, LinkCredentials } from '#access/link-credentials'
 import { Nonces } from '#access/nonces'
 import type { IdentityOptions, Lifetimes } from '#access/options'
@@ -18,6 +17,7 @@ import { Proofs } from '#access/proof'
 import { ProofKeys } from '#access/proof-keys'
 import { relyingPartyOf } from '#access/relying-party'
 import { Replays } from '#access/replays'
+import { tokenCheck } from '#access/secret-text'
 import { SessionCallers } from '#access/session-callers'
 import { SessionSockets } from '#access/session-sockets'
 import { ShownSessions } from '#access/shown-sessions'
@@ -25,82 +25,27 @@ import type { SignInParts } from '#access/sign-in'
 import { SignInCounts } from '#access/sign-in-counts'
 import { KeyRing } from '#access/signing-key-ring'
 import { TenantRemoval } from '#access/tenant-removal'
-import { tokenCheck } from '#access/token-check'
 import { Tokens } from '#access/tokens'
 import { TotpFlows } from '#access/totp-flows'
 import { Webauthn } from '#access/webauthn'
 import { WebauthnFlows } from '#access/webauthn-flows'
-import type { IdentityNotices } from '#actors/notices'
+import { directoryAddress } from '#actors/directory/address'
+import { signingKeysAddress } from '#actors/signing-keys/address'
 import type { StoredApiKey } from '#actors/tenant/state'
-import type { Authenticate } from '#http/authenticate'
-import type { Caller, SessionKey } from '#model/caller'
-import type { Scope } from '#model/scope'
+import type { SessionKey } from '#model/caller'
 
-/** Everything about who is signed in, put together. */
-export interface Identity {
-  /**
-   * Judges every request and upgrade. For `link` the caller has the credential's tenant and nothing else: who needs the
-   * device or the key asks `linkCaller`.
-   */
-  readonly authenticate: Authenticate
-  /** The published view: what is committed, and only that. */
-  readonly accesses: Accesses
-  readonly sockets: SessionSockets
-  readonly notices: IdentityNotices
-  readonly logins: Logins
-  readonly sessions: ShownSessions
-  readonly secondFactors: SecondFactors
-  readonly keys: KeyRing
-  /** What whoever watches over it sees: numbers, and nobody's name. */
-  readonly figures: IdentityFigures
-  /** Counts a malformed request where people sign in. @throws Problem `too_many_requests` after too many of its address */
-  failedSignIn(address: string): void
-  /** By the header `Authorization` of the device link. @throws Problem `unauthorized` */
-  linkCaller(authorization: string): LinkCaller
-  /** Who that is now; undefined once the session is over. */
-  callerOf(session: SessionKey): Caller | undefined
-  /**
-   * What the author of something may do now, by his resource name; nothing when he is gone. Contract 5.1.
-   * @throws Problem `storage` while the store is being read
-   */
-  scopeOf(tenant: string, author: string): Scope
-  /**
-   * Where mails reach him, by his resource name, as it is stored.
-   * @throws Problem `storage` while the store is being read
-   */
-  addressOf(tenant: string, user: string): Recipient
-  /** Whether the maker of an API key may still give its roles. */
-  isGiven(tenant: string, key: StoredApiKey): boolean
-  /** Signs the addresses of images. Once it is open. */
-  imageKey(): Uint8Array
-  /** Signs the addresses under which subscriptions end. Once it is open. */
-  unsubscribeKey(): Uint8Array
-  /**
-   * When the store is open, before anybody is let in. `printed`: the first administrator's random password, to be shown
-   * once. @throws WrongFileKey, Problem `storage`, whatever keeps the file key from being had
-   */
-  open(): Promise<{ readonly printed?: { readonly name: string; readonly password: string } }>
-  /** The store was read again after a failed write. */
-  reloaded(): void
-  stop(): void
-}
-
-export interface IdentityFigures {
-  readonly auth: AuthCounts
-  readonly signIns: SignInCounts
-  readonly passwords: Pick<Passwords, 'counts' | 'waitingCount'>
-}
+/** Users, sessions, tokens and keys, put together. */
+export type Identity = ReturnType<typeof openIdentity>
 
 const nonceKeyBytes = 32
 /** Of the tokens that stand between a password and a second factor. */
 const secondFactorMsMax = 900_000
 
-export function openIdentity(options: IdentityOptions): Identity {
+export function openIdentity(options: IdentityOptions) {
   const { world, system, hub, links, log } = options
   const random = (byteCount: number) => world.random(byteCount)
   const now = () => world.now()
   const failed = (error: unknown, where: string) => log.error({ err: error }, `${where} failed`)
-  const states = new ActorStates(system)
   const accesses = new Accesses()
   let known: FileKeys | undefined
   const fileKeys = () => {
@@ -109,24 +54,24 @@ export function openIdentity(options: IdentityOptions): Identity {
   }
 
   const longestLifeMs = Math.max(...livesOf(options.lifetimes))
-  const ring = new KeyRing({ now, random, states, fileKeys, longestLifeMs, failed })
+  const ring = new KeyRing({ now, random, system, fileKeys, longestLifeMs, failed })
   const issuer = options.publicUrls[0] ?? 'device-data-backend'
   const tokens = new Tokens({ now, random, keys: () => ring.keys, issuer })
   const nonces = new Nonces({ now, key: world.random(nonceKeyBytes) })
   const proofs = new Proofs({ now, nonces, replays: new Replays({ now, random }), keys: new ProofKeys({ now }) })
   const attempts = new Attempts({ now, isOn: options.areRateLimitsOn })
-  const authors = new Authors({ states, accesses, now })
-  const callers = new SessionCallers({ system, states, accesses, authors })
+  const authors = new Authors({ system, accesses, now })
+  const callers = new SessionCallers({ system, accesses, authors })
   const callerOf = (session: SessionKey) => callers.of(session)
   const sockets = new SessionSockets({ world, callerOf })
-  const linkCredentials = new LinkCredentials({ system, states, accesses })
+  const linkCredentials = new LinkCredentials({ system, accesses })
   const linkCallerOf = (authorization: string) => linkCredentials.callerOf(authorization)
   const auth = noAuthCounts()
   const signIns = new SignInCounts()
 
   const removal = new TenantRemoval({
     world,
-    states,
+    system,
     sweep: options.sweep,
     // The sweep left an offset out: whoever hears of the next tenant of that name begins behind it.
     swept: (tenant) => hub.load(tenant, system.registry.head(tenant).committed),
@@ -134,7 +79,7 @@ export function openIdentity(options: IdentityOptions): Identity {
   })
   const changes = new AccessChanges({
     world,
-    states,
+    system,
     accesses,
     hub,
     sockets,
@@ -150,7 +95,7 @@ export function openIdentity(options: IdentityOptions): Identity {
   const passwords = new Passwords(options.engine, world)
   const parts: SignInParts = {
     world,
-    states,
+    system,
     accesses,
     authors,
     tokens,
@@ -170,6 +115,10 @@ export function openIdentity(options: IdentityOptions): Identity {
   })
 
   return {
+    /**
+     * Authenticates every request and upgrade. For `link` the caller only has the tenant of the credential: code that needs
+     * the device or the key calls `linkCaller`.
+     */
     authenticate: authenticatorOf({
       isServing: () => system.isServing,
       callers,
@@ -181,15 +130,17 @@ export function openIdentity(options: IdentityOptions): Identity {
       isOperator: tokenCheck(options.operatorToken),
       counts: auth,
     }),
+    /** The published view: only what is committed. */
     accesses,
     sockets,
     notices: changes,
     logins: loginsOf(parts, signIns),
-    sessions: new ShownSessions({ system, states }),
+    sessions: new ShownSessions({ system }),
     secondFactors: secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows, signIns),
     keys: ring,
     figures: { auth, signIns, passwords },
-    linkCaller(authorization) {
+    /** By the header `Authorization` of the device link. @throws Problem `unauthorized` */
+    linkCaller(authorization: string): LinkCaller {
       try {
         const caller = linkCallerOf(authorization)
         auth.link.accepted++
@@ -199,19 +150,33 @@ export function openIdentity(options: IdentityOptions): Identity {
         throw error
       }
     },
-    failedSignIn(address) {
+    /** Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many of one address */
+    failedSignIn(address: string) {
       attempts.check(address)
       attempts.failed(address)
     },
+    /** The caller as of now; undefined once the session is over. */
     callerOf,
-    scopeOf: (tenant, author) => authors.scopeOf(tenant, author),
-    addressOf: (tenant, user) => authors.addressOf(tenant, user),
-    isGiven: (tenant, key) => authors.isGiven(tenant, key),
+    /**
+     * The present rights of an author, by resource name; none once the author is deleted. Contract 5.1.
+     * @throws Problem `storage` while the store is being read
+     */
+    scopeOf: (tenant: string, author: string) => authors.scopeOf(tenant, author),
+    /** Where mails reach a user, by resource name. @throws Problem `storage` while the store is being read */
+    addressOf: (tenant: string, user: string) => authors.addressOf(tenant, user),
+    /** Whether the maker of an API key may still give its roles. */
+    isGiven: (tenant: string, key: StoredApiKey) => authors.isGiven(tenant, key),
+    /** Signs the addresses of images. Available once `open` has resolved, like `unsubscribeKey`. */
     imageKey: () => fileKeys().images,
+    /** Signs the addresses under which subscriptions end. */
     unsubscribeKey: () => fileKeys().unsubscribe,
 
-    async open() {
-      const isNeeded = states.signingKeys.keys.size > 0 || states.directory.users.size > 0
+    /**
+     * When the store is open, before the first request. `printed`: the random password of the first administrator, to be
+     * shown once. @throws WrongFileKey, Problem `storage`, an error of the file key's source
+     */
+    async open(): Promise<{ readonly printed?: { readonly name: string; readonly password: string } }> {
+      const isNeeded = system.wake(signingKeysAddress).keys.size > 0 || system.wake(directoryAddress).users.size > 0
       known = fileKeysOf(await options.fileKey(isNeeded))
       await ring.open()
       changes.load()
@@ -222,6 +187,7 @@ export function openIdentity(options: IdentityOptions): Identity {
       return printed ? { printed } : {}
     },
 
+    /** The store was read again after a failed write. */
     reloaded() {
       ring.reloaded()
       changes.load()

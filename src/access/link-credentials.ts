@@ -1,9 +1,8 @@
 import type { Accesses } from '#access/accesses'
-import type { ActorStates } from '#access/actor-states'
 import { readBasic } from '#access/basic-header'
 import { isHashOf, readProvisioningKey } from '#access/secret-text'
 import { deviceAddress, secretRecord } from '#actors/device/device'
-import { defaultTenant } from '#actors/tenant/address'
+import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import { isExpired } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { deviceIdentifierOf } from '#model/identifier'
@@ -21,7 +20,6 @@ export interface LinkCaller {
 
 export interface LinkCredentialsParts {
   readonly system: System<Entry>
-  readonly states: ActorStates
   readonly accesses: Accesses
 }
 
@@ -58,9 +56,9 @@ export class LinkCredentials {
   }
 
   #gatewayOf(tenant: string, text: string): LinkCaller | undefined {
-    const { states, system } = this.#parts
+    const { system } = this.#parts
     const id = readProvisioningKey(text)?.id
-    const key = id === undefined ? undefined : states.tenant(tenant).provisioningKeys.get(id)
+    const key = id === undefined ? undefined : system.wake(tenantAddress(tenant)).provisioningKeys.get(id)
     if (id === undefined || !key || isExpired(key, system.world.now()) || !isHashOf(text, key.hash)) return undefined
     return { tenant, key: id }
   }

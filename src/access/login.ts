@@ -11,6 +11,7 @@ import {
   wrongCredentials,
 } from '#access/sign-in'
 import { type Factors, factorNames } from '#actors/account/state'
+import { directoryAddress } from '#actors/directory/address'
 import { emailUseMax, rowsByLogin } from '#actors/directory/queries'
 import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
 import { proofProblem } from '#http/credential-problems'
@@ -35,13 +36,13 @@ export function logIn(parts: SignInParts, request: LoginRequest): Promise<LoginO
 
 async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string): Promise<LoginOutcome> {
   const { email, password, place } = request
-  const { states } = parts
+  const { system } = parts
   const found = await recognise(parts, {
     text: email,
     password,
     place,
-    rows: () => candidates(states.directory, request),
-    hashesMin: () => Math.min(Math.max(emailUseMax(states.directory), 1), candidatesMax),
+    rows: () => candidates(system.wake(directoryAddress), request),
+    hashesMin: () => Math.min(Math.max(emailUseMax(system.wake(directoryAddress)), 1), candidatesMax),
   })
   const [match, ...others] = onePerTenant(found, email)
   if (!match) throw wrongCredentials()

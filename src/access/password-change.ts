@@ -1,6 +1,8 @@
 import { accountOfId, accountsOf } from '#access/guess'
 import type { PasswordRequest, SignInPlace } from '#access/requests'
 import { type SignInParts, startingOverOnce, wrongCredentials } from '#access/sign-in'
+import { accountAddress } from '#actors/account/address'
+import { directoryAddress } from '#actors/directory/address'
 import { rowById } from '#actors/directory/queries'
 import type { UserRow } from '#actors/directory/state'
 import { idOfCrn } from '#model/crn'
@@ -15,17 +17,17 @@ async function changePasswordOnce(parts: SignInParts, request: PasswordRequest):
   const { caller, current, password, place } = request
   const user = idOfCrn(caller.user, 'user')
   if (user === undefined || caller.session?.kind !== 'session') throw new Problem('forbidden')
-  const row = rowById(parts.states.directory, user)
+  const row = rowById(parts.system.wake(directoryAddress), user)
   if (!row) throw wrongCredentials()
   const { version } = await verifyPassword(parts, row, current, place)
   const passwordHash = await parts.passwords.hash(password, place)
   const keep = caller.session.id
-  await parts.states.askAccount(caller.tenant, user, { type: 'set_password', version, passwordHash, keep })
+  await parts.system.ask(accountAddress(caller.tenant, user), { type: 'set_password', version, passwordHash, keep })
 }
 
 /** The password of somebody who is signed in, shown once more. Wrong ones count, by whatever he signs in with. */
 export async function verifyPassword(
-  { states, passwords, attempts }: SignInParts,
+  { system, passwords, attempts }: SignInParts,
   row: UserRow,
   password: string,
   place: SignInPlace,
@@ -33,7 +35,7 @@ export async function verifyPassword(
   const { address } = place
   const candidates = () => {
     attempts.check(address, accountOfId(row.id))
-    const { credentials } = states.account(row.tenant, row.id)
+    const { credentials } = system.look(accountAddress(row.tenant, row.id))
     return [{ hash: credentials?.hash ?? undefined, version: credentials?.version }]
   }
   attempts.check(address, accountOfId(row.id))

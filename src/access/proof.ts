@@ -4,7 +4,6 @@ import type { Nonces } from '#access/nonces'
 import type { ProofKey, ProofKeys } from '#access/proof-keys'
 import { type PublicJwk, readPublicJwk, thumbprintOf } from '#access/public-jwk'
 import type { Replays } from '#access/replays'
-import { isSeenAt } from '#access/seen-address'
 import { tokenHash } from '#access/token-hash'
 import { proofProblem } from '#http/credential-problems'
 import type { Seen } from '#model/seen'
@@ -208,4 +207,29 @@ function read<T>(decode: (text: string) => T, text: string): T {
 
 function refuse(): never {
   throw proofProblem('invalid proof')
+}
+
+const pattern = /^(https?):\/\/(\[[^\]/?#@]*\]|[^/?#@:[\]]*)(?::([0-9]*))?(\/[^?#]*)?(?:[?#].*)?$/is
+const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443' }
+
+/**
+ * Whether a proof was made for this place: scheme, host, port and path of its `htu` as the request was seen. Query and
+ * fragment do not count; nor do the case of scheme and host and a default port written out (RFC 3986 §6.2.2 and §6.2.3,
+ * as RFC 9449 §4.3 wants). The path is compared byte for byte: two spellings of it are two paths to whoever stands in
+ * front of us.
+ */
+function isSeenAt(htu: string, { origins }: Seen, path: string): boolean {
+  // As nearly every client writes it.
+  if (origins.some((origin) => htu.length === origin.length + path.length && htu === origin + path)) return true
+  const claimed = normalOf(htu)
+  return claimed !== undefined && origins.some((origin) => normalOf(origin + path) === claimed)
+}
+
+/** Undefined for what is no http address, and for one with a user in it. */
+function normalOf(address: string): string | undefined {
+  const [, scheme = '', host = '', port = '', path = ''] = pattern.exec(address) ?? []
+  if (host === '') return undefined
+  const lowerScheme = scheme.toLowerCase()
+  const isDefault = port === '' || port === defaultPorts[lowerScheme]
+  return `${lowerScheme}://${host.toLowerCase()}${isDefault ? '' : `:${port}`}${path}`
 }

@@ -9,8 +9,10 @@ import {
   tokensOf,
   wrongRefreshToken,
 } from '#access/sign-in'
+import { accountAddress } from '#actors/account/address'
 import { type AccountState, factorNames } from '#actors/account/state'
 import type { TenantRow } from '#actors/directory/state'
+import { sessionAddress } from '#actors/session/address'
 import type { Rotation } from '#actors/session/commands'
 import type { StoredSession } from '#actors/session/state'
 import { proofProblem } from '#http/credential-problems'
@@ -19,7 +21,7 @@ import { proofProblem } from '#http/credential-problems'
 export async function refresh(parts: SignInParts, { refreshToken, jkt, place }: RefreshRequest): Promise<Pair> {
   const { token, stored } = boundSession(parts, refreshToken, jkt, place.host)
   const { tenant, session, number } = token
-  refuseWithoutFactor(tenantOf(parts, { tenant }), parts.states.account(tenant, stored.user))
+  refuseWithoutFactor(tenantOf(parts, { tenant }), parts.system.look(accountAddress(tenant, stored.user)))
   const next = await rotate(parts, tenant, session, number)
   return pairOf(parts, { tenant, session, ...next, user: stored.user, jkt: stored.jkt ?? '' })
 }
@@ -53,7 +55,7 @@ export async function refreshBasic(
   const stored = token && standingSession(parts, token, 'basic', place.host)
   if (!stored) throw wrongRefreshToken()
   const { tenant, session, number } = token
-  refuseBasic(tenantOf(parts, { tenant }), parts.states.account(tenant, stored.user))
+  refuseBasic(tenantOf(parts, { tenant }), parts.system.look(accountAddress(tenant, stored.user)))
   const next = await rotate(parts, tenant, session, number)
   return tokensOf(parts, { tenant, session, ...next, user: stored.user })
 }
@@ -65,13 +67,13 @@ function refuseWithoutFactor({ twoFactor }: TenantRow, { factors }: AccountState
 
 /** The number that is good from now on. One that was used before has ended the session. */
 async function rotate(
-  { world, states, lifetimes }: SignInParts,
+  { world, system, lifetimes }: SignInParts,
   tenant: string,
   session: string,
   number: number,
 ): Promise<{ readonly number: number; readonly endsAt: number }> {
   const endsAt = world.now() + lifetimes.refreshMs
-  const rotation = (await states.askSession(tenant, session, { type: 'rotate', number, endsAt })) as Rotation
+  const rotation = (await system.ask(sessionAddress(tenant, session), { type: 'rotate', number, endsAt })) as Rotation
   if (!('number' in rotation)) throw wrongRefreshToken()
   return { number: rotation.number, endsAt: rotation.endsAt }
 }

@@ -1,10 +1,10 @@
 import { type Access, type Accesses, hasSameRights, type PublishedUser } from '#access/accesses'
-import type { ActorStates } from '#access/actor-states'
 import type { Authors } from '#access/authors'
 import { isHashOf, readApiKey } from '#access/secret-text'
-import { SessionHold, type UsingRequest } from '#access/session-hold'
 import type { VerifiedToken } from '#access/tokens'
-import { isReplaced } from '#actors/session/state'
+import { sessionAddress } from '#actors/session/address'
+import { usedEveryMs } from '#actors/session/session'
+import { isOver, isReplaced, type SessionState, type StoredSession } from '#actors/session/state'
 import type { StoredApiKey } from '#actors/tenant/state'
 import type { TokenFault } from '#http/credential-problems'
 import type { Caller, SessionKey } from '#model/caller'
@@ -12,11 +12,11 @@ import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
+import type { Activation } from '#runtime/activation'
 import type { System } from '#runtime/system'
 
 export interface SessionCallersParts {
   readonly system: System<Entry>
-  readonly states: ActorStates
   readonly accesses: Accesses
   readonly authors: Pick<Authors, 'keyOf' | 'isGiven'>
 }
@@ -70,13 +70,13 @@ export class SessionCallers {
   /** Who that is now; undefined once it is over. */
   of({ kind, tenant, id }: SessionKey): Caller | undefined {
     if (kind === 'api_key') return this.#callerOfKey(tenant, id)
-    return this.#callerOf(new SessionHold(this.#parts, tenant, id))
+    return this.#callerOf(new SessionHold(this.#parts.system, tenant, id))
   }
 
   #known(token: VerifiedToken): Known {
     let known = this.#byToken.get(token)
     if (!known) {
-      known = { hold: new SessionHold(this.#parts, token.tenant, token.session), caller: undefined }
+      known = { hold: new SessionHold(this.#parts.system, token.tenant, token.session), caller: undefined }
       this.#byToken.set(token, known)
     }
     return known
@@ -219,3 +219,50 @@ class KeyCaller implements Caller {
     return key && new KeyCaller(this.#parts, tenant, session.id, key)
   }
 }
+
+/** From where a session is used; only asked when that is noted. */
+interface UsingRequest {
+  readonly seen: { readonly address: string }
+}
+
+/** A session at hand: looked up again only when its body was put away, after minutes of nobody using it. */
+class SessionHold {
+  readonly tenant: string
+  readonly id: string
+  readonly #system: System<Entry>
+  #activation: Activation<Entry> | undefined
+
+  constructor(system: System<Entry>, tenant: string, id: string) {
+    this.#system = system
+    this.tenant = tenant
+    this.id = id
+  }
+
+  /** Undefined: it is over. @throws Problem `storage` */
+  get stored(): StoredSession | undefined {
+    const { session } = this.#body.state as SessionState
+    return session && !isOver(session, this.#system.world.now()) ? session : undefined
+  }
+
+  /** A request came with one of its tokens. While the store takes no writes that is not remembered. */
+  use({ lastUsedAt }: StoredSession, request: UsingRequest): void {
+    const system = this.#system
+    if (system.world.now() - lastUsedAt < usedEveryMs || !system.gate.isOpen) return
+    const { address } = request.seen
+    // The connection ended while a signature was checked, and its address is lost.
+    if (address === '') return
+    system.turnOf(this.#body, { type: 'use', address }, nobodyAsks)
+  }
+
+  get #body(): Activation<Entry> {
+    const system = this.#system
+    if (!system.isServing) throw new Problem('storage')
+    if (!this.#activation?.isAlive) {
+      this.#activation = system.registry.wake(sessionAddress(this.tenant, this.id))
+      this.#activation.touchedAtMs = system.world.monotonic()
+    }
+    return this.#activation
+  }
+}
+
+const nobodyAsks = { answered: () => {}, refused: () => {} }

@@ -1,7 +1,7 @@
-import { readsEvents } from '#access/reads-events'
 import type { Caller, SessionKey } from '#model/caller'
 import { idOfCrn } from '#model/crn'
-import type { Scope } from '#model/scope'
+import { eventKinds } from '#model/event'
+import { isPermitted, type Scope } from '#model/scope'
 import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
@@ -182,4 +182,11 @@ function addTo(index: Map<string, Set<Socket>>, key: string, socket: Socket): vo
 function dropFrom(index: Map<string, Set<Socket>>, key: string, socket: Socket): void {
   const sockets = index.get(key)
   if (sockets?.delete(socket) && sockets.size === 0) index.delete(key)
+}
+
+const eventResources = [...new Set(Object.values(eventKinds).map(({ resource }) => resource))]
+
+/** Whether there is any event at all that this scope lets be heard. Contract 4.8. */
+function readsEvents(scope: Scope): boolean {
+  return eventResources.some((resource) => isPermitted(scope, resource, 'read'))
 }

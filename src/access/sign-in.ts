@@ -1,5 +1,4 @@
 import type { Accesses } from '#access/accesses'
-import type { ActorStates } from '#access/actor-states'
 import type { Attempts } from '#access/attempts'
 import type { Authors } from '#access/authors'
 import type { FileKeys } from '#access/file-keys'
@@ -12,17 +11,21 @@ import { accountAddress } from '#actors/account/address'
 import { moved } from '#actors/account/sessions'
 import type { AccountState } from '#actors/account/state'
 import { factorNames } from '#actors/account/state'
+import { directoryAddress } from '#actors/directory/address'
 import { isReachable, rowById, tenantRow } from '#actors/directory/queries'
 import type { TenantRow, UserRow } from '#actors/directory/state'
+import { sessionAddress } from '#actors/session/address'
 import type { StoredSession } from '#actors/session/state'
+import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { madeId } from '#model/server-made-id'
+import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
 /** What everybody who signs in goes through. */
 export interface SignInParts {
   readonly world: World
-  readonly states: ActorStates
+  readonly system: System<Entry>
   readonly accesses: Accesses
   readonly authors: Pick<Authors, 'mayGive' | 'scopeOf'>
   readonly tokens: Tokens
@@ -65,16 +68,16 @@ export async function beginUnbound(
 }
 
 async function begin(
-  { world, states }: SignInParts,
+  { world, system }: SignInParts,
   { tenant, user, version }: Recognised,
   of: { scheme: 'basic' | 'dpop'; jkt?: string; hasRefresh: boolean; endsAt: number },
   place: SignInPlace,
 ): Promise<string> {
   const id = madeId((byteCount) => world.random(byteCount))
   const session = { ...of, id, address: place.address, agent: place.agent.slice(0, agentCharactersMax) }
-  await states.askAtOnce(() => {
+  await system.askAtOnce(() => {
     // The account itself does not know that its tenant is being deleted.
-    if (rowById(states.directory, user)?.state !== 'active') throw wrongCredentials()
+    if (rowById(system.wake(directoryAddress), user)?.state !== 'active') throw wrongCredentials()
     return { to: accountAddress(tenant, user), command: { type: 'begin_session', version, session } }
   })
   return id
@@ -113,8 +116,8 @@ function accessTokenOf(
 }
 
 /** The password of somebody who may have changed since: what he has now, or the refusal that it moved. */
-export function accountAt({ states }: SignInParts, { tenant, user, version }: Recognised): AccountState {
-  const account = states.account(tenant, user)
+export function accountAt({ system }: SignInParts, { tenant, user, version }: Recognised): AccountState {
+  const account = system.look(accountAddress(tenant, user))
   if (account.credentials?.version !== version) throw moved()
   return account
 }
@@ -125,24 +128,26 @@ export function needsSecondFactor({ twoFactor }: TenantRow, account: AccountStat
 }
 
 /** Of somebody whose row was found a moment ago. */
-export function tenantOf({ states }: SignInParts, { tenant }: Pick<UserRow, 'tenant'>): TenantRow {
-  const row = tenantRow(states.directory, tenant)
+export function tenantOf({ system }: SignInParts, { tenant }: Pick<UserRow, 'tenant'>): TenantRow {
+  const row = tenantRow(system.wake(directoryAddress), tenant)
   if (!row) throw wrongCredentials()
   return row
 }
 
 /** A session that a refresh token names, while it holds and its user may use it from here. */
 export function standingSession(
-  { world, states, accesses }: SignInParts,
+  { world, system, accesses }: SignInParts,
   { tenant, session }: { readonly tenant: string; readonly session: string },
   scheme: StoredSession['scheme'],
   host: string | undefined,
 ): StoredSession | undefined {
   if (!accesses.hasTenant(tenant)) return undefined
-  const stored = states.session(tenant, session)
+  const stored = system.look(sessionAddress(tenant, session)).session
   if (!stored || stored.scheme !== scheme || stored.number === 0 || world.now() >= stored.endsAt) return undefined
   const isUsers = accesses.user(stored.user)?.tenant === tenant
-  return isUsers && (host === undefined || isReachable(states.directory, tenant, host)) ? stored : undefined
+  return isUsers && (host === undefined || isReachable(system.wake(directoryAddress), tenant, host))
+    ? stored
+    : undefined
 }
 
 /** Whatever was wrong: who guesses must not learn from it. */

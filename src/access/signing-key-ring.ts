@@ -1,4 +1,3 @@
-import type { ActorStates } from '#access/actor-states'
 import type { FileKeys } from '#access/file-keys'
 import type { Random } from '#access/random'
 import type { ShownSigningKey } from '#access/requests'
@@ -10,7 +9,10 @@ import {
   type SigningKeys,
   sealSigningKey,
 } from '#access/signing-key'
+import { signingKeysAddress } from '#actors/signing-keys/address'
 import type { StoredSigningKey } from '#actors/signing-keys/state'
+import type { Entry } from '#model/entry'
+import type { System } from '#runtime/system'
 
 /** The key beside the database is not the one that the store was made with. For people. */
 export class WrongFileKey extends Error {
@@ -26,7 +28,7 @@ export class WrongFileKey extends Error {
 export interface KeyRingParts {
   readonly now: () => number
   readonly random: Random
-  readonly states: ActorStates
+  readonly system: System<Entry>
   readonly fileKeys: () => FileKeys
   /** For how long the longest-lived token lives: a key that signs no more is believed for so long. */
   readonly longestLifeMs: number
@@ -58,7 +60,7 @@ export class KeyRing {
 
   /** @throws WrongFileKey */
   reloaded(): void {
-    this.changed([...this.#parts.states.signingKeys.keys.values()])
+    this.changed([...this.#parts.system.wake(signingKeysAddress).keys.values()])
   }
 
   /** These are stored. @throws WrongFileKey */
@@ -77,11 +79,11 @@ export class KeyRing {
 
   /** @throws Problem `conflict` when the last rotation is younger than a minute. */
   async rotate(): Promise<ShownSigningKey> {
-    const { now, random, states, longestLifeMs } = this.#parts
+    const { now, random, system, longestLifeMs } = this.#parts
     const { seal, fingerprint } = this.#parts.fileKeys()
     const made = makeSigningKey(random)
     const key = { kid: made.kid, sealed: sealSigningKey(seal, made, random), fingerprint }
-    const added = await states.askSigningKeys({ type: 'add', key, retireOthersAt: now() + longestLifeMs })
+    const added = await system.ask(signingKeysAddress, { type: 'add', key, retireOthersAt: now() + longestLifeMs })
     return shown(added as StoredSigningKey)
   }
 

@@ -1,6 +1,7 @@
 import { boundSession } from '#access/refreshing'
 import type { SignOutRequest } from '#access/requests'
 import type { SignInParts } from '#access/sign-in'
+import { accountAddress } from '#actors/account/address'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 
@@ -8,7 +9,7 @@ import { Problem } from '#model/problem'
 export async function signOut(parts: SignInParts, request: SignOutRequest): Promise<void> {
   const { tenant, user, session } = sessionOf(parts, request)
   try {
-    await parts.states.askAccount(tenant, user, {
+    await parts.system.ask(accountAddress(tenant, user), {
       type: 'end_sessions',
       ...(!request.isAll && { only: session }),
     })

@@ -6,19 +6,21 @@ import { accountAddress } from '#actors/account/address'
 import type { RedeemCode } from '#actors/account/commands'
 import { codeOf } from '#actors/account/credentials'
 import type { AccessCode } from '#actors/account/state'
+import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import type { UserRow } from '#actors/directory/state'
+import { tenantAddress } from '#actors/tenant/address'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 
 /** `POST /iam/signup`: the first password, or another one. What is wrong with a code is not said. Contract 2, Sign-up. */
 export async function signUp(parts: SignInParts, request: SignUpRequest): Promise<{ readonly name: string }> {
-  const { world, states, passwords, attempts } = parts
+  const { world, system, passwords, attempts } = parts
   const { name, code, password, place } = request
   // Whether there is somebody of that name must not show: it is the name alone that is held up.
   attempts.check(place.address, accountTyped(name))
-  const row = rowByName(states.directory, name)
+  const row = rowByName(system.wake(directoryAddress), name)
   const refuse = () => {
     attempts.failed(place.address, accountTyped(name), ...(row ? [accountOfId(row.id)] : []))
     return new Problem('unauthorized', 'invalid or expired code')
@@ -26,15 +28,15 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   const codeHash = hashOf(code)
   const isGood = (found: UserRow | undefined) => {
     if (!found || found.state === 'disabled') return false
-    const known = codeOf(states.account(found.tenant, found.id), codeHash, world.now())
+    const known = codeOf(system.look(accountAddress(found.tenant, found.id)), codeHash, world.now())
     return known !== undefined && mayStillGive(parts, known, found)
   }
   if (!row || !isGood(row)) throw refuse()
   const passwordHash = await passwords.hash(password, place)
   try {
-    await states.askAtOnce(() => {
+    await system.askAtOnce(() => {
       // The tenant may be gone by now, and the user with it, or the user has other roles.
-      const found = rowByName(states.directory, name)
+      const found = rowByName(system.wake(directoryAddress), name)
       if (found?.id !== row.id || !isGood(found)) throw new Problem('unauthorized')
       const command: RedeemCode = { type: 'redeem_code', codeHash, passwordHash }
       return { to: accountAddress(row.tenant, row.id), command }
@@ -47,12 +49,12 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
 
 /** Roles as they are in memory: an edit that is not stored yet counts, because it may be stored before the code is used. */
 function mayStillGive(
-  { authors, states }: SignInParts,
+  { authors, system }: SignInParts,
   { createdBy }: AccessCode,
   { tenant, roles }: UserRow,
 ): boolean {
   if (!createdBy) return true
   const scope = authors.scopeOf(createdBy.tenant, createdBy.user)
   if (!isPermitted(scope, 'users', 'create') && !isPermitted(scope, 'users', 'update')) return false
-  return authors.mayGive(createdBy, tenant, grantsOfRoles(states.tenant(tenant), roles))
+  return authors.mayGive(createdBy, tenant, grantsOfRoles(system.wake(tenantAddress(tenant)), roles))
 }

@@ -1,10 +1,12 @@
-import type { ActorStates } from '#access/actor-states'
 import type { Sweep } from '#access/options'
+import { directoryAddress } from '#actors/directory/address'
+import type { Entry } from '#model/entry'
+import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
 export interface TenantRemovalParts {
   readonly world: World
-  readonly states: ActorStates
+  readonly system: System<Entry>
   readonly sweep: Sweep
   /** Nothing is left but the name: told before there can be another of that name. */
   readonly swept: (tenant: string) => void
@@ -32,7 +34,7 @@ export class TenantRemoval {
 
   /** All that were being deleted when the store was last open. */
   resume(): void {
-    for (const { tenantIdentifier, state } of this.#parts.states.directory.tenants.values()) {
+    for (const { tenantIdentifier, state } of this.#parts.system.wake(directoryAddress).tenants.values()) {
       if (state === 'deleting') this.begin(tenantIdentifier)
     }
   }
@@ -72,11 +74,11 @@ export class TenantRemoval {
   }
 
   async #remove(tenant: string): Promise<void> {
-    const { states, sweep, swept } = this.#parts
-    if (states.directory.tenants.get(tenant)?.state !== 'deleting') return
-    while (((await states.askDirectory({ type: 'forget_users', tenant })) as number) > 0);
+    const { system, sweep, swept } = this.#parts
+    if (system.wake(directoryAddress).tenants.get(tenant)?.state !== 'deleting') return
+    while (((await system.ask(directoryAddress, { type: 'forget_users', tenant })) as number) > 0);
     await sweep.run(tenant)
     swept(tenant)
-    await states.askDirectory({ type: 'tenant_swept', tenant })
+    await system.ask(directoryAddress, { type: 'tenant_swept', tenant })
   }
 }

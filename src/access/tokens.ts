@@ -1,13 +1,13 @@
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { base64urlOf, isCompactJws } from '#access/base64url'
 import type { Random } from '#access/random'
+import { RecentMap } from '#access/recent-map'
 import type { SigningKeys } from '#access/signing-key'
-import { TokenCache } from '#access/token-cache'
-import { claimsOf, informing, type TokenType, tokenTypes } from '#access/token-claims'
 import { tokenHash } from '#access/token-hash'
 import type { TokenFault } from '#http/credential-problems'
-import { formatCrn } from '#model/crn'
+import { formatCrn, idOfCrn } from '#model/crn'
+import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
 import type { Grant } from '#model/scope'
 
 /** An access token that we signed. Whether its session still is, and whose key showed it, is asked elsewhere. */
@@ -219,4 +219,98 @@ function verifiedOf(
 ): VerifiedToken {
   const { tenant, user, session, number, exp, jkt } = of
   return { tenant, user, session, number, expiresAt: exp * 1000, hash, ...(jkt !== undefined && { jkt }) }
+}
+
+/** In one generation: 65 536 sessions at once pay no second signature; one entry takes about half a kilobyte. */
+const tokensMax = 65_536
+/** A token that nobody comes with is forgotten after one to two of these: to read it anew takes some 100 µs. */
+export const tokenGenerationMs = 5 * 60_000
+
+/** Access tokens whose signature was found good, or that were made here, by their hash. Never the tokens themselves. */
+export class TokenCache {
+  readonly #tokens: RecentMap<string, Found>
+
+  constructor(sizeMax = tokensMax) {
+    this.#tokens = new RecentMap({ generationMs: tokenGenerationMs, sizeMax })
+  }
+
+  /** Wrapped as it is answered, so that a request makes nothing new. `now`: Unix ms. */
+  find(hash: string, now: number): Found | undefined {
+    return this.#tokens.get(hash, now)
+  }
+
+  /** `now`: Unix ms. */
+  remember(token: VerifiedToken, now: number): Found {
+    const found = { token }
+    this.#tokens.set(token.hash, found, now)
+    return found
+  }
+}
+
+type Found = { readonly token: VerifiedToken }
+
+/**
+ * What our tokens say, by their `typ`. RFC 7519 §4.1, RFC 9068 §2.2, contract 2 (Tokens).
+ *
+ * `iss` and `aud` are for others: we know our tokens by our key, and a changed public URL signs nobody out.
+ */
+
+const tokenTypes = { access: 'at+jwt', basicRefresh: 'rt+jwt', secondFactor: '2fa+jwt' } as const
+type TokenType = (typeof tokenTypes)[keyof typeof tokenTypes]
+
+/** So many names of devices and services are told along; more are for `/iam/me`. Contract 2. */
+const informingNamesMax = 32
+
+const seconds = z.int().min(0)
+const jkt = z.string().length(43)
+const subject = z.string().transform((text, context) => {
+  const id = idOfCrn(text, 'user')
+  if (id === undefined) context.addIssue('must be a user')
+  return id ?? z.NEVER
+})
+const tenant = z.string().refine(isTenantIdentifier)
+const sid = z.string().refine(isServerMadeId)
+
+const common = { sub: subject, tenant, jti: z.string().min(1), iat: seconds, exp: seconds }
+
+const AccessClaims = z.object({
+  ...common,
+  /** `<random>.<number>`: a refresh replaces access tokens of lower numbers. */
+  jti: z
+    .string()
+    .regex(/^[\w-]+\.\d{1,10}$/)
+    .transform((id) => Number(id.slice(id.indexOf('.') + 1))),
+  sid,
+  roles: z.array(z.string()),
+  cnf: z.object({ jkt }).optional(),
+})
+
+/** `jti` is `<sid>.<number>`: named by what it is, it need not be kept. */
+const BasicRefreshClaims = z.object({ ...common, sid })
+
+const SecondFactorClaims = z.object({
+  ...common,
+  cnf: z.object({ jkt }),
+  /** Version of the account's credentials: a changed password makes the token worthless. */
+  ver: z.int().min(0),
+  enroll: z.boolean(),
+})
+
+const claimsOf = {
+  [tokenTypes.access]: AccessClaims,
+  [tokenTypes.basicRefresh]: BasicRefreshClaims,
+  [tokenTypes.secondFactor]: SecondFactorClaims,
+} as const
+
+/**
+ * What a token tells its reader about rights: only where one grant holds all of them, because the union of several is
+ * not what two lists side by side would say. The server decides by the roles of now, never by this. Contract 2.
+ */
+function informing(
+  grants: readonly Grant[],
+): Pick<Grant, 'permissions' | 'devices' | 'services'> | Record<string, never> {
+  const [grant, ...more] = grants
+  if (!grant || more.length > 0 || grant.devices.length + grant.services.length > informingNamesMax) return {}
+  const { permissions, devices, services } = grant
+  return { permissions, devices, services }
 }

@@ -1,5 +1,5 @@
 import { ExpiringMap } from '#access/expiring-map'
-import { takeRecoveryCode, takeTotp } from '#access/factor-codes'
+import { freshRecoveryCodes, takeRecoveryCode, takeTotp } from '#access/factor-codes'
 import type { FactorConfirmations } from '#access/factor-confirmation'
 import {
   accountOf,
@@ -11,11 +11,10 @@ import {
   signingIn,
   wrongFactor,
 } from '#access/factor-subject'
-import { freshRecoveryCodes } from '#access/recovery-codes'
 import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, Pair } from '#access/requests'
 import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
-import { newTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
-import { sealTotpSecret } from '#access/totp-secret'
+import { newTotpSecret, sealTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
+import { accountAddress } from '#actors/account/address'
 import type { CredentialsChanged } from '#actors/account/commands'
 import { Problem } from '#model/problem'
 
@@ -80,7 +79,7 @@ export class TotpFlows {
     const { row, session } = subject
     const { version } = accountOf(parts, subject)
     const fresh = freshRecoveryCodes(parts)
-    const changed = (await parts.states.askAccount(row.tenant, row.id, {
+    const changed = (await parts.system.ask(accountAddress(row.tenant, row.id), {
       type: 'set_totp',
       version,
       secret: sealTotpSecret(parts, row, secret),
@@ -99,7 +98,7 @@ export class TotpFlows {
     const { row, session: keep } = subject
     const { version } = accountOf(parts, subject)
     const isRequired = tenantOf(parts, row).twoFactor === 'required'
-    await parts.states.askAccount(row.tenant, row.id, { type: 'remove_totp', version, keep, isRequired })
+    await parts.system.ask(accountAddress(row.tenant, row.id), { type: 'remove_totp', version, keep, isRequired })
   }
 
   #begin({ row, jkt }: FactorSubject, version: number, { place }: FactorCodeRequest): Promise<Pair> {

@@ -1,5 +1,5 @@
 import type { Challenges } from '#access/challenges'
-import { taken } from '#access/factor-codes'
+import { freshRecoveryCodes, taken } from '#access/factor-codes'
 import type { FactorConfirmations } from '#access/factor-confirmation'
 import {
   accountOf,
@@ -11,10 +11,10 @@ import {
   signedIn,
   wrongFactor,
 } from '#access/factor-subject'
-import { freshRecoveryCodes } from '#access/recovery-codes'
 import type { ConfirmedRequest, FactorActivated, FactorRequest, Pair, ShownCredential } from '#access/requests'
 import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
 import type { Webauthn } from '#access/webauthn'
+import { accountAddress } from '#actors/account/address'
 import type { CredentialsChanged } from '#actors/account/commands'
 import { factorNames, type StoredCredential } from '#actors/account/state'
 import { credentialsMax } from '#actors/account/webauthn'
@@ -67,7 +67,7 @@ export class WebauthnFlows {
     const fresh = freshRecoveryCodes(parts)
     const name = request.name ?? `Key ${factors.webauthn.length + 1}`
     const credential: StoredCredential = { ...made, name, createdAt: parts.world.now(), lastUsedAt: null }
-    const changed = (await parts.states.askAccount(row.tenant, row.id, {
+    const changed = (await parts.system.ask(accountAddress(row.tenant, row.id), {
       type: 'add_webauthn',
       version,
       credential,
@@ -103,7 +103,7 @@ export class WebauthnFlows {
     if (!verdict || !credential) throw await wrongFactor(parts, subject, place)
     accountOf(parts, subject)
     const use = { type: 'use_webauthn', id: credential.id, counter: verdict.counter } as const
-    await taken(parts, subject, place, parts.states.askAccount(row.tenant, row.id, use))
+    await taken(parts, subject, place, parts.system.ask(accountAddress(row.tenant, row.id), use))
     if (version !== undefined) return this.#begin(subject, version, request)
     this.#confirmations.remember(subject)
     return {}
@@ -128,7 +128,7 @@ export class WebauthnFlows {
     const { version } = accountOf(parts, subject)
     const isRequired = tenantOf(parts, row).twoFactor === 'required'
     const command = { type: 'remove_webauthn', version, id: request.id, keep, isRequired } as const
-    await parts.states.askAccount(row.tenant, row.id, command)
+    await parts.system.ask(accountAddress(row.tenant, row.id), command)
   }
 
   #begin({ row, jkt }: FactorSubject, version: number, { place }: FactorRequest): Promise<Pair> {

@@ -11,6 +11,7 @@ import { defaultMemory } from '#actors/device/memory'
 import { isOverridden } from '#actors/device/overridden'
 import type { DeviceState } from '#actors/device/state'
 import { directoryActor } from '#actors/directory/directory'
+import { tenantsThere } from '#actors/directory/queries'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { indexes } from '#actors/indexes'
 import { noticeBus } from '#actors/notice-bus'
@@ -19,7 +20,7 @@ import { projectActor } from '#actors/project/project'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { subscriberActor } from '#actors/subscriber/subscriber'
-import { defaultTenant } from '#actors/tenant/address'
+import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
 import { updateActor } from '#actors/update/update'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
@@ -53,7 +54,6 @@ import { StoreListing } from '#store/store-listing'
 import { TenantSweep } from '#store/tenant-sweep'
 import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
-import { loadedFunctions, loadedRules, tenantState } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
@@ -116,7 +116,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     failed: messages.catchUpFailed,
   })
 
-  // With IAM off everybody may do everything, whoever made it.
+  const stateOf = (tenant: string) => system.wake(tenantAddress(tenant))
   const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
   const sliced = { inSlices: (step: () => boolean) => inSlices(world, step), log }
   const sweep = (tenant: string, alarm: string) => ruleSweep.want(tenant, alarm)
@@ -125,15 +125,15 @@ export function assemble(options: AssemblyOptions): Assembly {
   const kept = options.notifications.requestsKept ?? requestsKept(mailsPerHourMax)
   const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, ...sliced })
   const loadRules = () => {
-    rules.load(loadedRules(system))
-    functions.load(loadedFunctions(system))
+    const tenants = [...tenantsThere(system)].map(stateOf)
+    for (const views of [rules, functions]) views.load(tenants)
   }
   const { updates: settings } = options
   const { images, imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
   const imageUrls = new ImageUrls(() => identity?.imageKey() ?? openKey)
   const unsubscribeUrls = new UnsubscribeUrls(() => identity?.unsubscribeKey() ?? openKey)
 
-  const memory = { ...(options.memory ?? defaultMemory), of: (tenant: string) => tenantState(system, tenant).memory }
+  const memory = { ...(options.memory ?? defaultMemory), of: (tenant: string) => stateOf(tenant).memory }
   const notices = noticeBus()
   const definitions = [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions, memory }),

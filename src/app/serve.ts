@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { getHeapStatistics } from 'node:v8'
-import { anonymousCallers } from '#access/anonymous-callers'
+import { anonymousCallers } from '#access/anonymous'
 import { argon2Engine } from '#access/argon2'
 import type { IdentitySettings } from '#access/options'
 import { WrongFileKey } from '#access/signing-key-ring'

@@ -1,21 +1,20 @@
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
 import { updateAddress } from '#actors/update/address'
 import { isHeldBack, waitingAttempts } from '#actors/update/attempts'
 import type { BeginUpdate, FoundUpdate } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
-import type { StoredUpdate } from '#actors/update/state'
+import { type StoredUpdate, updateRecord } from '#actors/update/state'
 import type { Checks } from '#firmware/checks'
 import { type Considered, type Waiting, waitingOf } from '#firmware/considered'
-import { deviceNow, updateNow } from '#firmware/looking'
 import type { UpdateOptions } from '#firmware/options'
 import { Returning } from '#firmware/returning'
-import { needsPlace } from '#firmware/running'
 import { firstUpdate, questionsOf } from '#firmware/search'
-import { isMeant } from '#firmware/trigger-rules'
-import { UnderWay } from '#firmware/under-way'
+import { needsPlace, UnderWay } from '#firmware/under-way'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import type { Entry } from '#model/entry'
-import { type UpdateState, updateStates } from '#model/firmware'
+import { type Trigger, type UpdateState, updateStates } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { isOfTenant, tenantKey } from '#model/tenant-key'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
@@ -227,4 +226,31 @@ export class Beginnings {
       error instanceof UpdateServerBusy || error instanceof UpdateServerFailed || error instanceof Problem
     if (!isExpected) this.#parts.bug(error, 'beginning an update')
   }
+}
+
+/** The device, perhaps not stored yet. Undefined when there is none, or while the store is being read. */
+export function deviceNow(system: System<Entry>, tenant: string, device: string): DeviceState | undefined {
+  return system.isServing ? system.look(deviceAddress(tenant, device)) : undefined
+}
+
+/** The same of the device's last update. */
+export function updateNow(system: System<Entry>, tenant: string, device: string): StoredUpdate | undefined {
+  if (!system.isServing) return undefined
+  return system.recordOf(updateAddress(tenant, device), updateRecord) as StoredUpdate | undefined
+}
+
+/**
+ * Whether something that begins updates is meant for a device. Contract 6, Options. A device that refuses to be updated
+ * by itself is updated by `POST` alone, also when it is held at a version.
+ *
+ * `isPinned`: what it would be updated to is what it is held at. Who does not know yet asks with true: that is never less.
+ */
+export function isMeant(trigger: Trigger, options: UpdateOptions, isAutoUpdated: boolean, isPinned: boolean): boolean {
+  return trigger === 'post' || (isAutoUpdated && automatic[trigger](options, isPinned))
+}
+
+const automatic: Readonly<Record<Exclude<Trigger, 'post'>, (options: UpdateOptions, isPinned: boolean) => boolean>> = {
+  connect: ({ isConnectUpdateDisabled }) => !isConnectUpdateDisabled,
+  cron: () => true,
+  hook: ({ isHookForPinsOnly }, isPinned) => isPinned || !isHookForPinsOnly,
 }

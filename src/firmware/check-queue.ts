@@ -3,8 +3,8 @@ import { Problem } from '#model/problem'
 import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { World } from '#runtime/world'
 import type { BackOff } from '#workers/back-off'
+import { fractionOf } from '#workers/back-off'
 import { EarliestFirst } from '#workers/earliest-first'
-import { fractionOf } from '#workers/fraction'
 
 /** So many at once after a pause, and so many a second: 15 000 devices that come back are asked for within 13 minutes. */
 const bucketMax = 50

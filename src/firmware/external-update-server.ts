@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { type Answer, AnswerTooLate, GetJson } from '#firmware/get-json'
-import { retryAfterMs } from '#firmware/retry-after'
 import type { UpdateServer } from '#firmware/update-server'
 import { isNewer } from '#model/firmware-order'
 import { FirmwareVersion, Sha256 } from '#model/identifier'
@@ -137,4 +136,18 @@ function offeredOf({ firmware: from, index }: UpdateQuestion, answer: UpdateAnsw
   const { firmware, url, sha256, size, pinned: isPinned } = answer
   if (isPinned ? firmware === from : !isNewer(firmware, from)) return undefined
   return { firmware, index, sha256, size, isPinned, url, rollout: null }
+}
+
+/** A server that asks to be left alone for longer is asked again all the same. */
+const retryAfterMsMax = 3_600_000
+
+/**
+ * How long a server wants to be left alone, in ms, at most an hour: so many seconds, or until a date. Undefined for
+ * whatever means neither. RFC 9110 §10.2.3.
+ */
+function retryAfterMs(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined
+  const text = value.trim()
+  const wait = /^[0-9]+$/.test(text) ? Number(text) * 1_000 : /[a-z]/i.test(text) ? Date.parse(text) - now : Number.NaN
+  return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), retryAfterMsMax)
 }

@@ -1,6 +1,6 @@
+import { isTenantThere, tenantsThere } from '#actors/directory/queries'
 import { projectAddress, projectIndex } from '#actors/project/address'
 import type { ProjectNotices } from '#actors/project/notices'
-import type { ProjectState } from '#actors/project/state'
 import { partNameOf } from '#firmware/part-name'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -8,7 +8,6 @@ import { isOfTenant } from '#model/tenant-key'
 import type { BlobStore } from '#runtime/blobs'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
 
 export interface ImageUsesParts {
   readonly system: System<Entry>
@@ -185,7 +184,7 @@ export class ImageUses {
   }
 
   #readProject(tenant: string, project: string): void {
-    const { releases } = this.#parts.system.look(projectAddress(tenant, project)) as ProjectState
+    const { releases } = this.#parts.system.look(projectAddress(tenant, project))
     for (const [release, { sha256, size }] of releases) {
       this.#add(sha256, nameOf(tenant, project, release))
       this.#sizes.set(sha256, size)

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { directoryAddress } from '#actors/directory/address'
-import type { DirectoryState } from '#actors/directory/state'
 import { defaultTenant } from '#actors/tenant/address'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
@@ -16,7 +15,7 @@ export function partNameOf(
   release: string,
   size: number | undefined,
 ): string {
-  const { tenants } = system.look(directoryAddress) as DirectoryState
+  const { tenants } = system.look(directoryAddress)
   // Nothing comes to a tenant from one of its name that was before it.
   const life = tenant === defaultTenant ? '' : `@${tenants.get(tenant)?.createdAt}`
   return createHash('sha256')

@@ -1,14 +1,13 @@
+import { isTenantThere, tenantsThere } from '#actors/directory/queries'
 import { projectAddress, projectIndex } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import { isOpen, nextTime } from '#firmware/cron'
-import { projectOf } from '#firmware/project-of'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { tenantKey } from '#model/tenant-key'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
 
 export interface RolloutWindowsParts {
   readonly system: System<Entry>
@@ -98,7 +97,7 @@ export class RolloutWindows {
   #note(tenant: string, project: string): StoredRollout | undefined {
     const { system } = this.#parts
     const key = tenantKey(tenant, project)
-    const { rollout } = projectOf(system, tenant, project)
+    const { rollout } = system.wake(projectAddress(tenant, project))
     const window = rollout?.state === 'running' ? rollout.body.window : undefined
     const at = window && nextTime(window.cron, system.world.now())
     if (at === undefined) this.#openings.delete(key)

@@ -1,6 +1,6 @@
 import { projectDeviceIndex } from '#actors/device/firmware-index'
+import { isTenantThere, tenantsThere } from '#actors/directory/queries'
 import { projectAddress } from '#actors/project/address'
-import type { ProjectCommand } from '#actors/project/commands'
 import {
   type StoredSchedule,
   scheduleRecord,
@@ -12,7 +12,6 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
 
 export interface UpdateScheduleParts {
   readonly system: System<Entry>
@@ -106,7 +105,7 @@ export class UpdateSchedule {
     const { system, failed } = this.#parts
     const request = { by: 'cron', devices: null, author: null } as const
     try {
-      await system.ask(projectAddress(tenant, project), { type: 'walk', request } satisfies ProjectCommand)
+      await system.ask(projectAddress(tenant, project), { type: 'walk', request })
     } catch (error) {
       // A fault of one project's holds up no other.
       if (error instanceof Problem && error.code !== 'bug') throw error

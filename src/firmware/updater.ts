@@ -1,15 +1,15 @@
 import { deviceAddress } from '#actors/device/device'
-import type { DeviceState } from '#actors/device/state'
+import { noFirmwares } from '#actors/device/state'
+import { isTenantThere, tenantsThere } from '#actors/directory/queries'
 import { updateAddress, updatingIndex } from '#actors/update/address'
 import type { BeginAnswer, BeginUpdate, NoUpdateFound, UpdateCommand } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
 import type { UpdateNotices } from '#actors/update/notices'
 import type { StoredUpdate, UpdateContext } from '#actors/update/state'
-import { Beginnings, type BeginningsParts } from '#firmware/beginnings'
+import { Beginnings, type BeginningsParts, deviceNow, updateNow } from '#firmware/beginnings'
 import type { Manner } from '#firmware/considered'
-import { deviceNow, updateNow } from '#firmware/looking'
-import { hasBegunAt } from '#firmware/running'
 import { firstUpdate, questionsOf } from '#firmware/search'
+import { hasBegunAt } from '#firmware/under-way'
 import { Waiters } from '#firmware/waiters'
 import type { Link, LinkedDevice } from '#link/link'
 import type { FirmwareEar } from '#link/offers'
@@ -20,7 +20,6 @@ import type { FirmwareStatusMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { Listing } from '#runtime/listing'
-import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
 import { Pace, Stopped } from '#workers/pace'
 
 export interface UpdaterParts extends BeginningsParts {
@@ -143,24 +142,24 @@ export class Updater implements FirmwareEar, UpdateNotices {
     const { system, links } = this.#parts
     if (this.#isStopped) throw new Problem('stopping')
     const { closedCount } = system.gate
-    const known = system.look(deviceAddress(tenant, device)) as DeviceState
+    const known = system.look(deviceAddress(tenant, device))
     const stored = updateNow(system, tenant, device)
     const id = Buffer.from(seed).toString('hex')
     // Or it was asked for before, and perhaps is over.
     const isThere = stored !== undefined && (isRunning(stored.state) || stored.context.id === id)
     const linked = links.linkedOf(tenant, device)
     const isLinked = linked?.link.isOpen === true
-    const { project } = known
-    if (!isThere && (!isLinked || project === null || known.firmwares.length === 0)) {
+    const { project = null, firmwares = noFirmwares } = known ?? {}
+    if (!isThere && (!isLinked || project === null || firmwares.length === 0)) {
       await system.gate.settled(closedCount)
-      if (!known.isThere) throw new Problem('not_found')
+      if (!known) throw new Problem('not_found')
       return isLinked ? { status: 'NO_UPDATE' } : { status: 'DEVICE_OFFLINE' }
     }
     const begin: BeginUpdate = {
       type: 'begin',
       by: 'post',
       project: project ?? stored?.context.project ?? '',
-      firmwares: known.firmwares,
+      firmwares,
       session: linked?.session ?? '',
       seed: id,
       found: null,
@@ -330,7 +329,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
       await this.#pace.each(found, async ({ tenant, device }) => {
         if (!isTenantThere(system, tenant)) return
         const firmwares = deviceNow(system, tenant, device)?.firmwares ?? []
-        await system.ask(updateAddress(tenant, device), { type: 'resume', firmwares } satisfies UpdateCommand, 0)
+        await system.ask(updateAddress(tenant, device), { type: 'resume', firmwares }, 0)
       })
     } catch (error) {
       // A failed write: all of it is resumed when the store was read.

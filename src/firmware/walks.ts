@@ -1,11 +1,11 @@
 import { deviceAddress } from '#actors/device/device'
 import { projectDeviceIndex } from '#actors/device/firmware-index'
-import type { DeviceState } from '#actors/device/state'
+import { isTenantThere, tenantsThere } from '#actors/directory/queries'
 import { projectAddress, walkingIndex } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import type { StoredWalk } from '#actors/project/state'
+import { tenantAddress } from '#actors/tenant/address'
 import { isChosen } from '#firmware/chosen'
-import { projectOf } from '#firmware/project-of'
 import type { Updater } from '#firmware/updater'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -15,7 +15,6 @@ import { isOfTenant, tenantKey } from '#model/tenant-key'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { isTenantThere, tenantState, tenantsThere } from '#workers/loaded-rules'
 import { Pace, Stopped } from '#workers/pace'
 
 export interface WalksParts {
@@ -177,7 +176,7 @@ export class Walks {
   #walkOf(wanted: Wanted): StoredWalk | undefined {
     const { system } = this.#parts
     this.#check(wanted)
-    return projectOf(system, wanted.tenant, wanted.project).walk
+    return system.wake(projectAddress(wanted.tenant, wanted.project)).walk
   }
 
   async #go(wanted: Wanted, walk: StoredWalk): Promise<void> {
@@ -234,7 +233,7 @@ export class Walks {
     const { tenant, project, isEnded } = wanted
     if (this.#isStopped || isEnded || this.#running.has(key) || !system.isServing || !isTenantThere(system, tenant))
       return
-    if (this.#isHeld(wanted) || projectOf(system, tenant, project).openWalks.length === 0) return
+    if (this.#isHeld(wanted) || system.wake(projectAddress(tenant, project)).openWalks.length === 0) return
     this.#ask(wanted, { type: 'walks_begun' }).catch((error: unknown) => {
       if (!(error instanceof Problem)) failed(error)
     })
@@ -261,18 +260,17 @@ export class Walks {
 
   /** The rollout that it was for is no more. */
   #isCalledOff({ tenant, project }: Wanted): boolean {
-    return projectOf(this.#parts.system, tenant, project).walk?.devices?.length === 0
+    return this.#parts.system.wake(projectAddress(tenant, project)).walk?.devices?.length === 0
   }
 
   /** The one that there was when the walk began, as it is now: its devices are counted. */
   #rolloutOf({ tenant, project }: Wanted, walk: StoredWalk): StoredRollout | undefined {
-    const { rollout } = projectOf(this.#parts.system, tenant, project)
+    const { rollout } = this.#parts.system.wake(projectAddress(tenant, project))
     return rollout?.id === walk.rollout ? rollout : undefined
   }
 
   #isOfProject({ tenant, project }: Wanted, device: string): boolean {
-    const state = this.#parts.system.look(deviceAddress(tenant, device)) as DeviceState
-    return state.isThere && state.project === project
+    return this.#parts.system.look(deviceAddress(tenant, device))?.project === project
   }
 
   #consider(wanted: Wanted, { by, author }: StoredWalk, device: string): Promise<void> | undefined {
@@ -303,7 +301,7 @@ export class Walks {
   /** Whoever asked for the walk: a rollout is for whom its own author reaches. */
   #isMeantBy(rollout: StoredRollout, { tenant, project }: Wanted, device: string): boolean {
     const { scopeOf, system } = this.#parts
-    const membersOf = (group: string) => tenantState(system, tenant).groups.get(group)?.devices
+    const membersOf = (group: string) => system.wake(tenantAddress(tenant)).groups.get(group)?.devices
     if (!isChosen(project, rollout, device, membersOf)) return false
     return reachesDevice(scopeOf(tenant, rollout.updatedBy), 'updates', 'update', device)
   }

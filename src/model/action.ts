@@ -110,15 +110,6 @@ export interface NewAction {
   readonly devices: readonly (readonly string[])[]
 }
 
-/** Begins actions, and sees to it that they are done. */
-export interface ActionStarter {
-  /**
-   * Fulfilled when it is stored: from then on it is done, also by another process after this one died.
-   * @throws Problem `conflict` for too many devices or actions, `overloaded`, `stopping`, `storage`
-   */
-  begin(action: NewAction): Promise<void>
-}
-
 export function noCounts(): ActionCounts {
   const counts = { total: 0, PENDING: 0 } as ActionCounts
   for (const status of outcomeStatuses) counts[status] = 0

@@ -1,8 +1,8 @@
 import { deviceAddress } from '#actors/device/device'
-import type { DeviceState } from '#actors/device/state'
 import { subscriberAddress } from '#actors/subscriber/address'
 import type { CursorMove, MailOutcome } from '#actors/subscriber/commands'
 import type { SubscriberState } from '#actors/subscriber/state'
+import { tenantAddress } from '#actors/tenant/address'
 import type { DeliveryRequest, PassReason } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { StoredFunction } from '#model/function'
@@ -27,7 +27,6 @@ import { type Hearer, mayHear, mayHearOfAll } from '#notifications/may-hear'
 import { isResting } from '#notifications/refusals'
 import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
-import { tenantState } from '#workers/loaded-rules'
 import type { Pace } from '#workers/pace'
 
 export interface ComposerParts {
@@ -168,7 +167,7 @@ export class Composer {
   #isStillMeant({ state: before, user, who, grounds }: Moment): boolean {
     const { system, hearerOf } = this.#parts
     const { tenant, id } = before
-    const { subscriptions } = system.look(subscriberAddress(tenant, id)) as SubscriberState
+    const { subscriptions } = system.look(subscriberAddress(tenant, id))
     const now = hearerOf(tenant, user)
     if (now.address !== who.address || now.isActive !== who.isActive) return false
     // What he may read is in the text too.
@@ -218,7 +217,7 @@ export class Composer {
     const { system } = this.#parts
     const { tenant } = moment.state
     const { device, cause } = request
-    const { alarms, schemas } = tenantState(system, tenant)
+    const { alarms, schemas } = system.wake(tenantAddress(tenant))
     const { scope } = moment.who
     const schema =
       cause.on === 'property' && servicesWithin(scope, 'schemas', 'read')(cause.service)
@@ -230,7 +229,7 @@ export class Composer {
     const mayReadMeta = reachesDevice(scope, 'meta', 'read', device)
     return dataOf(request, {
       functionName: functionOf(moment, pending)?.name ?? '',
-      meta: mayReadMeta ? (system.look(deviceAddress(tenant, device)) as DeviceState).meta : {},
+      meta: (mayReadMeta && system.look(deviceAddress(tenant, device))?.meta) || {},
       ...(schema && { schema }),
       ...(mayReadAlarm && { alarmName: alarm.name }),
     })

@@ -1,3 +1,4 @@
+import { isTenantThere } from '#actors/directory/queries'
 import { outboxAddress } from '#actors/outbox/address'
 import type { CountMails } from '#actors/outbox/commands'
 import { subscriberAddress } from '#actors/subscriber/address'
@@ -16,7 +17,6 @@ import type { ActorAddress } from '#runtime/actor'
 import type { System } from '#runtime/system'
 import { BackOff } from '#workers/back-off'
 import { isBusy } from '#workers/busy'
-import { isTenantThere } from '#workers/loaded-rules'
 import { Rate } from '#workers/rate'
 
 export interface DelivererParts {
@@ -111,7 +111,7 @@ export class Deliverer {
   async next(who: Subscriber, hasPlace = false): Promise<After> {
     const { system, mailsPerHourMax } = this.#parts
     if (!isTenantThere(system, who.tenant)) return 'nothing'
-    const state = system.look(subscriberAddress(who.tenant, who.id)) as SubscriberState
+    const state = system.look(subscriberAddress(who.tenant, who.id))
     const { world } = system
     const choice = choose(state.mail, this.#pendingsOf(state), world.now(), mailsPerHourMax)
     switch (choice.type) {

@@ -1,10 +1,10 @@
 import { deliveryAddress } from '#actors/delivery/address'
 import type { CountOverflow } from '#actors/delivery/commands'
+import { isTenantThere } from '#actors/directory/queries'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
-import { isTenantThere } from '#workers/loaded-rules'
 
 export interface OverflowCountsParts {
   readonly system: System<Entry>

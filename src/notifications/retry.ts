@@ -1,7 +1,7 @@
 import type { MailState } from '#actors/subscriber/state'
 import { backOffMs } from '#runtime/back-off-time'
 import type { World } from '#runtime/world'
-import { fractionOf } from '#workers/fraction'
+import { fractionOf } from '#workers/back-off'
 
 const times = { firstMs: 60_000, longestMs: 3_600_000, spread: 0.2 }
 

@@ -1,9 +1,9 @@
+import { tenantsThere } from '#actors/directory/queries'
 import { partsOfTopicRow, topicIndex } from '#actors/subscriber/address'
 import type { SubscriberNotices } from '#actors/subscriber/notices'
 import type { Entry } from '#model/entry'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { tenantsThere } from '#workers/loaded-rules'
 
 const listedAtATime = 1_024
 

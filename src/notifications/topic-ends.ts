@@ -1,3 +1,4 @@
+import { isTenantThere, tenantsThere } from '#actors/directory/queries'
 import { partsOfTopicRow, subscriberAddress, topicIndex } from '#actors/subscriber/address'
 import type { TopicEnded } from '#actors/subscriber/commands'
 import { endingIndex, tenantAddress } from '#actors/tenant/address'
@@ -7,7 +8,6 @@ import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant-key'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
 import { Pace, Stopped } from '#workers/pace'
 
 export interface TopicEndsParts {

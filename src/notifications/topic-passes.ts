@@ -2,8 +2,9 @@ import { deliveringIndex, deliveryAddress } from '#actors/delivery/address'
 import type { DeliveryCommand } from '#actors/delivery/commands'
 import { isWaiting } from '#actors/delivery/delivery'
 import type { DeliveryState } from '#actors/delivery/state'
+import { isTenantThere, tenantsThere } from '#actors/directory/queries'
 import { partsOfTopicRow, subscriberAddress, topicIndex } from '#actors/subscriber/address'
-import type { MailState, SubscriberState } from '#actors/subscriber/state'
+import type { MailState } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -11,7 +12,6 @@ import { tenantKey } from '#model/tenant-key'
 import type { FunctionViews } from '#rules/function-views'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
 import { type Pace, Stopped } from '#workers/pace'
 
 export interface TopicPassesParts {
@@ -232,7 +232,7 @@ export class TopicPasses {
     const { system } = this.#parts
     if (!isTenantThere(system, tenant)) throw new Problem('not_found')
     const { subscriber, subscription } = partsOfTopicRow(row)
-    const { subscriptions, mail } = system.look(subscriberAddress(tenant, subscriber)) as SubscriberState
+    const { subscriptions, mail } = system.look(subscriberAddress(tenant, subscriber))
     if (!subscriptions.some(({ id }) => id === subscription)) return Number.POSITIVE_INFINITY
     return heardIn(mail, fn, subscription) ?? 0
   }
@@ -243,9 +243,7 @@ export class TopicPasses {
 
   /** Stays awake while it keeps any: each subscriber looks at them. @throws Problem `storage` */
   #stateOf(tenant: string, fn: string): DeliveryState {
-    const { system } = this.#parts
-    if (!system.isServing) throw new Problem('storage')
-    return system.registry.wake(deliveryAddress(tenant, fn)).state as DeliveryState
+    return this.#parts.system.wake(deliveryAddress(tenant, fn))
   }
 }
 

@@ -1,20 +1,25 @@
 import { actionRecord } from '#actors/action/action'
-import { actionAddress } from '#actors/action/address'
+import { actionAddress, actionPageAddress } from '#actors/action/address'
+import { pageDevicesMax, pageRecord, type StoredPage } from '#actors/action/page'
+import { tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
 import * as api from '#api/actions'
+import { nameOfCursor } from '#api/query-field'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
-import type { ActionBody, StoredAction } from '#model/action'
+import { type ActionBody, type ActionCounts, type DeviceOutcome, noCounts, type StoredAction } from '#model/action'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { readKey } from '#model/property-write'
-import { reachesEvery } from '#model/scope'
+import { reachesEvery, servicesOfDevicesWithin } from '#model/scope'
 import { seeded } from '#model/seeded'
 import { madeId } from '#model/server-made-id'
 import { propIdOfName } from '#model/service-schema'
-import { shownAction } from '#routes/action-devices'
 import type { RouteContext } from '#routes/context'
-import { lookAtTenant } from '#routes/looking'
+import { nextLink } from '#routes/page'
+import { ReadSlices, readTurnsOf } from '#routes/read-slices'
 import { boundWithin, schemasFor } from '#routes/sight'
+import { streamed } from '#routes/streamed'
+import { namesOf, type Pages } from '#runtime/listing'
 
 /** Who asks many devices to change, and hears what became of it. Contract 3.6. */
 export function actionRoutes(context: RouteContext): Binding[] {
@@ -33,7 +38,7 @@ async function create(context: RouteContext, call: Call<unknown, unknown, Action
   // Asked again because nobody heard the answer: it goes on, whatever became of the groups it was for.
   if (!isRepeated || actionOf(context, tenant, id)?.createdBy !== author) {
     const { serviceIdentifier, updates } = body
-    const devices = devicesMeant(caller, lookAtTenant(context, tenant), body)
+    const devices = devicesMeant(caller, context.system.wake(tenantAddress(tenant)), body)
     await context.actions.begin({ tenant, id, author, serviceIdentifier, updates, devices })
   }
   return { status: 202, headers: { Location: `/api/v1/devices/actions/${id}` }, json: { id } }
@@ -75,4 +80,115 @@ function actionThere(context: RouteContext, { caller }: Call, id: string): Store
 
 function actionOf({ system }: RouteContext, tenant: string, id: string): StoredAction | undefined {
   return system.recordOf(actionAddress(tenant, id), actionRecord) as StoredAction | undefined
+}
+
+interface PageQuery {
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+}
+
+/** What becomes of one device; undefined: nothing yet. */
+type Rows = ReadonlyMap<string, DeviceOutcome | undefined>
+
+/**
+ * An action as its asker may see it: with the devices whose service he may read now, and counted are only these. First it
+ * is counted, then the devices are told: of one that goes on they may be further than the counts.
+ *
+ * @throws Problem `not_found` where it is for devices, and for none that he may read
+ */
+async function shownAction(
+  context: RouteContext,
+  call: Call<unknown, PageQuery>,
+  id: string,
+  action: StoredAction,
+): Promise<Reply> {
+  const { limit } = call.query
+  const devices = new ActionDevices(context, call, id, action)
+  const { counts, first, isMore } = await devices.counted()
+  if (counts.total === 0 && action.total > 0) throw new Problem('not_found')
+  const { serviceIdentifier, updates, createdBy, createdAt, isDone } = action
+  const head = { id, state: isDone ? 'done' : 'running', createdAt, createdBy, serviceIdentifier, updates, counts }
+  const frame = { before: `${JSON.stringify(head).slice(0, -1)},"devices":[`, after: ']}' }
+  const { caller } = call
+  if (limit === undefined) {
+    return { status: 200, chunks: streamed(context, caller, devices, frame, (name) => devices.textOf(name)) }
+  }
+  const names = [...first.keys()]
+  const chunks = streamed(context, caller, namesOf(names), frame, (name) => textOf(name, first.get(name)))
+  return { status: 200, headers: isMore ? nextLink(call, names) : {}, chunks }
+}
+
+/** The devices of an action, page by page as it is stored. */
+class ActionDevices implements Pages {
+  readonly #context: RouteContext
+  readonly #call: Call<unknown, PageQuery>
+  readonly #id: string
+  readonly #pageCount: number
+  readonly #isSeen: (device: string) => boolean
+  /** Names behind it are told. */
+  readonly #after: string
+  #next = 0
+  #rows: Rows = new Map()
+
+  constructor(context: RouteContext, call: Call<unknown, PageQuery>, id: string, action: StoredAction) {
+    this.#context = context
+    this.#call = call
+    this.#id = id
+    this.#pageCount = Math.ceil(action.total / pageDevicesMax)
+    const isWithin = servicesOfDevicesWithin(call.caller.scope, 'service', 'read')
+    this.#isSeen = (device) => isWithin(device, action.serviceIdentifier)
+    this.#after = nameOfCursor(call.query.cursor)
+  }
+
+  /** All that he may see, and as many as he asked for with a limit. */
+  async counted(): Promise<{ readonly counts: ActionCounts; readonly first: Rows; readonly isMore: boolean }> {
+    const { world, system } = this.#context
+    const { caller, query } = this.#call
+    const { closedCount } = system.gate
+    const counts = noCounts()
+    const first = new Map<string, DeviceOutcome | undefined>()
+    let isMore = false
+    const slices = new ReadSlices(world, caller)
+    for (let page = 0; page < this.#pageCount; page++) {
+      if (slices.isOver) await slices.next()
+      for (const [device, outcome] of this.#rowsOf(page)) {
+        counts.total++
+        counts[outcome?.status ?? 'PENDING']++
+        if (query.limit === undefined || device <= this.#after) continue
+        if (first.size < query.limit) first.set(device, outcome)
+        else isMore = true
+      }
+    }
+    await system.gate.settled(closedCount)
+    return { counts, first, isMore }
+  }
+
+  /** Those of one page: their texts are asked for before the next. */
+  async next(): Promise<readonly string[]> {
+    while (this.#next < this.#pageCount) {
+      this.#rows = this.#rowsOf(this.#next++)
+      const names = [...this.#rows.keys()].filter((device) => device > this.#after)
+      if (names.length > 0) return names
+      // Of a large action he may see little.
+      await readTurnsOf(this.#context.world).next(this.#call.caller)
+    }
+    return []
+  }
+
+  async close(): Promise<void> {}
+
+  textOf(device: string): string {
+    return textOf(device, this.#rows.get(device))
+  }
+
+  #rowsOf(page: number): Rows {
+    const address = actionPageAddress(this.#call.caller.tenant, this.#id, page)
+    const stored = this.#context.system.recordOf(address, pageRecord) as StoredPage | undefined
+    const rows = (stored?.devices ?? []).map((device, place) => [device, stored?.outcomes[place] ?? undefined] as const)
+    return new Map(rows.filter(([device]) => this.#isSeen(device)))
+  }
+}
+
+function textOf(deviceIdentifier: string, outcome: DeviceOutcome | undefined): string {
+  return JSON.stringify({ deviceIdentifier, ...(outcome ?? { status: 'PENDING' }) })
 }

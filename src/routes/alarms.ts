@@ -1,28 +1,33 @@
 import { isDeepStrictEqual } from 'node:util'
+import { alarmIndex } from '#actors/device/alarms'
+import { deviceAddress } from '#actors/device/device'
 import { tenantAddress } from '#actors/tenant/address'
-import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
+import type { PutAlarm } from '#actors/tenant/commands'
+import type { AlarmStatusQuery } from '#api/alarms'
 import * as api from '#api/alarms'
-import { type Binding, bind } from '#http/call'
+import { nameOfCursor } from '#api/query-field'
+import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { type AlarmBody, alarmEntryOf, type StoredAlarm } from '#model/alarm'
 import type { Caller } from '#model/caller'
+import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
-import { type Action, servicesWithin } from '#model/scope'
+import { type Action, devicesWithin, servicesWithin } from '#model/scope'
 import { seeded } from '#model/seeded'
 import { madeId } from '#model/server-made-id'
-import { statusList } from '#routes/alarm-status'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
-import { thingsReply } from '#routes/list-reply'
-import { lookAtTenant } from '#routes/looking'
+import { listReply, thingsReply } from '#routes/list-reply'
 import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
+import { streamHeaders } from '#routes/stream-position'
 import { unknownNamesIn } from '#rules/property-name'
+import { namesOf, type Pages } from '#runtime/listing'
 
 /** Who answers for alarms. Contract 5.1, 5.3. */
 export function alarmRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
     bind(api.listAlarms, (call) => {
-      const tenant = lookAtTenant(context, call.caller.tenant)
+      const tenant = context.system.wake(tenantAddress(call.caller.tenant))
       const membersOf = membersIn(tenant)
       return thingsReply(context, call, tenant.alarms, {
         isShown: (alarm) => isSeen(call.caller.scope, 'alarms', 'read', alarm, membersOf),
@@ -72,7 +77,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       await system.askAtOnce(() => {
         const alarm = alarmThere(context, caller, 'delete', id)
         mustMatch(call, () => textOf(id, alarm))
-        return { to: tenantAddress(caller.tenant), command: { type: 'delete_alarm', id } satisfies DeleteAlarm }
+        return { to: tenantAddress(caller.tenant), command: { type: 'delete_alarm', id } }
       })
       return { status: 204 }
     }),
@@ -81,13 +86,13 @@ export function alarmRoutes(context: RouteContext): Binding[] {
 
 /** @throws Problem `not_found`, also for one that is not all within his reach */
 function alarmThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredAlarm {
-  const alarm = lookAtTenant(context, caller.tenant).alarms.get(id)
+  const alarm = context.system.wake(tenantAddress(caller.tenant)).alarms.get(id)
   if (!alarm || !isThere(context, caller, action, alarm)) throw new Problem('not_found')
   return alarm
 }
 
 function isThere(context: RouteContext, { tenant, scope }: Caller, action: Action, alarm: StoredAlarm): boolean {
-  return isSeen(scope, 'alarms', action, alarm, membersIn(lookAtTenant(context, tenant)))
+  return isSeen(scope, 'alarms', action, alarm, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
 /** A condition must not reveal whether a schema has a name. @throws Problem `invalid`, whether there is a schema or not */
@@ -100,10 +105,78 @@ function mustReadNames({ scope }: Caller, { serviceIdentifier, condition }: Alar
 /** @throws Problem `not_found` */
 function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: AlarmBody): void {
   const { serviceIdentifier, devices = null, groups = null } = body
-  const membersOf = membersIn(lookAtTenant(context, tenant))
+  const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))
   mustBindAll(scope, 'alarms', action, { devices, groups }, membersOf, [serviceIdentifier])
 }
 
 function textOf(id: string, alarm: StoredAlarm): string {
   return JSON.stringify(alarmEntryOf(id, alarm))
+}
+
+/** A row of the list: one alarm on one device. */
+interface StatusRow {
+  readonly alarm: string
+  readonly device: string
+  readonly isActive: boolean
+  readonly since: number
+}
+
+/**
+ * On which devices alarms are or were active: what their events come to, for who may hear them. Contract 5.3. A row goes
+ * by its device alone, as the events do, so that a dashboard which folds these onto the list has the list of later.
+ */
+function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>): Promise<Reply> {
+  const { caller, query } = call
+  const { tenant, scope } = caller
+  // Before the names: what is listed after it is at least what had been told by then.
+  const headers = streamHeaders(context, tenant)
+  const isWithin = devicesWithin(scope, 'alarms', 'read')
+  const shownRow = (name: string) => {
+    const row = rowOf(context, tenant, name)
+    return row && (query.active === undefined || row.isActive === query.active) ? row : undefined
+  }
+  const asked = query.deviceIdentifier && new Set(query.deviceIdentifier)
+  return listReply(context, call, headers, {
+    limit: query.limit,
+    names: rowNames(context, tenant, nameOfCursor(query.cursor), asked),
+    isShown: (name) => (asked?.has(deviceIn(name)) ?? true) && isWithin(deviceIn(name)),
+    isMeant: query.active === undefined ? undefined : (name) => shownRow(name) !== undefined,
+    textOf: (name) => {
+      const row = shownRow(name)
+      return row && statusText(row)
+    },
+  })
+}
+
+/** Of so many devices each is looked at; of more the index is gone through, in slices. */
+const lookedAtMax = 100
+
+/** `<alarm>/<device>`, in order; of others than those asked for as well, where there are many of these. */
+function rowNames(context: RouteContext, tenant: string, after: string, asked: ReadonlySet<string> | undefined): Pages {
+  if (!asked || asked.size > lookedAtMax) return context.listing.entries(alarmIndex, tenant, '', after)
+  const names = [...asked].flatMap((device) => {
+    const alarms = [...(context.system.look(deviceAddress(tenant, device))?.alarms ?? [])]
+    return alarms.filter(([, { since }]) => since > 0).map(([alarm]) => `${alarm}/${device}`)
+  })
+  return namesOf(names.filter((name) => name > after).sort())
+}
+
+/** Undefined where the alarm never was active, or ended. */
+function rowOf(context: RouteContext, tenant: string, name: string): StatusRow | undefined {
+  const [alarm, device] = [name.slice(0, name.indexOf('/')), deviceIn(name)]
+  const stands = context.system.look(deviceAddress(tenant, device))?.alarms.get(alarm)
+  return stands && stands.since > 0 ? { alarm, device, isActive: stands.isActive, since: stands.since } : undefined
+}
+
+function deviceIn(name: string): string {
+  return name.slice(name.indexOf('/') + 1)
+}
+
+function statusText({ alarm, device, isActive, since }: StatusRow): string {
+  return JSON.stringify({
+    resourceIdentifier: formatCrn({ type: 'alarm', id: alarm }),
+    deviceIdentifier: device,
+    active: isActive,
+    since,
+  })
 }

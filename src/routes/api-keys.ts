@@ -1,7 +1,7 @@
 import type { Identity } from '#access/identity'
 import { apiKeyText, hashOf, newSecret } from '#access/secret-text'
 import { tenantAddress } from '#actors/tenant/address'
-import type { AddApiKey, DeleteKey } from '#actors/tenant/commands'
+import type { AddApiKey } from '#actors/tenant/commands'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import type { StoredApiKey } from '#actors/tenant/state'
 import * as api from '#api/api-keys'
@@ -13,7 +13,6 @@ import { madeId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { mayGive, mustCover } from '#routes/held-roles'
 import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
-import { lookAtTenant } from '#routes/looking'
 import { authorOf } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
@@ -52,11 +51,11 @@ export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 
     }),
 
     bindForTenant(context, api.deleteApiKey, async ({ caller, parameters: { id } }, tenant) => {
-      const state = lookAtTenant(context, tenant)
+      const state = context.system.wake(tenantAddress(tenant))
       const key = state.apiKeys.get(id)
       if (!key) throw new Problem('not_found')
       mustCover(caller, grantsOfRoles(state, key.roles))
-      await system.ask(tenantAddress(tenant), { type: 'delete_key', kind: 'api_key', id } satisfies DeleteKey)
+      await system.ask(tenantAddress(tenant), { type: 'delete_key', kind: 'api_key', id })
       return { status: 204 }
     }),
   ]
@@ -64,7 +63,8 @@ export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 
 
 /** Each use of a key asks for its maker's rights, and so on up to a person: that has to end soon. @throws Problem `conflict` */
 function mustEndWithPerson(context: RouteContext, { session }: Caller): void {
-  const key = session?.kind === 'api_key' ? lookAtTenant(context, session.tenant).apiKeys.get(session.id) : undefined
+  const key =
+    session?.kind === 'api_key' ? context.system.wake(tenantAddress(session.tenant)).apiKeys.get(session.id) : undefined
   if (idOfCrn(key?.createdBy?.user ?? '', 'key') === undefined) return
   throw new Problem('conflict', 'an API key that was made by an API key makes no further ones')
 }

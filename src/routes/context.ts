@@ -11,7 +11,6 @@ import type { UpdateServer } from '#firmware/update-server'
 import type { Updater } from '#firmware/updater'
 import type { Links } from '#link/links'
 import type { Presence } from '#link/presence'
-import type { ActionStarter } from '#model/action'
 import type { Entry } from '#model/entry'
 import type { InternShape } from '#model/shape'
 import type { Deliveries } from '#notifications/deliveries'
@@ -21,6 +20,7 @@ import type { Listing } from '#runtime/listing'
 import type { StreamReader } from '#runtime/stream'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
+import type { ActionRunner } from '#workers/action-runner'
 
 /** Firmware, as routes need it. */
 interface FirmwareContext {
@@ -53,7 +53,7 @@ export interface RouteContext {
   readonly memory: MemoryLimits
   readonly hub: Hub
   readonly links: Links
-  readonly actions: ActionStarter
+  readonly actions: Pick<ActionRunner, 'begin'>
   readonly presence: Presence
   readonly tickets: Tickets
   readonly firmware: FirmwareContext

@@ -1,27 +1,29 @@
+import { BoundedMap } from '#access/bounded-map'
 import { hashOf, newSecret } from '#access/secret-text'
-import type { DeviceRemoved, EndAlarms } from '#actors/device/commands'
+import type { DeviceRemoved } from '#actors/device/commands'
 import { deviceAddress, registrarRecord } from '#actors/device/device'
 import { endingsMax } from '#actors/device/judge'
 import { metaFaultOf } from '#actors/device/memory'
 import type { ServiceState } from '#actors/device/service-state'
-import type { DeviceState } from '#actors/device/state'
-import { serviceOf } from '#actors/device/state'
+import { type DeviceState, serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/address'
 import type { AdmitDevice } from '#actors/tenant/commands'
 import * as api from '#api/devices'
 import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { alarmsMax } from '#model/alarm'
+import type { Caller } from '#model/caller'
+import type { Condition } from '#model/condition'
 import type { JsonObject } from '#model/json-value'
 import { Problem } from '#model/problem'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { DeviceFilters, deviceFinder } from '#routes/device-filters'
 import { listReply } from '#routes/list-reply'
-import { deviceThere, lookAtDevice, lookAtTenant } from '#routes/looking'
+import { schemasFor } from '#routes/sight'
 import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { partsReply } from '#routes/streamed'
+import { compileFilter, type DeviceFilter, type FilterSource, onlyNamed } from '#rules/device-filter'
 import { namesOf, type Pages } from '#runtime/listing'
 
 /** Who answers for devices. */
@@ -59,7 +61,10 @@ function readable(
   query: StateQuery,
 ): { readonly state: DeviceState; readonly text: StateText } {
   const state = deviceThere(context, caller.tenant, deviceIdentifier)
-  return { state, text: new StateText(caller, lookAtTenant(context, caller.tenant), formOf(query, fullDepth)) }
+  return {
+    state,
+    text: new StateText(caller, context.system.wake(tenantAddress(caller.tenant)), formOf(query, fullDepth)),
+  }
 }
 
 /** The same of a service of a device. */
@@ -97,7 +102,7 @@ async function list(
   const unchanged = notModified(context, call)
   if (unchanged) return unchanged
   const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
-  const text = new StateText(caller, lookAtTenant(context, caller.tenant), formOf(query, 0))
+  const text = new StateText(caller, context.system.wake(tenantAddress(caller.tenant)), formOf(query, 0))
   const find = deviceFinder(context, caller, text, filter)
   return listReply(context, call, headers, {
     limit: query.limit,
@@ -125,7 +130,7 @@ async function create(
   if (!reachesDevice(caller.scope, 'device', 'create', device)) throw new Problem('not_found')
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await system.askAtOnce(() => {
-    if (lookAtDevice(context, tenant, device)) throw new Problem('conflict', 'the device exists')
+    if (context.system.look(deviceAddress(tenant, device))) throw new Problem('conflict', 'the device exists')
     const fault = metaFaultOf(device, meta, tenant, context.memory)
     if (fault) throw fault
     const admit: AdmitDevice = { type: 'admit_device', device, meta, secretHash: hashOf(secret) }
@@ -140,7 +145,7 @@ async function remove(context: RouteContext, { caller }: Call, device: string): 
   const to = deviceAddress(caller.tenant, device)
   // The removal ends all alarms that still stand: a device that goes on reporting may begin some of them again.
   for (let turns = 0; turns < alarmsMax / endingsMax; turns++) {
-    if (!(await system.ask(to, { type: 'end_alarms' } satisfies EndAlarms))) break
+    if (!(await system.ask(to, { type: 'end_alarms' }))) break
   }
   // The key that admitted the device may admit one more afterwards.
   const removed = await system.askAtOnce(() => {
@@ -159,4 +164,52 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
   context.links.credentialsChanged(caller.tenant, device)
   const headers = { 'Cache-Control': 'no-store' }
   return { status: 200, headers, json: { deviceIdentifier: device, secret } }
+}
+
+/** @throws Problem `not_found` when there is none */
+export function deviceThere({ system }: RouteContext, tenant: string, device: string): DeviceState {
+  const state = system.look(deviceAddress(tenant, device))
+  if (!state) throw new Problem('not_found')
+  return state
+}
+
+/** As many as are asked for in turn by a few dashboards; up to some 10 KB each. */
+const filtersMax = 64
+
+/** Filters that were asked for lately: the next page, and the dashboard that asks again, bring the same. */
+export class DeviceFilters {
+  readonly #compiled = new BoundedMap<string, DeviceFilter>(filtersMax)
+
+  /** @throws Problem `invalid`, for names of nothing a device has */
+  of(condition: Condition): DeviceFilter {
+    const text = JSON.stringify(condition)
+    const filter = this.#compiled.get(text) ?? compileFilter(condition)
+    // Set anew, it is the youngest.
+    this.#compiled.set(text, filter)
+    return filter
+  }
+}
+
+/** Looks for devices: as one is now, or undefined where there is none, or the filter does not find it. Does not wake it. */
+function deviceFinder(
+  context: RouteContext,
+  caller: Caller,
+  { mayRead }: StateText,
+  filter: DeviceFilter | undefined,
+): (device: string) => DeviceState | undefined {
+  const { tenant, scope } = caller
+  if (!filter) return (device) => context.system.look(deviceAddress(tenant, device))
+  const source: FilterSource = {
+    tenant: { schemas: schemasFor(caller, context.system.wake(tenantAddress(tenant))) },
+    mayReadService: mayRead,
+    mayReadMeta: devicesWithin(scope, 'meta', 'read'),
+  }
+  if (!filter.needsState) {
+    return (device) =>
+      filter.matches(onlyNamed(device), source) ? context.system.look(deviceAddress(tenant, device)) : undefined
+  }
+  return (device) => {
+    const state = context.system.look(deviceAddress(tenant, device))
+    return state && filter.matches(state, source) ? state : undefined
+  }
 }

@@ -1,3 +1,4 @@
+import { tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
 import type { Sample, TriedFunction, TriedMail } from '#api/functions'
 import type { Reply } from '#http/call'
@@ -13,7 +14,6 @@ import { servicesWithin } from '#model/scope'
 import { utf8BytesOf } from '#model/utf8'
 import { dataOf, type RunSurroundings } from '#notifications/mail-data'
 import type { RouteContext } from '#routes/context'
-import { lookAtTenant } from '#routes/looking'
 import { ReadSlices } from '#routes/read-slices'
 import { isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
@@ -52,7 +52,7 @@ export async function tryFunction(
     trial.run(place, node)
     if (slices.isOver) await slices.next()
   }
-  const tenant = lookAtTenant(context, caller.tenant)
+  const tenant = context.system.wake(tenantAddress(caller.tenant))
   const mails: TriedMail[] = []
   let bytesLeft = mailsBytesMax
   for (const asked of trial.asked) {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { tenantAddress } from '#actors/tenant/address'
-import type { DeleteFunction, PutFunction } from '#actors/tenant/commands'
+import type { PutFunction } from '#actors/tenant/commands'
 import { alarmFault } from '#actors/tenant/functions'
 import * as api from '#api/functions'
 import { type Binding, bind } from '#http/call'
@@ -21,7 +21,6 @@ import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
 import { thingsReply } from '#routes/list-reply'
-import { lookAtTenant } from '#routes/looking'
 import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
 
 /** Who answers for functions. Contract 5.1, 5.4. */
@@ -29,7 +28,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
     bind(api.listFunctions, (call) => {
-      const tenant = lookAtTenant(context, call.caller.tenant)
+      const tenant = context.system.wake(tenantAddress(call.caller.tenant))
       const membersOf = membersIn(tenant)
       return thingsReply(context, call, tenant.functions, {
         isShown: (stored) => isSeen(call.caller.scope, resource, 'read', stored, membersOf),
@@ -77,7 +76,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
       await system.askAtOnce(() => {
         const stored = functionThere(context, caller, 'delete', id)
         mustMatch(call, () => textOf(id, stored))
-        return { to: tenantAddress(caller.tenant), command: { type: 'delete_function', id } satisfies DeleteFunction }
+        return { to: tenantAddress(caller.tenant), command: { type: 'delete_function', id } }
       })
       return { status: 204 }
     }),
@@ -92,19 +91,19 @@ const resource = 'functions'
 
 /** @throws Problem `not_found`, also for one that is not all within his reach */
 function functionThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredFunction {
-  const stored = lookAtTenant(context, caller.tenant).functions.get(id)
+  const stored = context.system.wake(tenantAddress(caller.tenant)).functions.get(id)
   if (!stored || !isThere(context, caller, action, stored)) throw new Problem('not_found')
   return stored
 }
 
 function isThere(context: RouteContext, { tenant, scope }: Caller, action: Action, stored: StoredFunction): boolean {
-  return isSeen(scope, resource, action, stored, membersIn(lookAtTenant(context, tenant)))
+  return isSeen(scope, resource, action, stored, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
 /** Also the services whose values it tells must be his to read. @throws Problem `not_found` */
 function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: FunctionBody): void {
   const { devices = null, groups = null } = body.binding
-  const membersOf = membersIn(lookAtTenant(context, tenant))
+  const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))
   mustBindAll(scope, resource, action, { devices, groups }, membersOf, servicesNamed(body.graph))
 }
 
@@ -117,7 +116,7 @@ function servicesNamed({ nodes }: Graph): readonly string[] {
 
 /** @throws Problem `invalid` that names the nodes whose alarms are not there for him */
 function mustSeeAlarms(context: RouteContext, caller: Caller, graph: Graph): void {
-  const tenant = lookAtTenant(context, caller.tenant)
+  const tenant = context.system.wake(tenantAddress(caller.tenant))
   const membersOf = membersIn(tenant)
   const details = alarmsNamed(graph)
     .filter(({ alarm: id }) => {

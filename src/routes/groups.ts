@@ -1,5 +1,5 @@
 import { tenantAddress } from '#actors/tenant/address'
-import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
+import type { PutGroup } from '#actors/tenant/commands'
 import * as api from '#api/groups'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
@@ -11,7 +11,6 @@ import { madeId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
-import { lookAtTenant } from '#routes/looking'
 import { authorOf, boundWithin, changedReply, mayBind } from '#routes/sight'
 
 /** Who answers for groups. Contract 5.1. */
@@ -19,7 +18,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
     bind(api.listGroups, (call) =>
-      thingsReply(context, call, lookAtTenant(context, call.caller.tenant).groups, {
+      thingsReply(context, call, context.system.wake(tenantAddress(call.caller.tenant)).groups, {
         isShown: (group) => isSeen(call.caller, 'read', group),
         textOf,
       }),
@@ -60,7 +59,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
       await system.askAtOnce(() => {
         const group = groupThere(context, caller, 'delete', id)
         mustMatch(call, () => textOf(id, group))
-        return { to: tenantAddress(caller.tenant), command: { type: 'delete_group', id } satisfies DeleteGroup }
+        return { to: tenantAddress(caller.tenant), command: { type: 'delete_group', id } }
       })
       return { status: 204 }
     }),
@@ -69,7 +68,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
 
 /** @throws Problem `not_found`, also for one that is not all within his reach */
 function groupThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredGroup {
-  const group = lookAtTenant(context, caller.tenant).groups.get(id)
+  const group = context.system.wake(tenantAddress(caller.tenant)).groups.get(id)
   if (!group || !isSeen(caller, action, group)) throw new Problem('not_found')
   return group
 }

@@ -1,11 +1,11 @@
 import { statfs } from 'node:fs/promises'
 import { cpus, freemem, totalmem, uptime } from 'node:os'
+import { tenantAddress } from '#actors/tenant/address'
 import { challengeHeader, type HealthStatus, isChallenge, proofHeader, readHealth, readHealthStatus } from '#api/health'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
 import { isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { lookAtTenant } from '#routes/looking'
 
 export interface HealthOptions {
   readonly dataDirectory: string
@@ -28,13 +28,13 @@ export function healthRoutes(context: RouteContext, options: HealthOptions): Bin
 }
 
 async function status(
-  { system, links, hub, reader, ...context }: RouteContext,
+  { system, links, hub, reader }: RouteContext,
   { dataDirectory, databaseStatus }: HealthOptions,
   { tenant, scope }: Caller,
   cpu: CpuUsage,
 ): Promise<HealthStatus> {
   const disk = await statfs(dataDirectory)
-  const { counters } = lookAtTenant({ system, links, hub, reader, ...context }, tenant)
+  const { counters } = system.wake(tenantAddress(tenant))
   // Connections of other tenants are for callers who manage tenants.
   const isOfAll = isPermitted(scope, 'tenants', 'read')
   return {

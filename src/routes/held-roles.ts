@@ -1,10 +1,10 @@
+import { tenantAddress } from '#actors/tenant/address'
 import { grantsOfRole, grantsOfRoles } from '#actors/tenant/roles'
 import type { Caller } from '#model/caller'
 import { covers } from '#model/covers'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { lookAtTenant } from '#routes/looking'
 
 /**
  * Whether somebody, or a key, may be given these roles.
@@ -12,7 +12,7 @@ import { lookAtTenant } from '#routes/looking'
  * @throws Problem `invalid` that names each role that is not there, `forbidden` for more than the caller himself may
  */
 export function mayGive(context: RouteContext, caller: Caller, tenant: string, roles: readonly string[]): void {
-  const state = lookAtTenant(context, tenant)
+  const state = context.system.wake(tenantAddress(tenant))
   const details = roles.flatMap((role, index) =>
     grantsOfRole(state, role) ? [] : [{ path: `roles.${index}`, message: 'there is no such role' }],
   )

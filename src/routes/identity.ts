@@ -1,15 +1,15 @@
+import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import { readMe } from '#api/identity'
 import { type Binding, bind } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { lookAtDirectory } from '#routes/looking'
 
 /** Who answers who is asking. */
 export function identityRoutes(context: RouteContext): Binding[] {
   return [
     bind(readMe, ({ caller: { name, tenant, roles, scope, session } }) => {
-      const person = session?.kind === 'session' ? rowByName(lookAtDirectory(context), name) : undefined
+      const person = session?.kind === 'session' ? rowByName(context.system.wake(directoryAddress), name) : undefined
       const twoFactor = person && [...person.factors]
       return { status: 200, json: { name, tenant, roles, grants: scope.grants, ...(twoFactor && { twoFactor }) } }
     }),

@@ -14,7 +14,6 @@ import type { Speaker } from '#link/device-port'
 import type { LinkOpening } from '#link/link'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { lookAtDevice } from '#routes/looking'
 
 /** Unsent bytes of one link: a full window of acknowledgements, and what else is said, many times over. */
 const backpressureBytesMax = 1024 * 1024
@@ -47,7 +46,7 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
       }
       let admitted: Promise<unknown> | undefined
       const posted = system.askAtOnce(() => {
-        const before = lookAtDevice(context, tenant, device)
+        const before = context.system.look(deviceAddress(tenant, device))
         if (!before) mustBegin(context, speaker, device, post)
         if (!links.declarations.take(tenant, device, newShapeCount(before, post.services ?? []))) {
           throw new Problem('too_many_requests', tooManyShapes(device), { headers: { 'Retry-After': '60' } })

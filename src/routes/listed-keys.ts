@@ -1,7 +1,7 @@
+import { tenantAddress } from '#actors/tenant/address'
 import { isExpired, type KeyKind, keysOf, type StoredKey } from '#actors/tenant/state'
 import { formatCrn } from '#model/crn'
 import type { RouteContext } from '#routes/context'
-import { lookAtTenant } from '#routes/looking'
 
 /** What keys of both kinds show of themselves. */
 export interface ShownKey {
@@ -19,7 +19,7 @@ export function keysThere<Key extends StoredKey>(
   kind: KeyKind,
 ): readonly (readonly [id: string, key: Key])[] {
   const now = context.world.now()
-  const keys = [...keysOf(lookAtTenant(context, tenant), kind)] as unknown as [string, Key][]
+  const keys = [...keysOf(context.system.wake(tenantAddress(tenant)), kind)] as unknown as [string, Key][]
   return keys
     .filter(([, key]) => !isExpired(key, now))
     .sort(([a, one], [b, other]) => one.createdAt - other.createdAt || (a < b ? -1 : 1))

@@ -5,9 +5,8 @@ import * as api from '#api/meta'
 import { type Binding, bind } from '#http/call'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { deviceNames } from '#routes/devices'
+import { deviceNames, deviceThere } from '#routes/devices'
 import { listReply } from '#routes/list-reply'
-import { deviceThere, lookAtDevice } from '#routes/looking'
 import { streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
 
@@ -23,9 +22,11 @@ export function metaRoutes(context: RouteContext): Binding[] {
         limit: query.limit,
         names: deviceNames(context, caller.tenant, query),
         isShown: devicesWithin(caller.scope, 'meta', 'read'),
-        isMeant: query.deviceIdentifier && ((device) => lookAtDevice(context, caller.tenant, device) !== undefined),
+        isMeant:
+          query.deviceIdentifier &&
+          ((device) => context.system.look(deviceAddress(caller.tenant, device)) !== undefined),
         textOf: (device) => {
-          const state = lookAtDevice(context, caller.tenant, device)
+          const state = context.system.look(deviceAddress(caller.tenant, device))
           return state && text(state, query.depth ?? 0)
         },
       })
@@ -37,7 +38,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.patchMeta, async ({ caller, parameters: { deviceIdentifier }, body: patch, bodyBytes }) => {
-      const before = lookAtDevice(context, caller.tenant, deviceIdentifier)
+      const before = context.system.look(deviceAddress(caller.tenant, deviceIdentifier))
       // The event carries the whole record, however small the patch.
       const recordBytes = JSON.stringify(before?.meta ?? {}).length + bodyBytes.byteLength
       context.streamShare.take(caller, recordBytes)

@@ -1,10 +1,10 @@
-import { tokenCheck } from '#access/token-check'
+import { tokenCheck } from '#access/secret-text'
 import { defineRoute } from '#api/entry'
 import { type Binding, bind, type Call } from '#http/call'
 import { nobody } from '#model/caller'
 import { Problem } from '#model/problem'
 import { mustBeFromHere } from '#routes/from-here'
-import { readTurnsOf } from '#routes/read-turns'
+import { readTurnsOf } from '#routes/read-slices'
 import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 

@@ -1,5 +1,4 @@
 import { outboxAddress } from '#actors/outbox/address'
-import type { OutboxState } from '#actors/outbox/state'
 import * as api from '#api/outbox'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
@@ -29,7 +28,7 @@ function isAdministrator({ roles, scope }: Caller): boolean {
 }
 
 function outboxOf({ system, notifications: { deliveries, mail } }: RouteContext, tenant: string): api.Outbox {
-  const { sent, digests, digested, failures } = (system.look(outboxAddress(tenant)) as OutboxState).tally
+  const { sent, digests, digested, failures } = system.look(outboxAddress(tenant)).tally
   const { requests, subscribers } = deliveries.figuresOf(tenant)
   return {
     waiting: { requests, subscribers },

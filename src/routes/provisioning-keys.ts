@@ -1,6 +1,6 @@
 import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
 import { tenantAddress } from '#actors/tenant/address'
-import type { AddProvisioningKey, DeleteKey } from '#actors/tenant/commands'
+import type { AddProvisioningKey } from '#actors/tenant/commands'
 import type { StoredProvisioningKey } from '#actors/tenant/state'
 import * as api from '#api/provisioning-keys'
 import type { Binding } from '#http/call'
@@ -49,7 +49,7 @@ export function provisioningKeyRoutes(context: RouteContext): Binding[] {
 
     bindForTenant(context, api.deleteProvisioningKey, async ({ caller, parameters: { id } }, tenant) => {
       mustReachAnyDevice(caller, 'delete')
-      await system.ask(tenantAddress(tenant), { type: 'delete_key', kind: 'provisioning_key', id } satisfies DeleteKey)
+      await system.ask(tenantAddress(tenant), { type: 'delete_key', kind: 'provisioning_key', id })
       return { status: 204 }
     }),
   ]

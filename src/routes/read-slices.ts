@@ -1,6 +1,6 @@
-import type { Caller } from '#model/caller'
+import { FairQueue } from '#access/fair-queue'
+import { type Caller, type Principal, principalKey } from '#model/caller'
 import { checkCurrent } from '#routes/check-current'
-import { type ReadTurns, readTurnsOf } from '#routes/read-turns'
 import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
@@ -21,4 +21,42 @@ export class ReadSlices extends Slices {
     checkCurrent(this.#caller)
     this.begin()
   }
+}
+
+/**
+ * Long answers go on one at a time, one in each turn of the loop: however many are being read, every other request waits
+ * for one piece and not for one of each. Users take turns, so that one who reads many at once does not slow down others.
+ */
+class ReadTurns {
+  readonly #world: World
+  readonly #waiting = new FairQueue<() => void>(Number.POSITIVE_INFINITY)
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** Fulfilled when it is the caller's turn, which lasts until the next wait for anything. */
+  next(principal: Principal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.add(principalKey(principal), resolve)
+      if (this.#waiting.size === 1) this.#world.soon(() => this.#give())
+    })
+  }
+
+  #give(): void {
+    this.#waiting.take()?.()
+    if (this.#waiting.size > 0) this.#world.soon(() => this.#give())
+  }
+}
+
+const turnsOfWorlds = new WeakMap<World, ReadTurns>()
+
+/** All long answers of one process share the turns. */
+export function readTurnsOf(world: World): ReadTurns {
+  let turns = turnsOfWorlds.get(world)
+  if (!turns) {
+    turns = new ReadTurns(world)
+    turnsOfWorlds.set(world, turns)
+  }
+  return turns
 }

@@ -1,15 +1,19 @@
+import { projectAddress } from '#actors/project/address'
+import type { PutReleaseAnswer } from '#actors/project/commands'
+import type { UploadQuery } from '#api/update-projects'
 import * as api from '#api/update-projects'
 import { partNameOf } from '#firmware/part-name'
-import { type Binding, bind } from '#http/call'
+import { type Binding, type BodyStream, bind, type Call, type Reply } from '#http/call'
+import { mayPut, putAction } from '#http/permit'
 import type { Caller } from '#model/caller'
 import { byPrecedence } from '#model/firmware-order'
 import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
+import { type ContentRange, contentRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly } from '#routes/embedded-only'
-import { askProject, lookAtProject, mustReachAll, projectThere } from '#routes/project-there'
-import { upload } from '#routes/release-upload'
+import { embeddedOnly, mustHaveRoom, mustReachAll, projectThere } from '#routes/embedded-projects'
 import { textReply } from '#routes/streamed'
+import type { BlobImage } from '#runtime/blobs'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
 
 /** Of the 64 uploads that the image store takes at once. */
@@ -45,7 +49,7 @@ export function releaseRoutes(context: RouteContext): Binding[] {
       const { size } = releaseThere(context, caller, project, key)
       // A server that was killed may have left it; whoever asked for it later would have the release again.
       await context.firmware.images.letGo(partNameOf(context.system, caller.tenant, project, releaseName(key), size))
-      await askProject(context, caller.tenant, project, { type: 'delete_release', key })
+      await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_release', key })
       return { status: 204 }
     }),
   ])
@@ -57,7 +61,7 @@ function releaseKeyOf(firmware: string, { hardware, index = 0 }: api.ReleaseQuer
 
 /** @throws Problem `not_found` */
 function releaseThere(context: RouteContext, { tenant }: Caller, project: string, key: ReleaseKey): StoredRelease {
-  const release = lookAtProject(context, tenant, project).releases.get(releaseName(key))
+  const release = context.system.look(projectAddress(tenant, project)).releases.get(releaseName(key))
   if (!release) throw new Problem('not_found')
   return release
 }
@@ -71,4 +75,151 @@ function inOrder(one: StoredRelease, next: StoredRelease): number {
 
 function byText(one: string, next: string): number {
   return one === next ? 0 : one < next ? -1 : 1
+}
+
+type UploadCall = Call<{ readonly project: string; readonly firmware: string }, UploadQuery>
+
+/**
+ * The image of a release, whole or a part of it. A release is made when its image is stored for good; it never becomes
+ * another one: the same image again is the same, any other is refused. Contract 6.
+ */
+async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey): Promise<Reply> {
+  const { caller, upload: body } = call
+  const { tenant } = caller
+  const { project } = call.parameters
+  if (!body) throw new Error('an upload comes without its stream')
+  mustBePlain(call)
+  await mustHaveRoom(context, caller, project)
+  const before = releaseOf(context, tenant, project, key)
+  mayUpload(caller, before)
+  const range = rangeOf(call)
+  checkSize(context, range ? range.size : body.lengthBytes, before)
+  const name = partNameOf(context.system, tenant, project, releaseName(key), range ? range.size : body.lengthBytes)
+  if (range?.part === null) {
+    if (before && (call.query.sha256 ?? before.sha256) !== before.sha256) throw otherImage()
+    // One that is lost can come again.
+    const isThere = before !== undefined && (await context.firmware.images.sizeOf(before.sha256)) === before.size
+    const received = isThere ? range.size : await context.firmware.images.receivedOf(name)
+    if (isThere || received !== range.size) return standing(body, received, range.size)
+    // All of it is there, and no release: who took the last byte in could not make one. There is nothing left to send.
+  }
+  const from = range ? (range.part?.from ?? range.size) : 0
+  const size = range ? range.size : (body.lengthBytes ?? null)
+  let made: Reply | undefined
+  const came = await context.firmware.images.receive(
+    name,
+    { from, size },
+    checked(context, call, body, range, key),
+    async (image) => {
+      made = await stored(context, call, key, image)
+    },
+  )
+  return made ?? { status: 202, json: { received: came.received, size } }
+}
+
+/** What there is of it so far: all where the release is there, perhaps by a request whose answer did not arrive. */
+async function standing(body: BodyStream, received: number, size: number): Promise<Reply> {
+  for await (const piece of body) if (piece.byteLength > 0) throw new Problem('bad_request', 'no bytes belong there')
+  return { status: 202, json: { received, size } }
+}
+
+/** @throws Problem `bad_request` for a `Content-Range` that is none */
+function rangeOf(call: Call): ContentRange | undefined {
+  const header = call.header('content-range')
+  if (header === '') return undefined
+  const range = contentRangeOf(header)
+  if (!range) throw new Problem('bad_request', 'Content-Range must be bytes <first>-<last>/<size> or bytes */<size>')
+  const length = call.upload?.lengthBytes
+  if (length !== undefined && length !== lengthOf(range)) {
+    throw new Problem('bad_request', 'Content-Range and the length of the body do not agree')
+  }
+  return range
+}
+
+/** Of the body that comes with it. */
+function lengthOf({ part }: ContentRange): number {
+  return part ? part.to - part.from : 0
+}
+
+/** An image is the bytes that a device is to install: packed for the way they would be others. RFC 9110 §8.4. */
+function mustBePlain(call: UploadCall): void {
+  if (!/^(identity)?$/i.test(call.header('content-encoding'))) throw new Problem('unsupported_media_type')
+}
+
+/** What can be said before a byte is read. @throws Problem `bad_request`, `too_large`, `conflict` */
+function checkSize(
+  { firmware: { imageBytesMax } }: RouteContext,
+  size: number | undefined,
+  before: StoredRelease | undefined,
+): void {
+  if (size === undefined) return
+  if (size === 0) throw emptyImage()
+  if (size > imageBytesMax) throw new Problem('too_large', `the image is larger than ${imageBytesMax} bytes`)
+  if (before && before.size !== size) throw otherImage()
+}
+
+/** The pieces of a body as they come, and behind the last one all that has to be true by then. */
+async function* checked(
+  context: RouteContext,
+  call: UploadCall,
+  body: BodyStream,
+  range: ContentRange | undefined,
+  key: ReleaseKey,
+): AsyncGenerator<Uint8Array> {
+  const left = range && lengthOf(range)
+  let bytes = 0
+  for await (const piece of body) {
+    bytes += piece.byteLength
+    if (left !== undefined && bytes > left) break
+    yield piece
+  }
+  if (left !== undefined && bytes !== left) {
+    throw new Problem('bad_request', 'Content-Range and the length of the body do not agree')
+  }
+  if (bytes === 0 && !range) throw emptyImage()
+  const caller = body.stillPermitted()
+  mayUpload(caller, releaseOf(context, caller.tenant, call.parameters.project, key))
+}
+
+/** The image is there for good: makes the release of it. */
+function stored(
+  context: RouteContext,
+  { caller: { tenant, user }, parameters: { project }, query }: UploadCall,
+  key: ReleaseKey,
+  { sha256, size }: BlobImage,
+): Promise<Reply> {
+  return context.firmware.imageUses.keepWhile(sha256, async () => {
+    if (query.sha256 !== undefined && query.sha256 !== sha256) {
+      throw new Problem('bad_request', `the SHA-256 of the image is ${sha256}`)
+    }
+    const made: StoredRelease = { ...key, sha256, size, createdAt: context.world.now(), createdBy: user }
+    const put = await context.system.ask(projectAddress(tenant, project), { type: 'put_release', release: made })
+    const { isNew, release } = put as PutReleaseAnswer
+    const json = releaseEntryOf(release)
+    return isNew ? { status: 201, headers: { Location: locationOf(project, key) }, json } : { status: 200, json }
+  })
+}
+
+function locationOf(project: string, { firmware, hardware, index }: ReleaseKey): string {
+  const query = new URLSearchParams({ ...(hardware !== null && { hardware }), ...(index > 0 && { index: `${index}` }) })
+  const path = `/api/v1/updates/projects/${project}/releases/${encodeURIComponent(firmware)}`
+  return query.size > 0 ? `${path}?${query}` : path
+}
+
+function releaseOf(context: RouteContext, tenant: string, project: string, key: ReleaseKey): StoredRelease | undefined {
+  return context.system.look(projectAddress(tenant, project)).releases.get(releaseName(key))
+}
+
+/** @throws Problem `forbidden` */
+function mayUpload(caller: Caller, before: StoredRelease | undefined): void {
+  mayPut(caller, 'updates', before !== undefined)
+  mustReachAll(caller, putAction(before !== undefined))
+}
+
+function emptyImage(): Problem {
+  return new Problem('bad_request', 'the image is empty')
+}
+
+function otherImage(): Problem {
+  return new Problem('conflict', 'the release is there, with another image')
 }

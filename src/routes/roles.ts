@@ -1,6 +1,7 @@
+import { directoryAddress } from '#actors/directory/address'
 import { isRoleUsed } from '#actors/directory/queries'
 import { tenantAddress } from '#actors/tenant/address'
-import type { DeleteRole, PutRole } from '#actors/tenant/commands'
+import type { PutRole } from '#actors/tenant/commands'
 import { grantsOfRole } from '#actors/tenant/roles'
 import * as api from '#api/roles'
 import type { Binding } from '#http/call'
@@ -13,7 +14,6 @@ import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { mustCover } from '#routes/held-roles'
 import { listReply } from '#routes/list-reply'
-import { lookAtDirectory, lookAtTenant } from '#routes/looking'
 import { authorOf } from '#routes/sight'
 import { bindForTenant } from '#routes/target-tenant'
 import { namesOf } from '#runtime/listing'
@@ -24,7 +24,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
   return [
     // A thousand roles of a quarter of a megabyte each: in pieces.
     bindForTenant(context, api.listRoles, (call, tenant) => {
-      const { roles } = lookAtTenant(context, tenant)
+      const { roles } = context.system.wake(tenantAddress(tenant))
       const names = namesOf([...Object.keys(builtInRoles), ...roles.keys()].sort())
       const roleText = (role: string) => {
         const grants = grantsOfRole({ roles }, role)
@@ -44,7 +44,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
       const { role } = call.parameters
       const { grants } = call.body
       await system.askAtOnce(() => {
-        const before = grantsOfRole(lookAtTenant(context, tenant), role)
+        const before = grantsOfRole(context.system.wake(tenantAddress(tenant)), role)
         mayPut(caller, 'roles', before !== undefined)
         mustCover(caller, [...(before ?? []), ...grants])
         mustMatch(call, () => before && textOf(tenant, role, before))
@@ -60,10 +60,10 @@ export function roleRoutes(context: RouteContext): Binding[] {
         const grants = grantsThere(context, tenant, role)
         mustCover(call.caller, grants)
         mustMatch(call, () => textOf(tenant, role, grants))
-        if (!isBuiltIn(role) && isRoleUsed(lookAtDirectory(context), tenant, role)) {
+        if (!isBuiltIn(role) && isRoleUsed(context.system.wake(directoryAddress), tenant, role)) {
           throw new Problem('conflict', 'the role is in use')
         }
-        return { to: tenantAddress(tenant), command: { type: 'delete_role', role } satisfies DeleteRole }
+        return { to: tenantAddress(tenant), command: { type: 'delete_role', role } }
       })
       return { status: 204 }
     }),
@@ -72,7 +72,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
 
 /** @throws Problem `not_found` */
 function grantsThere(context: RouteContext, tenant: string, role: string): readonly Grant[] {
-  const grants = grantsOfRole(lookAtTenant(context, tenant), role)
+  const grants = grantsOfRole(context.system.wake(tenantAddress(tenant)), role)
   if (!grants) throw new Problem('not_found')
   return grants
 }

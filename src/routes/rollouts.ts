@@ -1,5 +1,7 @@
+import { projectAddress } from '#actors/project/address'
 import type { RolloutAnswer } from '#actors/project/commands'
 import type { ProjectState } from '#actors/project/state'
+import { tenantAddress } from '#actors/tenant/address'
 import * as api from '#api/update-projects'
 import { nextTime } from '#firmware/cron'
 import { type Binding, bind, type Reply } from '#http/call'
@@ -11,9 +13,7 @@ import { type Action, isPermitted } from '#model/scope'
 import { seeded } from '#model/seeded'
 import { madeId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly } from '#routes/embedded-only'
-import { lookAtTenant } from '#routes/looking'
-import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
+import { embeddedOnly, mustHaveRoom, mustReachAll } from '#routes/embedded-projects'
 import { changedReply, isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 
@@ -21,7 +21,10 @@ import { textReply } from '#routes/streamed'
 export function rolloutRoutes(context: RouteContext): Binding[] {
   const shift = async (caller: Caller, project: string, type: 'pause' | 'resume'): Promise<Reply> => {
     mustReach(context, caller, 'update', rolloutThere(context, caller, project).rollout.body)
-    return shown(caller, await askProject(context, caller.tenant, project, { type, author: caller.user }))
+    return shown(
+      caller,
+      await context.system.ask(projectAddress(caller.tenant, project), { type, author: caller.user }),
+    )
   }
   return embeddedOnly(context, [
     bind(api.readRollout, ({ caller, parameters: { project } }) => {
@@ -31,7 +34,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
 
     bind(api.putRollout, async ({ caller, parameters: { project }, body, bodyBytes, seed }) => {
       await mustHaveRoom(context, caller, project)
-      const { rollout } = lookAtProject(context, caller.tenant, project)
+      const { rollout } = context.system.look(projectAddress(caller.tenant, project))
       mayPut(caller, 'updates', rollout !== undefined)
       // The one that is there, too: who may not touch it does not put another in its place.
       if (rollout) mustReach(context, caller, 'update', rollout.body)
@@ -40,12 +43,12 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
       mustOpen(context, body)
       const id = madeId(seeded(seed))
       const put = { type: 'put_rollout', body, id, author: caller.user } as const
-      return shown(caller, await askProject(context, caller.tenant, project, put, bodyBytes.byteLength))
+      return shown(caller, await context.system.ask(projectAddress(caller.tenant, project), put, bodyBytes.byteLength))
     }),
 
     bind(api.deleteRollout, async ({ caller, parameters: { project } }) => {
       mustReach(context, caller, 'delete', rolloutThere(context, caller, project).rollout.body)
-      await askProject(context, caller.tenant, project, { type: 'delete_rollout' })
+      await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_rollout' })
       return { status: 204 }
     }),
 
@@ -58,7 +61,7 @@ type WithRollout = ProjectState & { readonly rollout: StoredRollout }
 
 /** @throws Problem `not_found` */
 function rolloutThere(context: RouteContext, { tenant }: Caller, project: string): WithRollout {
-  const state = lookAtProject(context, tenant, project)
+  const state = context.system.look(projectAddress(tenant, project))
   if (!state.rollout) throw new Problem('not_found')
   return state as WithRollout
 }
@@ -81,13 +84,13 @@ function mustReach(context: RouteContext, caller: Caller, action: Action, { grou
     mustReachAll(caller, action)
     return
   }
-  const membersOf = membersIn(lookAtTenant(context, caller.tenant))
+  const membersOf = membersIn(context.system.wake(tenantAddress(caller.tenant)))
   if (!isSeen(caller.scope, 'updates', action, { devices: null, groups }, membersOf)) throw new Problem('not_found')
 }
 
 /** @throws Problem `not_found` for a group that is not there */
 function mustKnow(context: RouteContext, { tenant }: Caller, { groups = [] }: RolloutBody): void {
-  const known = lookAtTenant(context, tenant).groups
+  const known = context.system.wake(tenantAddress(tenant)).groups
   if (!groups.every((group) => known.has(group))) throw new Problem('not_found')
 }
 

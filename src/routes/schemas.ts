@@ -9,7 +9,6 @@ import type { ServiceSchema } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { listReply } from '#routes/list-reply'
-import { lookAtTenant } from '#routes/looking'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
 import { namesOf } from '#runtime/listing'
@@ -22,7 +21,7 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       const unchanged = notModified(context, call)
       if (unchanged) return unchanged
       const { caller, query } = call
-      const { schemas } = lookAtTenant(context, caller.tenant)
+      const { schemas } = context.system.wake(tenantAddress(caller.tenant))
       const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
       const after = nameOfCursor(query.cursor)
       const isShown = servicesWithin(caller.scope, 'schemas', 'read')
@@ -41,7 +40,7 @@ export function schemaRoutes(context: RouteContext): Binding[] {
 
     bind(api.readSchema, (call) => {
       const { serviceIdentifier } = call.parameters
-      const schema = lookAtTenant(context, call.caller.tenant).schemas.get(serviceIdentifier)
+      const schema = context.system.wake(tenantAddress(call.caller.tenant)).schemas.get(serviceIdentifier)
       if (!schema) throw new Problem('not_found')
       return thingReply(context, call, schemaText(serviceIdentifier, schema))
     }),
@@ -50,12 +49,15 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       const { caller, parameters, body: schema, bodyBytes } = call
       const { serviceIdentifier } = parameters
       await system.askAtOnce(() => {
-        const before = lookAtTenant(context, caller.tenant).schemas.get(serviceIdentifier)
+        const before = context.system.wake(tenantAddress(caller.tenant)).schemas.get(serviceIdentifier)
         permit({ resource: 'schemas', action: putAction(before !== undefined), within: 'service' }, caller, parameters)
         mustMatch(call, () => before && schemaText(serviceIdentifier, before))
         context.streamShare.take(caller, bodyBytes.byteLength)
-        const put = { type: 'put_schema', service: serviceIdentifier, schema }
-        return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
+        return {
+          to: tenantAddress(caller.tenant),
+          command: { type: 'put_schema', service: serviceIdentifier, schema },
+          bytes: bodyBytes.byteLength,
+        }
       })
       return textReply(context, schemaText(serviceIdentifier, schema))
     }),
@@ -64,7 +66,7 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       const { tenant } = call.caller
       const { serviceIdentifier } = call.parameters
       await system.askAtOnce(() => {
-        const before = lookAtTenant(context, tenant).schemas.get(serviceIdentifier)
+        const before = context.system.wake(tenantAddress(tenant)).schemas.get(serviceIdentifier)
         if (before) mustMatch(call, () => schemaText(serviceIdentifier, before))
         return { to: tenantAddress(tenant), command: { type: 'delete_schema', service: serviceIdentifier } }
       })

@@ -1,5 +1,7 @@
 import { serviceIndex } from '#actors/device/declare'
+import { deviceAddress } from '#actors/device/device'
 import { serviceOf } from '#actors/device/state'
+import { tenantAddress } from '#actors/tenant/address'
 import * as api from '#api/devices'
 import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
 import { quote } from '#events/property-text'
@@ -8,7 +10,6 @@ import { Problem } from '#model/problem'
 import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
 import { readableService } from '#routes/devices'
-import { lookAtDevice, lookAtTenant } from '#routes/looking'
 import { pageOf } from '#routes/page'
 import { formOf, fullDepth, type StateForm, StateText, type TextOrParts } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
@@ -128,10 +129,10 @@ function serviceFrame(service: string, form: StateForm) {
 }
 
 function textOfDevice(context: RouteContext, { caller }: Call, form: StateForm, service: string) {
-  const text = new StateText(caller, lookAtTenant(context, caller.tenant), form)
+  const text = new StateText(caller, context.system.wake(tenantAddress(caller.tenant)), form)
   return (device: string): TextOrParts | undefined => {
     if (!text.mayRead(device, service)) return undefined
-    const state = lookAtDevice(context, caller.tenant, device)
+    const state = context.system.look(deviceAddress(caller.tenant, device))
     const found = state && serviceOf(state, service)
     return found && text.deviceOfService(device, found)
   }
@@ -150,7 +151,7 @@ class ShownServices {
     this.#context = context
     this.#call = call
     this.#asked = query.deviceIdentifier && new Set(query.deviceIdentifier)
-    this.#text = new StateText(call.caller, lookAtTenant(context, call.caller.tenant), formOf({}, 0))
+    this.#text = new StateText(call.caller, context.system.wake(tenantAddress(call.caller.tenant)), formOf({}, 0))
   }
 
   /** Identifiers of services with at least one device to show. */

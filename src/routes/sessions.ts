@@ -5,10 +5,9 @@ import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { userThere } from '#routes/looking'
 import { placeOf } from '#routes/sign-in-place'
 import { bindForTenant } from '#routes/target-tenant'
-import { userToEdit } from '#routes/users'
+import { userThere, userToEdit } from '#routes/users'
 
 /** Who answers for sessions, one's own and, for administrators, other people's. Contract 2. */
 export function sessionRoutes(context: RouteContext, { sessions, logins }: Identity): Binding[] {

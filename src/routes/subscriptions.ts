@@ -1,8 +1,7 @@
 import { deliveryAddress } from '#actors/delivery/address'
-import type { DeliveryState } from '#actors/delivery/state'
 import { subscriberAddress, subscriberIdOf } from '#actors/subscriber/address'
 import type { SubscriberCommand } from '#actors/subscriber/commands'
-import type { SubscriberState } from '#actors/subscriber/state'
+import { tenantAddress } from '#actors/tenant/address'
 import * as api from '#api/subscriptions'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
@@ -20,7 +19,6 @@ import {
 } from '#model/subscription'
 import type { RouteContext } from '#routes/context'
 import { thingsReply } from '#routes/list-reply'
-import { lookAtTenant } from '#routes/looking'
 import { membersIn } from '#routes/sight'
 import { streamHeaders } from '#routes/stream-position'
 
@@ -87,7 +85,7 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
 /** The function that is meant, by its id. @throws Problem in the order of contract 5.6 */
 function topicOf(context: RouteContext, { tenant, scope }: Caller, { type, topic }: SubscribeBody): string {
   if (type !== 'email') throw new Problem('bad_request_message', `${type} is not delivered yet; only email is`)
-  const state = lookAtTenant(context, tenant)
+  const state = context.system.wake(tenantAddress(tenant))
   const fn = idOfCrn(topic, 'function')
   const stored = fn === undefined ? undefined : state.functions.get(fn)
   if (fn === undefined || !stored) {
@@ -106,7 +104,7 @@ function mustHaveRoom(context: RouteContext, caller: Caller, fn: string): void {
 
 /** The last request by now: he hears of those behind it. */
 function headOf({ system }: RouteContext, tenant: string, fn: string): number {
-  return (system.look(deliveryAddress(tenant, fn)) as DeliveryState).head.seq
+  return system.look(deliveryAddress(tenant, fn)).head.seq
 }
 
 /** @throws Problem `not_found_empty`, also for one that is somebody else's */
@@ -117,11 +115,11 @@ function mustBeThere(context: RouteContext, caller: Caller, id: string): void {
 /** Not one whose function is no more: it is about to end. */
 function shownOf(context: RouteContext, caller: Caller, id: string): StoredSubscription | undefined {
   const stored = ownOf(context, caller).find((each) => each.id === id)
-  return stored && lookAtTenant(context, caller.tenant).functions.has(stored.function) ? stored : undefined
+  return stored && context.system.wake(tenantAddress(caller.tenant)).functions.has(stored.function) ? stored : undefined
 }
 
 function ownOf({ system }: RouteContext, { tenant, user }: Caller): readonly StoredSubscription[] {
-  return (system.look(subscriberAddress(tenant, subscriberIdOf(user))) as SubscriberState).subscriptions
+  return system.look(subscriberAddress(tenant, subscriberIdOf(user))).subscriptions
 }
 
 function askSubscriber(

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { directoryAddress } from '#actors/directory/address'
 import { tenantRow } from '#actors/directory/queries'
 import type { Permission, RouteEntry } from '#api/entry'
 import type { TenantQuery } from '#api/tenant-field'
@@ -6,7 +7,6 @@ import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import { type Action, isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { lookAtDirectory } from '#routes/looking'
 
 /** Who answers for a tenant's own affairs: `tenant` is whose are meant, the caller's or the one that he asked for. */
 type TenantAnswerer<P, Q, B> = (call: Call<P, Q, B>, tenant: string) => Reply | Promise<Reply>
@@ -39,7 +39,7 @@ function targetTenant(
 ): string {
   if (tenant === undefined) return caller.tenant
   if (!actions.some((action) => isPermitted(caller.scope, 'tenants', action))) throw new Problem('forbidden')
-  if (!tenantRow(lookAtDirectory(context), tenant)) throw new Problem('not_found')
+  if (!tenantRow(context.system.wake(directoryAddress), tenant)) throw new Problem('not_found')
   return tenant
 }
 

@@ -1,5 +1,5 @@
 import { tenantAddress } from '#actors/tenant/address'
-import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
+import type { PutTemplate } from '#actors/tenant/commands'
 import * as api from '#api/templates'
 import { type Binding, bind } from '#http/call'
 import { putAction } from '#http/permit'
@@ -10,7 +10,6 @@ import { type StoredTemplate, templateEntryOf } from '#model/template'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
-import { lookAtTenant } from '#routes/looking'
 import { changedReply } from '#routes/sight'
 
 /** Who answers for what mails say. Contract 5.5. */
@@ -19,7 +18,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.listTemplates, (call) => {
       const { tenant } = call.caller
-      return thingsReply(context, call, lookAtTenant(context, tenant).templates, {
+      return thingsReply(context, call, context.system.wake(tenantAddress(tenant)).templates, {
         isShown: () => true,
         textOf: (name, stored) => textOf(tenant, name, stored),
       })
@@ -36,7 +35,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
       const { tenant, user } = caller
       const { name } = call.parameters
       const stored = await system.askAtOnce(() => {
-        const before = lookAtTenant(context, tenant).templates.get(name)
+        const before = context.system.wake(tenantAddress(tenant)).templates.get(name)
         mustReachAll(caller, putAction(before !== undefined))
         mustMatch(call, () => before && textOf(tenant, name, before))
         const put: PutTemplate = { type: 'put_template', name, body, author: user }
@@ -53,7 +52,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
       await system.askAtOnce(() => {
         const template = templateThere(context, tenant, name)
         mustMatch(call, () => textOf(tenant, name, template))
-        return { to: tenantAddress(tenant), command: { type: 'delete_template', name } satisfies DeleteTemplate }
+        return { to: tenantAddress(tenant), command: { type: 'delete_template', name } }
       })
       return { status: 204 }
     }),
@@ -67,7 +66,7 @@ function mustReachAll({ scope }: Caller, action: Action): void {
 
 /** @throws Problem `not_found` */
 function templateThere(context: RouteContext, tenant: string, name: string): StoredTemplate {
-  const stored = lookAtTenant(context, tenant).templates.get(name)
+  const stored = context.system.wake(tenantAddress(tenant)).templates.get(name)
   if (!stored) throw new Problem('not_found')
   return stored
 }

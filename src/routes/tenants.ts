@@ -1,5 +1,5 @@
 import { directoryAddress } from '#actors/directory/address'
-import type { AddTenant, ChangeTenant, UpdateTenant } from '#actors/directory/commands'
+import type { AddTenant, UpdateTenant } from '#actors/directory/commands'
 import { tenantRow, tenantRows } from '#actors/directory/queries'
 import type { TenantRow } from '#actors/directory/state'
 import * as api from '#api/tenants'
@@ -10,7 +10,6 @@ import { isPermitted } from '#model/scope'
 import type { TenantEntry } from '#model/tenant'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
-import { lookAtDirectory } from '#routes/looking'
 import { changedReply } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 
@@ -18,12 +17,14 @@ import { textReply } from '#routes/streamed'
 export function tenantRoutes(context: RouteContext): Binding[] {
   const { system } = context
   const tenantThere = ({ parameters }: Pick<Call<{ readonly tenantIdentifier: string }>, 'parameters'>): TenantRow => {
-    const row = tenantRow(lookAtDirectory(context), parameters.tenantIdentifier)
+    const row = tenantRow(context.system.wake(directoryAddress), parameters.tenantIdentifier)
     if (!row) throw new Problem('not_found')
     return row
   }
   return [
-    bind(api.listTenants, () => textReply(context, JSON.stringify(tenantRows(lookAtDirectory(context)).map(entryOf)))),
+    bind(api.listTenants, () =>
+      textReply(context, JSON.stringify(tenantRows(context.system.wake(directoryAddress)).map(entryOf))),
+    ),
 
     bind(api.createTenant, async ({ body: { tenantIdentifier, name, hosts, twoFactor, basic }, isRepeated }) => {
       const tenant = {
@@ -65,7 +66,7 @@ export function tenantRoutes(context: RouteContext): Binding[] {
       await system.askAtOnce(() => {
         const row = tenantThere(call)
         mustMatch(call, () => textOf(row))
-        return { to: directoryAddress, command: { type: 'delete_tenant', tenant } satisfies ChangeTenant }
+        return { to: directoryAddress, command: { type: 'delete_tenant', tenant } }
       })
       return { status: 204 }
     }),

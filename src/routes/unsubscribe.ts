@@ -1,10 +1,10 @@
+import { isTenantThere } from '#actors/directory/queries'
 import { subscriberAddress, subscriberIdOf } from '#actors/subscriber/address'
 import type { Unsubscribe } from '#actors/subscriber/commands'
 import * as api from '#api/unsubscribe'
 import { type Binding, bind, type Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { isTenantThere } from '#routes/looking'
 
 /** Who ends subscriptions by the addresses that stand in mails. RFC 2369, RFC 8058, contract 5.7. */
 export function unsubscribeRoutes(context: RouteContext): Binding[] {
@@ -18,7 +18,7 @@ export function unsubscribeRoutes(context: RouteContext): Binding[] {
       const { query, parameters } = call
       checkSigned(context, parameters.subscriptionId, query)
       const { tenant, user } = query
-      if (isTenantThere(context, tenant)) {
+      if (isTenantThere(context.system, tenant)) {
         const end: Unsubscribe = { type: 'unsubscribe', id: parameters.subscriptionId, isByLink: true }
         await context.system.ask(subscriberAddress(tenant, subscriberIdOf(user)), end)
       }

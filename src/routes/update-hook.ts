@@ -1,6 +1,6 @@
 import { projectDeviceIndex } from '#actors/device/firmware-index'
+import { isTenantThere } from '#actors/directory/queries'
 import { projectAddress } from '#actors/project/address'
-import type { ProjectCommand } from '#actors/project/commands'
 import { defaultTenant } from '#actors/tenant/address'
 import * as api from '#api/update-hook'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
@@ -10,7 +10,6 @@ import { deviceIdentifierOf, isShortName } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { isHookSigned } from '#routes/hook-signature'
-import { isTenantThere } from '#routes/looking'
 
 /** Who hears the update server. Contract 6, Hook. */
 export function updateHookRoutes(context: RouteContext): Binding[] {
@@ -26,12 +25,12 @@ async function hear(context: RouteContext, call: Call, project: string): Promise
   const isSigned = caller === nobody
   if (isSigned) checkSignature(context, call)
   const { tenant, devices } = meant(call.bodyBytes, isSigned ? defaultTenant : caller.tenant)
-  const isReached = isSigned ? isTenantThere(context, tenant) : tenant === caller.tenant
+  const isReached = isSigned ? isTenantThere(context.system, tenant) : tenant === caller.tenant
   if (!isReached || !isShortName(project)) return { status: 204 }
   context.firmware.checks.forgetProject(tenant, project)
   if (await hasDevices(context, tenant, project)) {
     const request = { by: 'hook', devices, author: isSigned ? null : caller.user } as const
-    await context.system.ask(projectAddress(tenant, project), { type: 'walk', request } satisfies ProjectCommand)
+    await context.system.ask(projectAddress(tenant, project), { type: 'walk', request })
   }
   return { status: 204 }
 }

@@ -4,7 +4,7 @@ import { isEtagNamed } from '#http/named-etag'
 import { Problem } from '#model/problem'
 import { type ByteRange, byteRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly } from '#routes/embedded-only'
+import { embeddedOnly } from '#routes/embedded-projects'
 
 /** Who hands out images. Contract 6. */
 export function updateImageRoutes(context: RouteContext): Binding[] {

@@ -1,4 +1,4 @@
-import { projectIndex } from '#actors/project/address'
+import { projectAddress, projectIndex } from '#actors/project/address'
 import type { ProjectState } from '#actors/project/state'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/update-projects'
@@ -10,9 +10,8 @@ import { Problem } from '#model/problem'
 import { rolloutEntryOf } from '#model/rollout'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly } from '#routes/embedded-only'
+import { embeddedOnly, mustHaveRoom, projectThere } from '#routes/embedded-projects'
 import { listReply } from '#routes/list-reply'
-import { askProject, lookAtProject, mustHaveRoom, projectThere } from '#routes/project-there'
 import { textReply } from '#routes/streamed'
 import { namesOf } from '#runtime/listing'
 
@@ -31,7 +30,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
           names: context.listing.entries(projectIndex, tenant, '', after),
           // Reading is not narrowed: what there is for a project tells of no device.
           isShown: () => true,
-          textOf: (project) => JSON.stringify(entryOf(tenant, lookAtProject(context, tenant, project))),
+          textOf: (project) => JSON.stringify(entryOf(tenant, context.system.look(projectAddress(tenant, project)))),
         },
       )
     }),
@@ -42,7 +41,8 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
       const { pins } = projectThere(context, tenant, parameters.project)
       const isWithin = devicesWithin(caller.scope, 'updates', 'read')
       // Looked up when its turn comes: it may be another by then, or gone.
-      const firmwareOf = (device: string) => lookAtProject(context, tenant, parameters.project).pins.get(device)
+      const firmwareOf = (device: string) =>
+        context.system.look(projectAddress(tenant, parameters.project)).pins.get(device)
       return listReply(
         context,
         call,
@@ -67,13 +67,17 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
       await mustHaveRoom(context, caller, project)
       mayPutPin(context, caller, project, device)
       const { firmware } = body
-      await askProject(context, caller.tenant, project, { type: 'put_pin', device, firmware }, bodyBytes.byteLength)
+      await context.system.ask(
+        projectAddress(caller.tenant, project),
+        { type: 'put_pin', device, firmware },
+        bodyBytes.byteLength,
+      )
       return { status: 200, json: body }
     }),
 
     bind(api.deletePin, async ({ caller, parameters: { project, deviceIdentifier: device } }) => {
       pinThere(context, caller, project, device)
-      await askProject(context, caller.tenant, project, { type: 'delete_pin', device })
+      await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_pin', device })
       return { status: 204 }
     }),
   ])
@@ -96,7 +100,7 @@ function behind(names: Iterable<string>, after: string): readonly string[] {
 
 /** The version. @throws Problem `not_found` */
 function pinThere(context: RouteContext, { tenant }: Caller, project: string, device: string): string {
-  const firmware = lookAtProject(context, tenant, project).pins.get(device)
+  const firmware = context.system.look(projectAddress(tenant, project)).pins.get(device)
   if (firmware === undefined) throw new Problem('not_found')
   return firmware
 }
@@ -106,7 +110,7 @@ function pinThere(context: RouteContext, { tenant }: Caller, project: string, de
  * @throws Problem `forbidden`, `not_found`
  */
 function mayPutPin(context: RouteContext, { tenant, scope }: Caller, project: string, device: string): void {
-  const action = putAction(lookAtProject(context, tenant, project).pins.has(device))
+  const action = putAction(context.system.look(projectAddress(tenant, project)).pins.has(device))
   if (scope.reaches('updates', action).length === 0) throw new Problem('forbidden')
   if (!reachesDevice(scope, 'updates', action, device)) throw new Problem('not_found')
 }

@@ -1,3 +1,4 @@
+import { deviceAddress } from '#actors/device/device'
 import { firmwareIndex, isFirmwareKnown } from '#actors/device/firmware-index'
 import type { DeviceState } from '#actors/device/state'
 import { updateAddress } from '#actors/update/address'
@@ -14,7 +15,6 @@ import type { UpdateQuestion } from '#model/update-offer'
 import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
 import { listReply } from '#routes/list-reply'
-import { lookAtDevice } from '#routes/looking'
 import { streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
@@ -84,7 +84,7 @@ async function read(context: RouteContext, call: Call<unknown, ListedQuery>, dev
 
 /** Undefined where there is nothing to show. */
 function knownDevice(context: RouteContext, tenant: string, device: string): DeviceState | undefined {
-  const state = lookAtDevice(context, tenant, device)
+  const state = context.system.look(deviceAddress(tenant, device))
   return state && isFirmwareKnown(state) ? state : undefined
 }
 

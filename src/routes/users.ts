@@ -2,15 +2,17 @@ import { hashOf, newCode } from '#access/secret-text'
 import { accountAddress } from '#actors/account/address'
 import type { AccessCode } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/address'
-import type { AddUser, RemoveUser, UpdateUser } from '#actors/directory/commands'
+import type { UpdateUser } from '#actors/directory/commands'
 import { rowByName, rowsAfter } from '#actors/directory/queries'
 import type { UserRow } from '#actors/directory/state'
+import { tenantAddress } from '#actors/tenant/address'
 import { grantsOfRoles } from '#actors/tenant/roles'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/users'
 import type { Binding } from '#http/call'
 import type { Caller } from '#model/caller'
 import { formatCrn } from '#model/crn'
+import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import { madeId } from '#model/server-made-id'
 import type { UserEntry } from '#model/user'
@@ -18,7 +20,6 @@ import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { mayGive, mustCover } from '#routes/held-roles'
 import { listReply } from '#routes/list-reply'
-import { lookAtDirectory, lookAtTenant, userThere } from '#routes/looking'
 import { changedReply } from '#routes/sight'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Pages } from '#runtime/listing'
@@ -36,7 +37,7 @@ export function userRoutes(context: RouteContext): Binding[] {
       const user = { id: madeId((bytes) => context.world.random(bytes)), tenant, name, email, roles }
       const row = await system.askAtOnce(() => {
         mayGive(context, caller, tenant, roles)
-        return { to: directoryAddress, command: { type: 'add_user', user, code } satisfies AddUser }
+        return { to: directoryAddress, command: { type: 'add_user', user, code } }
       })
       const Location = locationOf(`/iam/users/${encodeURIComponent(name)}`, query)
       const headers = { Location, 'Cache-Control': 'no-store' }
@@ -54,7 +55,7 @@ export function userRoutes(context: RouteContext): Binding[] {
           names: userNames(context, tenant, nameOfCursor(cursor), limit),
           isShown: () => true,
           textOf: (name) => {
-            const row = rowByName(lookAtDirectory(context), name)
+            const row = rowByName(context.system.wake(directoryAddress), name)
             return row?.tenant === tenant ? textOf(row) : undefined
           },
         },
@@ -90,7 +91,7 @@ export function userRoutes(context: RouteContext): Binding[] {
       await system.askAtOnce(() => {
         const row = userToEdit(context, call.caller, tenant, call.parameters.name)
         mustMatch(call, () => textOf(row))
-        return { to: directoryAddress, command: { type: 'remove_user', user: row.id } satisfies RemoveUser }
+        return { to: directoryAddress, command: { type: 'remove_user', user: row.id } }
       })
       return { status: 204 }
     }),
@@ -114,7 +115,14 @@ export function userRoutes(context: RouteContext): Binding[] {
  */
 export function userToEdit(context: RouteContext, caller: Caller, tenant: string, name: string): UserRow {
   const row = userThere(context, tenant, name)
-  mustCover(caller, grantsOfRoles(lookAtTenant(context, tenant), row.roles))
+  mustCover(caller, grantsOfRoles(context.system.wake(tenantAddress(tenant)), row.roles))
+  return row
+}
+
+/** A user of this tenant. The case of the name does not matter. @throws Problem `not_found` when there is none */
+export function userThere({ system }: RouteContext, tenant: string, name: string): UserRow {
+  const row = rowByName(system.wake(directoryAddress), name)
+  if (row?.tenant !== tenant) throw new Problem('not_found')
   return row
 }
 
@@ -123,7 +131,7 @@ function userNames(context: RouteContext, tenant: string, after: string, limit =
   let last = after
   return {
     async next(countMax) {
-      const rows = rowsAfter(lookAtDirectory(context), tenant, last, Math.min(countMax, limit + 1))
+      const rows = rowsAfter(context.system.wake(directoryAddress), tenant, last, Math.min(countMax, limit + 1))
       last = rows.at(-1)?.name ?? last
       return rows.map(({ name }) => name)
     },

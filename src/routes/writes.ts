@@ -1,9 +1,9 @@
+import { tenantAddress } from '#actors/tenant/address'
 import * as api from '#api/writes'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { servicesWithin } from '#model/scope'
 import { withoutNames } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
-import { lookAtTenant } from '#routes/looking'
 
 interface WritePath {
   readonly deviceIdentifier: string
@@ -29,7 +29,7 @@ async function write(
 ): Promise<Reply> {
   const { deviceIdentifier: device, serviceIdentifier: service } = call.parameters
   const { tenant, user, session, scope } = call.caller
-  const schema = lookAtTenant(context, tenant).schemas.get(service)
+  const schema = context.system.wake(tenantAddress(tenant)).schemas.get(service)
   const isWaiting = call.query.wait ?? true
   const outcome = await context.links.writes.ask({
     tenant,

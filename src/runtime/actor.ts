@@ -48,6 +48,8 @@ export interface ActorDefinition<State, Command, Event> {
   concerns?(event: Event): string | undefined
   /** Changes the state by something nobody hears of. */
   change?(state: State, change: unknown): void
+  /** False: the actor's subject does not exist, and `System.look` returns undefined. Default: true. */
+  isThere?(state: State): boolean
   /** False keeps an idle activation awake. Default: true. */
   isForgettable?(state: State): boolean
   /**
@@ -68,12 +70,19 @@ export interface ActorDefinition<State, Command, Event> {
   readonly isBrief?: true
 }
 
-/** Where an actor is found. `id` is unique within kind and tenant. */
-export interface ActorAddress {
+/**
+ * Where an actor is found. `id` is unique within kind and tenant. `Seen` is the actor's state as `System.look` returns it,
+ * `Command` what the actor takes.
+ */
+export interface ActorAddress<Seen = unknown, Command = unknown> {
   readonly kind: string
   readonly tenant: string
   readonly id: string
+  /** For the compiler only: no address has it. As a method, an address of one kind of actor is also an `ActorAddress`. */
+  [carried]?(command: Command): Seen
 }
+
+declare const carried: unique symbol
 
 /**
  * The version of a stored record. A record of an older version is led up step by step: `upgrades[n]` makes version
@@ -158,7 +167,9 @@ export interface Tell {
 }
 
 /** `bytes`: of the command, counted while it waits for its commit. */
-export interface Question extends Tell {
+export interface Question<Command> {
+  readonly to: ActorAddress<unknown, Command>
+  readonly command: Command
   readonly bytes?: number
 }
 
@@ -186,6 +197,11 @@ export function refuse(problem: Problem): Refused {
 
 export function answer(value: unknown): Answered {
   return { type: 'answer', value }
+}
+
+/** The types make sure that the actor takes the command. */
+export function tell<const Command>(to: ActorAddress<unknown, Command>, command: Command): Tell {
+  return { to, command }
 }
 
 export function addressKey(address: ActorAddress): string {

@@ -10,6 +10,7 @@ import {
   type Tell,
   type Turn,
 } from '#runtime/actor'
+import { Answer } from '#runtime/answer'
 import { Checkpoints, type RedoLimits, redoLimits } from '#runtime/checkpoints'
 import { type EventListener, Gate, QueuedAsker } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
@@ -51,23 +52,6 @@ const sweepCountMax = 2_000
 const sweepRestMs = 1_000
 /** What a row of an index holds, whose key says everything. */
 const present = Uint8Array.of(1)
-
-class Answer extends QueuedAsker {
-  readonly #asker: Asker
-
-  constructor(asker: Asker) {
-    super()
-    this.#asker = asker
-  }
-
-  answered(answer: unknown): void {
-    this.#asker.answered(answer)
-  }
-
-  refused(problem: Problem): void {
-    this.#asker.refused(problem)
-  }
-}
 
 const turnBytes = 256
 
@@ -179,7 +163,11 @@ export class System<Event> {
   }
 
   /** The same as a promise, which rejects with the Problem. */
-  ask(address: ActorAddress, command: unknown, bytes = turnBytes): Promise<unknown> {
+  ask<Command>(
+    address: ActorAddress<unknown, Command>,
+    command: NoInfer<Command>,
+    bytes = turnBytes,
+  ): Promise<unknown> {
     return new Promise((answered, refused) => this.turn(address, command, { answered, refused }, bytes))
   }
 
@@ -187,15 +175,24 @@ export class System<Event> {
    * Asks what `prepare` returns, with no other turn between what `prepare` read and this one. It cannot wait: a function
    * that returns a promise has the wrong type.
    */
-  askAtOnce(prepare: () => Question): Promise<unknown> {
+  askAtOnce<const Command>(prepare: () => Question<Command>): Promise<unknown> {
     const { to, command, bytes } = prepare()
     return this.ask(to, command, bytes)
   }
 
-  /** An actor's state as it is now, without waking it; wait for `gate.settled` before showing it to anybody. */
-  look(address: ActorAddress): unknown {
+  /**
+   * An actor's state in memory, perhaps not stored yet, without waking the actor. Wait for `gate.settled` before the state
+   * leaves the server, or decide by it within `askAtOnce`. @throws Problem `storage`
+   */
+  look<Seen>(address: ActorAddress<Seen>): Seen {
     if (!this.#isServing) throw new Problem('storage')
-    return this.registry.look(address).state
+    return seenOf(this.registry.look(address))
+  }
+
+  /** The same of an actor that is read often: it wakes. Its tenant must exist. @throws Problem `storage` */
+  wake<Seen>(address: ActorAddress<Seen>): Seen {
+    if (!this.#isServing) throw new Problem('storage')
+    return seenOf(this.registry.wake(address))
   }
 
   /**
@@ -389,6 +386,10 @@ export class System<Event> {
       this.#sweep()
     })
   }
+}
+
+function seenOf<Seen, Event>({ definition, state }: Activation<Event>): Seen {
+  return (definition.isThere?.(state) === false ? undefined : state) as Seen
 }
 
 function disturbed(): Error {

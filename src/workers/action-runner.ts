@@ -5,10 +5,11 @@ import { pageDevicesMax } from '#actors/action/page'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { decideWrite } from '#actors/device/writes'
+import { isTenantThere, tenantsThere } from '#actors/directory/queries'
+import { tenantAddress } from '#actors/tenant/address'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import {
-  type ActionStarter,
   actionDevicesMax,
   actionsOfAuthorMax,
   actionsRunningMax,
@@ -22,11 +23,9 @@ import { reachesService, type Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant-key'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { outcomeOfRefusal, outcomeOfWrite } from '#workers/device-outcome'
-import { isTenantThere, tenantState, tenantsThere } from '#workers/loaded-rules'
 import { Pace, Stopped } from '#workers/pace'
 import { Rate } from '#workers/rate'
-import { type ActionTask, RunningAction } from '#workers/running-action'
+import { type ActionTask, outcomeOfRefusal, outcomeOfWrite, RunningAction } from '#workers/running-action'
 import { sortedUnion } from '#workers/sorted-union'
 
 export interface ActionRunnerParts {
@@ -65,7 +64,7 @@ const deviceBytes = 32
  * - After a start devices that were there before have the time to come back that presence gives them.
  * - What is refused because too much waits is asked later.
  */
-export class ActionRunner implements ActionStarter {
+export class ActionRunner {
   readonly #parts: ActionRunnerParts
   readonly #asking: Pace
   readonly #beginning: Pace
@@ -107,6 +106,10 @@ export class ActionRunner implements ActionStarter {
     this.open()
   }
 
+  /**
+   * Resolves when the action is stored. From then on it is done, also by a process that starts later.
+   * @throws Problem `conflict` for too many devices or actions, `overloaded`, `stopping`, `storage`
+   */
   async begin(action: NewAction): Promise<void> {
     this.#checkRoom(action)
     this.#begun.add(action)
@@ -289,8 +292,9 @@ export class ActionRunner implements ActionStarter {
       if (action.isEnded) return undefined
       if (!reachesService(scopeOf(tenant, createdBy), 'service', 'update', device, service))
         throw new Problem('not_found')
-      const schema = tenantState(system, tenant).schemas.get(service)
-      const state = system.look(deviceAddress(tenant, device)) as DeviceState
+      const schema = system.wake(tenantAddress(tenant)).schemas.get(service)
+      const state = system.look(deviceAddress(tenant, device))
+      if (!state) throw new Problem('not_found')
       if (links.statusOf(tenant, device) === 'offline') {
         // Nobody wakes a fleet that is not there, to tell it nothing.
         const decision = decideWrite(state, { type: 'write', service, values, schema })

@@ -1,6 +1,5 @@
 import { backOffMs } from '#runtime/back-off-time'
 import type { World } from '#runtime/world'
-import { fractionOf } from '#workers/fraction'
 
 const times = { firstMs: 1_000, longestMs: 5 * 60_000, spread: 0.5 }
 
@@ -39,4 +38,9 @@ export class BackOff {
     this.#failures = 0
     this.#until = Number.NEGATIVE_INFINITY
   }
+}
+
+/** By chance, from 0 to below 1. */
+export function fractionOf(world: World): number {
+  return Buffer.from(world.random(4)).readUInt32BE(0) / 2 ** 32
 }

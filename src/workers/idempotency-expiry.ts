@@ -1,5 +1,4 @@
 import { directoryAddress } from '#actors/directory/address'
-import type { DirectoryState } from '#actors/directory/state'
 import { idempotencyAddressOf } from '#actors/idempotency/address'
 import { idempotencyIndex, idOfExpiry, isPastExpiry } from '#actors/idempotency/expiry'
 import { defaultTenant } from '#actors/tenant/address'
@@ -47,7 +46,7 @@ export class IdempotencyExpiry {
 
   async #expireAll(): Promise<void> {
     const { system } = this.#parts
-    const { tenants } = system.look(directoryAddress) as DirectoryState
+    const { tenants } = system.look(directoryAddress)
     for (const tenant of new Set([defaultTenant, ...tenants.keys()])) await this.#expireOf(tenant)
   }
 

@@ -1,9 +1,8 @@
 import { alarmIndex } from '#actors/device/alarms'
-import type { Judge } from '#actors/device/commands'
 import { serviceIndex } from '#actors/device/declare'
 import { deviceAddress } from '#actors/device/device'
 import { judgeWhole } from '#actors/device/judge'
-import type { DeviceState } from '#actors/device/state'
+import { isTenantThere, tenantsThere } from '#actors/directory/queries'
 import { tenantAddress } from '#actors/tenant/address'
 import type { SweepDone, SweepProgress } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
@@ -11,7 +10,6 @@ import { Problem } from '#model/problem'
 import type { RuleViews } from '#rules/rule-views'
 import { type Listing, namesOf, type Pages } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { isTenantThere, tenantState, tenantsThere } from '#workers/loaded-rules'
 import { Pace, Stopped } from '#workers/pace'
 
 export interface RuleSweepParts {
@@ -86,7 +84,7 @@ export class RuleSweep {
   open(): void {
     const { system } = this.#parts
     for (const tenant of tenantsThere(system)) {
-      for (const [alarm, { digest, sweeping }] of tenantState(system, tenant).judged) {
+      for (const [alarm, { digest, sweeping }] of system.wake(tenantAddress(tenant)).judged) {
         const now = this.#digestOf(tenant, alarm)
         if (now === '' || digest !== now || sweeping !== null) this.#add(tenant, alarm)
       }
@@ -177,7 +175,7 @@ export class RuleSweep {
   /** Through which devices, and behind which of them. */
   #routeOf(tenant: string, alarm: string): readonly [service: string | undefined, cursor: string] {
     const { system, rules } = this.#parts
-    const { judged, alarms } = tenantState(system, tenant)
+    const { judged, alarms } = system.wake(tenantAddress(tenant))
     if (rules.of(tenant)?.boundOf(alarm) !== '*') return [undefined, '']
     const stands = judged.get(alarm)
     const isBegun = stands?.sweeping === this.#digestOf(tenant, alarm)
@@ -260,16 +258,16 @@ export class RuleSweep {
     const { system, rules } = this.#parts
     if (!this.#wanted.has(tenant)) return undefined
     const address = deviceAddress(tenant, device)
-    const state = system.look(address) as DeviceState
+    const state = system.look(address)
     const remindedAt = system.reminders.dueAt(address) ?? null
-    if (!state.isThere || !judgeWhole(state, rules.of(tenant), system.world.now(), remindedAt)) return undefined
+    if (!state || !judgeWhole(state, rules.of(tenant), system.world.now(), remindedAt)) return undefined
     return this.#askToJudge(tenant, device)
   }
 
   async #askToJudge(tenant: string, device: string): Promise<void> {
     const { system } = this.#parts
     try {
-      await system.ask(deviceAddress(tenant, device), { type: 'judge' } satisfies Judge)
+      await system.ask(deviceAddress(tenant, device), { type: 'judge' })
     } catch (error) {
       if (!(error instanceof Problem) || error.code === 'storage') throw error
       // A bug in its turn was said, and keeps nobody else from being judged.
@@ -285,7 +283,7 @@ export class RuleSweep {
    */
   #note(tenant: string, alarm: string): void {
     const digest = this.#digestOf(tenant, alarm)
-    const { judged } = tenantState(this.#parts.system, tenant)
+    const { judged } = this.#parts.system.wake(tenantAddress(tenant))
     if (judged.get(alarm)?.sweeping === digest) return
     this.#tell(tenant, { type: 'sweep_progress', alarm, digest, cursor: '' })
   }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anonymous } from '#access/anonymous'
-import { anonymousCallers } from '#access/anonymous-callers'
+import { anonymous, anonymousCallers } from '#access/anonymous'
 import type { RouteAccess } from '#api/entry'
 import type { AuthenticationRequest } from '#http/authenticate'
 import { nobody } from '#model/caller'

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { FingerprintSet } from '#access/fingerprint-set'
 import { Nonces } from '#access/nonces'
-import { generationMs, Replays } from '#access/replays'
+import { FingerprintSet, generationMs, Replays } from '#access/replays'
 import { Problem } from '#model/problem'
 import { ManualWorld } from '#test/runtime/manual-world'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isOpen } from '#firmware/cron'
-import { OpenWindows } from '#firmware/open-windows'
+import { OpenWindows } from '#firmware/embedded-update-server'
 
 const at = (text: string) => Date.parse(`${text}Z`)
 

@@ -13,7 +13,6 @@ import type { AnyDefinition } from '#runtime/activation'
 import { ada, RecordingProjects } from '#test/actors/acting-project'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { during, Stage, type StageOptions } from '#test/runtime/stage'
-import { tenantState } from '#workers/loaded-rules'
 
 export interface ProjectStageOptions extends Omit<StageOptions, 'definitions'> {
   readonly notices?: ProjectNotices
@@ -54,8 +53,8 @@ export class ProjectStage extends Stage {
   }
 
   async putGroup(id: string, devices: readonly string[]): Promise<void> {
-    const isNew = !tenantState(this.system, 'default').groups.has(id)
-    const command = { type: 'put_group', id, isNew, body: { name: id, devices }, author: ada }
+    const isNew = !this.system.wake(tenantAddress('default')).groups.has(id)
+    const command = { type: 'put_group', id, isNew, body: { name: id, devices }, author: ada } as const
     await during(this.world, this.system.ask(tenantAddress('default'), command))
   }
 }

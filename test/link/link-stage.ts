@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import { unlimitedMemory } from '#actors/device/memory'
-import type { DeviceState } from '#actors/device/state'
+import { absentDevice, type DeviceState } from '#actors/device/state'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { type NoticeBus, noticeBus } from '#actors/notice-bus'
 import { tenantAddress } from '#actors/tenant/address'
@@ -122,7 +122,7 @@ export class LinkStage {
   }
 
   device(device: string): DeviceState {
-    return this.stage.system.look(deviceAddress('default', device)) as DeviceState
+    return this.stage.system.look(deviceAddress('default', device)) ?? absentDevice(device)
   }
 
   settle(): Promise<void> {

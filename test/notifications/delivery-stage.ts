@@ -5,6 +5,7 @@ import type { DeliveryState } from '#actors/delivery/state'
 import { deviceAddress } from '#actors/device/device'
 import { directoryAddress } from '#actors/directory/address'
 import { directoryActor } from '#actors/directory/directory'
+import { tenantsThere } from '#actors/directory/queries'
 import { noticeBus } from '#actors/notice-bus'
 import { outboxAddress } from '#actors/outbox/address'
 import { outboxActor } from '#actors/outbox/outbox'
@@ -36,7 +37,6 @@ import { MemoryMail } from '#test/notifications/memory-mail'
 import { atOnce } from '#test/rules/at-once'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace, Stage } from '#test/runtime/stage'
-import { loadedFunctions } from '#workers/loaded-rules'
 
 /** What every process of a stage has: its store, who is who, and what arrived from all of them. */
 interface Kept {
@@ -103,9 +103,14 @@ export class DeliveryStage {
     notices.listen(this.views, () => system.isServing)
     notices.listen(this.deliveries)
     this.stage.onReloaded = () => {
-      this.views.load(loadedFunctions(system))
+      this.#load()
       this.deliveries.reloaded()
     }
+  }
+
+  #load(): void {
+    const { system } = this.stage
+    this.views.load([...tenantsThere(system)].map((tenant) => system.wake(tenantAddress(tenant))))
   }
 
   static async open(mailsPerHourMax = 60): Promise<DeliveryStage> {
@@ -117,7 +122,7 @@ export class DeliveryStage {
   static async #begin(kept: Kept): Promise<DeliveryStage> {
     const made = new DeliveryStage(kept)
     await made.stage.open()
-    made.views.load(loadedFunctions(made.stage.system))
+    made.#load()
     await during(made.world, made.deliveries.open())
     return made
   }

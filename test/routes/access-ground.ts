@@ -8,7 +8,7 @@ import type { AccountState } from '#actors/account/state'
 import { actionRecord } from '#actors/action/action'
 import { actionAddress, actionPageAddress } from '#actors/action/address'
 import { deviceAddress } from '#actors/device/device'
-import type { DeviceState } from '#actors/device/state'
+import { absentDevice, type DeviceState } from '#actors/device/state'
 import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import type { DirectoryState } from '#actors/directory/state'
@@ -227,7 +227,7 @@ export class AccessGround {
   whole(tenant: string): string {
     const { schemas, roles, apiKeys, provisioningKeys, groups, alarms, functions, templates } = this.#tenant(tenant)
     const users = [...this.#directory.users.values()].filter((row) => row.tenant === tenant && !(row.name in askers))
-    const devices = this.#look({ kind: 'device', tenant, id: exampleDevice }) as { isThere: boolean; meta: object }
+    const devices = this.#look({ kind: 'device', tenant, id: exampleDevice }) as DeviceState | undefined
     const named = [...roles].filter(([name]) => name !== 'eve')
     return JSON.stringify([
       [...schemas],
@@ -241,8 +241,8 @@ export class AccessGround {
       tenant === defaultTenant ? this.#subscriber('eve').subscriptions : [],
       users,
       this.#shownProject(tenant),
-      devices.isThere,
-      devices.meta,
+      devices !== undefined,
+      devices?.meta,
     ])
   }
 
@@ -307,7 +307,7 @@ export class AccessGround {
     else {
       for (const service of [...state.schemas.keys()]) await this.#ask(address, { type: 'delete_schema', service })
       const made = { kind: 'device', tenant, id: 'PUMP-7' }
-      if ((this.#look(made) as { isThere: boolean }).isThere) await this.#ask(made, { type: 'remove' })
+      if (this.#look(made)) await this.#ask(made, { type: 'remove' })
     }
   }
 
@@ -365,7 +365,7 @@ export class AccessGround {
 
   async #data(): Promise<void> {
     const made = { kind: 'device', tenant: defaultTenant, id: 'PUMP-7' }
-    if ((this.#look(made) as { isThere: boolean }).isThere) await this.#ask(made, { type: 'remove' })
+    if (this.#look(made)) await this.#ask(made, { type: 'remove' })
     const properties = [{ propId: 8192, type: 'FLOAT' }]
     const services = [{ serviceIdentifier: exampleService, properties }]
     const updates = [{ serviceIdentifier: exampleService, propId: 8192, value: 21.5 }]
@@ -401,7 +401,7 @@ export class AccessGround {
   async #firmware(): Promise<void> {
     const device = deviceAddress(defaultTenant, exampleDevice)
     const firmwares = [{ firmware: exampleFirmware, hardware: 'rev-b', index: 0 }]
-    const known = this.#look(device) as DeviceState
+    const known = (this.#look(device) ?? absentDevice(exampleDevice)) as DeviceState
     if (known.project !== exampleProject) {
       const { session } = known
       const hello = { type: 'hello', session, services: [], project: exampleProject, firmwares, isAutoUpdated: true }

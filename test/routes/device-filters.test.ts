@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { DeviceFilters } from '#routes/device-filters'
+import { DeviceFilters } from '#routes/devices'
 
 const over = (floor: number) => ({ '>': [{ var: 'meta.floor' }, floor] })
 

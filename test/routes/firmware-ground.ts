@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { WebSocket } from 'ws'
 import { anonymous } from '#access/anonymous'
+import type { Hello } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import { putRollout } from '#api/update-projects'
 import { type Assembly, assemble } from '#app/assembly'
@@ -134,7 +135,7 @@ export class FirmwareGround {
     const hello = { type: 'hello', session: 'a', services: [], project, firmwares, isAutoUpdated: true }
     const { system } = this.assembly.context
     await system.ask({ kind: 'tenant', tenant: 'default', id: 'default' }, { type: 'admit_device', device, meta: {} })
-    await system.ask(deviceAddress('default', device), { ...hello, isConnect: false })
+    await system.ask(deviceAddress('default', device), { ...hello, isConnect: false } as unknown as Hello)
   }
 
   /** A device on a link of its own. Whatever it is offered is answered by `answer`, which may say several things. */

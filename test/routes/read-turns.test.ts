@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readTurnsOf } from '#routes/read-turns'
+import { readTurnsOf } from '#routes/read-slices'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 test('long answers go on one in each turn of the loop, in the order in which they asked', async () => {

@@ -4,6 +4,7 @@ import { pageRecord, type StoredPage } from '#actors/action/page'
 import type { StoredAction } from '#model/action'
 import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
+import type { ActorAddress } from '#runtime/actor'
 import { IdentityStage, type IdentityStageOptions } from '#test/access/identity-stage'
 import { TestLink } from '#test/link/link-stage'
 
@@ -143,7 +144,7 @@ export class ActionStage {
     await this.stage.close()
   }
 
-  #record(address: ReturnType<typeof actionAddress>, name: string): unknown {
+  #record(address: ActorAddress, name: string): unknown {
     return this.stage.assembly.context.system.recordOf(address, name)
   }
 }

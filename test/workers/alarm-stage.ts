@@ -1,5 +1,4 @@
 import { deviceAddress } from '#actors/device/device'
-import type { DeviceState } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { graceMs } from '#link/presence'
@@ -50,7 +49,7 @@ export class AlarmStage {
     const services = [{ shape, items: [] }]
     const asked = Object.entries(degrees).flatMap(([device, value]) => {
       const updates = [{ serviceIdentifier: climate, propId: temperature, value, timestamp: undefined }]
-      const post = { type: 'post', session: undefined, seq: undefined, services, updates }
+      const post = { type: 'post', session: undefined, seq: undefined, services, updates } as const
       return [
         system.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {} }),
         system.ask(deviceAddress('default', device), post),
@@ -63,7 +62,7 @@ export class AlarmStage {
   saying(device: string, value: number): Promise<unknown> {
     const { system } = this.stage.assembly.context
     const updates = [{ serviceIdentifier: climate, propId: temperature, value, timestamp: undefined }]
-    const post = { type: 'post', session: undefined, seq: undefined, services: undefined, updates }
+    const post = { type: 'post', session: undefined, seq: undefined, services: undefined, updates } as const
     return system.ask(deviceAddress('default', device), post)
   }
 
@@ -120,8 +119,8 @@ export class AlarmStage {
   standing(devices: readonly string[]): Record<string, string> {
     const { system } = this.stage.assembly.context
     const rows = devices.map((device) => {
-      const { alarms } = system.look(deviceAddress('default', device)) as DeviceState
-      const known = [...alarms].filter(([, { since }]) => since > 0)
+      const alarms = system.look(deviceAddress('default', device))?.alarms
+      const known = [...(alarms ?? [])].filter(([, { since }]) => since > 0)
       return [device, known.map(([id, { isActive }]) => (isActive ? id : `(${id})`)).sort()] as const
     })
     return Object.fromEntries(rows.filter(([, ids]) => ids.length > 0).map(([device, ids]) => [device, ids.join(' ')]))

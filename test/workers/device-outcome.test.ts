@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Problem, type ProblemCode, problemKinds } from '#model/problem'
-import { outcomeOfRefusal, outcomeOfWrite } from '#workers/device-outcome'
+import { outcomeOfRefusal, outcomeOfWrite } from '#workers/running-action'
 
 describe('what a device said', () => {
   test('is OK where all of it is', () => {

@@ -17,7 +17,11 @@ afterEach(async () => {
 
 const begin = (tenant: string, key: string) =>
   stage.wait(
-    stage.assembly.context.system.ask(idempotencyAddress(tenant, 'crn#user:U1', key), { type: 'begin', print: 'p' }),
+    stage.assembly.context.system.ask(idempotencyAddress(tenant, 'crn#user:U1', key), {
+      type: 'begin',
+      print: 'p',
+      isFull: false,
+    }),
   )
 
 /** So much later, of which what is done by the clock is only done towards the end. */

@@ -1,5 +1,5 @@
 import { authOutcomes, credentialKinds } from '#access/auth-counts'
-import type { IdentityFigures } from '#access/identity'
+import type { Identity } from '#access/identity'
 import type { MetricRow, Sample } from '#app/metrics/row'
 
 /** Who is asking. All of it is absent, or 0, with `IAM=off`. */
@@ -51,7 +51,7 @@ export const peopleRows: readonly MetricRow[] = [
   },
 ]
 
-function authentications({ auth }: IdentityFigures): readonly Sample[] {
+function authentications({ auth }: Identity['figures']): readonly Sample[] {
   return credentialKinds.flatMap((credential) =>
     authOutcomes.map((outcome) => ({ labels: { credential, outcome }, value: auth[credential][outcome] })),
   )

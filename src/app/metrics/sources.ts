@@ -1,4 +1,4 @@
-import type { IdentityFigures } from '#access/identity'
+import type { Identity } from '#access/identity'
 import type { Tickets } from '#access/tickets'
 import type { ProcessFigures } from '#app/metrics/process-figures'
 import type { Hub } from '#events/hub'
@@ -36,7 +36,7 @@ export interface MetricSources extends Watched {
   /** Requests whose answer is not complete. */
   readonly inFlight: () => number
   /** Undefined: IAM is off. */
-  readonly identity: IdentityFigures | undefined
+  readonly identity: Identity['figures'] | undefined
   /** Undefined: the embedded one is asked, which is a part of this process. */
   readonly updateServer: Pick<ExternalUpdateServer, 'counts' | 'seconds'> | undefined
   readonly process: ProcessFigures

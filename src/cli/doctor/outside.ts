@@ -1,7 +1,7 @@
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { exchange, NoAnswer } from '#cli/exchange'
-import { trySmtp } from '#notifications/try-smtp'
+import { trySmtp } from '#notifications/smtp-mail'
 
 /** Whom the server itself asks. */
 

@@ -2,9 +2,9 @@ import { defineRoute } from '#api/entry'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { isEtagNamed } from '#http/named-etag'
 import { Problem } from '#model/problem'
+import type { Seen } from '#model/seen'
 import { chooseCoding } from '#routes/pages/content-coding'
 import type { PageFile, PageFiles } from '#routes/pages/page-files'
-import { pageHeaders } from '#routes/pages/page-headers'
 
 const notBuilt = 'the pages were not built: npm run build'
 
@@ -82,4 +82,39 @@ const noBytes = new Uint8Array(0)
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
+}
+
+/**
+ * What pages are told about themselves: everything they need is here, nothing runs, and no style holds, that was not served as a file, nobody
+ * frames them, and their addresses go to nobody else.
+ */
+function pageHeaders({ host }: Pick<Seen, 'host'>): Record<string, string> {
+  return {
+    'Content-Security-Policy': policy(host),
+    'Referrer-Policy': 'no-referrer',
+    'Permissions-Policy':
+      'camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), serial=(), usb=()',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+  }
+}
+
+function policy(host: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data: blob:",
+    "font-src 'self'",
+    "manifest-src 'self'",
+    `connect-src 'self'${websocketsOf(host)}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
+
+/** Browsers know themselves where a page came from, but not all take its websockets for the same place. */
+function websocketsOf(host: string): string {
+  return /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/.test(host) ? ` ws://${host} wss://${host}` : ''
 }

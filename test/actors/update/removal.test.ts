@@ -70,7 +70,7 @@ test.each([0, 1])(
     stage.world.step()
     stage.crash(kept)
     const reborn = await stage.reborn({ definitions: () => definitionsOf(stage) })
-    const isThere = (reborn.system.look(device) as { isThere: boolean }).isThere
+    const isThere = reborn.system.look(device) !== undefined
     expect([isThere, storedOf(reborn) !== undefined, usesOf(reborn) ?? 0]).toEqual(
       kept === 0 ? [true, true, 1] : [false, false, 0],
     )

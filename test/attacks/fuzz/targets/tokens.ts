@@ -1,5 +1,4 @@
-import { TokenCache } from '#access/token-cache'
-import { Tokens } from '#access/tokens'
+import { TokenCache, Tokens } from '#access/tokens'
 import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
 import { everything } from '#model/scope'
 import { bytesFor, keyFor, signedText } from '#test/attacks/fuzz/signed-text'

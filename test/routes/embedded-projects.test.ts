@@ -4,7 +4,7 @@ import { emptyProject } from '#actors/project/state'
 import { projectsMax } from '#model/release'
 import { scopeOf } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { mustHaveRoom } from '#routes/project-there'
+import { mustHaveRoom } from '#routes/embedded-projects'
 
 /** A tenant with so many projects, listed in pages as a store gives them: of any length but none. */
 function contextOf(projects: number, pageMax: number): RouteContext {

@@ -1,32 +1,28 @@
 import { projectAddress, projectIndex } from '#actors/project/address'
-import type { ProjectCommand } from '#actors/project/commands'
 import { type ProjectState, thingsOf } from '#actors/project/state'
+import type { Binding } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { projectsMax } from '#model/release'
 import { type Action, reachesEvery } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 
-/** A project as it is now, there or not; does not wake it. Wait for the gate before showing it. */
-export function lookAtProject({ system }: RouteContext, tenant: string, project: string): ProjectState {
-  return system.look(projectAddress(tenant, project)) as ProjectState
+/** What only the embedded update server has: with another one set there is nothing to manage here. Contract 6. */
+export function embeddedOnly(context: RouteContext, bindings: readonly Binding[]): Binding[] {
+  return bindings.map(({ entry, answer }) => ({
+    entry,
+    answer(call) {
+      if (!context.firmware.server.isEmbedded) throw new Problem('not_found', 'another update server is set')
+      return answer(call)
+    },
+  }))
 }
 
 /** @throws Problem `not_found` for one that has nothing */
 export function projectThere(context: RouteContext, tenant: string, project: string): ProjectState {
-  const state = lookAtProject(context, tenant, project)
+  const state = context.system.look(projectAddress(tenant, project))
   if (thingsOf(state) === 0) throw new Problem('not_found')
   return state
-}
-
-export function askProject(
-  { system }: RouteContext,
-  tenant: string,
-  project: string,
-  command: ProjectCommand,
-  bytes = 0,
-): Promise<unknown> {
-  return system.ask(projectAddress(tenant, project), command, bytes)
 }
 
 /** Projects behind which only a caller who reaches all devices begins another one: others could fill them all with pins. */
@@ -34,7 +30,7 @@ const narrowProjectsMax = projectsMax / 2
 
 /** @throws Problem `conflict` where this would be one project too many for the tenant, or for the caller */
 export async function mustHaveRoom(context: RouteContext, { tenant, scope }: Caller, project: string): Promise<void> {
-  if (thingsOf(lookAtProject(context, tenant, project)) > 0) return
+  if (thingsOf(context.system.look(projectAddress(tenant, project))) > 0) return
   const isNarrow = !reachesEvery(scope, 'updates', 'create', '*')
   const max = isNarrow ? narrowProjectsMax : projectsMax
   const pages = context.listing.entries(projectIndex, tenant)
