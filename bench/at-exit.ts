@@ -2,15 +2,15 @@ import type { ChildProcess } from 'node:child_process'
 import { rmSync } from 'node:fs'
 
 /**
- * What must be gone when this process is, however it ends (SIGKILL alone excepted): processes first, then folders, which
- * those could still write to. It may be gigabytes, and a server at full speed.
+ * Child processes to kill and folders to remove when this process exits for any reason except SIGKILL. Processes first,
+ * because they could still write to the folders.
  */
 const children = new Set<ChildProcess>()
 const folders = new Set<string>()
 
 process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL')
-  // Tried again while somebody who was just killed is still at it.
+  // Retries while a killed process still writes.
   for (const path of folders) rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 })
 })
 
@@ -19,7 +19,7 @@ export function killAtExit(child: ChildProcess): void {
   child.once('exit', () => children.delete(child))
 }
 
-/** Answers how to say that it was removed before. */
+/** Returns a function to call after removing it earlier. */
 export function removeAtExit(path: string): () => void {
   folders.add(path)
   return () => folders.delete(path)

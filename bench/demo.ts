@@ -32,7 +32,9 @@ type Demo = Pick<FleetOptions, 'devices' | 'rate' | 'writes' | 'flap'> & {
   readonly data: string
 }
 
-/** The server on a data folder of its own, a simulated fleet, and what a dashboard sees of it, in the terminal. */
+/**
+ * Runs the server on its own data folder with a simulated fleet, and shows the events of a dashboard in the terminal.
+ */
 async function run(demo: Demo): Promise<number> {
   const { port, devices, rate, writes, flap } = demo
   if (await isPortTaken(port)) {
@@ -86,7 +88,7 @@ interface Shown {
   readonly samples: DemoSamples
 }
 
-/** Answers a function that ends it. */
+/** Returns a function that stops it. */
 function showEverySecond({ server, fleet, dashboard, samples }: Shown): () => void {
   const screen = new DemoScreen(process.stdout)
   const takeSecond = secondsOf(fleet)
@@ -139,7 +141,7 @@ function writeExample(api: string): string {
   return `  curl -X PUT ${header} -d '{"Setpoint":21.5}' '${path}'   # asks a device to change`
 }
 
-/** Resolves with `asked` after the time (0: never), or on a signal. */
+/** Resolves after the time with `asked` (0: never), or on a signal. */
 function stopAsked(seconds: number): Promise<string> {
   return new Promise((resolve) => {
     if (seconds > 0) setTimeout(() => resolve('asked'), seconds * 1000)
@@ -152,7 +154,7 @@ try {
   if (help) console.log(helpOf({ ...command, defaults: { ...command.defaults, links: 'as many as devices' } }))
   else process.exit(await run({ ...given, port: Number(given.port) } as Demo))
 } catch (error) {
-  // The server ends with this process.
+  // The server exits with this process.
   console.error(error instanceof Error ? error.message : error)
   process.exit(1)
 }

@@ -9,7 +9,7 @@ import { keepOutcome } from '#bench/proof/results'
 import { seedsCommand } from '#bench/proof/seeds-command'
 import { soakProof } from '#bench/proof/soak/soak'
 
-/** The proofs: programs that try to break a promise of the server, and count. Exit code 1 when they could. */
+/** The proofs: programs that try to break a guarantee of the server. Exit code 1 if one succeeds. */
 const proofs: Readonly<Record<string, Proof>> = {
   kill: killProof,
   power: powerProof,
@@ -17,17 +17,17 @@ const proofs: Readonly<Record<string, Proof>> = {
   overload: overloadProof,
   soak: soakProof,
 }
-/** One that takes as long as all others runs when it is named. */
+/** A proof that takes as long as all others together only runs when it is named. */
 const whole = Object.keys(proofs).filter((name) => name !== 'soak')
 
 interface Search {
   /** One line. */
   readonly about: string
-  /** Answers whether nothing is wrong. Knows `--help`. */
+  /** Resolves with whether no fault was found. Accepts `--help`. */
   run(args: readonly string[]): Promise<boolean>
 }
 
-/** They look on for as long as one likes: they leave no report, and are no part of the whole. */
+/** Searches run for as long as asked: they write no report, and a run of all proofs leaves them out. */
 const searches: Readonly<Record<string, Search>> = {
   seeds: { about: 'lives of the simulated server, one after the other, without end', run: seedsCommand },
   mutants: { about: 'mistakes planted in copies of the server, until the simulation finds each', run: mutantsCommand },

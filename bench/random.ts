@@ -1,7 +1,7 @@
 /**
- * Numbers that look random and are the same for the same seed, so that a run can be repeated.
+ * Pseudo-random numbers that are the same for the same seed, so that a run can be repeated.
  *
- * mulberry32: 32 bits of state, passes what a simulator needs, costs a few nanoseconds. Not for secrets.
+ * mulberry32: 32 bits of state, good enough for a simulator, a few nanoseconds per number. Not for secrets.
  */
 export class SeededRandom {
   #state: number

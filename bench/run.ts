@@ -21,7 +21,7 @@ import { restart } from '#bench/questions/restart'
 import { rollout } from '#bench/questions/rollout'
 import { worst } from '#bench/questions/worst'
 
-/** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
+/** `npm run bench -- <name>`: measures, judges, and writes the report. */
 const questions: Readonly<Record<string, Question>> = {
   ingest,
   fanout,
@@ -39,7 +39,7 @@ const questions: Readonly<Record<string, Question>> = {
   worst,
 }
 
-/** Questions whose text says for each measurement whether IAM is on. */
+/** Benchmarks whose description says for each measurement whether IAM is on. */
 const tellsIdentity: readonly string[] = ['auth', 'functions', 'peers', 'worst']
 
 const roundsDefault = 5
@@ -54,7 +54,7 @@ const usage = `Usage: npm run bench -- [options] [name …]      (every question
 Reports are written to bench/results/<name>.md. Exit code 1 when a target was not held or something
 could not be measured; what was measured is reported all the same.`
 
-/** The first line of a question's file. */
+/** The first line of a benchmark's file. */
 function aboutOf(name: string): string {
   const [first = ''] = readFileSync(join(projectRoot, `bench/questions/${name}.ts`), 'utf8').split('\n')
   return first.replace(/^\/\/ /, '')
@@ -120,7 +120,7 @@ function keep(made: Report, markdown: string, beside: Readonly<Record<string, st
   for (const [file, text] of Object.entries(beside)) writeFileSync(join(folder, file), text)
 }
 
-// The exit handlers remove processes and folders. Not `once`: npm passes on the signal that the terminal has sent already.
+// The exit handlers remove processes and folders. Not `once`: the terminal and npm both send the signal.
 for (const [signal, code] of [['SIGHUP', 129] as const, ['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
   process.on(signal, () => process.exit(code))
 }

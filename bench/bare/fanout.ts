@@ -6,8 +6,8 @@ import { serviceIdentifier } from '#bench/load/fleet-link'
 import { firstPropId } from '#bench/load/update-template'
 
 /**
- * The least that telling many can cost: a text put together of ready pieces, and published to one topic. No entries, no
- * hub, nobody asked who may hear it. The text is the server's own, byte for byte but for the numbers in it.
+ * The minimum cost of fan-out: fills numbers into a prepared text and publishes it to one topic, without a hub or
+ * permissions. The text has the same bytes as the server's, except for the numbers.
  */
 const sample = objectUpdated(0, 0, 4711, 'LOAD-0004711', serviceIdentifier, [firstPropId, 0.5])
 const [head = '', middle = '', end = ''] = JSON.stringify(sample).split(/(?<="timestamp":)\d+,"offset":0(?=,)|0\.5/)

@@ -4,8 +4,8 @@ import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import { firstPropId } from '#bench/load/update-template'
 
 /**
- * The least that could be called a full read: everything lies there as plain objects in the very form that is asked for,
- * and goes out as one JSON.stringify of it, which holds up everybody else meanwhile.
+ * The minimum cost of a full read: plain objects that have the form of the answer already, sent as one JSON.stringify.
+ * It blocks all other clients meanwhile.
  */
 interface Asked {
   readonly port: number
@@ -42,7 +42,7 @@ function stateOf({ devices, properties, prefix }: Asked): unknown {
   }))
 }
 
-/** What the socket does not take is offered again, from where it stopped, when it takes more. */
+/** When the socket takes more, continues after the last byte that it took. */
 function answerWhole(response: HttpResponse, bytes: Buffer): void {
   let isGone = false
   response.onAborted(() => {

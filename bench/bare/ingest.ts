@@ -4,9 +4,8 @@ import { objectUpdated } from '#bench/bare/object-updated'
 import { answerWith } from '#bench/harness/answering'
 
 /**
- * The least that could be called such a server: frames are decoded, one event each is made with JSON.stringify, published
- * to who listens, and acknowledged. It keeps no state, checks nothing, writes nothing down. What ours costs is measured
- * against it.
+ * The minimum cost of such a server: decodes each frame, makes one event with JSON.stringify, publishes it and
+ * acknowledges it. It keeps no state, checks nothing and stores nothing. The server is compared with it.
  */
 interface Carried {
   readonly isLink: boolean
@@ -46,8 +45,8 @@ function update(websocket: WebSocket<Carried>, [, flakeAddress, seq, , items]: U
 }
 
 /**
- * What is published within a message handler goes out one by one, a system call each. Gathered, and published after all
- * that came in one turn of the loop, it goes out in batches.
+ * Within a message handler uWebSockets.js makes one system call for each published message. Publishing after all
+ * messages of one turn of the event loop sends them in batches.
  */
 let isGathered = false
 const gathered: {
@@ -92,7 +91,7 @@ const app = App()
   })
   .ws<Carried>('/api/v1/events/:ticket', {
     idleTimeout: 0,
-    // No limit: nothing may be lost, and the load reads as fast as it can.
+    // No limit: no message may be dropped, and the load reads as fast as it can.
     maxBackpressure: 0,
     open: (websocket) => {
       websocket.subscribe('events')

@@ -1,4 +1,4 @@
-/** A property as a dashboard knows it: from a full read, or from the events after it. */
+/** A property after a full read and the events that followed. */
 interface FoldedProperty {
   readonly tag: 'value' | 'error'
   readonly type: string
@@ -35,10 +35,10 @@ interface UpdateEvent {
 type Services = Map<string, Map<number, FoldedProperty>>
 
 /**
- * The state of all devices as a client holds it: read once, then kept up by events alone.
+ * The state of all devices as a client holds it: read once, then updated by events alone.
  *
- * Declarations are not said in events, so a property without a value or an error is no part of it, nor is a service
- * without such a property.
+ * Events contain no declarations: properties without a value or an error are left out, and so are services that only
+ * have such properties.
  */
 export class FoldedState {
   readonly devices = new Map<string, Services>()
@@ -64,7 +64,7 @@ export class FoldedState {
     for (const item of updates) fold(services, serviceIdentifier, item, timestamp)
   }
 
-  /** In what `this` is not `other`, in words; at most `most` of them. */
+  /** Describes the differences from `other`; at most `most` of them. */
   differences(other: FoldedState, most = 20): readonly string[] {
     const found: string[] = []
     for (const [device, services] of this.devices) {

@@ -3,7 +3,7 @@ import { propertiesPerDeviceMax, propertiesPerDeviceMin } from '#bench/fleet/kin
 import { updateManners } from '#bench/fleet/updates'
 import { writeManners } from '#bench/fleet/writes'
 
-/** Answers undefined for a text that is not allowed. */
+/** Returns undefined for a text that is not allowed. */
 type Read = (text: string) => number | string | undefined
 /** Name of the value, description, and how the value is read. */
 export type Flag = readonly [value: string, about: string, read: Read]
@@ -64,7 +64,7 @@ export interface CommandLine {
   readonly switches: Readonly<Record<string, string>>
 }
 
-/** Answers the given values over the defaults; throws a `RangeError` with one line for each mistake. */
+/** Merges the given values into the defaults; throws a `RangeError` with one line for each mistake. */
 export function readCommandLine({ flags, defaults, switches }: CommandLine, args: readonly string[]): Values {
   const { values } = parseArgs({
     args: [...args],

@@ -1,15 +1,15 @@
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 
 /**
- * WRITEs. Each id counts once, except in `heard` and `again` (an id that was received before). `left`: never answered, on
- * purpose. `triggers`: of actionable properties.
+ * WRITEs. Each id counts once, except in `received` and `repeated` (an id that was received before). `left`:
+ * intentionally never answered. `triggers`: of actionable properties.
  */
 const noWrites = { heard: 0, again: 0, done: 0, rejected: 0, left: 0, triggers: 0 }
 
 /**
- * FIRMWAREs. Each id counts once, except in `heard`, `again` and `resumed`. An installed firmware is then `updated`, or the
- * device is back with the old one (`wrong`). `failed`: could not be installed. `notHad`: could not be downloaded.
- * `vanished`: the device lost its power during the download. `bytes`: downloaded.
+ * FIRMWAREs. Each id counts once, except in `received`, `repeated` and `resumed`. After an installation the device
+ * reports the new version (`updated`) or the old one (`wrong`). `failed`: installation failed. `unavailable`: download
+ * failed. `vanished`: the device lost its power during the download. `bytes`: downloaded.
  */
 const noUpdates = {
   heard: 0,
@@ -36,7 +36,7 @@ export type FleetReport = ReturnType<FleetCounts['report']> & {
   readonly linksOpen: number
 }
 
-/** Codes come from the server: further ones are counted together. */
+/** Codes come from the server: any more are counted together. */
 const codesMax = 64
 const faultsKeptMax = 50
 
@@ -49,7 +49,7 @@ export class FleetCounts {
   framesAcknowledged = 0
   changesAcknowledged = 0
   framesRefused = 0
-  /** Given up by the schedule, because no device was connected. */
+  /** Skipped by the schedule because no device was connected. */
   framesSkipped = 0
   connects = 0
   cuts = 0
@@ -123,7 +123,7 @@ interface CountedFleet {
   readonly devicesOnline: number
 }
 
-/** Answers, at each call, the time since the last one. */
+/** Returns a function that reports the time since its last call. */
 export function secondsOf(fleet: CountedFleet): () => FleetSecond {
   let lastAt = performance.now()
   let lastChanges = 0

@@ -4,7 +4,7 @@ import { encodeChange, jsonForm } from '#bench/fleet/encoding'
 import type { Change } from '#bench/fleet/frames'
 import { controlsService } from '#bench/fleet/kinds'
 
-/** An OBJECT_UPDATED as it comes out of the stream (§6, contract 4). */
+/** An OBJECT_UPDATED of the stream (§6, contract 4). */
 export interface HeardUpdate {
   readonly deviceIdentifier: string
   readonly serviceIdentifier: string
@@ -17,21 +17,21 @@ interface HeardItem {
   readonly value?: unknown
 }
 
-/** What a comparison of a fleet with what was heard of it came to. All counts are frames but where it says so. */
+/** The result of comparing a fleet with the events received about it. Counts are frames unless noted. */
 export interface HeardReport {
   readonly acknowledged: number
   readonly found: number
-  /** Acknowledged and not heard, but each of its values was followed by a newer one that was: allowed to the slow. */
+  /** Acknowledged and not received, but a newer event of each property was: allowed for slow subscribers. */
   readonly overridden: number
   readonly lost: number
-  /** Heard without the values that a newer one, heard too, stands for: allowed to the slow. */
+  /** Received without values that a newer event overrides: allowed for slow subscribers. */
   readonly stripped: number
-  /** Heard, and never acknowledged: stored just before a crash, say. */
+  /** Received, and never acknowledged: for example stored just before a crash. */
   readonly unacknowledged: number
   readonly doubled: number
-  /** Heard after a later one of the same device. */
+  /** Received after a later one of the same device. */
   readonly disordered: number
-  /** Heard with a wrong value, wrong items, or without ever having been sent. */
+  /** Received with wrong values or items, or never sent. */
   readonly wrong: number
   readonly refusedHeard: number
   readonly changesHeard: number
@@ -44,29 +44,30 @@ interface DeviceBooks {
   last: number
   settledAtMark: number
   constantsHeard: number
-  /** The last frame heard with a value of this property, by service and id. */
+  /** The last received frame with a value of this property, by service and id. */
   readonly lastOf: Map<string, number>
-  /** Values that were left out, and must turn out to be overridden. */
+  /** Values that were left out: a newer event must override them. */
   readonly leftOut: { readonly frame: number; readonly key: string }[]
-  /** Events of which only narrow values are left; which frame each was, the next one that is known narrows down. */
+  /** Events that contain only narrow values; the next event with a wide value limits which frames they can be. */
   readonly unplaced: HeardUpdate[]
-  /** Frames that such an event may have been. */
+  /** Frames that such an event can be. */
   readonly maybe: Set<number>
 }
 
 /**
- * `whole`: a socket that keeps up, or hears what it missed: everything. `newest`: one that may fall behind while much is
- * happening, and is then spared the values that a later event overrides (contract 4.5).
+ * `whole`: a subscriber that keeps up or resumes receives everything. `newest`: one that falls behind may miss values
+ * that a later event overrides (contract 4.5).
  */
 export type HearingRule = 'whole' | 'newest'
 
 const detailsKeptMax = 40
-/** How far ahead of the last one a frame is looked for by its narrow values. */
+/** How many frames after the last one are searched for matching narrow values. */
 const searchFramesMax = 1_000
 
 /**
- * Holds what was heard on the stream against what a fleet sent: every frame is found once, in its device's order, with
- * exactly the items that were sent, but for what devices say because it was written. Where values may be left out, a newer one of the same property must have been heard.
+ * Compares the events received on the stream with the frames that a fleet sent: every frame occurs once, in the order
+ * of its device, with exactly the items that were sent, except for results of writes. A value may be left out only if a
+ * newer one of the same property was received.
  */
 export class HeardBooks {
   readonly #books = new Map<string, DeviceBooks>()
@@ -95,7 +96,7 @@ export class HeardBooks {
     }
   }
 
-  /** Answers false when the event is of a device of another fleet. */
+  /** Returns false when the event is of a device of another fleet. */
   hear(event: HeardUpdate): boolean {
     const books = this.#books.get(event.deviceIdentifier)
     if (!books) return false
@@ -119,12 +120,12 @@ export class HeardBooks {
     return true
   }
 
-  /** Notes what is acknowledged by now; `missingSinceMark` tells later whether all of it was heard. */
+  /** Records which frames are acknowledged now; `missingSinceMark` returns those that were not received. */
   mark(): void {
     for (const books of this.#books.values()) books.settledAtMark = books.device.settled
   }
 
-  /** Devices of which something that was acknowledged at the mark was not heard yet. Costs next to nothing. */
+  /** Devices of which a frame that was acknowledged at the mark was not received yet. Very cheap. */
   missingSinceMark(): readonly string[] {
     const missing: string[] = []
     for (const { device, last, settledAtMark, unplaced } of this.#books.values()) {
@@ -173,7 +174,7 @@ export class HeardBooks {
     }
   }
 
-  /** The value that HELLO declares is said once in the life of a device. */
+  /** The value that HELLO declares is published once in the life of a device. */
   #isConstant(books: DeviceBooks, event: HeardUpdate): boolean {
     const { device } = books
     const constants = event.updates.filter(
@@ -207,8 +208,8 @@ export class HeardBooks {
   }
 
   /**
-   * Events that only narrow values were left of are one of the frames between the last that is known and `below`. Which
-   * one may stay open: a BOOL fits every other frame.
+   * Each event with only narrow values is one of the frames between the last known one and `below`. It may match
+   * several: a BOOL fits every other frame.
    */
   #placeUnplaced({ device, last, unplaced, maybe, lastOf }: DeviceBooks, below: number): void {
     for (const event of unplaced.splice(0)) {
@@ -252,7 +253,7 @@ export class HeardBooks {
   }
 }
 
-/** What an event leaves out of a frame; nothing when it says something that is not in the frame, or in another order. */
+/** The changes of a frame that an event leaves out; undefined if the event contains other changes or another order. */
 function changesLeftOut(changes: readonly Change[], event: HeardUpdate): readonly Change[] | undefined {
   const leftOut: Change[] = []
   let place = 0

@@ -7,7 +7,7 @@ import type { WriteManner } from '#bench/fleet/writes'
 export const fleetDefaults = {
   url: 'ws://127.0.0.1:8080',
   devices: 100,
-  /** As many as devices: each has its own. Fewer: gateways. */
+  /** As many as devices: one link each. Fewer: gateways. */
   links: 100,
   rate: 1000,
   changes: 4,
@@ -30,6 +30,6 @@ export const fleetDefaults = {
 }
 
 export type FleetOptions = Readonly<typeof fleetDefaults> & {
-  /** Local address of a link, by its first device: one address has 28 000 ports. */
+  /** Local address of a link, by its first device: one address has only 28 000 ports. */
   readonly localAddressOf?: (device: number) => string
 }

@@ -4,14 +4,14 @@ import { BadAnswer, ImageDownload, NotToBeHad } from '#bench/fleet/image-downloa
 import type { SeededRandom } from '#bench/random'
 
 /**
- * How a device takes FIRMWARE. `well`: downloads and installs it, starts anew and comes back with it. `slow`: the same,
- * with pauses. `fail`: cannot install it. `refuse`: does not take it. `vanish`: loses its power in the middle of the
- * download, and goes on from there when it is offered the same again. `wrong`: comes back with what it had before.
+ * How a device takes FIRMWARE. `well`: downloads and installs it, restarts and reports it. `slow`: the same, with
+ * pauses. `fail`: cannot install it. `refuse`: refuses it. `vanish`: loses its power during the download, and continues
+ * when it is offered the same firmware again. `wrong`: reports the old version afterwards.
  */
 export const updateWays = ['well', 'slow', 'fail', 'refuse', 'vanish', 'wrong'] as const
 export type UpdateWay = (typeof updateWays)[number]
 
-/** `mixed`: each device in one of the ways. `none`: no device takes any. */
+/** `mixed`: devices behave in all of these ways. `none`: no device takes any. */
 export const updateManners = [...updateWays, 'mixed', 'none'] as const
 export type UpdateManner = (typeof updateManners)[number]
 
@@ -26,19 +26,19 @@ interface FirmwareStatus {
 interface Order {
   readonly id: string
   readonly firmware: string
-  /** All that must be the same when it comes again. */
+  /** Everything that must be the same when the offer is repeated. */
   readonly text: string
   readonly download: ImageDownload
-  /** A new one each time it comes. */
+  /** Changes with each offer. */
   url: string
   said: FirmwareStatus | undefined
-  /** Of the device, in which that left it last; undefined: not yet. */
+  /** The session in which the device sent the last state; undefined: not sent yet. */
   saidIn: { readonly session: string | undefined } | undefined
   isUnderWay: boolean
   hasVanished: boolean
 }
 
-/** What one device runs, and was offered. It remembers every id for its whole life, and installs none twice. */
+/** The firmware of one device and its offers. It remembers every id for its whole life, and installs none twice. */
 export class DeviceFirmware {
   readonly way: UpdateWay
   readonly orders = new Map<string, Order>()
@@ -50,7 +50,7 @@ export class DeviceFirmware {
   }
 }
 
-/** The firmware of the device with this index. Every kind of device has every way. */
+/** The firmware of the device with this index. Every kind of device has every behaviour. */
 export function firmwareOf(manner: UpdateManner, index: number): DeviceFirmware {
   if (manner === 'none') return new DeviceFirmware('refuse')
   const turn = (index + Math.floor(index / updateWays.length)) % updateWays.length
@@ -61,11 +61,11 @@ export interface UpdateAnswersParts {
   readonly counts: FleetCounts
   readonly random: SeededRandom
   say(message: object): void
-  /** The device ends, and begins anew with another session, so much later. `isSudden`: without a word. */
+  /** Ends the device, and restarts it with a new session after this time. `isSudden`: without BYE. */
   restart(device: SimulatedDevice, afterMs: number, isSudden: boolean): void
 }
 
-/** Ranges of a download; between two of them a slow device rests, and one that vanishes does so. */
+/** Ranges of a download. A slow device pauses between them, and one that vanishes does so there. */
 const ranges = { quick: 4, slow: 16 }
 const rangeBytesMin = 16 * 1024
 const restMs = { quick: { low: 0, high: 20 }, slow: { low: 100, high: 1_000 } }
@@ -73,9 +73,9 @@ const installMs = { quick: { low: 50, high: 300 }, slow: { low: 500, high: 2_000
 const restartMs = { quick: { low: 100, high: 500 }, slow: { low: 1_000, high: 5_000 } }
 
 /**
- * Hears the FIRMWAREs of a link (contract 7), and does what the devices' ways are. The same id comes again when the server
- * is not sure that it was heard, or when the device began anew: it is answered by how far it is. One that means another
- * image by then, or what is not an image at all, is a fault, as is an image that is not what was announced.
+ * Receives the FIRMWAREs of a link (contract 7) and follows the device's behaviour. The same id is repeated when the
+ * server is not sure that it arrived, or when the device restarted: the device answers with its progress. A fault: a
+ * repeated id with another image, an offer without a valid image, or an image other than announced.
  */
 export class UpdateAnswers {
   readonly #parts: UpdateAnswersParts
@@ -111,8 +111,8 @@ export class UpdateAnswers {
   }
 
   /**
-   * What it said last may not have been heard, the end of an update as little as its course. Whoever began anew since has
-   * said by that how it ended, unless there was nobody to say it to.
+   * The last report may have been lost, so it is sent again. A device that restarted since has reported the result by
+   * its HELLO, unless it was offline.
    */
   welcomed(device: SimulatedDevice): void {
     const { current } = device.firmware
@@ -140,7 +140,7 @@ export class UpdateAnswers {
     }
   }
 
-  /** False: that was all for now. */
+  /** Returns false when the download stops for now. */
   async #download(device: SimulatedDevice, order: Order): Promise<boolean> {
     const { counts } = this.#parts
     const { way } = device.firmware
@@ -204,7 +204,7 @@ export class UpdateAnswers {
     this.#repeat(device, order)
   }
 
-  /** Whoever is away by now says it when it is back. */
+  /** An offline device reports it when it is back. */
   #repeat(device: SimulatedDevice, order: Order): void {
     const { flakeAddress, isWelcome, session } = device
     const { id, said } = order
@@ -230,7 +230,7 @@ const paceOf = (way: UpdateWay): 'quick' | 'slow' => (way === 'slow' ? 'slow' : 
 
 const idCharactersMax = 36
 
-/** What is offered; undefined when that cannot be carried out. */
+/** The order in an offer; undefined when it cannot be carried out. */
 function orderOf(
   { id, firmware, hardware, index, url, sha256, size }: Readonly<Record<string, unknown>>,
   pause: (low: number, high: number) => Promise<void>,

@@ -6,13 +6,13 @@ import { controlsService } from '#bench/fleet/kinds'
 import type { SeededRandom } from '#bench/random'
 
 /**
- * How a device takes a WRITE. `answer`: does it, reports it and says so. `slow`: the same after a while. `reject`: does
- * nothing and says so. `never`: does nothing and says nothing.
+ * How a device takes a WRITE. `answer`: applies it, reports the value and answers. `slow`: the same after a pause.
+ * `reject`: answers with an error. `never`: does nothing and never answers.
  */
 const writeWays = ['answer', 'slow', 'reject', 'never'] as const
 export type WriteWay = (typeof writeWays)[number]
 
-/** `mixed`: each device in one of the ways, in turn. `none`: devices have nothing that could be written. */
+/** `mixed`: devices behave in all of these ways in rotation. `none`: devices have no writable properties. */
 export const writeManners = [...writeWays, 'mixed', 'none'] as const
 export type WriteManner = (typeof writeManners)[number]
 
@@ -24,7 +24,7 @@ interface WriteResult {
 
 interface Asked {
   readonly order: string
-  /** Undefined as long as nothing has become of it. */
+  /** Undefined until there is a result. */
   results: readonly WriteResult[] | undefined
 }
 
@@ -33,7 +33,7 @@ interface Update {
   readonly value?: unknown
 }
 
-/** What one device was asked to become and to do. It remembers every id for its whole life, and does none twice. */
+/** The writes that one device received. It remembers every id for its whole life, and applies none twice. */
 export class DeviceControls {
   readonly way: WriteWay
   readonly asked = new Map<string, Asked>()
@@ -65,16 +65,16 @@ export interface WriteAnswersParts {
   readonly counts: FleetCounts
   readonly random: SeededRandom
   say(message: object): void
-  /** The device reports what it became. */
+  /** The device reports its new values. */
   report(device: SimulatedDevice, changes: readonly Change[]): void
 }
 
 const slowMs = { low: 300, high: 3_000 }
 
 /**
- * Hears the WRITEs of a link (contract 7). The same id comes again when the server is not sure that it was heard: it is
- * answered as the first time, and nothing is done again. One that asks for something else by then, for what is not
- * writable, or for a value that does not fit, is a fault: the server has to look at all that before.
+ * Receives the WRITEs of a link (contract 7). The same id is repeated when the server is not sure that it arrived: the
+ * device repeats its answer and applies nothing twice. A fault: a repeated id with other content, a property that is
+ * not writable, or a value that does not fit. The server must check all of these.
  */
 export class WriteAnswers {
   readonly #parts: WriteAnswersParts
@@ -118,7 +118,7 @@ export class WriteAnswers {
     else settle()
   }
 
-  /** A trigger is one however often the same is asked for. */
+  /** A trigger counts once per id, even if the values are the same. */
   #done(device: SimulatedDevice, changes: readonly Change[]): readonly WriteResult[] {
     const { counts, report } = this.#parts
     for (const change of changes) {
@@ -129,7 +129,7 @@ export class WriteAnswers {
     return changes.map(({ property }) => ({ propId: property.propId, status: 'OK' }))
   }
 
-  /** Whoever is away by now is asked again when it is back. */
+  /** An offline device receives the write again when it is back. */
   #answer(device: SimulatedDevice, id: string, results: readonly WriteResult[]): void {
     if (device.isWelcome) this.#parts.say({ type: 'RESULT', flakeAddress: device.flakeAddress, id, results })
   }

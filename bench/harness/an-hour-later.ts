@@ -1,7 +1,4 @@
-/**
- * Loaded into a server before its own program: the time is an hour later than it is, so that nobody has to wait for what
- * happens once an hour.
- */
+/** Loaded into a server before its own program: shifts the clock by an hour, so that hourly work happens at once. */
 const laterMs = 61 * 60_000
 
 const now = Date.now.bind(Date)

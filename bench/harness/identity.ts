@@ -6,15 +6,15 @@ export const identityOn = {
   IAM: 'on',
   ADMIN_NAME: administrator.name,
   ADMIN_PASSWORD: administrator.password,
-  // All dashboards are those of one user.
+  // All dashboards belong to one user.
   SOCKETS_PER_USER_MAX: '100000',
 } as const
 
-/** What goes into `Authorization`, by who is asking: whole values of the header. */
+/** Values of the `Authorization` header. */
 export interface Authorizations {
-  /** A gateway's, for devices of any name. */
+  /** Of a gateway, for devices of any name. */
   readonly link: string
-  /** The administrator's: his token. */
+  /** The administrator's access token. */
   readonly person: string
 }
 
@@ -31,13 +31,16 @@ export function basic({ name, password }: Credentials): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`
 }
 
-/** Of who may speak for devices of any name by a provisioning key: of tenant `acme` by `acme/KEY`, else of the first tenant. */
+/**
+ * `Authorization` with a provisioning key, for devices of any name: `acme/KEY` in tenant `acme`, otherwise in the first
+ * tenant.
+ */
 export function gateway(key: string): string {
   const [, tenant = 'default', password = key] = /^(.*)\/(.*)$/.exec(key) ?? []
   return basic({ name: `${tenant}/*`, password })
 }
 
-/** Signs the administrator in, and makes a provisioning key. */
+/** Logs in as administrator, and creates a provisioning key. */
 export async function authorizationsAt(port: number): Promise<Authorizations> {
   const token = await readToken(port, administrator)
   const person = `Bearer ${token}`
@@ -52,11 +55,11 @@ export async function readToken(port: number, who: Credentials): Promise<string>
 export interface Newcomer {
   readonly name: string
   readonly role: string
-  /** Where mail goes to; absent: nowhere. */
+  /** Mail address; absent: none. */
   readonly email?: string
 }
 
-/** Somebody with this role, who has signed up. `person`: of who brings him in. */
+/** A user with this role who has accepted an invitation. `person`: authorization of the inviting user. */
 export async function bringIn(port: number, person: string, { role, ...account }: Newcomer): Promise<Credentials> {
   const body = { ...account, roles: [role] }
   const { code } = await asked<{ code: string }>(port, '/iam/users', { person, body })
@@ -68,11 +71,11 @@ export async function bringIn(port: number, person: string, { role, ...account }
 export interface Asked {
   readonly person?: string | undefined
   readonly body?: object
-  /** Default: GET, with a body POST. */
+  /** Default: POST with a body, otherwise GET. */
   readonly method?: string
 }
 
-/** What the API answers; throws where that is a refusal. */
+/** The answer of the API; throws if it is an error. */
 export async function asked<Value>(port: number, path: string, { person, body, method }: Asked): Promise<Value> {
   const answer = await askApi(port, path, {
     headers: authorizationHeader(person),

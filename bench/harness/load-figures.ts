@@ -2,7 +2,7 @@ import { type FigureForm, type Figures, loadFigure } from '#bench/harness/questi
 import { allowedMs, spreadOf } from '#bench/harness/statistics'
 import type { PhaseResult } from '#bench/load/generator'
 
-/** The figures of several questions, with their titles. */
+/** Figures that several benchmarks share, with their titles. */
 const forms = {
   changesPerSecond: { title: 'changes/s', digits: 0, isCompared: true, isOfLoad: true },
   changesPerCpuSecond: { title: 'changes per second of server CPU', digits: 0, isCompared: true },
@@ -65,8 +65,8 @@ export function latenciesOf({ delivery, acknowledgement }: PhaseResult): Figures
 }
 
 /**
- * Latencies of events while other work is done, compared with those without it, in short windows of both. Other guests
- * of the machine disturb some windows: the median of the windows is without such a disturbance.
+ * Compares the latencies of events during other work with those without it, in short windows. Other guests of the
+ * machine disturb some windows; the median ignores those.
  */
 export function heardBeside(without: readonly PhaseResult[], beside: readonly PhaseResult[]): Figures {
   const median = (windows: readonly PhaseResult[], of: 'p50' | 'p99') =>

@@ -18,9 +18,9 @@ interface VariantResult {
   readonly name: string
   readonly rounds: Rounds
   readonly figures: Spreads
-  /** To the baseline, of the figures that are compared; of rounds in which neither failed. */
+  /** Ratios to the baseline, of the compared figures; only of rounds in which both succeeded. */
   readonly ratios: Spreads
-  /** The load had hardly a moment to spare: what it could do is what was measured, unless that is the server's CPU. */
+  /** The load had hardly any idle time: the figure may be the limit of the load instead of the server's. */
   readonly isLoadFull: boolean
 }
 
@@ -38,7 +38,7 @@ export interface Failure {
 export interface Measured {
   readonly results: readonly CaseResult[]
   readonly failures: readonly Failure[]
-  /** What was measured again because something else had the machine; a report says so. */
+  /** Measurements that were repeated because other processes used the machine; the report lists them. */
   readonly repeats: readonly string[]
 }
 
@@ -48,13 +48,13 @@ export interface MeasureOptions {
   readonly print: (line: string) => void
 }
 
-/** Times that a variant is measured before a disturbed load counts as a failure. */
+/** After this many disturbed measurements of a variant the last one counts as a failure. */
 const triesMax = 3
 
 /**
- * Round after round, every variant of a case right behind the other, in an order that turns round each time: what warms
- * up, slows down or disturbs the machine falls on all of them alike. What fails is named, and costs nothing but itself:
- * the rest may have taken hours.
+ * Measures in rounds: the variants of a case directly after each other, in alternating order, so that warm-up and
+ * disturbances affect all alike. A failure is reported and costs only its own measurement: the others may have taken
+ * hours.
  */
 export async function measure(question: Question, options: MeasureOptions): Promise<Measured> {
   const failures: Failure[] = []
@@ -121,7 +121,7 @@ function resultOf({ name, variants, baseline }: Case, measured: Taken, question:
   }
 }
 
-/** Of the figures that every round has which did not fail. */
+/** Spreads of the figures that every successful round has. */
 function spreadsOf(rounds: Rounds, question: Question): Spreads {
   const succeeded = rounds.filter((figures) => figures !== null)
   const there = Object.keys(question.figures).flatMap((figure) => {
@@ -175,16 +175,16 @@ function keyOf(caseName: string, variant: string): string {
 
 export interface Verdict {
   readonly target: Target
-  /** What was judged: the target's own figure, or the one it names for a full load. */
+  /** The judged figure: the target's own, or its alternative for a full load. */
   readonly figure: string
   readonly isLoadFull: boolean
-  /** Undefined where nothing was measured: then it is not held. */
+  /** Undefined if nothing was measured: then the target is missed. */
   readonly reached: Spread | undefined
   readonly isHeld: boolean
 }
 
 /**
- * The median decides; the spread says how sure that is. `hasFailed`: something could not be measured; else a target
+ * The median decides; the spread shows its uncertainty. `hasFailed`: some measurement failed; otherwise a target
  * without a figure is a mistake.
  */
 export function judge(

@@ -10,20 +10,20 @@ import { processUsage } from '#bench/process-usage'
 import { freePort } from '#bench/server-process'
 
 /**
- * What becomes of the function of a load, which each change triggers. `quiet`: its condition never holds. `throttled`: one
- * mail a minute and device. `unthrottled`: a mail for every change. `elsewhere`: the same, for other devices.
+ * The function of a load, which each change triggers. `quiet`: its condition never holds. `throttled`: one mail a
+ * minute and device. `unthrottled`: a mail for every change. `elsewhere`: the same, for other devices.
  */
 export type FunctionManner = 'quiet' | 'throttled' | 'unthrottled' | 'elsewhere'
 
-/** A data folder with a function, which is disabled, and with users who get mails from it. */
+/** A data folder with a disabled function, and with users who subscribe to its mails. */
 export interface LeftSubscribed {
   readonly folder: string
   readonly fn: string
-  /** Ids of groups: the fleet, and as many devices that are none of it. */
+  /** Ids of groups: the fleet, and as many devices outside of it. */
   readonly groups: { readonly ours: string; readonly others: string }
 }
 
-/** Mails to one of them in an hour, so that a short storm is more than that. */
+/** Mails to one user in an hour: a short storm exceeds it. */
 export const mailsPerHourMax = 5
 
 const lookEveryMs = 250
@@ -42,7 +42,7 @@ const templateBody = {
   },
 }
 
-/** Makes it all in an empty folder. Passwords are cheap there: nobody signs in while something is measured. */
+/** Creates all of it in an empty folder. Passwords are cheap there, because no measurement includes a login. */
 export async function leaveSubscribed(
   folder: string,
   fleet: AlarmedFleet,
@@ -79,10 +79,10 @@ export async function leaveSubscribed(
   }
 }
 
-/** A copy of what was left, and a mail server for it. */
+/** A copy of such a folder, and a mail server for it. */
 export interface Notified {
   readonly mails: Mails
-  /** `before`: see `loadedBefore`. One at a time. */
+  /** `before`: see `loadedBefore`. One server at a time. */
   start(manner: FunctionManner | undefined, before?: string): Promise<RunningServer>
 }
 
@@ -92,7 +92,7 @@ interface Mails {
   until(isThere: (seen: MailsSeen) => boolean, timeoutMs: number): Promise<MailsSeen>
 }
 
-/** `fleet`: whose changes trigger. When `use` is done, nothing of it is left. */
+/** `fleet`: its changes trigger the function. Deletes everything when `use` is done. */
 export async function withNotified<Result>(
   { folder: left, fn, groups }: LeftSubscribed,
   fleet: AlarmedFleet,
@@ -132,9 +132,9 @@ export async function withNotified<Result>(
   }
 }
 
-/** The most that was seen of them, at looks a few times a second. */
+/** Maximum values of gauges that are read several times a second. */
 export interface Watched {
-  /** Requests that are kept for who has not heard of them. */
+  /** Notices that wait for the next mail to their recipient. */
   readonly waitingMost: number
   readonly residentMostBytes: number
 }

@@ -4,7 +4,7 @@ import { ours, type RunningServer } from '#bench/harness/servers'
 /** This server with the memory probe. */
 export interface ProbedServer extends RunningServer {
   memory(): Promise<MemoryUse>
-  /** Moves the monotonic clock, for the work that the server does after minutes; its timers stay. */
+  /** Moves the monotonic clock, for work that the server does after minutes; its timers keep their times. */
   pass(ms: number): Promise<void>
 }
 

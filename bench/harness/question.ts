@@ -5,46 +5,46 @@ export type Figures = Readonly<Record<string, number>>
 export interface FigureForm {
   readonly title: string
   readonly digits: number
-  /** Compared with the baseline's: the ratio of the two of the same round. */
+  /** Compared with the baseline: the ratio of both in the same round. */
   readonly isCompared?: boolean
-  /** So much a second, or a wait for it: where the load was full, that says what the load can do, and not the server. */
+  /** A rate or a latency: under a full load it measures the load, not the server. */
   readonly isOfLoad?: boolean
 }
 
-/** What the load used of a core is called so in every question, in per cent. */
+/** In every benchmark the figure for the load's CPU, in per cent of a core. */
 export const loadFigure = 'loadCpu'
-/** From here on a load may have been the limit itself: its thread has hardly a moment without something to do. */
+/** From here on the load may be the limit: its thread is hardly ever idle. */
 export const loadFullPercent = 90
 
-/** One way to do the same thing: the bare loop, our server, our server otherwise set. */
+/** One way to do the same work: the bare loop, our server, our server with other settings. */
 export interface Variant {
   readonly name: string
-  /** Starts what it needs in fresh processes, measures, and leaves nothing behind. */
+  /** Starts all processes, measures, and cleans up. */
   measure(round: Round): Promise<Figures>
 }
 
-/** Variants that are measured in turn, again and again, and compared with each other round by round. */
+/** Variants that are measured in turn and compared round by round. */
 export interface Case {
   readonly name: string
   readonly variants: readonly Variant[]
-  /** The name of the variant that others are compared with. */
+  /** The name of the variant that the others are compared with. */
   readonly baseline?: string
-  /** At most so many rounds, where this one takes much longer than the others. */
+  /** Maximum number of rounds for a case that takes long. */
   readonly roundsMax?: number
 }
 
-/** What has to be reached: a figure, or its ratio to the baseline's. */
+/** A bound for a figure, or for its ratio to the baseline. */
 export interface Target {
   readonly case: string
   readonly variant: string
   readonly figure: string
   /**
-   * Judged instead, by the same bounds, where the load was full with this variant or with the baseline: what a second of
-   * the server's CPU buys, where what a second buys is not the server's to say.
+   * Judged instead, by the same bounds, if the load was full with this variant or with the baseline: for example
+   * throughput per second of the server's CPU, where the load limits throughput per second.
    */
   readonly whenLoadIsFull?: string
   readonly isRatio?: boolean
-  /** Another variant than the baseline, which the ratio is to. */
+  /** The variant that the ratio refers to, if it is not the baseline. */
   readonly comparedWith?: string
   readonly atLeast?: number
   readonly atMost?: number
@@ -52,29 +52,32 @@ export interface Target {
 
 export interface Round {
   readonly number: number
-  /** Shorter times, for trying the benches themselves: figures mean nothing. */
+  /** Shorter times, to test the benchmarks themselves: the figures mean nothing. */
   readonly isQuick: boolean
-  /** A figure measured before: of this round if there is one, else the median of the others. Throws when there is none. */
+  /**
+   * A figure that was measured before: of this round, otherwise the median of the other rounds. Throws when there is
+   * none.
+   */
   earlier(caseName: string, variant: string, figure: string): number
 }
 
-/** Of a report: a part of its Markdown, and files that lie beside it, by their names. */
+/** An appendix of a report: Markdown and files with their names. */
 export interface Beside {
   readonly markdown: string
   readonly files: Readonly<Record<string, string>>
 }
 
-/** A question with figures for an answer. The first line of its file says what it answers and what it does not count. */
+/** A benchmark. The first line of its file says what it measures and what it leaves out. */
 export interface Question {
   readonly figures: Readonly<Record<string, FigureForm>>
   readonly cases: readonly Case[]
   readonly targets: readonly Target[]
-  /** Why it can't be measured on this machine; absent where it can. */
+  /** Why it can't be measured on this machine; absent: it can. */
   readonly leftOut?: string | undefined
-  /** Rounds where they are expensive; default 5. */
+  /** Number of rounds, if they are expensive; default 5. */
   readonly rounds?: number
-  /** What stands in the report behind the figures. */
+  /** The part of the report after the figures. */
   beside?(results: readonly CaseResult[]): Beside
-  /** Before the first round; answers how to take it away again. */
+  /** Called before the first round; resolves with the function that cleans up. */
   setUp?(isQuick: boolean): Promise<() => Promise<void>>
 }

@@ -1,6 +1,6 @@
 /**
- * The load did not get to reading for so long that the server told its dashboard less, as it has to. Something else had
- * the machine: what was measured says nothing.
+ * The load read too slowly, so the server dropped events for its dashboard. Other processes used the machine: the
+ * measurement is invalid.
  */
 export class ReadTooSlowly extends Error {
   static readonly text = 'the load read too slowly to be told everything'
@@ -9,7 +9,7 @@ export class ReadTooSlowly extends Error {
     super(`${ReadTooSlowly.text}: offsets were left out ${gaps} times`)
   }
 
-  /** Also of one that came from another process, as text. */
+  /** True also for an error that came from another process as text. */
   static is(error: unknown): boolean {
     return error instanceof Error && error.message.includes(ReadTooSlowly.text)
   }

@@ -10,7 +10,7 @@ export interface Report {
   readonly rounds: number
   readonly results: readonly CaseResult[]
   readonly failures: readonly Failure[]
-  /** Measured again, since something else had the machine. */
+  /** Measured again because other processes used the machine. */
   readonly repeats: readonly string[]
   readonly verdicts: readonly Verdict[]
 }
@@ -18,7 +18,7 @@ export interface Report {
 export function markdownOf(report: Report, { figures, beside }: Pick<Question, 'figures' | 'beside'>): string {
   const { name, about, machine, rounds, results, failures, repeats, verdicts } = report
   const digitsOf = (figure: string) => figures[figure]?.digits ?? 2
-  /** Said by the figure itself: it must not be read as the server's. */
+  /** Marks figures that may be limited by the load instead of the server. */
   const noteOf = (figure: string, isLoadFull: boolean) =>
     isLoadFull && (figures[figure]?.isOfLoad || figure === loadFigure) ? ', load full' : ''
   const lines = [

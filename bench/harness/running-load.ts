@@ -27,7 +27,7 @@ export function timesOf({ isQuick }: Round, warmupMs: number, measuredMs: number
   return isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs, measuredMs }
 }
 
-/** Starts a server and a load on it, each in a process of its own. Both end after `measure`. */
+/** Starts a server and a load, each in its own process, and stops both after `measure`. */
 export function underLoad<Measured>(
   start: StartServer,
   shape: LoadShape,
@@ -68,7 +68,7 @@ export async function withRemote<Measured>(program: string, use: (remote: Remote
   }
 }
 
-/** Runs the load until every device has reported; `phase`: one try. */
+/** Runs the load until every device has reported; `phase`: one attempt. */
 export async function reported(load: RunningLoad, phase: PhaseSpec): Promise<void> {
   for (let tries = 0; tries < reportTriesMax; tries++) {
     await load.run(phase)

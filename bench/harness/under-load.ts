@@ -1,11 +1,11 @@
 import type { Authorizations } from '#bench/harness/identity'
 import type { RunningServer } from '#bench/harness/servers'
 
-/** The server for a load. */
+/** The server under load. */
 export interface LoadedServer {
   readonly port: number
   readonly serverProcessId: number
-  /** Absent where IAM is off. */
+  /** Absent if IAM is off. */
   readonly authorizations?: Authorizations | undefined
 }
 

@@ -3,8 +3,8 @@ import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import { carriedValue, firstPropId } from '#bench/load/update-template'
 
 /**
- * What becomes of the alarms of a load. `quiet`: none is ever active. `changing`: each comes to be active, or ceases,
- * once in about a hundred changes of what it reads. `elsewhere`: as `changing`, and they mean other devices.
+ * The alarms of a load. `quiet`: none is ever active. `changing`: each changes state once in about a hundred changes of
+ * its property. `elsewhere`: as `changing`, for other devices.
  */
 export type AlarmManner = 'quiet' | 'changing' | 'elsewhere'
 
@@ -15,18 +15,18 @@ export interface AlarmedFleet {
   readonly prefix: string
 }
 
-/** Devices of one alarm. They lie behind each other, and for each of their properties there is one such alarm. */
+/** Each alarm covers this many consecutive devices; there is one for each of their properties. */
 const devicesPerAlarm = 100
-/** The values that a device reports rise by about a hundred each time; at two of two hundred places an alarm holds. */
+/** The values of a device rise by about a hundred each time; an alarm is active at two of two hundred positions. */
 const period = 20_000
 const holdsBelow = 200
-/** Alarm after alarm begins a little later, so that they do not all turn at once. */
+/** Shifts each alarm, so that they do not change state at the same time. */
 const shiftPerAlarm = 20
 
 const otherPrefix = 'ELSEWHERE'
 const requestsAtOnce = 16
 
-/** The alarms of a fleet, so that one reads each of its properties. */
+/** The alarms of a fleet: one reads each of its properties. */
 export function alarmBodies(manner: AlarmManner, { devices, properties, prefix }: AlarmedFleet): readonly object[] {
   const count = Math.ceil(devices / devicesPerAlarm) * properties
   return Array.from({ length: count }, (_, alarm) => {
@@ -42,7 +42,7 @@ export function alarmBodies(manner: AlarmManner, { devices, properties, prefix }
   })
 }
 
-/** Creates them before the fleet connects, so that there is nothing to sweep. */
+/** Creates them before the fleet connects, so that no devices must be evaluated. */
 export async function makeAlarms(
   port: number,
   authorizations: Authorizations | undefined,
@@ -56,18 +56,18 @@ export async function makeAlarms(
   }
 }
 
-/** How often alarms turn. */
+/** How often alarms changed state. */
 export interface Turns {
   readonly active: number
   readonly inactive: number
 }
 
-/** Told of every frame as it is sent, and knows of it what the alarms have to do: what they do is held against it. */
+/** Computes from each frame, before it is sent, which alarms must change state. The events are compared with it. */
 export class ExpectedTurns {
   #active = 0
   #inactive = 0
   readonly #fleet: AlarmedFleet
-  /** By device and property: 1 where the alarm is active. */
+  /** By device and property: 1 while the alarm is active. */
   readonly #isActive: Uint8Array
 
   constructor(fleet: AlarmedFleet) {

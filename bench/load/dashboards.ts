@@ -7,7 +7,7 @@ import { type Protocol, protocols } from '#bench/load/peer-protocols'
 import { RawSocket } from '#bench/load/raw-socket'
 import { numberOf } from '#bench/load/update-template'
 
-/** The first fields of an event are in a fixed order (contract 4), so its offset has a fixed place for each type. */
+/** The first fields of an event have a fixed order (contract 4), so the offset has a fixed position for each type. */
 const startOf = (type: string) => `{"type":"${type}","timestamp":`
 const offsetBehind = (start: string) => `${start}1700000000000,"offset":`.length
 const updated = startOf('OBJECT_UPDATED')
@@ -19,7 +19,7 @@ const turned = [true, false].map((isActive) => {
 const comma = 0x2c
 const colon = 0x3a
 const offsetName = '"offset":'
-/** The offset of every event is within its first bytes. */
+/** The offset of every event is within this many bytes. */
 const headBytes = 100
 const zero = 0x30
 const opensAtOnce = 64
@@ -33,24 +33,24 @@ export interface LoadDashboardsOptions {
   readonly port: number
   readonly count: number
   readonly authorizations?: Authorizations | undefined
-  /** Absent: this server's. */
+  /** Absent: this server's protocol. */
   readonly protocol?: Protocol | undefined
-  /** The number of dashboards, evenly spread, that read every delivery. Default 1. */
+  /** The number of dashboards, evenly spread, that parse every delivery. Default 1. */
   readonly witnesses?: number | undefined
   /** Called for each change that a witness reads, with its number. */
   readonly heard: (number: number) => void
-  /** Called for each turn of an alarm; without it none is allowed. */
+  /** Called for each state change of an alarm; without it none may occur. */
   readonly alarmTurned?: (isActive: boolean) => void
-  /** Allows other events; they do not count. With one dashboard. */
+  /** Accepts other events and does not count them. With one dashboard. */
   readonly hasOthers?: boolean | undefined
-  /** Some dashboards have read; called often. */
+  /** Called often, after some dashboards have read events. */
   readonly moved?: () => void
 }
 
-/** Dashboards that cost little. Each counts its events; the witnesses read them, and find missing offsets. */
+/** Cheap dashboards. All count their events; witnesses parse them and detect missing offsets. */
 export class LoadDashboards {
   bytes = 0
-  /** Offsets that a witness did not read, or not in their order. */
+  /** Offsets that a witness did not receive, or received out of order. */
   gaps = 0
   #failure: Error | undefined
   readonly #options: LoadDashboardsOptions
@@ -72,12 +72,12 @@ export class LoadDashboards {
     }
   }
 
-  /** Throws when a dashboard was closed, or has read an event that is not expected. */
+  /** Throws when a dashboard was closed or has received an unexpected event. */
   check(): void {
     if (this.#failure) throw this.#failure
   }
 
-  /** Events that all dashboards have read. */
+  /** Events that every dashboard has received. */
   get heardByAll(): number {
     return this.#counts.least
   }
@@ -92,7 +92,7 @@ export class LoadDashboards {
     this.gaps = 0
   }
 
-  /** Waits until each has read this number of events. */
+  /** Waits until each dashboard has received this number of events. */
   async hearing(events: number, timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs
     while (this.heardByAll < events) {
@@ -175,7 +175,7 @@ function naturalAt(bytes: Buffer, at: number): number {
   return number
 }
 
-/** The number behind the last colon: events of a load end in `"value":1.5}]}`. */
+/** The number after the last colon: events of a load end in `"value":1.5}]}`. */
 export function lastValue(bytes: Buffer, end: number): number {
   return Number(bytes.toString('latin1', lastColon(bytes, end), end - 3))
 }

@@ -6,7 +6,7 @@ import { firstPropId, type UpdateTemplate } from '#bench/load/update-template'
 const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
 
-/** HELLOs on one link without an answer. */
+/** Maximum number of unanswered HELLOs per link. */
 const hellosUnansweredMax = 64
 /** First byte of a short ACK, `["A", flakeAddress, seq]`: an array of three. All other messages of the server are maps. */
 export const arrayOfThree = 0x93
@@ -28,17 +28,17 @@ export interface FleetLinkOptions {
   /** HELLO of a device, without its type and identifier. */
   readonly hello: (device: number) => object
   readonly failed: (error: Error) => void
-  /** For a link whose devices report. */
+  /** For a link whose devices report values. */
   readonly template?: UpdateTemplate
-  /** Called for each frame, before it leaves. */
+  /** Called before each frame is sent. */
   readonly sent?: ((device: number, number: number) => void) | undefined
-  /** Called for each frame. `number`: its number, where no later frame of the device is on its way. */
+  /** Called for each acknowledged frame. `number`: its number, unless a later frame of the device is in flight. */
   readonly acknowledged?: (device: number, sequence: number, number: number | undefined) => void
-  /** A piece of bytes was read. */
+  /** Called after each read from the socket. */
   readonly heard?: () => void
-  /** A later WELCOME, of a device that was welcome before. */
+  /** A repeated WELCOME of a device. */
   readonly welcomedAgain?: () => void
-  /** Other messages; without it they are failures. `device`: its index. */
+  /** Called for other messages; without it they are failures. `device`: its index. */
   readonly other?: (message: LinkMessage, device: number) => void
 }
 
@@ -47,7 +47,7 @@ export class FleetLink {
   unacknowledged = 0
   readonly #options: FleetLinkOptions
   readonly #addresses: Uint32Array
-  /** Sequence of the last frame of each device, and of the last acknowledged one. */
+  /** Sequence of the last sent frame of each device, and of the last acknowledged one. */
   readonly #sent: Uint32Array
   readonly #acknowledged: Uint32Array
   /** Number of the last frame of each device. */
@@ -105,7 +105,7 @@ export class FleetLink {
     this.#socket?.write(clientFrame(packr.pack(message)))
   }
 
-  /** Sends HELLO of the device with this index, for the first time or again. */
+  /** Sends HELLO for the device with this index, for the first time or again. */
   greet(device: number): void {
     const { prefix, hello, first, step } = this.#options
     const deviceIdentifier = identifierOf(prefix, device)
@@ -113,7 +113,7 @@ export class FleetLink {
     this.say({ type: 'HELLO', deviceIdentifier, ...hello(device) })
   }
 
-  /** Sends frames of its devices in turn, with the numbers `number`, `number + step` and so on. */
+  /** Sends frames of its devices in rotation, with the numbers `number`, `number + step` and so on. */
   send(count: number, number: number, step: number): void {
     const { template, count: devices, first, step: deviceStep, sent } = this.#options
     if (!template) throw new Error('the devices of this link do not report')
@@ -200,7 +200,7 @@ export class FleetLink {
   }
 }
 
-/** HELLO of a device that reports numbers. New session at each start of a load: numbering begins at 1. */
+/** HELLO of a device that reports numbers. Each start of a load is a new session: numbering begins at 1. */
 export function reportingHello(properties: number): object {
   return {
     session: sessionName,

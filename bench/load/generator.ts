@@ -10,24 +10,24 @@ import { Lead, type LeadLimits } from '#bench/load/lead'
 import { type ProtocolName, protocols } from '#bench/load/peer-protocols'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
-/** A load: a fleet whose devices report, and dashboards that read all its changes. */
+/** A load: a fleet whose devices report, and dashboards that receive all changes. */
 export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, LoadedServer {
   /** Absent: this server's. */
   readonly protocol?: ProtocolName
   readonly dashboards: number
   readonly witnesses?: number
-  /** Alarms over the reported values; absent: none. */
+  /** Alarms on the reported values; absent: none. */
   readonly alarms?: AlarmManner
-  /** The server also has other events, which do not count. With one dashboard. */
+  /** The server also sends other events, which do not count. With one dashboard. */
   readonly isBeside?: boolean
-  /** As many events as the slowest dashboard reads; absent: as many as the links take. */
+  /** Sends only as fast as the slowest dashboard reads; absent: as fast as the links accept. */
   readonly lead?: LeadLimits & {
     /** The server makes the events itself; there is no fleet. */
     readonly isCredit?: boolean
-    /** Maximum number of changes that leave on a link in one piece; absent: all. */
+    /** Maximum number of changes per write on a link; absent: unlimited. */
     readonly togetherMax?: number
   }
-  /** How long the rest may take that is on its way; default one minute. */
+  /** Time limit for frames and events in flight at the end; default one minute. */
   readonly drainMsMax?: number
 }
 
@@ -38,15 +38,17 @@ export interface PhaseSpec {
   readonly rate?: number
 }
 
-/** Measured from the end of the warm-up until everything is acknowledged, and every dashboard has read every event. */
+/**
+ * Measured from the end of the warm-up until every frame is acknowledged and every dashboard has received every event.
+ */
 export interface PhaseResult extends CpuUse {
   readonly frames: number
   readonly changes: number
-  /** How often alarms turned. Each turn is also an event. */
+  /** How often alarms changed state. Each change is also an event. */
   readonly alarmTurns: number
   readonly deliveries: number
   readonly dashboardBytes: number
-  /** From the moment at which a frame was due, to its acknowledgement and to a witness. */
+  /** From the due time of a frame to its acknowledgement and to its event at a witness. */
   readonly acknowledgement: LatencySummary
   readonly delivery: LatencySummary
 }
@@ -153,7 +155,7 @@ function sendTogether(togetherMax: number): (changes: number) => void {
 
 const turnsExpected = () => expected?.turns ?? { active: 0, inactive: 0 }
 
-/** Each alarm has turned as often as expected, in each direction. */
+/** Compares the alarm events with the expected state changes in each direction. */
 function checkTurns(): void {
   const { active, inactive } = turnsExpected()
   if (heardTurns.active === active && heardTurns.inactive === inactive) return

@@ -1,8 +1,11 @@
-/** How many events each of many dashboards has heard. The least is kept and not looked for: it is asked at every move. */
+/**
+ * How many events each of many dashboards has received. The minimum is maintained instead of searched, because it is
+ * read after every change.
+ */
 export class HeardCounts {
   readonly #counts: Float64Array
   #least = Infinity
-  /** How many have heard no more than that; who looks at all of them does so only when there is none left. */
+  /** How many dashboards have received no more than the minimum; a new minimum is searched only when none is left. */
   #slowest = 0
 
   constructor(dashboards: number) {
@@ -33,7 +36,7 @@ export class HeardCounts {
 
   #findLeast(): void {
     this.#least = Infinity
-    // Not `of`: there are thousands.
+    // An index loop, because there are thousands.
     for (let place = 0; place < this.#counts.length; place++) {
       const count = this.#counts[place] as number
       if (count < this.#least) {

@@ -2,15 +2,15 @@
 export interface LeadLimits {
   readonly eventsMax: number
   /**
-   * The load sleeps after each look, so that it reads fewer and larger pieces from its sockets. It halves the
-   * cost of the load, as long as the server never waits for it.
+   * The load sleeps after each read, so that it reads fewer and larger pieces from its sockets. That halves the cost of
+   * the load, as long as the server never waits for it.
    */
   readonly napMs: number
 }
 
 /**
- * The server never waits, and each socket holds a few kilobytes, so that none falls behind. The load sleeps where the
- * server does not notice (found by trials).
+ * Limits with which the server never waits and each socket holds a few kilobytes, so that no dashboard falls behind.
+ * The sleep times do not slow the server (found by experiment).
  */
 export function leadLimits(dashboards: number): LeadLimits {
   if (dashboards < 100) return { eventsMax: 512, napMs: 0 }
@@ -30,8 +30,8 @@ const pieceEvents = 32
 const never = new Int32Array(new SharedArrayBuffer(4))
 
 /**
- * Keeps a server at most a fixed number of events ahead of its slowest dashboard: as fast as all of them read, and none
- * falls so far behind that the server sends it less.
+ * Keeps a server at most a fixed number of events ahead of its slowest dashboard: the rate is that of the slowest
+ * dashboard, and none falls so far behind that the server drops events for it.
  */
 export class Lead {
   granted = 0
@@ -53,7 +53,7 @@ export class Lead {
     this.#isOn = false
   }
 
-  /** Some dashboards have read events. Looks at all of them once, after all have read. */
+  /** Some dashboards have received events. Checks the minimum once per turn, after all have read. */
   moved(): void {
     if (this.#isLooking || !this.#isOn) return
     this.#isLooking = true

@@ -2,7 +2,8 @@ import { SMTPServer } from 'smtp-server'
 import { answerWith } from '#bench/harness/answering'
 
 /**
- * A mail server that takes everything and counts mails by recipient, in a process of its own: its cost is not the load's.
+ * A mail server that accepts everything and counts mails by recipient, in its own process, so that its cost is not the
+ * load's.
  */
 export interface MailsSeen {
   readonly mails: number

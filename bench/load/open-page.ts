@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
-/** Where Debian puts it. */
+/** The path of Debian's package. */
 const executablePath = '/usr/bin/chromium'
 
-/** Why pages can't be measured here; undefined where they can. */
+/** Why pages cannot be measured here; undefined where they can. */
 export const noBrowser = existsSync(executablePath)
   ? undefined
   : `skipped: there is no ${executablePath} to open a page with (apt-get install chromium)`
@@ -12,12 +12,12 @@ export const noBrowser = existsSync(executablePath)
 export interface PageUse {
   readonly seconds: number
   readonly frames: number
-  /** More than 50 ms from one frame to the next: what an eye sees as a halt. */
+  /** More than 50 ms between two frames: a visible stutter. */
   readonly longFrames: number
   readonly longestMs: number
   /** Of the process that runs the page. */
   readonly pageCpuSeconds: number
-  /** Of all processes of the browser, that one among them. */
+  /** Of all processes of the browser, including that one. */
   readonly browserCpuSeconds: number
   readonly heapBytes: number
 }
@@ -27,7 +27,7 @@ interface ProcessTime {
   readonly cpuTime: number
 }
 
-/** A page of the dashboard in a browser of its own. */
+/** A page of the dashboard in its own browser. */
 export class OpenPage {
   readonly #browser: Browser
   readonly page: Page
@@ -79,7 +79,7 @@ export class OpenPage {
     }
   }
 
-  /** Milliseconds until the page has nothing left to do: what it was told and has not taken in yet waits its turn before. */
+  /** Milliseconds until the page is idle, after it has processed all received events. */
   async untilIdle(): Promise<number> {
     const began = performance.now()
     await this.page.evaluate('new Promise((resolve) => requestIdleCallback(resolve))')
@@ -99,7 +99,7 @@ function secondsOf(processes: readonly ProcessTime[]): number {
   return processes.reduce((sum, { cpuTime }) => sum + cpuTime, 0)
 }
 
-/** Of the page, which has another library than we: looks at every frame for so many milliseconds. */
+/** Runs in the page, which has other types than this program: observes every frame for some milliseconds. */
 const countFrames = `(ms) => new Promise((resolve) => {
   const began = performance.now()
   let last = began

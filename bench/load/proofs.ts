@@ -8,25 +8,25 @@ export interface ProofSubject {
   /** Scheme, host, port and path. */
   readonly url: string
   readonly nonce: string
-  /** The access token that goes with it, if one does. */
+  /** The access token that is bound to the key, if there is one. */
   readonly token?: string
 }
 
-/** A client's key, and proofs by it as clients send them. RFC 9449 §4.2. */
+/** A client's key, and its DPoP proofs. RFC 9449 §4.2. */
 export class ProvingKey {
   readonly #privateKey: KeyObject
-  /** The same in each proof, to the letter. */
+  /** The same bytes in each proof. */
   readonly #header: { readonly typ: string; readonly alg: string; readonly jwk: object }
 
   constructor() {
-    // Not by `generateKeyPairSync`: until Node 22 a collection that comes while such a key is exported as a JWK waits for
-    // that export, and the process for ever.
+    // Not `generateKeyPairSync`: before Node 22 a garbage collection during the export of such a key as a JWK deadlocks
+    // the process.
     const { privateKey, publicJwk } = makeSigningKey(randomBytes)
     this.#privateKey = privateKey
     this.#header = { typ: 'dpop+jwt', alg: 'ES256', jwk: publicJwk }
   }
 
-  /** Good from now on, for as long as its `iat` is: a minute. */
+  /** Valid from now on for a minute, by its `iat`. */
   proof({ method, url, nonce, token }: ProofSubject): string {
     const claims = { jti: randomUUID(), htm: method, htu: url, iat: Math.floor(Date.now() / 1000), nonce }
     const bound = token === undefined ? claims : { ...claims, ath: tokenHash(token) }

@@ -6,14 +6,14 @@ import type { LoadedServer } from '#bench/harness/under-load'
 import { FleetLink, type LinkMessage, sessionName } from '#bench/load/fleet-link'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
-/** A fleet that gets a firmware by a rollout. */
+/** A fleet that gets firmware by a rollout. */
 interface RolloutSpec extends LoadedServer {
   readonly devices: number
   readonly links: number
   readonly imageBytes: number
 }
 
-/** From the start of the rollout until every device is back, and the server counts it as done. */
+/** From the start of the rollout until every device is connected again and counted as done. */
 export interface RolloutResult extends CpuUse {
   readonly bytes: number
   /** Counted by the devices, from the request to the last byte. */
@@ -40,7 +40,7 @@ let updated = 0
 let bytes = 0
 let downloads = 0
 let downloadsAtOnceMax = 0
-/** By device: runs the new firmware. */
+/** Indices of devices that run the new firmware. */
 const isNew = new Set<number>()
 
 answerWith({
@@ -70,7 +70,7 @@ answerWith({
   },
 })
 
-/** Its devices take each offer: they download the image, check it, and are back at once. */
+/** Its devices accept each offer: they download the image, check it, and reconnect at once. */
 function linkOf(first: number): FleetLink {
   const { port, devices, links, authorizations } = spec
   const link = new FleetLink({
@@ -137,7 +137,7 @@ async function download({ url, sha256, size }: Offer): Promise<void> {
   bytes += size
 }
 
-/** Until `missing` answers undefined. */
+/** Polls until `missing` returns undefined. */
 async function until(msMax: number, missing: () => Promise<string | undefined>): Promise<void> {
   const end = performance.now() + msMax
   for (;;) {

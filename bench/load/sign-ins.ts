@@ -13,10 +13,10 @@ export interface LoginPlace {
   readonly nonce: string
 }
 
-/** So many users of this role; `person`: of who brings them in. */
+/** Creates this many users with this role; `person`: authorization of the inviting user. */
 export async function bringInMany(port: number, person: string, count: number, role: string): Promise<Credentials[]> {
   const brought: Credentials[] = []
-  // One after the other: sign-ups wait for each other anyway.
+  // One after the other: the server handles sign-ups sequentially.
   for (let number = 0; number < count; number++) {
     brought.push(await bringIn(port, person, { name: `user${number}`, role }))
   }
@@ -30,7 +30,7 @@ export async function currentNonce(port: number): Promise<string> {
   return nonce
 }
 
-/** A login by a key, with a proof that is made now. */
+/** A login with a key; the proof is made at once. */
 export interface Login {
   readonly key: ProvingKey
   readonly proof: string

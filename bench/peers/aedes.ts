@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import { Aedes } from 'aedes'
 import { answerWith } from '#bench/harness/answering'
 
-/** As its own page shows it: everything in memory. */
+/** As in its own documentation: everything in memory. */
 answerWith({
   async listen({ port }: { port: number }) {
     const broker = await Aedes.createBroker()

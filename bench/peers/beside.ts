@@ -7,16 +7,16 @@ import { UpdateTemplate } from '#bench/load/update-template'
 import { admittingName, compared, ownName } from '#bench/peers/compared'
 import { deeds } from '#bench/peers/deeds'
 
-/** One figure of one case, as a picture. */
+/** A figure of one case as a chart. */
 export interface Chart {
   readonly case: string
   readonly figure: string
   readonly title: string
-  /** Without the ending. */
+  /** Without extension. */
   readonly file: string
 }
 
-/** What stands beside the figures: pictures of them, what was compared and how it was set, and what each of them does. */
+/** The appendix of the report: charts, versions and settings of the systems, and a table of features. */
 export function besideOf(results: readonly CaseResult[], charts: readonly Chart[]): Beside {
   const drawn = charts.flatMap((chart) => {
     const { variants = [] } = results.find(({ name }) => name === chart.case) ?? {}
@@ -75,7 +75,7 @@ const barHeight = 20
 const rowHeight = 28
 const titleHeight = 40
 
-/** Bars from the left, the first one uppermost, on a scale from 0; readable on a light page and on a dark one. */
+/** Horizontal bars on a scale from 0; readable in light and dark mode. */
 export function barChart(title: string, bars: readonly Bar[]): string {
   const height = titleHeight + bars.length * rowHeight + 8
   const greatest = Math.max(...bars.map(({ value }) => value), Number.MIN_VALUE)

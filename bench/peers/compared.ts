@@ -6,19 +6,19 @@ import type { ProtocolName } from '#bench/load/peer-protocols'
 import { type Installed, installed, isInstalled, printed } from '#bench/peers/installed'
 import { projectRoot } from '#bench/project-root'
 
-/** What this server is compared with. */
+/** A system that this server is compared with. */
 export interface Peer {
   readonly name: string
   readonly protocol: ProtocolName
   readonly isThere: boolean
-  /** What was tried. */
+  /** The measured version. */
   version(): string
-  /** How it is set, where that is not how it comes. */
+  /** Settings that differ from the defaults. */
   readonly settings: string
   readonly start: StartServer
 }
 
-/** As many as a load has connections, and some. */
+/** More than the connections of a load. */
 const connectionsMax = 20_000
 const nchan = '/usr/lib/nginx/modules/ngx_nchan_module.so'
 
@@ -80,19 +80,19 @@ http {
 `,
 }
 
-/** What a command says of itself, as far as the expression's first group. */
+/** The first group of the expression in the output of a command. */
 function said(name: string, pattern: RegExp, command: string, ...line: string[]): string {
   const [, version = 'of an unknown version'] = pattern.exec(printed(command, ...line)) ?? []
   return `${name} ${version}`
 }
 
 function nginxVersion(): string {
-  // The module does not tell its own; Debian's packages do.
+  // The module does not report its version; Debian's package does.
   const module = said('nchan', /^Version: (?:\d+:)?([\d.]+)/m, 'dpkg', '-s', 'libnginx-mod-nchan')
   return `${said('nginx', /nginx\/([\d.]+)/, 'nginx', '-v')} with ${module}`
 }
 
-/** A package of ours, as a small program beside this file. */
+/** An npm package, run by a small program in this folder. */
 function ofNpm(name: string, protocol: ProtocolName, program: string, settings: string): Peer {
   const path = join(projectRoot, 'node_modules', name, 'package.json')
   return {

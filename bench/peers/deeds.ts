@@ -1,4 +1,4 @@
-/** What a system does, by its name; `no` where nothing is said. */
+/** A feature of each system, by the system's name; `no` if absent. */
 export interface Deed {
   readonly what: string
   readonly of: Readonly<Record<string, string>>

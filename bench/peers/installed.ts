@@ -7,21 +7,21 @@ import type { StartServer } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { freePort } from '#bench/server-process'
 
-/** A server of the system, in the foreground, with nothing but the settings that we give it. */
+/** A server of the system in the foreground, with only the settings given here. */
 export interface Installed {
   readonly command: string
-  /** With `{port}` and `{folder}` to be filled in, here and in the settings. */
+  /** `{port}` and `{folder}` are replaced, here and in the settings. */
   readonly line: readonly string[]
-  /** What stands in the file `settings` of its folder. */
+  /** Content of the file `settings` in its folder. */
   readonly settings?: string
-  /** Whether the work is done by a child of the process that is started. */
+  /** Whether a child of the started process does the work. */
   readonly hasWorker?: boolean
 }
 
 const startMsMax = 10_000
 const stopMsMax = 5_000
 
-/** Where servers lie, whoever asks. */
+/** Where servers are installed, also if PATH lacks these folders. */
 const searched = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`
 const environment = { ...process.env, PATH: searched }
 
@@ -29,13 +29,13 @@ export function isInstalled(command: string): boolean {
   return searched.split(':').some((folder) => existsSync(join(folder, command)))
 }
 
-/** What a command prints, on both its outputs, however it ends. */
+/** The output of a command on both streams, whatever its exit code. */
 export function printed(command: string, ...line: string[]): string {
   const { stdout, stderr } = spawnSync(command, line, { encoding: 'utf8', env: environment })
   return `${stdout}${stderr}`
 }
 
-/** Fresh, on a port and a folder of its own. */
+/** A fresh server with its own port and folder. */
 export function installed({ command, line, settings, hasWorker }: Installed): StartServer {
   return async () => {
     const port = await freePort()
@@ -90,7 +90,7 @@ async function listening(port: number, child: ChildProcess): Promise<void> {
   throw new Error('nobody listens')
 }
 
-/** It may listen before it has one. */
+/** The server may listen before its worker exists. */
 async function workerOf(parent: number): Promise<number> {
   const end = performance.now() + startMsMax
   while (performance.now() < end) {
@@ -101,13 +101,13 @@ async function workerOf(parent: number): Promise<number> {
   throw new Error('it has no worker')
 }
 
-/** A worker outlives a parent that was killed. */
+/** A worker survives the SIGKILL of its parent. */
 function killWithUs(worker: number, parent: ChildProcess): void {
   const kill = () => {
     try {
       process.kill(worker, 'SIGKILL')
     } catch {
-      // Gone already.
+      // It has exited already.
     }
   }
   process.once('exit', kill)

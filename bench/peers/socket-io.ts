@@ -4,7 +4,7 @@ import { answerWith } from '#bench/harness/answering'
 
 const room = 'dashboards'
 
-/** Who asks to watch is told every change. */
+/** Each client that asks to watch receives every change. */
 answerWith({
   listen: ({ port }: { port: number }) =>
     new Promise((resolve) => {

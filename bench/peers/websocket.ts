@@ -1,7 +1,7 @@
 import { type WebSocket, WebSocketServer } from 'ws'
 import { answerWith } from '#bench/harness/answering'
 
-/** What the package's own page shows for a broadcast: whatever somebody sends, everybody else is sent. */
+/** The broadcast example of the package: sends each message to all other clients. */
 answerWith({
   listen: ({ port }: { port: number }) =>
     new Promise((resolve) => {

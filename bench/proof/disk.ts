@@ -16,9 +16,9 @@ import { freePort, ServerProcess, type ServerSettings, startServer } from '#benc
 
 export interface DiskProofOptions {
   readonly seed: number
-  /** How often the disk refuses a write or an `fsync` with EIO, each time a server. */
+  /** Number of disk faults (a write or an `fsync` fails with EIO), each with its own server. */
   readonly refusals: number
-  /** How often the disk is full. */
+  /** Number of full disks. */
   readonly fillings: number
   readonly print: (line: string) => void
 }
@@ -26,17 +26,20 @@ export interface DiskProofOptions {
 export interface DiskProofReport {
   readonly seconds: number
   readonly refusals: number
-  /** Of them, those that hit a server that served already. */
+  /** Faults of servers that were already serving. */
   readonly serving: number
-  /** Of them, one call alone. */
+  /** Faults of a single call. */
   readonly once: number
-  /** Servers that did not start, and said why; that went on reading; that went on; that nothing happened to. */
+  /**
+   * Servers that did not start and printed the reason; that continued read-only; that continued; that were not
+   * affected.
+   */
   readonly stopped: number
   readonly readOnly: number
   readonly tookWrites: number
   readonly unharmed: number
   readonly fillings: number
-  /** Of full disks: behind which the server went on by itself, and behind which it was killed. */
+  /** Full disks after which the server continued by itself, and after which it was killed. */
   readonly wentOn: number
   readonly killed: number
   /** Why no disk was filled, if none was. */
@@ -46,19 +49,19 @@ export interface DiskProofReport {
 }
 
 const lifeMs = 700
-/** Of servers that the disk was to refuse something: what came too late says nothing. */
+/** A higher share of faults without an effect makes the run worthless. */
 const unharmedShareMax = 0.5
-/** Of all refusals, so many are to hit a server that serves. */
+/** At least this share of the faults must hit a serving server. */
 const servingShareMin = 0.5
-/** In tables before anything is refused, so that there are some that a start does not read. */
+/** Written to tables before the first fault, so that there are some that a start does not read. */
 const firstFloodMb = 24
-/** Written out by the database together, in bytes of values: 16 MiB. Most of it comes before anything is refused. */
+/** Bytes of values that make the database write a table: 16 MiB together. Most of it is written before the fault. */
 const turnBytes = { before: 14e6, behind: 8e6 }
 const turnMsMax = 10_000
 const turnPieceBytes = 90_000
-/** Devices that nobody changes, in every list of devices. */
+/** Devices that never change, in every list of devices. */
 const keptDevices = Array.from({ length: 40 }, (_, place) => `KEPT-${place}`)
-/** What the database does behind a start is done by then. */
+/** Background work of the database after a start has ended by then. */
 const settledMs = 1_000
 const diskMib = 48
 const ballastMib = 40
@@ -66,10 +69,10 @@ const roomMsMax = 30_000
 const problemsMax = 5
 
 /**
- * Lets the disk refuse: with EIO at some call that writes, syncs or reads, once or from then on, mostly while the server
- * serves (by `strace`, which answers in the kernel's stead), and full (a small file system of its own, where that may be
- * mounted). What was acknowledged stays, what is asked meanwhile is answered by 503, nothing is told that is not stored or
- * has a hole, and a start, or room, makes it well.
+ * Makes the disk fail: with EIO from `strace` at some call that writes, syncs or reads, once or permanently, mostly
+ * while the server serves; and with a full disk (a small file system, if it can be mounted). Acknowledged changes must
+ * stay, requests meanwhile must get 503, events must be stored and complete, and a restart, or free space, must repair
+ * the server.
  */
 export async function proveDisk(options: DiskProofOptions): Promise<DiskProofReport> {
   const startedAt = performance.now()
@@ -141,7 +144,7 @@ class DiskRun {
   readonly #where: { readonly port: number; readonly dataFolder: string }
   readonly #trace: string
   readonly #print: (line: string) => void
-  /** What is left can't be opened. */
+  /** The remaining data cannot be opened. */
   #isLost = false
   #server: ServerProcess | undefined
   #runner: WorkloadRunner | undefined
@@ -175,7 +178,7 @@ class DiskRun {
     this.#runner = undefined
   }
 
-  /** The disk refuses a call, or from some call on all of its kind. */
+  /** Makes one call, or all calls of a kind from some call on, fail. */
   async refuse(refusal: number): Promise<void> {
     const fault = faultAt(refusal)
     const from = 1 + this.#random.below(fault.fromMax)
@@ -190,7 +193,7 @@ class DiskRun {
     if (!this.#isLost) await this.#mustHold(said, told)
   }
 
-  /** On a disk that is well. */
+  /** On a healthy disk. */
   async #startAgain(said: string): Promise<void> {
     try {
       this.#server = await startServer(this.#settings())
@@ -229,7 +232,8 @@ class DiskRun {
   async #refuseServing(fault: DiskFault, from: number): Promise<StreamEvent[]> {
     const said = saidOf(fault, from)
     if (fault.deed === 'read') {
-      // What was read before is open, and what a start leaves to do opens what it makes.
+      // Files that were read before are open already, and background work after a start opens the files that it
+      // creates.
       await this.#server?.kill()
       this.#server = await startServer(this.#settings())
       await pass(settledMs)
@@ -243,7 +247,7 @@ class DiskRun {
     const { refusals } = disk
     if (refusals > 0) this.counts.serving++
     if (fault.isOnce && refusals > 0) this.counts.once++
-    // All is well again: what is acknowledged now must last, too.
+    // The disk is healthy again: new acknowledged changes must last, too.
     if (fault.isOnce) {
       await disk.end()
       told.push(...(await this.#live(said)))
@@ -253,7 +257,7 @@ class DiskRun {
     return told
   }
 
-  /** Of a server that serves behind, or with, what was refused. */
+  /** Checks a server that serves after or during the fault. */
   async #judge(
     said: string,
     { isOnce, deed }: DiskFault,
@@ -267,7 +271,7 @@ class DiskRun {
     this.problems.push(...faults.map((text) => `${said}: before it was started anew: ${text}`))
   }
 
-  /** Whoever reads while tables can't be opened hears all of it, or that he does not. */
+  /** A subscriber that reads while tables cannot be opened receives all events or is disconnected. */
   async #read(said: string): Promise<void> {
     const { authorization, first } = this.#runner as WorkloadRunner
     let offset = first.offset
@@ -298,7 +302,7 @@ class DiskRun {
     )
   }
 
-  /** Writes what no event tells of. Ends when it is refused. */
+  /** Writes data without events until a write is refused. */
   async #fillLog(bytes: number): Promise<void> {
     const end = performance.now() + turnMsMax
     for (let left = bytes; left > 0 && performance.now() < end; left -= turnPieceBytes) {
@@ -313,14 +317,14 @@ class DiskRun {
     }
   }
 
-  /** Nothing is left on the disk; then there is room again, before or behind a kill. */
+  /** Fills the disk, then makes room again, before or after a kill. */
   async fill(filling: number, disk: string): Promise<void> {
     const ballast = join(disk, 'ballast')
     const said = `full disk ${filling}`
     const filled = pass(lifeMs / 2).then(() => fillUp(ballast))
     const told = await this.#live(said)
     await filled
-    // Whatever is left goes to who asks for it now.
+    // Remaining space is used by these changes.
     told.push(...(await this.#live(said)))
     const isKilled = filling % 2 === 1
     if (isKilled) await this.#server?.kill()
@@ -350,7 +354,7 @@ class DiskRun {
     return told
   }
 
-  /** Reads go on; a write is refused in the words of the contract, or taken. */
+  /** Reads must succeed; a write must succeed or be refused as in the contract. */
   async #mustAnswer(said: string, refusals: number): Promise<void> {
     const api = this.#api
     const body = { name: 'S', properties: {} }
@@ -363,7 +367,7 @@ class DiskRun {
     this.counts.readOnly++
     if (write?.status !== 503 || !(Number(write.headers['retry-after']) > 0))
       this.problems.push(`${said}: a write was answered ${write?.status} ${write?.text}`)
-    // What a failed commit had changed is taken back first.
+    // The server first undoes the changes of a failed commit.
     for (const end = performance.now() + roomMsMax; ; await pass(100)) {
       const read = await api.ask('GET', '/schemas').catch(() => undefined)
       if (read?.status === 200) return
@@ -418,7 +422,7 @@ function fillUp(file: string): void {
   try {
     for (;;) writeFileSync(file, piece, { flag: 'a' })
   } catch {
-    // It is full.
+    // The disk is full.
   }
 }
 
@@ -426,7 +430,7 @@ function pass(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** Or so long that it does not come to it. Calls are counted for each thread of the server. */
+/** Waits for the first failed call, or for a time limit. `strace` counts calls for each thread of the server. */
 async function refused(disk: RefusingDisk): Promise<void> {
   for (const end = performance.now() + turnMsMax; disk.refusals === 0 && performance.now() < end; ) await pass(20)
 }

@@ -15,7 +15,7 @@ export interface KillProofOptions extends LoadOptions {
   readonly rounds: number
   /** No round begins after this time. */
   readonly secondsMax: number
-  /** Between a start and the next kill, at most. */
+  /** Maximum time between a start and the next kill. */
   readonly lifeMsMax: number
   readonly print: (line: string) => void
 }
@@ -23,32 +23,32 @@ export interface KillProofOptions extends LoadOptions {
 export interface KillProofReport {
   readonly rounds: number
   readonly seconds: number
-  /** Rounds in which nothing was acknowledged. */
+  /** Rounds without an acknowledged change. */
   readonly idleRounds: number
   readonly longestStartMs: number
   /** Of the dashboard that resumed after every kill. */
   readonly resumed: HeardReport
-  /** Of a fresh socket that read the stream from its start. */
+  /** Of a new socket that read the stream from its start. */
   readonly fromStart: HeardReport
   /** By kind of write. */
   readonly writes: Readonly<Record<string, ChangeCounts>>
-  /** Kinds of which nothing was acknowledged. */
+  /** Kinds without an acknowledged change. */
   readonly idleKinds: readonly string[]
   readonly problems: readonly string[]
 }
 
-/** After a round begins, the server lives this long. */
+/** Minimum time between the start of a round and the kill. */
 const lifeMsMin = 300
-/** Of ten rounds, those in which the server is also killed during a start, or while clients connect again. */
+/** Rounds in ten in which the server is also killed during a start, or while clients reconnect. */
 const earlyKillsOfTen = 2
 /** Enough for an acknowledged write of each kind: a server rotates signing keys once a minute. */
 const roundsForAllKinds = 100
 const problemsMax = 5
 
 /**
- * Kills the server again and again under load. Every acknowledged frame must be in the stream once, in its device's order and
- * with the values that were sent; a subscriber that resumes after every kill must receive each event once, and the state that
- * it folds must be the server's; every workload must find its acknowledged changes.
+ * Kills the server repeatedly under load. Every acknowledged frame must be in the stream once, in its device's order
+ * and with the values that were sent; a subscriber that resumes after every kill must receive each event once, and its
+ * folded state must equal the server's; every workload must find its acknowledged changes.
  */
 export async function proveKill(options: KillProofOptions): Promise<KillProofReport> {
   const dataFolder = await mkdtemp(join(tmpdir(), 'kill-proof-'))
@@ -136,7 +136,7 @@ class KillRun {
     await server.process.kill()
     this.#isWorkOver = true
     await this.#working
-    // An answer in a socket's buffer was given before the kill, and a device may not have read it yet.
+    // An answer in a socket's buffer was sent before the kill; a device may not have read it yet.
     await pass(20)
     witness.mark()
     while (random.below(10) < earlyKillsOfTen) {
@@ -157,7 +157,7 @@ class KillRun {
     this.#options.print(`round ${round}: ${changesAcknowledged} changes acknowledged, ${events} events received`)
   }
 
-  /** Until the server does not answer. */
+  /** Makes changes until the server does not answer. */
   #work(): void {
     this.#isWorkOver = false
     this.#working = this.#server.runner.run(() => this.#isWorkOver)
@@ -166,7 +166,7 @@ class KillRun {
   async #readFromStart(): Promise<Witness> {
     const { url, fleets, runner, problems } = this.#server
     const { authorization, first } = runner
-    // Under the present epoch: the server forgets old ones after many starts. Contract 4.5.
+    // With the present epoch: the server forgets old ones after many starts. Contract 4.5.
     const { epoch } = await streamHead(url, authorization)
     const from = { epoch, offset: first.offset }
     const others = (event: StreamEvent) => runner.owns(event)
@@ -201,7 +201,7 @@ function idleKindsOf(writes: KillProofReport['writes']): readonly string[] {
   return Object.entries(writes).flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
 }
 
-/** A kind of which nothing was acknowledged is not proven; in a short run some do not get to it. */
+/** A kind without an acknowledged change is not proven; in a short run some do not get to it. */
 function idleKindsFaults(idleKinds: readonly string[], rounds: number): readonly string[] {
   if (rounds < roundsForAllKinds) return []
   return idleKinds.map((name) => `${name}: nothing was acknowledged in ${rounds} rounds`)

@@ -8,7 +8,10 @@ import { identityOn } from '#bench/harness/identity'
 import { Witness } from '#bench/proof/witness'
 import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 
-/** Tokens last for the whole proof, failed logins are not slowed down, no mail becomes part of a digest, and no disk is kept free. */
+/**
+ * Tokens last for the whole proof, failed logins are not slowed down, mails are not collected in digests, and no disk
+ * space is reserved.
+ */
 export const patient = {
   TOKEN_LIFETIME_S: '86400',
   ACCESS_TOKEN_LIFETIME_S: '86400',
@@ -20,14 +23,17 @@ export const patient = {
 const catchUpMsMax = 20_000
 const differencesMax = 3
 
-/** A folder as some accident left it, opened. */
+/** A data folder after an accident, opened by a server. */
 export interface Left {
   readonly running?: Running
-  /** Why it was not opened, as the operator reads it. */
+  /** The error text for the operator, if it was not opened. */
   readonly refusal?: string
 }
 
-/** `more`: of its environment. Opens it with a server in this process: hundreds can be tried in a minute. @throws what is a bug, and no refusal */
+/**
+ * Opens it with a server in this process: hundreds can be tried in a minute. `more`: environment. @throws for a bug; a
+ * refusal is returned
+ */
 export async function openLeft(folder: string, more: Readonly<Record<string, string>> = {}): Promise<Left> {
   const reading = readConfig({ ...identityOn, ...patient, PORT: '0', DATA_DIR: folder, DURABILITY: 'disk', ...more })
   if ('mistakes' in reading) throw new Error(reading.mistakes.join('\n'))
@@ -46,8 +52,8 @@ export interface ReadStream {
 }
 
 /**
- * Reads the whole stream of the workloads: no offset is missing, and an event that was received before is there unchanged.
- * `fleet`: devices whose acknowledged frames must be in it, and whose state must be that of the stream.
+ * Reads the whole stream of the workloads: no offset may be missing, and an event that was received before must be
+ * there unchanged. `fleet`: devices whose acknowledged frames must be in it, and whose state must match the stream.
  */
 export async function readStream(
   url: string,

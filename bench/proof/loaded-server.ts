@@ -11,9 +11,9 @@ import { type ServerProcess, type ServerSettings, startServer } from '#bench/ser
 
 export interface LoadOptions {
   readonly seed: number
-  /** Of fleets, in all. */
+  /** All fleets together. */
   readonly devices: number
-  /** Changes a second of fleets, in all. */
+  /** Changes a second of all fleets together. */
   readonly rate: number
   /** A factor for the pauses of the workloads. */
   readonly pauseTimes?: number
@@ -34,7 +34,7 @@ interface Load {
 
 export const quietMsMax = 60_000
 
-/** A server under the reports of fleets and all workloads, and a subscriber that checks what it receives. */
+/** A server under the reports of fleets and all workloads, with a subscriber that checks what it receives. */
 export class LoadedServer {
   readonly place: ServerPlace
   readonly url: string
@@ -93,7 +93,7 @@ export class LoadedServer {
     this.longestStartMs = Math.max(this.longestStartMs, performance.now() - startedAt)
   }
 
-  /** Begins the load, but not yet the changes of the workloads. */
+  /** Starts the load, but not yet the changes of the workloads. */
   async load(): Promise<void> {
     const { random, place, url } = this
     const { pauseTimes = 1, isForeign } = this.#options
@@ -110,12 +110,14 @@ export class LoadedServer {
     await this.check('at the beginning')
   }
 
-  /** Compares the server with what is expected of the workloads. */
+  /** Compares the server with the expected state of the workloads. */
   async check(when: string): Promise<void> {
     this.problems.push(...(await this.runner.check()).map((text) => `${when}: ${text}`))
   }
 
-  /** After the last change: waits until every frame is acknowledged and every event received, and compares all of it. */
+  /**
+   * After the last change: waits until every frame is acknowledged and every event received, and compares everything.
+   */
   async settle({ isWhole }: { readonly isWhole: boolean }): Promise<void> {
     const { problems, runner, fleets } = this
     const { dashboard } = this.witness
@@ -133,7 +135,7 @@ export class LoadedServer {
     problems.push(...runner.eventFaults({ isWhole }), ...(await runner.unmailed(quietMsMax)))
   }
 
-  /** By SIGTERM. */
+  /** Stops the server with SIGTERM. */
   async stop(): Promise<void> {
     await Promise.all(this.fleets.map((fleet) => fleet.stop()))
     const result = await this.process.stop()

@@ -14,7 +14,7 @@ test/simulation/mutants:
   --processes N         so many at a time (as many as there are processors)
   --note                notes the seeds that found them, where those that are noted do so no more`
 
-/** Answers whether all were found. */
+/** Resolves with whether all mutants were found. */
 export async function mutantsCommand(args: readonly string[]): Promise<boolean> {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -45,7 +45,7 @@ export async function mutantsCommand(args: readonly string[]): Promise<boolean> 
   return areAllFound
 }
 
-/** What came of one, in a line. */
+/** The result of one mutant in a line. */
 export function lineOf({ name, found, other, broken, seeds, seconds }: MutantReport): string {
   const took = `${seeds} seeds, ${seconds.toFixed(0)} s`
   if (found) return `${name}: found by seed ${found.seed} (${took}): ${firstLine(found.fault)}`

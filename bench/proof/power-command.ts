@@ -11,7 +11,7 @@ that may leave them: each must open, and hold all that was acknowledged until th
   --seed N              of chance (the clock)
   --life-ms N           how long each of three lives of the server is recorded (2500)`
 
-/** Written in the last life, so that the database begins a new log. */
+/** Written in the last life of the server, so that the database begins a new log. */
 const floodMb = 20
 
 export const powerProof: Proof = {

@@ -7,7 +7,7 @@ import type { Outcome, Proof } from '#bench/proof/outcome'
 const head = '# proof\n\nWhat was tried to break the promises of the server, and what came of it.\n'
 const sectionStart = /^(?=## )/m
 
-/** Replaces the section of one proof in `proof.md`, and keeps the sections of the others. */
+/** Replaces the section of one proof in `proof.md`, and keeps the other sections. */
 export function keepOutcome(
   name: string,
   { about }: Proof,

@@ -15,7 +15,7 @@ Runs the simulation of the whole server with one seed after the other, until Ctr
 
 const progressEveryMs = 10_000
 
-/** Answers whether no seed failed. */
+/** Resolves with whether no seed failed. */
 export async function seedsCommand(args: readonly string[]): Promise<boolean> {
   const { values } = parseArgs({
     args: [...args],

@@ -1,30 +1,30 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { killAtExit } from '#bench/at-exit'
 
-/** What came of one seed: how often what came to pass, or what was wrong. */
+/** The result of one seed: how often each event occurred, or the fault. */
 export interface SeedResult {
   readonly seed: number
   readonly ms: number
   readonly counts?: Readonly<Record<string, number>>
   readonly fault?: string
-  /** Its process is gone and said nothing of the run: `fault` says how it went. */
+  /** Its process died without a result: `fault` describes how. */
   readonly isDead?: true
 }
 
 export interface SeedsOptions {
   /** Made by `compileSimulation`. */
   readonly program: string
-  /** So many at a time. */
+  /** Number of processes. */
   readonly processes: number
-  /** The seed to run next; undefined: no other is begun. */
+  /** The seed to run next; undefined: no more. */
   readonly next: () => number | undefined
   readonly ended: (result: SeedResult) => void
 }
 
-/** A run takes a fraction of a second, on a busy machine some. */
+/** A run takes a fraction of a second, some seconds on a busy machine. */
 const seedMsMax = 120_000
 
-/** Runs the simulation with seeds, in processes beside each other, until there is none to run. */
+/** Runs the simulation with seeds in parallel processes until there are none left. */
 export async function runSeeds(options: SeedsOptions): Promise<void> {
   await Promise.all(Array.from({ length: options.processes }, () => runInTurn(options)))
 }

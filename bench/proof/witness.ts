@@ -11,11 +11,11 @@ export interface WitnessOptions {
   readonly from: 'state' | StreamPosition
   readonly rule: HearingRule
   readonly authorization?: string
-  /** Takes what is none of the fleets'. */
+  /** Receives events of other devices. */
   readonly others?: (event: StreamEvent) => boolean
 }
 
-/** A dashboard that holds all it hears against what the fleets sent. */
+/** A subscriber that compares all received events with the frames that the fleets sent. */
 export class Witness {
   readonly name: string
   readonly dashboard: Dashboard
@@ -23,9 +23,9 @@ export class Witness {
   #strangers = 0
   #lastOffset: number | undefined
   #gaps = 0
-  /** How often a device was made. */
+  /** How often a device was created. */
   readonly #lives = new Map<unknown, number>()
-  /** Whose a flake address is: a device, in one of its lives. */
+  /** By flake address: a device, in one of its lives. */
   readonly #flakes = new Map<unknown, string>()
   #sharedFlakes = 0
 
@@ -48,7 +48,9 @@ export class Witness {
     })
   }
 
-  /** Who reads everything from somewhere hears every offset, and each device under a number of its own. Contract 3.11, 4.3. */
+  /**
+   * A subscriber to all events receives every offset, and each device has its own flake address. Contract 3.11, 4.3.
+   */
   #look({ offset, type, deviceIdentifier, flakeAddress }: StreamEvent): void {
     if (this.#lastOffset !== undefined && offset !== this.#lastOffset + 1) this.#gaps++
     this.#lastOffset = offset
@@ -72,7 +74,7 @@ export class Witness {
     return this.#books.map((books) => books.report()).reduce(addReports, new HeardBooks([]).report())
   }
 
-  /** Everything that must not be, in words. */
+  /** All faults. */
   problems(): readonly string[] {
     const { dashboard, name } = this
     const report = this.report()

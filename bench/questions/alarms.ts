@@ -1,4 +1,4 @@
-// Answers: what alarms cost a change on its way: 1 000 of them, each over 100 of 10 000 devices, so that one reads each property that changes, against the same without alarms: alarms that are never active (quiet), that come to be active or cease once in 100 changes (changing), and that mean other devices (elsewhere). Every such turn is an event, and all are counted. Does not count: making and changing alarms and sweeping devices after it, groups, alarms that must hold for a while.
+// Answers: how much alarms slow a change down: 1 000 alarms, each over 100 of 10 000 devices, so that one reads each property that changes, compared with none: alarms that are never active (quiet), that change state once in 100 changes (changing), and that cover other devices (elsewhere). Every state change is an event, and all are counted. Does not count: creating and changing alarms and the evaluation of devices after it, groups, alarms with a delay.
 import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import type { Case, Question, Round, Target } from '#bench/harness/question'
 import { timesOf, underLoad, usualLoad } from '#bench/harness/running-load'

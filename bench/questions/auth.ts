@@ -1,4 +1,4 @@
-// Answers: what it costs to know who is asking: requests with a DPoP proof, by one key and by 10 000 in turn, against a bare server that checks nothing but the proof's signature (bench/bare/verify.ts); with a Bearer token, against the same requests with IAM off; and what 200 logins a second cost those who hear events meanwhile, over windows of four seconds with and without them in turns. Does not count: making proofs (they are made before the clock runs), a key's or a token's first request, the note once a minute that a session was used, what is read or changed by whoever is known, second factors, refreshes, TLS.
+// Answers: what authentication costs: requests with a DPoP proof, with one key and with 10 000 in rotation, compared with a bare server that only verifies the proof's signature (bench/bare/verify.ts); with a Bearer token, compared with the same requests with IAM off; and how 200 logins a second delay events, over windows of four seconds with and without logins in rotation. Does not count: making proofs (they are made before the clock runs), the first request of a key or a token, the record once a minute that a session was used, the work of a request after authentication, second factors, refreshes, TLS.
 import { identityOn } from '#bench/harness/identity'
 import { costsOf, formsOf, heardBeside, heardBesideForms } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
@@ -9,7 +9,7 @@ import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
 import type { PhaseResult } from '#bench/load/generator'
 import type { LoginsResult } from '#bench/load/logins'
 
-/** Ten thousand sign in before the clock runs; what their passwords cost is asked by another case. */
+/** Ten thousand users log in before the measurement; another case measures the cost of their passwords. */
 const known = ours(identityOn, 'harness/cheap-passwords')
 
 type Asked = Pick<AuthSpec, 'scheme' | 'sessions'>
@@ -30,7 +30,7 @@ async function asking(start: StartServer, asked: Asked, phase: AuthPhase): Promi
   }
 }
 
-/** Few enough for one minute, for which a proof is valid: to make one takes as long as to check it. */
+/** Few enough for one minute, for which a proof is valid: making one takes as long as checking it. */
 function proofsOf({ isQuick }: Round): AuthPhase {
   return isQuick ? { warmup: 500, measured: 2_000 } : { warmup: 10_000, measured: 40_000 }
 }
@@ -66,14 +66,14 @@ const bearer: Case = {
   })),
 }
 
-/** Shares of full speed. Of two cores the load takes a third of one, and half of full speed most of the other. */
+/** Shares of full speed. The load takes a third of a core of two at the first, and most of it at the second. */
 const shares = { judged: 0.3, shown: 0.5 } as const
 const loginsName = (share: number) => `events at ${share * 100} % of full speed, with IAM on`
 const fullSpeed = 'full speed'
 const many = '200 logins/s'
 const loginsPerSecond = 200
 
-/** With the usual cost of a password. */
+/** With the normal cost of a password. */
 function hearing(
   { isQuick }: Round,
   measure: (load: RunningLoad, server: RunningServer) => Promise<Figures>,
@@ -86,7 +86,7 @@ function atFullSpeed(round: Round): Promise<Figures> {
   return hearing(round, async ({ run }) => costsOf(await run(timesOf(round, 2_000, 8_000))))
 }
 
-/** Windows without logins and with them, in pairs of alternating order, on one server and one fleet. */
+/** Windows without and with logins, in pairs of alternating order, on one server and one fleet. */
 function withLogins(round: Round, share: number): Promise<Figures> {
   const { isQuick } = round
   const [pairs, warmupMs, measuredMs] = isQuick ? [1, 100, 300] : [4, 500, 4_000]

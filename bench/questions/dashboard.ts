@@ -8,17 +8,17 @@ import { noBrowser, OpenPage } from '#bench/load/open-page'
 import { firstPropId } from '#bench/load/update-template'
 
 const rate = 10_000
-/** Less of the load than this is another load. */
+/** Below this rate the measurement is invalid. */
 const rateLeast = 0.9 * rate
 const start = ours({ DURABILITY: 'process' })
 const timesOf = ({ isQuick }: Round) =>
   isQuick ? { warmupMs: 500, measuredMs: 1_500 } : { warmupMs: 4_000, measuredMs: 24_000 }
-/** Beyond the warm-up and what is measured: the page begins and ends inside of the load. */
+/** The load lasts longer than the warm-up and the measurement: the page starts and ends during the load. */
 const marginMs = 2_000
 
 interface Looked {
   readonly path: (device: string) => string
-  /** An element that the right page contains, for this number of devices. */
+  /** A selector that only the right page contains, for this number of devices. */
   readonly shows: (devices: number) => string
   readonly devices?: number
 }
@@ -28,7 +28,7 @@ function measured({ path, shows, devices = usualLoad.devices }: Looked): Variant
     const load = { ...usualLoad, dashboards: 0, devices: round.isQuick ? usualLoad.devices : devices }
     return underLoad(start, load, async ({ run }, { port }): Promise<Figures> => {
       const { warmupMs, measuredMs } = timesOf(round)
-      // Of ten thousand devices each has reported before the page is opened.
+      // Every device has reported before the page is opened.
       await run({ warmupMs: 0, measuredMs: 1_500, rate })
       const [device] = (await (await fetch(`http://127.0.0.1:${port}/api/v1/devices?limit=1`)).json()) as [Named]
       const opened = await OpenPage.open(`http://127.0.0.1:${port}/#${path(device.deviceIdentifier)}`)
@@ -73,7 +73,7 @@ const longFramesMax = 60
 const ordered = 'the fleet, by identifier'
 /** Of every device. */
 const rows = (devices: number) => `.page:has-text("${devices.toLocaleString('en-US')} devices") [role=row] a`
-/** The load changes the first property alone. */
+/** The load changes only the first property in order. */
 const byValue = `/?service=${serviceIdentifier}&sort=-property:${serviceIdentifier}/${firstPropId}`
 
 /** One variant a case, so that a case is a page. */

@@ -1,4 +1,4 @@
-// Answers: how many events a second every one of 1 to 5 000 dashboards hears, all of them drained before the clock stops, against a loop that publishes the same bytes and does nothing else (bench/bare/fanout.ts): by our hub alone (bench/alone/hub.ts), and all the way from a device. Does not count: connecting, slow dashboards, filters and scopes, catching up.
+// Answers: how many events a second each of 1 to 5 000 dashboards receives, all of them drained before the clock stops, compared with a loop that publishes the same bytes and does nothing more (bench/bare/fanout.ts): from our hub alone (bench/alone/hub.ts), and the whole way from a device. Does not count: connecting, slow dashboards, filters and scopes, catching up.
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
 import { underLoad, usualLoad } from '#bench/harness/running-load'

@@ -1,4 +1,4 @@
-// Answers: how fast the full state is read by a client that takes it as fast as it can, against one JSON.stringify of plain objects (bench/bare/full-state.ts), and what such reads, fast and slow ones, cost others who hear events meanwhile. Does not count: devices that were forgotten and lie on disk only, filters, pages, the client's own parsing.
+// Answers: how fast a client reads the full state at its maximum speed, compared with one JSON.stringify of plain objects (bench/bare/full-state.ts), and how much fast and slow reads delay events to other clients. Does not count: devices that are only on disk after an eviction, filters, pages, the client's own parsing.
 import { formsOf } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round, Variant } from '#bench/harness/question'
 import { type RunningLoad, reported, started, usualLoad, withLoad, withRemote } from '#bench/harness/running-load'
@@ -30,7 +30,7 @@ function speed({ seconds, reads, bytes, serverCpuSeconds, loadCpuSeconds }: Read
   }
 }
 
-/** Twice: the first reads warm up. */
+/** Twice: the first reads are the warm-up. */
 async function warmReads(server: RunningServer, { isQuick }: Round): Promise<Figures> {
   await readFor(server, isQuick ? 200 : 1_500)
   return speed(await readFor(server, isQuick ? 500 : 4_000))

@@ -1,4 +1,4 @@
-// Answers: what a function over 10 000 devices, to which 1 000 people are subscribed, costs each change on its way that triggers it, against the same without, on two servers in turns of some seconds: one whose condition never holds (quiet), one that tells of a device once a minute (throttled), one that tells of every change (unthrottled), and one that means other devices (elsewhere); what is kept of a minute's storm, and how many mails it comes to, at 5 an hour for each. Measured with IAM on, and a mail server that takes everything. Does not count: making functions and subscriptions, alarms and statuses that trigger, mail servers that refuse or are slow, digests while something else goes on.
+// Answers: what a function over 10 000 devices with 1 000 subscribers costs each change that triggers it, compared with none, on two servers in alternating turns of some seconds: a function whose condition never holds (quiet), one that mails about a device once a minute (throttled), one that mails about every change (unthrottled), and one for other devices (elsewhere); how much of a storm of one minute is stored, and how many mails it causes, at 5 an hour for each user. Measured with IAM on, and with a mail server that accepts everything. Does not count: creating functions and subscriptions, alarms and statuses that trigger, mail servers that refuse or are slow, digests during other work.
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import {
   type FunctionManner,
@@ -67,8 +67,8 @@ function fullSpeed(name: string, changes: number): Case {
 type Turned = readonly [readonly PhaseResult[], readonly PhaseResult[]]
 
 /**
- * Two servers, the other one without a function, each with a fleet of its own: a machine that has other guests is as fast
- * one minute as it is not the next, so they are measured in turns, and compared with what came before and after.
+ * Two servers, the second one without a function, each with its own fleet: the speed of a machine with other guests
+ * varies from minute to minute, so the servers are measured in turns and compared with the turns before and after.
  */
 function besideOneWithout(
   manner: FunctionManner,
@@ -151,7 +151,7 @@ const halfLoad: Case = {
   })),
 }
 
-/** The mails of the hour go out during the minute or after it; the rest belongs to the next hour. */
+/** The mails of this hour go out during the minute or after it; the rest belongs to the next hour. */
 async function stormed(variant: Variant, round: Round): Promise<Figures> {
   const phase = round.isQuick ? { warmupMs: 0, measuredMs: 1_000 } : { warmupMs: 2_000, measuredMs: 60_000 }
   const people = round.isQuick ? quickly.subscribers : subscribers
@@ -175,7 +175,7 @@ async function stormed(variant: Variant, round: Round): Promise<Figures> {
     if (variant === without) return figures
     const { mailsMost } = await mails.seen()
     await mails.clear()
-    // Nothing is reported any more: one digest of what was left over is all there is.
+    // Reports have stopped: only one digest of the remaining notices follows.
     const digestsPerSecond = await started(
       () => start(variant, 'harness/an-hour-later'),
       async () => {
@@ -198,9 +198,9 @@ const minute: Case = {
   })),
 }
 
-/** What is promised of a storm, where each frame triggers once. */
+/** The promised throughput in a storm in which each frame triggers once. */
 const promised = 0.8
-/** Where it triggers ten times: a million runs a second, each of which reads what stood before. */
+/** The same with ten triggers a frame: a million runs a second, each of which reads the previous value. */
 const promisedOfTens = 0.75
 
 function costTarget(name: string, variant: FunctionManner): Target {
@@ -267,15 +267,15 @@ export const functions: Question = {
   },
 }
 
-/** One of two that are compared: a server, and what is run on it for a short while. */
+/** One of two compared servers, and what is run on it for a short while. */
 interface Side<Result> {
   readonly server: Pick<RunningServer, 'processId'>
   run(): Promise<Result>
 }
 
 /**
- * The first one is run once more than the other, before and after each of its turns. Whichever is not run stands still, so
- * that what it would do in its own time is no part of what is measured.
+ * The first side runs once more than the other: before and after each of its turns. The other side is stopped
+ * meanwhile, so that its background work does not affect the measurement.
  */
 async function inTurns<Result>(
   [first, second]: readonly [Side<Result>, Side<Result>],
@@ -289,7 +289,7 @@ async function inTurns<Result>(
       process.kill(other.server.processId, 'SIGCONT')
     }
   }
-  // Warm, both of them.
+  // Warms up both.
   await run(first, second)
   await run(second, first)
   const results: readonly [Result[], Result[]] = [[await run(first, second)], []]
@@ -300,7 +300,7 @@ async function inTurns<Result>(
   return results
 }
 
-/** Each value by the mean of what was measured before and after it: of those there is one more. */
+/** Compares each value with the mean of the measurements before and after it: `others` has one more. */
 function besideNeighbours(values: readonly number[], others: readonly number[]): number[] {
   return values.map((value, turn) => (2 * value) / ((others[turn] as number) + (others[turn + 1] as number)))
 }

@@ -1,4 +1,4 @@
-// Answers: whether a change costs the server more the more devices there are, and a delivery the more dashboards there are: CPU of all its threads, from 1 000 to 1 000 000 devices behind 50 gateways, and from 1 to 10 000 dashboards. Does not count: connecting, HELLO and the first report of each device; memory; reads.
+// Answers: whether the cost of a change grows with the number of devices, and the cost of a delivery with the number of dashboards: CPU of all threads of the server, from 1 000 to 1 000 000 devices on 50 gateways, and from 1 to 10 000 dashboards. Does not count: connecting, HELLO and the first report of each device; memory; reads.
 import { formsOf } from '#bench/harness/load-figures'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
 import { reported, timesOf, underLoad, usualLoad } from '#bench/harness/running-load'
@@ -6,7 +6,7 @@ import { ours } from '#bench/harness/servers'
 import { leadLimits } from '#bench/load/lead'
 
 const start = ours({ DURABILITY: 'process' })
-/** Every size can take it with ease. */
+/** Every size sustains it easily. */
 const rate = 30_000
 
 const deviceCounts = { '1 000': 1_000, '10 000': 10_000, '100 000': 100_000, '1 000 000': 1_000_000 }
@@ -14,8 +14,8 @@ const quickDevicesMax = 20_000
 const dashboardCounts = { '1': 1, '10': 10, '100': 100, '1 000': 1_000, '10 000': 10_000 }
 
 /**
- * First at full speed until every device has reported: then the memory for unwritten changes and for each device is full.
- * Both measurements last for whole rounds of the garbage collector, which cost more for more devices.
+ * At full speed until every device has reported: then the memory for unwritten changes and for each device is full.
+ * Both measurements last for whole cycles of the garbage collector, which cost more for more devices.
  */
 async function changes(asked: number, round: Round): Promise<Figures> {
   const times = timesOf(round, 4_000, 8_000)
@@ -54,7 +54,9 @@ function sizes(counts: Readonly<Record<string, number>>, measure: (count: number
 }
 
 const byDevices: Case = { name: 'devices', baseline: '1 000', variants: sizes(deviceCounts, changes) }
-/** Compared with a hundred: up to there a delivery costs less and less, because the change is paid for by more of them. */
+/**
+ * Compared with a hundred: below it the cost of a delivery falls, because more dashboards share the cost of the change.
+ */
 const byDashboards: Case = { name: 'dashboards', baseline: '100', variants: sizes(dashboardCounts, deliveries) }
 
 /** Logarithmic growth: log 10⁶ ÷ log 10³, and log 10⁴ ÷ log 10². */

@@ -1,4 +1,4 @@
-// Answers: how many changes a second are stored, acknowledged and heard, each as its own event, by one dashboard, against a loop that only decodes, stringifies, publishes and acknowledges (bench/bare/ingest.ts). Does not count: connecting, HELLO, reads, many dashboards (see fanout), devices that come and go.
+// Answers: how many changes a second are stored, acknowledged and received by one dashboard, each as its own event, compared with a loop that only decodes, stringifies, publishes and acknowledges (bench/bare/ingest.ts). Does not count: connecting, HELLO, reads, many dashboards (see fanout), devices that come and go.
 import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import type { Case, Question, Round } from '#bench/harness/question'
 import { timesOf, underLoad, usualLoad } from '#bench/harness/running-load'
@@ -12,7 +12,7 @@ function measured(start: StartServer, changes: number, round: Round, pace?: { ra
   return underLoad(start, load, ({ run }) => run({ ...timesOf(round, 2_000, 5_000), ...pace }))
 }
 
-/** `gathered`: the bare loop with the best use of uWebSockets.js. It shows the possible gain, and is no target. */
+/** `gathered`: the bare loop with optimal use of uWebSockets.js. It shows the possible gain and is not a target. */
 const starts = {
   bare: bare('ingest', { isGathered: false }),
   gathered: bare('ingest', { isGathered: true }),

@@ -1,4 +1,4 @@
-// Answers: how long a change takes from its device to a dashboard, and to its acknowledgement, at 10, 30, 50 and 70 % of what the server takes at full speed; counted from when the frame was due, so that a stall costs all who waited for it. Does not count: the network, DURABILITY=disk (see ingest), frames of many changes, many dashboards. The load sends what is due every 5 ms, as gateways do: half of that is its own.
+// Answers: how long a change takes from its device to a dashboard, and to its acknowledgement, at 10, 30, 50 and 70 % of the maximum throughput; counted from the due time of the frame, so that a stall affects all frames that waited for it. Does not count: the network, DURABILITY=disk (see ingest), frames of many changes, many dashboards. The load sends due frames every 5 ms, like gateways: half of that is its own delay.
 import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'
 import type { Case, Question, Round } from '#bench/harness/question'
 import { timesOf, underLoad, usualLoad } from '#bench/harness/running-load'

@@ -1,4 +1,4 @@
-// Answers: what the server's memory grows by for each connected device of 10 FLOAT properties that reports, for each device it has forgotten, and for each idle dashboard. Does not count: what is bounded whatever the number of devices and was filled before (the stream's ring, LevelDB's buffers and cache), nor V8's young generation, which is bounded too and empty by then (its room is told beside); in heap figures ArrayBuffers, which are that ring; files mapped from the page cache, which RSS would hold too; the kernel's part of a socket.
+// Answers: how much memory the server needs for each connected device of 10 FLOAT properties that reports, for each device that it has evicted, and for each idle dashboard. Does not count: memory that is bounded whatever the number of devices and was filled before (the stream's ring, LevelDB's buffers and cache), nor V8's young generation, which is bounded too and empty by then (the report shows its size); in heap figures ArrayBuffers, which are that ring; files mapped from the page cache, which RSS would include; the kernel's part of a socket.
 import type { MemoryUse } from '#bench/harness/memory-probe'
 import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
 import type { Figures, Question, Round } from '#bench/harness/question'
@@ -6,24 +6,24 @@ import { reported, started, usualLoad, withLoad } from '#bench/harness/running-l
 import { processUsage } from '#bench/process-usage'
 
 const fleet = { ...usualLoad, changes: 10, dashboards: 0 }
-/** `restMs`: V8 judges by the last five seconds whether it may make its young generation smaller. */
+/** `restMs`: V8 decides by the last five seconds whether it shrinks its young generation. */
 function sizesOf({ isQuick }: Round) {
   return isQuick
     ? { devices: 5_000, sockets: 500, fillMs: 500, reportMs: 500, restMs: 0 }
     : { devices: 100_000, sockets: 5_000, fillMs: 12_000, reportMs: 8_000, restMs: 6_000 }
 }
 
-/** Longer than an activation may be idle before it is forgotten. */
+/** Longer than the idle time after which an activation is evicted. */
 const idleMs = 6 * 60_000
-/** Forgetting goes round all activations, some thousand a second. */
+/** Eviction visits all activations, some thousand a second. */
 const forgetMsMax = 90_000
 const lookEveryMs = 3_000
-/** Of a core: its timers, and the sweep over who is idle. */
+/** Share of a core for its timers and the search for idle activations. */
 const idleShare = 0.05
 
 /**
- * All links are closed: waits until every device is offline, lets the time pass after which they are forgotten, and waits
- * until they are.
+ * After all links closed: waits until every device is offline, moves the clock past the idle time, and waits until they
+ * are evicted.
  */
 async function forgotten(server: ProbedServer): Promise<MemoryUse> {
   await idle(server)
@@ -40,7 +40,7 @@ async function forgotten(server: ProbedServer): Promise<MemoryUse> {
   return use
 }
 
-/** Until the server has nothing to do any more. */
+/** Waits until the server is idle. */
 async function idle({ processId }: ProbedServer): Promise<void> {
   const end = performance.now() + forgetMsMax
   let before = processUsage(processId)
@@ -55,14 +55,17 @@ async function idle({ processId }: ProbedServer): Promise<void> {
   }
 }
 
-/** A few devices send until everything with a limit is full, and are forgotten. */
+/** A few devices send until everything with a limit is full, and are evicted. */
 async function fill(server: ProbedServer, milliseconds: number): Promise<MemoryUse> {
   const few = { ...fleet, devices: 1_000, prefix: 'FILL' }
   await withLoad(server, few, ({ run }) => run({ warmupMs: 0, measuredMs: milliseconds }))
   return await forgotten(server)
 }
 
-/** What was allocated since the last collection counts for all the time since: so there is one before the rest too. */
+/**
+ * V8 counts allocations since the last collection for all the time since: so there is a collection before the pause,
+ * too.
+ */
 async function rested(server: ProbedServer, restMs: number): Promise<MemoryUse> {
   await server.memory()
   await pause(restMs)
@@ -87,7 +90,7 @@ function dashboards(round: Round): Promise<Figures> {
   return started(startProbed, async (server) => {
     const opened = (count: number) =>
       withLoad(server, { ...fleet, devices: 0, links: 0, dashboards: count }, () => rested(server, restMs))
-    // The first ones make the server ready for more.
+    // Warms up the server.
     await opened(sockets / 10)
     const before = await rested(server, restMs)
     return grown(before, await opened(sockets), sockets)

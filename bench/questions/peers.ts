@@ -1,4 +1,4 @@
-// Answers: what this server and what people use else take, tell and cost under the same fleet, dashboards and texts, each in its own protocol over bare sockets: changes a second to one dashboard, deliveries a second to 100 and to 1 000, how late they are at a fixed rate, CPU for a million of them, memory for an idle connection. Does not count: connecting, TLS, signing in, quality of service beyond "at most once" (this server acknowledges, the others are not asked to), more than one node; access, state and storage that the others do not have (see the table).
+// Answers: what this server and common alternatives take, deliver and cost with the same fleet, dashboards and texts, each in its own protocol over bare sockets: changes a second to one dashboard, deliveries a second to 100 and to 1 000, their latency at a fixed rate, CPU for a million of them, memory for an idle connection. Does not count: connecting, TLS, login, quality of service beyond "at most once" (this server acknowledges, the others are not asked to), more than one node; permissions, state and storage, which the others do not have (see the table).
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import type { CaseResult } from '#bench/harness/measure'
 import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
@@ -12,7 +12,7 @@ import { processUsage } from '#bench/process-usage'
 type Load = Pick<LoadSpec, 'dashboards' | 'witnesses' | 'lead'>
 
 const there = compared.filter(({ isThere }) => isThere)
-/** Changes of one link in one piece. */
+/** Maximum number of changes that a link sends in one write. */
 const togetherMax = 64
 const fleet = { ...usualLoad, window: togetherMax, properties: 1, gatherMs: 1, drainMsMax: 8_000 }
 
@@ -42,7 +42,7 @@ function cpuOf({ seconds, serverCpuSeconds, loadCpuSeconds }: PhaseResult): Figu
   return { serverCpu: (serverCpuSeconds / seconds) * 100, loadCpu: (loadCpuSeconds / seconds) * 100 }
 }
 
-/** The first connections make the system ready for more. */
+/** The first connections warm up the system. */
 function idle({ start, protocol }: Peer, { isQuick }: Round): Promise<Figures> {
   const [first, more, restMs] = isQuick ? [50, 500, 100] : [500, 5_000, 1_000]
   return started(start, (server) => {
@@ -86,13 +86,13 @@ function outOf(dashboards: number): Load {
   return { dashboards, lead: { ...leadLimits(dashboards), togetherMax } }
 }
 
-/** As many as a fleet of 50 links with 64 unacknowledged changes each has on their way. */
+/** As many as a fleet of 50 links with 64 unacknowledged changes each has in flight. */
 const one: Load = { dashboards: 1, lead: { eventsMax: 3_200, napMs: 0, togetherMax } }
 const ten: Load = { dashboards: 10, witnesses: 10 }
-/** Fifty read: a percentile needs as many samples as with ten dashboards. */
+/** Fifty parse events: a percentile needs as many samples as with ten dashboards. */
 const many: Load = { dashboards: 1_000, witnesses: 50 }
 
-/** Against those that are there. */
+/** Only for systems that are installed. */
 function target(name: string, comparedWith: string, atLeast: number): readonly Target[] {
   if (!there.some((peer) => peer.name === comparedWith)) return []
   const whenLoadIsFull = 'deliveriesPerCpuSecond'

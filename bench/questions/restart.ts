@@ -1,4 +1,4 @@
-// Answers: how long from the start of the process until the server answers, and until a complete and right full read begins, with 10⁴, 10⁵ and 10⁶ devices of 10 properties on disk, after SIGTERM and after SIGKILL under full load, when what must be applied again is as long as it gets. Does not count: a cold disk (the files are in the page cache), the rest of the read, devices that come back. Each round starts on a copy of one state left by SIGKILL (and by a SIGTERM after it), made once.
+// Answers: how long from the start of the process until the server answers, and until a complete and correct full read begins, with 10⁴, 10⁵ and 10⁶ devices of 10 properties on disk, after SIGTERM and after SIGKILL under full load, when the log to replay is as long as it gets. Does not count: a cold disk (the files are in the page cache), the rest of the read, devices that reconnect. Each round starts on a copy of one state left by SIGKILL (and by a SIGTERM after it), made once.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Case, Figures, Question, Variant } from '#bench/harness/question'
@@ -21,16 +21,16 @@ const ends = ['SIGTERM', 'SIGKILL'] as const
 type End = (typeof ends)[number]
 
 const fleet = { ...usualLoad, changes: 10 }
-/** What a quick round divides by. */
+/** Divides the sizes in a quick round. */
 const quickly = 100
-/** Frames after which what must be applied again is as long as it gets: a half more than the limits of redo let wait. */
+/** Number of frames after which the log to replay is as long as it gets: half more than the server's limits. */
 function floodFramesOf(devices: number): number {
   const { eventsMax, growth = { eventsPerActor: 0, timesMax: 1 } } = redoLimits
   const { eventsPerActor, timesMax } = growth
   return 1.5 * Math.min(Math.max(eventsMax, devices * eventsPerActor), eventsMax * timesMax)
 }
 
-/** What servers left behind, by size: a folder each, and the load that knows what was acknowledged. */
+/** The data folders of stopped servers by size, and the load that knows what was acknowledged. */
 interface Left {
   readonly folder: string
   readonly load: Remote

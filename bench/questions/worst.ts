@@ -1,4 +1,4 @@
-// Answers: how long the most expensive inputs keep the server's event loop in one go: frames of devices in both protocols, bodies of every route filled with what costs most, and requests to a tenant that is as full as one may be. An input is sent several times; each time the longest run of the loop counts, without the time that other processes had its core. Measured with IAM on and without limits of attempts. Does not count: what is done in several goes, work of other threads (hashing, LevelDB), and inputs that are not among these.
+// Answers: how long the most expensive inputs block the server's event loop: frames of devices in both protocols, bodies of every route filled with the most expensive content, and requests to a tenant at its limits. An input is sent several times; each time the longest run of the loop counts, without the time that other processes had its core. Measured with IAM on and without rate limits for logins. Does not count: work that is split over several turns, work of other threads (hashing, LevelDB), and inputs that are not in these lists.
 
 import { chapters } from '#api/chapters'
 import type { RouteEntry } from '#api/entry'
@@ -17,7 +17,7 @@ const sendsEach = 3
 /** Above it the other forms of a body are not tried. */
 const hopelessMs = 10 * runMsMax
 
-/** One server for all inputs: a full tenant is expensive to make. */
+/** One server for all inputs: a full tenant is expensive to create. */
 let ground: Ground | undefined
 
 function theGround(): Ground {
@@ -25,7 +25,7 @@ function theGround(): Ground {
   return ground
 }
 
-/** `prepare` makes the input to measure, once for each time. */
+/** `prepare` makes the next input to measure. */
 async function sent({ isQuick }: Round, prepare: () => Promise<() => Promise<unknown>>): Promise<Figures> {
   const runs: number[] = []
   for (let count = 0; count < (isQuick ? 1 : sendsEach); count++) runs.push(await theGround().longest(await prepare()))
@@ -91,7 +91,7 @@ const fullTenant: Case = {
 
 const cases = [deviceFrames, bodies, fullTenant]
 
-/** The most expensive of each case; security.md quotes it. */
+/** The most expensive input of each case; security.md quotes it. */
 function costliest(results: readonly CaseResult[]): Beside {
   const lines = results.flatMap(({ name, variants }) => {
     const measured = variants.flatMap(({ name: input, figures: { run } }) =>

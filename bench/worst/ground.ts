@@ -10,12 +10,12 @@ import { freePort } from '#bench/server-process'
 const settleMs = 10
 const answerMsMax = 30_000
 
-/** A server with identity on, the probe of its event loop in it, and the administrator's credentials. */
+/** A server with IAM on and the probe of its event loop, with the administrator's credentials. */
 export interface Ground {
   readonly port: number
   readonly person: string
   readonly link: string
-  /** One request of the administrator. */
+  /** A request of the administrator. */
   request(method: string, path: string, body?: string | object, headers?: HttpQuestion['headers']): Promise<HttpAnswer>
   /** The same; throws if it is refused. */
   make<Value>(method: string, path: string, body?: object): Promise<Value>

@@ -2,10 +2,10 @@ import { bringIn, readToken } from '#bench/harness/identity'
 import { uuid } from '#bench/worst/frames'
 import type { Ground } from '#bench/worst/ground'
 
-/** Requests to a tenant that is as full as it may be; each is measured with what those before it left. */
+/** Requests to a tenant at its limits; each is measured with the data of earlier ones. */
 export interface RequestInput {
   readonly input: string
-  /** Once; answers what is measured, each time. */
+  /** Called once; returns the function to measure, which is called each time. */
   prepare(ground: Ground): Promise<() => Promise<unknown>>
 }
 
@@ -22,7 +22,7 @@ function declaration(device: string, from = 0): { deviceIdentifier: string; serv
   return { deviceIdentifier: device, services, updates: [] }
 }
 
-/** A device with as many properties, each with a value, as it may have: until it is refused. */
+/** A device with the maximum number of properties, each with a value: adds until it is refused. */
 async function fillDevice({ request, link }: Ground, device: string): Promise<void> {
   const post = async (body: object) => (await request('POST', '/link', body, { authorization: link })).status === 204
   const declared = declaration(device)
@@ -37,7 +37,7 @@ async function fillDevice({ request, link }: Ground, device: string): Promise<vo
   }
 }
 
-/** A device with texts of two bytes a character, until it is refused. */
+/** A device with texts of two bytes a character: adds until it is refused. */
 async function fillWith(text: string, { request, link }: Ground, device: string): Promise<void> {
   const properties = Array.from({ length: 1_024 }, (_, propId) => ({ propId, type: 'STRING' }))
   const services = [{ serviceIdentifier: uuid(0), properties }]
@@ -48,7 +48,7 @@ async function fillWith(text: string, { request, link }: Ground, device: string)
     isTaken = await post({ updates: [{ serviceIdentifier: uuid(0), propId, value: text }] })
 }
 
-/** Conditions of 250 nodes, each in a form of its own. */
+/** Conditions of 250 nodes, each with a different form. */
 const longConditions = 400
 const longCondition = (form: number) => {
   const sums = Array.from({ length: 40 }, (_, place) => ({
@@ -83,7 +83,7 @@ function get(input: string, path: string, authorization?: () => string): Request
   }
 }
 
-/** The same request again and again. */
+/** Repeats the same request. */
 function again(
   input: string,
   method: string,
@@ -111,7 +111,7 @@ function wrongPost(what: string, body: object): RequestInput {
   }
 }
 
-/** Makes something, and removes it again. */
+/** Creates a resource and deletes it again. */
 function making(input: string, path: string, body: () => object): RequestInput {
   return {
     input,
@@ -356,7 +356,7 @@ export const requests: readonly RequestInput[] = [
   ),
   get('credentials of 8 KB', '/iam/token', () => `Basic ${Buffer.from(`a:${'p'.repeat(6_000)}`).toString('base64')}`),
   get('a backup', '/backup'),
-  // Last: the alarms stay, and other inputs would be judged by them.
+  // Last: the alarms stay, and every later input would be evaluated by them.
   {
     input: 'a value behind an edit of one of 400 long alarms',
     prepare: async ({ make, request, link }) => {

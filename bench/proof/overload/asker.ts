@@ -5,7 +5,7 @@ import { askAlone } from '#bench/proof/overload/lone-request'
 const everyMs = 200
 const timeoutMs = 60_000
 
-/** Somebody who asks for a device now and then, on a connection of his own each time: none of it may stay unanswered. */
+/** Requests a resource regularly, each time on a new connection. Every request must be answered. */
 export class Asker {
   readonly #place: LoadedServer
   readonly #bytes: Buffer
@@ -13,7 +13,7 @@ export class Asker {
   readonly #open = new Set<Promise<void>>()
   readonly #timer: NodeJS.Timeout
 
-  /** `path`: of what is there. */
+  /** `path`: of an existing resource. */
   constructor(place: LoadedServer, path: string) {
     const { port, authorizations } = place
     const person = authorizations ? `Authorization: ${authorizations.person}\r\n` : ''
@@ -22,7 +22,7 @@ export class Asker {
     this.#timer = setInterval(() => this.#ask(), everyMs)
   }
 
-  /** Waits for what is still open; answers how all of it ended. */
+  /** Waits for open requests; resolves with how all requests ended. */
   async stop(): Promise<Ends> {
     clearInterval(this.#timer)
     await Promise.all(this.#open)

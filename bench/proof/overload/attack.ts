@@ -5,21 +5,21 @@ import type { FleetBooks } from '#bench/proof/overload/counted-fleet'
 import { count, type Ends } from '#bench/proof/overload/ends'
 import { localAddressOf } from '#bench/proof/overload/lone-request'
 
-/** What is too much for a server, for as long as it goes on. */
+/** A kind of overload. */
 export interface Attack {
-  /** What is prepared before the server's usual is measured. */
+  /** Prepares the attack before the normal latency is measured. */
   open(place: LoadedServer): Promise<void>
-  /** Resolves when it is over, with how all of it ended. */
+  /** Resolves after the attack, with how its requests and connections ended. */
   run(seconds: number): Promise<Ends>
-  /** Whether all that it had under way is answered. */
+  /** Whether everything it started was answered. */
   settle(): Promise<boolean>
-  /** Of what it was acknowledged, if anything. */
+  /** The frames that were acknowledged during the attack. */
   books(): Promise<readonly FleetBooks[]>
   readonly fleets: readonly Fleet[]
   close(): Promise<void>
 }
 
-/** A program beside this one, in a process of its own. `isCounting`: devices of it were acknowledged something. */
+/** A program of this folder in its own process. `isCounting`: its devices had frames acknowledged. */
 export function programAttack(program: string, options: object, isCounting = false): Attack {
   const remote = new Remote(`proof/overload/${program}`)
   return {
@@ -37,7 +37,7 @@ export function programAttack(program: string, options: object, isCounting = fal
 
 export interface StormOptions {
   readonly devices: number
-  /** Changes a second in all. */
+  /** Changes a second of all devices together. */
   readonly rate: number
   readonly seed: number
 }
@@ -45,7 +45,7 @@ export interface StormOptions {
 const onlineMsMax = 90_000
 const settleMsMax = 60_000
 
-/** Devices with a link each, all of which are cut at once and come back at once. */
+/** Devices with one link each, whose links all close and reconnect at the same time. */
 export function stormAttack({ devices, rate, seed }: StormOptions): Attack {
   let fleet: Fleet | undefined
   const mine = () => {
@@ -81,7 +81,7 @@ export function stormAttack({ devices, rate, seed }: StormOptions): Attack {
         if (!isBack) count(ends, `not back within ${onlineMsMax / 1000} s`, devices - mine().devicesOnline)
       } while (performance.now() < over)
       for (const [error, times] of mine().counts.errors) count(ends, `error ${error}`, times)
-      // 1006: what we cut ourselves.
+      // 1006: closed by us.
       for (const [code, times] of mine().counts.closes) if (code !== '1006') count(ends, `close ${code}`, times)
       for (const fault of mine().counts.faults) count(ends, fault)
       return ends
@@ -100,7 +100,7 @@ export function stormAttack({ devices, rate, seed }: StormOptions): Attack {
   }
 }
 
-/** Whether every link was opened anew, and every device is welcome again. */
+/** Whether every link reconnected and every device is welcome again. */
 async function cutAndBack(fleet: Fleet): Promise<boolean> {
   const links = fleet.counts.connects + fleet.report().linksOpen
   const over = performance.now() + onlineMsMax
@@ -111,7 +111,7 @@ async function cutAndBack(fleet: Fleet): Promise<boolean> {
   return fleet.allOnline(Math.max(0, over - performance.now()))
 }
 
-/** A gateway's password, out of what it says in `Authorization`. */
+/** A gateway's key, from its `Authorization`. */
 export function keyOf(authorization: string): string {
   const text = Buffer.from(authorization.replace('Basic ', ''), 'base64').toString()
   return text.slice(text.indexOf(':') + 1)

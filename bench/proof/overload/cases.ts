@@ -5,11 +5,11 @@ import { type LoginKind, loginKinds } from '#bench/proof/overload/login-kinds'
 import { unanswered } from '#bench/proof/overload/lone-request'
 import { slowPhases } from '#bench/proof/overload/slow-phases'
 
-/** How large everything is, of a run as it is meant or of a smaller one. */
+/** The size of a case: full or reduced. */
 export interface CaseSize {
-  /** Frames a second that the server is rated for. */
+  /** The rated load of the server in frames a second. */
   readonly rated: number
-  /** Of everything that is counted in thousands; 1 as it is meant. */
+  /** A factor for everything that is counted in thousands; full size: 1. */
   readonly scale: number
   readonly seconds: number
   readonly seed: number
@@ -17,9 +17,9 @@ export interface CaseSize {
 
 export interface OverloadCase {
   readonly about: string
-  /** How long it goes on, as it is meant. */
+  /** Duration of a full-size run. */
   readonly seconds: number
-  /** What the server may hold for itself, at most (`MemoryPeak.ownMib`). What it comes of is said in the operator's guide. */
+  /** Maximum private memory of the server (`MemoryPeak.ownMib`). The operator guide explains the value. */
   readonly capMib: number
   readonly nodeArguments?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
@@ -27,10 +27,10 @@ export interface OverloadCase {
   attack(size: CaseSize): Attack
 }
 
-/** How often what is rated comes in a flood. */
+/** A flood is this many times the rated load. */
 export const floodTimes = 10
 
-/** Frames, and what is said to links that send more than is taken. */
+/** Frames, and what the server answers to links that send too much. */
 const ofLinks = ['sent', 'held back', 'ERROR OVERLOADED', 'close 1013'] as const
 
 const flood = (size: CaseSize, how: object): Attack =>
@@ -49,7 +49,7 @@ const flood = (size: CaseSize, how: object): Attack =>
   )
 
 const calm = { window: 1_000, gatherMs: 5 } as const
-/** The whole stream is read again afterwards: a flood's is larger than what is kept by default. */
+/** The whole stream is read again afterwards: a flood exceeds the default retention. */
 const keepsAll = { STREAM_RETENTION_MB: '16384' }
 
 export const overloadCases: Readonly<Record<string, OverloadCase>> = {
@@ -101,7 +101,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         'given up',
         'held to the end',
         'who reads in time: close 4408',
-        // It was not given up yet, and now it lives.
+        // The server had not closed it yet, and now it reads again.
         'who reads in time: told on',
         'who reads too late: cut without a close frame',
       ],
@@ -133,7 +133,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     seconds: 130,
     capMib: 640,
     rules: slowRules(),
-    // One person asks in four of the phases, and may have 500 requests at the same time.
+    // One user makes the requests in four of the phases, and may have 500 at the same time.
     attack: (size) => programAttack('slow-clients', { each: scaled(100, size) }),
   },
   heads: {
@@ -151,8 +151,8 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         'a name without an end: 431',
         'line ends without an end: 431',
       ],
-      // Behind 431 the parser closes without reading on, so the kernel resets the connection. Who still writes then, as our
-      // client does, fails in that before he reads: the more often the busier the machine, but most have to hear 431.
+      // After 431 the parser closes without reading on, so the kernel resets the connection. Our client fails if it
+      // writes at that moment, before it reads; the busier the machine, the more often. Most must receive 431.
       seldomShareMax: 0.5,
       seldom: [
         'a value of 1 MiB: reset without an answer',
@@ -171,12 +171,12 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
   },
 }
 
-/** A whole number of times `step`, and at least that. */
+/** A multiple of `step`, at least `step`. */
 function scaled(count: number, { scale }: CaseSize, step = 1): number {
   return Math.max(1, Math.round((count * scale) / step)) * step
 }
 
-/** Who guessed too often before the flood is held up for a minute from then on. */
+/** A user with too many failed logins before the flood must wait for a minute from then on. */
 const guessesHeldSecondsMax = 30
 
 function loginRules(): EndRules {
@@ -184,9 +184,9 @@ function loginRules(): EndRules {
   const ends = (how: string, ...kinds: readonly LoginKind[]) => kinds.map(({ what }) => `${what}: ${how}`)
   const isRight = ends('200', right)
   const isWrong = ends('401', stranger)
-  // Known before anybody's turn is asked for; whose account it is only then.
+  // Refused before the queue; the account is only known after it.
   const tooMany = ends('429', fromOne, atOne, again)
-  // Whose turn can't come soon. None of those who guess too much has one: no 401, and nothing is hashed for them.
+  // Refused because the queue is too long. Guesses have no turn: they get no 401, and cost no hash.
   const noRoom = ends('503', right, stranger, atOne, again)
   return {
     allowed: [...isRight, ...isWrong, ...tooMany, ...noRoom],
@@ -199,15 +199,15 @@ function bodyRules(): EndRules {
     'with a length: 413',
     'in chunks: 413',
     'of nobody: 401',
-    // Before the body is looked at: there is no proof.
+    // Refused before the body is read: there is no proof.
     'to the login: 401',
     'to the login in chunks: 401',
     'an image with a length: 413',
     'an image in chunks: 413',
   ]
-  // Who sends faster than can be stored is told to come again.
+  // A client that sends faster than the server stores gets 503.
   const faster = 'an image in chunks: 503'
-  // A client that has no moment to read: its next write fails, and hides the answer.
+  // A client that has not read yet: its next write fails and hides the answer.
   const seldom = ends.map((end) => end.replace(/\d+$/, unanswered.reset))
   return { allowed: [...ends, faster], seldom, needed: ends.map((end) => [end, faster]) }
 }

@@ -9,7 +9,7 @@ const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
 
 const hellosUnansweredMax = 64
-/** Comes back after a while that is chance, and longer each time. */
+/** Range of the random, growing delay before a reconnect. */
 const backoffMs = { low: 50, high: 2_000 } as const
 const noCloseFrame = 'cut without a close frame'
 
@@ -20,22 +20,22 @@ export interface CountedLinkOptions {
   readonly prefix: string
   readonly service: string
   readonly session: string
-  /** Index of this link's first device, how far it is to the next one, and how many they are. */
+  /** Index of this link's first device, the distance to the next one, and their count. */
   readonly first: number
   readonly step: number
   readonly count: number
   readonly template: UpdateTemplate
   /** In [0, 1). */
   readonly chance: () => number
-  /** How links ended, and what was refused. */
+  /** How links ended, and which frames were refused. */
   readonly ends: Ends
-  /** What must never be: an acknowledgement that was taken back, or of what was not sent. */
+  /** Called for a false acknowledgement: one that was taken back, or of a frame that was never sent. */
   readonly fault: (text: string) => void
 }
 
 /**
- * A gateway whose books are two numbers a device: its frame n carries n, so that the numbers heard of it must be 1, 2, 3 and
- * so on. When its link ends it comes back, and goes on behind what the server has stored.
+ * A gateway that records two numbers for each device: its frame n carries n, so that the events of a device must carry
+ * 1, 2, 3 and so on. It reconnects after a disconnect, and continues after the last stored frame.
  */
 export class CountedLink {
   unacknowledged = 0
@@ -43,7 +43,7 @@ export class CountedLink {
   readonly acknowledged: Uint32Array
   readonly #options: CountedLinkOptions
   readonly #addresses: Uint32Array
-  /** The last frame on this connection; below `sent` while something is said again. */
+  /** The last frame on this connection; below `sent` while frames are resent. */
   readonly #last: Uint32Array
   #placeOf = new Map<number, number>()
   #socket: RawSocket | undefined
@@ -63,7 +63,7 @@ export class CountedLink {
     this.#last = new Uint32Array(options.count)
   }
 
-  /** Every device of it is welcome. */
+  /** Whether all of its devices are welcome. */
   get isReady(): boolean {
     return this.#socket !== undefined && this.#welcomed === this.#options.count
   }
@@ -101,7 +101,7 @@ export class CountedLink {
     this.#socket?.close()
   }
 
-  /** Sends what is due, of its devices in turn. `dueOf`: up to which number, by the device's index. */
+  /** Sends due frames of its devices in rotation. `dueOf`: the last due number, by the device's index. */
   send(dueOf: (device: number) => number, window: number): void {
     if (!this.isReady) return
     const { template, count: devices, first, step } = this.#options

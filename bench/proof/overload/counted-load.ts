@@ -8,8 +8,8 @@ import { EventClient } from '#bench/proof/overload/event-client'
 import type { Second } from '#bench/proof/overload/recovery'
 
 /**
- * Devices that report at a pace, and a dashboard that reads all their events. The latency of an event counts from when its
- * frame was due, by the second in which it was. A flood is the same at a pace that is too fast.
+ * Devices that report at a steady rate, and a dashboard that receives all their events. The latency of an event counts
+ * from its frame's due time and belongs to that second. A flood is the same at a rate that is too high.
  */
 let fleet: CountedFleet
 let dashboard: EventClient
@@ -21,9 +21,9 @@ const openMsMax = 30_000
 const settleMsMax = 60_000
 const comeBackMs = 200
 const secondMs = 1_000
-/** More of a second's frames unheard than this: its p99 is unheard. */
+/** If the events of a larger share are missing, the second has no p99. */
 const unheardShareMax = 0.01
-/** As much of an event as names its device. */
+/** The part of an event that contains its device. */
 const headBytes = 220
 const updatedStart = '{"type":"OBJECT_UPDATED"'
 const deviceName = '"deviceIdentifier":"'
@@ -37,7 +37,7 @@ answerWith({
 
   begin: () => fleet.begin(),
 
-  /** A flood. */
+  /** Runs the load as a flood. */
   async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
     isFlood = true
     fleet.begin()
@@ -49,7 +49,7 @@ answerWith({
     return ends
   },
 
-  /** Those that began at `from` (Unix ms) or later, and are over. */
+  /** Complete seconds that began at `from` (Unix ms) or later. */
   seconds({ from }: { readonly from: number }): readonly Second[] {
     const last = secondOf(performance.now()) - 1
     const first = Math.ceil((from - performance.timeOrigin) / secondMs)
@@ -79,7 +79,7 @@ answerWith({
   },
 })
 
-/** A dashboard that was closed comes back to the events from then on. */
+/** A dashboard that was closed reconnects and receives later events. */
 async function listen(options: CountedFleetOptions): Promise<void> {
   dashboard = new EventClient()
   const closed = () => {
@@ -106,7 +106,7 @@ function note(bytes: Buffer, start: number, end: number): void {
   histogram.record(performance.now() - dueAt)
 }
 
-/** Of all frames that were due in it; one without an event yet counts as infinitely late. */
+/** Of all frames that were due in this second; a frame without an event yet counts as infinitely late. */
 function p99Of(second: number): number {
   const histogram = heard.get(second)
   const due = fleet.options.framesPerSecond

@@ -6,8 +6,8 @@ import { count, type Ends } from '#bench/proof/overload/ends'
 import { EventClient } from '#bench/proof/overload/event-client'
 
 /**
- * Dashboards that come all at once and stay. They hear of new descriptions of services alone, of which there is one now and
- * then: each of them has to hear of each of those, once.
+ * Dashboards that connect at the same time and stay. They only receive events about new service descriptions, which are
+ * rare: each must receive each of them once.
  */
 export interface CrowdOptions extends LoadedServer {
   readonly sockets: number
@@ -19,7 +19,7 @@ const answerMsMax = 20_000
 
 interface Listener {
   readonly client: EventClient
-  /** Messages heard. */
+  /** Number of received messages. */
   texts: number
 }
 
@@ -40,7 +40,7 @@ answerWith({
     count(ends, 'cut', listeners.filter(({ client }) => client.isCut).length)
     const inside = listeners.filter(({ client }) => client.isInside)
     const heard = await hearing(inside, told, ends)
-    // A socket that has heard all of it may be dead all the same.
+    // A socket that has received everything may be dead since.
     for (const { client } of heard) client.say('{"type":"PING"}')
     const answered = await hearing(heard, told + 1, ends)
     count(ends, 'told to the end', answered.length)
@@ -60,7 +60,7 @@ async function enter(listener: Listener, number: number, ends: Ends): Promise<vo
   if (refusal !== undefined) count(ends, refusal)
 }
 
-/** Describes services until `over`, on the monotonic clock; one at least. Answers how many. */
+/** Creates descriptions until `over`, on the monotonic clock; one at least. Returns how many. */
 async function tellUntil(over: number): Promise<number> {
   const { port, authorizations } = options
   const body = { name: 'Told to a crowd', properties: {} }
@@ -73,7 +73,7 @@ async function tellUntil(over: number): Promise<number> {
   return told
 }
 
-/** Who has heard so many messages in time; the others, and who has heard more, are counted. */
+/** Returns dashboards that received this number of messages in time; counts those that received fewer or more. */
 async function hearing(from: readonly Listener[], texts: number, ends: Ends): Promise<readonly Listener[]> {
   const end = performance.now() + answerMsMax
   while (from.some((each) => each.texts < texts) && performance.now() < end) {

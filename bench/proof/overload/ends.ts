@@ -1,4 +1,6 @@
-/** How often something ended in each way: statuses of HTTP, `close 1013` of websockets, else in words. */
+/**
+ * How often requests and connections ended in each way: HTTP statuses, `close 1013` of websockets, otherwise a text.
+ */
 export type Ends = Record<string, number>
 
 export function count(ends: Ends, how: string, times = 1): void {
@@ -15,22 +17,22 @@ export function endsText(ends: Readonly<Ends>): string {
   return sorted.length === 0 ? 'nothing' : sorted.map(([how, times]) => `${times} × ${how}`).join(', ')
 }
 
-/** Of all that is of one kind, which stands before the first colon of an end. */
+/** Limit for rare ends: a share of all ends of their kind, which is the text before the first colon. */
 const usualShareMax = 0.1
-/** Where there are but a handful of a kind. */
+/** Limit when there are only a few of a kind. */
 const seldomTimes = 2
 
 export interface EndRules {
-  /** No other end may be. */
+  /** Ends that may occur any number of times. */
   readonly allowed: readonly string[]
-  /** Nor these, but for one in ten of their kind, or for `seldomShareMax` of it. */
+  /** Ends that may be one in ten of their kind, or `rareShareMax` of it. */
   readonly seldom?: readonly string[]
   readonly seldomShareMax?: number
-  /** Of each of these lists at least one was seen: else nothing was tried. */
+  /** One of each of these lists must occur: otherwise the run proves nothing. */
   readonly needed: readonly (readonly string[])[]
 }
 
-/** What came of it that must not, or did not come that must; in words. */
+/** Describes forbidden ends and missing required ones. */
 export function endFaults(ends: Readonly<Ends>, rules: EndRules): readonly string[] {
   const { allowed, seldom = [], seldomShareMax = usualShareMax, needed } = rules
   const others = Object.entries(ends).filter(([how]) => {
@@ -43,7 +45,7 @@ export function endFaults(ends: Readonly<Ends>, rules: EndRules): readonly strin
   ]
 }
 
-/** Whether of a kind so few ended in one of these ways as may be. */
+/** Whether these ends of a kind are rare enough. */
 function areFew(hows: readonly string[], kind: string, ends: Readonly<Ends>, shareMax: number): boolean {
   const alike = Object.entries(ends).filter(([how]) => kindOf(how) === kind)
   const sum = (some: readonly (readonly [string, number])[]) => some.reduce((all, [, times]) => all + times, 0)

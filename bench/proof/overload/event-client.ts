@@ -4,11 +4,11 @@ import { RawSocket } from '#bench/load/raw-socket'
 import { localAddressOf, unanswered } from '#bench/proof/overload/lone-request'
 
 export interface EventClientOptions extends LoadedServer {
-  /** Which address of this machine is its own; absent: the usual one. */
+  /** Determines its address on this machine; absent: the default address. */
   readonly number?: number
-  /** Of the upgrade. */
+  /** Query of the upgrade request. */
   readonly query: Readonly<Record<string, string>>
-  /** One call a message; the bytes are only lent. */
+  /** Called for each message; the bytes are only valid during the call. */
   readonly heard?: (bytes: Buffer, start: number, end: number) => void
   readonly closed?: () => void
 }
@@ -16,13 +16,13 @@ export interface EventClientOptions extends LoadedServer {
 const openMsMax = 60_000
 const readBytes = 64 * 1024
 
-/** A connection of a dashboard that costs little. */
+/** A cheap connection of a dashboard. */
 export class EventClient {
   #socket: RawSocket | undefined
   #isClosed = false
   #closeCode: number | undefined
 
-  /** Undefined when it was let in; otherwise how it was not: a status, or in words. */
+  /** Undefined when the upgrade succeeded; otherwise the status or a description. */
   async enter(options: EventClientOptions): Promise<string | undefined> {
     const { port, authorizations, number, query, heard, closed } = options
     const reader = new FrameReader((bytes, start, end, opcode) => {
@@ -58,12 +58,12 @@ export class EventClient {
     return this.#socket !== undefined && !this.#isClosed
   }
 
-  /** It was let in, and its connection ended. A client that reads nothing does not notice. */
+  /** The upgrade succeeded, and the connection has ended. A client that reads nothing does not notice. */
   get isCut(): boolean {
     return this.#socket !== undefined && this.#isClosed
   }
 
-  /** In words, of a connection that ended. */
+  /** Describes how the connection ended. */
   get end(): string {
     return this.#closeCode === undefined ? 'cut without a close frame' : `close ${this.#closeCode}`
   }

@@ -5,12 +5,12 @@ import { count, type Ends } from '#bench/proof/overload/ends'
 import { askAlone } from '#bench/proof/overload/lone-request'
 
 /**
- * Bodies of a gigabyte, to routes of small bodies and of large ones; or heads that are too large, or as large as they may be.
- * One after the other on many connections.
+ * Bodies of a gigabyte to routes of small and large bodies; heads at the limit and above it. Many connections, one
+ * request after the other on each.
  */
 export interface LargeRequestsOptions extends LoadedServer {
   readonly parts: 'bodies' | 'heads'
-  /** Of each kind at a time. */
+  /** Connections of each kind. */
   readonly atOnce: number
 }
 
@@ -20,7 +20,10 @@ interface Body {
   readonly path: () => string
   readonly isKnown: boolean
   readonly isChunked: boolean
-  /** The server may have taken so much before the answer: bytes that it read, and bytes in sockets; of images all. */
+  /**
+   * How much the server may take before it answers: bytes that it reads and bytes in socket buffers; images may be read
+   * fully.
+   */
   readonly sentMibMax: number
   readonly contentType: string
 }
@@ -50,7 +53,7 @@ const line = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n'
 
 const many = (headers: number) => Array.from({ length: headers }, (_, place) => `X-${place}: ${place}\r\n`).join('')
 
-/** 16 KiB in all may stand before a body. */
+/** A head may have 16 KiB. */
 const heads: Readonly<Record<string, string>> = {
   'a value of 12 KiB': `${line}X-A: ${'a'.repeat(12_288)}\r\n\r\n`,
   'ninety headers': `${line}${many(90)}\r\n`,
@@ -116,7 +119,7 @@ function headOf({ method, path, isKnown, isChunked, contentType }: Body): Buffer
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`)
 }
 
-/** As fast as it is taken; an answer is looked for before each piece, as a write that fails would hide it. */
+/** Sends as fast as the server reads; checks for an answer before each piece, because a failing write would hide it. */
 function pump({ isChunked }: Body): (socket: Socket, isOver: () => boolean) => void {
   return (socket, isOver) => {
     let sent = 0

@@ -5,21 +5,21 @@ import { count, type Ends } from '#bench/proof/overload/ends'
 import { type LoginAsked, type LoginKind, loginKinds } from '#bench/proof/overload/login-kinds'
 import { askAlone, localAddressOf } from '#bench/proof/overload/lone-request'
 
-/** People who sign in, among them those who guess; each on a connection and by a key of his own. */
+/** Users who log in and attackers who guess passwords, each on its own connection and with its own key. */
 export interface LoginFloodOptions extends LoadedServer {
   readonly perSecond: number
   readonly seconds: number
 }
 
-/** As each may have a hundred sessions only. */
+/** Several, because a user may have only a hundred sessions. */
 const usersLeft = 20
 const timeoutMs = 90_000
 const tickMs = 5
-/** Before the flood; fewer than may wait for their turn. */
+/** Failed logins at a time before the flood; fewer than the login queue holds. */
 const failuresAtOnce = 24
 
 const { right, stranger, atOne, fromOne, again } = loginKinds
-/** In turns. */
+/** In rotation. */
 const kinds: readonly LoginKind[] = [right, stranger, right, atOne, fromOne, again]
 
 interface Login {
@@ -34,7 +34,7 @@ let failures: readonly Login[]
 let flood: readonly Login[]
 
 answerWith({
-  /** All proofs are made here; they are good for a minute. */
+  /** All proofs are made here and are valid for a minute. */
   async open({ authorizations, ...asked }: LoginFloodOptions): Promise<void> {
     ;({ port, perSecond } = asked)
     if (!authorizations) throw new Error('nobody signs in where identity is off')
@@ -65,7 +65,7 @@ answerWith({
   close(): void {},
 })
 
-/** Uses up what may be wrong in a minute. @throws when one of them is not told that it is wrong */
+/** Uses up the failed logins that are allowed in a minute. @throws when one of them is not refused */
 async function failAll(): Promise<void> {
   const left = [...failures]
   const failOn = async () => {
@@ -77,7 +77,7 @@ async function failAll(): Promise<void> {
   await Promise.all(Array.from({ length: failuresAtOnce }, failOn))
 }
 
-/** Whoever is due signs in, whether those before him were answered or not. */
+/** Each login starts when it is due, whether earlier ones were answered or not. */
 async function floodAll(): Promise<Ends> {
   const ends: Ends = {}
   const startedAt = performance.now()

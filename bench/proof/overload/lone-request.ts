@@ -5,18 +5,18 @@ export interface LoneRequest {
   readonly localAddress?: string
   /** Sent at once. */
   readonly bytes: Buffer
-  /** Goes on sending, until told to stop. */
+  /** Continues to send until `isOver`. */
   readonly goOn?: (socket: Socket, isOver: () => boolean) => void
   readonly timeoutMs: number
 }
 
 export interface LoneAnswer {
-  /** The status of what was answered; else how it ended without an answer. */
+  /** The status of the answer, otherwise how the connection ended without one. */
   readonly end: string
   readonly sentBytes: number
 }
 
-/** Every way in which nothing is said. */
+/** Ends without an answer. */
 export const unanswered = {
   closed: 'closed without an answer',
   reset: 'reset without an answer',
@@ -28,7 +28,7 @@ const headEnd = '\r\n\r\n'
 const retryAfter = /\r\nretry-after: *\d+\r\n/i
 const addressesOfThird = 250
 
-/** One request on a connection of its own, by hand, and how it ended. Who is told to come again is told when. */
+/** Sends one request on its own connection, and reports how it ended. A refusal with a wait must have `Retry-After`. */
 export function askAlone({ port, localAddress, bytes, goOn, timeoutMs }: LoneRequest): Promise<LoneAnswer> {
   return new Promise((resolve) => {
     let head = ''
@@ -68,14 +68,14 @@ export function askAlone({ port, localAddress, bytes, goOn, timeoutMs }: LoneReq
   })
 }
 
-/** Of those who say that it is for now, only who says for how long. RFC 9110 §10.2.3 */
+/** The status; a temporary refusal must say for how long. RFC 9110 §10.2.3 */
 function statusOf(head: string): string {
   const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 'not HTTP'
   const isForNow = status === '429' || status === '503'
   return isForNow && !retryAfter.test(head) ? `${status} without Retry-After` : status
 }
 
-/** One of many addresses of this machine: all of 127.0.0.0/8 is. */
+/** One of many addresses of this machine: all of 127.0.0.0/8 is local. */
 export function localAddressOf(number: number): string {
   return `127.${1 + (Math.floor(number / addressesOfThird ** 2) % addressesOfThird)}.${
     Math.floor(number / addressesOfThird) % addressesOfThird

@@ -4,13 +4,13 @@ const everyMs = 50
 const mib = 1024 * 1024
 
 export interface MemoryPeak {
-  /** What the process held for itself, at most: looked at twenty times a second. Caps are for this. */
+  /** Maximum private memory of the process, read twenty times a second. The caps apply to it. */
   readonly ownMib: number
-  /** Since it began, with files that are mapped (the program, tables of the database); the kernel takes those back for others. */
+  /** Maximum since the start, with mapped files (the program, tables of the database), which the kernel can reclaim. */
   readonly allMib: number
 }
 
-/** Watches what a process holds. */
+/** Watches the memory of a process. */
 export class MemoryWatch {
   readonly #processId: number
   readonly #timer: NodeJS.Timeout
@@ -23,7 +23,7 @@ export class MemoryWatch {
     this.#timer = setInterval(() => this.#look(), everyMs)
   }
 
-  /** Looks once more, and no more. */
+  /** Reads once more, and stops. */
   stop(): MemoryPeak {
     clearInterval(this.#timer)
     this.#look()
@@ -36,7 +36,7 @@ export class MemoryWatch {
       this.#ownBytes = Math.max(this.#ownBytes, bytesOf(status, 'RssAnon'))
       this.#allBytes = Math.max(this.#allBytes, bytesOf(status, 'VmHWM'))
     } catch {
-      // It has ended: that is found elsewhere.
+      // The process has ended: other checks report that.
     }
   }
 }

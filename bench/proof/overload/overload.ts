@@ -6,14 +6,14 @@ import { overloadCases } from '#bench/proof/overload/cases'
 import { type CaseReport, caseText, runCase } from '#bench/proof/overload/run-case'
 
 export interface OverloadProofOptions {
-  /** Of `overloadCases`. */
+  /** Names of `overloadCases`. */
   readonly names: readonly string[]
   readonly seed: number
-  /** Frames a second; absent: a tenth of what is measured first. */
+  /** Rated load in frames a second; absent: a tenth of the maximum, which is measured first. */
   readonly rated?: number
-  /** Of what there are thousands of. */
+  /** A factor for everything that is counted in thousands. */
   readonly scale: number
-  /** How long each overload goes on; absent: as long as is meant. */
+  /** Duration of each overload; absent: full size. */
   readonly seconds?: number
   readonly usualSeconds: number
   /** See `CaseOptions`. */
@@ -25,7 +25,7 @@ export interface OverloadProofOptions {
 
 export interface OverloadProofReport {
   readonly seconds: number
-  /** Frames a second, stored, acknowledged and heard, at most; absent where it was not asked. */
+  /** Maximum number of frames a second that are stored, acknowledged and published; absent if not measured. */
   readonly maximum?: number
   readonly rated: number
   readonly cases: Readonly<Record<string, CaseReport>>
@@ -37,8 +37,8 @@ const ratedShare = 0.1
 const openFilesMin = 18_000
 
 /**
- * Overloads servers in every way, one after the other: what they hold stays within what is said, whoever is turned away is
- * told so, nothing that was acknowledged is lost, and what is usual is back within seconds.
+ * Overloads servers in every way, one after the other: memory stays below the cap, refused clients get an answer, no
+ * acknowledged change is lost, and normal latency returns within seconds.
  */
 export async function proveOverload(options: OverloadProofOptions): Promise<OverloadProofReport> {
   const { names, print } = options
@@ -68,13 +68,13 @@ export async function proveOverload(options: OverloadProofOptions): Promise<Over
   }
 }
 
-/** Node raises its own limit to what it may be. */
+/** Node raises its own soft limit to the hard limit. */
 function mustHaveFiles(): void {
   const limit = Number(/^Max open files +\d+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1])
   if (limit < openFilesMin) throw new Error(`a process may open ${limit} files here, and this takes ${openFilesMin}`)
 }
 
-/** As the bench measures it, with IAM on. */
+/** Measured like the benchmark, with IAM on. */
 function measuredMaximum(): Promise<number> {
   return underLoad(ours(identityOn), usualLoad, async ({ run }) => {
     const { frames, seconds } = await run({ warmupMs: 2_000, measuredMs: 6_000 })

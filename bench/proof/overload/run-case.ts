@@ -28,11 +28,11 @@ import { freePort, type ServerProcess, type ServerSettings, startServer } from '
 
 export interface CaseOptions extends CaseSize {
   readonly name: string
-  /** Before the overload, so many seconds are what is usual. */
+  /** Seconds before the overload in which the normal latency is measured. */
   readonly usualSeconds: number
-  /** How long it is looked whether the usual comes back: to say how late it was. */
+  /** How long to wait for the normal latency: shows how late it was. */
   readonly lookSeconds: number
-  /** Loaded into the server as well: mistakes, for trying the proof itself. */
+  /** Modules preloaded into the server: bugs to test the proof itself. */
   readonly planted?: readonly string[]
   readonly print: (line: string) => void
 }
@@ -40,32 +40,35 @@ export interface CaseOptions extends CaseSize {
 export interface CaseReport {
   readonly overloadSeconds: number
   readonly usual: Usual
-  /** The worst second, ms; absent where more than one in a hundred was not heard of within a second. */
+  /** The worst second, ms; absent where more than one event in a hundred was missing for a second. */
   readonly worstP99?: number
-  /** Seconds; absent: not while anybody looked. */
+  /** Seconds; absent: not recovered during the observation. */
   readonly recoveredAfter?: number
-  /** What the host gave to others while the usual was measured, and behind the overload: shares of all processors, where told. */
+  /** Shares of all processors that the host gave to other guests before and after the overload, where reported. */
   readonly stolen: { readonly before: number | undefined; readonly behind: number | undefined }
   readonly memory: MemoryPeak
   readonly capMib: number
   readonly ends: Ends
   readonly acknowledged: number
   readonly events: number
-  /** That the usual was not back in time, in words; absent: it was. */
+  /** Describes a late recovery; absent: it was in time. */
   readonly late?: string
   readonly problems: readonly string[]
 }
 
-/** As much again of the time for which the usual is measured, before it is. */
+/** Warm-up before the normal latency is measured, as a share of that time. */
 const warmUpShare = 0.5
 const settleMsMax = 60_000
-/** Beside what is rated: devices of every way to speak, whose frames are held against what was heard one by one. */
+/**
+ * In addition to the rated load: devices of every protocol and form, whose frames are compared one by one with the
+ * events.
+ */
 const honest = { devices: 50, rate: 500 } as const
 const ratedPrefix = 'RATED'
-/** What may be said to who does nothing wrong while others overload the server. */
+/** Allowed answers to clients that behave well while others overload the server. */
 const bystanders = { allowed: ['200', '429', '503', 'ERROR OVERLOADED', 'close 1013'], needed: [['200']] } as const
 
-/** One kind of overload, on a server of its own. */
+/** Runs one kind of overload on its own server. */
 export async function runCase(kind: OverloadCase, options: CaseOptions): Promise<CaseReport> {
   const folder = temporaryFolder('overload-proof-')
   const run = new CaseRun(kind, options, { port: await freePort(), dataFolder: folder.path })
@@ -148,7 +151,7 @@ class CaseRun {
     }
   }
 
-  /** Behind a SIGKILL: what was only held in memory is no more. */
+  /** After a SIGKILL: data that was only in memory is gone. */
   async #audited(options: AuditOptions): Promise<Audited> {
     await this.#server?.kill()
     const { nodeArguments: _, ...plain } = this.#settings()
@@ -211,7 +214,7 @@ class CaseRun {
     return usual
   }
 
-  /** Until the usual is back, or for so long. */
+  /** Waits until normal latency returns, or for a time limit. */
   async #lookOn(endedAt: number, startedAt: number, usual: Usual): Promise<readonly Second[]> {
     for (;;) {
       await pass(500)
@@ -225,7 +228,7 @@ class CaseRun {
     return this.#rated.ask('seconds', { from })
   }
 
-  /** Nobody begins anything more, and what was begun is answered. */
+  /** Stops all requests, and waits for open ones. */
   async #settle(ends: Ends, asked: Ends): Promise<readonly FleetBooks[]> {
     for (const fleet of this.#fleets) fleet.pause()
     const isSettled = await Promise.all([
@@ -265,7 +268,7 @@ class CaseRun {
   }
 }
 
-/** For people. */
+/** For the report. */
 export function caseText({ usual, ...report }: CaseReport): string {
   const worst = report.worstP99 === undefined ? 'beyond a second' : `${report.worstP99.toFixed(0)} ms`
   const back = report.recoveredAfter === undefined ? 'not back' : `back after ${report.recoveredAfter.toFixed(1)} s`
@@ -276,7 +279,7 @@ export function caseText({ usual, ...report }: CaseReport): string {
   )
 }
 
-/** Undefined when it was back in time. `after`: the seconds behind the overload. */
+/** Undefined when it recovered in time. `after`: the seconds after the overload. */
 function lateText(
   back: number | undefined,
   { usual, stolen, after }: Pick<CaseReport, 'usual' | 'stolen'> & { readonly after: readonly Second[] },
@@ -294,7 +297,7 @@ function lateText(
 const percent = (share: number | undefined): string =>
   share === undefined ? 'who knows what' : `${(100 * share).toFixed(1)} %`
 
-/** What the server itself calls a fault. */
+/** Errors in the server's own log. */
 function errorsIn(lines: readonly string[]): readonly string[] {
   return lines.filter((line) => /"level":"(error|fatal)"/.test(line)).map((line) => `the server says: ${line}`)
 }

@@ -7,23 +7,23 @@ import { count, type Ends } from '#bench/proof/overload/ends'
 import { localAddressOf, unanswered } from '#bench/proof/overload/lone-request'
 import { type SlowPhase, slowPhases } from '#bench/proof/overload/slow-phases'
 
-/** Clients that hold connections by being slow, in every phase of one. */
+/** Clients that hold connections by being slow, in every phase of a connection. */
 export interface SlowClientsOptions extends LoadedServer {
-  /** Of each phase. */
+  /** Number of clients for each phase. */
   readonly each: number
 }
 
 const dripEveryMs = 1_000
-/** For those who read nothing before. */
+/** For clients that read nothing before. */
 const readMsMax = 15_000
 const closeFrame = 0x88
-/** Of what was heard: an answer to who read nothing is kept by its beginning and its end. */
+/** The beginning and the end of a long answer are kept, each with this length. */
 const keptCharacters = 16 * 1024
 const whole = '200, whole'
 const chunksEnd = '0\r\n\r\n'
-/** What is noted about a device has 64 KiB at most. */
+/** Metadata of a device has a limit of 64 KiB. */
 const noteCharacters = 60 * 1024
-/** An answer is so many times as large as what the kernel buffers for a connection. */
+/** How many times larger an answer is than the kernel's buffers for a connection. */
 const answerBuffers = 2
 
 let options: SlowClientsOptions
@@ -62,7 +62,7 @@ answerWith({
   },
 })
 
-/** Makes devices with so much noted about them that no kernel takes a list of it for who does not read. */
+/** Creates devices with so much metadata that a list of it exceeds the kernel's buffers. */
 async function noteMuch({ port, authorizations }: LoadedServer): Promise<void> {
   const devices = Math.ceil((answerBuffers * bufferedBytesMax()) / noteCharacters)
   for (let number = 0; number < devices; number++) {
@@ -71,10 +71,10 @@ async function noteMuch({ port, authorizations }: LoadedServer): Promise<void> {
   }
 }
 
-/** Of one connection, what waits to be sent and what waits to be read. tcp(7) */
+/** Size of a connection's send buffer and receive buffer. tcp(7) */
 function bufferedBytesMax(): number {
   const largest = (which: string) => Number(readFileSync(`/proc/sys/net/ipv4/${which}`, 'latin1').split(/\s+/)[2])
-  // What is read by nobody gets no larger buffer than it had.
+  // The receive buffer of a client that does not read does not grow.
   const first = Number(readFileSync('/proc/sys/net/ipv4/tcp_rmem', 'latin1').split(/\s+/)[1])
   return largest('tcp_wmem') + first
 }
@@ -84,7 +84,7 @@ class SlowClient {
   readonly #what: string
   readonly #phase: SlowPhase
   readonly #socket: Socket
-  /** The beginning; the end of all that came; and how much that was. */
+  /** The beginning and the end of the received bytes, and their number. */
   #heard = ''
   #last = ''
   #heardBytes = 0
@@ -114,19 +114,19 @@ class SlowClient {
     this.#hearing = setTimeout(() => this.hear(), phase.withinS * 1000)
   }
 
-  /** What it left lying before. */
+  /** Whether it reads the bytes that it left unread before. */
   get isReading(): boolean {
     return this.#phase.isDeaf === true && !this.isOver
   }
 
-  /** One byte more. */
+  /** Sends one more byte. */
   drip(): void {
     const { drip, behind } = this.#phase
     if (drip === undefined || this.isOver || this.#socket.connecting || (behind && !this.#isBehind)) return
     this.#socket.write(drip)
   }
 
-  /** From now on it reads what there is. */
+  /** Reads from now on. */
   hear(): void {
     if (!this.isOver) this.#socket.resume()
   }
@@ -136,7 +136,7 @@ class SlowClient {
     this.#socket.destroy()
   }
 
-  /** In words, with its phase. `seconds`: for how long it was slow. */
+  /** How it ended, with its phase. `seconds`: for how long it was slow. */
   ended(seconds: number): string {
     const { isDeaf, withinS } = this.#phase
     const tookS = (this.#endedAt - this.#startedAt) / 1000
@@ -165,7 +165,7 @@ class SlowClient {
     return status ?? (this.#error === undefined ? unanswered.closed : unanswered.reset)
   }
 
-  /** Whether all of a streamed or measured answer has come. */
+  /** Whether the answer is complete, by its chunks or its length. */
   #isWhole(): boolean {
     const [head = ''] = this.#heard.split('\r\n\r\n', 1)
     const length = /^content-length: (\d+)$/im.exec(head)?.[1]
@@ -174,7 +174,7 @@ class SlowClient {
   }
 }
 
-/** Behind pings, which it did not answer. */
+/** The close frame follows pings, which the client did not answer. */
 function closeCodeIn(bytes: Buffer): string | undefined {
   for (let at = 0; at + 2 <= bytes.length; at += 2 + ((bytes[at + 1] as number) & 0x7f)) {
     if (bytes[at] === closeFrame) return `close ${bytes.readUInt16BE(at + 2)}`

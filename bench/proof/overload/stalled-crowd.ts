@@ -5,22 +5,22 @@ import { count, type Ends } from '#bench/proof/overload/ends'
 import { EventClient } from '#bench/proof/overload/event-client'
 
 /**
- * Dashboards that are to hear everything, and read nothing behind the upgrade, until the server gives them up. It says so only
- * to who reads again within the moment that it leaves them; so some do, whenever it says in its figures that it has given up
- * more of them.
+ * Dashboards that subscribe to everything, and read nothing after the upgrade, until the server closes them. The close
+ * code only reaches a client that reads again within a short time; so some do whenever the server's metrics count
+ * further closes.
  */
 export interface StalledCrowdOptions extends LoadedServer {
   readonly sockets: number
 }
 
-/** Pinged every half minute, dead after two; most of a minute more for who still took something at first. */
+/** Pinged every half minute, closed after two minutes, plus time for clients that accepted some bytes at first. */
 const deadWithinS = 155
 const lookEveryMs = 500
-/** So long none more is given up: then some read again. */
+/** When no more dashboards are closed for this time, some of them read again. */
 const quietMs = 1_500
-/** Of all, each time. */
+/** The share that reads again each time. */
 const readersShare = 0.05
-/** The server leaves them 10 s to read what is there, and cuts them off. */
+/** The server leaves them 10 s to read the rest, and then resets the connection. */
 const cutWithinMs = 13_000
 const readMsMax = 10_000
 
@@ -47,7 +47,7 @@ answerWith({
     const late = inside.filter(({ hasRead }) => hasRead)
     for (const each of late) count(ends, `who reads in time: ${endOf(each)}`)
     const isShort = seconds < deadWithinS && givenUp === 0
-    // Who came back to life was not given up.
+    // Clients that started to read again were not closed.
     const alive = late.filter(({ client }) => client.isInside).length
     count(ends, 'given up', givenUp)
     count(ends, isShort ? 'held to the end' : 'not given up', inside.length - givenUp - alive)
@@ -71,7 +71,7 @@ async function enter({ client }: Stalled, number: number, ends: Ends): Promise<v
   else client.pause()
 }
 
-/** Waits until all were given up, or until `over`; some read again behind each time. Answers how many were. */
+/** Waits until all were closed, or until `over`; some read again after each wave. Returns how many were closed. */
 async function giveUps(inside: readonly Stalled[], over: number): Promise<number> {
   let [before, movedAt, seen] = [0, performance.now(), 0]
   while (performance.now() < over && seen < inside.length) {
@@ -90,7 +90,7 @@ function readersOf(inside: readonly Stalled[]): number {
   return Math.max(1, Math.round(inside.length * readersShare))
 }
 
-/** Until they are closed, or for a while. */
+/** Reads until they are closed, or for a while. */
 async function readAgain(some: readonly Stalled[]): Promise<void> {
   for (const each of some) {
     each.hasRead = true
@@ -104,7 +104,7 @@ function endOf({ client }: Stalled): string {
   return client.isInside ? 'told on' : client.end
 }
 
-/** As the server counts it. */
+/** The server's own count. */
 async function givenUpSoFar(): Promise<number> {
   const { text } = await request(`http://127.0.0.1:${options.port}/metrics`)
   return Number(/^ddb_websockets_closed_total\{path="\/events",code="4408"\} (\d+)$/m.exec(text)?.[1] ?? 0)

@@ -8,9 +8,9 @@ import { Witness } from '#bench/proof/witness'
 export interface AuditOptions extends LoadedServer {
   /** The stream is read from here; no fleet reported before. */
   readonly first: StreamPosition
-  /** Fleets whose frames are compared with the stream, one by one. */
+  /** Fleets whose frames are compared with the stream one by one. */
   readonly fleets: readonly Fleet[]
-  /** Fleets that counted. */
+  /** The counts of counting fleets. */
   readonly books: readonly FleetBooks[]
 }
 
@@ -20,13 +20,13 @@ export interface Audited {
   readonly problems: readonly string[]
 }
 
-/** Reads a million events and more. */
+/** For a million events and more. */
 const readMsMax = 600_000
 const problemsMax = 20
 
 /**
- * Compares what a server has stored with what it acknowledged: in the stream from its beginning every acknowledged frame must
- * be once and in the order of its device, and the state must be that of the stream.
+ * Compares the stored stream and state with what the server acknowledged: every acknowledged frame must be in the
+ * stream once and in the order of its device, and the state must match the stream.
  */
 export async function audited({ port, authorizations, first, fleets, books }: AuditOptions): Promise<Audited> {
   const problems: string[] = []

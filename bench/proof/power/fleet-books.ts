@@ -9,21 +9,21 @@ import { type ProofFleetOptions, proofFleets } from '#bench/proof/fleets'
 import { pass } from '#bench/proof/workloads/expected-state'
 import { SeededRandom } from '#bench/random'
 
-/** Up to which frame a device knew its reports to be settled, at a time in Unix ms. */
+/** The last settled frame of a device at a time in Unix ms. */
 interface Known {
   readonly at: number
   readonly settled: number
 }
 
-/** How often the devices are read: a time is late by at most this. */
+/** How often the devices are read: a recorded time is late by at most this. */
 const lookMs = 1
 const onlineMsMax = 20_000
 const welcomeMsMax = 10_000
 const detailsMax = 3
 
 /**
- * Fleets that report over links, in every way of speaking, and when they knew which frames were stored: by ACK, or by the
- * `seq` of WELCOME. Of any moment they say which frames a server on a copy of the folder must have.
+ * Fleets that report over links with all protocols and forms, and when they learned which frames were stored, by ACK or
+ * by the `seq` of WELCOME. For any moment they know which frames a server on a copy of the folder must have.
  */
 export class FleetBooks {
   readonly fleets: readonly Fleet[]
@@ -38,7 +38,7 @@ export class FleetBooks {
     for (const fleet of this.fleets) for (const device of fleet.devices) this.#known.set(device, [])
   }
 
-  /** They report from now on, over every life of the server. @throws when they are not let in */
+  /** They report from now on, over all lives of the server. @throws when they cannot connect */
   async start(): Promise<void> {
     this.#looking = setInterval(() => this.#look(), lookMs)
     for (const fleet of this.fleets) fleet.start()
@@ -46,7 +46,7 @@ export class FleetBooks {
       if (!(await fleet.allOnline(onlineMsMax))) throw new Error(`fleet ${fleet.options.prefix} did not come in`)
   }
 
-  /** Messages of the server that must not be. */
+  /** Stops, and returns the faults of the server's messages. */
   async stop(): Promise<readonly string[]> {
     clearInterval(this.#looking)
     await Promise.all(this.fleets.map((fleet) => fleet.stop(false)))
@@ -57,13 +57,13 @@ export class FleetBooks {
     return this.fleets.reduce((sum, { counts }) => sum + counts.framesAcknowledged, 0)
   }
 
-  /** The devices as they were at a moment; later frames may be stored, too. */
+  /** The devices as of a moment; later frames may be stored, too. */
   devicesAt(at: number): readonly SimulatedDevice[] {
     return [...this.#known].map(([device, known]) => {
       const then = new SimulatedDevice(device.index, device.identifier, device.plan, device.session)
       then.sent = device.sent
       then.settled = known.findLast((each) => each.at < at)?.settled ?? 0
-      // A frame that was given up, or refused, never turns out to be stored after all.
+      // A frame that was given up, or refused, is never acknowledged later.
       for (const frame of device.uncertain) then.uncertain.add(frame)
       for (const frame of device.refused) then.refused.add(frame)
       return then
@@ -71,8 +71,8 @@ export class FleetBooks {
   }
 
   /**
-   * A device that connects to a copy continues after its last stored frame: otherwise a frame would be stored twice, or never.
-   * `devices`: of a moment. `events`: the whole stream of the copy.
+   * A device that connects to a copy continues after its last stored frame: otherwise a frame would be stored twice, or
+   * never. `devices`: as of a moment. `events`: the whole stream of the copy.
    */
   async sessionFaults(
     url: string,
@@ -95,7 +95,7 @@ export class FleetBooks {
     link.connect()
     const end = performance.now() + welcomeMsMax
     while (back.some(({ isWelcome }) => !isWelcome) && performance.now() < end) await pass(5)
-    // A closed link makes its devices unwelcome again.
+    // Closing a link resets `isWelcome` of its devices.
     const wrong = back.filter((device) => !device.isWelcome || device.settled !== last.get(device.identifier))
     link.stop(false)
     const faults = wrong.map(

@@ -1,4 +1,4 @@
-/** What a process did to the files below one folder, in the order in which it was done. Paths are relative to the folder. */
+/** Operations of a process on the files below one folder, in order. Paths are relative to the folder. */
 export type FileOperation =
   | { readonly kind: 'create'; readonly path: string; readonly file: number }
   | { readonly kind: 'write'; readonly file: number; readonly at: number; readonly bytes: Uint8Array }
@@ -11,7 +11,7 @@ export type FileOperation =
   | { readonly kind: 'make_folder'; readonly path: string }
 
 export interface RecordedOperation {
-  /** When it began, Unix ms with fractions. */
+  /** Its start, Unix ms with fractions. */
   readonly at: number
   readonly operation: FileOperation
 }

@@ -15,11 +15,11 @@ import { freePort, type ServerProcess, startServer } from '#bench/server-process
 
 export interface PowerProofOptions {
   readonly seed: number
-  /** Of the disk, each opened. */
+  /** Number of disk states to open. */
   readonly states: number
-  /** How long each of the lives of the server lasts. */
+  /** Duration of each life of the server. */
   readonly lifeMs: number
-  /** Written in the last of them besides, MB: with 20 the database begins a new log on the way. 0 by default. */
+  /** Extra MB written in the last life: with 20 the database begins a new log. 0 by default. */
   readonly floodMb?: number
   readonly print: (line: string) => void
 }
@@ -29,11 +29,11 @@ export interface PowerProofReport {
   readonly operations: Readonly<Record<string, number>>
   readonly bytesWritten: number
   readonly states: number
-  /** In so many of them something had been acknowledged before. */
+  /** States before which a change had been acknowledged. */
   readonly statesWithMore: number
-  /** In so many of them a report over a link had been. */
+  /** States before which a report over a link had been acknowledged. */
   readonly statesWithFrames: number
-  /** Looked for, in all of the disks together. */
+  /** Frames that were searched, over all states. */
   readonly framesLookedFor: number
   readonly eventsHeard: number
   readonly acknowledged: number
@@ -44,12 +44,12 @@ export interface PowerProofReport {
 
 type RecordingOptions = Pick<PowerProofOptions, 'seed' | 'lifeMs' | 'floodMb'>
 
-/** What was done to the folder, and what was known outside, each with its time. */
+/** The operations on the folder, and the acknowledged changes and events, each with its time. */
 export interface Recording {
   readonly runner: WorkloadRunner
   readonly fleets: FleetBooks
   readonly operations: readonly RecordedOperation[]
-  /** From then on what must be there is known. */
+  /** From this time on the expected content is known. */
   readonly firstAt: number
   readonly heard: readonly HeardEvent[]
 }
@@ -59,19 +59,20 @@ interface HeardEvent {
   readonly event: StreamEvent
 }
 
-/** Each on what the one before left; the second is told to stop, the others are killed. */
+/** Each continues the data of the one before; the second is stopped cleanly, the others are killed. */
 const lives = 3
-/** Clocks of two processes, read at different places. */
+/** Difference of the clocks of two processes. */
 const clockMs = 2
-/** Of the fleets that report over links, in all; changes a second, in all. */
+/** The fleets that report over links: devices and changes a second, all together. */
 const fleetSize = { devices: 50, rate: 600 } as const
 const mailMsMax = 5_000
 const floodMsMax = 15_000
 const problemsMax = 5
 
 /**
- * Records what the server does to its folder with `DURABILITY=disk` while workloads write and fleets report over links, then makes up disks as a power loss at any moment of it
- * may leave them, and opens each: it must open, and hold all that had been acknowledged and told until that moment.
+ * Records the server's file operations with `DURABILITY=disk` while workloads write and fleets report over links. Then
+ * constructs disk states that a power loss at any moment may leave, and opens each: it must open, and contain
+ * everything that had been acknowledged or published before that moment.
  */
 export async function provePower(options: PowerProofOptions): Promise<PowerProofReport> {
   const startedAt = performance.now()
@@ -89,7 +90,7 @@ export async function provePower(options: PowerProofOptions): Promise<PowerProof
   return { seconds: (performance.now() - startedAt) / 1000, ...report }
 }
 
-/** `folder`: for what is made of it. All of it is gone when `use` is done. */
+/** `folder`: for temporary data, deleted when `use` is done. */
 export async function withRecording<Result>(
   options: RecordingOptions,
   use: (recording: Recording, folder: string) => Promise<Result>,
@@ -102,7 +103,7 @@ export async function withRecording<Result>(
   }
 }
 
-/** Opens so many disks. `forget`: operations that the disk never did; for trying the proof itself. */
+/** Opens this many disk states. `forget`: operations that the disk never did, to test the proof itself. */
 export async function tryStates(
   recording: Recording,
   folder: string,
@@ -192,7 +193,7 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
 
 interface Life {
   readonly lifeMs: number
-  /** By SIGTERM, not by SIGKILL. */
+  /** Stopped with SIGTERM; otherwise with SIGKILL. */
   readonly isStopped: boolean
   readonly floodMb: number
 }
@@ -214,7 +215,7 @@ async function live(
   await working
 }
 
-/** How many operations were done when the power failed: half of the time it is at one that matters. */
+/** How many operations were done when the power failed. Half of the time the moment is at an important operation. */
 function momentIn(operations: readonly FileOperation[], random: SeededRandom): number {
   const anywhere = random.below(operations.length + 1)
   if (random.below(2) === 0) return anywhere
@@ -243,7 +244,7 @@ async function faultsOf(
       ...faults,
       ...(await fleets.sessionFaults(url, devices, events)),
       ...(await runner.faultsAt(at, { port, dataFolder: folder })),
-      // What was not sent before is sent now.
+      // Mails that were not sent before are sent by the copy.
       ...(await runner.unmailedAt(at, folder, mailMsMax)),
     ]
   } finally {
@@ -252,7 +253,7 @@ async function faultsOf(
   }
 }
 
-/** Until the tracer has written down the end of what it watches. */
+/** Waits until the tracer has written the exit of its process. */
 async function isWritten(trace: string): Promise<void> {
   for (let size = -1; ; ) {
     await pass(200)

@@ -14,13 +14,13 @@ export interface SampledServer {
 
 export interface SamplePace {
   readonly everyMs: number
-  /** Garbage is collected after every so-many-th reading. */
+  /** Garbage is collected after this many readings. */
   readonly collectEvery: number
-  /** A factor for the server's clock where it waits for minutes; its timers stay as they are. */
+  /** A factor for the server's clock where it waits for minutes; its timers keep their times. */
   readonly timesFaster: number
 }
 
-/** Reads all gauges of a running server, again and again, and keeps what it reads. */
+/** Reads all gauges of a running server regularly. */
 export class Sampler {
   readonly #sampled: SampledServer
   readonly #startedAt = performance.now()
@@ -33,7 +33,7 @@ export class Sampler {
     this.#sampled = sampled
   }
 
-  /** Minutes since it was made. */
+  /** Minutes since it was created. */
   get minutes(): number {
     return (performance.now() - this.#startedAt) / 60_000
   }
@@ -63,7 +63,7 @@ export class Sampler {
         await this.#look()
         if (looks % collectEvery === 0) await this.#collect()
       } catch {
-        // A server that does not answer is noticed by all others.
+        // Other checks report a server that does not answer.
       }
     }
   }
@@ -84,7 +84,7 @@ export class Sampler {
     this.#note('database', sizeOf(join(dataFolder, 'db')))
   }
 
-  /** Everything dead is collected, and what is left is counted. */
+  /** Counts live memory after garbage collections. */
   async #collect(): Promise<void> {
     const { heapBytes, bufferBytes, codeBytes } = await this.#ask<MemoryUse>({ type: 'memory' })
     this.#note('live', heapBytes + bufferBytes - codeBytes)
@@ -103,7 +103,7 @@ function anonymousBytes(processId: number): number {
   return Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024
 }
 
-/** Of all files in a folder; those that go away meanwhile are none of it. */
+/** Total size of a folder's files; files that are deleted meanwhile are skipped. */
 function sizeOf(folder: string): number {
   return readdirSync(folder)
     .map((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0)

@@ -14,16 +14,16 @@ import { freePort, type ServerSettings } from '#bench/server-process'
 export interface SoakOptions {
   readonly minutes: number
   readonly seed: number
-  /** Of fleets, in all. */
+  /** All fleets together. */
   readonly devices: number
-  /** Changes a second of fleets, in all. */
+  /** Changes a second of all fleets together. */
   readonly rate: number
   readonly print: (line: string) => void
-  /** Before the server's program; for trying the proof itself. */
+  /** Node arguments before the server's program, to test the proof itself. */
   readonly nodeArguments?: readonly string[]
 }
 
-/** With what a test of the proof itself looks at. */
+/** With details for the test of the proof itself. */
 export interface SoakOutcome extends Outcome {
   readonly growth: Readonly<Partial<Record<GaugeName, Growth>>>
   readonly heard: HeardReport
@@ -40,7 +40,7 @@ a shorter run the server's time passes faster, so that it forgets as early; belo
   --minutes N           (30)
   --seed N              of chance (the clock)`
 
-/** In all; changes a second, in all. */
+/** Devices, and changes a second, of all fleets together. */
 const fleetSize = { devices: 500, rate: 15_000 } as const
 
 export const soakProof: Proof = {
@@ -56,9 +56,9 @@ export const soakProof: Proof = {
   },
 }
 
-/** The share of the time until everything that the server keeps for a while has its final size. */
+/** Share of the time until all temporary data of the server has its final size. */
 const warmShare = 0.4
-/** So short that all that is kept for a while goes again and again. */
+/** Short expiry times, so that temporary data is deleted regularly. */
 const shortLived = {
   STREAM_RETENTION_MB: '16',
   ACCESS_TOKEN_LIFETIME_S: '60',
@@ -66,26 +66,26 @@ const shortLived = {
   WRITE_TIMEOUT_S: '2',
 } as const
 /**
- * A factor for the pauses of the workloads. The server keeps some of their data for a day (answers under a key, results of
- * actions), which is to be little in half an hour.
+ * A factor for the pauses of the workloads. The server keeps some of their data for a day (answers by idempotency key,
+ * results of actions), which must stay small in half an hour.
  */
 const pauseTimes = 8
-/** How often gauges are read in the whole time, and after how many readings garbage is collected. */
+/** How many readings are made in the whole time, and after how many readings garbage is collected. */
 const readings = 600
 const collectEvery = 10
-/** Readings that follow each other faster are fewer. */
+/** Minimum time between readings. */
 const hurriedMs = 100
 const collectHurried = 2
-/** The server forgets after five idle minutes: in a shorter run its time passes faster. */
+/** The server evicts after five idle minutes: in a shorter run its clock is faster. */
 const warmMinutesMin = 6
-/** Beyond it a client that does not read for some seconds counts as dead. */
+/** With a higher factor a client that does not read for some seconds would be closed. */
 const timesFasterMax = 20
 const cutEveryMs = { low: 2_000, high: 15_000 }
 const printEveryMs = 30_000
 
 /**
- * Runs the server under the load of the kill proof, but without kills, while devices and subscribers come and go, and measures
- * whether it needs more and more memory, descriptors or disk. At the end everything that was acknowledged must be there.
+ * Runs the server under the load of the kill proof, but without kills, while devices and subscribers come and go, and
+ * measures whether its memory, descriptors or disk usage grow. At the end all acknowledged changes must be there.
  */
 export async function proveSoak(options: SoakOptions): Promise<SoakOutcome> {
   const folder = temporaryFolder('soak-proof-')
@@ -185,7 +185,7 @@ class SoakRun {
     }
   }
 
-  /** Cuts connections of fleets and of the subscriber now and then. */
+  /** Disconnects fleets and the subscriber at random times. */
   async #disturb(): Promise<void> {
     const { random, witness, fleets } = this.#server
     while (!this.#isOver) {

@@ -7,12 +7,12 @@ import type { Asking, ProofApi } from '#bench/proof/workloads/proof-api'
 export interface Session {
   /** Empty: not known yet. */
   readonly id: string
-  /** To the key of the account (DPoP); false: of the Basic scheme. */
+  /** Bound to the key of the account (DPoP); false: of the Basic scheme. */
   readonly isBound: boolean
   readonly token: string
-  /** Good once. */
+  /** Valid once. */
   readonly refreshToken: string
-  /** Refresh tokens that were used before, the last one first. */
+  /** Used refresh tokens, the newest first. */
   readonly used: readonly string[]
 }
 
@@ -66,7 +66,7 @@ export class AccountRequests {
     return { method: 'POST', path: '/iam/signup', headers: unauthenticated, body: { name: this.#name, code, password } }
   }
 
-  /** By a session. */
+  /** A request with the tokens of a session. */
   as({ isBound, token }: Session, method: string, path: string, body?: object): Request {
     if (isBound) return this.proven(method, path, body, token)
     return { method, path, headers: { authorization: `Bearer ${token}` }, ...(body && { body }) }

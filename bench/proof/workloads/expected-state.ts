@@ -5,7 +5,7 @@ import { isServerMadeId } from '#model/identifier'
 
 /** The resource in a slot. `id`: the id that the server gave it. */
 export interface Observed {
-  /** A text that no other change of the run leaves. */
+  /** A text that is unique to the last change. */
   readonly content: string
   readonly id?: string
 }
@@ -17,7 +17,7 @@ export interface Change {
   /** One of `Workload.operations`. */
   readonly operation?: string
   readonly body?: object | Uint8Array
-  /** They replace the administrator's. */
+  /** Replace the administrator's headers. */
   readonly headers?: Readonly<Record<string, string>>
   /** The slot's content after the change; undefined: empty; a function: only the answer contains it. */
   readonly content: string | undefined | ((answer: HttpAnswer) => string)
@@ -77,7 +77,7 @@ interface PastChange {
 
 export interface ChangeCounts {
   acknowledged: number
-  /** Unanswered at a kill: done, and not done. */
+  /** Changes without an answer at a kill: applied, and not applied. */
   landed: number
   vanished: number
   /** Repeated after a kill under the same key. */
@@ -92,8 +92,8 @@ const problemsMax = 5
 const clockDifferenceMs = 5
 
 /**
- * The expected state of one workload. After each kill every acknowledged change must be there exactly; an unanswered one must
- * be there whole or not at all, and its repeat under the same `Idempotency-Key` must not do it twice.
+ * The expected state of one workload. After each kill every acknowledged change must be there exactly; an unanswered
+ * one must be there completely or not at all, and its repeat under the same `Idempotency-Key` must not apply it twice.
  */
 export class ExpectedState {
   readonly workload: Workload
@@ -105,7 +105,7 @@ export class ExpectedState {
   readonly #nextNumber: () => number
   readonly #pauseMs: number
   readonly #problems: string[] = []
-  /** By id, the slot that had it first: no id is given twice. */
+  /** By id, the slot that had it first: no id is assigned twice. */
   readonly #ids = new Map<string, string>()
   /** Texts of events that must be published once, that may be published once, and that were received. */
   readonly #required = new Set<string>()
@@ -140,7 +140,10 @@ export class ExpectedState {
     for (const [slot, entry] of this.#entries) if (!entry.pending) await this.#change(slot, entry)
   }
 
-  /** Compares the server with the expected state, and adopts what became of unanswered changes. Returns the differences. */
+  /**
+   * Compares the server with the expected state, and records which unanswered changes were applied. Returns the
+   * differences.
+   */
   async check(): Promise<readonly string[]> {
     try {
       const observed = await this.workload.observe(this.#api, this.#entries)
@@ -164,7 +167,10 @@ export class ExpectedState {
     return [...this.#required]
   }
 
-  /** Events that are missing, doubled or made up. When no change is under way. `isWhole`: the subscriber was never too slow. */
+  /**
+   * Events that are missing, duplicate or invented. Called while no change is under way. `isWhole`: the subscriber was
+   * never too slow.
+   */
   eventFaults(isWhole: boolean): readonly string[] {
     if (!this.workload.eventText) return []
     const mayMiss = !isWhole && this.workload.isOverridable === true
@@ -309,7 +315,7 @@ export class ExpectedState {
     entry.observed = observed
   }
 
-  /** A resource keeps its id; every later one gets another. */
+  /** A resource keeps its id; every later resource gets another. */
   #keepId(slot: string, before: Observed | undefined, id: string | undefined): void {
     if (id === undefined || before?.id === id) return
     const owner = this.#ids.get(id)
@@ -341,7 +347,7 @@ function idIn({ text }: HttpAnswer): string | undefined {
   return typeof found === 'string' ? madeIdOf(found) : undefined
 }
 
-/** The id in a resource name, where the server made it; a name that a user chose may come again. */
+/** The id in a resource name, if the server generated it; a name that a user chose may be used again. */
 export function madeIdOf(text: string): string | undefined {
   const id = text.slice(text.lastIndexOf(':') + 1)
   return isServerMadeId(id) ? id : undefined

@@ -5,7 +5,7 @@ export interface Asking {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The API with the authorization of the administrator, unless the headers have another one. */
+/** The API with the administrator's authorization, unless the headers contain another one. */
 export class ProofApi {
   /** `http://host:port` */
   readonly url: string

@@ -14,8 +14,8 @@ interface ListedKey {
 }
 
 /**
- * The key of an acknowledged rotation signs every later token. The keys before it stay published unchanged, and the tokens that
- * they signed are good: they last longer than the proof.
+ * The key of an acknowledged rotation signs every later token. Earlier keys stay published unchanged, and the tokens
+ * that they signed stay valid: they last longer than the proof.
  */
 export function signingKeysWorkload(): Workload {
   const answered = new Set<string>()

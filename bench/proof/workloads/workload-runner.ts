@@ -90,7 +90,7 @@ export class WorkloadRunner {
       headers,
       body: { topic: mailing, type: 'email', locale: 'en' },
     })
-    // Before it lies all that another user receives, and after it all devices.
+    // Earlier events are all that another user receives; later ones are about all devices.
     const first = (await readState(api.url, person)).position
     await createReferenced(api)
     for (const deviceIdentifier of secretDevices) await api.must('POST', '/devices', { body: { deviceIdentifier } })
@@ -142,7 +142,7 @@ export class WorkloadRunner {
     return (await Promise.all(this.#states.map((state) => state.check()))).flat()
   }
 
-  /** Before there are ten thousand more: then the server deletes the oldest. */
+  /** Called before there are ten thousand more: then the server deletes the oldest. */
   readMails(): Promise<void> {
     return this.#mails.read()
   }
@@ -157,12 +157,15 @@ export class WorkloadRunner {
     return this.#states.some(({ workload }) => workload.eventText?.(event) !== undefined) || isUncounted(event)
   }
 
-  /** Events that are missing, doubled or made up. When all were received. `isWhole`: by a subscriber that was never too slow. */
+  /**
+   * Events that are missing, duplicate or invented. Called when all were received. `isWhole`: by a subscriber that was
+   * never too slow.
+   */
   eventFaults({ isWhole = true } = {}): readonly string[] {
     return this.#states.flatMap((state) => state.eventFaults(isWhole))
   }
 
-  /** Acknowledged changes that another server, on a copy of the folder as of a moment, does not show. `at`: Unix ms. */
+  /** Acknowledged changes that another server on a copy of the folder as of a moment does not have. `at`: Unix ms. */
   async faultsAt(at: number, place: Pick<RunnerPlace, 'port' | 'dataFolder'>): Promise<readonly string[]> {
     const api = new ProofApi(`http://127.0.0.1:${place.port}`, this.authorization, place.dataFolder, { isCopy: true })
     return (await Promise.all(this.#states.map((state) => state.faultsAt(at, api)))).flat()
