@@ -1,6 +1,6 @@
 import WebSocket from 'ws'
-import type { DeviceEntry } from '#bench/dashboard/fold'
-import { FoldedState } from '#bench/dashboard/fold'
+import type { DeviceEntry } from '#bench/dashboard/folded-state'
+import { FoldedState } from '#bench/dashboard/folded-state'
 import { authorizationHeader } from '#bench/harness/identity'
 import { request } from '#bench/http'
 
@@ -187,7 +187,7 @@ export class Dashboard {
     else this.#event(event)
   }
 
-  /** The first message after a connect with a position: says whether the missed events follow. */
+  /** The first message after a connect with a position: states whether the missed events follow. */
   #streaming(event: Record<string, unknown>): void {
     const { epoch, offset, recovered } = event
     if (this.#isStreaming) this.#fault('a second STREAM on one connection')
@@ -258,18 +258,18 @@ export class Dashboard {
       return
     }
     if (!this.#isStreaming) this.#fault(`an event before STREAM: ${type} ${String(offset)}`)
-    const heard = event as unknown as StreamEvent
+    const received = event as unknown as StreamEvent
     const before = this.#position
-    if (before && heard.offset <= before.offset) {
-      this.#fault(`${type} at offset ${heard.offset} was heard after ${before.offset}`)
+    if (before && received.offset <= before.offset) {
+      this.#fault(`${type} at offset ${received.offset} was received after ${before.offset}`)
       return
     }
-    this.#position = { epoch: before?.epoch ?? '', offset: heard.offset }
+    this.#position = { epoch: before?.epoch ?? '', offset: received.offset }
     this.counts.events++
     if (Array.isArray(event.updates)) this.counts.items += event.updates.length
-    if (this.#held) this.#held.push(heard)
-    else if (this.#options.isFolding !== false) this.state.apply(heard)
-    this.#options.onEvent?.(heard)
+    if (this.#held) this.#held.push(received)
+    else if (this.#options.isFolding !== false) this.state.apply(received)
+    this.#options.onEvent?.(received)
   }
 
   #ponged(event: Record<string, unknown>): void {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { Dashboard } from '#bench/dashboard'
 import { DemoSamples } from '#bench/demo/samples'
 import { DemoScreen } from '#bench/demo/screen'
-import { between, type Flag, fleetFlags, helpOf, readCommandLine, shaped } from '#bench/fleet/command'
+import { between, type Flag, fleetFlags, helpOf, readCommandLine, shaped } from '#bench/fleet/command-line'
 import { secondsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
 import { controlsService, putSchemas } from '#bench/fleet/kinds'
@@ -38,7 +38,7 @@ type Demo = Pick<FleetOptions, 'devices' | 'rate' | 'writes' | 'flap'> & {
 async function run(demo: Demo): Promise<number> {
   const { port, devices, rate, writes, flap } = demo
   if (await isPortTaken(port)) {
-    console.error(`port ${port} is taken: stop what listens there, or choose another with --port`)
+    console.error(`port ${port} is taken: stop that program or choose another port with --port`)
     return 1
   }
   const dataFolder = resolve(demo.data)
@@ -59,7 +59,7 @@ async function run(demo: Demo): Promise<number> {
     url: server.url,
     isFolding: false,
     from: 'now',
-    onEvent: (event) => samples.hear(event),
+    onEvent: (event) => samples.receive(event),
   })
   dashboard.start()
   fleet.start()
@@ -76,12 +76,12 @@ async function run(demo: Demo): Promise<number> {
   const result = await server.stop()
   if (reason === 'server') console.error(`the server ended (${result})\n${server.lines.join('\n')}`)
   const { changesAcknowledged, faults } = fleet.counts
-  console.log(`\n${changesAcknowledged} changes acknowledged, ${dashboard.counts.events} events heard; stopped`)
+  console.log(`\n${changesAcknowledged} changes acknowledged, ${dashboard.counts.events} events received; stopped`)
   for (const fault of [...faults, ...dashboard.faults]) console.error(`FAULT: ${fault}`)
   return reason === 'asked' ? 0 : 1
 }
 
-interface Shown {
+interface DemoParts {
   readonly server: ServerProcess
   readonly fleet: Fleet
   readonly dashboard: Dashboard
@@ -89,7 +89,7 @@ interface Shown {
 }
 
 /** Returns a function that stops it. */
-function showEverySecond({ server, fleet, dashboard, samples }: Shown): () => void {
+function showEverySecond({ server, fleet, dashboard, samples }: DemoParts): () => void {
   const screen = new DemoScreen(process.stdout)
   const takeSecond = secondsOf(fleet)
   let before = { at: performance.now(), events: 0, items: 0, cpuSeconds: processUsage(server.processId)?.cpuSeconds }

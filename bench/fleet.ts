@@ -1,4 +1,4 @@
-import { fleetFlags, helpOf, readCommandLine } from '#bench/fleet/command'
+import { fleetFlags, helpOf, readCommandLine } from '#bench/fleet/command-line'
 import { lineOf, secondsOf, totalsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
 import { putSchemas } from '#bench/fleet/kinds'

@@ -7,7 +7,7 @@ export interface HttpAnswer {
   readonly text: string
 }
 
-export interface HttpQuestion {
+export interface HttpOptions {
   readonly method?: string
   /** JSON text, or bytes with a content type header. */
   readonly body?: string | Uint8Array
@@ -20,7 +20,7 @@ export interface HttpQuestion {
  * One request on its own connection; resolves with the whole answer as text. A kept-alive connection to a server that
  * was just killed would fail, and look like a failure of the next server.
  */
-export function request(url: string, question: HttpQuestion = {}): Promise<HttpAnswer> {
+export function request(url: string, question: HttpOptions = {}): Promise<HttpAnswer> {
   const { method = 'GET', body, headers = {}, silenceMsMax = 30_000 } = question
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(

@@ -6,10 +6,10 @@ export interface ProcessUsage {
   readonly residentBytes: number
 }
 
-/** USER_HZ, which Linux guarantees to programs whatever the kernel's clock is. */
+/** USER_HZ, which Linux guarantees to programs, independent of the kernel's clock. */
 const ticksPerSecond = 100
 
-/** What a process has used; undefined where there is no /proc or no such process. */
+/** CPU time and memory of a process; undefined where there is no /proc or no such process. */
 export function processUsage(processId: number): ProcessUsage | undefined {
   try {
     const stat = readFileSync(`/proc/${processId}/stat`, 'latin1')

@@ -29,8 +29,8 @@ interface Search {
 
 /** Searches run for as long as asked: they write no report, and a run of all proofs leaves them out. */
 const searches: Readonly<Record<string, Search>> = {
-  seeds: { about: 'lives of the simulated server, one after the other, without end', run: seedsCommand },
-  mutants: { about: 'mistakes planted in copies of the server, until the simulation finds each', run: mutantsCommand },
+  seeds: { about: 'runs of the simulated server, one after the other, until Ctrl-C', run: seedsCommand },
+  mutants: { about: 'bugs planted in copies of the server, until the simulation finds each', run: mutantsCommand },
 }
 
 const usage = `Usage: npm run proof -- [name [options]]      (when none is named: ${whole.join(', ')}, one after the other)
@@ -39,9 +39,9 @@ ${Object.entries({ ...proofs, ...searches })
   .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
   .join('\n')}
 
-npm run proof -- NAME --help says what one of them takes. With --seed N it is repeated by the same chance.
+npm run proof -- NAME --help lists the options of a proof. --seed N repeats a run.
 The result of a proof that runs without options, or with --report, is written to bench/results/proof.md.
-Exit code: 0 all promises were kept, 1 one was broken, 2 it could not be tried.
+Exit code: 0 no fault found, 1 a fault found, 2 the proof could not run.
 `
 
 const reportOption = '--report'
@@ -85,7 +85,7 @@ async function proveOne(name: string, args: readonly string[]): Promise<boolean>
   // Timers of a server in this process do not keep it alive.
   const alive = setInterval(() => undefined, 1_000)
   const outcome: Outcome = await proof.run(own, (line) => console.log(line)).finally(() => clearInterval(alive))
-  for (const line of outcome.said) console.log(line)
+  for (const line of outcome.summary) console.log(line)
   for (const problem of outcome.problems) console.error(`WRONG: ${problem}`)
   const isHeld = outcome.problems.length === 0
   const end = isHeld ? 'the promise held' : 'the promise was broken'

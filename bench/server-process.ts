@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { killAtExit } from '#bench/at-exit'
+import { killAtExit } from '#bench/exit-cleanup'
 import { request } from '#bench/http'
 import { projectRoot } from '#bench/project-root'
 
@@ -52,7 +52,7 @@ export class ServerProcess {
 
   constructor(settings: ServerSettings) {
     const program = settings.program ?? join(projectRoot, 'dist/src/app/main.js')
-    if (!existsSync(program)) throw new Error(`${program} is not there: npm run build`)
+    if (!existsSync(program)) throw new Error(`${program} does not exist: run npm run build`)
     this.url = `http://127.0.0.1:${settings.port}`
     const nodeArguments = ['--enable-source-maps', '--import', tether, ...(settings.nodeArguments ?? [])]
     const [command = '', ...rest] = [...(settings.inFront ?? []), process.execPath, ...nodeArguments, program]
@@ -172,7 +172,7 @@ export async function freePort(): Promise<number> {
     const port = 20_000 + Math.floor(Math.random() * 12_000)
     if (!(await isPortTaken(port))) return port
   }
-  throw new Error('no port to be had')
+  throw new Error('found no free port')
 }
 
 /** Whether a server listens on this port. */

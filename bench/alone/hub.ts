@@ -3,7 +3,7 @@ import { anonymous } from '#access/anonymous'
 import { assemble } from '#app/assembly'
 import { createLog } from '#app/log'
 import { realWorld } from '#app/world'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { Credited, creditPath } from '#bench/load/credit'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
@@ -82,7 +82,7 @@ const creditRoom: SocketRoom<undefined> = {
   closed() {},
 }
 
-answerWith({
+serveFunctions({
   async listen({ port }: { port: number }) {
     await open()
     const server = await openServer({

@@ -1,6 +1,6 @@
 import { App } from 'uWebSockets.js'
 import { objectUpdated } from '#bench/bare/object-updated'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 import { Credited, creditPath } from '#bench/load/credit'
 import { serviceIdentifier } from '#bench/load/fleet-link'
 import { firstPropId } from '#bench/load/update-template'
@@ -39,7 +39,7 @@ const app = App()
     },
   })
 
-answerWith({
+serveFunctions({
   listen: ({ port }: { port: number }) =>
     new Promise((resolve, reject) => {
       app.listen('127.0.0.1', port, (socket) => (socket ? resolve(process.pid) : reject(new Error('not listening'))))

@@ -1,5 +1,5 @@
 import { App, type HttpResponse } from 'uWebSockets.js'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import { firstPropId } from '#bench/load/update-template'
 
@@ -7,7 +7,7 @@ import { firstPropId } from '#bench/load/update-template'
  * The minimum cost of a full read: plain objects that have the form of the answer already, sent as one JSON.stringify.
  * It blocks all other clients meanwhile.
  */
-interface Asked {
+interface FleetSize {
   readonly port: number
   readonly devices: number
   readonly properties: number
@@ -17,7 +17,7 @@ interface Asked {
 let state: unknown
 
 /** As `GET /api/v1/devices?depth=2` answers it. */
-function stateOf({ devices, properties, prefix }: Asked): unknown {
+function stateOf({ devices, properties, prefix }: FleetSize): unknown {
   const timestamp = Date.now()
   return Array.from({ length: devices }, (_, device) => ({
     deviceIdentifier: identifierOf(prefix, device),
@@ -66,8 +66,8 @@ const app = App().get('/api/v1/devices', (response) => {
   answerWhole(response, Buffer.from(JSON.stringify(state)))
 })
 
-answerWith({
-  listen: (asked: Asked) =>
+serveFunctions({
+  listen: (asked: FleetSize) =>
     new Promise((resolve, reject) => {
       state = stateOf(asked)
       app.listen('127.0.0.1', asked.port, (socket) =>

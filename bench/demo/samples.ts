@@ -18,7 +18,7 @@ export class DemoSamples {
     }
   }
 
-  hear(event: Readonly<Record<string, unknown>>): void {
+  receive(event: Readonly<Record<string, unknown>>): void {
     const { deviceIdentifier, serviceIdentifier, updates } = event
     if (typeof deviceIdentifier !== 'string' || !Array.isArray(updates) || !this.#isChosen(deviceIdentifier)) return
     for (const { propId, value } of updates as { propId: number; value?: unknown }[]) {

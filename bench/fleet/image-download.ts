@@ -12,7 +12,7 @@ export interface Image {
   readonly size: number
 }
 
-interface Again {
+interface RetryReason {
   readonly why: string
   readonly afterMs: number
 }
@@ -20,7 +20,7 @@ interface Again {
 /** An answer that no correct server gives. */
 export class BadAnswer extends Error {}
 
-export class NotToBeHad extends Error {}
+export class ImageUnavailable extends Error {}
 
 /** Downloads an image in ranges, and continues after interruptions and restarts of the device. */
 export class ImageDownload {
@@ -46,7 +46,7 @@ export class ImageDownload {
 
   /**
    * Downloads up to byte `to`, with as many requests as needed. `urlNow`: the current URL. @throws BadAnswer,
-   * NotToBeHad
+   * ImageUnavailable
    */
   async take(urlNow: () => string, to: number): Promise<void> {
     for (let tries = 1; this.at < to; tries++) {
@@ -54,13 +54,13 @@ export class ImageDownload {
       const again = await this.#takeOnce(urlNow(), to)
       if (this.at > before) tries = 1
       if (!again) continue
-      if (tries >= triesMax) throw new NotToBeHad(again.why)
+      if (tries >= triesMax) throw new ImageUnavailable(again.why)
       await this.#pause(again.afterMs + retryMs.low, again.afterMs + retryMs.high)
     }
   }
 
   /** Resolves with the reason for another attempt, or with undefined after the last byte. */
-  async #takeOnce(url: string, to: number): Promise<Again | undefined> {
+  async #takeOnce(url: string, to: number): Promise<RetryReason | undefined> {
     const from = this.at
     try {
       const headers = { range: `bytes=${from}-${to - 1}` }
@@ -73,7 +73,7 @@ export class ImageDownload {
       await this.#read(answer, from, to)
       return undefined
     } catch (error) {
-      if (error instanceof BadAnswer || error instanceof NotToBeHad) throw error
+      if (error instanceof BadAnswer || error instanceof ImageUnavailable) throw error
       return { why: String(error), afterMs: 0 }
     }
   }
@@ -82,7 +82,7 @@ export class ImageDownload {
   async #read({ status, headers, body }: Response, from: number, to: number): Promise<void> {
     const { size } = this.image
     const isWhole = status === 200
-    if (!isWhole && status !== 206) throw new NotToBeHad(`it was answered ${status}`)
+    if (!isWhole && status !== 206) throw new ImageUnavailable(`it was answered ${status}`)
     const wanted = isWhole ? String(size) : `bytes ${from}-${to - 1}/${size}`
     const found = headers.get(isWhole ? 'content-length' : 'content-range')
     if (found !== wanted) throw new BadAnswer(`${status} with ${found} instead of ${wanted}`)

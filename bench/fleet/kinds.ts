@@ -85,7 +85,7 @@ export const propertiesPerDeviceMin = diagnosticsRows.length + 1
 /** 1 024 properties in one service (contract 3.11), plus the diagnostics. */
 export const propertiesPerDeviceMax = 1024 + diagnosticsRows.length
 
-export interface Besides {
+export interface ExtraServices {
   readonly isFlapping?: boolean
   readonly isControlled?: boolean
 }
@@ -106,7 +106,7 @@ export const controlsService: SimulatedService = {
   description: 'What the device may be asked to be and to do',
   properties: [
     { ...property(['Setpoint', 'FLOAT', '°C', 5, 30], 0x2000), description: 'What it aims at', order: 'writable' },
-    { ...property(['Reset', 'BOOL'], 0x2001), description: 'Starts it anew', order: 'actionable' },
+    { ...property(['Reset', 'BOOL'], 0x2001), description: 'Restarts it', order: 'actionable' },
     { ...property(['Mode', 'UINT8', mode], 0x2002), description: 'What it does', order: 'writable' },
   ],
 }
@@ -117,7 +117,7 @@ export const controlsService: SimulatedService = {
  */
 export function deviceKinds(
   propertiesPerDevice: number,
-  { isFlapping = false, isControlled = false }: Besides = {},
+  { isFlapping = false, isControlled = false }: ExtraServices = {},
 ): readonly DeviceKind[] {
   return kinds.map((kind, place) => {
     const channels = propertiesPerDevice - diagnosticsRows.length
@@ -128,7 +128,7 @@ export function deviceKinds(
       code: kind.code,
       services: [
         service(kind.service, `Measurements of a ${kind.name.toLowerCase()}`, place + 1, rows),
-        service('Diagnostics', 'What every device tells of itself', 0xd, diagnosticsRows),
+        service('Diagnostics', 'Diagnostics of every device', 0xd, diagnosticsRows),
         ...(isFlapping ? [levelService] : []),
         ...(isControlled ? [controlsService] : []),
       ],

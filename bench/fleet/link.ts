@@ -42,7 +42,7 @@ export class FleetLink {
   readonly #writes: WriteAnswers
   readonly #updates: UpdateAnswers
   /** Results of writes that wait for room in the window. */
-  #owed: { readonly device: SimulatedDevice; readonly changes: readonly Change[] }[] = []
+  #pendingResults: { readonly device: SimulatedDevice; readonly changes: readonly Change[] }[] = []
   #socket: WebSocket | undefined
   #tcp: Socket | undefined
   #isCorked = false
@@ -54,7 +54,7 @@ export class FleetLink {
   #unacknowledged = 0
   #window: number
   #turn = 0
-  #heardAt = 0
+  #lastReceivedAt = 0
   #openedAt = 0
 
   constructor(devices: readonly SimulatedDevice[], settings: LinkSettings) {
@@ -66,16 +66,16 @@ export class FleetLink {
     this.#writes = new WriteAnswers({
       counts: settings.counts,
       random: settings.random,
-      say: (message) => this.#say(message),
+      send: (message) => this.#sendMessage(message),
       report: (device, changes) => {
-        this.#owed.push({ device, changes })
-        this.#sayOwed()
+        this.#pendingResults.push({ device, changes })
+        this.#sendPendingResults()
       },
     })
     this.#updates = new UpdateAnswers({
       counts: settings.counts,
       random: settings.random,
-      say: (message) => this.#say(message),
+      send: (message) => this.#sendMessage(message),
       restart: (device, afterMs, isSudden) => void this.#restart(device, afterMs, isSudden),
     })
   }
@@ -89,7 +89,7 @@ export class FleetLink {
   }
 
   get isOwing(): boolean {
-    return this.#owed.length > 0
+    return this.#pendingResults.length > 0
   }
 
   connect(): void {
@@ -128,7 +128,7 @@ export class FleetLink {
       return
     }
     for (const device of this.devices) {
-      if (device.isWelcome) this.#say({ type: 'BYE', flakeAddress: device.flakeAddress })
+      if (device.isWelcome) this.#sendMessage({ type: 'BYE', flakeAddress: device.flakeAddress })
     }
     const socket = this.#socket
     socket?.close(1000)
@@ -154,7 +154,7 @@ export class FleetLink {
   /** Closes a link whose server has not answered for too long, or does not welcome one of the devices. */
   checkLiveness(now: number): void {
     if (!this.isOpen) return
-    const isSilent = this.#unacknowledged > 0 && now - this.#heardAt > silenceMsMax
+    const isSilent = this.#unacknowledged > 0 && now - this.#lastReceivedAt > silenceMsMax
     const isUnwelcome = this.devices.some(
       ({ isWelcome, isDown, begunAt }) =>
         !isWelcome && !isDown && now - Math.max(this.#openedAt, begunAt) > unwelcomeMsMax,
@@ -167,7 +167,7 @@ export class FleetLink {
   #opened(): void {
     this.#settings.counts.connects++
     this.#openedAt = performance.now()
-    this.#heardAt = this.#openedAt
+    this.#lastReceivedAt = this.#openedAt
     this.#helloNext = 0
     this.#hellosUnanswered = 0
     this.#greet()
@@ -177,13 +177,13 @@ export class FleetLink {
     while (this.#hellosUnanswered < hellosUnansweredMax && this.#helloNext < this.devices.length) {
       const device = this.devices[this.#helloNext++]
       if (!device) break
-      if (!device.isDown) this.#sayHello(device)
+      if (!device.isDown) this.#sendHello(device)
     }
   }
 
-  #sayHello(device: SimulatedDevice): void {
+  #sendHello(device: SimulatedDevice): void {
     this.#hellosUnanswered++
-    this.#say(device.hello(this.#wire))
+    this.#sendMessage(device.hello(this.#wire))
   }
 
   /**
@@ -197,17 +197,17 @@ export class FleetLink {
     if (isSudden && this.devices.length === 1) this.cut()
     else {
       while (device.inFlight.length > 0 && isSame()) await pause(answeredPollMs)
-      if (isSame()) this.#say({ type: 'BYE', flakeAddress: device.flakeAddress })
+      if (isSame()) this.#sendMessage({ type: 'BYE', flakeAddress: device.flakeAddress })
     }
     await pause(afterMs)
     device.isDown = false
     device.begunAt = performance.now()
     // Otherwise its HELLO is still queued, or the link is closed.
-    if (this.isOpen && this.devices.indexOf(device) < this.#helloNext) this.#sayHello(device)
+    if (this.isOpen && this.devices.indexOf(device) < this.#helloNext) this.#sendHello(device)
   }
 
   #received(data: Buffer): void {
-    this.#heardAt = performance.now()
+    this.#lastReceivedAt = performance.now()
     let message: unknown
     try {
       message = this.#wire.decode(data)
@@ -273,15 +273,15 @@ export class FleetLink {
 
   onWrite(message: Record<string, unknown>): void {
     const device = this.#byAddress.get(Number(message.flakeAddress))
-    if (device) this.#writes.hear(device, message)
-    else this.#settings.counts.fault(`a WRITE to nobody: ${JSON.stringify(message).slice(0, 200)}`)
+    if (device) this.#writes.receive(device, message)
+    else this.#settings.counts.fault(`a WRITE to an unknown device: ${JSON.stringify(message).slice(0, 200)}`)
   }
 
   onFirmware(message: Record<string, unknown>): void {
     const device = this.#byAddress.get(Number(message.flakeAddress))
     if (device?.isDown) return
-    if (device) this.#updates.hear(device, message)
-    else this.#settings.counts.fault(`a FIRMWARE to nobody: ${JSON.stringify(message).slice(0, 200)}`)
+    if (device) this.#updates.receive(device, message)
+    else this.#settings.counts.fault(`a FIRMWARE to an unknown device: ${JSON.stringify(message).slice(0, 200)}`)
   }
 
   #acknowledged(flakeAddress: unknown, seq: unknown): void {
@@ -297,14 +297,14 @@ export class FleetLink {
   }
 
   #hasRoomNow(): void {
-    this.#sayOwed()
+    this.#sendPendingResults()
     this.#settings.onRoom(this)
   }
 
   /** After the resent frames, so that the last value of a device is its newest. */
-  #sayOwed(): void {
-    if (this.#owed.length === 0) return
-    this.#owed = this.#owed.filter(({ device, changes }) => {
+  #sendPendingResults(): void {
+    if (this.#pendingResults.length === 0) return
+    this.#pendingResults = this.#pendingResults.filter(({ device, changes }) => {
       if (!device.isWelcome || !this.hasRoom) return true
       this.send(device, performance.now(), changes)
       return false
@@ -315,7 +315,7 @@ export class FleetLink {
     const { counts } = this.#settings
     counts.framesAcknowledged++
     counts.changesAcknowledged += device.changeCount(it.frame)
-    if (!it.isResent) counts.recordLatency(this.#heardAt - it.dueAt)
+    if (!it.isResent) counts.recordLatency(this.#lastReceivedAt - it.dueAt)
   }
 
   /**
@@ -325,18 +325,20 @@ export class FleetLink {
   #repeat(device: SimulatedDevice, seq: number): void {
     const number = device.frameOf(seq)
     if (seq < 1 || device.session === undefined || !device.isAcknowledged(number)) return
-    this.#say(this.#wire.update(this.#settings.options.form, device.flakeAddress, seq, device.frame(number), undefined))
+    this.#sendMessage(
+      this.#wire.update(this.#settings.options.form, device.flakeAddress, seq, device.frame(number), undefined),
+    )
   }
 
   #transmit(device: SimulatedDevice, it: InFlight): void {
     const { form } = this.#settings.options
     this.#unacknowledged++
     const seq = device.seqOf(it.frame)
-    this.#say(this.#wire.update(form, device.flakeAddress, seq, device.frame(it.frame), it.timestamp))
+    this.#sendMessage(this.#wire.update(form, device.flakeAddress, seq, device.frame(it.frame), it.timestamp))
   }
 
   /** Sends all frames of one turn in one write: a system call per frame would make the simulator the bottleneck. */
-  #say(message: unknown): void {
+  #sendMessage(message: unknown): void {
     if (!this.isOpen) return
     const tcp = this.#tcp
     if (tcp && !this.#isCorked) {

@@ -1,7 +1,7 @@
 import type { SessionKind } from '#bench/fleet/device'
-import type { UpdateManner } from '#bench/fleet/updates'
+import type { UpdateMode } from '#bench/fleet/updates'
 import type { LinkForm, LinkProtocol } from '#bench/fleet/wire'
-import type { WriteManner } from '#bench/fleet/writes'
+import type { WriteMode } from '#bench/fleet/writes'
 
 /** The command describes the options that it has (`command.ts`). */
 export const fleetDefaults = {
@@ -19,8 +19,8 @@ export const fleetDefaults = {
   session: 'named' as SessionKind,
   /** After each HELLO a device sends its last stored frame again, which the server must not apply twice. */
   isRepeating: false,
-  writes: 'none' as WriteManner,
-  updates: 'none' as UpdateManner,
+  writes: 'none' as WriteMode,
+  updates: 'none' as UpdateMode,
   flap: 0,
   seed: 1,
   prefix: 'SIM',

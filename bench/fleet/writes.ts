@@ -9,12 +9,12 @@ import type { SeededRandom } from '#bench/random'
  * How a device takes a WRITE. `answer`: applies it, reports the value and answers. `slow`: the same after a pause.
  * `reject`: answers with an error. `never`: does nothing and never answers.
  */
-const writeWays = ['answer', 'slow', 'reject', 'never'] as const
-export type WriteWay = (typeof writeWays)[number]
+const writeBehaviours = ['answer', 'slow', 'reject', 'never'] as const
+export type WriteBehaviour = (typeof writeBehaviours)[number]
 
 /** `mixed`: devices behave in all of these ways in rotation. `none`: devices have no writable properties. */
-export const writeManners = [...writeWays, 'mixed', 'none'] as const
-export type WriteManner = (typeof writeManners)[number]
+export const writeModes = [...writeBehaviours, 'mixed', 'none'] as const
+export type WriteMode = (typeof writeModes)[number]
 
 interface WriteResult {
   readonly propId: unknown
@@ -22,7 +22,7 @@ interface WriteResult {
   readonly message?: string
 }
 
-interface Asked {
+interface ReceivedWrite {
   readonly order: string
   /** Undefined until there is a result. */
   results: readonly WriteResult[] | undefined
@@ -35,16 +35,16 @@ interface Update {
 
 /** The writes that one device received. It remembers every id for its whole life, and applies none twice. */
 export class DeviceControls {
-  readonly way: WriteWay
-  readonly asked = new Map<string, Asked>()
+  readonly behaviour: WriteBehaviour
+  readonly received = new Map<string, ReceivedWrite>()
   readonly #values = new Map<number, DeviceValue>([
     [0x2000, 20],
     [0x2001, false],
     [0x2002, 1],
   ])
 
-  constructor(way: WriteWay) {
-    this.way = way
+  constructor(behaviour: WriteBehaviour) {
+    this.behaviour = behaviour
   }
 
   valueOf({ propId }: SimulatedProperty): DeviceValue | undefined {
@@ -56,15 +56,17 @@ export class DeviceControls {
   }
 }
 
-export function controlsOf(manner: WriteManner, index: number): DeviceControls | undefined {
-  if (manner === 'none') return undefined
-  return new DeviceControls(manner === 'mixed' ? (writeWays[index % writeWays.length] as WriteWay) : manner)
+export function controlsOf(mode: WriteMode, index: number): DeviceControls | undefined {
+  if (mode === 'none') return undefined
+  return new DeviceControls(
+    mode === 'mixed' ? (writeBehaviours[index % writeBehaviours.length] as WriteBehaviour) : mode,
+  )
 }
 
 export interface WriteAnswersParts {
   readonly counts: FleetCounts
   readonly random: SeededRandom
-  say(message: object): void
+  send(message: object): void
   /** The device reports its new values. */
   report(device: SimulatedDevice, changes: readonly Change[]): void
 }
@@ -83,9 +85,9 @@ export class WriteAnswers {
     this.#parts = parts
   }
 
-  hear(device: SimulatedDevice, { id, serviceIdentifier, updates }: Readonly<Record<string, unknown>>): void {
+  receive(device: SimulatedDevice, { id, serviceIdentifier, updates }: Readonly<Record<string, unknown>>): void {
     const { counts, random } = this.#parts
-    counts.writes.heard++
+    counts.writes.received++
     if (typeof id !== 'string' || !Array.isArray(updates) || updates.length === 0) {
       counts.fault(`${device.identifier}: a WRITE that asks for nothing`)
       return
@@ -97,24 +99,23 @@ export class WriteAnswers {
       this.#answer(device, id, rejected(updates, 'read-only'))
       return
     }
-    const { asked, way } = device.controls
-    const known = asked.get(id)
+    const { received, behaviour } = device.controls
+    const known = received.get(id)
     if (known) {
-      counts.writes.again++
-      if (known.order !== order)
-        counts.fault(`${device.identifier}: WRITE ${id} came again and asks for something else`)
+      counts.writes.repeated++
+      if (known.order !== order) counts.fault(`${device.identifier}: WRITE ${id} was repeated with other content`)
       else if (known.results) this.#answer(device, id, known.results)
       return
     }
-    const fresh: Asked = { order, results: undefined }
-    asked.set(id, fresh)
+    const fresh: ReceivedWrite = { order, results: undefined }
+    received.set(id, fresh)
     const settle = () => {
-      fresh.results = way === 'reject' ? rejected(updates, 'not now') : this.#done(device, changes)
-      counts.writes[way === 'reject' ? 'rejected' : 'done']++
+      fresh.results = behaviour === 'reject' ? rejected(updates, 'not now') : this.#done(device, changes)
+      counts.writes[behaviour === 'reject' ? 'rejected' : 'done']++
       this.#answer(device, id, fresh.results)
     }
-    if (way === 'never') counts.writes.left++
-    else if (way === 'slow') setTimeout(settle, random.between(slowMs.low, slowMs.high)).unref()
+    if (behaviour === 'never') counts.writes.left++
+    else if (behaviour === 'slow') setTimeout(settle, random.between(slowMs.low, slowMs.high)).unref()
     else settle()
   }
 
@@ -131,7 +132,7 @@ export class WriteAnswers {
 
   /** An offline device receives the write again when it is back. */
   #answer(device: SimulatedDevice, id: string, results: readonly WriteResult[]): void {
-    if (device.isWelcome) this.#parts.say({ type: 'RESULT', flakeAddress: device.flakeAddress, id, results })
+    if (device.isWelcome) this.#parts.send({ type: 'RESULT', flakeAddress: device.flakeAddress, id, results })
   }
 }
 

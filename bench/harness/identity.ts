@@ -1,4 +1,4 @@
-import { type HttpAnswer, type HttpQuestion, request } from '#bench/http'
+import { type HttpAnswer, type HttpOptions, request } from '#bench/http'
 
 export const administrator = { name: 'root', password: 'correct horse battery' } as const
 
@@ -44,15 +44,15 @@ export function gateway(key: string): string {
 export async function authorizationsAt(port: number): Promise<Authorizations> {
   const token = await readToken(port, administrator)
   const person = `Bearer ${token}`
-  const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Gateways' } })
+  const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Gateways' } })
   return { person, link: gateway(key) }
 }
 
 export async function readToken(port: number, who: Credentials): Promise<string> {
-  return (await asked<{ token: string }>(port, '/iam/token', { person: basic(who) })).token
+  return (await callApi<{ token: string }>(port, '/iam/token', { person: basic(who) })).token
 }
 
-export interface Newcomer {
+export interface NewUser {
   readonly name: string
   readonly role: string
   /** Mail address; absent: none. */
@@ -60,15 +60,15 @@ export interface Newcomer {
 }
 
 /** A user with this role who has accepted an invitation. `person`: authorization of the inviting user. */
-export async function bringIn(port: number, person: string, { role, ...account }: Newcomer): Promise<Credentials> {
+export async function createUser(port: number, person: string, { role, ...account }: NewUser): Promise<Credentials> {
   const body = { ...account, roles: [role] }
-  const { code } = await asked<{ code: string }>(port, '/iam/users', { person, body })
+  const { code } = await callApi<{ code: string }>(port, '/iam/users', { person, body })
   const who = { name: account.name, password: `password of ${account.name}` }
-  await asked(port, '/iam/signup', { body: { ...who, code } })
+  await callApi(port, '/iam/signup', { body: { ...who, code } })
   return who
 }
 
-export interface Asked {
+export interface ApiRequest {
   readonly person?: string | undefined
   readonly body?: object
   /** Default: POST with a body, otherwise GET. */
@@ -76,7 +76,7 @@ export interface Asked {
 }
 
 /** The answer of the API; throws if it is an error. */
-export async function asked<Value>(port: number, path: string, { person, body, method }: Asked): Promise<Value> {
+export async function callApi<Value>(port: number, path: string, { person, body, method }: ApiRequest): Promise<Value> {
   const answer = await askApi(port, path, {
     headers: authorizationHeader(person),
     ...(body && { method: 'POST', body: JSON.stringify(body) }),
@@ -86,6 +86,6 @@ export async function asked<Value>(port: number, path: string, { person, body, m
   return JSON.parse(answer.text) as Value
 }
 
-export function askApi(port: number, path: string, question: HttpQuestion): Promise<HttpAnswer> {
+export function askApi(port: number, path: string, question: HttpOptions): Promise<HttpAnswer> {
   return request(`http://127.0.0.1:${port}/api/v1${path}`, question)
 }

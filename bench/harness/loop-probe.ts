@@ -5,12 +5,12 @@ import { openSync, readSync } from 'node:fs'
  * loop is kept busy meanwhile, so that a run is the time from one turn of the loop to the next. Time in which the
  * kernel ran another process on the same core is subtracted; time that the host took from a virtual machine cannot be.
  */
-export type LoopQuestion = { readonly type: 'begin' } | { readonly type: 'end' }
+export type LoopMessage = { readonly type: 'begin' } | { readonly type: 'end' }
 
 let isWatching = false
 let longestMs = 0
 
-process.on('message', ({ type }: LoopQuestion) => {
+process.on('message', ({ type }: LoopMessage) => {
   if (type === 'begin') {
     longestMs = 0
     isWatching = true

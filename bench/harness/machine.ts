@@ -39,7 +39,7 @@ function commitOf(root: string): string {
   const { buildSources, isBuilt } = createRequire(import.meta.url)(join(root, 'src/launch.cjs')) as Launcher
   const git = (...line: string[]) =>
     execFileSync('git', line, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
-  const built = isBuilt() ? '' : ', but what was built is something else'
+  const built = isBuilt() ? '' : ', but the build is of other sources'
   try {
     const changed = git('status', '--porcelain', '--', ...buildSources, ':!bench/results')
     return git('rev-parse', '--short', 'HEAD') + (changed === '' ? '' : ' + changes') + built

@@ -1,18 +1,18 @@
-import type { Target } from '#bench/harness/question'
+import type { Target } from '#bench/harness/benchmark'
 import {
+  type Benchmark,
   type Case,
   type Figures,
   loadFigure,
   loadFullPercent,
-  type Question,
   type Round,
-} from '#bench/harness/question'
-import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
+} from '#bench/harness/benchmark'
+import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { pairedRatios, type Spread, spreadOf } from '#bench/harness/statistics'
 
 type Rounds = readonly (Figures | null)[]
 type Spreads = Readonly<Record<string, Spread>>
-type Taken = Map<string, Rounds>
+type RoundsByVariant = Map<string, Rounds>
 
 interface VariantResult {
   readonly name: string
@@ -56,18 +56,18 @@ const triesMax = 3
  * disturbances affect all alike. A failure is reported and costs only its own measurement: the others may have taken
  * hours.
  */
-export async function measure(question: Question, options: MeasureOptions): Promise<Measured> {
+export async function measure(benchmark: Benchmark, options: MeasureOptions): Promise<Measured> {
   const failures: Failure[] = []
   const repeats: string[] = []
-  const measured: Taken = new Map()
+  const measured: RoundsByVariant = new Map()
   const undisturbed = async (what: string, run: () => Promise<Figures>): Promise<Figures> => {
     for (let tries = 1; ; tries++) {
       try {
         return await run()
       } catch (error) {
-        if (tries === triesMax || !ReadTooSlowly.is(error)) throw error
+        if (tries === triesMax || !SlowLoadError.is(error)) throw error
         repeats.push(what)
-        options.print(`${what} is measured again: ${ReadTooSlowly.text}`)
+        options.print(`${what} is measured again: ${SlowLoadError.text}`)
       }
     }
   }
@@ -83,11 +83,11 @@ export async function measure(question: Question, options: MeasureOptions): Prom
   }
   let takeDown: (() => Promise<void>) | undefined
   await attempt('setting up', async () => {
-    takeDown = await question.setUp?.(options.isQuick)
+    takeDown = await benchmark.setUp?.(options.isQuick)
   })
   if (failures.length === 0) {
     for (let number = 0; number < options.rounds; number++) {
-      for (const { name, variants, roundsMax = Infinity } of question.cases) {
+      for (const { name, variants, roundsMax = Infinity } of benchmark.cases) {
         if (number >= roundsMax) continue
         for (const variant of number % 2 === 0 ? variants : variants.toReversed()) {
           const key = keyOf(name, variant.name)
@@ -95,24 +95,24 @@ export async function measure(question: Question, options: MeasureOptions): Prom
           const what = `round ${number + 1}  ${key}`
           const figures = await attempt(what, () => undisturbed(what, () => variant.measure(round)))
           measured.set(key, [...(measured.get(key) ?? []), figures ?? null])
-          if (figures) options.print(`round ${number + 1}  ${key}  ${lineOf(figures, question)}`)
+          if (figures) options.print(`round ${number + 1}  ${key}  ${lineOf(figures, benchmark)}`)
         }
       }
     }
   }
   await attempt('taking down', async () => takeDown?.())
-  return { results: question.cases.map((each) => resultOf(each, measured, question)), failures, repeats }
+  return { results: benchmark.cases.map((each) => resultOf(each, measured, benchmark)), failures, repeats }
 }
 
-function resultOf({ name, variants, baseline }: Case, measured: Taken, question: Question): CaseResult {
+function resultOf({ name, variants, baseline }: Case, measured: RoundsByVariant, benchmark: Benchmark): CaseResult {
   const roundsOf = (variant: string) => measured.get(keyOf(name, variant)) ?? []
-  const compared = Object.keys(question.figures).filter((figure) => question.figures[figure]?.isCompared)
+  const compared = Object.keys(benchmark.figures).filter((figure) => benchmark.figures[figure]?.isCompared)
   return {
     name,
     baseline,
     variants: variants.map((variant): VariantResult => {
       const rounds = roundsOf(variant.name)
-      const figures = spreadsOf(rounds, question)
+      const figures = spreadsOf(rounds, benchmark)
       const isCompared = baseline !== undefined && variant.name !== baseline
       const ratios = isCompared ? ratiosOf(rounds, roundsOf(baseline), compared) : {}
       const isLoadFull = (figures[loadFigure]?.median ?? 0) >= loadFullPercent
@@ -122,9 +122,9 @@ function resultOf({ name, variants, baseline }: Case, measured: Taken, question:
 }
 
 /** Spreads of the figures that every successful round has. */
-function spreadsOf(rounds: Rounds, question: Question): Spreads {
+function spreadsOf(rounds: Rounds, benchmark: Benchmark): Spreads {
   const succeeded = rounds.filter((figures) => figures !== null)
-  const there = Object.keys(question.figures).flatMap((figure) => {
+  const there = Object.keys(benchmark.figures).flatMap((figure) => {
     const values = succeeded.flatMap((figures) => figures[figure] ?? [])
     const isThere = values.length > 0 && values.length === succeeded.length
     return isThere ? [[figure, spreadOf(values)] as const] : []
@@ -146,7 +146,7 @@ function ratiosOf(rounds: Rounds, baselines: Rounds, compared: readonly string[]
   return Object.fromEntries(there)
 }
 
-function roundOf(number: number, isQuick: boolean, measured: Taken): Round {
+function roundOf(number: number, isQuick: boolean, measured: RoundsByVariant): Round {
   return {
     number,
     isQuick,
@@ -155,14 +155,15 @@ function roundOf(number: number, isQuick: boolean, measured: Taken): Round {
       const ofThisRound = rounds[number]?.[figure]
       if (ofThisRound !== undefined) return ofThisRound
       const values = rounds.flatMap((figures) => figures?.[figure] ?? [])
-      if (values.length === 0) throw new Error(`it rests on ${keyOf(caseName, variant)}, which was not measured`)
+      if (values.length === 0)
+        throw new Error(`it needs a figure of ${keyOf(caseName, variant)}, which was not measured`)
       return spreadOf(values).median
     },
   }
 }
 
-function lineOf(figures: Figures, question: Question): string {
-  return Object.entries(question.figures)
+function lineOf(figures: Figures, benchmark: Benchmark): string {
+  return Object.entries(benchmark.figures)
     .flatMap(([name, { title, digits }]) =>
       figures[name] === undefined ? [] : `${title} ${figures[name].toFixed(digits)}`,
     )

@@ -26,7 +26,7 @@ export interface MemoryUse {
   readonly nativeBytes: number
 }
 
-export type ProbeQuestion =
+export type ProbeMessage =
   | { readonly type: 'memory' }
   /** Moves the monotonic clock forward. */
   | { readonly type: 'pass'; readonly ms: number }
@@ -41,7 +41,7 @@ let passedMs = 0
 
 performance.now = () => clock() + passedMs
 
-process.on('message', async (question: ProbeQuestion) => {
+process.on('message', async (question: ProbeMessage) => {
   if (question.type === 'pass') {
     passedMs += question.ms
     process.send?.({})

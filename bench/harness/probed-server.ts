@@ -1,4 +1,4 @@
-import type { MemoryUse, ProbeQuestion } from '#bench/harness/memory-probe'
+import type { MemoryUse, ProbeMessage } from '#bench/harness/memory-probe'
 import { ours, type RunningServer } from '#bench/harness/servers'
 
 /** This server with the memory probe. */
@@ -12,6 +12,6 @@ const start = ours({}, 'harness/memory-probe', ['--expose-gc'])
 
 export async function startProbed(): Promise<ProbedServer> {
   const server = await start()
-  const ask = <Answer>(question: ProbeQuestion) => server.ask<Answer>(question)
+  const ask = <Answer>(question: ProbeMessage) => server.ask<Answer>(question)
   return { ...server, memory: () => ask({ type: 'memory' }), pass: (ms) => ask({ type: 'pass', ms }) }
 }

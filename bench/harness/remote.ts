@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
-import { killAtExit } from '#bench/at-exit'
+import { killAtExit } from '#bench/exit-cleanup'
 import { projectRoot } from '#bench/project-root'
 
 /** A program that does not exit within this time is killed. */

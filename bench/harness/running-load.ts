@@ -1,13 +1,13 @@
-import type { Round } from '#bench/harness/question'
+import type { Round } from '#bench/harness/benchmark'
 import { Remote } from '#bench/harness/remote'
+import { type LoadedServer, placeOf } from '#bench/harness/server-target'
 import type { RunningServer, StartServer } from '#bench/harness/servers'
-import { type LoadedServer, placeOf } from '#bench/harness/under-load'
 import type { LoadSpec, PhaseResult, PhaseSpec } from '#bench/load/generator'
 
 /** A fleet and dashboards, without their server. */
 export type LoadShape = Omit<LoadSpec, keyof LoadedServer>
 
-export const usualLoad = {
+export const standardLoad = {
   devices: 10_000,
   links: 50,
   window: 64,

@@ -44,7 +44,7 @@ export function listening(program: string, settings: Readonly<Record<string, unk
 type Environment = Readonly<Record<string, string>>
 
 /** Starts a server, and logs in if IAM is on. */
-export async function startAdmitting(settings: ServerSettings): Promise<{
+export async function startAuthenticated(settings: ServerSettings): Promise<{
   readonly server: ServerProcess
   readonly authorizations: Authorizations | undefined
 }> {
@@ -78,7 +78,7 @@ export async function startOn(
   const port = await freePort()
   const nodeArguments = before === undefined ? more : [...more, ...loadedBefore(before)]
   const settings = { port, dataFolder, environment, nodeArguments, isKilledAtExit: true }
-  const { server, authorizations } = await startAdmitting(settings)
+  const { server, authorizations } = await startAuthenticated(settings)
   return {
     port,
     processId: server.processId,

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs'
 import { copyFile, link, mkdir, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { removeAtExit } from '#bench/at-exit'
+import { removeAtExit } from '#bench/exit-cleanup'
 
 export interface TemporaryFolder {
   readonly path: string

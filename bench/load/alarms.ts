@@ -1,4 +1,4 @@
-import { type Authorizations, asked } from '#bench/harness/identity'
+import { type Authorizations, callApi } from '#bench/harness/identity'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import { carriedValue, firstPropId } from '#bench/load/update-template'
 
@@ -6,7 +6,7 @@ import { carriedValue, firstPropId } from '#bench/load/update-template'
  * The alarms of a load. `quiet`: none is ever active. `changing`: each changes state once in about a hundred changes of
  * its property. `elsewhere`: as `changing`, for other devices.
  */
-export type AlarmManner = 'quiet' | 'changing' | 'elsewhere'
+export type AlarmMode = 'quiet' | 'changing' | 'elsewhere'
 
 export interface AlarmedFleet {
   readonly devices: number
@@ -27,7 +27,7 @@ const otherPrefix = 'ELSEWHERE'
 const requestsAtOnce = 16
 
 /** The alarms of a fleet: one reads each of its properties. */
-export function alarmBodies(manner: AlarmManner, { devices, properties, prefix }: AlarmedFleet): readonly object[] {
+export function alarmBodies(mode: AlarmMode, { devices, properties, prefix }: AlarmedFleet): readonly object[] {
   const count = Math.ceil(devices / devicesPerAlarm) * properties
   return Array.from({ length: count }, (_, alarm) => {
     const first = Math.floor(alarm / properties) * devicesPerAlarm
@@ -36,8 +36,8 @@ export function alarmBodies(manner: AlarmManner, { devices, properties, prefix }
       name: `Load ${alarm}`,
       severity: 'warning',
       serviceIdentifier,
-      condition: conditionOf(alarm, properties, manner === 'quiet' ? 0 : holdsBelow),
-      devices: bound.map((device) => identifierOf(manner === 'elsewhere' ? otherPrefix : prefix, device)),
+      condition: conditionOf(alarm, properties, mode === 'quiet' ? 0 : holdsBelow),
+      devices: bound.map((device) => identifierOf(mode === 'elsewhere' ? otherPrefix : prefix, device)),
     }
   })
 }
@@ -51,19 +51,19 @@ export async function makeAlarms(
   const person = authorizations?.person
   for (let first = 0; first < bodies.length; first += requestsAtOnce) {
     await Promise.all(
-      bodies.slice(first, first + requestsAtOnce).map((body) => asked(port, '/alarms', { person, body })),
+      bodies.slice(first, first + requestsAtOnce).map((body) => callApi(port, '/alarms', { person, body })),
     )
   }
 }
 
 /** How often alarms changed state. */
-export interface Turns {
+export interface AlarmChanges {
   readonly active: number
   readonly inactive: number
 }
 
 /** Computes from each frame, before it is sent, which alarms must change state. The events are compared with it. */
-export class ExpectedTurns {
+export class ExpectedAlarmChanges {
   #active = 0
   #inactive = 0
   readonly #fleet: AlarmedFleet
@@ -75,7 +75,7 @@ export class ExpectedTurns {
     this.#isActive = new Uint8Array(fleet.devices * fleet.properties)
   }
 
-  get turns(): Turns {
+  get turns(): AlarmChanges {
     return { active: this.#active, inactive: this.#inactive }
   }
 

@@ -1,9 +1,9 @@
-import { answerWith } from '#bench/harness/answering'
 import { readToken } from '#bench/harness/identity'
-import type { LoadedServer } from '#bench/harness/under-load'
-import { ProvingKey } from '#bench/load/proofs'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { LoadedServer } from '#bench/harness/server-target'
+import { DpopKey } from '#bench/load/dpop-proofs'
+import { createUsers, currentNonce, signIn } from '#bench/load/login-requests'
 import { RawSocket } from '#bench/load/raw-socket'
-import { bringInMany, currentNonce, signIn } from '#bench/load/sign-ins'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
 /** Requests of users who have logged in, as many as a few dozen connections can send one after the other. */
@@ -36,7 +36,7 @@ const tokenCharacters = 700
 
 interface Session {
   readonly token: string
-  readonly key?: ProvingKey
+  readonly key?: DpopKey
 }
 
 let spec: AuthSpec
@@ -46,7 +46,7 @@ let sockets: readonly RawSocket[]
 let answered: (socket: RawSocket) => void = () => {}
 let failed: (error: Error) => void = () => {}
 
-answerWith({
+serveFunctions({
   async open(asked: AuthSpec) {
     spec = asked
     const { port, authorizations } = spec
@@ -106,12 +106,12 @@ async function openConnection(): Promise<RawSocket> {
 
 function madeUp(): Session {
   const token = 'x'.repeat(tokenCharacters)
-  return spec.scheme === 'DPoP' ? { token, key: new ProvingKey() } : { token }
+  return spec.scheme === 'DPoP' ? { token, key: new DpopKey() } : { token }
 }
 
 async function signedIn(person: string): Promise<readonly Session[]> {
   const { port, scheme, sessions: count } = spec
-  const users = await bringInMany(port, person, Math.ceil(count / sessionsPerUserMax), 'admin')
+  const users = await createUsers(port, person, Math.ceil(count / sessionsPerUserMax), 'admin')
   const made: Session[] = []
   let next = 0
   const signInMore = async () => {

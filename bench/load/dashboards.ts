@@ -1,8 +1,8 @@
 import type { Authorizations } from '#bench/harness/identity'
-import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
+import { SlowLoadError } from '#bench/harness/slow-load-error'
+import { EventCounts } from '#bench/load/event-counts'
 import { payloadAt } from '#bench/load/frames'
-import { HeardCounts } from '#bench/load/heard-counts'
-import { type DeliveryHeard, MessageCounter, MessageReader } from '#bench/load/messages'
+import { type DeliveryHandler, MessageCounter, MessageReader } from '#bench/load/messages'
 import { type Protocol, protocols } from '#bench/load/peer-protocols'
 import { RawSocket } from '#bench/load/raw-socket'
 import { numberOf } from '#bench/load/update-template'
@@ -38,11 +38,11 @@ export interface LoadDashboardsOptions {
   /** The number of dashboards, evenly spread, that parse every delivery. Default 1. */
   readonly witnesses?: number | undefined
   /** Called for each change that a witness reads, with its number. */
-  readonly heard: (number: number) => void
+  readonly onChange: (number: number) => void
   /** Called for each state change of an alarm; without it none may occur. */
-  readonly alarmTurned?: (isActive: boolean) => void
+  readonly alarmChanged?: (isActive: boolean) => void
   /** Accepts other events and does not count them. With one dashboard. */
-  readonly hasOthers?: boolean | undefined
+  readonly hasOtherEvents?: boolean | undefined
   /** Called often, after some dashboards have read events. */
   readonly moved?: () => void
 }
@@ -55,13 +55,13 @@ export class LoadDashboards {
   #failure: Error | undefined
   readonly #options: LoadDashboardsOptions
   readonly #protocol: Protocol
-  readonly #counts: HeardCounts
+  readonly #counts: EventCounts
   readonly #sockets: RawSocket[] = []
 
   constructor(options: LoadDashboardsOptions) {
     this.#options = options
     this.#protocol = options.protocol ?? protocols.own
-    this.#counts = new HeardCounts(options.count)
+    this.#counts = new EventCounts(options.count)
   }
 
   async open(): Promise<void> {
@@ -78,7 +78,7 @@ export class LoadDashboards {
   }
 
   /** Events that every dashboard has received. */
-  get heardByAll(): number {
+  get receivedByAll(): number {
     return this.#counts.least
   }
 
@@ -93,12 +93,12 @@ export class LoadDashboards {
   }
 
   /** Waits until each dashboard has received this number of events. */
-  async hearing(events: number, timeoutMs: number): Promise<void> {
+  async waitForEvents(events: number, timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs
-    while (this.heardByAll < events) {
+    while (this.receivedByAll < events) {
       this.check()
-      if (this.gaps > 0) throw new ReadTooSlowly(this.gaps)
-      if (performance.now() > end) throw new Error(`a dashboard received ${this.heardByAll} of ${events} events`)
+      if (this.gaps > 0) throw new SlowLoadError(this.gaps)
+      if (performance.now() > end) throw new Error(`a dashboard received ${this.receivedByAll} of ${events} events`)
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
   }
@@ -124,18 +124,18 @@ export class LoadDashboards {
     this.#sockets[place] = await RawSocket.connect({ port, readBytes, answerMsMax, received, closed }, steps)
   }
 
-  #witness(): DeliveryHeard {
+  #witness(): DeliveryHandler {
     if (this.#protocol === protocols.own) return this.#eventWitness()
     return (bytes, _, end) => {
       const value = Number.parseFloat(bytes.toString('latin1', lastColon(bytes, end), end))
-      if (Number.isFinite(value)) this.#options.heard(numberOf(value))
+      if (Number.isFinite(value)) this.#options.onChange(numberOf(value))
       else this.#unexpected(bytes, Math.max(0, end - 300), end)
       return true
     }
   }
 
-  #eventWitness(): DeliveryHeard {
-    const { heard, alarmTurned, hasOthers } = this.#options
+  #eventWitness(): DeliveryHandler {
+    const { onChange, alarmChanged, hasOtherEvents } = this.#options
     let lastOffset = 0
     const atOffset = (offset: number) => {
       if (offset !== lastOffset + 1 && lastOffset > 0) this.gaps++
@@ -146,16 +146,16 @@ export class LoadDashboards {
       const head = bytes.toString('latin1', start, start + offsetAt)
       if (head.startsWith(updated)) {
         atOffset(naturalAt(bytes, start + offsetAt))
-        heard(numberOf(lastValue(bytes, end)))
+        onChange(numberOf(lastValue(bytes, end)))
         return true
       }
       const turn = turned.find((each) => head.startsWith(each.start.slice(0, offsetAt)))
-      if (alarmTurned && turn) {
+      if (alarmChanged && turn) {
         atOffset(naturalAt(bytes, start + turn.offsetAt))
-        alarmTurned(turn.isActive)
+        alarmChanged(turn.isActive)
         return true
       }
-      if (hasOthers) {
+      if (hasOtherEvents) {
         const place = bytes.toString('latin1', start, Math.min(end, start + headBytes)).indexOf(offsetName)
         atOffset(naturalAt(bytes, start + place + offsetName.length))
       } else this.#unexpected(bytes, start, Math.min(end, start + 200))

@@ -35,7 +35,7 @@ export interface FleetLinkOptions {
   /** Called for each acknowledged frame. `number`: its number, unless a later frame of the device is in flight. */
   readonly acknowledged?: (device: number, sequence: number, number: number | undefined) => void
   /** Called after each read from the socket. */
-  readonly heard?: () => void
+  readonly onRead?: () => void
   /** A repeated WELCOME of a device. */
   readonly welcomedAgain?: () => void
   /** Called for other messages; without it they are failures. `device`: its index. */
@@ -74,7 +74,7 @@ export class FleetLink {
   /** Resolves when all its devices are welcome. */
   async open(): Promise<void> {
     const { port, authorization, count } = this.#options
-    const reader = new FrameReader((bytes, start, end, opcode) => this.#heard(bytes, start, end, opcode))
+    const reader = new FrameReader((bytes, start, end, opcode) => this.#onRead(bytes, start, end, opcode))
     this.#socket = await RawSocket.open({
       port,
       path: '/api/v1/link',
@@ -82,7 +82,7 @@ export class FleetLink {
       authorization,
       received: (bytes) => {
         reader.push(bytes)
-        this.#options.heard?.()
+        this.#options.onRead?.()
       },
       closed: () => {
         if (!this.#isClosing) this.#fail('a link was closed')
@@ -101,7 +101,7 @@ export class FleetLink {
     this.#socket?.close()
   }
 
-  say(message: object): void {
+  sendMessage(message: object): void {
     this.#socket?.write(clientFrame(packr.pack(message)))
   }
 
@@ -110,7 +110,7 @@ export class FleetLink {
     const { prefix, hello, first, step } = this.#options
     const deviceIdentifier = identifierOf(prefix, device)
     this.#greeted.set(deviceIdentifier, (device - first) / step)
-    this.say({ type: 'HELLO', deviceIdentifier, ...hello(device) })
+    this.sendMessage({ type: 'HELLO', deviceIdentifier, ...hello(device) })
   }
 
   /** Sends frames of its devices in rotation, with the numbers `number`, `number + step` and so on. */
@@ -133,7 +133,7 @@ export class FleetLink {
   }
 
   /** The next frame is of the first device. */
-  turnAnew(): void {
+  resetRotation(): void {
     this.#turn = 0
   }
 
@@ -144,14 +144,14 @@ export class FleetLink {
     }
   }
 
-  #heard(bytes: Buffer, start: number, end: number, opcode: number): void {
+  #onRead(bytes: Buffer, start: number, end: number, opcode: number): void {
     if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
     else if (opcode === opcodes.close) this.#fail(`a link was closed: ${bytes.toString('latin1', start + 2, end)}`)
-    else if (bytes[start] === arrayOfThree) this.#heardAck(bytes, start)
-    else this.#heardMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as LinkMessage)
+    else if (bytes[start] === arrayOfThree) this.#handleAck(bytes, start)
+    else this.#handleMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as LinkMessage)
   }
 
-  #heardAck(bytes: Buffer, start: number): void {
+  #handleAck(bytes: Buffer, start: number): void {
     const address = integerAt(bytes, start + 3)
     const place = this.#placeOf.get(address)
     if (place === undefined) {
@@ -173,7 +173,7 @@ export class FleetLink {
     }
   }
 
-  #heardMessage(message: LinkMessage): void {
+  #handleMessage(message: LinkMessage): void {
     const { type, flakeAddress, deviceIdentifier } = message
     const { first, step, count, other, welcomedAgain } = this.#options
     const place = type === 'WELCOME' ? this.#greeted.get(String(deviceIdentifier)) : this.#placeOf.get(flakeAddress)

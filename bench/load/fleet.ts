@@ -90,7 +90,7 @@ export class LoadFleet {
         sent,
         hello: () => hello,
         acknowledged: (device, sequence, number) => this.#acknowledgedOne(device, sequence, number),
-        heard: () => this.#fill(link),
+        onRead: () => this.#fill(link),
       })
       return link
     })
@@ -143,7 +143,7 @@ export class LoadFleet {
     const firstNumber = this.sent
     this.#pace = { startedAt, intervalMs, firstNumber }
     this.#links.forEach((link, place) => {
-      link.turnAnew()
+      link.resetRotation()
       this.#next[place] = firstNumber + place
     })
     const ticksOfLink = this.options.gatherMs ?? gatherMsDefault

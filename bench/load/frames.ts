@@ -50,15 +50,15 @@ export const frameLengthOf: LengthOf = (bytes, at) => {
 }
 
 /** Receives a complete payload; the buffer is reused after the call. */
-export type FrameHeard = (bytes: Buffer, start: number, end: number, opcode: number) => void
+export type FrameHandler = (bytes: Buffer, start: number, end: number, opcode: number) => void
 
 /** Splits the bytes of a server into frames. */
 export class FrameReader {
   readonly #reader: MessageReader
 
-  constructor(heard: FrameHeard) {
+  constructor(onFrame: FrameHandler) {
     const take = (bytes: Buffer, at: number, end: number) => {
-      heard(bytes, payloadAt(bytes, at), end, opcodeAt(bytes, at))
+      onFrame(bytes, payloadAt(bytes, at), end, opcodeAt(bytes, at))
       return true
     }
     this.#reader = new MessageReader(frameLengthOf, take, take)

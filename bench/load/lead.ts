@@ -21,7 +21,7 @@ export function leadLimits(dashboards: number): LeadLimits {
 
 interface LeadOptions extends LeadLimits {
   readonly grant: (events: number) => void
-  readonly heardByAll: () => number
+  readonly receivedByAll: () => number
 }
 
 /** uWebSockets.js writes up to this number of messages to a socket in one piece; smaller pieces cost more for each. */
@@ -37,7 +37,7 @@ export class Lead {
   granted = 0
   readonly #options: LeadOptions
   #isOn = false
-  #isLooking = false
+  #isCheckDue = false
 
   constructor(options: LeadOptions) {
     this.#options = options
@@ -55,19 +55,19 @@ export class Lead {
 
   /** Some dashboards have received events. Checks the minimum once per turn, after all have read. */
   moved(): void {
-    if (this.#isLooking || !this.#isOn) return
-    this.#isLooking = true
+    if (this.#isCheckDue || !this.#isOn) return
+    this.#isCheckDue = true
     setImmediate(() => {
-      this.#isLooking = false
+      this.#isCheckDue = false
       if (!this.#isOn) return
-      this.#look()
+      this.#check()
       if (this.#options.napMs > 0) Atomics.wait(never, 0, 0, this.#options.napMs)
     })
   }
 
-  #look(): void {
-    const { eventsMax, heardByAll, grant } = this.#options
-    const room = eventsMax - (this.granted - heardByAll())
+  #check(): void {
+    const { eventsMax, receivedByAll, grant } = this.#options
+    const room = eventsMax - (this.granted - receivedByAll())
     const events = room - (room % pieceEvents)
     if (events <= 0) return
     this.granted += events

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
-import { answerWith } from '#bench/harness/answering'
-import type { LoadedServer } from '#bench/harness/under-load'
-import { bringInMany, currentNonce, type Login, loginOf } from '#bench/load/sign-ins'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { LoadedServer } from '#bench/harness/server-target'
+import { createUsers, currentNonce, type Login, loginOf } from '#bench/load/login-requests'
 
 /** Users who log in at a steady rate, each from its own address, on its own connection and with its own key. */
 interface LoginsSpec extends LoadedServer {
@@ -24,13 +24,13 @@ let spec: LoginsSpec
 let logins: readonly Login[]
 let came = 0
 
-answerWith({
+serveFunctions({
   /** All proofs are made here and are valid for a minute. */
   async open(asked: LoginsSpec) {
     spec = asked
     const { port, perSecond, milliseconds, authorizations } = spec
-    if (!authorizations) throw new Error('nobody signs in where identity is off')
-    const brought = await bringInMany(port, authorizations.person, users, 'viewer')
+    if (!authorizations) throw new Error('users cannot log in while IAM is off')
+    const brought = await createUsers(port, authorizations.person, users, 'viewer')
     const place = { port, nonce: await currentNonce(port) }
     const count = Math.ceil((perSecond * milliseconds) / 1000)
     logins = Array.from({ length: count }, (_, number) => {
@@ -58,11 +58,11 @@ answerWith({
       }, tickMs)
     })
     const seconds = (performance.now() - startedAt) / 1000
-    const told = await Promise.all(statuses)
-    const answered = (status: number) => told.filter((each) => each === status).length
+    const answers = await Promise.all(statuses)
+    const answered = (status: number) => answers.filter((each) => each === status).length
     const result = { seconds, signedIn: answered(200), refused: answered(503) }
-    if (result.signedIn + result.refused < told.length) {
-      throw new Error(`logins were answered ${[...new Set(told)].join(', ')}`)
+    if (result.signedIn + result.refused < answers.length) {
+      throw new Error(`logins were answered ${[...new Set(answers)].join(', ')}`)
     }
     return result
   },

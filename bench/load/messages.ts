@@ -4,9 +4,9 @@
  */
 export type LengthOf = (bytes: Buffer, at: number) => number
 
-export type OtherHeard = (bytes: Buffer, at: number, end: number) => void
+export type OtherHandler = (bytes: Buffer, at: number, end: number) => void
 /** Returns whether the delivery counts. */
-export type DeliveryHeard = (bytes: Buffer, at: number, end: number) => boolean
+export type DeliveryHandler = (bytes: Buffer, at: number, end: number) => boolean
 
 /** In every protocol the head of a message is shorter. */
 const headBytesMax = 512
@@ -17,13 +17,13 @@ const headBytesMax = 512
  */
 export class MessageCounter {
   readonly #lengthOf: LengthOf
-  readonly #other: OtherHeard
+  readonly #other: OtherHandler
   /** Missing bytes of an incomplete delivery. */
   #missing = 0
   /** The beginning of an incomplete head. */
   #rest: Buffer | undefined
 
-  constructor(lengthOf: LengthOf, other: OtherHeard) {
+  constructor(lengthOf: LengthOf, other: OtherHandler) {
     this.#lengthOf = lengthOf
     this.#other = other
   }
@@ -73,13 +73,13 @@ export class MessageCounter {
 /** Reads every delivery. Copies only incomplete ones. */
 export class MessageReader {
   readonly #lengthOf: LengthOf
-  readonly #heard: DeliveryHeard
-  readonly #other: OtherHeard
+  readonly #onDelivery: DeliveryHandler
+  readonly #other: OtherHandler
   #rest: Buffer | undefined
 
-  constructor(lengthOf: LengthOf, heard: DeliveryHeard, other: OtherHeard) {
+  constructor(lengthOf: LengthOf, onDelivery: DeliveryHandler, other: OtherHandler) {
     this.#lengthOf = lengthOf
-    this.#heard = heard
+    this.#onDelivery = onDelivery
     this.#other = other
   }
 
@@ -93,7 +93,7 @@ export class MessageReader {
       const end = at + Math.abs(length)
       if (length === 0 || end > input.length) break
       if (length < 0) this.#other(input, at, end)
-      else if (this.#heard(input, at, end)) count++
+      else if (this.#onDelivery(input, at, end)) count++
       at = end
     }
     this.#rest = at < input.length ? Buffer.from(input.subarray(at)) : undefined

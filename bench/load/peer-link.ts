@@ -71,7 +71,7 @@ export class PeerLink {
     this.#options.written(count)
   }
 
-  turnAnew(): void {
+  resetRotation(): void {
     this.#turn = 0
   }
 }

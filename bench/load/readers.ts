@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
-import { answerWith } from '#bench/harness/answering'
 import { authorizationHeader } from '#bench/harness/identity'
-import type { LoadedServer } from '#bench/harness/under-load'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { LoadedServer } from '#bench/harness/server-target'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
 /** Clients that read the full state repeatedly, and count its bytes. */
@@ -74,7 +74,7 @@ async function readOn(place: number): Promise<void> {
 
 let reading: Promise<unknown> = Promise.resolve()
 
-answerWith({
+serveFunctions({
   begin(asked: ReadersSpec) {
     spec = asked
     isReading = true

@@ -1,5 +1,5 @@
 import { get, type IncomingMessage } from 'node:http'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 import { request } from '#bench/http'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { identifierOf } from '#bench/load/fleet-link'
@@ -26,13 +26,13 @@ interface ReadDevice {
 /** The text of each device begins with this, and it never occurs elsewhere. */
 const deviceStart = '{"deviceIdentifier":'
 
-const knockEveryMs = 10
+const retryEveryMs = 10
 const answerMsMax = 120_000
 
 let fleet: LoadFleet
 
 /** A fleet that reports until the server is killed, and reads the state of the restarted server. */
-answerWith({
+serveFunctions({
   /** Sends HELLO for all devices; each reports all its properties. */
   async fill(options: LoadFleetOptions): Promise<void> {
     fleet = new LoadFleet(options)
@@ -61,11 +61,11 @@ answerWith({
     fleet.close()
   },
 
-  async knock({ port, spawnedAt }: StartedServer): Promise<StartSeen> {
+  async waitForServer({ port, spawnedAt }: StartedServer): Promise<StartSeen> {
     while (now() - spawnedAt < answerMsMax) {
       const answer = await request(`http://127.0.0.1:${port}/api/v1/health`).catch(() => undefined)
       if (answer?.status === 200) return { firstAnswerMs: now() - spawnedAt }
-      await pause(knockEveryMs)
+      await pause(retryEveryMs)
     }
     throw new Error(`no answer within ${answerMsMax / 1000} s`)
   },
@@ -96,7 +96,7 @@ answerWith({
       }
       if (last > 0) rest = rest.slice(last)
     }
-    if (!rest.endsWith(']')) throw new Error('the answer broke off')
+    if (!rest.endsWith(']')) throw new Error('the answer is incomplete')
     if (rest.startsWith(deviceStart)) checkDevice(devices++, rest.slice(0, -1))
     const expected = fleet.options.devices
     if (devices !== expected) throw new Error(`the answer has ${devices} of ${expected} devices`)
@@ -108,7 +108,7 @@ function checkDevice(place: number, text: string): void {
   const { options, numbers } = fleet
   const { deviceIdentifier, services } = JSON.parse(text) as ReadDevice
   const expected = identifierOf(options.prefix, place)
-  if (deviceIdentifier !== expected) throw new Error(`${deviceIdentifier} is at the place of ${expected}`)
+  if (deviceIdentifier !== expected) throw new Error(`${deviceIdentifier} is in the place of ${expected}`)
   const values = Object.values(services[0]?.properties ?? {}).map(numberOf)
   if (values.length !== options.properties) throw new Error(`${deviceIdentifier} has ${values.length} values`)
   // The last value of a frame is its number.

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { get } from 'node:http'
-import { answerWith } from '#bench/harness/answering'
-import { asked, authorizationHeader } from '#bench/harness/identity'
-import type { LoadedServer } from '#bench/harness/under-load'
+import { authorizationHeader, callApi } from '#bench/harness/identity'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { LoadedServer } from '#bench/harness/server-target'
 import { FleetLink, type LinkMessage, sessionName } from '#bench/load/fleet-link'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
@@ -43,7 +43,7 @@ let downloadsAtOnceMax = 0
 /** Indices of devices that run the new firmware. */
 const isNew = new Set<number>()
 
-answerWith({
+serveFunctions({
   /** Prepares everything; the rollout is paused. */
   async open(given: RolloutSpec) {
     spec = given
@@ -101,13 +101,13 @@ function linkOf(first: number): FleetLink {
 
 function update(link: FleetLink, offer: Offer, device: number): void {
   const { flakeAddress, id } = offer
-  const say = (status: object) => link.say({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...status })
-  say({ status: 'STARTED' })
+  const report = (status: object) => link.sendMessage({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...status })
+  report({ status: 'STARTED' })
   download(offer).then(
     () => {
-      say({ status: 'DOWNLOADING', progress: 100 })
-      say({ status: 'INSTALLING' })
-      say({ status: 'INSTALLED' })
+      report({ status: 'DOWNLOADING', progress: 100 })
+      report({ status: 'INSTALLING' })
+      report({ status: 'INSTALLED' })
       isNew.add(device)
       link.greet(device)
     },
@@ -151,5 +151,5 @@ async function until(msMax: number, missing: () => Promise<string | undefined>):
 
 function ask<Value>(method: string, path: string, body?: object): Promise<Value> {
   const person = spec.authorizations?.person
-  return asked<Value>(spec.port, `/updates/projects/${project}${path}`, { person, method, ...(body && { body }) })
+  return callApi<Value>(spec.port, `/updates/projects/${project}${path}`, { person, method, ...(body && { body }) })
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { killAtExit } from '#bench/at-exit'
+import { killAtExit } from '#bench/exit-cleanup'
 
 /** Calls on files of the database that fail with EIO, during a start or while the server serves. */
 export interface DiskFault {
@@ -13,13 +13,13 @@ export interface DiskFault {
   /** Only one call fails. */
   readonly isOnce?: boolean
   /** Persistent faults of files other than the log: tables and the manifest are written and read in the background. */
-  readonly isBeneath?: boolean
+  readonly isBackground?: boolean
   /**
-   * What the server does meanwhile. `write`: the writes of all workloads, which go to the log. `turn`: enough writes
+   * Activity of the server meanwhile. `write`: the writes of all workloads, which go to the log. `turn`: enough writes
    * for the database to begin a new log and to write a table from the old one. `read`: reads the whole stream and
    * lists, while tables are opened.
    */
-  readonly deed: 'write' | 'turn' | 'read'
+  readonly activity: 'write' | 'turn' | 'read'
 }
 
 /** Every third fault hits a start. */
@@ -36,21 +36,21 @@ const startFaults: readonly DiskFault[] = [
   { call: 'mmap', fromMax: 1 },
   { call: 'openat', fromMax: 3 },
   { call: 'read', fromMax: 4, isOnce: true },
-].map((fault) => ({ moment: 'start', deed: 'write', ...fault }))
+].map((fault) => ({ moment: 'start', activity: 'write', ...fault }))
 
 const servingFaults: readonly DiskFault[] = [
-  { call: 'write', fromMax: 8, deed: 'write' },
-  { call: 'write', fromMax: 8, isOnce: true, deed: 'write' },
-  { call: 'mmap', fromMax: 1, isOnce: true, deed: 'read' },
-  { call: 'fdatasync', fromMax: 8, deed: 'write' },
-  { call: 'fdatasync', fromMax: 8, isOnce: true, deed: 'write' },
-  { call: 'openat,mmap', fromMax: 2, deed: 'read' },
-  { call: 'openat', fromMax: 2, isOnce: true, deed: 'turn' },
-  { call: 'write', fromMax: 400, isOnce: true, isBeneath: true, deed: 'turn' },
-  { call: 'openat', fromMax: 1, isOnce: true, deed: 'read' },
-  { call: 'fdatasync', fromMax: 2, isOnce: true, isBeneath: true, deed: 'turn' },
-  { call: 'mmap', fromMax: 1, isOnce: true, deed: 'turn' },
-  { call: 'write,fdatasync,fsync', fromMax: 20, deed: 'write' },
+  { call: 'write', fromMax: 8, activity: 'write' },
+  { call: 'write', fromMax: 8, isOnce: true, activity: 'write' },
+  { call: 'mmap', fromMax: 1, isOnce: true, activity: 'read' },
+  { call: 'fdatasync', fromMax: 8, activity: 'write' },
+  { call: 'fdatasync', fromMax: 8, isOnce: true, activity: 'write' },
+  { call: 'openat,mmap', fromMax: 2, activity: 'read' },
+  { call: 'openat', fromMax: 2, isOnce: true, activity: 'turn' },
+  { call: 'write', fromMax: 400, isOnce: true, isBackground: true, activity: 'turn' },
+  { call: 'openat', fromMax: 1, isOnce: true, activity: 'read' },
+  { call: 'fdatasync', fromMax: 2, isOnce: true, isBackground: true, activity: 'turn' },
+  { call: 'mmap', fromMax: 1, isOnce: true, activity: 'turn' },
+  { call: 'write,fdatasync,fsync', fromMax: 20, activity: 'write' },
 ].map((fault) => ({ moment: 'serving', ...fault }) as DiskFault)
 
 export function faultAt(place: number): DiskFault {
@@ -63,8 +63,8 @@ export function faultAt(place: number): DiskFault {
 }
 
 /** Describes the fault. */
-export function saidOf({ moment, call, isOnce, deed }: DiskFault, from: number): string {
-  const doing = { write: 'it serves', turn: 'a new log is begun', read: 'it reads' }[deed]
+export function faultText({ moment, call, isOnce, activity }: DiskFault, from: number): string {
+  const doing = { write: 'it serves', turn: 'a new log is begun', read: 'it reads' }[activity]
   return `EIO from ${call} ${from}${isOnce ? ' once' : ' on'}, while ${moment === 'start' ? 'it starts' : doing}`
 }
 
@@ -74,7 +74,7 @@ const pollMs = 3
 const attachMsMax = 10_000
 
 /** Runs `strace`, which makes calls of one server fail. */
-export class RefusingDisk {
+export class FaultyDisk {
   /** The output of `strace`. */
   readonly #file: string
   readonly #fault: DiskFault
@@ -134,7 +134,7 @@ export class RefusingDisk {
   }
 }
 
-function pathsIn(folder: string, { isBeneath, deed }: DiskFault): readonly string[] {
+function pathsIn(folder: string, { isBackground, activity }: DiskFault): readonly string[] {
   const there = readdirSync(folder)
   const last = Math.max(0, ...there.map((name) => Number(/\d{6,}/.exec(name)?.[0] ?? 0)))
   const toCome = Array.from({ length: filesToCome }, (_, place) => String(last + place + 1).padStart(6, '0')).flatMap(
@@ -142,8 +142,8 @@ function pathsIn(folder: string, { isBeneath, deed }: DiskFault): readonly strin
   )
   // The folder too: it is synced when a new file gets its name.
   const names = ['.', ...there, ...toCome]
-  if (deed === 'read') return names.filter((name) => name.endsWith('.ldb')).map((name) => join(folder, name))
-  const concerned = names.filter((name) => !isBeneath || /ldb$|MANIFEST/.test(name))
+  if (activity === 'read') return names.filter((name) => name.endsWith('.ldb')).map((name) => join(folder, name))
+  const concerned = names.filter((name) => !isBackground || /ldb$|MANIFEST/.test(name))
   return concerned.map((name) => join(folder, name))
 }
 

@@ -7,8 +7,8 @@ import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { type DiskFault, faultAt, RefusingDisk, saidOf } from '#bench/proof/disk-faults'
-import { patient, readStream } from '#bench/proof/left-folder'
+import { type DiskFault, FaultyDisk, faultAt, faultText } from '#bench/proof/disk-faults'
+import { patientSettings, readStream } from '#bench/proof/opened-folder'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
@@ -40,10 +40,10 @@ export interface DiskProofReport {
   readonly unharmed: number
   readonly fillings: number
   /** Full disks after which the server continued by itself, and after which it was killed. */
-  readonly wentOn: number
+  readonly continued: number
   readonly killed: number
   /** Why no disk was filled, if none was. */
-  readonly whyNot?: string
+  readonly skipReason?: string
   readonly acknowledged: number
   readonly problems: readonly string[]
 }
@@ -88,13 +88,13 @@ export async function proveDisk(options: DiskProofOptions): Promise<DiskProofRep
       )
     if (run.counts.serving < options.refusals * servingShareMin)
       run.problems.push(`only ${run.counts.serving} of ${options.refusals} refusals hit a server that served`)
-    const whyNot = await filled(folder.path, options, run)
+    const skipReason = await filled(folder.path, options, run)
     return {
       seconds: (performance.now() - startedAt) / 1000,
       refusals: options.refusals,
       ...run.counts,
-      fillings: whyNot === undefined ? options.fillings : 0,
-      ...(whyNot !== undefined && { whyNot }),
+      fillings: skipReason === undefined ? options.fillings : 0,
+      ...(skipReason !== undefined && { skipReason }),
       problems: run.problems,
     }
   } finally {
@@ -131,7 +131,7 @@ const none = {
   readOnly: 0,
   tookWrites: 0,
   unharmed: 0,
-  wentOn: 0,
+  continued: 0,
   killed: 0,
   acknowledged: 0,
 }
@@ -182,31 +182,33 @@ class DiskRun {
   async refuse(refusal: number): Promise<void> {
     const fault = faultAt(refusal)
     const from = 1 + this.#random.below(fault.fromMax)
-    const said = saidOf(fault, from)
+    const label = faultText(fault, from)
     rmSync(this.#trace, { force: true })
     const before = { ...this.counts }
-    const told = await (fault.moment === 'start' ? this.#refuseStart(fault, from) : this.#refuseServing(fault, from))
+    const received = await (fault.moment === 'start'
+      ? this.#refuseStart(fault, from)
+      : this.#refuseServing(fault, from))
     const outcomes = ['stopped', 'readOnly', 'tookWrites', 'unharmed'] as const
-    this.#print(`${said}: ${outcomes.filter((name) => this.counts[name] > before[name]).join()}`)
+    this.#print(`${label}: ${outcomes.filter((name) => this.counts[name] > before[name]).join()}`)
     await this.#server?.kill()
-    await this.#startAgain(said)
-    if (!this.#isLost) await this.#mustHold(said, told)
+    await this.#startAgain(label)
+    if (!this.#isLost) await this.#mustHold(label, received)
   }
 
   /** On a healthy disk. */
-  async #startAgain(said: string): Promise<void> {
+  async #startAgain(label: string): Promise<void> {
     try {
       this.#server = await startServer(this.#settings())
     } catch (error) {
       this.#isLost = true
-      this.problems.push(`${said}: then it does not start: ${error instanceof Error ? error.message : error}`)
+      this.problems.push(`${label}: then it does not start: ${error instanceof Error ? error.message : error}`)
     }
   }
 
   async #refuseStart(fault: DiskFault, from: number): Promise<StreamEvent[]> {
-    const said = saidOf(fault, from)
+    const label = faultText(fault, from)
     await this.#server?.kill()
-    const disk = new RefusingDisk(this.#where.dataFolder, this.#trace, fault, from)
+    const disk = new FaultyDisk(this.#where.dataFolder, this.#trace, fault, from)
     const server = new ServerProcess(this.#settings(disk.inFront))
     this.#server = server
     disk.watch(server.processId)
@@ -215,64 +217,64 @@ class DiskRun {
       () => false,
     )
     const before = disk.refusals
-    const told = isServing ? await this.#live(said) : []
-    if (isServing) await this.#judge(said, fault, disk.refusals, told)
+    const received = isServing ? await this.#live(label) : []
+    if (isServing) await this.#judge(label, fault, disk.refusals, received)
     else {
       this.counts.stopped++
       const words = server.lines.join('\n')
       if (!/check the disk|I\/O error|EIO/.test(words))
-        this.problems.push(`${said}: it stopped and did not say why: ${words}`)
+        this.problems.push(`${label}: it stopped and did not say why: ${words}`)
     }
     if (fault.isOnce && disk.refusals > 0) this.counts.once++
     if (isServing && before === 0 && disk.refusals > 0) this.counts.serving++
     await disk.end()
-    return told
+    return received
   }
 
   async #refuseServing(fault: DiskFault, from: number): Promise<StreamEvent[]> {
-    const said = saidOf(fault, from)
-    if (fault.deed === 'read') {
+    const label = faultText(fault, from)
+    if (fault.activity === 'read') {
       // Files that were read before are open already, and background work after a start opens the files that it
       // creates.
       await this.#server?.kill()
       this.#server = await startServer(this.#settings())
       await pass(settledMs)
     }
-    if (fault.deed === 'turn') await this.#fillLog(turnBytes.before)
-    const disk = new RefusingDisk(this.#where.dataFolder, this.#trace, fault, from)
+    if (fault.activity === 'turn') await this.#fillLog(turnBytes.before)
+    const disk = new FaultyDisk(this.#where.dataFolder, this.#trace, fault, from)
     await disk.attach(this.#server?.processId ?? 0)
-    const reading = fault.deed === 'read' ? this.#read(said) : undefined
-    const doing = fault.deed === 'turn' ? this.#fillLog(turnBytes.behind) : reading
-    const told = await this.#live(said, doing ?? refused(disk))
+    const reading = fault.activity === 'read' ? this.#read(label) : undefined
+    const doing = fault.activity === 'turn' ? this.#fillLog(turnBytes.behind) : reading
+    const received = await this.#live(label, doing ?? refused(disk))
     const { refusals } = disk
     if (refusals > 0) this.counts.serving++
     if (fault.isOnce && refusals > 0) this.counts.once++
     // The disk is healthy again: new acknowledged changes must last, too.
     if (fault.isOnce) {
       await disk.end()
-      told.push(...(await this.#live(said)))
+      received.push(...(await this.#live(label)))
     }
-    await this.#judge(said, fault, refusals, told)
+    await this.#judge(label, fault, refusals, received)
     await disk.end()
-    return told
+    return received
   }
 
   /** Checks a server that serves after or during the fault. */
   async #judge(
-    said: string,
-    { isOnce, deed }: DiskFault,
+    label: string,
+    { isOnce, activity }: DiskFault,
     refusals: number,
-    told: readonly StreamEvent[],
+    received: readonly StreamEvent[],
   ): Promise<void> {
-    await this.#mustAnswer(said, refusals)
-    const isReadable = isOnce || deed !== 'read'
+    await this.#mustAnswer(label, refusals)
+    const isReadable = isOnce || activity !== 'read'
     if (!isReadable) return
-    const { faults } = await readStream(this.#url, this.#runner as WorkloadRunner, told)
-    this.problems.push(...faults.map((text) => `${said}: before it was started anew: ${text}`))
+    const { faults } = await readStream(this.#url, this.#runner as WorkloadRunner, received)
+    this.problems.push(...faults.map((text) => `${label}: before the restart: ${text}`))
   }
 
   /** A subscriber that reads while tables cannot be opened receives all events or is disconnected. */
-  async #read(said: string): Promise<void> {
+  async #read(label: string): Promise<void> {
     const { authorization, first } = this.#runner as WorkloadRunner
     let offset = first.offset
     const gaps: number[] = []
@@ -291,14 +293,14 @@ class DiskRun {
       )
       const missing = keptDevices.filter((name) => !names.has(name))
       if (missing.length === 0) continue
-      this.problems.push(`${said}: ${missing.length} devices were left out of a list that was answered 200`)
+      this.problems.push(`${label}: ${missing.length} devices were left out of a list that was answered 200`)
       break
     }
     reader.stop()
     this.problems.push(
       ...[...reader.faults, ...gaps.map((at) => `the stream has a gap before ${at}`)]
         .slice(0, 2)
-        .map((text) => `${said}: ${text}`),
+        .map((text) => `${label}: ${text}`),
     )
   }
 
@@ -320,26 +322,26 @@ class DiskRun {
   /** Fills the disk, then makes room again, before or after a kill. */
   async fill(filling: number, disk: string): Promise<void> {
     const ballast = join(disk, 'ballast')
-    const said = `full disk ${filling}`
+    const label = `full disk ${filling}`
     const filled = pass(lifeMs / 2).then(() => fillUp(ballast))
-    const told = await this.#live(said)
+    const received = await this.#live(label)
     await filled
     // Remaining space is used by these changes.
-    told.push(...(await this.#live(said)))
+    received.push(...(await this.#live(label)))
     const isKilled = filling % 2 === 1
     if (isKilled) await this.#server?.kill()
     await rm(ballast)
     if (isKilled) this.#server = await startServer(this.#settings())
-    else await this.#untilOk(said)
-    this.counts[isKilled ? 'killed' : 'wentOn']++
-    await this.#mustHold(said, told)
+    else await this.#untilOk(label)
+    this.counts[isKilled ? 'killed' : 'continued']++
+    await this.#mustHold(label, received)
   }
 
   /** Runs the workloads, at least until `other` is done. Returns the events that a subscriber received. */
-  async #live(said: string, other?: Promise<void>): Promise<StreamEvent[]> {
+  async #live(label: string, other?: Promise<void>): Promise<StreamEvent[]> {
     const runner = this.#runner as WorkloadRunner
-    const told: StreamEvent[] = []
-    const onEvent = (event: StreamEvent) => told.push(event)
+    const received: StreamEvent[] = []
+    const onEvent = (event: StreamEvent) => received.push(event)
     const { authorization } = runner
     const dashboard = new Dashboard({ url: this.#url, from: 'now', authorization, isFolding: false, onEvent })
     dashboard.start()
@@ -350,12 +352,12 @@ class DiskRun {
     await working
     dashboard.stop()
     if (this.#server?.isEnded)
-      this.problems.push(`${said}: the server ended by itself: ${this.#server.lines.join('\n')}`)
-    return told
+      this.problems.push(`${label}: the server ended by itself: ${this.#server.lines.join('\n')}`)
+    return received
   }
 
   /** Reads must succeed; a write must succeed or be refused as in the contract. */
-  async #mustAnswer(said: string, refusals: number): Promise<void> {
+  async #mustAnswer(label: string, refusals: number): Promise<void> {
     const api = this.#api
     const body = { name: 'S', properties: {} }
     const write = await api.ask('PUT', '/schemas/asked', { body }).catch(() => undefined)
@@ -366,36 +368,36 @@ class DiskRun {
     }
     this.counts.readOnly++
     if (write?.status !== 503 || !(Number(write.headers['retry-after']) > 0))
-      this.problems.push(`${said}: a write was answered ${write?.status} ${write?.text}`)
+      this.problems.push(`${label}: a write was answered ${write?.status} ${write?.text}`)
     // The server first undoes the changes of a failed commit.
     for (const end = performance.now() + roomMsMax; ; await pass(100)) {
       const read = await api.ask('GET', '/schemas').catch(() => undefined)
       if (read?.status === 200) return
       if (read?.status === 503 && performance.now() < end) continue
-      this.problems.push(`${said}: reading was answered ${read?.status} ${read?.text}`)
+      this.problems.push(`${label}: reading was answered ${read?.status} ${read?.text}`)
       return
     }
   }
 
-  async #mustHold(said: string, told: readonly StreamEvent[]): Promise<void> {
+  async #mustHold(label: string, received: readonly StreamEvent[]): Promise<void> {
     const runner = this.#runner as WorkloadRunner
-    await this.#settle(said)
-    const { faults } = await readStream(this.#url, runner, told)
-    this.problems.push(...faults.map((text) => `${said}: ${text}`))
+    await this.#settle(label)
+    const { faults } = await readStream(this.#url, runner, received)
+    this.problems.push(...faults.map((text) => `${label}: ${text}`))
   }
 
-  async #settle(said: string): Promise<void> {
+  async #settle(label: string): Promise<void> {
     const found = (await this.#runner?.check()) ?? []
-    this.problems.push(...found.map((text) => `${said}: ${text}`))
+    this.problems.push(...found.map((text) => `${label}: ${text}`))
   }
 
-  async #untilOk(said: string): Promise<void> {
+  async #untilOk(label: string): Promise<void> {
     const api = this.#api
     for (const end = performance.now() + roomMsMax; performance.now() < end; await pass(100)) {
       const answer = await api.ask('GET', '/health/status').catch(() => undefined)
       if (answer?.status === 200 && answer.text.includes('"database":{"status":"ok"}')) return
     }
-    this.problems.push(`${said}: it did not go on within ${roomMsMax / 1000} s of there being room`)
+    this.problems.push(`${label}: it did not go on within ${roomMsMax / 1000} s of there being room`)
   }
 
   get #api(): ProofApi {
@@ -409,7 +411,7 @@ class DiskRun {
   #settings(inFront?: readonly string[]): ServerSettings {
     return {
       ...this.#where,
-      environment: { ...identityOn, ...patient, DURABILITY: 'disk', LOG_LEVEL: 'warn' },
+      environment: { ...identityOn, ...patientSettings, DURABILITY: 'disk', LOG_LEVEL: 'warn' },
       nodeArguments: loadedBefore('harness/cheap-passwords'),
       isKilledAtExit: true,
       ...(inFront && { inFront }),
@@ -431,6 +433,6 @@ function pass(ms: number): Promise<void> {
 }
 
 /** Waits for the first failed call, or for a time limit. `strace` counts calls for each thread of the server. */
-async function refused(disk: RefusingDisk): Promise<void> {
+async function refused(disk: FaultyDisk): Promise<void> {
   for (const end = performance.now() + turnMsMax; disk.refusals === 0 && performance.now() < end; ) await pass(20)
 }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import type { HeardReport } from '#bench/fleet/heard'
+import type { ComparisonReport } from '#bench/fleet/stream-comparison'
 import type { KillProofOptions, KillProofReport } from '#bench/proof/kill'
 import { proveKill } from '#bench/proof/kill'
 import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
@@ -7,14 +7,14 @@ import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
 
 const help = `Usage: npm run proof -- kill [options]
 
-Kills the server (SIGKILL) again and again while fleets report and workloads make every other kind of write, and checks that
-every acknowledged write is there. DURABILITY is process and disk in turn. CONTRIBUTING.md names the kinds, and those left out.
+Kills the server (SIGKILL) repeatedly while fleets report and workloads make every other kind of write, and checks that
+every acknowledged write is there. DURABILITY alternates between process and disk. CONTRIBUTING.md lists the kinds of write.
 
   --rounds N            (500)
-  --seed N              of chance (the clock)
-  --devices N           in all (100)
-  --rate N              changes/s in all (4000)
-  --life-ms N           between a start and the next kill, at most (2000)
+  --seed N              random seed (the clock)
+  --devices N           total (100)
+  --rate N              changes/s, total (4000)
+  --life-ms N           maximum time between a start and the next kill (2000)
   --seconds-max S       no round begins after this time (3600)`
 
 export const killProof: Proof = {
@@ -52,12 +52,12 @@ function outcomeOf(seed: number, report: KillProofReport): Outcome {
   return {
     seed,
     seconds,
-    said: [
+    summary: [
       `${rounds} rounds in ${seconds.toFixed(0)} s, ${idleRounds} without an acknowledgement; longest start ${longestStartMs} ms`,
       `resumed dashboard: ${countsOf(resumed)}`,
       `from the start:    ${countsOf(fromStart)}`,
-      `${Object.keys(writes).length} other kinds of write: ${all.acknowledged} acknowledged and found; of those that a kill cut off ` +
-        `${all.landed} were done whole and ${all.vanished} not at all, ${all.repeated} were repeated under their key`,
+      `${Object.keys(writes).length} other kinds of write: ${all.acknowledged} acknowledged and found; of those that a kill interrupted ` +
+        `${all.landed} were applied and ${all.vanished} not, ${all.repeated} were repeated with their key`,
       ...(idleKinds.length > 0 ? [`without an acknowledged write: ${idleKinds.join(', ')}`] : []),
     ],
     problems,
@@ -75,11 +75,11 @@ function sumOf(counts: readonly ChangeCounts[]): ChangeCounts {
   }
 }
 
-function countsOf(report: HeardReport): string {
+function countsOf(report: ComparisonReport): string {
   return (
     `${report.acknowledged} frames acknowledged, ${report.found} found, ${report.lost} lost, ${report.doubled} doubled, ` +
     `${report.disordered} out of order, ${report.wrong} wrong, ${report.unacknowledged} unacknowledged but stored; ` +
-    `${report.changesHeard} changes` +
+    `${report.changesReceived} changes` +
     (report.overridden + report.stripped > 0 ? `; ${report.overridden} overridden, ${report.stripped} stripped` : '')
   )
 }

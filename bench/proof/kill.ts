@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { StreamEvent } from '#bench/dashboard'
 import { readState, streamHead } from '#bench/dashboard'
-import { FoldedState } from '#bench/dashboard/fold'
-import type { HeardReport } from '#bench/fleet/heard'
+import { FoldedState } from '#bench/dashboard/folded-state'
+import type { ComparisonReport } from '#bench/fleet/stream-comparison'
+import { EventChecker } from '#bench/proof/event-checker'
 import { LoadedServer, type LoadOptions, quietMsMax, type ServerPlace } from '#bench/proof/loaded-server'
-import { Witness } from '#bench/proof/witness'
 import { type ChangeCounts, pass } from '#bench/proof/workloads/expected-state'
 import type { ServerSettings } from '#bench/server-process'
 import { freePort, ServerProcess } from '#bench/server-process'
@@ -27,9 +27,9 @@ export interface KillProofReport {
   readonly idleRounds: number
   readonly longestStartMs: number
   /** Of the dashboard that resumed after every kill. */
-  readonly resumed: HeardReport
+  readonly resumed: ComparisonReport
   /** Of a new socket that read the stream from its start. */
-  readonly fromStart: HeardReport
+  readonly fromStart: ComparisonReport
   /** By kind of write. */
   readonly writes: Readonly<Record<string, ChangeCounts>>
   /** Kinds without an acknowledged change. */
@@ -163,14 +163,14 @@ class KillRun {
     this.#working = this.#server.runner.run(() => this.#isWorkOver)
   }
 
-  async #readFromStart(): Promise<Witness> {
+  async #readFromStart(): Promise<EventChecker> {
     const { url, fleets, runner, problems } = this.#server
     const { authorization, first } = runner
     // With the present epoch: the server forgets old ones after many starts. Contract 4.5.
     const { epoch } = await streamHead(url, authorization)
     const from = { epoch, offset: first.offset }
     const others = (event: StreamEvent) => runner.owns(event)
-    const reader = new Witness({ url, fleets, authorization, others, name: 'from the start', from, rule: 'whole' })
+    const reader = new EventChecker({ url, fleets, authorization, others, name: 'from the start', from, rule: 'whole' })
     reader.dashboard.start()
     if (!(await reader.dashboard.caughtUp(quietMsMax * 2))) problems.push('the stream could not be read to its end')
     const differences = await reader.dashboard.differences()

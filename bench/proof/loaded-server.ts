@@ -1,10 +1,10 @@
 import type { StreamEvent } from '#bench/dashboard'
 import type { Fleet } from '#bench/fleet/fleet'
-import { asked, identityOn } from '#bench/harness/identity'
+import { callApi, identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
+import { EventChecker } from '#bench/proof/event-checker'
 import { proofFleets } from '#bench/proof/fleets'
-import { patient } from '#bench/proof/left-folder'
-import { Witness } from '#bench/proof/witness'
+import { patientSettings } from '#bench/proof/opened-folder'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
@@ -44,7 +44,7 @@ export class LoadedServer {
   readonly #options: LoadOptions
   #process: ServerProcess | undefined
   #load: Load | undefined
-  #witness: Witness | undefined
+  #witness: EventChecker | undefined
 
   constructor(options: LoadOptions, place: ServerPlace) {
     this.#options = options
@@ -70,8 +70,8 @@ export class LoadedServer {
     return this.#started.key
   }
 
-  get witness(): Witness {
-    return this.#witness as Witness
+  get witness(): EventChecker {
+    return this.#witness as EventChecker
   }
 
   get changesAcknowledged(): number {
@@ -81,7 +81,7 @@ export class LoadedServer {
   settings({ environment, nodeArguments = [], ...own }: Partial<ServerSettings> = {}): ServerSettings {
     return {
       ...this.place,
-      environment: { ...identityOn, ...patient, ...environment },
+      environment: { ...identityOn, ...patientSettings, ...environment },
       nodeArguments: [...loadedBefore('harness/cheap-passwords'), ...nodeArguments],
       ...own,
     }
@@ -100,11 +100,19 @@ export class LoadedServer {
     const runner = await WorkloadRunner.open({ ...place, random, pauseTimes })
     const { authorization } = runner
     const made = { person: authorization, body: { name: 'Fleets' } }
-    const { key } = await asked<{ key: string }>(place.port, '/iam/provisioning-keys', made)
+    const { key } = await callApi<{ key: string }>(place.port, '/iam/provisioning-keys', made)
     const fleets = proofFleets(url, { ...this.#options, key })
     this.#load = { key, fleets, runner }
     const others = (event: StreamEvent) => runner.receive(event) || isForeign?.(event) === true
-    this.#witness = new Witness({ name: 'resumed', url, fleets, from: 'state', rule: 'newest', authorization, others })
+    this.#witness = new EventChecker({
+      name: 'resumed',
+      url,
+      fleets,
+      from: 'state',
+      rule: 'newest',
+      authorization,
+      others,
+    })
     this.#witness.dashboard.start()
     for (const fleet of fleets) fleet.start()
     await this.check('at the beginning')

@@ -4,15 +4,14 @@ import { findMutants, type MutantReport, mutantNames, noteSeed, seedOf } from '#
 
 const help = `Usage: npm run proof -- mutants [options] [NAME…]
 
-Plants mistakes in copies of the server, one in each, and runs the simulation until it finds them: first with the seed that is
-noted with the mistake, then with others. A mistake is found when the simulation reports what stands in front of its patch, as
-'Expect: TEXT' (… is anything in that line), and not when it reports something else, dies, or was not compiled. They lie in
-test/simulation/mutants:
+Plants bugs in copies of the server, one in each, and runs the simulation until it finds them: first with the seed that is
+noted with the bug, then with others. A bug is found when the simulation reports the text of the line 'Expect: TEXT' before its
+patch (… matches any text), and not when it reports another fault, dies, or was not compiled. Patches in test/simulation/mutants:
   ${mutantNames().join('\n  ')}
 
-  --seeds N             so many at most for each (200)
-  --processes N         so many at a time (as many as there are processors)
-  --note                notes the seeds that found them, where those that are noted do so no more`
+  --seeds N             maximum number of seeds for each (200)
+  --processes N         number of processes (one for each processor)
+  --note                updates noted seeds that no longer find their bug`
 
 /** Resolves with whether all mutants were found. */
 export async function mutantsCommand(args: readonly string[]): Promise<boolean> {
@@ -41,7 +40,7 @@ export async function mutantsCommand(args: readonly string[]): Promise<boolean> 
     if (found && values.note && seedOf(name) !== found.seed) noteSeed(name, found.seed)
     areAllFound &&= found !== undefined
   })
-  console.log(`${names.length} mistakes in ${((performance.now() - begun) / 1000).toFixed(0)} s`)
+  console.log(`${names.length} bugs in ${((performance.now() - begun) / 1000).toFixed(0)} s`)
   return areAllFound
 }
 
@@ -52,7 +51,7 @@ export function lineOf({ name, found, other, broken, seeds, seconds }: MutantRep
   const missed = `${name}: NOT FOUND (${took})`
   if (broken !== undefined) return `${missed}: there is nothing to run, ${broken}`
   if (!other) return `${missed}: nothing was wrong`
-  return `${missed}: what is expected was not reported, but by seed ${other.seed}: ${firstLine(other.fault)}`
+  return `${missed}: the expected fault was not reported; seed ${other.seed}: ${firstLine(other.fault)}`
 }
 
 function firstLine(text = ''): string {

@@ -59,7 +59,7 @@ export function seedOf(name: string): number | undefined {
 export function expectationOf(name: string): string {
   const [head = ''] = readFileSync(patchOf(name), 'utf8').split(/^diff /m)
   const [, text] = expectedFault.exec(head) ?? []
-  if (text === undefined) throw new Error(`${name}: no line says 'Expect: …' in front of the patch`)
+  if (text === undefined) throw new Error(`${name}: no line 'Expect: …' before the patch`)
   return text
 }
 
@@ -103,7 +103,7 @@ export async function findMutants(
 ): Promise<void> {
   const waiting = [...names]
   const unfound: PlantedMutant[] = []
-  const lookByNote = async () => {
+  const tryNotedSeeds = async () => {
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
       const mutant = await PlantedMutant.plant(name)
       const seed = seedOf(name)
@@ -112,7 +112,7 @@ export async function findMutants(
       else unfound.push(mutant)
     }
   }
-  await Promise.all(Array.from({ length: options.processes }, lookByNote))
+  await Promise.all(Array.from({ length: options.processes }, tryNotedSeeds))
   for (const mutant of unfound) {
     await mutant.run(
       Array.from({ length: options.seedsMax }, (_, place) => place + 1),

@@ -3,8 +3,8 @@ export interface Outcome {
   /** For `--seed`, to repeat the run. */
   readonly seed: number
   readonly seconds: number
-  /** What was tried and found, for the report. */
-  readonly said: readonly string[]
+  /** Attempts and findings, for the report. */
+  readonly summary: readonly string[]
   /** Broken guarantees; empty: all were kept. */
   readonly problems: readonly string[]
 }

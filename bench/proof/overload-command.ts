@@ -1,31 +1,31 @@
 import { parseArgs } from 'node:util'
 import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
+import { caseText } from '#bench/proof/overload/case-runner'
 import { overloadCases } from '#bench/proof/overload/cases'
 import { type OverloadProofReport, proveOverload } from '#bench/proof/overload/overload'
-import { caseText } from '#bench/proof/overload/run-case'
 
 const cases = Object.entries(overloadCases)
 
 const memoryMeant =
-  'A cap is for what the process holds for itself (RssAnon, looked at 20 times a second); files that are mapped (the program ' +
-  'and tables of the database), which the kernel takes back when it needs the room, are measured and not judged.'
+  'The cap applies to private memory (RssAnon, read 20 times a second). Mapped files (the program and tables of the ' +
+  'database), which the kernel can reclaim, are measured and not judged.'
 
 const help = `Usage: npm run proof -- overload [options]
 
-Puts on a server what it can't take, one kind after the other, each on a server of its own that is rated for a tenth of what
-was measured: what it holds stays within a cap, whoever is turned away is told so, all that was acknowledged is stored once,
-and the usual p99 of events is back within 5 s. ${memoryMeant}
+Overloads a server in several ways, one after the other, each with its own server, rated for a tenth of the measured maximum:
+memory must stay below a cap, refused clients must get an answer, acknowledged changes must be stored once, and the normal p99
+of events must return within 5 s. ${memoryMeant}
 
 ${cases.map(([name, { about, seconds, capMib }]) => `  ${name.padEnd(11)} ${about}; ${seconds} s, ${capMib} MiB`).join('\n')}
 
   --only A,B            of these (all)
   --rated N             frames/s (a tenth of what is measured first)
-  --seconds S           how long each overload goes on (as above)
-  --scale F             of what there are thousands of, such as 0.1 (1)
-  --seed N              of chance (the clock)`
+  --seconds S           duration of each overload (as above)
+  --scale F             a factor for everything in thousands, such as 0.1 (1)
+  --seed N              random seed (the clock)`
 
 export const overloadProof: Proof = {
-  about: 'ten times the load, storms, crowds, floods and the slow',
+  about: 'ten times the load, reconnect storms, many dashboards, floods and slow clients',
   help,
   async run(args, print) {
     const { values } = parseArgs({
@@ -44,8 +44,8 @@ export const overloadProof: Proof = {
       names: namesFrom(values.only),
       seed,
       scale: scaleFrom(values.scale),
-      usualSeconds: 6,
-      lookSeconds: 30,
+      baselineSeconds: 6,
+      observationSeconds: 30,
       ...(values.rated !== undefined && { rated: positive('rated', values.rated) }),
       ...(values.seconds !== undefined && { seconds: positive('seconds', values.seconds) }),
       print,
@@ -59,7 +59,7 @@ function outcomeOf(seed: number, { seconds, problems, maximum, rated, cases }: O
   return {
     seed,
     seconds,
-    said: [
+    summary: [
       `rated for ${rated} frames/s${measured}`,
       memoryMeant,
       ...Object.entries(cases).map(([name, report]) => {

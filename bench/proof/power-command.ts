@@ -4,18 +4,18 @@ import { provePower } from '#bench/proof/power/power'
 
 const help = `Usage: npm run proof -- power [options]
 
-Records what the server does to its folder with DURABILITY=disk (by strace), and opens disks as a power loss at any moment of
-that may leave them: each must open, and hold all that was acknowledged until then. All of it is files in a temporary folder.
+Records the server's file operations with DURABILITY=disk (by strace), constructs disk states that a power loss at any moment
+may leave, and opens each: it must open, and contain all changes acknowledged before. Uses files in a temporary folder.
 
-  --states N            disks that are opened (400)
-  --seed N              of chance (the clock)
-  --life-ms N           how long each of three lives of the server is recorded (2500)`
+  --states N            disk states to open (400)
+  --seed N              random seed (the clock)
+  --life-ms N           duration of each of the three lives of the server (2500)`
 
 /** Written in the last life of the server, so that the database begins a new log. */
 const floodMb = 20
 
 export const powerProof: Proof = {
-  about: '400 disks as a power loss may leave them, with DURABILITY=disk',
+  about: '400 disk states after a power loss, with DURABILITY=disk',
   help,
   async run(args, print) {
     const { values } = parseArgs({
@@ -36,13 +36,13 @@ export const powerProof: Proof = {
     return {
       seed,
       seconds,
-      said: [
+      summary: [
         `recorded: ${figures.acknowledged} writes and ${figures.framesAcknowledged} reports over links acknowledged and ` +
-          `${figures.eventsHeard} events heard, in ` +
+          `${figures.eventsReceived} events received, in ` +
           `${Object.values(figures.operations).reduce((sum, count) => sum + count, 0)} operations on files, ` +
           `${sync + folders} of them fsync and ${rename} rename; ${(figures.bytesWritten / 1e6).toFixed(1)} MB`,
-        `${figures.states} disks made of that, ${figures.statesWithMore} with something acknowledged, ` +
-          `${figures.statesWithFrames} with reports over links, ${figures.framesLookedFor} of those in all: ` +
+        `${figures.states} disk states, ${figures.statesWithMore} with acknowledged changes, ` +
+          `${figures.statesWithFrames} with reports over links, ${figures.framesSearched} of those in all: ` +
           (problems.length === 0 ? 'all opened, and held all of it' : 'not all opened, or held all of it'),
       ],
       problems,

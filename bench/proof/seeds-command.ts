@@ -9,9 +9,9 @@ const help = `Usage: npm run proof -- seeds [options]
 
 Runs the simulation of the whole server with one seed after the other, until Ctrl-C.
 
-  --from SEED           the first one (the clock)
-  --for SECONDS         no seed begins after so long
-  --processes N         so many at a time (as many as there are processors)`
+  --from SEED           the first seed (the clock)
+  --for SECONDS         no seed starts after this time
+  --processes N         number of processes (one for each processor)`
 
 const progressEveryMs = 10_000
 
@@ -46,9 +46,9 @@ export async function seedsCommand(args: readonly string[]): Promise<boolean> {
     isInterrupted = true
   }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupted)
-  const say = () =>
+  const printProgress = () =>
     console.log(`${ended} seeds from ${first} on in ${secondsPassed().toFixed(0)} s, ${failed} of them failed`)
-  const progress = setInterval(say, progressEveryMs)
+  const progress = setInterval(printProgress, progressEveryMs)
   await runSeeds({
     program,
     processes,
@@ -64,7 +64,7 @@ export async function seedsCommand(args: readonly string[]): Promise<boolean> {
   clearInterval(progress)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupted)
   await folder.remove()
-  say()
+  printProgress()
   return failed === 0
 }
 

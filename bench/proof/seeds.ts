@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { killAtExit } from '#bench/at-exit'
+import { killAtExit } from '#bench/exit-cleanup'
 
 /** The result of one seed: how often each event occurred, or the fault. */
 export interface SeedResult {

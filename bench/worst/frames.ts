@@ -1,12 +1,12 @@
 import { Packr } from 'msgpackr'
 import WebSocket from 'ws'
-import { answer, type Ground } from '#bench/worst/ground'
+import { answer, type Fixture } from '#bench/worst/fixture'
 import { frameBinariesMax } from '#link/codec'
 
 /** Frames of devices in both protocols, each of the maximum size. */
 
 const frameBytesMax = 256 * 1024
-/** The longest list has as many values as a frame may have; these are its kinds. */
+/** Four of the longest lists use up the maximum number of values in a frame. */
 const frameLists = 4
 const unansweredMs = 200
 const packr = new Packr({ useRecords: false, variableMapSize: true })
@@ -191,17 +191,17 @@ function filled({ name, message, item, itemsMax = frameBytesMax }: FrameInput, p
 }
 
 /** Sends one such frame after the other from a device with its own link, which reopens when it was closed. */
-export function frameSender(ground: Ground, input: FrameInput, protocol: Protocol, prefix: string) {
+export function frameSender(fixture: Fixture, input: FrameInput, protocol: Protocol, prefix: string) {
   let socket: WebSocket | undefined
   let about: About = { flakeAddress: 0, seq: 0, device: '' }
   let opened = 0
   const open = async () => {
     const device = `${prefix}-${opened++}`
-    const link = await ground.open('/link', `link.v1.${protocol}`, ground.link)
-    const said = answer(link)
+    const link = await fixture.open('/link', `link.v1.${protocol}`, fixture.link)
+    const answered = answer(link)
     const declared = repeated(1_024, (propId) => ({ propId, type: input.type }))
     link.send(encode(protocol, helloOf([{ serviceIdentifier: uuid(0), properties: declared }], device)))
-    const bytes = Buffer.from((await said) ?? '', 'latin1')
+    const bytes = Buffer.from((await answered) ?? '', 'latin1')
     const welcome = protocol === 'json' ? JSON.parse(bytes.toString()) : packr.unpack(bytes)
     about = { flakeAddress: welcome.flakeAddress, seq: 0, device }
     return link
@@ -213,10 +213,10 @@ export function frameSender(ground: Ground, input: FrameInput, protocol: Protoco
       about = { ...about, seq: about.seq + 1 }
       const bytes = filled(input, protocol, about)
       return async () => {
-        const said = answer(link)
+        const answered = answer(link)
         link.send(bytes)
         // The server does not answer every frame.
-        await Promise.race([said, new Promise((resolve) => setTimeout(resolve, unansweredMs))])
+        await Promise.race([answered, new Promise((resolve) => setTimeout(resolve, unansweredMs))])
       }
     },
     close: () => socket?.close(),

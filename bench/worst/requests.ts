@@ -1,12 +1,12 @@
-import { bringIn, readToken } from '#bench/harness/identity'
+import { createUser, readToken } from '#bench/harness/identity'
+import type { Fixture } from '#bench/worst/fixture'
 import { uuid } from '#bench/worst/frames'
-import type { Ground } from '#bench/worst/ground'
 
 /** Requests to a tenant at its limits; each is measured with the data of earlier ones. */
 export interface RequestInput {
   readonly input: string
   /** Called once; returns the function to measure, which is called each time. */
-  prepare(ground: Ground): Promise<() => Promise<unknown>>
+  prepare(fixture: Fixture): Promise<() => Promise<unknown>>
 }
 
 const names = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
@@ -23,7 +23,7 @@ function declaration(device: string, from = 0): { deviceIdentifier: string; serv
 }
 
 /** A device with the maximum number of properties, each with a value: adds until it is refused. */
-async function fillDevice({ request, link }: Ground, device: string): Promise<void> {
+async function fillDevice({ request, link }: Fixture, device: string): Promise<void> {
   const post = async (body: object) => (await request('POST', '/link', body, { authorization: link })).status === 204
   const declared = declaration(device)
   while (!(await post(declared)) && declared.services.length > 1) declared.services.pop()
@@ -38,7 +38,7 @@ async function fillDevice({ request, link }: Ground, device: string): Promise<vo
 }
 
 /** A device with texts of two bytes a character: adds until it is refused. */
-async function fillWith(text: string, { request, link }: Ground, device: string): Promise<void> {
+async function fillWith(text: string, { request, link }: Fixture, device: string): Promise<void> {
   const properties = Array.from({ length: 1_024 }, (_, propId) => ({ propId, type: 'STRING' }))
   const services = [{ serviceIdentifier: uuid(0), properties }]
   const post = async (body: object) =>
@@ -174,16 +174,16 @@ export const requests: readonly RequestInput[] = [
   wrongPost('updates', { updates: Array(4_096).fill({}) }),
   {
     input: 'GET of a device that is full',
-    prepare: async (ground) => {
-      await fillDevice(ground, 'FULL')
-      return () => ground.request('GET', '/devices/FULL')
+    prepare: async (fixture) => {
+      await fillDevice(fixture, 'FULL')
+      return () => fixture.request('GET', '/devices/FULL')
     },
   },
   {
     input: 'GET of a device that is full of texts',
-    prepare: async (ground) => {
-      await fillWith('€'.repeat(16_000), ground, 'WIDE')
-      return () => ground.request('GET', '/devices/WIDE')
+    prepare: async (fixture) => {
+      await fillWith('€'.repeat(16_000), fixture, 'WIDE')
+      return () => fixture.request('GET', '/devices/WIDE')
     },
   },
   get('the same by hexadecimal ids', '/devices/FULL?hex=true'),
@@ -197,10 +197,10 @@ export const requests: readonly RequestInput[] = [
   get('a query of 1 000 fields', `/devices?${names('a', 1_000).join('&')}`),
   {
     input: 'DELETE of a device that is full',
-    prepare: async (ground) => {
-      for (const device of names('GONE', 5)) await fillDevice(ground, device)
+    prepare: async (fixture) => {
+      for (const device of names('GONE', 5)) await fillDevice(fixture, device)
       let sent = 0
-      return () => ground.request('DELETE', `/devices/GONE${sent++}`)
+      return () => fixture.request('DELETE', `/devices/GONE${sent++}`)
     },
   },
   {
@@ -251,7 +251,7 @@ export const requests: readonly RequestInput[] = [
   {
     input: 'the same by a user with as many',
     prepare: async ({ port, person, request }) => {
-      const user = await bringIn(port, person, { name: 'limited', role: 'big' })
+      const user = await createUser(port, person, { name: 'limited', role: 'big' })
       limited = `Bearer ${await readToken(port, user)}`
       return () => request('PUT', '/iam/roles/copy', { grants: grantsOf('R') }, { authorization: limited })
     },

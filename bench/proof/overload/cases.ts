@@ -1,8 +1,8 @@
 import { loadedBefore } from '#bench/harness/servers'
-import { type Attack, programAttack, stormAttack } from '#bench/proof/overload/attack'
-import type { EndRules } from '#bench/proof/overload/ends'
+import { type Attack, programAttack, stormAttack } from '#bench/proof/overload/attacks'
+import type { EndRules } from '#bench/proof/overload/end-counts'
 import { type LoginKind, loginKinds } from '#bench/proof/overload/login-kinds'
-import { unanswered } from '#bench/proof/overload/lone-request'
+import { unanswered } from '#bench/proof/overload/single-request'
 import { slowPhases } from '#bench/proof/overload/slow-phases'
 
 /** The size of a case: full or reduced. */
@@ -79,21 +79,21 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     attack: (size) => flood(size, { links: 5, window: Number.MAX_SAFE_INTEGER, gatherMs: 1_000, isPassing: true }),
   },
   reconnects: {
-    about: '15 000 links that are cut, and come back at once',
+    about: '15 000 links that close and reconnect at the same time',
     seconds: 15,
     capMib: 512,
     rules: { allowed: ['back'], needed: [['back']] },
     attack: (size) => stormAttack({ devices: scaled(15_000, size), rate: 3_000 * size.scale, seed: size.seed }),
   },
   sockets: {
-    about: '15 000 dashboards that come at once, stay, and hear of what is rare',
+    about: '15 000 dashboards that connect at once, stay, and receive rare events',
     seconds: 15,
     capMib: 512,
-    rules: { allowed: ['told to the end'], needed: [['told to the end']] },
-    attack: (size) => programAttack('crowd', { sockets: scaled(15_000, size) }),
+    rules: { allowed: ['received everything'], needed: [['received everything']] },
+    attack: (size) => programAttack('dashboard-surge', { sockets: scaled(15_000, size) }),
   },
   stalled: {
-    about: '1 000 dashboards that hear everything, and read nothing',
+    about: '1 000 dashboards that subscribe to everything and read nothing',
     seconds: 160,
     capMib: 1_280,
     rules: {
@@ -102,7 +102,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         'held to the end',
         'who reads in time: close 4408',
         // The server had not closed it yet, and now it reads again.
-        'who reads in time: told on',
+        'who reads in time: still connected',
         'who reads too late: cut without a close frame',
       ],
       needed: [
@@ -111,10 +111,10 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         ['who reads too late: cut without a close frame', 'held to the end'],
       ],
     },
-    attack: (size) => programAttack('stalled-crowd', { sockets: scaled(1_000, size) }),
+    attack: (size) => programAttack('stalled-dashboards', { sockets: scaled(1_000, size) }),
   },
   logins: {
-    about: '1 000 logins a second, most of them guesses: from addresses of their own, from one, and at one account',
+    about: '1 000 logins a second, most of them guesses: from many addresses, from one, and at one account',
     seconds: 15,
     capMib: 512,
     rules: loginRules(),
@@ -129,7 +129,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     attack: (size) => programAttack('large-requests', { parts: 'bodies', atOnce: scaled(4, size) }),
   },
   slow: {
-    about: 'slow-loris, in every phase of a connection',
+    about: 'slow clients (Slowloris) in every phase of a connection',
     seconds: 130,
     capMib: 640,
     rules: slowRules(),
@@ -137,7 +137,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     attack: (size) => programAttack('slow-clients', { each: scaled(100, size) }),
   },
   heads: {
-    about: 'floods of heads that are too large, or as large as they may be',
+    about: 'many request heads at the size limit or above it',
     seconds: 15,
     capMib: 512,
     rules: {
@@ -153,8 +153,8 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
       ],
       // After 431 the parser closes without reading on, so the kernel resets the connection. Our client fails if it
       // writes at that moment, before it reads; the busier the machine, the more often. Most must receive 431.
-      seldomShareMax: 0.5,
-      seldom: [
+      rareShareMax: 0.5,
+      rare: [
         'a value of 1 MiB: reset without an answer',
         'ten thousand headers: reset without an answer',
         'line ends without an end: reset without an answer',
@@ -198,7 +198,7 @@ function bodyRules(): EndRules {
   const ends = [
     'with a length: 413',
     'in chunks: 413',
-    'of nobody: 401',
+    'without credentials: 401',
     // Refused before the body is read: there is no proof.
     'to the login: 401',
     'to the login in chunks: 401',
@@ -208,8 +208,8 @@ function bodyRules(): EndRules {
   // A client that sends faster than the server stores gets 503.
   const faster = 'an image in chunks: 503'
   // A client that has not read yet: its next write fails and hides the answer.
-  const seldom = ends.map((end) => end.replace(/\d+$/, unanswered.reset))
-  return { allowed: [...ends, faster], seldom, needed: ends.map((end) => [end, faster]) }
+  const rare = ends.map((end) => end.replace(/\d+$/, unanswered.reset))
+  return { allowed: [...ends, faster], rare, needed: ends.map((end) => [end, faster]) }
 }
 
 function slowRules(): EndRules {

@@ -1,7 +1,7 @@
-import type { LoadedServer } from '#bench/harness/under-load'
+import type { LoadedServer } from '#bench/harness/server-target'
 import { UpdateTemplate } from '#bench/load/update-template'
 import { CountedLink } from '#bench/proof/overload/counted-link'
-import type { Ends } from '#bench/proof/overload/ends'
+import type { EndCounts } from '#bench/proof/overload/end-counts'
 import { SeededRandom } from '#bench/random'
 
 export interface CountedFleetOptions extends LoadedServer {
@@ -23,12 +23,12 @@ export interface CountedFleetOptions extends LoadedServer {
 /**
  * The frames of a fleet at its end: device n sent 1 to `sent[n]`, of which 1 to `acknowledged[n]` were acknowledged.
  */
-export interface FleetBooks {
+export interface FrameCounts {
   readonly prefix: string
   readonly service: string
   readonly sent: readonly number[]
   readonly acknowledged: readonly number[]
-  readonly ends: Ends
+  readonly ends: EndCounts
   readonly faults: readonly string[]
 }
 
@@ -37,12 +37,12 @@ const calmWindow = 1_000
 const faultsKeptMax = 20
 
 /**
- * Devices that send at a steady rate, whatever the server does: a delayed frame is sent later and counts from its due
+ * Devices that send at a steady rate, however slow the server is: a delayed frame is sent later and counts from its due
  * time. Frame n is of device n, in rotation.
  */
 export class CountedFleet {
   readonly options: CountedFleetOptions
-  readonly ends: Ends = {}
+  readonly ends: EndCounts = {}
   readonly #links: readonly CountedLink[]
   readonly #faults: string[] = []
   #window: number
@@ -135,7 +135,7 @@ export class CountedFleet {
     return this.#startedAt + (((sequence - 1) * devices + device) * 1000) / framesPerSecond
   }
 
-  books(): FleetBooks {
+  frameCounts(): FrameCounts {
     const { devices, links, prefix, service } = this.options
     const of = (which: 'sent' | 'acknowledged') =>
       Array.from({ length: devices }, (_, device) => {

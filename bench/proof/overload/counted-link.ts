@@ -3,7 +3,7 @@ import { arrayOfThree, identifierOf, integerAt, integerBytes } from '#bench/load
 import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
 import { firstPropId, type UpdateTemplate } from '#bench/load/update-template'
-import { count, type Ends } from '#bench/proof/overload/ends'
+import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 
 const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
@@ -28,7 +28,7 @@ export interface CountedLinkOptions {
   /** In [0, 1). */
   readonly chance: () => number
   /** How links ended, and which frames were refused. */
-  readonly ends: Ends
+  readonly ends: EndCounts
   /** Called for a false acknowledgement: one that was taken back, or of a frame that was never sent. */
   readonly fault: (text: string) => void
 }
@@ -71,7 +71,7 @@ export class CountedLink {
   open(): void {
     if (this.#isStopped) return
     const { port, authorization, localAddress, ends } = this.#options
-    const reader = new FrameReader((bytes, start, end, opcode) => this.#heard(bytes, start, end, opcode))
+    const reader = new FrameReader((bytes, start, end, opcode) => this.#handleFrame(bytes, start, end, opcode))
     this.#closeCode = undefined
     let isOpen = false
     RawSocket.open({
@@ -141,11 +141,11 @@ export class CountedLink {
     }
   }
 
-  #heard(bytes: Buffer, start: number, end: number, opcode: number): void {
+  #handleFrame(bytes: Buffer, start: number, end: number, opcode: number): void {
     if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
     else if (opcode === opcodes.close) this.#closeCode = end - start >= 2 ? bytes.readUInt16BE(start) : 1005
     else if (bytes[start] === arrayOfThree) this.#acknowledgedOne(bytes, start)
-    else this.#heardMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as Message)
+    else this.#handleMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as Message)
   }
 
   #acknowledgedOne(bytes: Buffer, start: number): void {
@@ -161,10 +161,10 @@ export class CountedLink {
     this.unacknowledged -= sequence - before
   }
 
-  #heardMessage(message: Message): void {
+  #handleMessage(message: Message): void {
     if (message.type === 'ERROR') count(this.#options.ends, `ERROR ${message.code}`)
     else if (message.type === 'WELCOME') this.#welcome(message)
-    else this.#options.fault(`a link heard ${JSON.stringify(message).slice(0, 200)}`)
+    else this.#options.fault(`a link received ${JSON.stringify(message).slice(0, 200)}`)
   }
 
   #welcome({ deviceIdentifier, flakeAddress, seq }: WelcomeMessage): void {

@@ -1,7 +1,7 @@
-import type { LoadedServer } from '#bench/harness/under-load'
+import type { LoadedServer } from '#bench/harness/server-target'
 import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
-import { localAddressOf, unanswered } from '#bench/proof/overload/lone-request'
+import { localAddressOf, unanswered } from '#bench/proof/overload/single-request'
 
 export interface EventClientOptions extends LoadedServer {
   /** Determines its address on this machine; absent: the default address. */
@@ -9,7 +9,7 @@ export interface EventClientOptions extends LoadedServer {
   /** Query of the upgrade request. */
   readonly query: Readonly<Record<string, string>>
   /** Called for each message; the bytes are only valid during the call. */
-  readonly heard?: (bytes: Buffer, start: number, end: number) => void
+  readonly onText?: (bytes: Buffer, start: number, end: number) => void
   readonly closed?: () => void
 }
 
@@ -24,9 +24,9 @@ export class EventClient {
 
   /** Undefined when the upgrade succeeded; otherwise the status or a description. */
   async enter(options: EventClientOptions): Promise<string | undefined> {
-    const { port, authorizations, number, query, heard, closed } = options
+    const { port, authorizations, number, query, onText, closed } = options
     const reader = new FrameReader((bytes, start, end, opcode) => {
-      if (opcode === opcodes.text) heard?.(bytes, start, end)
+      if (opcode === opcodes.text) onText?.(bytes, start, end)
       else if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
       else if (opcode === opcodes.close) this.#closeCode = end - start >= 2 ? bytes.readUInt16BE(start) : 1005
     })
@@ -68,7 +68,7 @@ export class EventClient {
     return this.#closeCode === undefined ? 'cut without a close frame' : `close ${this.#closeCode}`
   }
 
-  say(text: string): void {
+  sendText(text: string): void {
     this.#socket?.write(clientFrame(Buffer.from(text), opcodes.text))
   }
 

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
-import { answerWith } from '#bench/harness/answering'
-import type { LoadedServer } from '#bench/harness/under-load'
-import { count, type Ends } from '#bench/proof/overload/ends'
-import { askAlone } from '#bench/proof/overload/lone-request'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { LoadedServer } from '#bench/harness/server-target'
+import { count, type EndCounts } from '#bench/proof/overload/end-counts'
+import { sendSingleRequest } from '#bench/proof/overload/single-request'
 
 /**
  * Bodies of a gigabyte to routes of small and large bodies; heads at the limit and above it. Many connections, one
@@ -42,7 +42,7 @@ const image = {
 const bodies: readonly Body[] = [
   { what: 'with a length', ...json, path: devices, isKnown: true, isChunked: false },
   { what: 'in chunks', ...json, path: devices, isKnown: true, isChunked: true, sentMibMax: 512 },
-  { what: 'of nobody', ...json, path: devices, isKnown: false, isChunked: false },
+  { what: 'without credentials', ...json, path: devices, isKnown: false, isChunked: false },
   { what: 'to the login', ...json, path: login, isKnown: false, isChunked: false },
   { what: 'to the login in chunks', ...json, path: login, isKnown: false, isChunked: true, sentMibMax: 512 },
   { what: 'an image with a length', ...image, isKnown: true, isChunked: false, sentMibMax: 96 },
@@ -74,13 +74,13 @@ const mib = 1024 * 1024
 
 let options: LargeRequestsOptions
 
-answerWith({
+serveFunctions({
   open(asked: LargeRequestsOptions): void {
     options = asked
   },
 
-  async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
-    const ends: Ends = {}
+  async run({ seconds }: { readonly seconds: number }): Promise<EndCounts> {
+    const ends: EndCounts = {}
     const over = performance.now() + seconds * 1000
     const again = async (send: () => Promise<void>) => {
       do await send()
@@ -91,7 +91,8 @@ answerWith({
         ? bodies.map((body) => () => sendBody(body, ends))
         : Object.entries(heads).map(([what, text]) => {
             const bytes = Buffer.from(text, 'latin1')
-            return async () => count(ends, `${what}: ${(await askAlone({ port: options.port, bytes, timeoutMs })).end}`)
+            return async () =>
+              count(ends, `${what}: ${(await sendSingleRequest({ port: options.port, bytes, timeoutMs })).end}`)
           })
     await Promise.all(all.flatMap((send) => Array.from({ length: options.atOnce }, () => again(send))))
     return ends
@@ -100,9 +101,9 @@ answerWith({
   close(): void {},
 })
 
-async function sendBody(kind: Body, ends: Ends): Promise<void> {
+async function sendBody(kind: Body, ends: EndCounts): Promise<void> {
   const { port } = options
-  const { end, sentBytes } = await askAlone({ port, bytes: headOf(kind), goOn: pump(kind), timeoutMs })
+  const { end, sentBytes } = await sendSingleRequest({ port, bytes: headOf(kind), goOn: pump(kind), timeoutMs })
   count(ends, `${kind.what}: ${end}`)
   if (sentBytes > kind.sentMibMax * mib) count(ends, `${kind.what}: refused after more than ${kind.sentMibMax} MiB`)
 }

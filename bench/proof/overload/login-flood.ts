@@ -1,9 +1,9 @@
-import { answerWith } from '#bench/harness/answering'
-import type { LoadedServer } from '#bench/harness/under-load'
-import { bringInMany, currentNonce, type LoginPlace, loginOf } from '#bench/load/sign-ins'
-import { count, type Ends } from '#bench/proof/overload/ends'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { LoadedServer } from '#bench/harness/server-target'
+import { createUsers, currentNonce, type LoginPlace, loginOf } from '#bench/load/login-requests'
+import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { type LoginAsked, type LoginKind, loginKinds } from '#bench/proof/overload/login-kinds'
-import { askAlone, localAddressOf } from '#bench/proof/overload/lone-request'
+import { localAddressOf, sendSingleRequest } from '#bench/proof/overload/single-request'
 
 /** Users who log in and attackers who guess passwords, each on its own connection and with its own key. */
 export interface LoginFloodOptions extends LoadedServer {
@@ -33,12 +33,12 @@ let perSecond: number
 let failures: readonly Login[]
 let flood: readonly Login[]
 
-answerWith({
+serveFunctions({
   /** All proofs are made here and are valid for a minute. */
   async open({ authorizations, ...asked }: LoginFloodOptions): Promise<void> {
     ;({ port, perSecond } = asked)
-    if (!authorizations) throw new Error('nobody signs in where identity is off')
-    const [one = nobodyThere(), other = nobodyThere(), ...left] = await bringInMany(
+    if (!authorizations) throw new Error('users cannot log in while IAM is off')
+    const [one = missingUser(), other = missingUser(), ...left] = await createUsers(
       port,
       authorizations.person,
       usersLeft + 2,
@@ -57,7 +57,7 @@ answerWith({
     })
   },
 
-  async run(): Promise<Ends> {
+  async run(): Promise<EndCounts> {
     await failAll()
     return floodAll()
   },
@@ -70,7 +70,7 @@ async function failAll(): Promise<void> {
   const left = [...failures]
   const failOn = async () => {
     for (let login = left.shift(); login; login = left.shift()) {
-      const { end } = await askAlone({ port, ...login, timeoutMs })
+      const { end } = await sendSingleRequest({ port, ...login, timeoutMs })
       if (end !== '401') throw new Error(`before the flood, ${login.what} was answered ${end}`)
     }
   }
@@ -78,12 +78,12 @@ async function failAll(): Promise<void> {
 }
 
 /** Each login starts when it is due, whether earlier ones were answered or not. */
-async function floodAll(): Promise<Ends> {
-  const ends: Ends = {}
+async function floodAll(): Promise<EndCounts> {
+  const ends: EndCounts = {}
   const startedAt = performance.now()
   const asked: Promise<void>[] = []
   const ask = async ({ what, ...login }: Login) => {
-    count(ends, `${what}: ${(await askAlone({ port, ...login, timeoutMs })).end}`)
+    count(ends, `${what}: ${(await sendSingleRequest({ port, ...login, timeoutMs })).end}`)
   }
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {
@@ -107,6 +107,6 @@ function loginBy({ from, who }: LoginAsked, what: string, place: LoginPlace): Lo
   return { what, localAddress: localAddressOf(from), bytes }
 }
 
-function nobodyThere(): never {
-  throw new Error('too few users were brought in')
+function missingUser(): never {
+  throw new Error('too few users were created')
 }

@@ -32,17 +32,17 @@ const addresses = { ofAll: apart, ofGuesser: apart + 100, ofInsistent: apart + 1
 const addressesOfAll = 10
 
 const wrong = ({ name }: Credentials, number: number): Credentials => ({ name, password: `guess ${number}` })
-const nobody = (number: number): Credentials => ({ name: `nobody ${number}`, password: `guess ${number}` })
+const unknownUser = (number: number): Credentials => ({ name: `nobody ${number}`, password: `guess ${number}` })
 
 /** `loginRules` has the allowed answers to each. */
 export const loginKinds = {
   right: {
     what: 'who is right',
-    asks: (number, { left }) => ({ from: number, who: left[(number >> 1) % left.length] ?? nobody(number) }),
+    asks: (number, { left }) => ({ from: number, who: left[(number >> 1) % left.length] ?? unknownUser(number) }),
   },
   stranger: {
     what: 'a guess from an address of its own',
-    asks: (number) => ({ from: number, who: nobody(number) }),
+    asks: (number) => ({ from: number, who: unknownUser(number) }),
   },
   atOne: {
     what: 'a guess at one account',
@@ -56,8 +56,8 @@ export const loginKinds = {
   },
   fromOne: {
     what: 'a guess from one address',
-    asks: (number) => ({ from: addresses.ofGuesser, who: nobody(number) }),
-    failures: { count: 60, asks: (number) => ({ from: addresses.ofGuesser, who: nobody(apart + number) }) },
+    asks: (number) => ({ from: addresses.ofGuesser, who: unknownUser(number) }),
+    failures: { count: 60, asks: (number) => ({ from: addresses.ofGuesser, who: unknownUser(apart + number) }) },
   },
   again: {
     what: 'a guess at one account from one address',

@@ -19,18 +19,18 @@ export class MemoryWatch {
 
   constructor(processId: number) {
     this.#processId = processId
-    this.#look()
-    this.#timer = setInterval(() => this.#look(), everyMs)
+    this.#read()
+    this.#timer = setInterval(() => this.#read(), everyMs)
   }
 
   /** Reads once more, and stops. */
   stop(): MemoryPeak {
     clearInterval(this.#timer)
-    this.#look()
+    this.#read()
     return { ownMib: Math.round(this.#ownBytes / mib), allMib: Math.round(this.#allBytes / mib) }
   }
 
-  #look(): void {
+  #read(): void {
     try {
       const status = readFileSync(`/proc/${this.#processId}/status`, 'latin1')
       this.#ownBytes = Math.max(this.#ownBytes, bytesOf(status, 'RssAnon'))

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { identityOn } from '#bench/harness/identity'
-import { underLoad, usualLoad } from '#bench/harness/running-load'
+import { standardLoad, underLoad } from '#bench/harness/running-load'
 import { ours } from '#bench/harness/servers'
+import { type CaseReport, caseText, runCase } from '#bench/proof/overload/case-runner'
 import { overloadCases } from '#bench/proof/overload/cases'
-import { type CaseReport, caseText, runCase } from '#bench/proof/overload/run-case'
 
 export interface OverloadProofOptions {
   /** Names of `overloadCases`. */
@@ -15,9 +15,9 @@ export interface OverloadProofOptions {
   readonly scale: number
   /** Duration of each overload; absent: full size. */
   readonly seconds?: number
-  readonly usualSeconds: number
+  readonly baselineSeconds: number
   /** See `CaseOptions`. */
-  readonly lookSeconds: number
+  readonly observationSeconds: number
   /** See `CaseOptions`. */
   readonly planted?: readonly string[]
   readonly print: (line: string) => void
@@ -71,12 +71,12 @@ export async function proveOverload(options: OverloadProofOptions): Promise<Over
 /** Node raises its own soft limit to the hard limit. */
 function mustHaveFiles(): void {
   const limit = Number(/^Max open files +\d+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1])
-  if (limit < openFilesMin) throw new Error(`a process may open ${limit} files here, and this takes ${openFilesMin}`)
+  if (limit < openFilesMin) throw new Error(`this proof needs ${openFilesMin} open files; the limit is ${limit}`)
 }
 
 /** Measured like the benchmark, with IAM on. */
 function measuredMaximum(): Promise<number> {
-  return underLoad(ours(identityOn), usualLoad, async ({ run }) => {
+  return underLoad(ours(identityOn), standardLoad, async ({ run }) => {
     const { frames, seconds } = await run({ warmupMs: 2_000, measuredMs: 6_000 })
     return frames / seconds
   })

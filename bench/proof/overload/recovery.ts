@@ -14,13 +14,13 @@ export const goodInRow = 3
 export const recoverWithinS = 5
 
 /** The latency of a second before the overload, and the bound after it. */
-export interface Usual {
+export interface NormalLatency {
   readonly p99: number
   readonly allowed: number
 }
 
 /** The median second: other guests of the machine delay some. */
-export function usualOf(seconds: readonly Second[]): Usual {
+export function normalLatencyOf(seconds: readonly Second[]): NormalLatency {
   const p99 = spreadOf(seconds.map((second) => second.p99)).median
   return { p99, allowed: allowedMs(p99) }
 }
@@ -29,7 +29,7 @@ export function usualOf(seconds: readonly Second[]): Usual {
 export function recoveredAfter(
   seconds: readonly Second[],
   endedAt: number,
-  { allowed }: Pick<Usual, 'allowed'>,
+  { allowed }: Pick<NormalLatency, 'allowed'>,
 ): number | undefined {
   let good = 0
   for (const [place, { at, p99 }] of seconds.entries()) {

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { answerWith } from '#bench/harness/answering'
-import { asked } from '#bench/harness/identity'
-import type { LoadedServer } from '#bench/harness/under-load'
-import { count, type Ends } from '#bench/proof/overload/ends'
-import { localAddressOf, unanswered } from '#bench/proof/overload/lone-request'
+import { callApi } from '#bench/harness/identity'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { LoadedServer } from '#bench/harness/server-target'
+import { count, type EndCounts } from '#bench/proof/overload/end-counts'
+import { localAddressOf, unanswered } from '#bench/proof/overload/single-request'
 import { type SlowPhase, slowPhases } from '#bench/proof/overload/slow-phases'
 
 /** Clients that hold connections by being slow, in every phase of a connection. */
@@ -29,14 +29,14 @@ const answerBuffers = 2
 let options: SlowClientsOptions
 let clients: readonly SlowClient[] = []
 
-answerWith({
+serveFunctions({
   async open(given: SlowClientsOptions): Promise<void> {
     options = given
-    await noteMuch(given)
+    await createMetadata(given)
   },
 
-  async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
-    const ends: Ends = {}
+  async run({ seconds }: { readonly seconds: number }): Promise<EndCounts> {
+    const ends: EndCounts = {}
     clients = Object.entries(slowPhases).flatMap(([what, phase], place) =>
       Array.from({ length: options.each }, (_, number) => new SlowClient(what, phase, place * options.each + number)),
     )
@@ -48,7 +48,7 @@ answerWith({
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
     clearInterval(drip)
-    for (const client of clients) client.hear()
+    for (const client of clients) client.readAll()
     const read = performance.now() + readMsMax
     while (performance.now() < read && clients.some((client) => client.isReading)) {
       await new Promise((resolve) => setTimeout(resolve, 100))
@@ -63,11 +63,11 @@ answerWith({
 })
 
 /** Creates devices with so much metadata that a list of it exceeds the kernel's buffers. */
-async function noteMuch({ port, authorizations }: LoadedServer): Promise<void> {
+async function createMetadata({ port, authorizations }: LoadedServer): Promise<void> {
   const devices = Math.ceil((answerBuffers * bufferedBytesMax()) / noteCharacters)
   for (let number = 0; number < devices; number++) {
     const body = { deviceIdentifier: `NOTED-${number}`, meta: { note: 'a'.repeat(noteCharacters) } }
-    await asked(port, '/devices', { person: authorizations?.person, body })
+    await callApi(port, '/devices', { person: authorizations?.person, body })
   }
 }
 
@@ -85,14 +85,14 @@ class SlowClient {
   readonly #phase: SlowPhase
   readonly #socket: Socket
   /** The beginning and the end of the received bytes, and their number. */
-  #heard = ''
+  #received = ''
   #last = ''
-  #heardBytes = 0
+  #receivedBytes = 0
   #isBehind = false
   #error: string | undefined
   readonly #startedAt = performance.now()
   #endedAt = 0
-  #hearing: NodeJS.Timeout | undefined
+  #readTimer: NodeJS.Timeout | undefined
 
   constructor(what: string, phase: SlowPhase, number: number) {
     this.#what = what
@@ -106,17 +106,17 @@ class SlowClient {
     this.#socket.once('close', () => {
       this.isOver = true
       this.#endedAt = performance.now()
-      clearTimeout(this.#hearing)
+      clearTimeout(this.#readTimer)
     })
-    this.#socket.on('data', (piece) => this.#hear(piece))
-    if (!phase.isDeaf) return
+    this.#socket.on('data', (piece) => this.#readAll(piece))
+    if (!phase.isUnread) return
     this.#socket.pause()
-    this.#hearing = setTimeout(() => this.hear(), phase.withinS * 1000)
+    this.#readTimer = setTimeout(() => this.readAll(), phase.withinS * 1000)
   }
 
   /** Whether it reads the bytes that it left unread before. */
   get isReading(): boolean {
-    return this.#phase.isDeaf === true && !this.isOver
+    return this.#phase.isUnread === true && !this.isOver
   }
 
   /** Sends one more byte. */
@@ -127,50 +127,50 @@ class SlowClient {
   }
 
   /** Reads from now on. */
-  hear(): void {
+  readAll(): void {
     if (!this.isOver) this.#socket.resume()
   }
 
   cut(): void {
-    clearTimeout(this.#hearing)
+    clearTimeout(this.#readTimer)
     this.#socket.destroy()
   }
 
   /** How it ended, with its phase. `seconds`: for how long it was slow. */
   ended(seconds: number): string {
-    const { isDeaf, withinS } = this.#phase
+    const { isUnread, withinS } = this.#phase
     const tookS = (this.#endedAt - this.#startedAt) / 1000
-    const isHeld = seconds < withinS && (isDeaf ? this.#end() === whole : !this.isOver)
+    const isHeld = seconds < withinS && (isUnread ? this.#end() === whole : !this.isOver)
     if (isHeld) return `${this.#what}: held to the end`
     if (!this.isOver) return `${this.#what}: held for too long`
-    return `${this.#what}: ${tookS > withinS && !isDeaf ? 'held for too long, then ' : ''}${this.#end()}`
+    return `${this.#what}: ${tookS > withinS && !isUnread ? 'held for too long, then ' : ''}${this.#end()}`
   }
 
-  #hear(piece: Buffer): void {
+  #readAll(piece: Buffer): void {
     const text = piece.toString('latin1')
-    if (this.#heard.length < keptCharacters) this.#heard += text
+    if (this.#received.length < keptCharacters) this.#received += text
     this.#last = (this.#last + text).slice(-chunksEnd.length)
-    this.#heardBytes += piece.length
+    this.#receivedBytes += piece.length
     const { behind } = this.#phase
-    if (!behind || this.#isBehind || !behind.heard.test(this.#heard)) return
+    if (!behind || this.#isBehind || !behind.received.test(this.#received)) return
     this.#isBehind = true
-    this.#heard = this.#heard.replace(behind.heard, '')
+    this.#received = this.#received.replace(behind.received, '')
     this.#socket.write(Buffer.from(behind.bytes, 'latin1'))
   }
 
   #end(): string {
-    if (this.#isBehind) return closeCodeIn(Buffer.from(this.#heard, 'latin1')) ?? 'cut without a close frame'
-    const status = /^HTTP\/1\.1 (\d{3})/.exec(this.#heard)?.[1]
+    if (this.#isBehind) return closeCodeIn(Buffer.from(this.#received, 'latin1')) ?? 'cut without a close frame'
+    const status = /^HTTP\/1\.1 (\d{3})/.exec(this.#received)?.[1]
     if (status === '200') return this.#isWhole() ? whole : '200, cut'
     return status ?? (this.#error === undefined ? unanswered.closed : unanswered.reset)
   }
 
   /** Whether the answer is complete, by its chunks or its length. */
   #isWhole(): boolean {
-    const [head = ''] = this.#heard.split('\r\n\r\n', 1)
+    const [head = ''] = this.#received.split('\r\n\r\n', 1)
     const length = /^content-length: (\d+)$/im.exec(head)?.[1]
     if (length === undefined) return this.#last === chunksEnd
-    return this.#heardBytes === head.length + 4 + Number(length)
+    return this.#receivedBytes === head.length + 4 + Number(length)
   }
 }
 

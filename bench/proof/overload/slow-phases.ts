@@ -1,4 +1,4 @@
-import type { LoadedServer } from '#bench/harness/under-load'
+import type { LoadedServer } from '#bench/harness/server-target'
 
 /** One way to hold a connection by being slow. */
 export interface SlowPhase {
@@ -7,9 +7,9 @@ export interface SlowPhase {
   /** Then repeated, a byte a second; absent: nothing. */
   readonly drip?: string
   /** These bytes are only sent when `received` matches. */
-  readonly behind?: { readonly heard: RegExp; readonly bytes: string }
+  readonly behind?: { readonly received: RegExp; readonly bytes: string }
   /** The client reads nothing until the time limit, and then what the server left for it. */
-  readonly isDeaf?: true
+  readonly isUnread?: true
   /** How the connection must end, if the server ends it. */
   readonly ends: readonly string[]
   /** The server must have ended the connection after this time. */
@@ -79,14 +79,14 @@ export const slowPhases: Readonly<Record<string, SlowPhase>> = {
   },
   "a frame's head": {
     bytes: link,
-    behind: { heard: upgraded, bytes: '\x81' },
+    behind: { received: upgraded, bytes: '\x81' },
     ends: ['close 4408'],
     withinS: deadWithinS,
   },
   "a frame's payload": {
     bytes: link,
     // 262 144 bytes, masked by zeros.
-    behind: { heard: upgraded, bytes: '\x81\xff\0\0\0\0\0\x04\0\0\0\0\0\0{' },
+    behind: { received: upgraded, bytes: '\x81\xff\0\0\0\0\0\x04\0\0\0\0\0\0{' },
     drip: ' ',
     ends: ['close 4408'],
     withinS: deadWithinS,
@@ -94,7 +94,7 @@ export const slowPhases: Readonly<Record<string, SlowPhase>> = {
   'reading an answer': {
     // More than the kernel buffers for a client that does not read: with less the server could not notice it.
     bytes: (place) => `${line('GET', '/meta?depth=1')}${host(place)}${person(place)}\r\n`,
-    isDeaf: true,
+    isUnread: true,
     ends: ['200, cut'],
     withinS: untakenWithinS,
   },

@@ -1,10 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
-import type { FileOperation } from '#bench/proof/power/operations'
+import type { FileOperation } from '#bench/proof/power/file-operations'
 import type { SeededRandom } from '#bench/random'
 
 /**
- * What may be on a disk after a power loss. The model is ext4 with `data=ordered`, or slightly weaker:
+ * A possible disk content after a power loss. The model is ext4 with `data=ordered`, or slightly weaker:
  *
  * - Names (created, renamed, removed) become durable in the order of the calls; the last ones may be missing.
  * - `fsync` of a file makes its content and its name durable; `fsync` of a folder the names in it. ext4 gives more: it

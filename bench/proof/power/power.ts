@@ -1,13 +1,13 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
-import { asked, identityOn } from '#bench/harness/identity'
+import { callApi, identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { openLeft, patient, readStream } from '#bench/proof/left-folder'
+import { openFolder, patientSettings, readStream } from '#bench/proof/opened-folder'
 import { type DiskState, diskStateAfter, layOut } from '#bench/proof/power/disk-state'
-import { FleetBooks, framesOf } from '#bench/proof/power/fleet-books'
-import type { FileOperation, RecordedOperation } from '#bench/proof/power/operations'
+import type { FileOperation, RecordedOperation } from '#bench/proof/power/file-operations'
+import { FleetLedger, framesOf } from '#bench/proof/power/fleet-ledger'
 import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
@@ -34,8 +34,8 @@ export interface PowerProofReport {
   /** States before which a report over a link had been acknowledged. */
   readonly statesWithFrames: number
   /** Frames that were searched, over all states. */
-  readonly framesLookedFor: number
-  readonly eventsHeard: number
+  readonly framesSearched: number
+  readonly eventsReceived: number
   readonly acknowledged: number
   /** Reports over links. */
   readonly framesAcknowledged: number
@@ -47,14 +47,14 @@ type RecordingOptions = Pick<PowerProofOptions, 'seed' | 'lifeMs' | 'floodMb'>
 /** The operations on the folder, and the acknowledged changes and events, each with its time. */
 export interface Recording {
   readonly runner: WorkloadRunner
-  readonly fleets: FleetBooks
+  readonly fleets: FleetLedger
   readonly operations: readonly RecordedOperation[]
   /** From this time on the expected content is known. */
   readonly firstAt: number
-  readonly heard: readonly HeardEvent[]
+  readonly received: readonly ReceivedEvent[]
 }
 
-interface HeardEvent {
+interface ReceivedEvent {
   readonly at: number
   readonly event: StreamEvent
 }
@@ -81,7 +81,7 @@ export async function provePower(options: PowerProofOptions): Promise<PowerProof
     return {
       operations: countsOf(all),
       bytesWritten: all.reduce((sum, each) => sum + (each.kind === 'write' ? each.bytes.length : 0), 0),
-      eventsHeard: recording.heard.length,
+      eventsReceived: recording.received.length,
       acknowledged: Object.values(recording.runner.counts).reduce((sum, each) => sum + each.acknowledged, 0),
       framesAcknowledged: recording.fleets.framesAcknowledged,
       ...(await tryStates(recording, folder, options)),
@@ -109,14 +109,14 @@ export async function tryStates(
   folder: string,
   { seed, states: wanted, print }: Omit<PowerProofOptions, 'lifeMs'>,
   forget: (operation: FileOperation) => boolean = () => false,
-): Promise<Pick<PowerProofReport, 'states' | 'statesWithMore' | 'statesWithFrames' | 'framesLookedFor' | 'problems'>> {
+): Promise<Pick<PowerProofReport, 'states' | 'statesWithMore' | 'statesWithFrames' | 'framesSearched' | 'problems'>> {
   const all = recording.operations.map(({ operation }) => operation)
   const random = new SeededRandom(seed)
   const problems: string[] = []
   let states = 0
   let statesWithMore = 0
   let statesWithFrames = 0
-  let framesLookedFor = 0
+  let framesSearched = 0
   while (states < wanted && problems.length < problemsMax) {
     const count = momentIn(all, random)
     const at = (recording.operations[count]?.at ?? Number.POSITIVE_INFINITY) - clockMs
@@ -124,12 +124,12 @@ export async function tryStates(
     if (at > recording.firstAt) statesWithMore++
     const frames = framesOf(recording.fleets.devicesAt(at))
     if (frames > 0) statesWithFrames++
-    framesLookedFor += frames
+    framesSearched += frames
     const found = await faultsOf(diskStateAfter(done, random), at, recording, join(folder, `state-${states}`))
     problems.push(...found.slice(0, 3).map((text) => `state ${states}, after ${count} operations: ${text}`))
     if (++states % 50 === 0) print(`${states} states`)
   }
-  return { states, statesWithMore, statesWithFrames, framesLookedFor, problems }
+  return { states, statesWithMore, statesWithFrames, framesSearched, problems }
 }
 
 async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOptions): Promise<Recording> {
@@ -138,11 +138,11 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
   mkdirSync(dataFolder, { mode: 0o700 })
   const random = new SeededRandom(seed)
   const url = `http://127.0.0.1:${port}`
-  const heard: HeardEvent[] = []
+  const received: ReceivedEvent[] = []
   const files = new FileNumbers()
   const operations: RecordedOperation[] = []
   let runner: WorkloadRunner | undefined
-  let fleets: FleetBooks | undefined
+  let fleets: FleetLedger | undefined
   let dashboard: Dashboard | undefined
   let firstAt = Infinity
   for (let life = 0; life < lives; life++) {
@@ -150,7 +150,7 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
     const server = await startServer({
       port,
       dataFolder,
-      environment: { ...identityOn, ...patient, DURABILITY: 'disk' },
+      environment: { ...identityOn, ...patientSettings, DURABILITY: 'disk' },
       nodeArguments: loadedBefore('harness/cheap-passwords'),
       inFront: straced(trace),
       isKilledAtExit: true,
@@ -159,14 +159,14 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
     const { authorization } = runner
     if (!fleets) {
       const body = { name: 'Fleets' }
-      const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
-      fleets = new FleetBooks(url, { ...fleetSize, seed, key })
+      const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
+      fleets = new FleetLedger(url, { ...fleetSize, seed, key })
     }
     firstAt = Math.min(firstAt, now())
     const faults = await runner.check()
     if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
     if (!dashboard) {
-      const onEvent = (event: StreamEvent) => heard.push({ at: now(), event })
+      const onEvent = (event: StreamEvent) => received.push({ at: now(), event })
       dashboard = new Dashboard({
         url,
         from: runner.first,
@@ -188,7 +188,7 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
   if (!runner || !fleets) throw new Error('nothing was recorded')
   const faults = await fleets.stop()
   if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
-  return { runner, fleets, operations, firstAt, heard }
+  return { runner, fleets, operations, firstAt, received }
 }
 
 interface Life {
@@ -226,20 +226,20 @@ function momentIn(operations: readonly FileOperation[], random: SeededRandom): n
 async function faultsOf(
   state: DiskState,
   at: number,
-  { runner, fleets, firstAt, heard }: Recording,
+  { runner, fleets, firstAt, received }: Recording,
   folder: string,
 ): Promise<readonly string[]> {
   mkdirSync(folder, { mode: 0o700 })
   layOut(state, folder)
-  const left = await openLeft(folder)
+  const left = await openFolder(folder)
   try {
     if (!left.running) return [`it does not open: ${left.refusal}`]
     if (at <= firstAt) return []
-    const told = heard.filter((each) => each.at < at).map(({ event }) => event)
+    const publishedBefore = received.filter((each) => each.at < at).map(({ event }) => event)
     const { port } = left.running
     const url = `http://127.0.0.1:${port}`
     const devices = fleets.devicesAt(at)
-    const { events, faults } = await readStream(url, runner, told, { devices })
+    const { events, faults } = await readStream(url, runner, publishedBefore, { devices })
     return [
       ...faults,
       ...(await fleets.sessionFaults(url, devices, events)),

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { MemoryUse, ProbeQuestion } from '#bench/harness/memory-probe'
+import type { MemoryUse, ProbeMessage } from '#bench/harness/memory-probe'
 import { request } from '#bench/http'
 import { processUsage } from '#bench/process-usage'
 import type { GaugeName, Point } from '#bench/proof/soak/growth'
@@ -29,7 +29,7 @@ export class Sampler {
 
   constructor(sampled: SampledServer) {
     // Only the kernel knows the mapped and resident memory and the open files.
-    if (!existsSync('/proc/self/status')) throw new Error('there is no /proc to look into')
+    if (!existsSync('/proc/self/status')) throw new Error('there is no /proc')
     this.#sampled = sampled
   }
 
@@ -56,23 +56,23 @@ export class Sampler {
 
   async #work({ everyMs, collectEvery, timesFaster }: SamplePace): Promise<void> {
     const { server } = this.#sampled
-    for (let looks = 1; !this.#isStopped && !server.isEnded; looks++) {
+    for (let readings = 1; !this.#isStopped && !server.isEnded; readings++) {
       await new Promise((resolve) => setTimeout(resolve, everyMs))
       try {
         if (timesFaster > 1) await this.#ask({ type: 'pass', ms: everyMs * (timesFaster - 1) })
-        await this.#look()
-        if (looks % collectEvery === 0) await this.#collect()
+        await this.#read()
+        if (readings % collectEvery === 0) await this.#collect()
       } catch {
         // Other checks report a server that does not answer.
       }
     }
   }
 
-  #ask<Answer>(question: ProbeQuestion): Promise<Answer> {
+  #ask<Answer>(question: ProbeMessage): Promise<Answer> {
     return this.#sampled.server.ask<Answer>(question)
   }
 
-  async #look(): Promise<void> {
+  async #read(): Promise<void> {
     const { server, url, dataFolder } = this.#sampled
     const usage = processUsage(server.processId)
     if (!usage) return

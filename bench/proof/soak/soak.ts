@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { StreamEvent } from '#bench/dashboard'
-import type { HeardReport } from '#bench/fleet/heard'
+import type { ComparisonReport } from '#bench/fleet/stream-comparison'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { LoadedServer, type ServerPlace } from '#bench/proof/loaded-server'
@@ -26,7 +26,7 @@ export interface SoakOptions {
 /** With details for the test of the proof itself. */
 export interface SoakOutcome extends Outcome {
   readonly growth: Readonly<Partial<Record<GaugeName, Growth>>>
-  readonly heard: HeardReport
+  readonly received: ComparisonReport
   readonly visits: Visitors['counts']
   readonly writes: Readonly<Record<string, ChangeCounts>>
 }
@@ -34,17 +34,17 @@ export interface SoakOutcome extends Outcome {
 const help = `Usage: npm run proof -- soak [options]
 
 Runs the server for half an hour under the load of the kill proof, but without kills, while devices and subscribers come and
-go, and measures whether it needs more and more memory, descriptors or disk once it is warm: after two fifths of the time. In
-a shorter run the server's time passes faster, so that it forgets as early; below ten minutes little differs from noise.
+go, and measures whether its memory, descriptors or disk usage grow after the warm-up (two fifths of the time). In a shorter run
+the server's clock is faster, so that it evicts as early; below ten minutes most results are noise.
 
   --minutes N           (30)
-  --seed N              of chance (the clock)`
+  --seed N              random seed (the clock)`
 
 /** Devices, and changes a second, of all fleets together. */
 const fleetSize = { devices: 500, rate: 15_000 } as const
 
 export const soakProof: Proof = {
-  about: 'half an hour under all kinds of load without growing',
+  about: 'half an hour under all kinds of load without growth',
   help,
   run(args, print) {
     const options = { ...seedOption, minutes: { type: 'string', default: '30' } } as const
@@ -137,19 +137,19 @@ class SoakRun {
     await server.settle({ isWhole: false })
     await server.stop()
     const growth = this.#growth(sampler)
-    const heard = server.witness.report()
+    const received = server.witness.report()
     const [visits, writes] = [this.#visitors.counts, runner.counts]
     const kinds = Object.values(writes)
     const acknowledged = kinds.reduce((sum, each) => sum + each.acknowledged, 0)
     return {
-      ...{ seed: this.#options.seed, seconds, growth, heard, visits, writes },
-      said: [
-        `${(seconds / 60).toFixed(1)} minutes, ${warmShare * 100} % of them to get warm: ${changesAcknowledged} changes acknowledged, ` +
+      ...{ seed: this.#options.seed, seconds, growth, received, visits, writes },
+      summary: [
+        `${(seconds / 60).toFixed(1)} minutes, ${warmShare * 100} % of them warm-up: ${changesAcknowledged} changes acknowledged, ` +
           `${(changesAcknowledged / seconds).toFixed(0)} a second`,
         `${visits.devices} devices and ${visits.subscribers} subscribers that connected and left; ${acknowledged} writes of ` +
           `${kinds.length} other kinds`,
-        `${heard.acknowledged} frames acknowledged, ${heard.found} heard, ${heard.overridden} overridden, ${heard.lost} lost, ` +
-          `${heard.doubled} doubled, ${heard.disordered} out of order, ${heard.wrong} wrong`,
+        `${received.acknowledged} frames acknowledged, ${received.found} received, ${received.overridden} overridden, ${received.lost} lost, ` +
+          `${received.doubled} doubled, ${received.disordered} out of order, ${received.wrong} wrong`,
         ...Object.entries(growth).map(([name, grown]) => lineOf(name as GaugeName, grown)),
       ],
       problems: [

@@ -1,7 +1,7 @@
 import { basic } from '#bench/harness/identity'
 import type { HttpAnswer } from '#bench/http'
-import { ProvingKey } from '#bench/load/proofs'
-import type { Asking, ProofApi } from '#bench/proof/workloads/proof-api'
+import { DpopKey } from '#bench/load/dpop-proofs'
+import type { ProofApi, RequestOptions } from '#bench/proof/workloads/proof-api'
 
 /** A session; without tokens where the answer with them was lost. */
 export interface Session {
@@ -16,7 +16,7 @@ export interface Session {
   readonly used: readonly string[]
 }
 
-export interface Request extends Asking {
+export interface Request extends RequestOptions {
   readonly method: string
   readonly path: string
 }
@@ -27,7 +27,7 @@ const unauthenticated = { authorization: '' }
 /** Makes the requests of one account: proofs by its key, with the latest nonce of the server. */
 export class AccountRequests {
   readonly #name: string
-  readonly #key = new ProvingKey()
+  readonly #key = new DpopKey()
   #api: ProofApi | undefined
   #nonce = ''
 

@@ -58,7 +58,12 @@ export class ConnectedDevices {
     const device = this.#fleet.devices.find((each) => each.identifier === identifier)
     if (!device) throw new RangeError(`no device ${identifier}`)
     const { plan, firmware, isWelcome, controls } = device
-    return { project: plan.kind.code.toLowerCase(), version: firmware.version, isWelcome, asked: controls?.asked ?? [] }
+    return {
+      project: plan.kind.code.toLowerCase(),
+      version: firmware.version,
+      isWelcome,
+      asked: controls?.received ?? [],
+    }
   }
 
   /** The server closed a connection because its store refused writes: devices may have been offline for an action. */

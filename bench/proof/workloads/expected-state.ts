@@ -287,9 +287,9 @@ export class ExpectedState {
 
   async #compare(slot: string, entry: SlotEntry, observed: Observed | undefined): Promise<void> {
     const { pending, observed: before } = entry
-    const isAsBefore = observed?.content === before?.content
+    const isUnchanged = observed?.content === before?.content
     if (!pending) {
-      if (!isAsBefore) this.#wrong(`${slot} contains ${shown(observed)}, and ${shown(before)} was acknowledged`)
+      if (!isUnchanged) this.#wrong(`${slot} contains ${shown(observed)}, and ${shown(before)} was acknowledged`)
       else if (before?.id !== undefined && observed?.id !== undefined && before.id !== observed.id)
         this.#wrong(`${slot} had the id ${before.id}, and has ${observed.id}`)
       entry.observed = observed
@@ -297,9 +297,9 @@ export class ExpectedState {
     }
     const { change } = pending
     const hasLanded = isAfter(change, observed, this.workload.unknownContent)
-    if (!hasLanded && !isAsBefore)
+    if (!hasLanded && !isUnchanged)
       this.#wrong(`${slot} contains ${shown(observed)}: neither ${shown(before)} nor what ${change.path} asked for`)
-    const isDone = hasLanded && !isAsBefore
+    const isDone = hasLanded && !isUnchanged
     this.#countsOf(change)[isDone ? 'landed' : 'vanished']++
     if (isDone && change.eventText !== undefined) this.#required.add(change.eventText)
     if (!change.isSentOnce && this.#random.below(2) === 0) {

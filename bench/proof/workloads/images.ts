@@ -10,7 +10,7 @@ import { SeededRandom } from '#bench/random'
 
 async function mustBeOnDisk({ dataFolder }: ProofApi, firmware: string, sha256: string): Promise<void> {
   const bytes = await readFile(join(dataFolder, 'images', sha256))
-  if (sha256Of(bytes) !== sha256) throw new Error(`the image of ${firmware} has not the hash of its name`)
+  if (sha256Of(bytes) !== sha256) throw new Error(`the image of ${firmware} does not have the hash of its name`)
 }
 
 const partsPath = '/updates/projects/parts/releases'
@@ -134,7 +134,7 @@ class Upload {
       const headers = { 'content-range': `bytes */${imageBytes}` }
       const { status, text } = await api.ask('PUT', this.#path, { headers, body: new Uint8Array() })
       const { received } = JSON.parse(text) as { received?: number }
-      if (received === imageBytes) throw new Error(`${this.#path}: all of it is there, and no release`)
+      if (received === imageBytes) throw new Error(`${this.#path}: the image is complete, but there is no release`)
       if (status === 202 && received !== undefined) return received
       // The request completed the release: all bytes had arrived.
       if (status === 201) return this.#bytesThere(api, images)

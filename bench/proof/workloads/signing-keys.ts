@@ -49,7 +49,7 @@ export function signingKeysWorkload(): Workload {
       for (const kid of api.isCopy ? all.slice(0, Math.max(0, all.indexOf(last))) : all) {
         const { x, token } = known.get(kid) as { x: string; token: string }
         const isListed = rows.some((row) => row.kid === kid)
-        if (!isListed || keys.find((key) => key.kid === kid)?.x !== x) throw new Error(`${kid} is gone, or another key`)
+        if (!isListed || keys.find((key) => key.kid === kid)?.x !== x) throw new Error(`${kid} is gone or was replaced`)
         const { status } = await api.ask('GET', '/iam/me', { headers: { authorization: `Bearer ${token}` } })
         if (status !== 200) throw new Error(`a token that ${kid} signed is answered ${status}`)
       }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readState, type StreamPosition } from '#bench/dashboard'
-import { administrator, asked, bringIn, gateway, readToken } from '#bench/harness/identity'
+import { administrator, callApi, createUser, gateway, readToken } from '#bench/harness/identity'
 import { accountsWorkload } from '#bench/proof/workloads/accounts'
 import {
   ConnectedDevices,
@@ -78,13 +78,16 @@ export class WorkloadRunner {
     const { port, dataFolder } = place
     const person = `Bearer ${await readToken(port, administrator)}`
     const api = new ProofApi(`http://127.0.0.1:${port}`, person, dataFolder)
-    const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Devices' } })
+    const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', {
+      person,
+      body: { name: 'Devices' },
+    })
     const authorization = gateway(key)
     await createMailTemplate(api)
     const topics: string[] = []
     for (const name of topicNames) topics.push(await createMailFunction(api, name, notedDevices, false))
     const mailing = await createMailFunction(api, 'mailing', [mailedDevice])
-    const reader = await bringIn(port, person, { name: 'reader', role: 'viewer', email: 'reader@proof.example' })
+    const reader = await createUser(port, person, { name: 'reader', role: 'viewer', email: 'reader@proof.example' })
     const headers = { authorization: `Bearer ${await readToken(port, reader)}` }
     await api.must('POST', '/notifications/subscribe', {
       headers,
