@@ -13,7 +13,6 @@ export interface StreamPosition {
 export type StreamEvent = Readonly<Record<string, unknown>> & { readonly type: string; readonly offset: number }
 
 export interface DashboardOptions {
-  /** `http://host:port` */
   readonly url: string
   /** `state`: full read, then all later events. `now`: only new events. Otherwise all events after that position. */
   readonly from?: 'state' | 'now' | StreamPosition
@@ -22,7 +21,6 @@ export interface DashboardOptions {
   /** Filters of the stream: `types`, `devices`, `services` (contract 4.2). */
   readonly query?: Readonly<Record<string, string>>
   readonly onEvent?: (event: StreamEvent) => void
-  /** `Authorization`, if IAM is on. */
   readonly authorization?: string
   readonly backoffMsMax?: number
 }

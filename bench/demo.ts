@@ -88,7 +88,6 @@ interface DemoParts {
   readonly samples: DemoSamples
 }
 
-/** Returns a function that stops it. */
 function showEverySecond({ server, fleet, dashboard, samples }: DemoParts): () => void {
   const screen = new DemoScreen(process.stdout)
   const takeSecond = secondsOf(fleet)

@@ -21,7 +21,6 @@ const proofs: Readonly<Record<string, Proof>> = {
 const whole = Object.keys(proofs).filter((name) => name !== 'soak')
 
 interface Search {
-  /** One line. */
   readonly about: string
   /** Resolves with whether no fault was found. Accepts `--help`. */
   run(args: readonly string[]): Promise<boolean>

@@ -10,7 +10,6 @@ export class SeededRandom {
     this.#state = seed >>> 0
   }
 
-  /** In [0, 1). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state

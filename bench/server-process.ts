@@ -100,12 +100,10 @@ export class ServerProcess {
     return this.#isEnded
   }
 
-  /** Its exit code, or the signal that ended it. */
   get ended(): Promise<number | NodeJS.Signals> {
     return this.#ended
   }
 
-  /** The last lines that it printed. */
   get lines(): readonly string[] {
     return this.#lines
   }
@@ -151,7 +149,6 @@ export class ServerProcess {
   }
 }
 
-/** Starts a server and waits until it serves. */
 export async function startServer(settings: ServerSettings): Promise<ServerProcess> {
   const server = new ServerProcess(settings)
   try {

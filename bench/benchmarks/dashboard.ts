@@ -9,7 +9,6 @@ import { serviceIdentifier } from '#bench/load/fleet-link'
 import { firstPropId } from '#bench/load/update-template'
 
 const rate = 10_000
-/** Below this rate the measurement is invalid. */
 const rateLeast = 0.9 * rate
 const start = ours({ DURABILITY: 'process' })
 const timesOf = ({ isQuick }: Round) =>

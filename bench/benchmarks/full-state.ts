@@ -13,7 +13,6 @@ const path = '/api/v1/devices?depth=2'
 const megabyte = 1e6
 const report = { warmupMs: 0, measuredMs: 1_000 }
 
-/** Reads one after the other. */
 function readFor(server: RunningServer, milliseconds: number, spec: Partial<ReadersSpec> = {}): Promise<ReadResult> {
   return withRemote('load/readers', async (readers) => {
     await readers.ask('begin', { ...placeOf(server), path, readers: 1, ...spec })

@@ -23,7 +23,6 @@ const quickDivisor = { devices: standardLoad.devices / 10, subscribers: 20 }
 
 const without = 'without'
 const modes: readonly FunctionMode[] = ['quiet', 'throttled', 'unthrottled', 'elsewhere']
-/** These cause mails. */
 const mailing: readonly FunctionMode[] = ['throttled', 'unthrottled']
 type Variant = FunctionMode | typeof without
 
@@ -290,7 +289,6 @@ async function inTurns<Result>(
       process.kill(other.server.processId, 'SIGCONT')
     }
   }
-  // Warms up both.
   await run(first, second)
   await run(second, first)
   const results: readonly [Result[], Result[]] = [[await run(first, second)], []]

@@ -41,7 +41,6 @@ async function forgotten(server: ProbedServer): Promise<MemoryUse> {
   return use
 }
 
-/** Waits until the server is idle. */
 async function idle({ processId }: ProbedServer): Promise<void> {
   const end = performance.now() + forgetMsMax
   let before = processUsage(processId)
@@ -91,7 +90,6 @@ function dashboards(round: Round): Promise<Figures> {
   return started(startProbed, async (server) => {
     const opened = (count: number) =>
       withLoad(server, { ...fleet, devices: 0, links: 0, dashboards: count }, () => rested(server, restMs))
-    // Warms up the server.
     await opened(sockets / 10)
     const before = await rested(server, restMs)
     return grown(before, await opened(sockets), sockets)

@@ -13,7 +13,6 @@ import { processUsage } from '#bench/process-usage'
 type Load = Pick<LoadSpec, 'dashboards' | 'witnesses' | 'lead'>
 
 const there = peerSystems.filter(({ isThere }) => isThere)
-/** Maximum number of changes that a link sends in one write. */
 const togetherMax = 64
 const fleet = { ...standardLoad, window: togetherMax, properties: 1, gatherMs: 1, drainMsMax: 8_000 }
 

@@ -11,7 +11,6 @@ import { type Fixture, startFixture } from '#bench/worst/fixture'
 import { frameSender, frames, protocols } from '#bench/worst/frames'
 import { requests } from '#bench/worst/requests'
 
-/** The bound for every input. */
 const runMsMax = 20
 const sendsEach = 3
 /** Above it the other forms of a body are not tried. */

@@ -64,7 +64,6 @@ export class FoldedState {
     for (const item of updates) fold(services, serviceIdentifier, item, timestamp)
   }
 
-  /** Describes the differences from `other`; at most `most` of them. */
   differences(other: FoldedState, most = 20): readonly string[] {
     const found: string[] = []
     for (const [device, services] of this.devices) {

@@ -1,6 +1,5 @@
 import type { FleetSecond } from '#bench/fleet/counts'
 
-/** One second of the demo. */
 export interface DemoSecond {
   readonly seconds: number
   readonly fleet: FleetSecond

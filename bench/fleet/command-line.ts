@@ -56,7 +56,6 @@ export const fleetFlags = {
   seconds: ['S', 'then stop; 0: until Ctrl-C', amount(86_400)],
 } satisfies Readonly<Record<string, Flag>>
 
-/** A command with flags and switches. */
 export interface CommandLine {
   readonly usage: string
   readonly flags: Readonly<Record<string, Flag>>

@@ -28,7 +28,6 @@ const noUpdates = {
 type WriteCounts = typeof noWrites
 type UpdateCounts = typeof noUpdates
 
-/** Totals since the start. */
 export type FleetReport = ReturnType<FleetCounts['report']> & {
   readonly devices: number
   readonly devicesOnline: number

@@ -71,7 +71,6 @@ export class FramePlan {
     }
   }
 
-  /** How many changes frame `number` of a device carries. */
   changeCount(deviceIndex: number, number: number): number {
     if (this.#crossingOf(deviceIndex, number) !== undefined) return 1
     return this.#sizeOf(this.#services[serviceIndexOf(deviceIndex, number)]?.all ?? [])
@@ -125,7 +124,6 @@ function serviceIndexOf(deviceIndex: number, number: number): number {
   return (number + deviceIndex) % diagnosticsEvery === 0 ? 1 : 0
 }
 
-/** The most changes that a frame of this kind can carry. */
 export function changesPerFrameMax(kind: DeviceKind): number {
   return kind.services[0]?.properties.length ?? 0
 }

@@ -3,7 +3,7 @@ import type { UpdateMode } from '#bench/fleet/updates'
 import type { LinkForm, LinkProtocol } from '#bench/fleet/wire'
 import type { WriteMode } from '#bench/fleet/writes'
 
-/** The command describes the options that it has (`command.ts`). */
+/** The command describes the options that it has (`command-line.ts`). */
 export const fleetDefaults = {
   url: 'ws://127.0.0.1:8080',
   devices: 100,

@@ -29,7 +29,6 @@ export interface ComparisonReport {
   /** Received, and never acknowledged: for example stored just before a crash. */
   readonly unacknowledged: number
   readonly doubled: number
-  /** Received after a later one of the same device. */
   readonly disordered: number
   /** Received with wrong values or items, or never sent. */
   readonly wrong: number

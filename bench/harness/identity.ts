@@ -10,11 +10,9 @@ export const identityOn = {
   SOCKETS_PER_USER_MAX: '100000',
 } as const
 
-/** Values of the `Authorization` header. */
 export interface Authorizations {
   /** Of a gateway, for devices of any name. */
   readonly link: string
-  /** The administrator's access token. */
   readonly person: string
 }
 
@@ -55,7 +53,6 @@ export async function readToken(port: number, who: Credentials): Promise<string>
 export interface NewUser {
   readonly name: string
   readonly role: string
-  /** Mail address; absent: none. */
   readonly email?: string
 }
 

@@ -35,7 +35,6 @@ export const eventLatencyForms = formsOf(
 
 const summed = ['seconds', 'serverCpuSeconds', 'loadCpuSeconds', 'changes', 'frames', 'deliveries'] as const
 
-/** Throughput and CPU of one or several phases. */
 export function costsOf(...phases: readonly Pick<PhaseResult, (typeof summed)[number]>[]): Figures {
   const sumOf = (figure: (typeof summed)[number]) => phases.reduce((sum, phase) => sum + phase[figure], 0)
   const [seconds, server, load, changes, frames, deliveries] = summed.map(sumOf) as [

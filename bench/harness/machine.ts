@@ -9,7 +9,6 @@ export interface Machine {
   readonly memoryGib: number
   readonly system: string
   readonly node: string
-  /** The measured commit: see `commitOf`. */
   readonly commit: string
   readonly at: string
 }

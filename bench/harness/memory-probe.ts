@@ -26,10 +26,7 @@ export interface MemoryUse {
   readonly nativeBytes: number
 }
 
-export type ProbeMessage =
-  | { readonly type: 'memory' }
-  /** Moves the monotonic clock forward. */
-  | { readonly type: 'pass'; readonly ms: number }
+export type ProbeMessage = { readonly type: 'memory' } | { readonly type: 'pass'; readonly ms: number }
 
 /** An object that one collection frees can release others in the next: buffers, weak references. */
 const collections = 4

@@ -221,7 +221,6 @@ function personOf({ authorizations }: RunningServer): string {
   return authorizations.person
 }
 
-/** The last part of a resource name. */
 function idOf(resourceIdentifier: string): string {
   return resourceIdentifier.slice(resourceIdentifier.lastIndexOf(':') + 1)
 }

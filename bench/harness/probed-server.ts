@@ -1,7 +1,6 @@
 import type { MemoryUse, ProbeMessage } from '#bench/harness/memory-probe'
 import { ours, type RunningServer } from '#bench/harness/servers'
 
-/** This server with the memory probe. */
 export interface ProbedServer extends RunningServer {
   memory(): Promise<MemoryUse>
   /** Moves the monotonic clock, for work that the server does after minutes; its timers keep their times. */

@@ -19,7 +19,6 @@ export const standardLoad = {
 
 export interface RunningLoad {
   run(phase: PhaseSpec): Promise<PhaseResult>
-  /** Devices without an acknowledged frame. */
   silent(): Promise<number>
 }
 

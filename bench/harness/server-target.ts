@@ -1,11 +1,9 @@
 import type { Authorizations } from '#bench/harness/identity'
 import type { RunningServer } from '#bench/harness/servers'
 
-/** The server under load. */
 export interface LoadedServer {
   readonly port: number
   readonly serverProcessId: number
-  /** Absent if IAM is off. */
   readonly authorizations?: Authorizations | undefined
 }
 

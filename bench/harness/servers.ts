@@ -43,7 +43,6 @@ export function listening(program: string, settings: Readonly<Record<string, unk
 
 type Environment = Readonly<Record<string, string>>
 
-/** Starts a server, and logs in if IAM is on. */
 export async function startAuthenticated(settings: ServerSettings): Promise<{
   readonly server: ServerProcess
   readonly authorizations: Authorizations | undefined

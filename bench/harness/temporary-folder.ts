@@ -25,7 +25,6 @@ export function temporaryFolder(prefix: string): TemporaryFolder {
 
 /** Tables are written once and then only deleted: two folders can share a file. */
 const tables = /\.(ldb|sst)$/
-/** The lock of the process that has opened the folder. */
 const lock = 'LOCK'
 
 /** Copies a data folder that no server has open. Cheap, because large files are linked. */

@@ -56,7 +56,6 @@ export async function makeAlarms(
   }
 }
 
-/** How often alarms changed state. */
 export interface AlarmChanges {
   readonly active: number
   readonly inactive: number

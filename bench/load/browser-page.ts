@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
-/** The path of Debian's package. */
 const executablePath = '/usr/bin/chromium'
 
 /** Why pages cannot be measured here; undefined where they can. */
@@ -27,7 +26,6 @@ interface ProcessTime {
   readonly cpuTime: number
 }
 
-/** A page of the dashboard in its own browser. */
 export class BrowserPage {
   readonly #browser: Browser
   readonly page: Page

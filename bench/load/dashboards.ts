@@ -77,7 +77,6 @@ export class LoadDashboards {
     if (this.#failure) throw this.#failure
   }
 
-  /** Events that every dashboard has received. */
   get receivedByAll(): number {
     return this.#counts.least
   }
@@ -92,7 +91,6 @@ export class LoadDashboards {
     this.gaps = 0
   }
 
-  /** Waits until each dashboard has received this number of events. */
   async waitForEvents(events: number, timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs
     while (this.receivedByAll < events) {

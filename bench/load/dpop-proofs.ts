@@ -5,7 +5,6 @@ import { tokenHash } from '#access/token-hash'
 
 export interface ProofSubject {
   readonly method: string
-  /** Scheme, host, port and path. */
   readonly url: string
   readonly nonce: string
   /** The access token that is bound to the key, if there is one. */

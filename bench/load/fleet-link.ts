@@ -6,12 +6,10 @@ import { firstPropId, type UpdateTemplate } from '#bench/load/update-template'
 const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
 
-/** Maximum number of unanswered HELLOs per link. */
 const hellosUnansweredMax = 64
 /** First byte of a short ACK, `["A", flakeAddress, seq]`: an array of three. All other messages of the server are maps. */
 export const arrayOfThree = 0x93
 
-/** The service of the devices of a load. */
 export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
 
 /** A message of the server except ACK. */
@@ -30,13 +28,10 @@ export interface FleetLinkOptions {
   readonly failed: (error: Error) => void
   /** For a link whose devices report values. */
   readonly template?: UpdateTemplate
-  /** Called before each frame is sent. */
   readonly sent?: ((device: number, number: number) => void) | undefined
   /** Called for each acknowledged frame. `number`: its number, unless a later frame of the device is in flight. */
   readonly acknowledged?: (device: number, sequence: number, number: number | undefined) => void
-  /** Called after each read from the socket. */
   readonly onRead?: () => void
-  /** A repeated WELCOME of a device. */
   readonly welcomedAgain?: () => void
   /** Called for other messages; without it they are failures. `device`: its index. */
   readonly other?: (message: LinkMessage, device: number) => void
@@ -50,10 +45,8 @@ export class FleetLink {
   /** Sequence of the last sent frame of each device, and of the last acknowledged one. */
   readonly #sent: Uint32Array
   readonly #acknowledged: Uint32Array
-  /** Number of the last frame of each device. */
   readonly #numbers: Float64Array
   readonly #placeOf = new Map<number, number>()
-  /** Devices whose HELLO is unanswered. */
   readonly #greeted = new Map<string, number>()
   #socket: RawSocket | undefined
   #welcomed = 0
@@ -71,7 +64,6 @@ export class FleetLink {
     this.#numbers = new Float64Array(options.count)
   }
 
-  /** Resolves when all its devices are welcome. */
   async open(): Promise<void> {
     const { port, authorization, count } = this.#options
     const reader = new FrameReader((bytes, start, end, opcode) => this.#onRead(bytes, start, end, opcode))

@@ -52,7 +52,6 @@ export const frameLengthOf: LengthOf = (bytes, at) => {
 /** Receives a complete payload; the buffer is reused after the call. */
 export type FrameHandler = (bytes: Buffer, start: number, end: number, opcode: number) => void
 
-/** Splits the bytes of a server into frames. */
 export class FrameReader {
   readonly #reader: MessageReader
 

@@ -34,7 +34,6 @@ export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, LoadedServ
 export interface PhaseSpec {
   readonly warmupMs: number
   readonly measuredMs: number
-  /** Frames a second; absent: as fast as possible. */
   readonly rate?: number
 }
 
@@ -64,7 +63,6 @@ let receivedChanges = { active: 0, inactive: 0 }
 const delivery = new LatencyHistogram()
 
 serveFunctions({
-  /** Devices without an acknowledged frame. */
   silent: (): number => fleet?.numbers.reduce((count, number) => count + (number < 0 ? 1 : 0), 0) ?? 0,
 
   async open(asked: LoadSpec) {

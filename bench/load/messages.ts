@@ -18,7 +18,6 @@ const headBytesMax = 512
 export class MessageCounter {
   readonly #lengthOf: LengthOf
   readonly #other: OtherHandler
-  /** Missing bytes of an incomplete delivery. */
   #missing = 0
   /** The beginning of an incomplete head. */
   #rest: Buffer | undefined
@@ -28,7 +27,6 @@ export class MessageCounter {
     this.#other = other
   }
 
-  /** Returns how many deliveries ended in these bytes. */
   push(bytes: Buffer): number {
     if (this.#missing > bytes.length) {
       this.#missing -= bytes.length
@@ -83,7 +81,6 @@ export class MessageReader {
     this.#other = other
   }
 
-  /** Returns how many counted deliveries ended in these bytes. */
   push(bytes: Buffer): number {
     const input = this.#rest ? Buffer.concat([this.#rest, bytes]) : bytes
     let count = 0

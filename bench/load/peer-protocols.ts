@@ -10,7 +10,6 @@ export interface Protocol {
   answerTo?(bytes: Buffer, at: number, end: number): Uint8Array | undefined
   /** The first steps of a subscriber to all devices. */
   subscribe(place: Place): readonly Step[] | Promise<readonly Step[]>
-  /** The first steps of a publisher. */
   introduce(place: Place): readonly Step[]
   /** One whole message; the payload is its last part except for at most `tailBytes`. */
   publish(device: string, payload: Buffer): Buffer
@@ -18,7 +17,6 @@ export interface Protocol {
 
 interface Place {
   readonly port: number
-  /** Unique for each connection. */
   readonly number: number
   readonly authorizations?: Authorizations | undefined
 }

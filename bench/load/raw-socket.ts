@@ -112,7 +112,6 @@ export class RawSocket {
     this.#socket.write(clientFrame(payload, opcodes.pong))
   }
 
-  /** Stops reading, like a browser that hangs. */
   pause(): void {
     this.#socket.pause()
   }

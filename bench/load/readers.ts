@@ -20,7 +20,6 @@ export interface ReadResult extends CpuUse {
   readonly bytes: number
 }
 
-/** How often a slow reader reads. */
 const takeEveryMs = 50
 
 let spec: ReadersSpec

@@ -137,7 +137,6 @@ async function download({ url, sha256, size }: Offer): Promise<void> {
   bytes += size
 }
 
-/** Polls until `missing` returns undefined. */
 async function until(msMax: number, missing: () => Promise<string | undefined>): Promise<void> {
   const end = performance.now() + msMax
   for (;;) {

@@ -6,12 +6,11 @@ import type { ProtocolName } from '#bench/load/peer-protocols'
 import { type InstalledServer, installedServer, isInstalled, printed } from '#bench/peers/installed-server'
 import { projectRoot } from '#bench/project-root'
 
-/** A system that this server is peerSystems with. */
+/** A system that this server is compared with. */
 export interface Peer {
   readonly name: string
   readonly protocol: ProtocolName
   readonly isThere: boolean
-  /** The measured version. */
   version(): string
   /** Settings that differ from the defaults. */
   readonly settings: string

@@ -12,7 +12,6 @@ export interface Chart {
   readonly case: string
   readonly figure: string
   readonly title: string
-  /** Without extension. */
   readonly file: string
 }
 

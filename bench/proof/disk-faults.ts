@@ -62,7 +62,6 @@ export function faultAt(place: number): DiskFault {
   return fault as DiskFault
 }
 
-/** Describes the fault. */
 export function faultText({ moment, call, isOnce, activity }: DiskFault, from: number): string {
   const doing = { write: 'it serves', turn: 'a new log is begun', read: 'it reads' }[activity]
   return `EIO from ${call} ${from}${isOnce ? ' once' : ' on'}, while ${moment === 'start' ? 'it starts' : doing}`
@@ -75,14 +74,12 @@ const attachMsMax = 10_000
 
 /** Runs `strace`, which makes calls of one server fail. */
 export class FaultyDisk {
-  /** The output of `strace`. */
   readonly #file: string
   readonly #fault: DiskFault
   readonly #options: readonly string[]
   #tracer: ChildProcess | undefined
   #watching: NodeJS.Timeout | undefined
 
-  /** `file`: the output of `strace`. */
   constructor(dataFolder: string, file: string, fault: DiskFault, from: number) {
     this.#file = file
     this.#fault = fault
@@ -97,7 +94,6 @@ export class FaultyDisk {
     return ['strace', '-D', ...this.#options, '--']
   }
 
-  /** How many calls failed. */
   get refusals(): number {
     return textOf(this.#file).split('(INJECTED)').length - 1
   }

@@ -18,7 +18,6 @@ export interface DiskProofOptions {
   readonly seed: number
   /** Number of disk faults (a write or an `fsync` fails with EIO), each with its own server. */
   readonly refusals: number
-  /** Number of full disks. */
   readonly fillings: number
   readonly print: (line: string) => void
 }
@@ -28,7 +27,6 @@ export interface DiskProofReport {
   readonly refusals: number
   /** Faults of servers that were already serving. */
   readonly serving: number
-  /** Faults of a single call. */
   readonly once: number
   /**
    * Servers that did not start and printed the reason; that continued read-only; that continued; that were not

@@ -76,7 +76,6 @@ export class EventChecker {
       .reduce(addReports, new StreamComparison([]).report())
   }
 
-  /** All faults. */
   problems(): readonly string[] {
     const { dashboard, name } = this
     const report = this.report()

@@ -11,12 +11,9 @@ const ways: readonly (Partial<FleetOptions> & { readonly devicesPerLink: number 
 ]
 
 export interface ProofFleetOptions {
-  /** All fleets together. */
   readonly devices: number
-  /** Changes a second of all fleets together. */
   readonly rate: number
   readonly seed: number
-  /** A provisioning key. */
   readonly key: string
 }
 

@@ -13,9 +13,7 @@ import { freePort, ServerProcess } from '#bench/server-process'
 
 export interface KillProofOptions extends LoadOptions {
   readonly rounds: number
-  /** No round begins after this time. */
   readonly secondsMax: number
-  /** Maximum time between a start and the next kill. */
   readonly lifeMsMax: number
   readonly print: (line: string) => void
 }
@@ -30,7 +28,6 @@ export interface KillProofReport {
   readonly resumed: ComparisonReport
   /** Of a new socket that read the stream from its start. */
   readonly fromStart: ComparisonReport
-  /** By kind of write. */
   readonly writes: Readonly<Record<string, ChangeCounts>>
   /** Kinds without an acknowledged change. */
   readonly idleKinds: readonly string[]
@@ -157,7 +154,6 @@ class KillRun {
     this.#options.print(`round ${round}: ${changesAcknowledged} changes acknowledged, ${events} events received`)
   }
 
-  /** Makes changes until the server does not answer. */
   #work(): void {
     this.#isWorkOver = false
     this.#working = this.#server.runner.run(() => this.#isWorkOver)

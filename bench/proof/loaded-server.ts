@@ -11,11 +11,8 @@ import { type ServerProcess, type ServerSettings, startServer } from '#bench/ser
 
 export interface LoadOptions {
   readonly seed: number
-  /** All fleets together. */
   readonly devices: number
-  /** Changes a second of all fleets together. */
   readonly rate: number
-  /** A factor for the pauses of the workloads. */
   readonly pauseTimes?: number
   /** Whether an event belongs to neither fleets nor workloads. */
   readonly isForeign?: (event: StreamEvent) => boolean
@@ -65,7 +62,6 @@ export class LoadedServer {
     return this.#started.fleets
   }
 
-  /** A provisioning key. */
   get key(): string {
     return this.#started.key
   }
@@ -143,7 +139,6 @@ export class LoadedServer {
     problems.push(...runner.eventFaults({ isWhole }), ...(await runner.unmailed(quietMsMax)))
   }
 
-  /** Stops the server with SIGTERM. */
   async stop(): Promise<void> {
     await Promise.all(this.fleets.map((fleet) => fleet.stop()))
     const result = await this.process.stop()

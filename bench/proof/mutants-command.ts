@@ -44,7 +44,6 @@ export async function mutantsCommand(args: readonly string[]): Promise<boolean> 
   return areAllFound
 }
 
-/** The result of one mutant in a line. */
 export function lineOf({ name, found, other, broken, seeds, seconds }: MutantReport): string {
   const took = `${seeds} seeds, ${seconds.toFixed(0)} s`
   if (found) return `${name}: found by seed ${found.seed} (${took}): ${firstLine(found.fault)}`

@@ -15,19 +15,16 @@ export interface MutantReport {
   readonly other: SeedResult | undefined
   /** Why it could not be compiled; undefined: it was. */
   readonly broken: string | undefined
-  /** The number of seeds that were tried. */
   readonly seeds: number
   readonly seconds: number
 }
 
 export interface MutantOptions {
-  /** Number of processes that run seeds. */
   readonly processes: number
   readonly seedsMax: number
 }
 
 const folder = join(projectRoot, 'test/simulation/mutants')
-/** Sources of the simulation. */
 const copied = ['package.json', 'tsconfig.json', 'src', 'actors', 'bench', 'test']
 /** Large folders that the simulation does not need. */
 const left = ['src/dashboard', 'bench/results', 'test/dashboard'].map((path) => join(projectRoot, path))
@@ -72,7 +69,6 @@ export function isAsExpected({ fault, isDead }: SeedResult, expectation: string)
 /** A line of a stack: it names functions and files. */
 const isPlaceInCode = /^\s+at /
 
-/** Whether the line contains the parts in this order. */
 function stands(parts: readonly string[], line: string): boolean {
   let from = 0
   for (const part of parts) {

@@ -1,4 +1,3 @@
-/** The result of one proof. */
 export interface Outcome {
   /** For `--seed`, to repeat the run. */
   readonly seed: number
@@ -10,14 +9,12 @@ export interface Outcome {
 }
 
 export interface Proof {
-  /** One line. */
   readonly about: string
   readonly help: string
   /** @throws RangeError for invalid options */
   run(args: readonly string[], print: (line: string) => void): Promise<Outcome>
 }
 
-/** The option that every proof takes. */
 export const seedOption = { seed: { type: 'string', default: '' } } as const
 
 /** The given seed, or one from the clock. */

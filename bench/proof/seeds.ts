@@ -14,7 +14,6 @@ export interface SeedResult {
 export interface SeedsOptions {
   /** Made by `compileSimulation`. */
   readonly program: string
-  /** Number of processes. */
   readonly processes: number
   /** The seed to run next; undefined: no more. */
   readonly next: () => number | undefined

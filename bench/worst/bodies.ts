@@ -50,7 +50,6 @@ export interface HostileBody {
   readonly text: string
 }
 
-/** Of a route with a JSON body. */
 export function* bodiesOf({ body, example }: RouteEntry): Generator<HostileBody> {
   const bytesMax = Math.min(body?.bytesMax ?? mebibyte, mebibyte) - margin
   for (const place of placesIn(example.body)) {

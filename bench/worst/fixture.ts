@@ -15,9 +15,7 @@ export interface Fixture {
   readonly port: number
   readonly person: string
   readonly link: string
-  /** A request of the administrator. */
   request(method: string, path: string, body?: string | object, headers?: HttpOptions['headers']): Promise<HttpAnswer>
-  /** The same; throws if it is refused. */
   make<Value>(method: string, path: string, body?: object): Promise<Value>
   open(path: string, protocol?: string, authorization?: string): Promise<WebSocket>
   /** The longest run of the server's loop while `send` runs, ms. */

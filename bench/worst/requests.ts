@@ -83,7 +83,6 @@ function get(input: string, path: string, authorization?: () => string): Request
   }
 }
 
-/** Repeats the same request. */
 function again(
   input: string,
   method: string,
@@ -111,7 +110,6 @@ function wrongPost(what: string, body: object): RequestInput {
   }
 }
 
-/** Creates a resource and deletes it again. */
 function making(input: string, path: string, body: () => object): RequestInput {
   return {
     input,

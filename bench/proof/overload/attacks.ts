@@ -5,7 +5,6 @@ import type { FrameCounts } from '#bench/proof/overload/counted-fleet'
 import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { localAddressOf } from '#bench/proof/overload/single-request'
 
-/** A kind of overload. */
 export interface Attack {
   /** Prepares the attack before the normal latency is measured. */
   open(place: LoadedServer): Promise<void>
@@ -37,7 +36,6 @@ export function programAttack(program: string, options: object, isCounting = fal
 
 export interface StormOptions {
   readonly devices: number
-  /** Changes a second of all devices together. */
   readonly rate: number
   readonly seed: number
 }

@@ -51,7 +51,6 @@ export interface CaseReport {
   readonly ends: EndCounts
   readonly acknowledged: number
   readonly events: number
-  /** Describes a late recovery; absent: it was in time. */
   readonly late?: string
   readonly problems: readonly string[]
 }
@@ -68,7 +67,6 @@ const ratedPrefix = 'RATED'
 /** Allowed answers to clients that behave well while others overload the server. */
 const bystanders = { allowed: ['200', '429', '503', 'ERROR OVERLOADED', 'close 1013'], needed: [['200']] } as const
 
-/** Runs one kind of overload on its own server. */
 export async function runCase(kind: OverloadCase, options: CaseOptions): Promise<CaseReport> {
   const folder = temporaryFolder('overload-proof-')
   const run = new CaseRun(kind, options, { port: await freePort(), dataFolder: folder.path })
@@ -273,7 +271,6 @@ class CaseRun {
   }
 }
 
-/** For the report. */
 export function caseText({ normal, ...report }: CaseReport): string {
   const worst = report.worstP99 === undefined ? 'beyond a second' : `${report.worstP99.toFixed(0)} ms`
   const back = report.recoveredAfter === undefined ? 'not back' : `back after ${report.recoveredAfter.toFixed(1)} s`

@@ -7,7 +7,6 @@ import { slowPhases } from '#bench/proof/overload/slow-phases'
 
 /** The size of a case: full or reduced. */
 export interface CaseSize {
-  /** The rated load of the server in frames a second. */
   readonly rated: number
   /** A factor for everything that is counted in thousands; full size: 1. */
   readonly scale: number
@@ -17,7 +16,6 @@ export interface CaseSize {
 
 export interface OverloadCase {
   readonly about: string
-  /** Duration of a full-size run. */
   readonly seconds: number
   /** Maximum private memory of the server (`MemoryPeak.ownMib`). The operator guide explains the value. */
   readonly capMib: number
@@ -171,7 +169,6 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
   },
 }
 
-/** A multiple of `step`, at least `step`. */
 function scaled(count: number, { scale }: CaseSize, step = 1): number {
   return Math.max(1, Math.round((count * scale) / step)) * step
 }

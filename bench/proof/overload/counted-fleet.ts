@@ -5,7 +5,6 @@ import type { EndCounts } from '#bench/proof/overload/end-counts'
 import { SeededRandom } from '#bench/random'
 
 export interface CountedFleetOptions extends LoadedServer {
-  /** A multiple of `links`. */
   readonly devices: number
   readonly links: number
   readonly framesPerSecond: number
@@ -79,7 +78,6 @@ export class CountedFleet {
     })
   }
 
-  /** Resolves when all devices are welcome. */
   async open(timeoutMs: number): Promise<void> {
     for (const link of this.#links) link.open()
     if (!(await this.#until(() => this.#links.every((link) => link.isReady), timeoutMs))) {

@@ -25,7 +25,6 @@ export interface CountedLinkOptions {
   readonly step: number
   readonly count: number
   readonly template: UpdateTemplate
-  /** In [0, 1). */
   readonly chance: () => number
   /** How links ended, and which frames were refused. */
   readonly ends: EndCounts
@@ -63,7 +62,6 @@ export class CountedLink {
     this.#last = new Uint32Array(options.count)
   }
 
-  /** Whether all of its devices are welcome. */
   get isReady(): boolean {
     return this.#socket !== undefined && this.#welcomed === this.#options.count
   }

@@ -37,7 +37,6 @@ serveFunctions({
 
   begin: () => fleet.begin(),
 
-  /** Runs the load as a flood. */
   async run({ seconds }: { readonly seconds: number }): Promise<EndCounts> {
     isFlood = true
     fleet.begin()

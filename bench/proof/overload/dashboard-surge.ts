@@ -19,7 +19,6 @@ const answerMsMax = 20_000
 
 interface Listener {
   readonly client: EventClient
-  /** Number of received messages. */
   texts: number
 }
 

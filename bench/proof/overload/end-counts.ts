@@ -11,7 +11,6 @@ export function addEnds(into: EndCounts, more: Readonly<EndCounts>): void {
   for (const [how, times] of Object.entries(more)) count(into, how, times)
 }
 
-/** The most frequent first. */
 export function endsText(ends: Readonly<EndCounts>): string {
   const sorted = Object.entries(ends).sort(([, one], [, other]) => other - one)
   return sorted.length === 0 ? 'nothing' : sorted.map(([how, times]) => `${times} × ${how}`).join(', ')

@@ -6,7 +6,6 @@ import { localAddressOf, unanswered } from '#bench/proof/overload/single-request
 export interface EventClientOptions extends LoadedServer {
   /** Determines its address on this machine; absent: the default address. */
   readonly number?: number
-  /** Query of the upgrade request. */
   readonly query: Readonly<Record<string, string>>
   /** Called for each message; the bytes are only valid during the call. */
   readonly onText?: (bytes: Buffer, start: number, end: number) => void
@@ -63,7 +62,6 @@ export class EventClient {
     return this.#socket !== undefined && this.#isClosed
   }
 
-  /** Describes how the connection ended. */
   get end(): string {
     return this.#closeCode === undefined ? 'cut without a close frame' : `close ${this.#closeCode}`
   }

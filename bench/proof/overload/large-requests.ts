@@ -10,7 +10,6 @@ import { sendSingleRequest } from '#bench/proof/overload/single-request'
  */
 export interface LargeRequestsOptions extends LoadedServer {
   readonly parts: 'bodies' | 'heads'
-  /** Connections of each kind. */
   readonly atOnce: number
 }
 

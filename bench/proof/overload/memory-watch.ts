@@ -10,7 +10,6 @@ export interface MemoryPeak {
   readonly allMib: number
 }
 
-/** Watches the memory of a process. */
 export class MemoryWatch {
   readonly #processId: number
   readonly #timer: NodeJS.Timeout

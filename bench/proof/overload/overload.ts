@@ -6,14 +6,12 @@ import { type CaseReport, caseText, runCase } from '#bench/proof/overload/case-r
 import { overloadCases } from '#bench/proof/overload/cases'
 
 export interface OverloadProofOptions {
-  /** Names of `overloadCases`. */
   readonly names: readonly string[]
   readonly seed: number
   /** Rated load in frames a second; absent: a tenth of the maximum, which is measured first. */
   readonly rated?: number
   /** A factor for everything that is counted in thousands. */
   readonly scale: number
-  /** Duration of each overload; absent: full size. */
   readonly seconds?: number
   readonly baselineSeconds: number
   /** See `CaseOptions`. */

@@ -2,7 +2,6 @@ import { allowedMs, spreadOf } from '#bench/harness/statistics'
 
 /** One second of the rated load: the frames that were due in it, and the latency of their events at a dashboard. */
 export interface Second {
-  /** Its start, Unix ms. */
   readonly at: number
   /** Infinite when the events of more than one frame in a hundred are missing. */
   readonly p99: number

@@ -3,7 +3,6 @@ import { connect, type Socket } from 'node:net'
 export interface SingleRequest {
   readonly port: number
   readonly localAddress?: string
-  /** Sent at once. */
   readonly bytes: Buffer
   /** Continues to send until `isOver`. */
   readonly goOn?: (socket: Socket, isOver: () => boolean) => void
@@ -16,7 +15,6 @@ export interface SingleAnswer {
   readonly sentBytes: number
 }
 
-/** Ends without an answer. */
 export const unanswered = {
   closed: 'closed without an answer',
   reset: 'reset without an answer',

@@ -9,7 +9,6 @@ import { type SlowPhase, slowPhases } from '#bench/proof/overload/slow-phases'
 
 /** Clients that hold connections by being slow, in every phase of a connection. */
 export interface SlowClientsOptions extends LoadedServer {
-  /** Number of clients for each phase. */
   readonly each: number
 }
 
@@ -119,14 +118,12 @@ class SlowClient {
     return this.#phase.isUnread === true && !this.isOver
   }
 
-  /** Sends one more byte. */
   drip(): void {
     const { drip, behind } = this.#phase
     if (drip === undefined || this.isOver || this.#socket.connecting || (behind && !this.#isBehind)) return
     this.#socket.write(drip)
   }
 
-  /** Reads from now on. */
   readAll(): void {
     if (!this.isOver) this.#socket.resume()
   }

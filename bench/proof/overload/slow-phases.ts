@@ -2,7 +2,6 @@ import type { LoadedServer } from '#bench/harness/server-target'
 
 /** One way to hold a connection by being slow. */
 export interface SlowPhase {
-  /** Sent at once. */
   readonly bytes: (place: LoadedServer, number: number) => string
   /** Then repeated, a byte a second; absent: nothing. */
   readonly drip?: string

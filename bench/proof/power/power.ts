@@ -15,9 +15,7 @@ import { freePort, type ServerProcess, startServer } from '#bench/server-process
 
 export interface PowerProofOptions {
   readonly seed: number
-  /** Number of disk states to open. */
   readonly states: number
-  /** Duration of each life of the server. */
   readonly lifeMs: number
   /** Extra MB written in the last life: with 20 the database begins a new log. 0 by default. */
   readonly floodMb?: number
@@ -37,7 +35,6 @@ export interface PowerProofReport {
   readonly framesSearched: number
   readonly eventsReceived: number
   readonly acknowledged: number
-  /** Reports over links. */
   readonly framesAcknowledged: number
   readonly problems: readonly string[]
 }
@@ -61,7 +58,6 @@ interface ReceivedEvent {
 
 /** Each continues the data of the one before; the second is stopped cleanly, the others are killed. */
 const lives = 3
-/** Difference of the clocks of two processes. */
 const clockMs = 2
 /** The fleets that report over links: devices and changes a second, all together. */
 const fleetSize = { devices: 50, rate: 600 } as const

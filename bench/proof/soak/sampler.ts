@@ -20,7 +20,6 @@ export interface SamplePace {
   readonly timesFaster: number
 }
 
-/** Reads all gauges of a running server regularly. */
 export class Sampler {
   readonly #sampled: SampledServer
   readonly #startedAt = performance.now()
@@ -33,7 +32,6 @@ export class Sampler {
     this.#sampled = sampled
   }
 
-  /** Minutes since it was created. */
   get minutes(): number {
     return (performance.now() - this.#startedAt) / 60_000
   }
@@ -103,7 +101,6 @@ function anonymousBytes(processId: number): number {
   return Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024
 }
 
-/** Total size of a folder's files; files that are deleted meanwhile are skipped. */
 function sizeOf(folder: string): number {
   return readdirSync(folder)
     .map((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0)

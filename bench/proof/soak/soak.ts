@@ -14,9 +14,7 @@ import { freePort, type ServerSettings } from '#bench/server-process'
 export interface SoakOptions {
   readonly minutes: number
   readonly seed: number
-  /** All fleets together. */
   readonly devices: number
-  /** Changes a second of all fleets together. */
   readonly rate: number
   readonly print: (line: string) => void
   /** Node arguments before the server's program, to test the proof itself. */
@@ -185,7 +183,6 @@ class SoakRun {
     }
   }
 
-  /** Disconnects fleets and the subscriber at random times. */
   async #disturb(): Promise<void> {
     const { random, witness, fleets } = this.#server
     while (!this.#isOver) {

@@ -22,7 +22,6 @@ export interface Author {
   readonly name: string
   /** Of the account, for the administrator. */
   readonly path: string
-  /** Of the change. */
   readonly number: number
   readonly requests: AccountRequests
 }

@@ -54,7 +54,6 @@ interface Candidates {
   readonly after: Account | undefined
 }
 
-/** Compares one account with its possible states: before the last change, or after it. */
 export class AccountCheck {
   readonly #api: ProofApi
   readonly #name: string
@@ -78,7 +77,6 @@ export class AccountCheck {
     this.#sessions = sessions
   }
 
-  /** Undefined: there is no such account. */
   static async begin(
     api: ProofApi,
     name: string,

@@ -59,7 +59,6 @@ class Person {
   readonly #name: string
   readonly #path: string
   readonly #requests: AccountRequests
-  /** By content of the slot. */
   readonly #accounts = new Map<string, Account>()
   /** The account that was deleted last, with its credentials. */
   #deleted = emptyAccount

@@ -226,7 +226,6 @@ async function statusesOf(read: () => Promise<Action>): Promise<Action['devices'
 }
 
 interface UpdateStatus {
-  /** Unix ms. */
   readonly at: number
   readonly status: string
   readonly firmware?: string

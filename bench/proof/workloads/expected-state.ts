@@ -97,7 +97,6 @@ const clockDifferenceMs = 5
  */
 export class ExpectedState {
   readonly workload: Workload
-  /** By name. */
   readonly counts: Readonly<Record<string, ChangeCounts>>
   readonly #api: ProofApi
   readonly #random: SeededRandom
@@ -358,7 +357,6 @@ export function slotsOf(prefix: string, count: number): readonly string[] {
   return Array.from({ length: count }, (_, at) => `${prefix}-${at}`)
 }
 
-/** Reads slot by slot. */
 export async function observeEach(
   entries: ReadonlyMap<string, SlotEntry>,
   observe: (slot: string, entry: SlotEntry) => Promise<Observed | undefined>,
@@ -371,7 +369,6 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Unix ms, with fractions. */
 function nowMs(): number {
   return performance.timeOrigin + performance.now()
 }

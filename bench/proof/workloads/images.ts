@@ -23,7 +23,6 @@ const wholeOneOf = 4
 
 /** The first bytes of an image; with all bytes it is a release. */
 interface Uploaded {
-  /** Of the image. */
   readonly number: number
   readonly bytes: number
 }

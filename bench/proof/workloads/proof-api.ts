@@ -7,10 +7,8 @@ export interface RequestOptions {
 
 /** The API with the administrator's authorization, unless the headers contain another one. */
 export class ProofApi {
-  /** `http://host:port` */
   readonly url: string
   readonly authorization: string
-  /** The folder of the server. */
   readonly dataFolder: string
   /** Another server on a copy of the folder: no device is connected, and its state is not used later. */
   readonly isCopy: boolean

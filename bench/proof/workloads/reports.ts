@@ -72,7 +72,6 @@ function reporting(name: string, slots: readonly string[], gateway: string, isDe
   }
 }
 
-/** By device, the value that it reported last. */
 async function reportedValues(api: ProofApi, devices: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const rows = await api.rows<DeviceRow>(`/devices?depth=2${queryOf(devices)}`)
   return new Map(

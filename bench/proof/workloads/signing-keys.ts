@@ -9,7 +9,6 @@ const unknownContent = 'another'
 
 interface ListedKey {
   readonly kid: string
-  /** Absent: it signs. */
   readonly retiresAt?: number
 }
 
