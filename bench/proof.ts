@@ -1,12 +1,12 @@
 import { thisMachine } from '#bench/harness/machine'
 import { diskProof } from '#bench/proof/disk-command'
-import { killProof } from '#bench/proof/kill-command'
-import { mutantsCommand } from '#bench/proof/mutants-command'
+import { killProof } from '#bench/proof/kill'
+import { mutantsCommand } from '#bench/proof/mutants'
 import type { Outcome, Proof } from '#bench/proof/outcome'
-import { overloadProof } from '#bench/proof/overload-command'
-import { powerProof } from '#bench/proof/power-command'
+import { overloadProof } from '#bench/proof/overload/overload'
+import { powerProof } from '#bench/proof/power/power'
 import { keepOutcome } from '#bench/proof/results'
-import { seedsCommand } from '#bench/proof/seeds-command'
+import { seedsCommand } from '#bench/proof/seeds'
 import { soakProof } from '#bench/proof/soak/soak'
 
 /** The proofs: programs that try to break a guarantee of the server. Exit code 1 if one succeeds. */

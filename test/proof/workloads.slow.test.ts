@@ -156,7 +156,7 @@ test.each<[string, WorkloadMaker, Lie, RegExp]>([
         : undefined,
     /contains "image \d+: \d+ bytes", and "image \d+: \d+ bytes" was acknowledged/,
   ],
-  ['has lost a whole release', imageParts, answers(isRelease, 200, 404), /all of it is there, and no release/],
+  ['has lost a whole release', imageParts, answers(isRelease, 200, 404), /complete, but there is no release/],
   [
     'made another image of the parts',
     imageParts,
