@@ -1,11 +1,11 @@
 import type { Round } from '#bench/harness/benchmark'
 import { Remote } from '#bench/harness/remote'
-import { type LoadedServer, placeOf } from '#bench/harness/server-target'
+import { placeOf, type ServerTarget } from '#bench/harness/server-target'
 import type { RunningServer, StartServer } from '#bench/harness/servers'
 import type { LoadSpec, PhaseResult, PhaseSpec } from '#bench/load/generator'
 
 /** A fleet and dashboards, without their server. */
-export type LoadShape = Omit<LoadSpec, keyof LoadedServer>
+export type LoadShape = Omit<LoadSpec, keyof ServerTarget>
 
 export const standardLoad = {
   devices: 10_000,

@@ -1,13 +1,13 @@
 import { readToken } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { DpopKey } from '#bench/load/dpop-proofs'
 import { createUsers, currentNonce, signIn } from '#bench/load/login-requests'
 import { RawSocket } from '#bench/load/raw-socket'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
 /** Requests of users who have logged in, as many as a few dozen connections can send one after the other. */
-export interface AuthSpec extends LoadedServer {
+export interface AuthSpec extends ServerTarget {
   readonly scheme: 'DPoP' | 'Bearer'
   /** Sessions in rotation; with the DPoP scheme each has its own key. */
   readonly sessions: number

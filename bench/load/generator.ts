@@ -1,5 +1,5 @@
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 import { type AlarmMode, alarmBodies, ExpectedAlarmChanges, makeAlarms } from '#bench/load/alarms'
@@ -11,7 +11,7 @@ import { type ProtocolName, protocols } from '#bench/load/peer-protocols'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
 /** A load: a fleet whose devices report, and dashboards that receive all changes. */
-export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, LoadedServer {
+export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, ServerTarget {
   /** Absent: this server's. */
   readonly protocol?: ProtocolName
   readonly dashboards: number

@@ -1,10 +1,10 @@
 import { connect } from 'node:net'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { createUsers, currentNonce, type Login, loginOf } from '#bench/load/login-requests'
 
 /** Users who log in at a steady rate, each from its own address, on its own connection and with its own key. */
-interface LoginsSpec extends LoadedServer {
+interface LoginsSpec extends ServerTarget {
   readonly perSecond: number
   readonly milliseconds: number
 }

@@ -1,11 +1,11 @@
 import { Agent, request } from 'node:http'
 import { authorizationHeader } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
 /** Clients that read the full state repeatedly, and count its bytes. */
-export interface ReadersSpec extends LoadedServer {
+export interface ReadersSpec extends ServerTarget {
   readonly path: string
   readonly readers: number
   /** Read rate of each client; absent: as fast as it can. */

@@ -2,12 +2,12 @@ import { createHash, randomBytes } from 'node:crypto'
 import { get } from 'node:http'
 import { authorizationHeader, callApi } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { FleetLink, type LinkMessage, sessionName } from '#bench/load/fleet-link'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
 /** A fleet that gets firmware by a rollout. */
-interface RolloutSpec extends LoadedServer {
+interface RolloutSpec extends ServerTarget {
   readonly devices: number
   readonly links: number
   readonly imageBytes: number

@@ -11,14 +11,14 @@ import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench
 import { type ChangeCounts, pass } from '#bench/proof/workloads/expected-state'
 import { freePort, ServerProcess, type ServerSettings } from '#bench/server-process'
 
-export interface KillProofOptions extends LoadOptions {
+interface KillProofOptions extends LoadOptions {
   readonly rounds: number
   readonly secondsMax: number
   readonly lifeMsMax: number
   readonly print: (line: string) => void
 }
 
-export interface KillProofReport {
+interface KillProofReport {
   readonly rounds: number
   readonly seconds: number
   /** Rounds without an acknowledged change. */
@@ -47,7 +47,7 @@ const problemsMax = 5
  * and with the values that were sent; a subscriber that resumes after every kill must receive each event once, and its
  * folded state must equal the server's; every workload must find its acknowledged changes.
  */
-export async function proveKill(options: KillProofOptions): Promise<KillProofReport> {
+async function proveKill(options: KillProofOptions): Promise<KillProofReport> {
   const dataFolder = await mkdtemp(join(tmpdir(), 'kill-proof-'))
   const run = new KillRun(options, { port: await freePort(), dataFolder })
   let hasHeld = false

@@ -21,7 +21,7 @@ export interface MutantReport {
   readonly seconds: number
 }
 
-export interface MutantOptions {
+interface MutantOptions {
   readonly processes: number
   readonly seedsMax: number
 }
@@ -49,7 +49,7 @@ export function checkMutant(name: string): void {
 }
 
 /** The seed that found it last; undefined: none is noted. */
-export function seedOf(name: string): number | undefined {
+function seedOf(name: string): number | undefined {
   const [, seed] = notedSeed.exec(readFileSync(patchOf(name), 'utf8')) ?? []
   return seed === undefined ? undefined : Number(seed)
 }
@@ -82,7 +82,7 @@ function stands(parts: readonly string[], line: string): boolean {
 }
 
 /** Notes the seed for the next search. */
-export function noteSeed(name: string, seed: number): void {
+function noteSeed(name: string, seed: number): void {
   const text = readFileSync(patchOf(name), 'utf8')
   const line = `Seed ${seed}`
   writeFileSync(patchOf(name), notedSeed.test(text) ? text.replace(notedSeed, line) : `${line}\n${text}`)
@@ -94,7 +94,7 @@ export function noteSeed(name: string, seed: number): void {
  *
  * @throws Error when a patch does not fit or names no expected fault
  */
-export async function findMutants(
+async function findMutants(
   names: readonly string[],
   options: MutantOptions,
   ended: (report: MutantReport) => void,

@@ -64,7 +64,7 @@ describe('the line of a mistake', () => {
     [
       'of which something else was',
       { other },
-      `${missed}what is expected was not reported, but by seed 4: its process died: 3`,
+      `${missed}the expected fault was not reported; seed 4: its process died: 3`,
     ],
     [
       'that does not compile',

@@ -1,13 +1,13 @@
 import { Fleet } from '#bench/fleet/fleet'
 import { Remote } from '#bench/harness/remote'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import type { FrameCounts } from '#bench/proof/overload/counted-fleet'
 import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { localAddressOf } from '#bench/proof/overload/single-request'
 
 export interface Attack {
   /** Prepares the attack before the normal latency is measured. */
-  open(place: LoadedServer): Promise<void>
+  open(place: ServerTarget): Promise<void>
   /** Resolves after the attack, with how its requests and connections ended. */
   run(seconds: number): Promise<EndCounts>
   /** Whether everything it started was answered. */

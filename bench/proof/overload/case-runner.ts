@@ -2,7 +2,7 @@ import { streamHead } from '#bench/dashboard'
 import type { Fleet } from '#bench/fleet/fleet'
 import { identityOn } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { startAuthenticated } from '#bench/harness/servers'
 import { stolenSince } from '#bench/harness/stolen-time'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
@@ -101,7 +101,7 @@ class CaseRun {
     const { capMib, rules } = this.#kind
     const { server, authorizations } = await startAuthenticated(this.#settings())
     this.#server = server
-    const place: LoadedServer = { port: this.#where.port, serverProcessId: server.processId, authorizations }
+    const place: ServerTarget = { port: this.#where.port, serverProcessId: server.processId, authorizations }
     const first = await streamHead(server.url, authorizations?.person)
     await this.#open(place)
     const stolenBefore = stolenSince()
@@ -180,7 +180,7 @@ class CaseRun {
     await this.#rated.stop()
   }
 
-  async #open(place: LoadedServer): Promise<void> {
+  async #open(place: ServerTarget): Promise<void> {
     const { rated, scale, seed } = this.#options
     const { port, authorizations } = place
     const load: CountedFleetOptions = {

@@ -1,10 +1,10 @@
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { UpdateTemplate } from '#bench/load/update-template'
 import { CountedLink } from '#bench/proof/overload/counted-link'
 import type { EndCounts } from '#bench/proof/overload/end-counts'
 import { SeededRandom } from '#bench/random'
 
-export interface CountedFleetOptions extends LoadedServer {
+export interface CountedFleetOptions extends ServerTarget {
   readonly devices: number
   readonly links: number
   readonly framesPerSecond: number

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { callApi } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { EventClient } from '#bench/proof/overload/event-client'
 
@@ -9,7 +9,7 @@ import { EventClient } from '#bench/proof/overload/event-client'
  * Dashboards that connect at the same time and stay. They only receive events about new service descriptions, which are
  * rare: each must receive each of them once.
  */
-export interface DashboardSurgeOptions extends LoadedServer {
+export interface DashboardSurgeOptions extends ServerTarget {
   readonly sockets: number
 }
 

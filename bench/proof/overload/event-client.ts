@@ -1,9 +1,9 @@
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
 import { localAddressOf, unanswered } from '#bench/proof/overload/single-request'
 
-export interface EventClientOptions extends LoadedServer {
+export interface EventClientOptions extends ServerTarget {
   /** Determines its address on this machine; absent: the default address. */
   readonly number?: number
   readonly query: Readonly<Record<string, string>>

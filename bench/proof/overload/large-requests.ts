@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { sendSingleRequest } from '#bench/proof/overload/single-request'
 
@@ -8,7 +8,7 @@ import { sendSingleRequest } from '#bench/proof/overload/single-request'
  * Bodies of a gigabyte to routes of small and large bodies; heads at the limit and above it. Many connections, one
  * request after the other on each.
  */
-export interface LargeRequestsOptions extends LoadedServer {
+export interface LargeRequestsOptions extends ServerTarget {
   readonly parts: 'bodies' | 'heads'
   readonly atOnce: number
 }

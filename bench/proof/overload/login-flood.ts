@@ -1,12 +1,12 @@
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { createUsers, currentNonce, type LoginPlace, loginOf } from '#bench/load/login-requests'
 import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { type LoginAsked, type LoginKind, loginKinds } from '#bench/proof/overload/login-kinds'
 import { localAddressOf, sendSingleRequest } from '#bench/proof/overload/single-request'
 
 /** Users who log in and attackers who guess passwords, each on its own connection and with its own key. */
-export interface LoginFloodOptions extends LoadedServer {
+export interface LoginFloodOptions extends ServerTarget {
   readonly perSecond: number
   readonly seconds: number
 }

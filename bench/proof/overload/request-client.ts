@@ -1,4 +1,4 @@
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { sendSingleRequest } from '#bench/proof/overload/single-request'
 
@@ -7,14 +7,14 @@ const timeoutMs = 60_000
 
 /** Requests a resource regularly, each time on a new connection. Every request must be answered. */
 export class RequestClient {
-  readonly #place: LoadedServer
+  readonly #place: ServerTarget
   readonly #bytes: Buffer
   readonly #ends: EndCounts = {}
   readonly #open = new Set<Promise<void>>()
   readonly #timer: NodeJS.Timeout
 
   /** `path`: of an existing resource. */
-  constructor(place: LoadedServer, path: string) {
+  constructor(place: ServerTarget, path: string) {
     const { port, authorizations } = place
     const person = authorizations ? `Authorization: ${authorizations.person}\r\n` : ''
     this.#place = place

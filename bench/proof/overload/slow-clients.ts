@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { callApi } from '#bench/harness/identity'
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { localAddressOf, unanswered } from '#bench/proof/overload/single-request'
 import { type SlowPhase, slowPhases } from '#bench/proof/overload/slow-phases'
 
 /** Clients that hold connections by being slow, in every phase of a connection. */
-export interface SlowClientsOptions extends LoadedServer {
+export interface SlowClientsOptions extends ServerTarget {
   readonly each: number
 }
 
@@ -62,7 +62,7 @@ serveFunctions({
 })
 
 /** Creates devices with so much metadata that a list of it exceeds the kernel's buffers. */
-async function createMetadata({ port, authorizations }: LoadedServer): Promise<void> {
+async function createMetadata({ port, authorizations }: ServerTarget): Promise<void> {
   const devices = Math.ceil((answerBuffers * bufferedBytesMax()) / noteCharacters)
   for (let number = 0; number < devices; number++) {
     const body = { deviceIdentifier: `NOTED-${number}`, meta: { note: 'a'.repeat(noteCharacters) } }

@@ -1,8 +1,8 @@
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 
 /** One way to hold a connection by being slow. */
 export interface SlowPhase {
-  readonly bytes: (place: LoadedServer, number: number) => string
+  readonly bytes: (place: ServerTarget, number: number) => string
   /** Then repeated, a byte a second; absent: nothing. */
   readonly drip?: string
   /** These bytes are only sent when `received` matches. */
@@ -25,12 +25,12 @@ const deadWithinS = 125
 const untakenWithinS = 40
 
 const line = (method: string, path: string) => `${method} /api/v1${path} HTTP/1.1\r\n`
-const host = ({ port }: LoadedServer) => `Host: 127.0.0.1:${port}\r\n`
-const person = ({ authorizations }: LoadedServer) =>
+const host = ({ port }: ServerTarget) => `Host: 127.0.0.1:${port}\r\n`
+const person = ({ authorizations }: ServerTarget) =>
   authorizations ? `Authorization: ${authorizations.person}\r\n` : ''
 const upgrade =
   'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
-const link = (place: LoadedServer) =>
+const link = (place: ServerTarget) =>
   `${line('GET', '/link')}${host(place)}${upgrade}Sec-WebSocket-Protocol: link.v1.json\r\n` +
   `${place.authorizations ? `Authorization: ${place.authorizations.link}\r\n` : ''}\r\n`
 const upgraded = /^HTTP\/1\.1 101 [\s\S]*\r\n\r\n/

@@ -1,5 +1,5 @@
 import { serveFunctions } from '#bench/harness/remote-functions'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { request } from '#bench/http'
 import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { EventClient } from '#bench/proof/overload/event-client'
@@ -9,7 +9,7 @@ import { EventClient } from '#bench/proof/overload/event-client'
  * code only reaches a client that reads again within a short time; so some do whenever the server's metrics count
  * further closes.
  */
-export interface StalledDashboardsOptions extends LoadedServer {
+export interface StalledDashboardsOptions extends ServerTarget {
   readonly sockets: number
 }
 

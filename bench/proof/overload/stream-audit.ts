@@ -1,11 +1,11 @@
 import type { StreamEvent, StreamPosition } from '#bench/dashboard'
 import type { Fleet } from '#bench/fleet/fleet'
-import type { LoadedServer } from '#bench/harness/server-target'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { numberOf } from '#bench/load/update-template'
 import { EventChecker } from '#bench/proof/event-checker'
 import type { FrameCounts } from '#bench/proof/overload/counted-fleet'
 
-export interface AuditOptions extends LoadedServer {
+export interface AuditOptions extends ServerTarget {
   /** The stream is read from here; no fleet reported before. */
   readonly first: StreamPosition
   /** Fleets whose frames are compared with the stream one by one. */

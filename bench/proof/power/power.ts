@@ -72,7 +72,7 @@ const problemsMax = 5
  * constructs disk states that a power loss at any moment may leave, and opens each: it must open, and contain
  * everything that had been acknowledged or published before that moment.
  */
-export async function provePower(options: PowerProofOptions): Promise<PowerProofReport> {
+async function provePower(options: PowerProofOptions): Promise<PowerProofReport> {
   const startedAt = performance.now()
   const report = await withRecording(options, async (recording, folder) => {
     const all = recording.operations.map(({ operation }) => operation)
