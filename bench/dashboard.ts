@@ -1,10 +1,10 @@
 import WebSocket from 'ws'
-import type { DeviceEntry } from '#bench/dashboard/fold'
-import { FoldedState } from '#bench/dashboard/fold'
+import type { DeviceEntry } from '#bench/dashboard/folded-state'
+import { FoldedState } from '#bench/dashboard/folded-state'
 import { authorizationHeader } from '#bench/harness/identity'
 import { request } from '#bench/http'
 
-/** A place in the tenant's stream: everything up to and including `offset` is known. */
+/** A position in the stream of a tenant: everything up to and including `offset` was received. */
 export interface StreamPosition {
   readonly epoch: string
   readonly offset: number
@@ -13,16 +13,14 @@ export interface StreamPosition {
 export type StreamEvent = Readonly<Record<string, unknown>> & { readonly type: string; readonly offset: number }
 
 export interface DashboardOptions {
-  /** `http://host:port` */
   readonly url: string
-  /** `state`: full read, then everything after it. `now`: live only. Else everything after that place. */
+  /** `state`: full read, then all later events. `now`: only new events. Otherwise all events after that position. */
   readonly from?: 'state' | 'now' | StreamPosition
-  /** Keep the folded state. Default true. */
+  /** Keeps a folded state. Default true. */
   readonly isFolding?: boolean
-  /** Narrows the stream: `types`, `devices`, `services` (contract 4.2). */
+  /** Filters of the stream: `types`, `devices`, `services` (contract 4.2). */
   readonly query?: Readonly<Record<string, string>>
   readonly onEvent?: (event: StreamEvent) => void
-  /** `Authorization`, where identity is on. */
   readonly authorization?: string
   readonly backoffMsMax?: number
 }
@@ -32,7 +30,7 @@ export interface DashboardCounts {
   items: number
   bytes: number
   connections: number
-  /** STREAM with `recovered:true`, and with `false`. */
+  /** STREAM messages with `recovered: true` and with `false`. */
   recovered: number
   notRecovered: number
   resyncs: number
@@ -43,10 +41,9 @@ const faultsKeptMax = 50
 const backoffMsMin = 50
 
 /**
- * A dashboard that trusts nothing: it reads the full state once, keeps it up by events, comes back after a loss at
- * exactly the place it had reached, and writes down as a fault whatever breaks the promises of contract 4: an offset
- * that does not rise, an event heard twice, an event without type, time or place, a state claimed to be recovered and
- * told anyway.
+ * A subscriber that checks the server: it reads the full state once, updates it by events, and resumes at its position
+ * after a disconnect. It records a fault for everything that contract 4 forbids: an offset that does not rise, a
+ * duplicate event, an event without type, time or offset, or a state that is sent although the stream was recovered.
  */
 export class Dashboard {
   readonly state = new FoldedState()
@@ -62,7 +59,7 @@ export class Dashboard {
   }
   readonly faults: string[] = []
   faultCount = 0
-  /** Why the connections ended, by close code; 0: could not be opened. */
+  /** Number of closes by close code; 0: the connection could not be opened. */
   readonly closes = new Map<number, number>()
   readonly #options: DashboardOptions
   #position: StreamPosition | undefined
@@ -71,11 +68,11 @@ export class Dashboard {
   #attempts = 0
   #retry: NodeJS.Timeout | undefined
   #isStreaming = false
-  /** Whether a full state was read, where one is wanted. */
+  /** Whether the full state was read, if it is needed. */
   #hasState: boolean
-  /** The full state is of use from here on. */
+  /** The full state must reflect the stream at least up to this offset. */
   #stateFrom = 0
-  /** Events that came while the full state was being read; `undefined` when none is. */
+  /** Events that arrived during the full read; `undefined` outside of a read. */
   #held: StreamEvent[] | undefined
   #pongs: (() => void)[] = []
 
@@ -89,7 +86,7 @@ export class Dashboard {
     return this.#position
   }
 
-  /** Whether events flow: STREAM was heard on this connection, and no full read is open. */
+  /** Whether events are applied: STREAM was received on this connection, and no full read is under way. */
   get isLive(): boolean {
     return this.#isStreaming && this.#held === undefined
   }
@@ -98,14 +95,14 @@ export class Dashboard {
     void this.#connect()
   }
 
-  /** As a broken cable does it; comes back by itself. */
+  /** Breaks the connection without a close frame. The dashboard reconnects by itself. */
   cut(): void {
     this.#socket?.terminate()
   }
 
-  /** Stops reading from the socket: what a stalled browser looks like to the server. */
+  /** Stops reading from the socket, like a browser that hangs. */
   stall(): void {
-    // One that was ended before it was open has nothing to pause, and fails at that.
+    // `pause` fails on a socket that was closed before it opened.
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.pause()
   }
 
@@ -119,7 +116,7 @@ export class Dashboard {
     this.#socket?.terminate()
   }
 
-  /** Waits until everything that is in the stream now was heard; `false` when that took longer. */
+  /** Waits until all events that are in the stream now were received; `false` on a timeout. */
   async caughtUp(timeoutMs: number): Promise<boolean> {
     const end = performance.now() + timeoutMs
     while (performance.now() < end && !this.#isStopped) {
@@ -133,7 +130,7 @@ export class Dashboard {
     return false
   }
 
-  /** Reads the full state and says in what the folded one differs. Meaningful once the fleet is quiet. */
+  /** Reads the full state and returns its differences from the folded state. Meaningful while nothing changes. */
   async differences(most?: number): Promise<readonly string[]> {
     const read = await readState(this.#options.url, this.#options.authorization)
     const other = new FoldedState()
@@ -188,7 +185,7 @@ export class Dashboard {
     else this.#event(event)
   }
 
-  /** The first message after a connect with a place: whether everything after it will be told. */
+  /** The first message after a connect with a position: states whether the missed events follow. */
   #streaming(event: Record<string, unknown>): void {
     const { epoch, offset, recovered } = event
     if (this.#isStreaming) this.#fault('a second STREAM on one connection')
@@ -200,7 +197,7 @@ export class Dashboard {
     this.#isStreaming = true
     if (recovered) {
       this.counts.recovered++
-      // What was missed is still to come: the place is the one we had, in the words of the new epoch.
+      // The missed events follow: the position stays, under the new epoch.
       this.#position = { epoch, offset: this.#position?.offset ?? offset }
       return
     }
@@ -218,7 +215,7 @@ export class Dashboard {
     this.#startOver({ epoch, offset })
   }
 
-  /** What we hold may have a hole: events are held back until the full state was read again. */
+  /** Events may be missing: buffers events until the full state was read again. */
   #startOver(position: StreamPosition): void {
     this.#position = position
     if (this.#options.isFolding === false) return
@@ -231,14 +228,14 @@ export class Dashboard {
   async #readAgain(socket: WebSocket | undefined): Promise<void> {
     try {
       let head = await this.#read()
-      // The place may have moved on while this was read.
+      // The required offset may have risen during the read.
       while (head.offset < this.#stateFrom) head = await this.#read()
       const held = this.#held ?? []
       this.#held = undefined
       for (const event of held) if (event.offset > head.offset) this.state.apply(event)
     } catch {
       this.#held = undefined
-      // Without the state the place is worth nothing: begin from the beginning.
+      // Without the state the position is useless: start again with a full read.
       this.#hasState = false
       socket?.terminate()
     }
@@ -259,18 +256,18 @@ export class Dashboard {
       return
     }
     if (!this.#isStreaming) this.#fault(`an event before STREAM: ${type} ${String(offset)}`)
-    const heard = event as unknown as StreamEvent
+    const received = event as unknown as StreamEvent
     const before = this.#position
-    if (before && heard.offset <= before.offset) {
-      this.#fault(`${type} at offset ${heard.offset} was heard after ${before.offset}`)
+    if (before && received.offset <= before.offset) {
+      this.#fault(`${type} at offset ${received.offset} was received after ${before.offset}`)
       return
     }
-    this.#position = { epoch: before?.epoch ?? '', offset: heard.offset }
+    this.#position = { epoch: before?.epoch ?? '', offset: received.offset }
     this.counts.events++
     if (Array.isArray(event.updates)) this.counts.items += event.updates.length
-    if (this.#held) this.#held.push(heard)
-    else if (this.#options.isFolding !== false) this.state.apply(heard)
-    this.#options.onEvent?.(heard)
+    if (this.#held) this.#held.push(received)
+    else if (this.#options.isFolding !== false) this.state.apply(received)
+    this.#options.onEvent?.(received)
   }
 
   #ponged(event: Record<string, unknown>): void {
@@ -279,7 +276,7 @@ export class Dashboard {
       this.#fault(`a PONG without its fields: ${JSON.stringify(event)}`)
       return
     }
-    // Everything up to there was told, so nothing at or below it may follow: `#event` watches over that.
+    // Everything up to this offset was sent: `#event` reports any later event at or below it.
     if (this.#isStreaming) this.#position = { epoch, offset: Math.max(offset, this.#position?.offset ?? 0) }
     for (const answered of this.#pongs.splice(0)) answered()
   }
@@ -321,7 +318,7 @@ function parseObject(data: Buffer): Record<string, unknown> | undefined {
   }
 }
 
-/** The full state and the place in the stream that it reflects at least. */
+/** The full state, and a position in the stream that it reflects at least. */
 export async function readState(
   url: string,
   authorization?: string,
@@ -331,7 +328,7 @@ export async function readState(
   return { entries: JSON.parse(answer.text) as DeviceEntry[], position: positionIn(answer.headers) }
 }
 
-/** The end of the stream, as a short read names it. */
+/** The end of the stream, from a short read. */
 export async function streamHead(url: string, authorization?: string): Promise<StreamPosition> {
   const answer = await request(`${url}/api/v1/devices?limit=1`, { headers: authorizationHeader(authorization) })
   if (answer.status !== 200) throw new Error(`GET /devices: ${answer.status}`)

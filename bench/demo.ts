@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { Dashboard } from '#bench/dashboard'
 import { DemoSamples } from '#bench/demo/samples'
 import { DemoScreen } from '#bench/demo/screen'
-import { between, type Flag, fleetFlags, helpOf, readCommandLine, shaped } from '#bench/fleet/command'
+import { between, type Flag, fleetFlags, helpOf, readCommandLine, shaped } from '#bench/fleet/command-line'
 import { secondsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
 import { controlsService, putSchemas } from '#bench/fleet/kinds'
@@ -32,11 +32,13 @@ type Demo = Pick<FleetOptions, 'devices' | 'rate' | 'writes' | 'flap'> & {
   readonly data: string
 }
 
-/** The server on a data folder of its own, a simulated fleet, and what a dashboard sees of it, in the terminal. */
+/**
+ * Runs the server on its own data folder with a simulated fleet, and shows the events of a dashboard in the terminal.
+ */
 async function run(demo: Demo): Promise<number> {
   const { port, devices, rate, writes, flap } = demo
   if (await isPortTaken(port)) {
-    console.error(`port ${port} is taken: stop what listens there, or choose another with --port`)
+    console.error(`port ${port} is taken: stop that program or choose another port with --port`)
     return 1
   }
   const dataFolder = resolve(demo.data)
@@ -57,7 +59,7 @@ async function run(demo: Demo): Promise<number> {
     url: server.url,
     isFolding: false,
     from: 'now',
-    onEvent: (event) => samples.hear(event),
+    onEvent: (event) => samples.receive(event),
   })
   dashboard.start()
   fleet.start()
@@ -74,20 +76,19 @@ async function run(demo: Demo): Promise<number> {
   const result = await server.stop()
   if (reason === 'server') console.error(`the server ended (${result})\n${server.lines.join('\n')}`)
   const { changesAcknowledged, faults } = fleet.counts
-  console.log(`\n${changesAcknowledged} changes acknowledged, ${dashboard.counts.events} events heard; stopped`)
+  console.log(`\n${changesAcknowledged} changes acknowledged, ${dashboard.counts.events} events received; stopped`)
   for (const fault of [...faults, ...dashboard.faults]) console.error(`FAULT: ${fault}`)
   return reason === 'asked' ? 0 : 1
 }
 
-interface Shown {
+interface DemoParts {
   readonly server: ServerProcess
   readonly fleet: Fleet
   readonly dashboard: Dashboard
   readonly samples: DemoSamples
 }
 
-/** Answers a function that ends it. */
-function showEverySecond({ server, fleet, dashboard, samples }: Shown): () => void {
+function showEverySecond({ server, fleet, dashboard, samples }: DemoParts): () => void {
   const screen = new DemoScreen(process.stdout)
   const takeSecond = secondsOf(fleet)
   let before = { at: performance.now(), events: 0, items: 0, cpuSeconds: processUsage(server.processId)?.cpuSeconds }
@@ -139,7 +140,7 @@ function writeExample(api: string): string {
   return `  curl -X PUT ${header} -d '{"Setpoint":21.5}' '${path}'   # asks a device to change`
 }
 
-/** Resolves with `asked` after the time (0: never), or on a signal. */
+/** Resolves after the time with `asked` (0: never), or on a signal. */
 function stopAsked(seconds: number): Promise<string> {
   return new Promise((resolve) => {
     if (seconds > 0) setTimeout(() => resolve('asked'), seconds * 1000)
@@ -152,7 +153,7 @@ try {
   if (help) console.log(helpOf({ ...command, defaults: { ...command.defaults, links: 'as many as devices' } }))
   else process.exit(await run({ ...given, port: Number(given.port) } as Demo))
 } catch (error) {
-  // The server ends with this process.
+  // The server exits with this process.
   console.error(error instanceof Error ? error.message : error)
   process.exit(1)
 }

@@ -1,4 +1,4 @@
-import { fleetFlags, helpOf, readCommandLine } from '#bench/fleet/command'
+import { fleetFlags, helpOf, readCommandLine } from '#bench/fleet/command-line'
 import { lineOf, secondsOf, totalsOf } from '#bench/fleet/counts'
 import { Fleet } from '#bench/fleet/fleet'
 import { putSchemas } from '#bench/fleet/kinds'
@@ -42,7 +42,7 @@ async function run(args: readonly string[]): Promise<void> {
   if (!(await fleet.settled(5_000))) console.error('not everything sent was acknowledged within 5 s')
   await fleet.stop()
   print(totalsOf(report, measured), { isFinal: true, seconds: measured, ...report })
-  // Links that are still opening would keep the process.
+  // Links that are still opening would keep the process alive.
   process.exit(fleet.counts.faultCount > 0 ? 1 : 0)
 }
 

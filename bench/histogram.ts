@@ -1,6 +1,5 @@
 import { createHistogram } from 'node:perf_hooks'
 
-/** Milliseconds. */
 export interface LatencySummary {
   readonly count: number
   readonly p50: number

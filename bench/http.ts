@@ -7,20 +7,20 @@ export interface HttpAnswer {
   readonly text: string
 }
 
-export interface HttpQuestion {
+export interface HttpOptions {
   readonly method?: string
-  /** JSON text; or bytes, whose type a header has to say. */
+  /** JSON text, or bytes with a content type header. */
   readonly body?: string | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
-  /** Without a byte for so long the request fails. */
+  /** The request fails after this time without a byte. */
   readonly silenceMsMax?: number
 }
 
 /**
- * One request on a connection of its own, the whole answer as text. A kept-alive connection would now and then be one
- * to a server that was killed a moment ago, and its failure would look like the server's.
+ * One request on its own connection; resolves with the whole answer as text. A kept-alive connection to a server that
+ * was just killed would fail, and look like a failure of the next server.
  */
-export function request(url: string, question: HttpQuestion = {}): Promise<HttpAnswer> {
+export function request(url: string, question: HttpOptions = {}): Promise<HttpAnswer> {
   const { method = 'GET', body, headers = {}, silenceMsMax = 30_000 } = question
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(

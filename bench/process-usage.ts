@@ -6,14 +6,15 @@ export interface ProcessUsage {
   readonly residentBytes: number
 }
 
-/** USER_HZ, which Linux promises to programs whatever the kernel's own clock is. */
+/** USER_HZ, which Linux guarantees to programs, independent of the kernel's clock. */
 const ticksPerSecond = 100
 
-/** What a process has used so far; nothing where there is no /proc, or no such process. */
+/** CPU time and memory of a process; undefined where there is no /proc or no such process. */
 export function processUsage(processId: number): ProcessUsage | undefined {
   try {
     const stat = readFileSync(`/proc/${processId}/stat`, 'latin1')
-    // The second field is the program's name in parentheses, and may hold anything; the third follows the last of them.
+    // The second field is the program's name in parentheses and may contain anything; the third follows the last
+    // parenthesis.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const ticks = Number(fields[11]) + Number(fields[12])
     const resident = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'latin1'))
@@ -23,12 +24,12 @@ export function processUsage(processId: number): ProcessUsage | undefined {
   }
 }
 
-/** What two processes used between two moments: the server that is measured, and the load, which asks from within. */
+/** CPU time of two processes between two moments: the measured server, and the load, which is this process. */
 export interface CpuUse {
   readonly seconds: number
-  /** Of the server; all its threads. */
+  /** All threads of the server. */
   readonly serverCpuSeconds: number
-  /** Of the load; 1 CPU second a second means that it, and not the server, was the limit. */
+  /** Of the load; one CPU second per second means that the load was the limit, not the server. */
   readonly loadCpuSeconds: number
 }
 

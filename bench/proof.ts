@@ -1,15 +1,15 @@
 import { thisMachine } from '#bench/harness/machine'
 import { diskProof } from '#bench/proof/disk-command'
-import { killProof } from '#bench/proof/kill-command'
-import { mutantsCommand } from '#bench/proof/mutants-command'
+import { killProof } from '#bench/proof/kill'
+import { mutantsCommand } from '#bench/proof/mutants'
 import type { Outcome, Proof } from '#bench/proof/outcome'
-import { overloadProof } from '#bench/proof/overload-command'
-import { powerProof } from '#bench/proof/power-command'
+import { overloadProof } from '#bench/proof/overload/overload'
+import { powerProof } from '#bench/proof/power/power'
 import { keepOutcome } from '#bench/proof/results'
-import { seedsCommand } from '#bench/proof/seeds-command'
+import { seedsCommand } from '#bench/proof/seeds'
 import { soakProof } from '#bench/proof/soak/soak'
 
-/** The proofs: programs that try to break a promise of the server, and count. Exit code 1 when they could. */
+/** The proofs: programs that try to break a guarantee of the server. Exit code 1 if one succeeds. */
 const proofs: Readonly<Record<string, Proof>> = {
   kill: killProof,
   power: powerProof,
@@ -17,20 +17,19 @@ const proofs: Readonly<Record<string, Proof>> = {
   overload: overloadProof,
   soak: soakProof,
 }
-/** One that takes as long as all others runs when it is named. */
+/** A proof that takes as long as all others together only runs when it is named. */
 const whole = Object.keys(proofs).filter((name) => name !== 'soak')
 
 interface Search {
-  /** One line. */
   readonly about: string
-  /** Answers whether nothing is wrong. Knows `--help`. */
+  /** Resolves with whether no fault was found. Accepts `--help`. */
   run(args: readonly string[]): Promise<boolean>
 }
 
-/** They look on for as long as one likes: they leave no report, and are no part of the whole. */
+/** Searches run for as long as asked: they write no report, and a run of all proofs leaves them out. */
 const searches: Readonly<Record<string, Search>> = {
-  seeds: { about: 'lives of the simulated server, one after the other, without end', run: seedsCommand },
-  mutants: { about: 'mistakes planted in copies of the server, until the simulation finds each', run: mutantsCommand },
+  seeds: { about: 'runs of the simulated server, one after the other, until Ctrl-C', run: seedsCommand },
+  mutants: { about: 'bugs planted in copies of the server, until the simulation finds each', run: mutantsCommand },
 }
 
 const usage = `Usage: npm run proof -- [name [options]]      (when none is named: ${whole.join(', ')}, one after the other)
@@ -39,9 +38,9 @@ ${Object.entries({ ...proofs, ...searches })
   .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
   .join('\n')}
 
-npm run proof -- NAME --help says what one of them takes. With --seed N it is repeated by the same chance.
+npm run proof -- NAME --help lists the options of a proof. --seed N repeats a run.
 The result of a proof that runs without options, or with --report, is written to bench/results/proof.md.
-Exit code: 0 all promises were kept, 1 one was broken, 2 it could not be tried.
+Exit code: 0 no fault found, 1 a fault found, 2 the proof could not run.
 `
 
 const reportOption = '--report'
@@ -85,7 +84,7 @@ async function proveOne(name: string, args: readonly string[]): Promise<boolean>
   // Timers of a server in this process do not keep it alive.
   const alive = setInterval(() => undefined, 1_000)
   const outcome: Outcome = await proof.run(own, (line) => console.log(line)).finally(() => clearInterval(alive))
-  for (const line of outcome.said) console.log(line)
+  for (const line of outcome.summary) console.log(line)
   for (const problem of outcome.problems) console.error(`WRONG: ${problem}`)
   const isHeld = outcome.problems.length === 0
   const end = isHeld ? 'the promise held' : 'the promise was broken'

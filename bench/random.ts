@@ -1,7 +1,7 @@
 /**
- * Numbers that look random and are the same for the same seed, so that a run can be repeated.
+ * Pseudo-random numbers that are the same for the same seed, so that a run can be repeated.
  *
- * mulberry32: 32 bits of state, passes what a simulator needs, costs a few nanoseconds. Not for secrets.
+ * mulberry32: 32 bits of state, good enough for a simulator, a few nanoseconds per number. Not for secrets.
  */
 export class SeededRandom {
   #state: number
@@ -10,7 +10,6 @@ export class SeededRandom {
     this.#state = seed >>> 0
   }
 
-  /** In [0, 1). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state

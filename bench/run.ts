@@ -1,28 +1,28 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { alarms } from '#bench/benchmarks/alarms'
+import { auth } from '#bench/benchmarks/auth'
+import { dashboard } from '#bench/benchmarks/dashboard'
+import { fanout } from '#bench/benchmarks/fanout'
+import { fullState } from '#bench/benchmarks/full-state'
+import { functions } from '#bench/benchmarks/functions'
+import { growth } from '#bench/benchmarks/growth'
+import { ingest } from '#bench/benchmarks/ingest'
+import { latency } from '#bench/benchmarks/latency'
+import { memory } from '#bench/benchmarks/memory'
+import { peers } from '#bench/benchmarks/peers'
+import { restart } from '#bench/benchmarks/restart'
+import { rollout } from '#bench/benchmarks/rollout'
+import { worst } from '#bench/benchmarks/worst'
+import type { Benchmark } from '#bench/harness/benchmark'
 import { thisMachine } from '#bench/harness/machine'
 import { judge, measure } from '#bench/harness/measure'
-import type { Question } from '#bench/harness/question'
 import { markdownOf, type Report } from '#bench/harness/report'
 import { projectRoot } from '#bench/project-root'
-import { alarms } from '#bench/questions/alarms'
-import { auth } from '#bench/questions/auth'
-import { dashboard } from '#bench/questions/dashboard'
-import { fanout } from '#bench/questions/fanout'
-import { fullState } from '#bench/questions/full-state'
-import { functions } from '#bench/questions/functions'
-import { growth } from '#bench/questions/growth'
-import { ingest } from '#bench/questions/ingest'
-import { latency } from '#bench/questions/latency'
-import { memory } from '#bench/questions/memory'
-import { peers } from '#bench/questions/peers'
-import { restart } from '#bench/questions/restart'
-import { rollout } from '#bench/questions/rollout'
-import { worst } from '#bench/questions/worst'
 
-/** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
-const questions: Readonly<Record<string, Question>> = {
+/** `npm run bench -- <name>`: measures, judges, and writes the report. */
+const benchmarks: Readonly<Record<string, Benchmark>> = {
   ingest,
   fanout,
   latency,
@@ -39,33 +39,33 @@ const questions: Readonly<Record<string, Question>> = {
   worst,
 }
 
-/** Questions whose text says for each measurement whether IAM is on. */
-const tellsIdentity: readonly string[] = ['auth', 'functions', 'peers', 'worst']
+/** Benchmarks whose description states for each measurement whether IAM is on. */
+const statesIam: readonly string[] = ['auth', 'functions', 'peers', 'worst']
 
 const roundsDefault = 5
 
-const usage = `Usage: npm run bench -- [options] [name …]      (every question when none is named)
+const usage = `Usage: npm run bench -- [options] [name …]      (every benchmark when none is named)
 
-  --list       the questions
-  --rounds N   rounds (${roundsDefault} where a question does not say otherwise)
-  --quick      one short round, to try a bench itself; its figures mean nothing and are not written down
+  --list       the benchmarks
+  --rounds N   rounds (${roundsDefault} where a benchmark does not say otherwise)
+  --quick      one short round, to try a bench itself; its figures mean nothing and are not saved
   --help       this page
 
-Reports are written to bench/results/<name>.md. Exit code 1 when a target was not held or something
-could not be measured; what was measured is reported all the same.`
+Reports are written to bench/results/<name>.md. Exit code 1 when a target was not held or a measurement
+failed; the others are reported all the same.`
 
-/** The first line of a question's file. */
+/** The first line of a benchmark's file. */
 function aboutOf(name: string): string {
-  const [first = ''] = readFileSync(join(projectRoot, `bench/questions/${name}.ts`), 'utf8').split('\n')
+  const [first = ''] = readFileSync(join(projectRoot, `bench/benchmarks/${name}.ts`), 'utf8').split('\n')
   return first.replace(/^\/\/ /, '')
 }
 
-async function report(name: string, question: Question, isQuick: boolean, asked?: number): Promise<Report> {
-  const about = aboutOf(name) + (tellsIdentity.includes(name) ? '' : ' Measured with IAM off.')
+async function report(name: string, benchmark: Benchmark, isQuick: boolean, asked?: number): Promise<Report> {
+  const about = aboutOf(name) + (statesIam.includes(name) ? '' : ' Measured with IAM off.')
   console.log(`${name}: ${about}`)
-  const rounds = asked ?? question.rounds ?? roundsDefault
-  const { results, failures, repeats } = await measure(question, { rounds, isQuick, print: console.log })
-  const verdicts = judge(question.targets, results, failures.length > 0)
+  const rounds = asked ?? benchmark.rounds ?? roundsDefault
+  const { results, failures, repeats } = await measure(benchmark, { rounds, isQuick, print: console.log })
+  const verdicts = judge(benchmark.targets, results, failures.length > 0)
   return { name, about, machine: thisMachine(), rounds, results, failures, repeats, verdicts }
 }
 
@@ -85,7 +85,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 0
   }
   if (values.list) {
-    for (const name of Object.keys(questions)) console.log(`${name.padEnd(12)}${aboutOf(name)}`)
+    for (const name of Object.keys(benchmarks)) console.log(`${name.padEnd(12)}${aboutOf(name)}`)
     return 0
   }
   const isQuick = values.quick === true
@@ -93,34 +93,34 @@ async function main(args: readonly string[]): Promise<number> {
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds >= 1 && rounds <= 100)) {
     throw new RangeError(`--rounds must be an integer from 1 to 100; got '${values.rounds}'`)
   }
-  const unknown = positionals.filter((name) => !Object.hasOwn(questions, name))
-  if (unknown.length > 0) throw new RangeError(`no such question: ${unknown.join(', ')}; see --list`)
+  const unknown = positionals.filter((name) => !Object.hasOwn(benchmarks, name))
+  if (unknown.length > 0) throw new RangeError(`no such benchmark: ${unknown.join(', ')}; see --list`)
   const reports: Report[] = []
-  for (const name of positionals.length > 0 ? positionals : Object.keys(questions)) {
-    const question = questions[name] as Question
-    if (question.leftOut !== undefined) {
-      console.error(`${name}: ${question.leftOut}`)
+  for (const name of positionals.length > 0 ? positionals : Object.keys(benchmarks)) {
+    const benchmark = benchmarks[name] as Benchmark
+    if (benchmark.leftOut !== undefined) {
+      console.error(`${name}: ${benchmark.leftOut}`)
       continue
     }
-    const made = await report(name, question, isQuick, isQuick ? 1 : rounds)
+    const made = await report(name, benchmark, isQuick, isQuick ? 1 : rounds)
     reports.push(made)
-    const markdown = markdownOf(made, question)
+    const markdown = markdownOf(made, benchmark)
     console.log(`\n${markdown}`)
-    if (!isQuick) keep(made, markdown, question.beside?.(made.results).files)
+    if (!isQuick) keep(made, markdown, benchmark.appendix?.(made.results).files)
   }
   const isWhole = reports.every(({ failures }) => failures.length === 0)
   const isHeld = isQuick || reports.every(({ verdicts }) => verdicts.every((verdict) => verdict.isHeld))
   return isWhole && isHeld ? 0 : 1
 }
 
-function keep(made: Report, markdown: string, beside: Readonly<Record<string, string>> = {}): void {
+function keep(made: Report, markdown: string, appendix: Readonly<Record<string, string>> = {}): void {
   const folder = join(projectRoot, 'bench/results')
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, `${made.name}.md`), markdown)
-  for (const [file, text] of Object.entries(beside)) writeFileSync(join(folder, file), text)
+  for (const [file, text] of Object.entries(appendix)) writeFileSync(join(folder, file), text)
 }
 
-// The exit handlers remove processes and folders. Not `once`: npm passes on the signal that the terminal has sent already.
+// The exit handlers remove processes and folders. Not `once`: the terminal and npm both send the signal.
 for (const [signal, code] of [['SIGHUP', 129] as const, ['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
   process.on(signal, () => process.exit(code))
 }

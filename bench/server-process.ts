@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { killAtExit } from '#bench/at-exit'
+import { killAtExit } from '#bench/exit-cleanup'
 import { request } from '#bench/http'
 import { projectRoot } from '#bench/project-root'
 
@@ -12,17 +12,17 @@ export interface ServerSettings {
   readonly port: number
   readonly dataFolder: string
   readonly environment?: Readonly<Record<string, string>>
-  /** Another program that serves the same; for trying the proofs themselves. */
+  /** Another program with the same API, to test the proofs themselves. */
   readonly program?: string
-  /** Before the program, for who wants to look inside it. */
+  /** Node arguments before the program, for example to preload a probe. */
   readonly nodeArguments?: readonly string[]
-  /** In front of Node: a program that watches it, and leaves it our child. */
+  /** A command before Node that observes it and leaves it our child process. */
   readonly inFront?: readonly string[]
-  /** Of somebody who keeps nothing: else it is told by the broken channel, and has time to end well. */
+  /** For a server without valuable data; otherwise the closed channel ends it, and it has time for a clean stop. */
   readonly isKilledAtExit?: boolean
 }
 
-/** How long a start may take, redo of a full log included. */
+/** Time limit of a start, including replay of a full log. */
 const startMsMax = 60_000
 /** Longer than the server's own grace for open requests (contract 8). */
 const stopMsMax = 20_000
@@ -30,17 +30,18 @@ const answerMsMax = 30_000
 const linesKeptMax = 40
 
 /**
- * Loaded into the child before the server: when the channel to us breaks, however we died, the child ends itself. The
- * channel does not keep it alive.
+ * Loaded into the child before the server: when the channel to this process breaks for any reason, the child ends
+ * itself. The channel does not keep it alive.
  */
 const tether = `data:text/javascript,${encodeURIComponent(
   "process.once('disconnect', () => process.kill(process.pid, 'SIGTERM')); process.channel?.unref()",
 )}`
 
 /**
- * The server as a child process. Of who keeps something it has a process group of its own, so that Ctrl-C reaches it only
- * through us. One that is killed at exit stays in our session, as loads do: Linux may give each session an equal share of
- * the processors (sched_autogroup), and then threads of low priority in one hold up the others as any thread would.
+ * The server as a child process. A server with valuable data has its own process group, so that Ctrl-C reaches it only
+ * through this process. One that is killed at exit stays in our session, like loads: Linux may give each session an
+ * equal share of the processors (sched_autogroup), and then low-priority threads of one session delay the others like
+ * any thread.
  */
 export class ServerProcess {
   readonly url: string
@@ -51,7 +52,7 @@ export class ServerProcess {
 
   constructor(settings: ServerSettings) {
     const program = settings.program ?? join(projectRoot, 'dist/src/app/main.js')
-    if (!existsSync(program)) throw new Error(`${program} is not there: npm run build`)
+    if (!existsSync(program)) throw new Error(`${program} does not exist: run npm run build`)
     this.url = `http://127.0.0.1:${settings.port}`
     const nodeArguments = ['--enable-source-maps', '--import', tether, ...(settings.nodeArguments ?? [])]
     const [command = '', ...rest] = [...(settings.inFront ?? []), process.execPath, ...nodeArguments, program]
@@ -61,13 +62,13 @@ export class ServerProcess {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {
         ...process.env,
-        // As the launcher has them: both are read before the first line of the program.
+        // As the launcher sets them: both are read before the program's first line.
         UV_THREADPOOL_SIZE: '8',
         UWS_HTTP_MAX_HEADERS_SIZE: '16384',
         HOST: '127.0.0.1',
         PORT: String(settings.port),
         DATA_DIR: settings.dataFolder,
-        // The default is on; whoever wants that says so.
+        // The default is on; callers that need it set it.
         IAM: 'off',
         LOG_LEVEL: 'warn',
         ...settings.environment,
@@ -99,17 +100,15 @@ export class ServerProcess {
     return this.#isEnded
   }
 
-  /** Its exit code, or the signal that ended it. */
   get ended(): Promise<number | NodeJS.Signals> {
     return this.#ended
   }
 
-  /** The last lines that it printed. */
   get lines(): readonly string[] {
     return this.#lines
   }
 
-  /** What a module that was loaded before the program answers to a message; one at a time. */
+  /** Sends a message to a preloaded module and resolves with its answer; one at a time. */
   async ask<Answer>(message: object): Promise<Answer> {
     const answered = once(this.#child, 'message', { signal: AbortSignal.timeout(answerMsMax) })
     this.#child.send(message)
@@ -117,7 +116,7 @@ export class ServerProcess {
     return answer as Answer
   }
 
-  /** Resolves when it answers; throws with its last words when it ended instead, or took too long. */
+  /** Resolves when the server answers; throws with its last output when it exits or takes too long. */
   async serving(): Promise<void> {
     const end = performance.now() + startMsMax
     while (!this.#isEnded && performance.now() < end) {
@@ -129,13 +128,13 @@ export class ServerProcess {
     throw new Error(`the server ${what}\n${this.#lines.join('\n')}`)
   }
 
-  /** SIGKILL: no goodbye of any kind. */
+  /** SIGKILL: no clean stop. */
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL')
     await this.#ended
   }
 
-  /** SIGTERM; answers its exit code, or the signal when it had to be killed after all. */
+  /** SIGTERM; resolves with the exit code, or with the signal when it had to be killed. */
   async stop(): Promise<number | NodeJS.Signals> {
     this.#child.kill('SIGTERM')
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), stopMsMax)
@@ -150,7 +149,6 @@ export class ServerProcess {
   }
 }
 
-/** Starts a server and waits until it serves. */
 export async function startServer(settings: ServerSettings): Promise<ServerProcess> {
   const server = new ServerProcess(settings)
   try {
@@ -163,19 +161,18 @@ export async function startServer(settings: ServerSettings): Promise<ServerProce
 }
 
 /**
- * A port that nobody listens on, as far as one can know, and below those that outgoing connections are given: clients
- * that knock again and again while the server is down would sooner or later be given its own port, connect to
- * themselves and keep it from starting.
+ * A port that was free a moment ago, outside of the range of outgoing connections: a client that reconnects while the
+ * server is down could otherwise get the server's port, connect to itself and keep the server from starting.
  */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
     const port = 20_000 + Math.floor(Math.random() * 12_000)
     if (!(await isPortTaken(port))) return port
   }
-  throw new Error('no port to be had')
+  throw new Error('found no free port')
 }
 
-/** Whether somebody listens there. */
+/** Whether a server listens on this port. */
 export async function isPortTaken(port: number): Promise<boolean> {
   const probe = createServer()
   const isFree = await new Promise<boolean>((resolve) => {

@@ -3,7 +3,7 @@ import { anonymous } from '#access/anonymous'
 import { assemble } from '#app/assembly'
 import { createLog } from '#app/log'
 import { realWorld } from '#app/world'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { Credited, creditPath } from '#bench/load/credit'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
@@ -21,8 +21,8 @@ import { fileBlobs } from '#store/blobs'
 import { levelPlace } from '#store/level'
 
 /**
- * The server as it is, but that events come from nowhere: entries are handed to its hub as the gate would after a
- * commit. No link, no actor, no commit; what telling many costs by itself.
+ * The server's hub alone: it gets entries as it would after a commit, without links, actors or a database. Measures the
+ * cost of sending events to many subscribers.
  */
 const devices = 10_000
 const log = createLog({ level: 'warn', isPretty: false })
@@ -82,7 +82,7 @@ const creditRoom: SocketRoom<undefined> = {
   closed() {},
 }
 
-answerWith({
+serveFunctions({
   async listen({ port }: { port: number }) {
     await open()
     const server = await openServer({

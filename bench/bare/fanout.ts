@@ -1,13 +1,13 @@
 import { App } from 'uWebSockets.js'
 import { objectUpdated } from '#bench/bare/object-updated'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 import { Credited, creditPath } from '#bench/load/credit'
 import { serviceIdentifier } from '#bench/load/fleet-link'
 import { firstPropId } from '#bench/load/update-template'
 
 /**
- * The least that telling many can cost: a text put together of ready pieces, and published to one topic. No entries, no
- * hub, nobody asked who may hear it. The text is the server's own, byte for byte but for the numbers in it.
+ * The minimum cost of fan-out: fills numbers into a prepared text and publishes it to one topic, without a hub or
+ * permissions. The text has the same bytes as the server's, except for the numbers.
  */
 const sample = objectUpdated(0, 0, 4711, 'LOAD-0004711', serviceIdentifier, [firstPropId, 0.5])
 const [head = '', middle = '', end = ''] = JSON.stringify(sample).split(/(?<="timestamp":)\d+,"offset":0(?=,)|0\.5/)
@@ -39,7 +39,7 @@ const app = App()
     },
   })
 
-answerWith({
+serveFunctions({
   listen: ({ port }: { port: number }) =>
     new Promise((resolve, reject) => {
       app.listen('127.0.0.1', port, (socket) => (socket ? resolve(process.pid) : reject(new Error('not listening'))))

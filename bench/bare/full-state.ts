@@ -1,13 +1,13 @@
 import { App, type HttpResponse } from 'uWebSockets.js'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import { firstPropId } from '#bench/load/update-template'
 
 /**
- * The least that could be called a full read: everything lies there as plain objects in the very form that is asked for,
- * and goes out as one JSON.stringify of it, which holds up everybody else meanwhile.
+ * The minimum cost of a full read: plain objects that have the form of the answer already, sent as one JSON.stringify.
+ * It blocks all other clients meanwhile.
  */
-interface Asked {
+interface FleetSize {
   readonly port: number
   readonly devices: number
   readonly properties: number
@@ -17,7 +17,7 @@ interface Asked {
 let state: unknown
 
 /** As `GET /api/v1/devices?depth=2` answers it. */
-function stateOf({ devices, properties, prefix }: Asked): unknown {
+function stateOf({ devices, properties, prefix }: FleetSize): unknown {
   const timestamp = Date.now()
   return Array.from({ length: devices }, (_, device) => ({
     deviceIdentifier: identifierOf(prefix, device),
@@ -42,7 +42,7 @@ function stateOf({ devices, properties, prefix }: Asked): unknown {
   }))
 }
 
-/** What the socket does not take is offered again, from where it stopped, when it takes more. */
+/** When the socket takes more, continues after the last byte that it took. */
 function answerWhole(response: HttpResponse, bytes: Buffer): void {
   let isGone = false
   response.onAborted(() => {
@@ -66,8 +66,8 @@ const app = App().get('/api/v1/devices', (response) => {
   answerWhole(response, Buffer.from(JSON.stringify(state)))
 })
 
-answerWith({
-  listen: (asked: Asked) =>
+serveFunctions({
+  listen: (asked: FleetSize) =>
     new Promise((resolve, reject) => {
       state = stateOf(asked)
       app.listen('127.0.0.1', asked.port, (socket) =>

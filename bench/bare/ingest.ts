@@ -1,14 +1,13 @@
 import { App, type WebSocket } from 'uWebSockets.js'
 import { Packr, Unpackr } from 'msgpackr'
 import { objectUpdated } from '#bench/bare/object-updated'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 
 /**
- * The least that could be called such a server: frames are decoded, one event each is made with JSON.stringify, published
- * to who listens, and acknowledged. It keeps no state, checks nothing, writes nothing down. What ours costs is measured
- * against it.
+ * The minimum cost of such a server: decodes each frame, makes one event with JSON.stringify, publishes it and
+ * acknowledges it. It keeps no state, checks nothing and stores nothing. The server is compared with it.
  */
-interface Carried {
+interface DecodedFrame {
   readonly isLink: boolean
 }
 
@@ -25,14 +24,14 @@ interface Hello {
 }
 type Update = readonly ['U', flakeAddress: number, seq: number, service: number, items: readonly number[]]
 
-function hello(websocket: WebSocket<Carried>, { deviceIdentifier, services }: Hello): void {
+function hello(websocket: WebSocket<DecodedFrame>, { deviceIdentifier, services }: Hello): void {
   const flakeAddress = identifiers.size + 1
   identifiers.set(flakeAddress, deviceIdentifier)
   servicesOf.set(flakeAddress, services[0]?.serviceIdentifier ?? '')
   websocket.send(packr.pack({ type: 'WELCOME', flakeAddress, deviceIdentifier, seq: 0, window: 1024 }), true)
 }
 
-function update(websocket: WebSocket<Carried>, [, flakeAddress, seq, , items]: Update): void {
+function update(websocket: WebSocket<DecodedFrame>, [, flakeAddress, seq, , items]: Update): void {
   const device = identifiers.get(flakeAddress)
   const service = servicesOf.get(flakeAddress)
   const message = JSON.stringify(objectUpdated(Date.now(), ++offset, flakeAddress, device, service, items))
@@ -46,17 +45,17 @@ function update(websocket: WebSocket<Carried>, [, flakeAddress, seq, , items]: U
 }
 
 /**
- * What is published within a message handler goes out one by one, a system call each. Gathered, and published after all
- * that came in one turn of the loop, it goes out in batches.
+ * Within a message handler uWebSockets.js makes one system call for each published message. Publishing after all
+ * messages of one turn of the event loop sends them in batches.
  */
 let isGathered = false
 const gathered: {
-  readonly websocket: WebSocket<Carried>
+  readonly websocket: WebSocket<DecodedFrame>
   readonly message: string
   readonly acknowledgement: Buffer
 }[] = []
 
-function gather(websocket: WebSocket<Carried>, message: string, acknowledgement: Buffer): void {
+function gather(websocket: WebSocket<DecodedFrame>, message: string, acknowledgement: Buffer): void {
   if (gathered.push({ websocket, message, acknowledgement }) === 1) setImmediate(letGo)
 }
 
@@ -75,7 +74,7 @@ const app = App()
   .get('/api/v1/events/ticket', (response) => {
     response.end('{"ticket":"bare"}')
   })
-  .ws<Carried>('/api/v1/link', {
+  .ws<DecodedFrame>('/api/v1/link', {
     idleTimeout: 0,
     maxBackpressure: 0,
     upgrade(response, request, context) {
@@ -90,16 +89,16 @@ const app = App()
       else hello(websocket, frame as Hello)
     },
   })
-  .ws<Carried>('/api/v1/events/:ticket', {
+  .ws<DecodedFrame>('/api/v1/events/:ticket', {
     idleTimeout: 0,
-    // No limit: nothing may be lost, and the load reads as fast as it can.
+    // No limit: no message may be dropped, and the load reads as fast as it can.
     maxBackpressure: 0,
     open: (websocket) => {
       websocket.subscribe('events')
     },
   })
 
-answerWith({
+serveFunctions({
   listen: (asked: { port: number; isGathered: boolean }) =>
     new Promise((resolve, reject) => {
       isGathered = asked.isGathered

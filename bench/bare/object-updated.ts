@@ -1,6 +1,6 @@
 import { modifierFlags, modifierOf } from '#model/property'
 
-/** What the server says of read-only FLOATs, as plain objects: `items` are a propId and its value, again and again. */
+/** OBJECT_UPDATED of read-only FLOATs as the server sends it. `items` alternates property ids and values. */
 export function objectUpdated(
   timestamp: number,
   offset: number,

@@ -1,10 +1,10 @@
 import { App } from 'uWebSockets.js'
 import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 
 /**
- * The least that a request with a proof can cost: its signature is checked, by a key that is at hand. Nothing else of the
- * proof is looked at, nobody is known, nothing is remembered but keys, by the header that brought them.
+ * The minimum cost of a request with a DPoP proof: verifies the signature only. It caches imported keys by the header
+ * that contains them.
  */
 const answer = JSON.stringify({
   name: 'user0',
@@ -37,7 +37,7 @@ const app = App().get('/api/v1/iam/me', (response, request) => {
   response.end(answer)
 })
 
-answerWith({
+serveFunctions({
   listen: ({ port }: { port: number }) =>
     new Promise((resolve, reject) => {
       app.listen('127.0.0.1', port, (socket) => (socket ? resolve(process.pid) : reject(new Error('not listening'))))

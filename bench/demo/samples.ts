@@ -4,8 +4,8 @@ import type { DeviceKind } from '#bench/fleet/kinds'
 const samplesMax = 8
 
 /**
- * The latest values of a few devices, with the names and units of their schemas: the first few (device, property) pairs
- * of different kinds that are heard, always shown in the same place.
+ * The latest values of a few devices, with names and units of their schemas: the first (device, property) pairs of
+ * different kinds, each always in the same place.
  */
 export class DemoSamples {
   readonly #properties = new Map<string, SimulatedProperty>()
@@ -18,7 +18,7 @@ export class DemoSamples {
     }
   }
 
-  hear(event: Readonly<Record<string, unknown>>): void {
+  receive(event: Readonly<Record<string, unknown>>): void {
     const { deviceIdentifier, serviceIdentifier, updates } = event
     if (typeof deviceIdentifier !== 'string' || !Array.isArray(updates) || !this.#isChosen(deviceIdentifier)) return
     for (const { propId, value } of updates as { propId: number; value?: unknown }[]) {
@@ -34,7 +34,7 @@ export class DemoSamples {
     return [...this.#shown].map(([key, value]) => `${key.padEnd(34)} ${value}`).sort()
   }
 
-  /** One device of each kind is enough to see. */
+  /** One device of each kind is enough. */
   #isChosen(deviceIdentifier: string): boolean {
     if (this.#devices.has(deviceIdentifier)) return true
     const kind = deviceIdentifier.split('-')[1]

@@ -1,19 +1,18 @@
 import type { FleetSecond } from '#bench/fleet/counts'
 
-/** What the demo knows once a second. */
 export interface DemoSecond {
   readonly seconds: number
   readonly fleet: FleetSecond
   readonly eventsPerSecond: number
   readonly changesOutPerSecond: number
   readonly dashboardState: string
-  /** Nothing where the system does not tell. */
+  /** Undefined where the system does not report it. */
   readonly cpuPercent: number | undefined
   readonly residentBytes: number | undefined
   readonly samples: readonly string[]
 }
 
-/** Shows the demo: redrawn in place on a terminal, a plain line a second anywhere else. */
+/** Shows the demo: redrawn in place on a terminal, otherwise as one line a second. */
 export class DemoScreen {
   readonly #out: NodeJS.WriteStream
   #drawnLines = 0

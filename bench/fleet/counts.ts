@@ -1,25 +1,25 @@
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 
 /**
- * WRITEs. Each id counts once, except in `heard` and `again` (an id that was received before). `left`: never answered, on
- * purpose. `triggers`: of actionable properties.
+ * WRITEs. Each id counts once, except in `received` and `repeated` (an id that was received before). `left`:
+ * intentionally never answered. `triggers`: of actionable properties.
  */
-const noWrites = { heard: 0, again: 0, done: 0, rejected: 0, left: 0, triggers: 0 }
+const noWrites = { received: 0, repeated: 0, done: 0, rejected: 0, left: 0, triggers: 0 }
 
 /**
- * FIRMWAREs. Each id counts once, except in `heard`, `again` and `resumed`. An installed firmware is then `updated`, or the
- * device is back with the old one (`wrong`). `failed`: could not be installed. `notHad`: could not be downloaded.
- * `vanished`: the device lost its power during the download. `bytes`: downloaded.
+ * FIRMWAREs. Each id counts once, except in `received`, `repeated` and `resumed`. After an installation the device
+ * reports the new version (`updated`) or the old one (`wrong`). `failed`: installation failed. `unavailable`: download
+ * failed. `vanished`: the device lost its power during the download. `bytes`: downloaded.
  */
 const noUpdates = {
-  heard: 0,
-  again: 0,
+  received: 0,
+  repeated: 0,
   installed: 0,
   updated: 0,
   wrong: 0,
   refused: 0,
   failed: 0,
-  notHad: 0,
+  unavailable: 0,
   vanished: 0,
   resumed: 0,
   bytes: 0,
@@ -28,7 +28,6 @@ const noUpdates = {
 type WriteCounts = typeof noWrites
 type UpdateCounts = typeof noUpdates
 
-/** Totals since the start. */
 export type FleetReport = ReturnType<FleetCounts['report']> & {
   readonly devices: number
   readonly devicesOnline: number
@@ -36,7 +35,7 @@ export type FleetReport = ReturnType<FleetCounts['report']> & {
   readonly linksOpen: number
 }
 
-/** Codes come from the server: further ones are counted together. */
+/** Codes come from the server: any more are counted together. */
 const codesMax = 64
 const faultsKeptMax = 50
 
@@ -49,7 +48,7 @@ export class FleetCounts {
   framesAcknowledged = 0
   changesAcknowledged = 0
   framesRefused = 0
-  /** Given up by the schedule, because no device was connected. */
+  /** Skipped by the schedule because no device was connected. */
   framesSkipped = 0
   connects = 0
   cuts = 0
@@ -123,7 +122,7 @@ interface CountedFleet {
   readonly devicesOnline: number
 }
 
-/** Answers, at each call, the time since the last one. */
+/** Returns a function that reports the time since its last call. */
 export function secondsOf(fleet: CountedFleet): () => FleetSecond {
   let lastAt = performance.now()
   let lastChanges = 0
@@ -153,17 +152,18 @@ export function lineOf(second: FleetSecond): string {
   )
 }
 
-function writesLine({ heard, again, done, rejected, left, triggers }: WriteCounts): string {
+function writesLine({ received, repeated, done, rejected, left, triggers }: WriteCounts): string {
   const ids = `${done} done once each (${triggers} triggers), ${rejected} rejected, ${left} left without an answer`
-  return `writes                ${heard} received, ${again} of them again; ${ids}`
+  return `writes                ${received} received, ${repeated} of them again; ${ids}`
 }
 
 function updatesLine(counts: UpdateCounts): string {
-  const { heard, again, installed, updated, wrong, refused, failed, notHad, vanished, resumed, bytes } = counts
+  const { received, repeated, installed, updated, wrong, refused, failed, unavailable, vanished, resumed, bytes } =
+    counts
   return (
-    `updates               ${heard} received, ${again} of them again; ${installed} installed once each ` +
-    `(${updated} came back with it, ${wrong} with the old), ${failed} failed, ${notHad} not to be had, ${refused} refused; ` +
-    `${vanished} vanished, ${resumed} went on; ${Math.round(bytes / 1024)} KiB`
+    `updates               ${received} received, ${repeated} of them again; ${installed} installed once each ` +
+    `(${updated} reported it, ${wrong} the old version), ${failed} failed, ${unavailable} unavailable, ${refused} refused; ` +
+    `${vanished} vanished, ${resumed} resumed; ${Math.round(bytes / 1024)} KiB`
   )
 }
 
@@ -172,12 +172,12 @@ export function totalsOf(report: FleetReport, seconds: number): string {
   return [
     `changes acknowledged  ${report.changesAcknowledged} (${Math.round(report.changesAcknowledged / seconds)}/s)`,
     `frames                ${report.framesSent} sent, ${report.framesAcknowledged} acknowledged, ` +
-      `${report.framesResent} sent again, ${report.framesRefused} refused, ${report.framesSkipped} skipped`,
+      `${report.framesResent} sent repeated, ${report.framesRefused} refused, ${report.framesSkipped} skipped`,
     `acknowledgement       p50 ${latencyMs.p50} ms, p99 ${latencyMs.p99} ms, p99.9 ${latencyMs.p999} ms, max ${latencyMs.max} ms`,
     `links                 ${report.connects} connects, ${report.cuts} cuts, closes ${JSON.stringify(report.closes)}`,
     `errors                ${JSON.stringify(report.errors)}`,
-    ...(report.writes.heard > 0 ? [writesLine(report.writes)] : []),
-    ...(report.updates.heard > 0 ? [updatesLine(report.updates)] : []),
+    ...(report.writes.received > 0 ? [writesLine(report.writes)] : []),
+    ...(report.updates.received > 0 ? [updatesLine(report.updates)] : []),
     ...(report.faultCount > 0 ? [`FAULTS                ${report.faultCount}`, ...report.faults] : []),
   ].join('\n')
 }

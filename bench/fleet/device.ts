@@ -5,31 +5,34 @@ import { DeviceFirmware } from '#bench/fleet/updates'
 import type { LinkWire } from '#bench/fleet/wire'
 import type { DeviceControls } from '#bench/fleet/writes'
 
-/** A frame on its way: sent, neither acknowledged nor refused. */
+/** A frame that was sent, and was neither acknowledged nor refused. */
 export interface InFlight {
   readonly frame: number
-  /** When it should have left, on the monotonic clock: latency counts from here. */
+  /** When it was due, on the monotonic clock: latency counts from here. */
   readonly dueAt: number
   readonly timestamp: number | undefined
-  /** Sent more than once; its latency would be that of the outage. */
+  /** Sent more than once: its latency would include the outage. */
   isResent: boolean
 }
 
-/** `named`: numbering continues over reconnects, nothing is lost. `none`: what was on its way at a cut is given up. */
+/**
+ * `named`: numbering continues over reconnects, and nothing is lost. `none`: frames that are in flight at a disconnect
+ * are given up.
+ */
 export type SessionKind = 'named' | 'none'
 
 /**
- * One device: its numbering, and the books on what it sent and what the server answered for.
+ * One device: numbers its frames, and records which of them the server acknowledged or refused.
  *
  * Frames are numbered 1, 2, 3 … for the device's whole life. With a named session `seq` is the frame's number; without
  * one the numbering on the wire starts again after every HELLO.
- * - `settled`: every frame up to this one was acknowledged or refused or given up; an acknowledged one is stored.
- * - `refused`: answered with an ERROR that names its seq. It must never be heard.
- * - `uncertain`: given up at a cut. It may have been stored or not, but at most once.
+ * - `settled`: every frame up to this one was acknowledged, refused or given up; an acknowledged one is stored.
+ * - `refused`: answered with an ERROR that names its seq. It must never be published.
+ * - `uncertain`: given up at a disconnect. It may have been stored or not, but at most once.
  *
- * What it was written is said in frames of the same numbering, which are remembered.
+ * Results of writes are reported in frames of the same numbering. Their content is remembered.
  *
- * A device that begins anew (`restart`) has another session: what was on its way is given up likewise.
+ * A device that restarts (`restart`) has a new session: its frames in flight are given up as well.
  */
 export class SimulatedDevice {
   readonly index: number
@@ -44,12 +47,12 @@ export class SimulatedDevice {
   sent = 0
   settled = 0
   isWelcome = false
-  /** Without power, until it begins anew. */
+  /** Has no power until it restarts. */
   isDown = false
   begunAt = 0
   #session: string | undefined
   #starts = 0
-  /** Its session is not known to the server yet. */
+  /** The server does not know its session yet. */
   #isFresh = false
   /** seq = frame − offset. */
   #seqOffset = 0
@@ -75,7 +78,7 @@ export class SimulatedDevice {
     return this.#session !== undefined && this.#starts > 0 ? `${this.#session}-${this.#starts}` : this.#session
   }
 
-  /** From now on it is another session, whose frames are numbered anew. It says nothing before it is welcome. */
+  /** Starts a new session, whose frames are numbered from 1. The device sends nothing until it is welcome. */
   restart(): void {
     this.isWelcome = false
     this.isDown = true
@@ -111,9 +114,9 @@ export class SimulatedDevice {
   }
 
   /**
-   * The server's answer to HELLO: `seq` is the last it stored of this session. What is above is to be sent again.
-   * Answers the frames that this settled, and a fault when the server has forgotten what it acknowledged, or remembers
-   * what was never sent.
+   * Handles the answer to HELLO. `seq` is the last stored frame of this session; later frames must be sent again.
+   * Returns the settled frames, and a fault if the server has lost an acknowledged frame or names one that was never
+   * sent.
    */
   welcome(flakeAddress: number, seq: number): { readonly settled: readonly InFlight[]; readonly fault?: string } {
     this.flakeAddress = flakeAddress
@@ -135,7 +138,7 @@ export class SimulatedDevice {
     return { settled }
   }
 
-  /** `changes`: what the controls became, where the frame tells that. */
+  /** `changes`: results of writes, if the frame reports those. */
   next(dueAt: number, timestamp: number | undefined, changes?: readonly Change[]): InFlight {
     this.sent++
     if (changes) {
@@ -177,17 +180,17 @@ export class SimulatedDevice {
     return this.#controlFrames.get(number)?.changes.length ?? this.plan.changeCount(this.index, number)
   }
 
-  /** Tells of what was written, and carries no number. */
+  /** Frames that report the result of a write carry no change number. */
   isOfControls(frame: number): boolean {
     return this.#controlFrames.has(frame)
   }
 
-  /** Stored, by the server's own word. */
+  /** Acknowledged by the server, and so stored. */
   isAcknowledged(frame: number): boolean {
     return frame <= this.settled && !this.refused.has(frame) && !this.uncertain.has(frame)
   }
 
-  /** What HELLO says of a property: of those alone that are not reported all the time. */
+  /** The value in HELLO; only of properties that are not reported regularly. */
   #declared(property: SimulatedProperty): DeviceValue | undefined {
     if (property.isConstant) return encodeChange(property, this.index, 0)
     return property.order === undefined ? undefined : this.controls?.valueOf(property)
@@ -207,7 +210,7 @@ export class SimulatedDevice {
     this.#seqOffset = this.sent
   }
 
-  /** A refused frame is settled without being stored, so the server need not remember its seq. */
+  /** A refused frame is settled without being stored: the server need not remember its seq. */
   #isAllRefused(from: number, to: number): boolean {
     for (let frame = from; frame <= to; frame++) if (!this.refused.has(frame)) return false
     return true

@@ -1,12 +1,12 @@
 /**
  * How a value carries the number of its change.
  *
- * Each change of a device has a number: 1, 2, 3 … (`frames.ts`). The value is a pure function of the property, the device
- * and that number, so a reader of a value knows its change, and whether the value is intact.
+ * Each change of a device has a number: 1, 2, 3 … (`frames.ts`). The value is a pure function of the property, the
+ * device and that number: a reader can derive the change from the value, and check the value.
  *
  * *Wide* types carry the entire number (FLOAT: tenths in the range of the property, and the number in the eight digits
- * after them, so 21.300000042 is 21.3 and change 42). *Narrow* types carry a remainder; they are checked against the number
- * of a wide value in the same frame.
+ * after them, so 21.300000042 is 21.3 and change 42). *Narrow* types carry a remainder; they are checked against the
+ * number of a wide value in the same frame.
  */
 export type PropertyType = keyof typeof encodings
 
@@ -21,9 +21,9 @@ export interface SimulatedProperty {
   readonly high: number
   /** Names of the values 0, 1, 2 … */
   readonly enumeration?: readonly string[]
-  /** Only in HELLO, and never changed. */
+  /** Only sent in HELLO, and never changed. */
   readonly isConstant?: true
-  /** Takes WRITEs; its values carry no number. Absent: read-only. */
+  /** Accepts WRITEs; its values carry no number. Absent: read-only. */
   readonly order?: 'writable' | 'actionable'
 }
 
@@ -41,7 +41,7 @@ const uuidHead = '3d5c1b7e-90aa-4f1c-8d2e-'
 
 interface Encoding {
   encode(number: number, property: SimulatedProperty, deviceIndex: number): DeviceValue
-  /** The number in a value of an event; NaN for other values. Only of wide types. */
+  /** The number in a value of an event; NaN for other values. Only for wide types. */
   decode?(value: unknown): number
 }
 
@@ -107,12 +107,12 @@ export function encodeChange(property: SimulatedProperty, deviceIndex: number, n
   return encodingOf(property).encode(number, property, deviceIndex)
 }
 
-/** A FLOAT above or below the middle of its range, with the number behind it. */
+/** A FLOAT above or below the middle of its range that carries the number. */
 export function encodeCrossing({ low, high }: SimulatedProperty, isAbove: boolean, number: number): DeviceValue {
   return ((isAbove ? high : low) * 10 * numbersPerTenth + number) / floatScale
 }
 
-/** The number in a value of an event; undefined when it is no value of a wide property. */
+/** The number in a value of an event; undefined if the property is not wide or the value carries none. */
 export function decodeChange(property: SimulatedProperty, value: unknown): number | undefined {
   const number = isWide(property) ? encodingOf(property).decode?.(value) : undefined
   return number !== undefined && Number.isSafeInteger(number) && number > 0 ? number : undefined
@@ -125,7 +125,7 @@ export function jsonForm(value: DeviceValue): JsonValue {
   return value
 }
 
-/** A triangle wave through the range in steps of a tenth, shifted by device and property, and the number behind it. */
+/** A triangle wave through the range in steps of a tenth, shifted by device and property, that carries the number. */
 function measured(number: number, { low, high, propId }: SimulatedProperty, deviceIndex: number): number {
   const tenths = (high - low) * 10
   const place = (Math.floor(number / 8) + deviceIndex * 37 + propId * 11) % (2 * tenths)

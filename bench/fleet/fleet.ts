@@ -12,15 +12,15 @@ import { controlsOf } from '#bench/fleet/writes'
 import { SeededRandom } from '#bench/random'
 
 const tickMs = 5
-/** A fleet of thousands does not knock all at once: so many links are opened a tick. */
+/** Links opened per tick, so that thousands do not connect at once. */
 const connectsPerTick = 20
 
-/** Those who send leave little time to those who still connect: nobody sends before all are there, or this is over. */
+/** Frames would delay connecting links: the fleet sends nothing until all are connected or this time is over. */
 const gatherMsMax = 10_000
 
 /**
- * Devices that behave as a real fleet does on the device link (contract 7), and know exactly what they sent and what
- * the server answered for. `start` connects and sends until `pause` or `stop`.
+ * Devices that behave like a real fleet on the device link (contract 7), and record what they sent and what the server
+ * acknowledged. `start` connects, and sends until `pause` or `stop`.
  */
 export class Fleet {
   readonly options: FleetOptions
@@ -34,7 +34,7 @@ export class Fleet {
   #isPaused = false
   #hasBegun = false
   #startedAt = 0
-  /** When the full windows last held something back. */
+  /** When full windows last delayed a frame. */
   #heldUntil = 0
   #linksAsked = 0
   #turn = 0
@@ -51,7 +51,7 @@ export class Fleet {
       if (options.changes > most) throw new RangeError(`a frame of ${kind.name} holds at most ${most} changes`)
     }
     const plans = this.kinds.map((kind) => new FramePlan(kind, options.changes, options.flap))
-    // The session is new at each boot of a device: content follows the seed, this does not.
+    // A device has a new session after each boot. The seed determines content, not the session.
     const boot = Date.now().toString(36)
     const random = new SeededRandom(options.seed)
     this.devices = Array.from({ length: options.devices }, (_, index) => {
@@ -82,7 +82,7 @@ export class Fleet {
     this.#tick = setInterval(() => this.#onTick(performance.now()), tickMs)
   }
 
-  /** No new frames; what is on its way is still seen to. */
+  /** Sends no new frames; frames in flight are still completed. */
   pause(): void {
     this.#isPaused = true
   }
@@ -101,7 +101,7 @@ export class Fleet {
     return until(() => this.devices.every((device) => device.isWelcome), timeoutMs)
   }
 
-  /** After `pause`: waits until nothing is on its way any more; `false` when that took longer. */
+  /** After `pause`: waits until no frame is in flight; `false` on a timeout. */
   async settled(timeoutMs: number): Promise<boolean> {
     const isSettled = (device: SimulatedDevice) => device.isWelcome && device.inFlight.length === 0
     return until(() => this.devices.every(isSettled) && this.#links.every((link) => !link.isOwing), timeoutMs)
@@ -145,17 +145,17 @@ export class Fleet {
     this.#keepPace(now)
   }
 
-  /** Sends what is due, each device in turn. A device whose link is full is passed over, one that is away too. */
+  /** Sends due frames, each device in turn. Skips devices that are offline or whose link is full. */
   #keepPace(now: number): void {
     for (let dueAt = this.#pace.due(now); dueAt !== undefined; dueAt = this.#pace.due(now)) {
       const device = this.#nextWithRoom()
       if (!device) {
-        // Nobody home: that is an outage, not slowness, and the schedule moves on without these frames.
+        // No device is online: an outage, not slowness. The schedule goes on without these frames.
         if (this.devicesOnline === 0) this.counts.framesSkipped += this.#pace.skip(now)
         else this.#heldUntil = now
         return
       }
-      // What waited for the server counts from when it was due; what waited for our own clock to tick does not.
+      // A frame that waited for the server counts from when it was due; one that waited for our tick does not.
       this.#linkOf[device.index]?.send(device, dueAt <= this.#heldUntil ? dueAt : now)
       this.#pace.sent()
     }
@@ -169,7 +169,7 @@ export class Fleet {
     return undefined
   }
 
-  /** With no rate given, a link sends as soon as it has room. */
+  /** Without a rate a link sends whenever its window has room. */
   #fill(link: FleetLink): void {
     if (this.options.rate !== 0 || this.#isPaused || !this.#hasBegun) return
     const now = performance.now()
@@ -196,13 +196,13 @@ async function until(isTrue: () => boolean, timeoutMs: number): Promise<boolean>
   return true
 }
 
-/** Frames behind schedule at most; beyond that the schedule is what gives way. */
+/** The schedule may fall behind by this; then it is shifted. */
 const behindMsMax = 60_000
 
 /**
- * When frames are due at a steady rate. A frame that could not leave in time (the window was full) keeps the moment it
- * was due at, and its latency counts from there: otherwise a server that stalls would look fast, because nothing was
- * measured while it stalled.
+ * When frames are due at a steady rate. A frame that was delayed by a full window keeps its due time, and its latency
+ * counts from there: otherwise a server that stalls would look fast, because nothing would be measured during the
+ * stall.
  */
 export class Pace {
   readonly #intervalMs: number
@@ -216,7 +216,7 @@ export class Pace {
     this.#nextAt = now
   }
 
-  /** The moment the next frame was due at, if that is not after `now`. */
+  /** The due time of the next frame, if that is not after `now`. */
   due(now: number): number | undefined {
     if (now - this.#nextAt > behindMsMax) this.#nextAt = now - behindMsMax
     return this.#nextAt <= now ? this.#nextAt : undefined
@@ -226,7 +226,7 @@ export class Pace {
     this.#nextAt += this.#intervalMs
   }
 
-  /** Gives up the due frames; answers their number. */
+  /** Skips the due frames; returns their number. */
   skip(now: number): number {
     const frames = Math.max(0, Math.floor((now - this.#nextAt) / this.#intervalMs) + 1)
     this.#nextAt += frames * this.#intervalMs

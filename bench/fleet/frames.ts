@@ -14,22 +14,22 @@ export interface Frame {
   readonly changes: readonly Change[]
 }
 
-/** Every so many frames the diagnostics speak instead of the measurements. */
+/** Every eighth frame reports the diagnostics. */
 const diagnosticsEvery = 8
 
 /**
- * What the frames of one kind of device hold: a pure function of the device and the frame's number, so nothing that was
- * sent has to be remembered to send it again or to check it later.
+ * The content of the frames of one kind of device: a pure function of the device and the frame's number, so nothing
+ * that was sent has to be stored to send it again or to check it later.
  *
- * Frame `n` (from 1) of a device with K changes a frame carries the changes (n − 1)·K + 1 … n·K, in this order; the
- * first is of a wide property, which tells the number, and no property is in a frame twice. A frame of the diagnostics
- * has at most as many changes as they have properties, one of a level that flaps has one; the numbers left over are
- * skipped.
+ * Frame `n` (from 1) of a device with K changes a frame carries the changes (n − 1)·K + 1 … n·K, in this order. The
+ * first change is of a wide property, which carries the number; no property occurs twice in a frame. A frame of the
+ * diagnostics has at most as many changes as they have properties, one of an alternating level has one; the remaining
+ * numbers are skipped.
  */
 export class FramePlan {
   readonly kind: DeviceKind
   readonly changesPerFrame: number
-  /** Every so many frames a level crosses its threshold; 0: never. */
+  /** Every how many frames the level crosses its threshold; 0: never. */
   readonly #flap: number
   readonly #services: readonly {
     readonly wide: readonly SimulatedProperty[]
@@ -71,7 +71,6 @@ export class FramePlan {
     }
   }
 
-  /** How many changes frame `number` of a device carries. */
   changeCount(deviceIndex: number, number: number): number {
     if (this.#crossingOf(deviceIndex, number) !== undefined) return 1
     return this.#sizeOf(this.#services[serviceIndexOf(deviceIndex, number)]?.all ?? [])
@@ -87,7 +86,7 @@ export class FramePlan {
     return this.#propertyOf.get(serviceIdentifier)?.get(propId)
   }
 
-  /** The frame that an event's items came in, told by the first of them that is wide. */
+  /** The number of the frame that an event's items came in, from the first wide item. */
   frameNumberOf(serviceIdentifier: string, items: readonly { propId: number; value?: unknown }[]): number | undefined {
     for (const item of items) {
       const property = this.property(serviceIdentifier, item.propId)
@@ -97,7 +96,7 @@ export class FramePlan {
     return undefined
   }
 
-  /** Which crossing of the level a frame tells; nothing for all others. Not all devices cross at once. */
+  /** The crossing of the level that a frame reports, if it reports one. Devices cross at different times. */
   #crossingOf(deviceIndex: number, number: number): number | undefined {
     const turn = this.#flap > 0 ? (number + deviceIndex) / this.#flap : 0.5
     return Number.isInteger(turn) ? turn : undefined
@@ -120,17 +119,16 @@ export class FramePlan {
   }
 }
 
-/** Not all devices speak of themselves at once. */
+/** Devices report their diagnostics at different times. */
 function serviceIndexOf(deviceIndex: number, number: number): number {
   return (number + deviceIndex) % diagnosticsEvery === 0 ? 1 : 0
 }
 
-/** The most changes that a frame of this kind can carry. */
 export function changesPerFrameMax(kind: DeviceKind): number {
   return kind.services[0]?.properties.length ?? 0
 }
 
-/** A wide property in turn, then others in turn: over some frames every property is said. */
+/** A wide property first, then others, each in rotation: over some frames every property is reported. */
 function pick(
   wide: readonly SimulatedProperty[],
   all: readonly SimulatedProperty[],

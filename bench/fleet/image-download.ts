@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** A range that takes longer is requested again from its first missing byte; longer than the wait for a place. Contract 6. */
+/** After this time the rest of a range is requested again; longer than the server queues a download. Contract 6. */
 const rangeMsMax = 40_000
 const retryMs = { low: 200, high: 2_000 }
 /** Attempts without a new byte. */
@@ -12,24 +12,24 @@ export interface Image {
   readonly size: number
 }
 
-interface Again {
+interface RetryReason {
   readonly why: string
   readonly afterMs: number
 }
 
-/** An answer that another server would have given in another way. */
+/** An answer that no correct server gives. */
 export class BadAnswer extends Error {}
 
-export class NotToBeHad extends Error {}
+export class ImageUnavailable extends Error {}
 
-/** An image that comes in ranges, over breaks. What came is kept, as on a device that loses its power. */
+/** Downloads an image in ranges, and continues after interruptions and restarts of the device. */
 export class ImageDownload {
   readonly image: Image
   at = 0
   readonly #hash = createHash('sha256')
   readonly #pause: (low: number, high: number) => Promise<void>
 
-  /** `pause`: waits for some milliseconds between the two. */
+  /** `pause`: waits for a random number of milliseconds in this range. */
   constructor(image: Image, pause: (low: number, high: number) => Promise<void>) {
     this.image = image
     this.#pause = pause
@@ -39,14 +39,14 @@ export class ImageDownload {
     return this.at === this.image.size
   }
 
-  /** Whether what came is what was announced. Once, of a whole one. */
+  /** Whether the whole image has the announced hash. May be called once. */
   isRight(): boolean {
     return this.#hash.digest('hex') === this.image.sha256
   }
 
   /**
-   * Takes what is missing before byte `to`, as often as it breaks off. `urlNow`: where it is to be had by then.
-   * @throws BadAnswer, NotToBeHad
+   * Downloads up to byte `to`, with as many requests as needed. `urlNow`: the current URL. @throws BadAnswer,
+   * ImageUnavailable
    */
   async take(urlNow: () => string, to: number): Promise<void> {
     for (let tries = 1; this.at < to; tries++) {
@@ -54,13 +54,13 @@ export class ImageDownload {
       const again = await this.#takeOnce(urlNow(), to)
       if (this.at > before) tries = 1
       if (!again) continue
-      if (tries >= triesMax) throw new NotToBeHad(again.why)
+      if (tries >= triesMax) throw new ImageUnavailable(again.why)
       await this.#pause(again.afterMs + retryMs.low, again.afterMs + retryMs.high)
     }
   }
 
-  /** Resolves with the reason for another attempt; with undefined after the last byte. */
-  async #takeOnce(url: string, to: number): Promise<Again | undefined> {
+  /** Resolves with the reason for another attempt, or with undefined after the last byte. */
+  async #takeOnce(url: string, to: number): Promise<RetryReason | undefined> {
     const from = this.at
     try {
       const headers = { range: `bytes=${from}-${to - 1}` }
@@ -73,16 +73,16 @@ export class ImageDownload {
       await this.#read(answer, from, to)
       return undefined
     } catch (error) {
-      if (error instanceof BadAnswer || error instanceof NotToBeHad) throw error
+      if (error instanceof BadAnswer || error instanceof ImageUnavailable) throw error
       return { why: String(error), afterMs: 0 }
     }
   }
 
-  /** RFC 9110 §14: 206 with the range, or 200 with the whole image, whose beginning is skipped. */
+  /** RFC 9110 §14: 206 with the range, or 200 with the whole image, of which the known part is skipped. */
   async #read({ status, headers, body }: Response, from: number, to: number): Promise<void> {
     const { size } = this.image
     const isWhole = status === 200
-    if (!isWhole && status !== 206) throw new NotToBeHad(`it was answered ${status}`)
+    if (!isWhole && status !== 206) throw new ImageUnavailable(`it was answered ${status}`)
     const wanted = isWhole ? String(size) : `bytes ${from}-${to - 1}/${size}`
     const found = headers.get(isWhole ? 'content-length' : 'content-range')
     if (found !== wanted) throw new BadAnswer(`${status} with ${found} instead of ${wanted}`)

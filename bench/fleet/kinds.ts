@@ -27,7 +27,9 @@ interface KindTable {
   readonly rows: readonly Row[]
 }
 
-/** The first row of each is wide (`encoding.ts`), so that every cut of the table can carry the number of a change. */
+/**
+ * The first row of each is wide (`encoding.ts`), so that every prefix of the table can carry the number of a change.
+ */
 const kinds: readonly KindTable[] = [
   {
     name: 'Climate sensor',
@@ -80,15 +82,15 @@ const diagnosticsRows: readonly Row[] = [
 ]
 
 export const propertiesPerDeviceMin = diagnosticsRows.length + 1
-/** 1 024 properties a service (contract 3.11), and the diagnostics. */
+/** 1 024 properties in one service (contract 3.11), plus the diagnostics. */
 export const propertiesPerDeviceMax = 1024 + diagnosticsRows.length
 
-export interface Besides {
+export interface ExtraServices {
   readonly isFlapping?: boolean
   readonly isControlled?: boolean
 }
 
-/** One property that crosses its threshold, 50, again and again. */
+/** One property that alternates around its threshold of 50. */
 export const levelService: SimulatedService = {
   serviceIdentifier: '5f2a7c10-000e-4b6d-9e3f-c00000000001',
   name: 'Level',
@@ -104,15 +106,18 @@ export const controlsService: SimulatedService = {
   description: 'What the device may be asked to be and to do',
   properties: [
     { ...property(['Setpoint', 'FLOAT', '°C', 5, 30], 0x2000), description: 'What it aims at', order: 'writable' },
-    { ...property(['Reset', 'BOOL'], 0x2001), description: 'Starts it anew', order: 'actionable' },
+    { ...property(['Reset', 'BOOL'], 0x2001), description: 'Restarts it', order: 'actionable' },
     { ...property(['Mode', 'UINT8', mode], 0x2002), description: 'What it does', order: 'writable' },
   ],
 }
 
-/** The kinds of a fleet whose devices measure `propertiesPerDevice` properties each; above ten there are channels. */
+/**
+ * The kinds of a fleet whose devices measure `propertiesPerDevice` properties each; more than ten are numbered
+ * channels.
+ */
 export function deviceKinds(
   propertiesPerDevice: number,
-  { isFlapping = false, isControlled = false }: Besides = {},
+  { isFlapping = false, isControlled = false }: ExtraServices = {},
 ): readonly DeviceKind[] {
   return kinds.map((kind, place) => {
     const channels = propertiesPerDevice - diagnosticsRows.length
@@ -123,7 +128,7 @@ export function deviceKinds(
       code: kind.code,
       services: [
         service(kind.service, `Measurements of a ${kind.name.toLowerCase()}`, place + 1, rows),
-        service('Diagnostics', 'What every device tells of itself', 0xd, diagnosticsRows),
+        service('Diagnostics', 'Diagnostics of every device', 0xd, diagnosticsRows),
         ...(isFlapping ? [levelService] : []),
         ...(isControlled ? [controlsService] : []),
       ],
@@ -131,7 +136,7 @@ export function deviceKinds(
   })
 }
 
-/** The identifier contains the number of properties, so that fleets of other sizes have other services. */
+/** The identifier contains the number of properties: fleets of other sizes have other services. */
 function service(name: string, description: string, place: number, rows: readonly Row[]): SimulatedService {
   const tail = `b${rows.length.toString(16).padStart(11, '0')}`
   return {
@@ -166,7 +171,7 @@ export function schemaOf(service: SimulatedService): object {
   }
 }
 
-/** Puts the schemas of all services, so that `raw=false` reads with names. Answers how many; throws on a refusal. */
+/** Stores the schemas of all services, so that `raw=false` shows names. Returns their number; throws on a refusal. */
 export async function putSchemas(serverUrl: string, kinds: readonly DeviceKind[]): Promise<number> {
   const services = new Map(
     kinds.flatMap((kind) => kind.services).map((service) => [service.serviceIdentifier, service]),

@@ -12,13 +12,13 @@ import { WriteAnswers } from '#bench/fleet/writes'
 import { authorizationHeader, gateway } from '#bench/harness/identity'
 import type { SeededRandom } from '#bench/random'
 
-/** HELLOs unanswered on one link at most: a gateway of thousands must not open with megabytes. */
+/** Maximum number of unanswered HELLOs per link: a gateway of thousands must not start with megabytes. */
 const hellosUnansweredMax = 32
-/** A link on which something waits and nothing was answered for so long is cut. */
+/** A link that waits for an answer this long without receiving anything is closed. */
 const silenceMsMax = 30_000
-/** A link that is open for so long while the server has not welcomed one of its devices is cut, to try again. */
+/** A link that is open this long without WELCOME for one of its devices is closed, to try again. */
 const unwelcomeMsMax = 15_000
-/** How often a device that ends looks whether what it sent is answered. */
+/** How often a restarting device checks whether its frames are answered. */
 const answeredPollMs = 10
 
 interface LinkSettings {
@@ -29,8 +29,9 @@ interface LinkSettings {
 }
 
 /**
- * One websocket and the devices that speak on it. It connects until it is stopped: after a loss it waits a random part
- * of a back-off that doubles, says HELLO for each device again and sends what the server has not stored, in order.
+ * One websocket and its devices. It connects until it is stopped: after a disconnect it waits a random part of a
+ * doubling back-off, sends HELLO for each device again, and resends the frames that the server has not stored, in
+ * order.
  */
 export class FleetLink {
   readonly devices: readonly SimulatedDevice[]
@@ -40,8 +41,8 @@ export class FleetLink {
   readonly #byIdentifier: ReadonlyMap<string, SimulatedDevice>
   readonly #writes: WriteAnswers
   readonly #updates: UpdateAnswers
-  /** What devices became because it was written, and there was no room yet to say so. */
-  #owed: { readonly device: SimulatedDevice; readonly changes: readonly Change[] }[] = []
+  /** Results of writes that wait for room in the window. */
+  #pendingResults: { readonly device: SimulatedDevice; readonly changes: readonly Change[] }[] = []
   #socket: WebSocket | undefined
   #tcp: Socket | undefined
   #isCorked = false
@@ -53,7 +54,7 @@ export class FleetLink {
   #unacknowledged = 0
   #window: number
   #turn = 0
-  #heardAt = 0
+  #lastReceivedAt = 0
   #openedAt = 0
 
   constructor(devices: readonly SimulatedDevice[], settings: LinkSettings) {
@@ -65,16 +66,16 @@ export class FleetLink {
     this.#writes = new WriteAnswers({
       counts: settings.counts,
       random: settings.random,
-      say: (message) => this.#say(message),
+      send: (message) => this.#sendMessage(message),
       report: (device, changes) => {
-        this.#owed.push({ device, changes })
-        this.#sayOwed()
+        this.#pendingResults.push({ device, changes })
+        this.#sendPendingResults()
       },
     })
     this.#updates = new UpdateAnswers({
       counts: settings.counts,
       random: settings.random,
-      say: (message) => this.#say(message),
+      send: (message) => this.#sendMessage(message),
       restart: (device, afterMs, isSudden) => void this.#restart(device, afterMs, isSudden),
     })
   }
@@ -88,7 +89,7 @@ export class FleetLink {
   }
 
   get isOwing(): boolean {
-    return this.#owed.length > 0
+    return this.#pendingResults.length > 0
   }
 
   connect(): void {
@@ -107,18 +108,18 @@ export class FleetLink {
     this.#socket = socket
     socket.on('open', () => this.#opened())
     socket.on('message', (data: Buffer) => this.#received(data))
-    // 'close' follows every error; a refused connection or upgrade says why only here.
+    // 'close' follows every error; only this event has the reason for a refused connection or upgrade.
     socket.on('error', (error: NodeJS.ErrnoException) => this.#settings.counts.error(error.code ?? error.message))
     socket.on('close', (code) => this.#closed(socket, code))
   }
 
-  /** As a broken cable does it. The link comes back by itself. */
+  /** Breaks the connection without a close frame. The link reconnects by itself. */
   cut(): void {
     if (this.isOpen) this.#settings.counts.cuts++
     this.#socket?.terminate()
   }
 
-  /** For good; with `isPolite` each device says BYE first. */
+  /** Stops for good; with `isPolite` each device sends BYE first. */
   stop(isPolite: boolean): void {
     this.#isStopped = true
     clearTimeout(this.#retry)
@@ -127,14 +128,14 @@ export class FleetLink {
       return
     }
     for (const device of this.devices) {
-      if (device.isWelcome) this.#say({ type: 'BYE', flakeAddress: device.flakeAddress })
+      if (device.isWelcome) this.#sendMessage({ type: 'BYE', flakeAddress: device.flakeAddress })
     }
     const socket = this.#socket
     socket?.close(1000)
     setTimeout(() => socket?.terminate(), 1_000).unref()
   }
 
-  /** The next of this link's devices, in turn, that may send. */
+  /** The next device of this link that may send, in rotation. */
   nextDevice(): SimulatedDevice | undefined {
     for (let tries = 0; tries < this.devices.length; tries++) {
       const device = this.devices[this.#turn++ % this.devices.length]
@@ -144,16 +145,16 @@ export class FleetLink {
   }
 
   send(device: SimulatedDevice, dueAt: number, changes?: readonly Change[]): void {
-    // Every other device has a clock of its own and sends its time along.
+    // Every other device has its own clock and sends timestamps.
     const it = device.next(dueAt, device.index % 2 === 1 ? Date.now() : undefined, changes)
     this.#settings.counts.framesSent++
     this.#transmit(device, it)
   }
 
-  /** Cuts a link whose other side has gone silent while it owed an answer, or will not have one of the devices. */
+  /** Closes a link whose server has not answered for too long, or does not welcome one of the devices. */
   checkLiveness(now: number): void {
     if (!this.isOpen) return
-    const isSilent = this.#unacknowledged > 0 && now - this.#heardAt > silenceMsMax
+    const isSilent = this.#unacknowledged > 0 && now - this.#lastReceivedAt > silenceMsMax
     const isUnwelcome = this.devices.some(
       ({ isWelcome, isDown, begunAt }) =>
         !isWelcome && !isDown && now - Math.max(this.#openedAt, begunAt) > unwelcomeMsMax,
@@ -166,7 +167,7 @@ export class FleetLink {
   #opened(): void {
     this.#settings.counts.connects++
     this.#openedAt = performance.now()
-    this.#heardAt = this.#openedAt
+    this.#lastReceivedAt = this.#openedAt
     this.#helloNext = 0
     this.#hellosUnanswered = 0
     this.#greet()
@@ -176,18 +177,18 @@ export class FleetLink {
     while (this.#hellosUnanswered < hellosUnansweredMax && this.#helloNext < this.devices.length) {
       const device = this.devices[this.#helloNext++]
       if (!device) break
-      if (!device.isDown) this.#sayHello(device)
+      if (!device.isDown) this.#sendHello(device)
     }
   }
 
-  #sayHello(device: SimulatedDevice): void {
+  #sendHello(device: SimulatedDevice): void {
     this.#hellosUnanswered++
-    this.#say(device.hello(this.#wire))
+    this.#sendMessage(device.hello(this.#wire))
   }
 
   /**
-   * A device ends and begins anew. BYE is said for it when what it sent is answered: what is on its way is counted by link.
-   * One that ends suddenly takes a link of its own along; a gateway stays, and says BYE.
+   * Restarts a device. It sends BYE after its frames are answered, because frames in flight are counted by link. A
+   * sudden restart closes a link with a single device; a gateway stays open and sends BYE.
    */
   async #restart(device: SimulatedDevice, afterMs: number, isSudden: boolean): Promise<void> {
     device.restart()
@@ -196,17 +197,17 @@ export class FleetLink {
     if (isSudden && this.devices.length === 1) this.cut()
     else {
       while (device.inFlight.length > 0 && isSame()) await pause(answeredPollMs)
-      if (isSame()) this.#say({ type: 'BYE', flakeAddress: device.flakeAddress })
+      if (isSame()) this.#sendMessage({ type: 'BYE', flakeAddress: device.flakeAddress })
     }
     await pause(afterMs)
     device.isDown = false
     device.begunAt = performance.now()
-    // Else it is in turn, or the link is not there.
-    if (this.isOpen && this.devices.indexOf(device) < this.#helloNext) this.#sayHello(device)
+    // Otherwise its HELLO is still queued, or the link is closed.
+    if (this.isOpen && this.devices.indexOf(device) < this.#helloNext) this.#sendHello(device)
   }
 
   #received(data: Buffer): void {
-    this.#heardAt = performance.now()
+    this.#lastReceivedAt = performance.now()
     let message: unknown
     try {
       message = this.#wire.decode(data)
@@ -259,7 +260,7 @@ export class FleetLink {
     const device = typeof flakeAddress === 'number' ? this.#byAddress.get(flakeAddress) : undefined
     const isFinal = code !== 'OVERLOADED' && code !== 'STORAGE'
     if (device && code === 'REPLACED') device.isWelcome = false
-    // Without a number it is about a HELLO, as far as we can give cause for one: the next may be said.
+    // An error without a number answers a HELLO, the only other message that can cause one: send the next HELLO.
     if (seq === undefined && this.#hellosUnanswered > 0) {
       this.#hellosUnanswered--
       this.#greet()
@@ -272,15 +273,15 @@ export class FleetLink {
 
   onWrite(message: Record<string, unknown>): void {
     const device = this.#byAddress.get(Number(message.flakeAddress))
-    if (device) this.#writes.hear(device, message)
-    else this.#settings.counts.fault(`a WRITE to nobody: ${JSON.stringify(message).slice(0, 200)}`)
+    if (device) this.#writes.receive(device, message)
+    else this.#settings.counts.fault(`a WRITE to an unknown device: ${JSON.stringify(message).slice(0, 200)}`)
   }
 
   onFirmware(message: Record<string, unknown>): void {
     const device = this.#byAddress.get(Number(message.flakeAddress))
     if (device?.isDown) return
-    if (device) this.#updates.hear(device, message)
-    else this.#settings.counts.fault(`a FIRMWARE to nobody: ${JSON.stringify(message).slice(0, 200)}`)
+    if (device) this.#updates.receive(device, message)
+    else this.#settings.counts.fault(`a FIRMWARE to an unknown device: ${JSON.stringify(message).slice(0, 200)}`)
   }
 
   #acknowledged(flakeAddress: unknown, seq: unknown): void {
@@ -296,14 +297,14 @@ export class FleetLink {
   }
 
   #hasRoomNow(): void {
-    this.#sayOwed()
+    this.#sendPendingResults()
     this.#settings.onRoom(this)
   }
 
-  /** Behind what is sent again: so what a device became last is what is shown of it. */
-  #sayOwed(): void {
-    if (this.#owed.length === 0) return
-    this.#owed = this.#owed.filter(({ device, changes }) => {
+  /** After the resent frames, so that the last value of a device is its newest. */
+  #sendPendingResults(): void {
+    if (this.#pendingResults.length === 0) return
+    this.#pendingResults = this.#pendingResults.filter(({ device, changes }) => {
       if (!device.isWelcome || !this.hasRoom) return true
       this.send(device, performance.now(), changes)
       return false
@@ -314,25 +315,30 @@ export class FleetLink {
     const { counts } = this.#settings
     counts.framesAcknowledged++
     counts.changesAcknowledged += device.changeCount(it.frame)
-    if (!it.isResent) counts.recordLatency(this.#heardAt - it.dueAt)
+    if (!it.isResent) counts.recordLatency(this.#lastReceivedAt - it.dueAt)
   }
 
-  /** What a device does that missed an ACK: the server acknowledges it, and does not apply it again. */
+  /**
+   * Sends an acknowledged frame again, like a device that missed an ACK: the server acknowledges it and does not apply
+   * it twice.
+   */
   #repeat(device: SimulatedDevice, seq: number): void {
     const number = device.frameOf(seq)
     if (seq < 1 || device.session === undefined || !device.isAcknowledged(number)) return
-    this.#say(this.#wire.update(this.#settings.options.form, device.flakeAddress, seq, device.frame(number), undefined))
+    this.#sendMessage(
+      this.#wire.update(this.#settings.options.form, device.flakeAddress, seq, device.frame(number), undefined),
+    )
   }
 
   #transmit(device: SimulatedDevice, it: InFlight): void {
     const { form } = this.#settings.options
     this.#unacknowledged++
     const seq = device.seqOf(it.frame)
-    this.#say(this.#wire.update(form, device.flakeAddress, seq, device.frame(it.frame), it.timestamp))
+    this.#sendMessage(this.#wire.update(form, device.flakeAddress, seq, device.frame(it.frame), it.timestamp))
   }
 
-  /** Frames of one turn leave in one write: a system call a frame would make the simulator the bottleneck. */
-  #say(message: unknown): void {
+  /** Sends all frames of one turn in one write: a system call per frame would make the simulator the bottleneck. */
+  #sendMessage(message: unknown): void {
     if (!this.isOpen) return
     const tcp = this.#tcp
     if (tcp && !this.#isCorked) {

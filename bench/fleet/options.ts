@@ -1,13 +1,13 @@
 import type { SessionKind } from '#bench/fleet/device'
-import type { UpdateManner } from '#bench/fleet/updates'
+import type { UpdateMode } from '#bench/fleet/updates'
 import type { LinkForm, LinkProtocol } from '#bench/fleet/wire'
-import type { WriteManner } from '#bench/fleet/writes'
+import type { WriteMode } from '#bench/fleet/writes'
 
-/** The command describes the options that it has (`command.ts`). */
+/** The command describes the options that it has (`command-line.ts`). */
 export const fleetDefaults = {
   url: 'ws://127.0.0.1:8080',
   devices: 100,
-  /** As many as devices: each has its own. Fewer: gateways. */
+  /** As many as devices: one link each. Fewer: gateways. */
   links: 100,
   rate: 1000,
   changes: 4,
@@ -19,8 +19,8 @@ export const fleetDefaults = {
   session: 'named' as SessionKind,
   /** After each HELLO a device sends its last stored frame again, which the server must not apply twice. */
   isRepeating: false,
-  writes: 'none' as WriteManner,
-  updates: 'none' as UpdateManner,
+  writes: 'none' as WriteMode,
+  updates: 'none' as UpdateMode,
   flap: 0,
   seed: 1,
   prefix: 'SIM',
@@ -30,6 +30,6 @@ export const fleetDefaults = {
 }
 
 export type FleetOptions = Readonly<typeof fleetDefaults> & {
-  /** Local address of a link, by its first device: one address has 28 000 ports. */
+  /** Local address of a link, by its first device: one address has only 28 000 ports. */
   readonly localAddressOf?: (device: number) => string
 }

@@ -1,19 +1,19 @@
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { SimulatedDevice } from '#bench/fleet/device'
-import { BadAnswer, ImageDownload, NotToBeHad } from '#bench/fleet/image-download'
+import { BadAnswer, ImageDownload, ImageUnavailable } from '#bench/fleet/image-download'
 import type { SeededRandom } from '#bench/random'
 
 /**
- * How a device takes FIRMWARE. `well`: downloads and installs it, starts anew and comes back with it. `slow`: the same,
- * with pauses. `fail`: cannot install it. `refuse`: does not take it. `vanish`: loses its power in the middle of the
- * download, and goes on from there when it is offered the same again. `wrong`: comes back with what it had before.
+ * How a device takes FIRMWARE. `well`: downloads and installs it, restarts and reports it. `slow`: the same, with
+ * pauses. `fail`: cannot install it. `refuse`: refuses it. `vanish`: loses its power during the download, and continues
+ * when it is offered the same firmware again. `wrong`: reports the old version afterwards.
  */
-export const updateWays = ['well', 'slow', 'fail', 'refuse', 'vanish', 'wrong'] as const
-export type UpdateWay = (typeof updateWays)[number]
+export const updateBehaviours = ['well', 'slow', 'fail', 'refuse', 'vanish', 'wrong'] as const
+export type UpdateBehaviour = (typeof updateBehaviours)[number]
 
-/** `mixed`: each device in one of the ways. `none`: no device takes any. */
-export const updateManners = [...updateWays, 'mixed', 'none'] as const
-export type UpdateManner = (typeof updateManners)[number]
+/** `mixed`: devices behave in all of these ways. `none`: no device takes any. */
+export const updateModes = [...updateBehaviours, 'mixed', 'none'] as const
+export type UpdateMode = (typeof updateModes)[number]
 
 const firstVersion = '1.4.2'
 
@@ -26,46 +26,46 @@ interface FirmwareStatus {
 interface Order {
   readonly id: string
   readonly firmware: string
-  /** All that must be the same when it comes again. */
+  /** Everything that must be the same when the offer is repeated. */
   readonly text: string
   readonly download: ImageDownload
-  /** A new one each time it comes. */
+  /** Changes with each offer. */
   url: string
-  said: FirmwareStatus | undefined
-  /** Of the device, in which that left it last; undefined: not yet. */
-  saidIn: { readonly session: string | undefined } | undefined
+  reported: FirmwareStatus | undefined
+  /** The session in which the device sent the last state; undefined: not sent yet. */
+  reportedIn: { readonly session: string | undefined } | undefined
   isUnderWay: boolean
   hasVanished: boolean
 }
 
-/** What one device runs, and was offered. It remembers every id for its whole life, and installs none twice. */
+/** The firmware of one device and its offers. It remembers every id for its whole life, and installs none twice. */
 export class DeviceFirmware {
-  readonly way: UpdateWay
+  readonly behaviour: UpdateBehaviour
   readonly orders = new Map<string, Order>()
   version = firstVersion
   current: Order | undefined
 
-  constructor(way: UpdateWay) {
-    this.way = way
+  constructor(behaviour: UpdateBehaviour) {
+    this.behaviour = behaviour
   }
 }
 
-/** The firmware of the device with this index. Every kind of device has every way. */
-export function firmwareOf(manner: UpdateManner, index: number): DeviceFirmware {
-  if (manner === 'none') return new DeviceFirmware('refuse')
-  const turn = (index + Math.floor(index / updateWays.length)) % updateWays.length
-  return new DeviceFirmware(manner === 'mixed' ? (updateWays[turn] as UpdateWay) : manner)
+/** The firmware of the device with this index. Every kind of device has every behaviour. */
+export function firmwareOf(mode: UpdateMode, index: number): DeviceFirmware {
+  if (mode === 'none') return new DeviceFirmware('refuse')
+  const turn = (index + Math.floor(index / updateBehaviours.length)) % updateBehaviours.length
+  return new DeviceFirmware(mode === 'mixed' ? (updateBehaviours[turn] as UpdateBehaviour) : mode)
 }
 
 export interface UpdateAnswersParts {
   readonly counts: FleetCounts
   readonly random: SeededRandom
-  say(message: object): void
-  /** The device ends, and begins anew with another session, so much later. `isSudden`: without a word. */
+  send(message: object): void
+  /** Ends the device, and restarts it with a new session after this time. `isSudden`: without BYE. */
   restart(device: SimulatedDevice, afterMs: number, isSudden: boolean): void
 }
 
-/** Ranges of a download; between two of them a slow device rests, and one that vanishes does so. */
+/** Ranges of a download. A slow device pauses between them, and one that vanishes does so there. */
 const ranges = { quick: 4, slow: 16 }
 const rangeBytesMin = 16 * 1024
 const restMs = { quick: { low: 0, high: 20 }, slow: { low: 100, high: 1_000 } }
@@ -73,9 +73,9 @@ const installMs = { quick: { low: 50, high: 300 }, slow: { low: 500, high: 2_000
 const restartMs = { quick: { low: 100, high: 500 }, slow: { low: 1_000, high: 5_000 } }
 
 /**
- * Hears the FIRMWAREs of a link (contract 7), and does what the devices' ways are. The same id comes again when the server
- * is not sure that it was heard, or when the device began anew: it is answered by how far it is. One that means another
- * image by then, or what is not an image at all, is a fault, as is an image that is not what was announced.
+ * Receives the FIRMWAREs of a link (contract 7) and follows the device's behaviour. The same id is repeated when the
+ * server is not sure that it arrived, or when the device restarted: the device answers with its progress. A fault: a
+ * repeated id with another image, an offer without a valid image, or an image other than announced.
  */
 export class UpdateAnswers {
   readonly #parts: UpdateAnswersParts
@@ -84,19 +84,19 @@ export class UpdateAnswers {
     this.#parts = parts
   }
 
-  hear(device: SimulatedDevice, message: Readonly<Record<string, unknown>>): void {
+  receive(device: SimulatedDevice, message: Readonly<Record<string, unknown>>): void {
     const { counts } = this.#parts
     const { firmware } = device
-    counts.updates.heard++
+    counts.updates.received++
     const fresh = orderOf(message, (low, high) => this.#pause({ low, high }))
     if (!fresh) {
       counts.fault(`${device.identifier}: a FIRMWARE that offers nothing: ${JSON.stringify(message).slice(0, 300)}`)
       return
     }
     const known = firmware.orders.get(fresh.id)
-    if (known) counts.updates.again++
+    if (known) counts.updates.repeated++
     if (known && known.text !== fresh.text) {
-      counts.fault(`${device.identifier}: FIRMWARE ${fresh.id} came again and means another image`)
+      counts.fault(`${device.identifier}: FIRMWARE ${fresh.id} was repeated with another image`)
       return
     }
     const order = known ?? fresh
@@ -104,21 +104,21 @@ export class UpdateAnswers {
     firmware.orders.set(order.id, order)
     firmware.current = order
     if (isOver(order) || order.isUnderWay) this.#repeat(device, order)
-    else if (firmware.way === 'refuse') {
+    else if (firmware.behaviour === 'refuse') {
       counts.updates.refused++
-      this.#say(device, order, { status: 'NOT_OK', message: 'not now' })
+      this.#send(device, order, { status: 'NOT_OK', message: 'not now' })
     } else void this.#carryOut(device, order)
   }
 
   /**
-   * What it said last may not have been heard, the end of an update as little as its course. Whoever began anew since has
-   * said by that how it ended, unless there was nobody to say it to.
+   * The last report may have been lost, so it is sent again. A device that restarted since has reported the result by
+   * its HELLO, unless it was offline.
    */
   welcomed(device: SimulatedDevice): void {
     const { current } = device.firmware
     if (!current) return
-    const hasBegunAnew = current.saidIn !== undefined && current.saidIn.session !== device.session
-    if (current.isUnderWay || (isOver(current) && !hasBegunAnew)) this.#repeat(device, current)
+    const hasRestarted = current.reportedIn !== undefined && current.reportedIn.session !== device.session
+    if (current.isUnderWay || (isOver(current) && !hasRestarted)) this.#repeat(device, current)
   }
 
   async #carryOut(device: SimulatedDevice, order: Order): Promise<void> {
@@ -126,91 +126,91 @@ export class UpdateAnswers {
     order.isUnderWay = true
     if (order.hasVanished) counts.updates.resumed++
     try {
-      if (!order.said) this.#say(device, order, { status: 'STARTED' })
+      if (!order.reported) this.#send(device, order, { status: 'STARTED' })
       if ((await this.#download(device, order)) && (await this.#install(device, order))) {
         await this.#begin(device, order)
       }
     } catch (error) {
       if (error instanceof BadAnswer) counts.fault(`${device.identifier}: ${order.url}: ${error.message}`)
-      else if (!(error instanceof NotToBeHad)) throw error
-      counts.updates.notHad++
-      this.#say(device, order, { status: 'FAILED', message: error.message })
+      else if (!(error instanceof ImageUnavailable)) throw error
+      counts.updates.unavailable++
+      this.#send(device, order, { status: 'FAILED', message: error.message })
     } finally {
       order.isUnderWay = false
     }
   }
 
-  /** False: that was all for now. */
+  /** Returns false when the download stops for now. */
   async #download(device: SimulatedDevice, order: Order): Promise<boolean> {
     const { counts } = this.#parts
-    const { way } = device.firmware
+    const { behaviour } = device.firmware
     const { download } = order
     const { size } = download.image
-    const rangeBytes = Math.max(rangeBytesMin, Math.ceil(size / ranges[paceOf(way)]))
+    const rangeBytes = Math.max(rangeBytesMin, Math.ceil(size / ranges[paceOf(behaviour)]))
     while (!download.isWhole) {
       const before = download.at
       await download.take(() => order.url, Math.min(size, download.at + rangeBytes))
       counts.updates.bytes += download.at - before
       if (this.#isPassed(device, order)) return false
-      this.#say(device, order, { status: 'DOWNLOADING', progress: Math.floor((download.at * 100) / size) })
-      if (way === 'vanish' && !order.hasVanished && download.at * 2 >= size) {
+      this.#send(device, order, { status: 'DOWNLOADING', progress: Math.floor((download.at * 100) / size) })
+      if (behaviour === 'vanish' && !order.hasVanished && download.at * 2 >= size) {
         order.hasVanished = true
         counts.updates.vanished++
         this.#parts.restart(device, this.#between(restartMs.slow), true)
         return false
       }
-      if (!download.isWhole) await this.#pause(restMs[paceOf(way)])
+      if (!download.isWhole) await this.#pause(restMs[paceOf(behaviour)])
     }
     if (download.isRight()) return true
     counts.fault(`${device.identifier}: ${order.firmware} is not what was announced: ${order.url}`)
-    throw new NotToBeHad('it is not what was announced')
+    throw new ImageUnavailable('it is not what was announced')
   }
 
   async #install(device: SimulatedDevice, order: Order): Promise<boolean> {
     const { counts } = this.#parts
-    const { way } = device.firmware
+    const { behaviour } = device.firmware
     for (let progress = 0; progress < 100; progress += 25) {
-      this.#say(device, order, { status: 'INSTALLING', progress })
-      await this.#pause(installMs[paceOf(way)])
+      this.#send(device, order, { status: 'INSTALLING', progress })
+      await this.#pause(installMs[paceOf(behaviour)])
       if (this.#isPassed(device, order)) return false
-      if (way !== 'fail') continue
+      if (behaviour !== 'fail') continue
       counts.updates.failed++
-      this.#say(device, order, { status: 'FAILED', message: 'it does not fit' })
+      this.#send(device, order, { status: 'FAILED', message: 'it does not fit' })
       return false
     }
     counts.updates.installed++
-    this.#say(device, order, { status: 'INSTALLED' })
+    this.#send(device, order, { status: 'INSTALLED' })
     return true
   }
 
   async #begin(device: SimulatedDevice, order: Order): Promise<void> {
     const { counts, restart } = this.#parts
     const { firmware } = device
-    if (firmware.way === 'wrong') counts.updates.wrong++
+    if (firmware.behaviour === 'wrong') counts.updates.wrong++
     else {
       firmware.version = order.firmware
       counts.updates.updated++
     }
-    restart(device, this.#between(restartMs[paceOf(firmware.way)]), false)
+    restart(device, this.#between(restartMs[paceOf(firmware.behaviour)]), false)
   }
 
   #isPassed({ firmware }: SimulatedDevice, order: Order): boolean {
     return firmware.current !== order
   }
 
-  #say(device: SimulatedDevice, order: Order, said: FirmwareStatus): void {
-    order.said = said
-    order.saidIn = undefined
+  #send(device: SimulatedDevice, order: Order, reported: FirmwareStatus): void {
+    order.reported = reported
+    order.reportedIn = undefined
     this.#repeat(device, order)
   }
 
-  /** Whoever is away by now says it when it is back. */
+  /** An offline device reports it when it is back. */
   #repeat(device: SimulatedDevice, order: Order): void {
     const { flakeAddress, isWelcome, session } = device
-    const { id, said } = order
-    if (!isWelcome || !said) return
-    order.saidIn = { session }
-    this.#parts.say({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...said })
+    const { id, reported } = order
+    if (!isWelcome || !reported) return
+    order.reportedIn = { session }
+    this.#parts.send({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...reported })
   }
 
   #between({ low, high }: { readonly low: number; readonly high: number }): number {
@@ -224,13 +224,13 @@ export class UpdateAnswers {
 
 const endings: ReadonlySet<FirmwareStatus['status']> = new Set(['NOT_OK', 'INSTALLED', 'FAILED'])
 
-const isOver = ({ said }: Order): boolean => said !== undefined && endings.has(said.status)
+const isOver = ({ reported }: Order): boolean => reported !== undefined && endings.has(reported.status)
 
-const paceOf = (way: UpdateWay): 'quick' | 'slow' => (way === 'slow' ? 'slow' : 'quick')
+const paceOf = (behaviour: UpdateBehaviour): 'quick' | 'slow' => (behaviour === 'slow' ? 'slow' : 'quick')
 
 const idCharactersMax = 36
 
-/** What is offered; undefined when that cannot be carried out. */
+/** The order in an offer; undefined when it cannot be carried out. */
 function orderOf(
   { id, firmware, hardware, index, url, sha256, size }: Readonly<Record<string, unknown>>,
   pause: (low: number, high: number) => Promise<void>,
@@ -245,8 +245,8 @@ function orderOf(
     text: JSON.stringify([firmware, hardware, index, sha256, size]),
     download: new ImageDownload({ sha256, size }, pause),
     url,
-    said: undefined,
-    saidIn: undefined,
+    reported: undefined,
+    reportedIn: undefined,
     isUnderWay: false,
     hasVanished: false,
   }

@@ -6,7 +6,7 @@ import type { Change, Frame } from '#bench/fleet/frames'
 export type LinkProtocol = 'json' | 'msgpack'
 export type LinkForm = 'short' | 'long'
 
-/** What a device says, and hears, on one protocol of contract 7. */
+/** Encodes and decodes the messages of a device in one protocol of contract 7. */
 export interface LinkWire {
   readonly subprotocol: string
   encode(message: unknown): string | Uint8Array
@@ -16,8 +16,8 @@ export interface LinkWire {
 }
 
 /**
- * No records: the server takes maps. 64-bit integers come back as numbers: the server says none that is larger.
- * A number above 2³² would be packed as a double, so integers that may be larger are handed over as BigInt.
+ * No records: the server takes maps. 64-bit integers are decoded as numbers, because the server sends none that is
+ * larger. Integers that may exceed 2³² are encoded from BigInt, because msgpackr would pack such numbers as doubles.
  */
 const packr = new Packr({ useRecords: false, int64AsType: 'number' })
 

@@ -6,15 +6,15 @@ import { controlsService } from '#bench/fleet/kinds'
 import type { SeededRandom } from '#bench/random'
 
 /**
- * How a device takes a WRITE. `answer`: does it, reports it and says so. `slow`: the same after a while. `reject`: does
- * nothing and says so. `never`: does nothing and says nothing.
+ * How a device takes a WRITE. `answer`: applies it, reports the value and answers. `slow`: the same after a pause.
+ * `reject`: answers with an error. `never`: does nothing and never answers.
  */
-const writeWays = ['answer', 'slow', 'reject', 'never'] as const
-export type WriteWay = (typeof writeWays)[number]
+const writeBehaviours = ['answer', 'slow', 'reject', 'never'] as const
+export type WriteBehaviour = (typeof writeBehaviours)[number]
 
-/** `mixed`: each device in one of the ways, in turn. `none`: devices have nothing that could be written. */
-export const writeManners = [...writeWays, 'mixed', 'none'] as const
-export type WriteManner = (typeof writeManners)[number]
+/** `mixed`: devices behave in all of these ways in rotation. `none`: devices have no writable properties. */
+export const writeModes = [...writeBehaviours, 'mixed', 'none'] as const
+export type WriteMode = (typeof writeModes)[number]
 
 interface WriteResult {
   readonly propId: unknown
@@ -22,9 +22,9 @@ interface WriteResult {
   readonly message?: string
 }
 
-interface Asked {
+interface ReceivedWrite {
   readonly order: string
-  /** Undefined as long as nothing has become of it. */
+  /** Undefined until there is a result. */
   results: readonly WriteResult[] | undefined
 }
 
@@ -33,18 +33,18 @@ interface Update {
   readonly value?: unknown
 }
 
-/** What one device was asked to become and to do. It remembers every id for its whole life, and does none twice. */
+/** The writes that one device received. It remembers every id for its whole life, and applies none twice. */
 export class DeviceControls {
-  readonly way: WriteWay
-  readonly asked = new Map<string, Asked>()
+  readonly behaviour: WriteBehaviour
+  readonly received = new Map<string, ReceivedWrite>()
   readonly #values = new Map<number, DeviceValue>([
     [0x2000, 20],
     [0x2001, false],
     [0x2002, 1],
   ])
 
-  constructor(way: WriteWay) {
-    this.way = way
+  constructor(behaviour: WriteBehaviour) {
+    this.behaviour = behaviour
   }
 
   valueOf({ propId }: SimulatedProperty): DeviceValue | undefined {
@@ -56,25 +56,27 @@ export class DeviceControls {
   }
 }
 
-export function controlsOf(manner: WriteManner, index: number): DeviceControls | undefined {
-  if (manner === 'none') return undefined
-  return new DeviceControls(manner === 'mixed' ? (writeWays[index % writeWays.length] as WriteWay) : manner)
+export function controlsOf(mode: WriteMode, index: number): DeviceControls | undefined {
+  if (mode === 'none') return undefined
+  return new DeviceControls(
+    mode === 'mixed' ? (writeBehaviours[index % writeBehaviours.length] as WriteBehaviour) : mode,
+  )
 }
 
 export interface WriteAnswersParts {
   readonly counts: FleetCounts
   readonly random: SeededRandom
-  say(message: object): void
-  /** The device reports what it became. */
+  send(message: object): void
+  /** The device reports its new values. */
   report(device: SimulatedDevice, changes: readonly Change[]): void
 }
 
 const slowMs = { low: 300, high: 3_000 }
 
 /**
- * Hears the WRITEs of a link (contract 7). The same id comes again when the server is not sure that it was heard: it is
- * answered as the first time, and nothing is done again. One that asks for something else by then, for what is not
- * writable, or for a value that does not fit, is a fault: the server has to look at all that before.
+ * Receives the WRITEs of a link (contract 7). The same id is repeated when the server is not sure that it arrived: the
+ * device repeats its answer and applies nothing twice. A fault: a repeated id with other content, a property that is
+ * not writable, or a value that does not fit. The server must check all of these.
  */
 export class WriteAnswers {
   readonly #parts: WriteAnswersParts
@@ -83,9 +85,9 @@ export class WriteAnswers {
     this.#parts = parts
   }
 
-  hear(device: SimulatedDevice, { id, serviceIdentifier, updates }: Readonly<Record<string, unknown>>): void {
+  receive(device: SimulatedDevice, { id, serviceIdentifier, updates }: Readonly<Record<string, unknown>>): void {
     const { counts, random } = this.#parts
-    counts.writes.heard++
+    counts.writes.received++
     if (typeof id !== 'string' || !Array.isArray(updates) || updates.length === 0) {
       counts.fault(`${device.identifier}: a WRITE that asks for nothing`)
       return
@@ -97,28 +99,27 @@ export class WriteAnswers {
       this.#answer(device, id, rejected(updates, 'read-only'))
       return
     }
-    const { asked, way } = device.controls
-    const known = asked.get(id)
+    const { received, behaviour } = device.controls
+    const known = received.get(id)
     if (known) {
-      counts.writes.again++
-      if (known.order !== order)
-        counts.fault(`${device.identifier}: WRITE ${id} came again and asks for something else`)
+      counts.writes.repeated++
+      if (known.order !== order) counts.fault(`${device.identifier}: WRITE ${id} was repeated with other content`)
       else if (known.results) this.#answer(device, id, known.results)
       return
     }
-    const fresh: Asked = { order, results: undefined }
-    asked.set(id, fresh)
+    const fresh: ReceivedWrite = { order, results: undefined }
+    received.set(id, fresh)
     const settle = () => {
-      fresh.results = way === 'reject' ? rejected(updates, 'not now') : this.#done(device, changes)
-      counts.writes[way === 'reject' ? 'rejected' : 'done']++
+      fresh.results = behaviour === 'reject' ? rejected(updates, 'not now') : this.#done(device, changes)
+      counts.writes[behaviour === 'reject' ? 'rejected' : 'done']++
       this.#answer(device, id, fresh.results)
     }
-    if (way === 'never') counts.writes.left++
-    else if (way === 'slow') setTimeout(settle, random.between(slowMs.low, slowMs.high)).unref()
+    if (behaviour === 'never') counts.writes.left++
+    else if (behaviour === 'slow') setTimeout(settle, random.between(slowMs.low, slowMs.high)).unref()
     else settle()
   }
 
-  /** A trigger is one however often the same is asked for. */
+  /** A trigger counts once per id, even if the values are the same. */
   #done(device: SimulatedDevice, changes: readonly Change[]): readonly WriteResult[] {
     const { counts, report } = this.#parts
     for (const change of changes) {
@@ -129,9 +130,9 @@ export class WriteAnswers {
     return changes.map(({ property }) => ({ propId: property.propId, status: 'OK' }))
   }
 
-  /** Whoever is away by now is asked again when it is back. */
+  /** An offline device receives the write again when it is back. */
   #answer(device: SimulatedDevice, id: string, results: readonly WriteResult[]): void {
-    if (device.isWelcome) this.#parts.say({ type: 'RESULT', flakeAddress: device.flakeAddress, id, results })
+    if (device.isWelcome) this.#parts.send({ type: 'RESULT', flakeAddress: device.flakeAddress, id, results })
   }
 }
 

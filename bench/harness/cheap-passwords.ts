@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 
 /**
- * Loaded into a server before its own program: new passwords are hashed as cheaply as argon2 allows, and say so in their
- * hash, so that checking them is as cheap. Thousands can sign in within seconds, and nothing else is another than it is.
+ * Loaded into a server before its own program: hashes new passwords with the lowest cost of argon2. The hash names its
+ * cost, so checks are cheap, too. Thousands can log in within seconds; other behaviour stays.
  */
 interface Argon2 {
   hashSync(password: string, cost: object): string
@@ -10,7 +10,7 @@ interface Argon2 {
 
 const cheapest = { memoryCost: 8, timeCost: 1 }
 
-// The module itself, as who imports it later finds it.
+// The same module object that later imports get.
 const argon2 = createRequire(import.meta.url)('@node-rs/argon2') as Argon2
 const { hashSync } = argon2
 

@@ -1,4 +1,4 @@
-import { type HttpAnswer, type HttpQuestion, request } from '#bench/http'
+import { type HttpAnswer, type HttpOptions, request } from '#bench/http'
 
 export const administrator = { name: 'root', password: 'correct horse battery' } as const
 
@@ -6,15 +6,13 @@ export const identityOn = {
   IAM: 'on',
   ADMIN_NAME: administrator.name,
   ADMIN_PASSWORD: administrator.password,
-  // All dashboards are those of one user.
+  // All dashboards belong to one user.
   SOCKETS_PER_USER_MAX: '100000',
 } as const
 
-/** What goes into `Authorization`, by who is asking: whole values of the header. */
 export interface Authorizations {
-  /** A gateway's, for devices of any name. */
+  /** Of a gateway, for devices of any name. */
   readonly link: string
-  /** The administrator's: his token. */
   readonly person: string
 }
 
@@ -31,49 +29,51 @@ export function basic({ name, password }: Credentials): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`
 }
 
-/** Of who may speak for devices of any name by a provisioning key: of tenant `acme` by `acme/KEY`, else of the first tenant. */
+/**
+ * `Authorization` with a provisioning key, for devices of any name: `acme/KEY` in tenant `acme`, otherwise in the first
+ * tenant.
+ */
 export function gateway(key: string): string {
   const [, tenant = 'default', password = key] = /^(.*)\/(.*)$/.exec(key) ?? []
   return basic({ name: `${tenant}/*`, password })
 }
 
-/** Signs the administrator in, and makes a provisioning key. */
+/** Logs in as administrator, and creates a provisioning key. */
 export async function authorizationsAt(port: number): Promise<Authorizations> {
   const token = await readToken(port, administrator)
   const person = `Bearer ${token}`
-  const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Gateways' } })
+  const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Gateways' } })
   return { person, link: gateway(key) }
 }
 
 export async function readToken(port: number, who: Credentials): Promise<string> {
-  return (await asked<{ token: string }>(port, '/iam/token', { person: basic(who) })).token
+  return (await callApi<{ token: string }>(port, '/iam/token', { person: basic(who) })).token
 }
 
-export interface Newcomer {
+export interface NewUser {
   readonly name: string
   readonly role: string
-  /** Where mail goes to; absent: nowhere. */
   readonly email?: string
 }
 
-/** Somebody with this role, who has signed up. `person`: of who brings him in. */
-export async function bringIn(port: number, person: string, { role, ...account }: Newcomer): Promise<Credentials> {
+/** A user with this role who has accepted an invitation. `person`: authorization of the inviting user. */
+export async function createUser(port: number, person: string, { role, ...account }: NewUser): Promise<Credentials> {
   const body = { ...account, roles: [role] }
-  const { code } = await asked<{ code: string }>(port, '/iam/users', { person, body })
+  const { code } = await callApi<{ code: string }>(port, '/iam/users', { person, body })
   const who = { name: account.name, password: `password of ${account.name}` }
-  await asked(port, '/iam/signup', { body: { ...who, code } })
+  await callApi(port, '/iam/signup', { body: { ...who, code } })
   return who
 }
 
-export interface Asked {
+export interface ApiRequest {
   readonly person?: string | undefined
   readonly body?: object
-  /** Default: GET, with a body POST. */
+  /** Default: POST with a body, otherwise GET. */
   readonly method?: string
 }
 
-/** What the API answers; throws where that is a refusal. */
-export async function asked<Value>(port: number, path: string, { person, body, method }: Asked): Promise<Value> {
+/** The answer of the API; throws if it is an error. */
+export async function callApi<Value>(port: number, path: string, { person, body, method }: ApiRequest): Promise<Value> {
   const answer = await askApi(port, path, {
     headers: authorizationHeader(person),
     ...(body && { method: 'POST', body: JSON.stringify(body) }),
@@ -83,6 +83,6 @@ export async function asked<Value>(port: number, path: string, { person, body, m
   return JSON.parse(answer.text) as Value
 }
 
-export function askApi(port: number, path: string, question: HttpQuestion): Promise<HttpAnswer> {
+export function askApi(port: number, path: string, question: HttpOptions): Promise<HttpAnswer> {
   return request(`http://127.0.0.1:${port}/api/v1${path}`, question)
 }

@@ -1,8 +1,8 @@
-import { type FigureForm, type Figures, loadFigure } from '#bench/harness/question'
+import { type FigureForm, type Figures, loadFigure } from '#bench/harness/benchmark'
 import { allowedMs, spreadOf } from '#bench/harness/statistics'
 import type { PhaseResult } from '#bench/load/generator'
 
-/** The figures of several questions, with their titles. */
+/** Figures that several benchmarks share, with their titles. */
 const forms = {
   changesPerSecond: { title: 'changes/s', digits: 0, isCompared: true, isOfLoad: true },
   changesPerCpuSecond: { title: 'changes per second of server CPU', digits: 0, isCompared: true },
@@ -10,13 +10,13 @@ const forms = {
   serverCpuPerChange: { title: 'server CPU, µs/change', digits: 2, isCompared: true },
   deliveriesPerSecond: { title: 'deliveries/s', digits: 0, isCompared: true, isOfLoad: true },
   deliveriesPerCpuSecond: { title: 'deliveries per second of server CPU', digits: 0, isCompared: true },
-  heardP50Before: { title: 'heard p50 without, ms', digits: 1, isOfLoad: true },
-  heardP99Before: { title: 'heard p99 without, ms', digits: 1, isOfLoad: true },
-  heardP50: { title: 'heard p50, ms', digits: 1, isOfLoad: true },
-  heardP99: { title: 'heard p99, ms', digits: 1, isOfLoad: true },
-  heardP999: { title: 'heard p99.9, ms', digits: 1, isOfLoad: true },
-  heardP99Most: { title: 'heard p99 of the worst window, ms', digits: 1, isOfLoad: true },
-  ofLimit: { title: 'heard p99 ÷ what it may be', digits: 2, isOfLoad: true },
+  eventP50Before: { title: 'event p50 without, ms', digits: 1, isOfLoad: true },
+  eventP99Before: { title: 'event p99 without, ms', digits: 1, isOfLoad: true },
+  eventP50: { title: 'event p50, ms', digits: 1, isOfLoad: true },
+  eventP99: { title: 'event p99, ms', digits: 1, isOfLoad: true },
+  eventP999: { title: 'event p99.9, ms', digits: 1, isOfLoad: true },
+  eventP99Most: { title: 'event p99 of the worst window, ms', digits: 1, isOfLoad: true },
+  ofLimit: { title: 'event p99 ÷ its limit', digits: 2, isOfLoad: true },
   ackP50: { title: 'acknowledged p50, ms', digits: 1, isOfLoad: true },
   ackP99: { title: 'acknowledged p99, ms', digits: 1, isOfLoad: true },
   ackP999: { title: 'acknowledged p99.9, ms', digits: 1, isOfLoad: true },
@@ -29,13 +29,12 @@ export function formsOf(...names: readonly (keyof typeof forms)[]): Readonly<Rec
   return Object.fromEntries(names.map((name) => [name, forms[name]]))
 }
 
-export const heardBesideForms = formsOf(
-  ...(['heardP50Before', 'heardP99Before', 'heardP50', 'heardP99', 'heardP99Most', 'ofLimit'] as const),
+export const eventLatencyForms = formsOf(
+  ...(['eventP50Before', 'eventP99Before', 'eventP50', 'eventP99', 'eventP99Most', 'ofLimit'] as const),
 )
 
 const summed = ['seconds', 'serverCpuSeconds', 'loadCpuSeconds', 'changes', 'frames', 'deliveries'] as const
 
-/** Throughput and CPU of one or several phases. */
 export function costsOf(...phases: readonly Pick<PhaseResult, (typeof summed)[number]>[]): Figures {
   const sumOf = (figure: (typeof summed)[number]) => phases.reduce((sum, phase) => sum + phase[figure], 0)
   const [seconds, server, load, changes, frames, deliveries] = summed.map(sumOf) as [
@@ -55,9 +54,9 @@ export function costsOf(...phases: readonly Pick<PhaseResult, (typeof summed)[nu
 
 export function latenciesOf({ delivery, acknowledgement }: PhaseResult): Figures {
   return {
-    heardP50: delivery.p50,
-    heardP99: delivery.p99,
-    heardP999: delivery.p999,
+    eventP50: delivery.p50,
+    eventP99: delivery.p99,
+    eventP999: delivery.p999,
     ackP50: acknowledgement.p50,
     ackP99: acknowledgement.p99,
     ackP999: acknowledgement.p999,
@@ -65,20 +64,20 @@ export function latenciesOf({ delivery, acknowledgement }: PhaseResult): Figures
 }
 
 /**
- * Latencies of events while other work is done, compared with those without it, in short windows of both. Other guests
- * of the machine disturb some windows: the median of the windows is without such a disturbance.
+ * Compares the latencies of events during other work with those without it, in short windows. Other guests of the
+ * machine disturb some windows; the median ignores those.
  */
-export function heardBeside(without: readonly PhaseResult[], beside: readonly PhaseResult[]): Figures {
+export function eventLatencies(without: readonly PhaseResult[], during: readonly PhaseResult[]): Figures {
   const median = (windows: readonly PhaseResult[], of: 'p50' | 'p99') =>
     spreadOf(windows.map(({ delivery }) => delivery[of])).median
-  const heardP99Before = median(without, 'p99')
-  const heardP99 = median(beside, 'p99')
+  const eventP99Before = median(without, 'p99')
+  const eventP99 = median(during, 'p99')
   return {
-    heardP50Before: median(without, 'p50'),
-    heardP99Before,
-    heardP50: median(beside, 'p50'),
-    heardP99,
-    heardP99Most: spreadOf(beside.map(({ delivery }) => delivery.p99)).max,
-    ofLimit: heardP99 / allowedMs(heardP99Before),
+    eventP50Before: median(without, 'p50'),
+    eventP99Before,
+    eventP50: median(during, 'p50'),
+    eventP99,
+    eventP99Most: spreadOf(during.map(({ delivery }) => delivery.p99)).max,
+    ofLimit: eventP99 / allowedMs(eventP99Before),
   }
 }

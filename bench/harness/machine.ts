@@ -9,7 +9,6 @@ export interface Machine {
   readonly memoryGib: number
   readonly system: string
   readonly node: string
-  /** What was measured: see `commitOf`. */
   readonly commit: string
   readonly at: string
 }
@@ -25,21 +24,21 @@ export function thisMachine(): Machine {
   }
 }
 
-/** What the launcher knows of a build. */
+/** The launcher knows whether a build is current. */
 interface Launcher {
   readonly buildSources: readonly string[]
   isBuilt(): boolean
 }
 
 /**
- * The commit that a tree stands on; `+ changes` when what is built from it has others in it, and a word when what was
- * built, which is what runs, is not of the tree as it is.
+ * The checked-out commit; `+ changes` if built sources differ from it, and a note if the running build is not of the
+ * present sources.
  */
 function commitOf(root: string): string {
   const { buildSources, isBuilt } = createRequire(import.meta.url)(join(root, 'src/launch.cjs')) as Launcher
   const git = (...line: string[]) =>
     execFileSync('git', line, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
-  const built = isBuilt() ? '' : ', but what was built is something else'
+  const built = isBuilt() ? '' : ', but the build is of other sources'
   try {
     const changed = git('status', '--porcelain', '--', ...buildSources, ':!bench/results')
     return git('rev-parse', '--short', 'HEAD') + (changed === '' ? '' : ' + changes') + built

@@ -1,26 +1,26 @@
-import type { Target } from '#bench/harness/question'
+import type { Target } from '#bench/harness/benchmark'
 import {
+  type Benchmark,
   type Case,
   type Figures,
   loadFigure,
   loadFullPercent,
-  type Question,
   type Round,
-} from '#bench/harness/question'
-import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
+} from '#bench/harness/benchmark'
+import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { pairedRatios, type Spread, spreadOf } from '#bench/harness/statistics'
 
 type Rounds = readonly (Figures | null)[]
 type Spreads = Readonly<Record<string, Spread>>
-type Taken = Map<string, Rounds>
+type RoundsByVariant = Map<string, Rounds>
 
 interface VariantResult {
   readonly name: string
   readonly rounds: Rounds
   readonly figures: Spreads
-  /** To the baseline, of the figures that are compared; of rounds in which neither failed. */
+  /** Ratios to the baseline, of the compared figures; only of rounds in which both succeeded. */
   readonly ratios: Spreads
-  /** The load had hardly a moment to spare: what it could do is what was measured, unless that is the server's CPU. */
+  /** The load had hardly any idle time: the figure may be the limit of the load instead of the server's. */
   readonly isLoadFull: boolean
 }
 
@@ -38,7 +38,7 @@ export interface Failure {
 export interface Measured {
   readonly results: readonly CaseResult[]
   readonly failures: readonly Failure[]
-  /** What was measured again because something else had the machine; a report says so. */
+  /** Measurements that were repeated because other processes used the machine; the report lists them. */
   readonly repeats: readonly string[]
 }
 
@@ -48,26 +48,26 @@ export interface MeasureOptions {
   readonly print: (line: string) => void
 }
 
-/** Times that a variant is measured before a disturbed load counts as a failure. */
+/** After this many disturbed measurements of a variant the last one counts as a failure. */
 const triesMax = 3
 
 /**
- * Round after round, every variant of a case right behind the other, in an order that turns round each time: what warms
- * up, slows down or disturbs the machine falls on all of them alike. What fails is named, and costs nothing but itself:
- * the rest may have taken hours.
+ * Measures in rounds: the variants of a case directly after each other, in alternating order, so that warm-up and
+ * disturbances affect all alike. A failure is reported and costs only its own measurement: the others may have taken
+ * hours.
  */
-export async function measure(question: Question, options: MeasureOptions): Promise<Measured> {
+export async function measure(benchmark: Benchmark, options: MeasureOptions): Promise<Measured> {
   const failures: Failure[] = []
   const repeats: string[] = []
-  const measured: Taken = new Map()
+  const measured: RoundsByVariant = new Map()
   const undisturbed = async (what: string, run: () => Promise<Figures>): Promise<Figures> => {
     for (let tries = 1; ; tries++) {
       try {
         return await run()
       } catch (error) {
-        if (tries === triesMax || !ReadTooSlowly.is(error)) throw error
+        if (tries === triesMax || !SlowLoadError.is(error)) throw error
         repeats.push(what)
-        options.print(`${what} is measured again: ${ReadTooSlowly.text}`)
+        options.print(`${what} is measured again: ${SlowLoadError.text}`)
       }
     }
   }
@@ -83,11 +83,11 @@ export async function measure(question: Question, options: MeasureOptions): Prom
   }
   let takeDown: (() => Promise<void>) | undefined
   await attempt('setting up', async () => {
-    takeDown = await question.setUp?.(options.isQuick)
+    takeDown = await benchmark.setUp?.(options.isQuick)
   })
   if (failures.length === 0) {
     for (let number = 0; number < options.rounds; number++) {
-      for (const { name, variants, roundsMax = Infinity } of question.cases) {
+      for (const { name, variants, roundsMax = Infinity } of benchmark.cases) {
         if (number >= roundsMax) continue
         for (const variant of number % 2 === 0 ? variants : variants.toReversed()) {
           const key = keyOf(name, variant.name)
@@ -95,24 +95,24 @@ export async function measure(question: Question, options: MeasureOptions): Prom
           const what = `round ${number + 1}  ${key}`
           const figures = await attempt(what, () => undisturbed(what, () => variant.measure(round)))
           measured.set(key, [...(measured.get(key) ?? []), figures ?? null])
-          if (figures) options.print(`round ${number + 1}  ${key}  ${lineOf(figures, question)}`)
+          if (figures) options.print(`round ${number + 1}  ${key}  ${lineOf(figures, benchmark)}`)
         }
       }
     }
   }
   await attempt('taking down', async () => takeDown?.())
-  return { results: question.cases.map((each) => resultOf(each, measured, question)), failures, repeats }
+  return { results: benchmark.cases.map((each) => resultOf(each, measured, benchmark)), failures, repeats }
 }
 
-function resultOf({ name, variants, baseline }: Case, measured: Taken, question: Question): CaseResult {
+function resultOf({ name, variants, baseline }: Case, measured: RoundsByVariant, benchmark: Benchmark): CaseResult {
   const roundsOf = (variant: string) => measured.get(keyOf(name, variant)) ?? []
-  const compared = Object.keys(question.figures).filter((figure) => question.figures[figure]?.isCompared)
+  const compared = Object.keys(benchmark.figures).filter((figure) => benchmark.figures[figure]?.isCompared)
   return {
     name,
     baseline,
     variants: variants.map((variant): VariantResult => {
       const rounds = roundsOf(variant.name)
-      const figures = spreadsOf(rounds, question)
+      const figures = spreadsOf(rounds, benchmark)
       const isCompared = baseline !== undefined && variant.name !== baseline
       const ratios = isCompared ? ratiosOf(rounds, roundsOf(baseline), compared) : {}
       const isLoadFull = (figures[loadFigure]?.median ?? 0) >= loadFullPercent
@@ -121,10 +121,10 @@ function resultOf({ name, variants, baseline }: Case, measured: Taken, question:
   }
 }
 
-/** Of the figures that every round has which did not fail. */
-function spreadsOf(rounds: Rounds, question: Question): Spreads {
+/** Spreads of the figures that every successful round has. */
+function spreadsOf(rounds: Rounds, benchmark: Benchmark): Spreads {
   const succeeded = rounds.filter((figures) => figures !== null)
-  const there = Object.keys(question.figures).flatMap((figure) => {
+  const there = Object.keys(benchmark.figures).flatMap((figure) => {
     const values = succeeded.flatMap((figures) => figures[figure] ?? [])
     const isThere = values.length > 0 && values.length === succeeded.length
     return isThere ? [[figure, spreadOf(values)] as const] : []
@@ -146,7 +146,7 @@ function ratiosOf(rounds: Rounds, baselines: Rounds, compared: readonly string[]
   return Object.fromEntries(there)
 }
 
-function roundOf(number: number, isQuick: boolean, measured: Taken): Round {
+function roundOf(number: number, isQuick: boolean, measured: RoundsByVariant): Round {
   return {
     number,
     isQuick,
@@ -155,14 +155,15 @@ function roundOf(number: number, isQuick: boolean, measured: Taken): Round {
       const ofThisRound = rounds[number]?.[figure]
       if (ofThisRound !== undefined) return ofThisRound
       const values = rounds.flatMap((figures) => figures?.[figure] ?? [])
-      if (values.length === 0) throw new Error(`it rests on ${keyOf(caseName, variant)}, which was not measured`)
+      if (values.length === 0)
+        throw new Error(`it needs a figure of ${keyOf(caseName, variant)}, which was not measured`)
       return spreadOf(values).median
     },
   }
 }
 
-function lineOf(figures: Figures, question: Question): string {
-  return Object.entries(question.figures)
+function lineOf(figures: Figures, benchmark: Benchmark): string {
+  return Object.entries(benchmark.figures)
     .flatMap(([name, { title, digits }]) =>
       figures[name] === undefined ? [] : `${title} ${figures[name].toFixed(digits)}`,
     )
@@ -175,16 +176,16 @@ function keyOf(caseName: string, variant: string): string {
 
 export interface Verdict {
   readonly target: Target
-  /** What was judged: the target's own figure, or the one it names for a full load. */
+  /** The judged figure: the target's own, or its alternative for a full load. */
   readonly figure: string
   readonly isLoadFull: boolean
-  /** Undefined where nothing was measured: then it is not held. */
+  /** Undefined if nothing was measured: then the target is missed. */
   readonly reached: Spread | undefined
   readonly isHeld: boolean
 }
 
 /**
- * The median decides; the spread says how sure that is. `hasFailed`: something could not be measured; else a target
+ * The median decides; the spread shows its uncertainty. `hasFailed`: some measurement failed; otherwise a target
  * without a figure is a mistake.
  */
 export function judge(

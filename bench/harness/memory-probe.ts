@@ -2,36 +2,33 @@ import { readFileSync } from 'node:fs'
 import { getHeapCodeStatistics, getHeapSpaceStatistics } from 'node:v8'
 
 /**
- * Loaded into a server before its own program: says what its memory holds after everything dead was collected, and lets
- * time pass at once, so that nobody has to wait for what happens after minutes.
+ * Loaded into a server before its own program: reports its memory after garbage collections, and moves the clock, so
+ * that work that happens after minutes happens at once.
  */
 export interface MemoryUse {
-  /** Objects of JavaScript, and what they hold outside its heap; without `buffers`. */
+  /** JavaScript objects and the memory that they own outside of the heap, without `buffers`. */
   readonly heapBytes: number
-  /** Of them, what V8 made of the program's text: more for hours, as ever more of it runs often. */
+  /** The part for compiled code: V8 adds more for hours, as it optimizes more functions. */
   readonly codeBytes: number
-  /** ArrayBuffers: the stream's ring, first of all. */
+  /** ArrayBuffers: mainly the ring of the stream. */
   readonly bufferBytes: number
   /**
-   * All that the process holds for itself. Not what it shares with the page cache: LevelDB maps its files, and how much
-   * of them is there says how much was written and read, and nothing of who needs it. Nor V8's young generation: see below.
+   * Private memory of the process. It excludes the page cache: LevelDB maps its files, and how much of them is resident
+   * depends on reads and writes, not on need. It also excludes V8's young generation: see below.
    */
   readonly residentBytes: number
   /**
-   * The room of V8's young generation. After the collections nothing is in it; whether it keeps its room, up to three
-   * times the semi-space, or gives it back depends on how quiet the last five seconds were.
+   * The size of V8's young generation. It is empty after the collections; whether V8 keeps its up to three semi-spaces
+   * or releases them depends on the last five seconds.
    */
   readonly youngBytes: number
-  /** Of all that the process holds for itself, what does not stand in V8's heaps: of native code, and buffers. */
+  /** Private memory outside of V8's heaps: native code and buffers. */
   readonly nativeBytes: number
 }
 
-export type ProbeQuestion =
-  | { readonly type: 'memory' }
-  /** Forward, as the monotonic clock has it. */
-  | { readonly type: 'pass'; readonly ms: number }
+export type ProbeMessage = { readonly type: 'memory' } | { readonly type: 'pass'; readonly ms: number }
 
-/** What is freed in one collection can free something else in the next: buffers, weak references. */
+/** An object that one collection frees can release others in the next: buffers, weak references. */
 const collections = 4
 const collectionPauseMs = 50
 
@@ -41,13 +38,13 @@ let passedMs = 0
 
 performance.now = () => clock() + passedMs
 
-process.on('message', async (question: ProbeQuestion) => {
+process.on('message', async (question: ProbeMessage) => {
   if (question.type === 'pass') {
     passedMs += question.ms
     process.send?.({})
     return
   }
-  // Its own child, which passwords are hashed in, has this loaded too, and is asked other things.
+  // The child process that hashes passwords loads this, too, and receives other messages.
   if (question.type !== 'memory') return
   if (!gc) throw new Error('the probe needs --expose-gc')
   for (let round = 0; round < collections; round++) {

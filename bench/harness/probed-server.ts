@@ -1,10 +1,9 @@
-import type { MemoryUse, ProbeQuestion } from '#bench/harness/memory-probe'
+import type { MemoryUse, ProbeMessage } from '#bench/harness/memory-probe'
 import { ours, type RunningServer } from '#bench/harness/servers'
 
-/** This server with the memory probe. */
 export interface ProbedServer extends RunningServer {
   memory(): Promise<MemoryUse>
-  /** Moves the monotonic clock, for the work that the server does after minutes; its timers stay. */
+  /** Moves the monotonic clock, for work that the server does after minutes; its timers keep their times. */
   pass(ms: number): Promise<void>
 }
 
@@ -12,6 +11,6 @@ const start = ours({}, 'harness/memory-probe', ['--expose-gc'])
 
 export async function startProbed(): Promise<ProbedServer> {
   const server = await start()
-  const ask = <Answer>(question: ProbeQuestion) => server.ask<Answer>(question)
+  const ask = <Answer>(question: ProbeMessage) => server.ask<Answer>(question)
   return { ...server, memory: () => ask({ type: 'memory' }), pass: (ms) => ask({ type: 'pass', ms }) }
 }

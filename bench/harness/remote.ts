@@ -1,12 +1,12 @@
 import type { ChildProcess } from 'node:child_process'
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
-import { killAtExit } from '#bench/at-exit'
+import { killAtExit } from '#bench/exit-cleanup'
 import { projectRoot } from '#bench/project-root'
 
-/** How long a program may take to end before it is killed. */
+/** A program that does not exit within this time is killed. */
 const stopMsMax = 5_000
-/** Nothing that is asked takes so long; a load that waits for ever would cost the rounds that were measured before. */
+/** Longer than any call: a load that waits for ever would cost all rounds measured before. */
 const answerMsMax = 15 * 60_000
 
 interface Answer {
@@ -15,14 +15,14 @@ interface Answer {
   readonly error?: string
 }
 
-/** A program of ours in a process of its own, of which things are asked. It ends when we do. */
+/** One of our programs in its own process, with functions that can be called. It exits with this process. */
 export class Remote {
   readonly #child: ChildProcess
   readonly #open = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>()
   readonly #ended: Promise<void>
   #next = 1
 
-  /** `program`: its place below `bench`, without the ending. */
+  /** `program`: its path below `bench`, without extension. */
   constructor(program: string, nodeArguments: readonly string[] = []) {
     this.#child = fork(join(projectRoot, `dist/bench/${program}.js`), [], {
       execArgv: ['--enable-source-maps', ...nodeArguments],

@@ -1,6 +1,6 @@
+import { type Benchmark, loadFigure, loadFullPercent } from '#bench/harness/benchmark'
 import type { Machine } from '#bench/harness/machine'
 import type { CaseResult, Failure, Verdict } from '#bench/harness/measure'
-import { loadFigure, loadFullPercent, type Question } from '#bench/harness/question'
 import type { Spread } from '#bench/harness/statistics'
 
 export interface Report {
@@ -10,15 +10,15 @@ export interface Report {
   readonly rounds: number
   readonly results: readonly CaseResult[]
   readonly failures: readonly Failure[]
-  /** Measured again, since something else had the machine. */
+  /** Measured again because other processes used the machine. */
   readonly repeats: readonly string[]
   readonly verdicts: readonly Verdict[]
 }
 
-export function markdownOf(report: Report, { figures, beside }: Pick<Question, 'figures' | 'beside'>): string {
+export function markdownOf(report: Report, { figures, appendix }: Pick<Benchmark, 'figures' | 'appendix'>): string {
   const { name, about, machine, rounds, results, failures, repeats, verdicts } = report
   const digitsOf = (figure: string) => figures[figure]?.digits ?? 2
-  /** Said by the figure itself: it must not be read as the server's. */
+  /** Marks figures that may be limited by the load instead of the server. */
   const noteOf = (figure: string, isLoadFull: boolean) =>
     isLoadFull && (figures[figure]?.isOfLoad || figure === loadFigure) ? ', load full' : ''
   const lines = [
@@ -79,16 +79,16 @@ export function markdownOf(report: Report, { figures, beside }: Pick<Question, '
     for (const { what, error } of failures) lines.push(`- ${what}: ${error.split('\n')[0]}`)
   }
   if (repeats.length > 0) {
-    lines.push('', '## Measured again', '', 'Something else had the machine, and the load read too slowly.', '')
+    lines.push('', '## Measured again', '', 'Other processes used the machine, and the load read too slowly.', '')
     for (const what of repeats) lines.push(`- ${what}`)
   }
-  if (beside) lines.push('', beside(results).markdown)
+  if (appendix) lines.push('', appendix(results).markdown)
   return `${lines.join('\n')}\n`
 }
 
 const loadFullLines = [
-  `*Load full*: the load used ${loadFullPercent} % of its core or more. What it marks says what the load`,
-  'can do, and not what the server can.',
+  `*Load full*: the load used ${loadFullPercent} % of its core or more. Figures with this`,
+  'mark are limited by the load, not by the server.',
 ]
 
 function textOf(spread: Spread | undefined, digits: number, note = ''): string {

@@ -1,13 +1,13 @@
-import type { Round } from '#bench/harness/question'
+import type { Round } from '#bench/harness/benchmark'
 import { Remote } from '#bench/harness/remote'
+import { placeOf, type ServerTarget } from '#bench/harness/server-target'
 import type { RunningServer, StartServer } from '#bench/harness/servers'
-import { type LoadedServer, placeOf } from '#bench/harness/under-load'
 import type { LoadSpec, PhaseResult, PhaseSpec } from '#bench/load/generator'
 
 /** A fleet and dashboards, without their server. */
-export type LoadShape = Omit<LoadSpec, keyof LoadedServer>
+export type LoadShape = Omit<LoadSpec, keyof ServerTarget>
 
-export const usualLoad = {
+export const standardLoad = {
   devices: 10_000,
   links: 50,
   window: 64,
@@ -19,7 +19,6 @@ export const usualLoad = {
 
 export interface RunningLoad {
   run(phase: PhaseSpec): Promise<PhaseResult>
-  /** Devices without an acknowledged frame. */
   silent(): Promise<number>
 }
 
@@ -27,7 +26,7 @@ export function timesOf({ isQuick }: Round, warmupMs: number, measuredMs: number
   return isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs, measuredMs }
 }
 
-/** Starts a server and a load on it, each in a process of its own. Both end after `measure`. */
+/** Starts a server and a load, each in its own process, and stops both after `measure`. */
 export function underLoad<Measured>(
   start: StartServer,
   shape: LoadShape,
@@ -68,7 +67,7 @@ export async function withRemote<Measured>(program: string, use: (remote: Remote
   }
 }
 
-/** Runs the load until every device has reported; `phase`: one try. */
+/** Runs the load until every device has reported; `phase`: one attempt. */
 export async function reported(load: RunningLoad, phase: PhaseSpec): Promise<void> {
   for (let tries = 0; tries < reportTriesMax; tries++) {
     await load.run(phase)

@@ -6,7 +6,7 @@ import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
 import { freePort, type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 
-/** A server in a fresh process, and how to be rid of it and of all it left. */
+/** A server in a fresh process, and how to stop it and delete its data. */
 export interface RunningServer {
   readonly port: number
   readonly processId: number
@@ -21,12 +21,12 @@ export function bare(program: string, settings: Readonly<Record<string, unknown>
   return listening(`bare/${program}`, settings)
 }
 
-/** A part of this server without the others, from `bench/alone`. */
+/** A single part of this server, from `bench/alone`. */
 export function alone(program: string): StartServer {
   return listening(`alone/${program}`, {})
 }
 
-/** One of our programs that listens on a given port, in a process of its own. */
+/** One of our programs that listens on a given port, in its own process. */
 export function listening(program: string, settings: Readonly<Record<string, unknown>>): StartServer {
   return async () => {
     const port = await freePort()
@@ -43,8 +43,7 @@ export function listening(program: string, settings: Readonly<Record<string, unk
 
 type Environment = Readonly<Record<string, string>>
 
-/** Starts a server, and signs in where IAM is on. */
-export async function startAdmitting(settings: ServerSettings): Promise<{
+export async function startAuthenticated(settings: ServerSettings): Promise<{
   readonly server: ServerProcess
   readonly authorizations: Authorizations | undefined
 }> {
@@ -58,17 +57,17 @@ export async function startAdmitting(settings: ServerSettings): Promise<{
   }
 }
 
-/** A module of ours, named by its place below `bench`, that is loaded before a server's own program. */
+/** Node arguments that load one of our modules before the server's program; `program`: its path below `bench`. */
 export function loadedBefore(program: string): readonly string[] {
   return ['--import', pathToFileURL(join(projectRoot, `dist/bench/${program}.js`)).href]
 }
 
-/** This server, with a module of ours loaded before it that answers questions. */
+/** This server with such a module, which answers messages. */
 export interface OwnServer extends RunningServer {
   ask: ServerProcess['ask']
 }
 
-/** This server, on a data folder that stays. `before`: see `loadedBefore`. */
+/** This server on a data folder that is kept. `before`: see `loadedBefore`. */
 export async function startOn(
   dataFolder: string,
   environment: Environment = {},
@@ -78,7 +77,7 @@ export async function startOn(
   const port = await freePort()
   const nodeArguments = before === undefined ? more : [...more, ...loadedBefore(before)]
   const settings = { port, dataFolder, environment, nodeArguments, isKilledAtExit: true }
-  const { server, authorizations } = await startAdmitting(settings)
+  const { server, authorizations } = await startAuthenticated(settings)
   return {
     port,
     processId: server.processId,
@@ -90,7 +89,7 @@ export async function startOn(
   }
 }
 
-/** The same on a data folder of its own. */
+/** The same on its own data folder. */
 export function ours(
   environment: Environment = {},
   before?: string,

@@ -1,9 +1,6 @@
 import { createRequire } from 'node:module'
 
-/**
- * Loaded into a server before its own program: each commit takes 50 ms longer, as on a disk that is busy or far away. It is
- * written then as it would have been at once.
- */
+/** Loaded into a server before its own program: delays each commit by 50 ms, like a busy or remote disk. */
 const laterMs = 50
 
 interface ChainedBatch {
@@ -14,13 +11,13 @@ interface Database {
   batch(...many: readonly unknown[]): ChainedBatch
 }
 
-// The class itself, as who imports it later finds it.
+// The same class that later imports get.
 const { Level } = createRequire(import.meta.url)('level') as { Level: { prototype: Database } }
 const { batch } = Level.prototype
 
 Level.prototype.batch = function slowBatch(this: Database, ...many: readonly unknown[]): ChainedBatch {
   const made = batch.apply(this, [...many])
-  // With operations it is written as it is, and is none that could be.
+  // A batch with operations is written at once: only chained batches are delayed.
   if (many.length > 0) return made
   const write = made.write.bind(made)
   made.write = async (options) => {

@@ -13,15 +13,15 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median, min: sorted[0] as number, max: sorted.at(-1) as number }
 }
 
-/** Ratios of what was measured in the same round: what disturbs a round disturbs both. */
+/** Ratios within the same round: a disturbance affects both values. */
 export function pairedRatios(values: readonly number[], baselines: readonly number[]): Spread {
   return spreadOf(values.map((value, round) => value / (baselines[round] as number)))
 }
 
-/** How much longer a p99 may become while the server also does other work. */
+/** The allowed increase of a p99 while the server does other work. */
 const longerMsMax = 10
 
-/** Limit of a p99 during other work, from the p99 without it: twice as much, or 10 ms more. */
+/** The bound of a p99 during other work: twice the p99 without it, or 10 ms more. */
 export function allowedMs(msWithout: number): number {
   return Math.max(2 * msWithout, msWithout + longerMsMax)
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * The share of the processors' time since this was called, 0 to 1, that the host of a virtual machine gave to others: "steal"
- * of proc_stat(5). Undefined where that is not told.
+ * The share of processor time since this call, 0 to 1, that the host of a virtual machine gave to other guests: "steal"
+ * of proc_stat(5). Undefined where it is not reported.
  */
 export function stolenSince(read: () => string = procStat): () => number | undefined {
   const before = timesIn(read())
@@ -14,7 +14,10 @@ export function stolenSince(read: () => string = procStat): () => number | undef
   }
 }
 
-/** In ticks, of all processors since the start: user, nice, system, idle, iowait, irq, softirq, steal; guests are among the first. */
+/**
+ * Ticks of all processors since boot: user, nice, system, idle, iowait, irq, softirq, steal; time of guests is included
+ * in the first two.
+ */
 function timesIn(text: string): { readonly all: number; readonly stolen: number } | undefined {
   const found = /^cpu +(\d+(?: \d+){7})/m.exec(text)?.[1]?.split(' ').map(Number)
   return found && { all: found.reduce((sum, ticks) => sum + ticks, 0), stolen: found.at(-1) as number }

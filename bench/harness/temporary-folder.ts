@@ -2,16 +2,16 @@ import { mkdtempSync } from 'node:fs'
 import { copyFile, link, mkdir, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { removeAtExit } from '#bench/at-exit'
+import { removeAtExit } from '#bench/exit-cleanup'
 
 export interface TemporaryFolder {
   readonly path: string
   remove(): Promise<void>
 }
 
-/** What is still there when this process ends is removed then. */
+/** A folder that is removed when this process exits, if it still exists. */
 export function temporaryFolder(prefix: string): TemporaryFolder {
-  // In one go: a signal in between would leave it behind.
+  // Synchronous: a signal in between would leave the folder behind.
   const path = mkdtempSync(join(tmpdir(), prefix))
   const isRemoved = removeAtExit(path)
   return {
@@ -23,12 +23,11 @@ export function temporaryFolder(prefix: string): TemporaryFolder {
   }
 }
 
-/** Written once and only ever deleted: two folders may share one. */
+/** Tables are written once and then only deleted: two folders can share a file. */
 const tables = /\.(ldb|sst)$/
-/** Of a process that holds the folder. */
 const lock = 'LOCK'
 
-/** A second data folder like a first one that no server has open; costs little, however much lies in it. */
+/** Copies a data folder that no server has open. Cheap, because large files are linked. */
 export async function copyDataFolder(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true, mode: 0o700 })
   for (const entry of await readdir(from, { withFileTypes: true })) {

@@ -1,12 +1,12 @@
-import { type Authorizations, asked } from '#bench/harness/identity'
+import { type Authorizations, callApi } from '#bench/harness/identity'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import { carriedValue, firstPropId } from '#bench/load/update-template'
 
 /**
- * What becomes of the alarms of a load. `quiet`: none is ever active. `changing`: each comes to be active, or ceases,
- * once in about a hundred changes of what it reads. `elsewhere`: as `changing`, and they mean other devices.
+ * The alarms of a load. `quiet`: none is ever active. `changing`: each changes state once in about a hundred changes of
+ * its property. `elsewhere`: as `changing`, for other devices.
  */
-export type AlarmManner = 'quiet' | 'changing' | 'elsewhere'
+export type AlarmMode = 'quiet' | 'changing' | 'elsewhere'
 
 export interface AlarmedFleet {
   readonly devices: number
@@ -15,19 +15,19 @@ export interface AlarmedFleet {
   readonly prefix: string
 }
 
-/** Devices of one alarm. They lie behind each other, and for each of their properties there is one such alarm. */
+/** Each alarm covers this many consecutive devices; there is one for each of their properties. */
 const devicesPerAlarm = 100
-/** The values that a device reports rise by about a hundred each time; at two of two hundred places an alarm holds. */
+/** The values of a device rise by about a hundred each time; an alarm is active at two of two hundred positions. */
 const period = 20_000
 const holdsBelow = 200
-/** Alarm after alarm begins a little later, so that they do not all turn at once. */
+/** Shifts each alarm, so that they do not change state at the same time. */
 const shiftPerAlarm = 20
 
 const otherPrefix = 'ELSEWHERE'
 const requestsAtOnce = 16
 
-/** The alarms of a fleet, so that one reads each of its properties. */
-export function alarmBodies(manner: AlarmManner, { devices, properties, prefix }: AlarmedFleet): readonly object[] {
+/** The alarms of a fleet: one reads each of its properties. */
+export function alarmBodies(mode: AlarmMode, { devices, properties, prefix }: AlarmedFleet): readonly object[] {
   const count = Math.ceil(devices / devicesPerAlarm) * properties
   return Array.from({ length: count }, (_, alarm) => {
     const first = Math.floor(alarm / properties) * devicesPerAlarm
@@ -36,13 +36,13 @@ export function alarmBodies(manner: AlarmManner, { devices, properties, prefix }
       name: `Load ${alarm}`,
       severity: 'warning',
       serviceIdentifier,
-      condition: conditionOf(alarm, properties, manner === 'quiet' ? 0 : holdsBelow),
-      devices: bound.map((device) => identifierOf(manner === 'elsewhere' ? otherPrefix : prefix, device)),
+      condition: conditionOf(alarm, properties, mode === 'quiet' ? 0 : holdsBelow),
+      devices: bound.map((device) => identifierOf(mode === 'elsewhere' ? otherPrefix : prefix, device)),
     }
   })
 }
 
-/** Creates them before the fleet connects, so that there is nothing to sweep. */
+/** Creates them before the fleet connects, so that no devices must be evaluated. */
 export async function makeAlarms(
   port: number,
   authorizations: Authorizations | undefined,
@@ -51,23 +51,22 @@ export async function makeAlarms(
   const person = authorizations?.person
   for (let first = 0; first < bodies.length; first += requestsAtOnce) {
     await Promise.all(
-      bodies.slice(first, first + requestsAtOnce).map((body) => asked(port, '/alarms', { person, body })),
+      bodies.slice(first, first + requestsAtOnce).map((body) => callApi(port, '/alarms', { person, body })),
     )
   }
 }
 
-/** How often alarms turn. */
-export interface Turns {
+export interface AlarmChanges {
   readonly active: number
   readonly inactive: number
 }
 
-/** Told of every frame as it is sent, and knows of it what the alarms have to do: what they do is held against it. */
-export class ExpectedTurns {
+/** Computes from each frame, before it is sent, which alarms must change state. The events are compared with it. */
+export class ExpectedAlarmChanges {
   #active = 0
   #inactive = 0
   readonly #fleet: AlarmedFleet
-  /** By device and property: 1 where the alarm is active. */
+  /** By device and property: 1 while the alarm is active. */
   readonly #isActive: Uint8Array
 
   constructor(fleet: AlarmedFleet) {
@@ -75,7 +74,7 @@ export class ExpectedTurns {
     this.#isActive = new Uint8Array(fleet.devices * fleet.properties)
   }
 
-  get turns(): Turns {
+  get turns(): AlarmChanges {
     return { active: this.#active, inactive: this.#inactive }
   }
 

@@ -1,20 +1,20 @@
-import { answerWith } from '#bench/harness/answering'
 import { readToken } from '#bench/harness/identity'
-import type { LoadedServer } from '#bench/harness/under-load'
-import { ProvingKey } from '#bench/load/proofs'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { ServerTarget } from '#bench/harness/server-target'
+import { DpopKey } from '#bench/load/dpop-proofs'
+import { createUsers, currentNonce, signIn } from '#bench/load/login-requests'
 import { RawSocket } from '#bench/load/raw-socket'
-import { bringInMany, currentNonce, signIn } from '#bench/load/sign-ins'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
-/** Requests of people who have signed in, as many as a few dozen connections can ask one after the other. */
-export interface AuthSpec extends LoadedServer {
+/** Requests of users who have logged in, as many as a few dozen connections can send one after the other. */
+export interface AuthSpec extends ServerTarget {
   readonly scheme: 'DPoP' | 'Bearer'
-  /** Sessions that take turns; of the DPoP scheme each has a key of its own. */
+  /** Sessions in rotation; with the DPoP scheme each has its own key. */
   readonly sessions: number
 }
 
 export interface AuthPhase {
-  /** Requests before the clock runs, and while it does. */
+  /** Requests before and during the measurement. */
   readonly warmup: number
   readonly measured: number
 }
@@ -29,14 +29,14 @@ const lengthPattern = /^content-length: (\d+)\r$/im
 const connections = 64
 /** Contract 2, Sessions. */
 const sessionsPerUserMax = 100
-/** Fewer than the passwords that may wait for their check. */
+/** Fewer than the server's queue for password checks. */
 const signInsAtOnce = 16
-/** The usual length of a token, for servers that read none. */
+/** The usual length of a token, for servers that do not read it. */
 const tokenCharacters = 700
 
 interface Session {
   readonly token: string
-  readonly key?: ProvingKey
+  readonly key?: DpopKey
 }
 
 let spec: AuthSpec
@@ -46,7 +46,7 @@ let sockets: readonly RawSocket[]
 let answered: (socket: RawSocket) => void = () => {}
 let failed: (error: Error) => void = () => {}
 
-answerWith({
+serveFunctions({
   async open(asked: AuthSpec) {
     spec = asked
     const { port, authorizations } = spec
@@ -60,7 +60,7 @@ answerWith({
     sockets = await Promise.all(Array.from({ length: connections }, openConnection))
   },
 
-  /** Requests are made before the clock runs, within the minute for which proofs are good. */
+  /** Proofs are made before the measurement and are valid for a minute. */
   run({ warmup, measured }: AuthPhase): Promise<AuthResult> {
     const requests = requestsOf(warmup + measured)
     let next = 0
@@ -70,7 +70,7 @@ answerWith({
       failed = reject
       const ask = (socket: RawSocket) => {
         const request = requests[next++]
-        // A connection that waited too long may be closed since.
+        // A connection that waited too long may be closed.
         if (socket.isDestroyed) reject(closedError())
         else if (request) socket.write(request)
       }
@@ -87,11 +87,11 @@ answerWith({
 
 const closedError = () => new Error('the server closed a connection')
 
-/** A kept-alive connection: each request follows the answer to the one before. It costs less than an HTTP client. */
+/** A kept-alive connection that sends each request after the previous answer. Cheaper than an HTTP client. */
 async function openConnection(): Promise<RawSocket> {
   let answer = ''
   const received = (bytes: Buffer) => {
-    // One character a byte: lengths count bytes.
+    // One character per byte: lengths count bytes.
     answer += bytes.toString('latin1')
     const end = answer.indexOf(headEnd)
     if (end < 0 || answer.length < end + headEnd.length + Number(lengthPattern.exec(answer)?.[1])) return
@@ -106,12 +106,12 @@ async function openConnection(): Promise<RawSocket> {
 
 function madeUp(): Session {
   const token = 'x'.repeat(tokenCharacters)
-  return spec.scheme === 'DPoP' ? { token, key: new ProvingKey() } : { token }
+  return spec.scheme === 'DPoP' ? { token, key: new DpopKey() } : { token }
 }
 
 async function signedIn(person: string): Promise<readonly Session[]> {
   const { port, scheme, sessions: count } = spec
-  const users = await bringInMany(port, person, Math.ceil(count / sessionsPerUserMax), 'admin')
+  const users = await createUsers(port, person, Math.ceil(count / sessionsPerUserMax), 'admin')
   const made: Session[] = []
   let next = 0
   const signInMore = async () => {
@@ -124,7 +124,7 @@ async function signedIn(person: string): Promise<readonly Session[]> {
   return made
 }
 
-/** In turn, a request of each session; of the Bearer scheme it is the same again and again. */
+/** One request of each session in rotation; with the Bearer scheme it is always the same. */
 function requestsOf(count: number): readonly Buffer[] {
   const same = spec.scheme === 'Bearer' ? sessions.map(requestOf) : undefined
   return Array.from({ length: count }, (_, place) => {

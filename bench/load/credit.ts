@@ -1,18 +1,18 @@
 import { clientFrame, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
 
-/** For a server that makes events itself: each message is the number of further events, as text. */
+/** For a server that makes events itself: each message is a number of further events to make, as text. */
 export const creditPath = '/api/v1/credit'
 
-/** The end of the load: grants events. */
+/** The load's end: grants events. */
 export async function openCredit(port: number): Promise<(events: number) => void> {
   const socket = await RawSocket.open({ port, path: creditPath, received: () => {} })
   return (events) => socket.write(clientFrame(Buffer.from(String(events)), opcodes.text))
 }
 
 /**
- * The end of the server: makes the granted events in one go after the messages of this turn of the event loop, because
- * uWebSockets.js sends with one system call each what a message handler publishes.
+ * The server's end: makes all granted events after the messages of one turn of the event loop, because uWebSockets.js
+ * makes one system call for each message published in a message handler.
  */
 export class Credited {
   readonly #make: (events: number) => void

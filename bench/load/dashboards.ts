@@ -1,13 +1,13 @@
 import type { Authorizations } from '#bench/harness/identity'
-import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
+import { SlowLoadError } from '#bench/harness/slow-load-error'
+import { EventCounts } from '#bench/load/event-counts'
 import { payloadAt } from '#bench/load/frames'
-import { HeardCounts } from '#bench/load/heard-counts'
-import { type DeliveryHeard, MessageCounter, MessageReader } from '#bench/load/messages'
+import { type DeliveryHandler, MessageCounter, MessageReader } from '#bench/load/messages'
 import { type Protocol, protocols } from '#bench/load/peer-protocols'
 import { RawSocket } from '#bench/load/raw-socket'
 import { numberOf } from '#bench/load/update-template'
 
-/** The first fields of an event are in a fixed order (contract 4), so its offset has a fixed place for each type. */
+/** The first fields of an event have a fixed order (contract 4), so the offset has a fixed position for each type. */
 const startOf = (type: string) => `{"type":"${type}","timestamp":`
 const offsetBehind = (start: string) => `${start}1700000000000,"offset":`.length
 const updated = startOf('OBJECT_UPDATED')
@@ -19,7 +19,7 @@ const turned = [true, false].map((isActive) => {
 const comma = 0x2c
 const colon = 0x3a
 const offsetName = '"offset":'
-/** The offset of every event is within its first bytes. */
+/** The offset of every event is within this many bytes. */
 const headBytes = 100
 const zero = 0x30
 const opensAtOnce = 64
@@ -33,35 +33,35 @@ export interface LoadDashboardsOptions {
   readonly port: number
   readonly count: number
   readonly authorizations?: Authorizations | undefined
-  /** Absent: this server's. */
+  /** Absent: this server's protocol. */
   readonly protocol?: Protocol | undefined
-  /** The number of dashboards, evenly spread, that read every delivery. Default 1. */
+  /** The number of dashboards, evenly spread, that parse every delivery. Default 1. */
   readonly witnesses?: number | undefined
   /** Called for each change that a witness reads, with its number. */
-  readonly heard: (number: number) => void
-  /** Called for each turn of an alarm; without it none is allowed. */
-  readonly alarmTurned?: (isActive: boolean) => void
-  /** Allows other events; they do not count. With one dashboard. */
-  readonly hasOthers?: boolean | undefined
-  /** Some dashboards have read; called often. */
+  readonly onChange: (number: number) => void
+  /** Called for each state change of an alarm; without it none may occur. */
+  readonly alarmChanged?: (isActive: boolean) => void
+  /** Accepts other events and does not count them. With one dashboard. */
+  readonly hasOtherEvents?: boolean | undefined
+  /** Called often, after some dashboards have read events. */
   readonly moved?: () => void
 }
 
-/** Dashboards that cost little. Each counts its events; the witnesses read them, and find missing offsets. */
+/** Cheap dashboards. All count their events; witnesses parse them and detect missing offsets. */
 export class LoadDashboards {
   bytes = 0
-  /** Offsets that a witness did not read, or not in their order. */
+  /** Offsets that a witness did not receive, or received out of order. */
   gaps = 0
   #failure: Error | undefined
   readonly #options: LoadDashboardsOptions
   readonly #protocol: Protocol
-  readonly #counts: HeardCounts
+  readonly #counts: EventCounts
   readonly #sockets: RawSocket[] = []
 
   constructor(options: LoadDashboardsOptions) {
     this.#options = options
     this.#protocol = options.protocol ?? protocols.own
-    this.#counts = new HeardCounts(options.count)
+    this.#counts = new EventCounts(options.count)
   }
 
   async open(): Promise<void> {
@@ -72,13 +72,12 @@ export class LoadDashboards {
     }
   }
 
-  /** Throws when a dashboard was closed, or has read an event that is not expected. */
+  /** Throws when a dashboard was closed or has received an unexpected event. */
   check(): void {
     if (this.#failure) throw this.#failure
   }
 
-  /** Events that all dashboards have read. */
-  get heardByAll(): number {
+  get receivedByAll(): number {
     return this.#counts.least
   }
 
@@ -92,13 +91,12 @@ export class LoadDashboards {
     this.gaps = 0
   }
 
-  /** Waits until each has read this number of events. */
-  async hearing(events: number, timeoutMs: number): Promise<void> {
+  async waitForEvents(events: number, timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs
-    while (this.heardByAll < events) {
+    while (this.receivedByAll < events) {
       this.check()
-      if (this.gaps > 0) throw new ReadTooSlowly(this.gaps)
-      if (performance.now() > end) throw new Error(`a dashboard received ${this.heardByAll} of ${events} events`)
+      if (this.gaps > 0) throw new SlowLoadError(this.gaps)
+      if (performance.now() > end) throw new Error(`a dashboard received ${this.receivedByAll} of ${events} events`)
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
   }
@@ -124,18 +122,18 @@ export class LoadDashboards {
     this.#sockets[place] = await RawSocket.connect({ port, readBytes, answerMsMax, received, closed }, steps)
   }
 
-  #witness(): DeliveryHeard {
+  #witness(): DeliveryHandler {
     if (this.#protocol === protocols.own) return this.#eventWitness()
     return (bytes, _, end) => {
       const value = Number.parseFloat(bytes.toString('latin1', lastColon(bytes, end), end))
-      if (Number.isFinite(value)) this.#options.heard(numberOf(value))
+      if (Number.isFinite(value)) this.#options.onChange(numberOf(value))
       else this.#unexpected(bytes, Math.max(0, end - 300), end)
       return true
     }
   }
 
-  #eventWitness(): DeliveryHeard {
-    const { heard, alarmTurned, hasOthers } = this.#options
+  #eventWitness(): DeliveryHandler {
+    const { onChange, alarmChanged, hasOtherEvents } = this.#options
     let lastOffset = 0
     const atOffset = (offset: number) => {
       if (offset !== lastOffset + 1 && lastOffset > 0) this.gaps++
@@ -146,16 +144,16 @@ export class LoadDashboards {
       const head = bytes.toString('latin1', start, start + offsetAt)
       if (head.startsWith(updated)) {
         atOffset(naturalAt(bytes, start + offsetAt))
-        heard(numberOf(lastValue(bytes, end)))
+        onChange(numberOf(lastValue(bytes, end)))
         return true
       }
       const turn = turned.find((each) => head.startsWith(each.start.slice(0, offsetAt)))
-      if (alarmTurned && turn) {
+      if (alarmChanged && turn) {
         atOffset(naturalAt(bytes, start + turn.offsetAt))
-        alarmTurned(turn.isActive)
+        alarmChanged(turn.isActive)
         return true
       }
-      if (hasOthers) {
+      if (hasOtherEvents) {
         const place = bytes.toString('latin1', start, Math.min(end, start + headBytes)).indexOf(offsetName)
         atOffset(naturalAt(bytes, start + place + offsetName.length))
       } else this.#unexpected(bytes, start, Math.min(end, start + 200))
@@ -175,7 +173,7 @@ function naturalAt(bytes: Buffer, at: number): number {
   return number
 }
 
-/** The number behind the last colon: events of a load end in `"value":1.5}]}`. */
+/** The number after the last colon: events of a load end in `"value":1.5}]}`. */
 export function lastValue(bytes: Buffer, end: number): number {
   return Number(bytes.toString('latin1', lastColon(bytes, end), end - 3))
 }

@@ -6,12 +6,10 @@ import { firstPropId, type UpdateTemplate } from '#bench/load/update-template'
 const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
 
-/** HELLOs on one link without an answer. */
 const hellosUnansweredMax = 64
 /** First byte of a short ACK, `["A", flakeAddress, seq]`: an array of three. All other messages of the server are maps. */
 export const arrayOfThree = 0x93
 
-/** The service of the devices of a load. */
 export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
 
 /** A message of the server except ACK. */
@@ -28,17 +26,14 @@ export interface FleetLinkOptions {
   /** HELLO of a device, without its type and identifier. */
   readonly hello: (device: number) => object
   readonly failed: (error: Error) => void
-  /** For a link whose devices report. */
+  /** For a link whose devices report values. */
   readonly template?: UpdateTemplate
-  /** Called for each frame, before it leaves. */
   readonly sent?: ((device: number, number: number) => void) | undefined
-  /** Called for each frame. `number`: its number, where no later frame of the device is on its way. */
+  /** Called for each acknowledged frame. `number`: its number, unless a later frame of the device is in flight. */
   readonly acknowledged?: (device: number, sequence: number, number: number | undefined) => void
-  /** A piece of bytes was read. */
-  readonly heard?: () => void
-  /** A later WELCOME, of a device that was welcome before. */
+  readonly onRead?: () => void
   readonly welcomedAgain?: () => void
-  /** Other messages; without it they are failures. `device`: its index. */
+  /** Called for other messages; without it they are failures. `device`: its index. */
   readonly other?: (message: LinkMessage, device: number) => void
 }
 
@@ -47,13 +42,11 @@ export class FleetLink {
   unacknowledged = 0
   readonly #options: FleetLinkOptions
   readonly #addresses: Uint32Array
-  /** Sequence of the last frame of each device, and of the last acknowledged one. */
+  /** Sequence of the last sent frame of each device, and of the last acknowledged one. */
   readonly #sent: Uint32Array
   readonly #acknowledged: Uint32Array
-  /** Number of the last frame of each device. */
   readonly #numbers: Float64Array
   readonly #placeOf = new Map<number, number>()
-  /** Devices whose HELLO is unanswered. */
   readonly #greeted = new Map<string, number>()
   #socket: RawSocket | undefined
   #welcomed = 0
@@ -71,10 +64,9 @@ export class FleetLink {
     this.#numbers = new Float64Array(options.count)
   }
 
-  /** Resolves when all its devices are welcome. */
   async open(): Promise<void> {
     const { port, authorization, count } = this.#options
-    const reader = new FrameReader((bytes, start, end, opcode) => this.#heard(bytes, start, end, opcode))
+    const reader = new FrameReader((bytes, start, end, opcode) => this.#onRead(bytes, start, end, opcode))
     this.#socket = await RawSocket.open({
       port,
       path: '/api/v1/link',
@@ -82,7 +74,7 @@ export class FleetLink {
       authorization,
       received: (bytes) => {
         reader.push(bytes)
-        this.#options.heard?.()
+        this.#options.onRead?.()
       },
       closed: () => {
         if (!this.#isClosing) this.#fail('a link was closed')
@@ -101,19 +93,19 @@ export class FleetLink {
     this.#socket?.close()
   }
 
-  say(message: object): void {
+  sendMessage(message: object): void {
     this.#socket?.write(clientFrame(packr.pack(message)))
   }
 
-  /** Sends HELLO of the device with this index, for the first time or again. */
+  /** Sends HELLO for the device with this index, for the first time or again. */
   greet(device: number): void {
     const { prefix, hello, first, step } = this.#options
     const deviceIdentifier = identifierOf(prefix, device)
     this.#greeted.set(deviceIdentifier, (device - first) / step)
-    this.say({ type: 'HELLO', deviceIdentifier, ...hello(device) })
+    this.sendMessage({ type: 'HELLO', deviceIdentifier, ...hello(device) })
   }
 
-  /** Sends frames of its devices in turn, with the numbers `number`, `number + step` and so on. */
+  /** Sends frames of its devices in rotation, with the numbers `number`, `number + step` and so on. */
   send(count: number, number: number, step: number): void {
     const { template, count: devices, first, step: deviceStep, sent } = this.#options
     if (!template) throw new Error('the devices of this link do not report')
@@ -133,7 +125,7 @@ export class FleetLink {
   }
 
   /** The next frame is of the first device. */
-  turnAnew(): void {
+  resetRotation(): void {
     this.#turn = 0
   }
 
@@ -144,14 +136,14 @@ export class FleetLink {
     }
   }
 
-  #heard(bytes: Buffer, start: number, end: number, opcode: number): void {
+  #onRead(bytes: Buffer, start: number, end: number, opcode: number): void {
     if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
     else if (opcode === opcodes.close) this.#fail(`a link was closed: ${bytes.toString('latin1', start + 2, end)}`)
-    else if (bytes[start] === arrayOfThree) this.#heardAck(bytes, start)
-    else this.#heardMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as LinkMessage)
+    else if (bytes[start] === arrayOfThree) this.#handleAck(bytes, start)
+    else this.#handleMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as LinkMessage)
   }
 
-  #heardAck(bytes: Buffer, start: number): void {
+  #handleAck(bytes: Buffer, start: number): void {
     const address = integerAt(bytes, start + 3)
     const place = this.#placeOf.get(address)
     if (place === undefined) {
@@ -173,7 +165,7 @@ export class FleetLink {
     }
   }
 
-  #heardMessage(message: LinkMessage): void {
+  #handleMessage(message: LinkMessage): void {
     const { type, flakeAddress, deviceIdentifier } = message
     const { first, step, count, other, welcomedAgain } = this.#options
     const place = type === 'WELCOME' ? this.#greeted.get(String(deviceIdentifier)) : this.#placeOf.get(flakeAddress)
@@ -200,7 +192,7 @@ export class FleetLink {
   }
 }
 
-/** HELLO of a device that reports numbers. New session at each start of a load: numbering begins at 1. */
+/** HELLO of a device that reports numbers. Each start of a load is a new session: numbering begins at 1. */
 export function reportingHello(properties: number): object {
   return {
     session: sessionName,

@@ -9,53 +9,58 @@ export interface LoadFleetOptions {
   readonly port: number
   readonly devices: number
   readonly links: number
-  /** Frames on one link without an acknowledgement, of a fleet that sends as fast as it may. */
+  /** Unacknowledged frames per link of a fleet that sends at full speed. */
   readonly window: number
   readonly changes: number
   readonly properties: number
   readonly prefix: string
   readonly authorizations?: Authorizations | undefined
-  /** Of another system: its links acknowledge nothing, and a message counts as acknowledged when it is sent. */
+  /**
+   * The protocol of another system: its links acknowledge nothing, and a message counts as acknowledged when it is
+   * sent.
+   */
   readonly protocol?: Protocol | undefined
-  /** Each link of a pace sends what is due every so many milliseconds; default 5. */
+  /** At a steady rate each link sends what is due at this interval, in milliseconds; default 5. */
   readonly gatherMs?: number
 }
 
-/** Unacknowledged frames of a link at a pace; the server closes it beyond 1 024. Contract 7. */
+/**
+ * Maximum number of unacknowledged frames of a link at a steady rate; the server closes it beyond 1 024. Contract 7.
+ */
 const linkWindow = 1_000
 
-/** Each gateway sends what is due every five milliseconds, and each millisecond a fifth of the gateways. */
+/** Each gateway sends what is due every five milliseconds; each millisecond a fifth of the gateways. */
 const tickMs = 1
 const gatherMsDefault = 5
 
 /**
- * A fleet that costs little: 10 000 devices behind 50 links send a million changes a second from half a core. Unlike the
- * simulator (`bench/fleet`) it never reconnects, and a refusal ends the measurement.
+ * A cheap fleet: 10 000 devices on 50 links send a million changes a second with half a core. Unlike the simulator
+ * (`bench/fleet`) it never reconnects, and an error ends the measurement.
  */
 export class LoadFleet {
   readonly options: LoadFleetOptions
-  /** From when a frame was due until its acknowledgement, of frames sent at a pace. */
+  /** From the due time of a frame to its acknowledgement, for frames sent at a steady rate. */
   readonly latency = new LatencyHistogram()
   sent = 0
   acknowledged = 0
-  /** What the last acknowledged frame of each device carried, as far as it is known; -1 before the first. */
+  /** The number in the last acknowledged frame of each device, as far as it is known; -1 before the first. */
   readonly numbers: Float64Array
   readonly #links: readonly (FleetLink | PeerLink)[]
   #turn = 0
   #failure: Error | undefined
   #isFilling = false
-  /** Set while a pace is kept: frame n of it was due n intervals after its start. */
+  /** Set during a steady rate: frame n was due n intervals after the start. */
   #pace: { readonly startedAt: number; readonly intervalMs: number; readonly firstNumber: number } | undefined
   /** By link: the number of its next frame. */
   readonly #next: Float64Array
-  /** The last sequence acknowledged of each device, and what it was before the pace began. */
+  /** The last acknowledged sequence of each device, now and before the steady rate began. */
   readonly #last: Uint32Array
   readonly #before: Uint32Array
-  /** Of a pace that was ended: up to which number, exclusive, frames were due. */
+  /** After a steady rate: frames up to this number, exclusive, were due. */
   #limit = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** `sent`: told of each frame before it leaves, by its device and the number that it carries. */
+  /** `sent`: called before each frame is sent, with its device and number. */
   constructor(options: LoadFleetOptions, sent?: (device: number, number: number) => void) {
     this.options = options
     const { devices, links, port, prefix, properties, changes, authorizations, protocol } = options
@@ -85,7 +90,7 @@ export class LoadFleet {
         sent,
         hello: () => hello,
         acknowledged: (device, sequence, number) => this.#acknowledgedOne(device, sequence, number),
-        heard: () => this.#fill(link),
+        onRead: () => this.#fill(link),
       })
       return link
     })
@@ -111,7 +116,7 @@ export class LoadFleet {
     for (const link of this.#links) this.#fill(link)
   }
 
-  /** Nothing new; what a pace has due by now is still sent, by `settled`. */
+  /** Makes no new frames; `settled` still sends those that are due. */
   pause(): void {
     this.#isFilling = false
     clearInterval(this.#timer)
@@ -125,20 +130,20 @@ export class LoadFleet {
   }
 
   /**
-   * Sends at a steady rate, as far as windows allow; nothing may be on its way at the beginning. Latency counts from the
-   * moment at which a frame was due: otherwise a server that stalls would look fast.
+   * Sends at a steady rate as far as windows allow; no frame may be in flight at the beginning. Latency counts from the
+   * due time: otherwise a server that stalls would look fast.
    */
   beginPace(framesPerSecond: number): void {
     const { devices } = this.options
     const startedAt = performance.now()
     const intervalMs = 1000 / framesPerSecond
     this.#before.set(this.#last)
-    // Whole rounds, so that a frame's device tells its number.
+    // Whole rounds, so that a frame's number determines its device.
     this.sent = Math.ceil(this.sent / devices) * devices
     const firstNumber = this.sent
     this.#pace = { startedAt, intervalMs, firstNumber }
     this.#links.forEach((link, place) => {
-      link.turnAnew()
+      link.resetRotation()
       this.#next[place] = firstNumber + place
     })
     const ticksOfLink = this.options.gatherMs ?? gatherMsDefault
@@ -149,14 +154,14 @@ export class LoadFleet {
     }, tickMs)
   }
 
-  /** Up to which number, exclusive, frames of the pace are due. */
+  /** Frames up to this number, exclusive, are due. */
   #dueNow(): number {
     const pace = this.#pace
     if (!pace) return 0
     return pace.firstNumber + Math.floor((performance.now() - pace.startedAt) / pace.intervalMs) + 1
   }
 
-  /** Frames up to this number, exclusive: number n is of device n, all around, and goes over link n, all around. */
+  /** Sends frames up to this number, exclusive: number n is of device n and on link n, both in rotation. */
   #sendBelow(limit: number, isSending: (place: number) => boolean = () => true): void {
     const { links, devices } = this.options
     if (devices % links !== 0) throw new RangeError('every link must have as many devices')
@@ -171,7 +176,7 @@ export class LoadFleet {
     })
   }
 
-  /** When the frame of this number was due; undefined when it belongs to no pace. */
+  /** The due time of the frame with this number; undefined when it was not sent at a steady rate. */
   dueAt(number: number): number | undefined {
     const pace = this.#pace
     return pace && number >= pace.firstNumber
@@ -179,7 +184,7 @@ export class LoadFleet {
       : undefined
   }
 
-  /** After `pause`: everything was answered. */
+  /** After `pause`: waits until every frame is answered. */
   async settled(timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs
     while (this.#isSending) {

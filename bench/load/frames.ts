@@ -1,8 +1,8 @@
 import { type LengthOf, MessageReader } from '#bench/load/messages'
 
 /**
- * WebSocket frames by hand (RFC 6455 §5.2): a load generator must cost less than the server that it measures. Client
- * frames have the masking key 0, with which masked and plain bytes are the same.
+ * Minimal WebSocket frames (RFC 6455 §5.2): a load generator must cost less than the server that it measures. Client
+ * frames have the masking key 0, which leaves the bytes unchanged.
  */
 export const opcodes = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
@@ -28,7 +28,7 @@ export function opcodeAt(bytes: Buffer, at: number): number {
   return (bytes[at] as number) & 0x0f
 }
 
-/** Where the payload of the server frame at `at` begins. */
+/** The start of the payload of the server frame at `at`. */
 export function payloadAt(bytes: Buffer, at: number): number {
   const short = bytes[at + 1] as number
   return at + (short < 126 ? 2 : short === 126 ? 4 : 10)
@@ -49,16 +49,15 @@ export const frameLengthOf: LengthOf = (bytes, at) => {
   return at + length > bytes.length ? 0 : -length
 }
 
-/** Gets a complete payload; the buffer is used again after the call. */
-export type FrameHeard = (bytes: Buffer, start: number, end: number, opcode: number) => void
+/** Receives a complete payload; the buffer is reused after the call. */
+export type FrameHandler = (bytes: Buffer, start: number, end: number, opcode: number) => void
 
-/** Cuts the bytes of a server into frames. */
 export class FrameReader {
   readonly #reader: MessageReader
 
-  constructor(heard: FrameHeard) {
+  constructor(onFrame: FrameHandler) {
     const take = (bytes: Buffer, at: number, end: number) => {
-      heard(bytes, payloadAt(bytes, at), end, opcodeAt(bytes, at))
+      onFrame(bytes, payloadAt(bytes, at), end, opcodeAt(bytes, at))
       return true
     }
     this.#reader = new MessageReader(frameLengthOf, take, take)

@@ -1,8 +1,8 @@
-import { answerWith } from '#bench/harness/answering'
-import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
-import type { LoadedServer } from '#bench/harness/under-load'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { ServerTarget } from '#bench/harness/server-target'
+import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
-import { type AlarmManner, alarmBodies, ExpectedTurns, makeAlarms } from '#bench/load/alarms'
+import { type AlarmMode, alarmBodies, ExpectedAlarmChanges, makeAlarms } from '#bench/load/alarms'
 import { openCredit } from '#bench/load/credit'
 import { LoadDashboards } from '#bench/load/dashboards'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
@@ -10,43 +10,44 @@ import { Lead, type LeadLimits } from '#bench/load/lead'
 import { type ProtocolName, protocols } from '#bench/load/peer-protocols'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
-/** A load: a fleet whose devices report, and dashboards that read all its changes. */
-export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, LoadedServer {
+/** A load: a fleet whose devices report, and dashboards that receive all changes. */
+export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, ServerTarget {
   /** Absent: this server's. */
   readonly protocol?: ProtocolName
   readonly dashboards: number
   readonly witnesses?: number
-  /** Alarms over the reported values; absent: none. */
-  readonly alarms?: AlarmManner
-  /** The server also has other events, which do not count. With one dashboard. */
-  readonly isBeside?: boolean
-  /** As many events as the slowest dashboard reads; absent: as many as the links take. */
+  /** Alarms on the reported values; absent: none. */
+  readonly alarms?: AlarmMode
+  /** The server also sends other events, which do not count. With one dashboard. */
+  readonly hasOtherEvents?: boolean
+  /** Sends only as fast as the slowest dashboard reads; absent: as fast as the links accept. */
   readonly lead?: LeadLimits & {
     /** The server makes the events itself; there is no fleet. */
     readonly isCredit?: boolean
-    /** Maximum number of changes that leave on a link in one piece; absent: all. */
+    /** Maximum number of changes per write on a link; absent: unlimited. */
     readonly togetherMax?: number
   }
-  /** How long the rest may take that is on its way; default one minute. */
+  /** Time limit for frames and events in flight at the end; default one minute. */
   readonly drainMsMax?: number
 }
 
 export interface PhaseSpec {
   readonly warmupMs: number
   readonly measuredMs: number
-  /** Frames a second; absent: as fast as possible. */
   readonly rate?: number
 }
 
-/** Measured from the end of the warm-up until everything is acknowledged, and every dashboard has read every event. */
+/**
+ * Measured from the end of the warm-up until every frame is acknowledged and every dashboard has received every event.
+ */
 export interface PhaseResult extends CpuUse {
   readonly frames: number
   readonly changes: number
-  /** How often alarms turned. Each turn is also an event. */
-  readonly alarmTurns: number
+  /** How often alarms changed state. Each change is also an event. */
+  readonly alarmChanges: number
   readonly deliveries: number
   readonly dashboardBytes: number
-  /** From the moment at which a frame was due, to its acknowledgement and to a witness. */
+  /** From the due time of a frame to its acknowledgement and to its event at a witness. */
   readonly acknowledgement: LatencySummary
   readonly delivery: LatencySummary
 }
@@ -57,21 +58,20 @@ let spec: LoadSpec
 let fleet: LoadFleet | undefined
 let dashboards: LoadDashboards
 let lead: Lead | undefined
-let expected: ExpectedTurns | undefined
-let heardTurns = { active: 0, inactive: 0 }
+let expected: ExpectedAlarmChanges | undefined
+let receivedChanges = { active: 0, inactive: 0 }
 const delivery = new LatencyHistogram()
 
-answerWith({
-  /** Devices without an acknowledged frame. */
+serveFunctions({
   silent: (): number => fleet?.numbers.reduce((count, number) => count + (number < 0 ? 1 : 0), 0) ?? 0,
 
   async open(asked: LoadSpec) {
     spec = asked
-    const { alarms, port, authorizations, lead: limits, isBeside, witnesses } = spec
+    const { alarms, port, authorizations, lead: limits, hasOtherEvents, witnesses } = spec
     const protocol = spec.protocol === undefined || spec.protocol === 'own' ? undefined : protocols[spec.protocol]
     if (alarms !== undefined) await makeAlarms(port, authorizations, alarmBodies(alarms, spec))
-    expected = alarms === 'changing' ? new ExpectedTurns(spec) : undefined
-    heardTurns = { active: 0, inactive: 0 }
+    expected = alarms === 'changing' ? new ExpectedAlarmChanges(spec) : undefined
+    receivedChanges = { active: 0, inactive: 0 }
     if (!limits?.isCredit) {
       fleet = new LoadFleet({ ...spec, protocol }, expected?.sent.bind(expected))
       await fleet.open()
@@ -82,19 +82,19 @@ answerWith({
       authorizations,
       protocol,
       witnesses,
-      hasOthers: isBeside,
-      heard: (number) => {
+      hasOtherEvents: hasOtherEvents,
+      onChange: (number) => {
         const dueAt = fleet?.dueAt(number)
         if (dueAt !== undefined) delivery.record(performance.now() - dueAt)
       },
-      alarmTurned: (isActive) => {
-        heardTurns[isActive ? 'active' : 'inactive']++
+      alarmChanged: (isActive) => {
+        receivedChanges[isActive ? 'active' : 'inactive']++
       },
       moved: () => lead?.moved(),
     })
     if (limits) {
       const grant = limits.isCredit ? await openCredit(port) : sendTogether(limits.togetherMax ?? Infinity)
-      lead = new Lead({ ...limits, grant, heardByAll: () => dashboards.heardByAll })
+      lead = new Lead({ ...limits, grant, receivedByAll: () => dashboards.receivedByAll })
     }
     await dashboards.open()
   },
@@ -117,20 +117,20 @@ answerWith({
     await fleet?.settled(drainMsMax)
     const end = counted()
     const events = fleet ? end.frames + end.turns - before.frames - before.turns : (lead?.granted ?? 0)
-    if (spec.dashboards > 0) await dashboards.hearing(events, drainMsMax)
+    if (spec.dashboards > 0) await dashboards.waitForEvents(events, drainMsMax)
     const use = clock.read()
     fleet?.check()
     dashboards.check()
-    if (dashboards.gaps > 0) throw new ReadTooSlowly(dashboards.gaps)
+    if (dashboards.gaps > 0) throw new SlowLoadError(dashboards.gaps)
     if (dashboards.deliveries !== events * spec.dashboards)
       throw new Error('a dashboard received more events than expected')
-    if (spec.dashboards > 0) checkTurns()
+    if (spec.dashboards > 0) checkAlarmChanges()
     const frames = end.frames - warm.frames
     return {
       ...use,
       frames,
       changes: frames * spec.changes,
-      alarmTurns: end.turns - warm.turns,
+      alarmChanges: end.turns - warm.turns,
       deliveries: dashboards.deliveries - warm.deliveries,
       dashboardBytes: dashboards.bytes - warm.bytes,
       acknowledgement: (fleet?.latency ?? new LatencyHistogram()).summary(),
@@ -140,7 +140,7 @@ answerWith({
 })
 
 function counted() {
-  const { active, inactive } = turnsExpected()
+  const { active, inactive } = changesExpected()
   const { deliveries, bytes } = dashboards
   return { frames: fleet?.acknowledged ?? 0, turns: active + inactive, deliveries, bytes }
 }
@@ -151,14 +151,14 @@ function sendTogether(togetherMax: number): (changes: number) => void {
   }
 }
 
-const turnsExpected = () => expected?.turns ?? { active: 0, inactive: 0 }
+const changesExpected = () => expected?.turns ?? { active: 0, inactive: 0 }
 
-/** Each alarm has turned as often as expected, in each direction. */
-function checkTurns(): void {
-  const { active, inactive } = turnsExpected()
-  if (heardTurns.active === active && heardTurns.inactive === inactive) return
-  const heard = `${heardTurns.active} times active and ${heardTurns.inactive} times inactive`
-  throw new Error(`alarms turned ${heard}, not ${active} and ${inactive} times`)
+/** Compares the alarm events with the expected state changes in each direction. */
+function checkAlarmChanges(): void {
+  const { active, inactive } = changesExpected()
+  if (receivedChanges.active === active && receivedChanges.inactive === inactive) return
+  const heard = `${receivedChanges.active} times active and ${receivedChanges.inactive} times inactive`
+  throw new Error(`alarms changed ${heard}, not ${active} and ${inactive} times`)
 }
 
 function pause(ms: number): Promise<void> {

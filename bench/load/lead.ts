@@ -2,15 +2,15 @@
 export interface LeadLimits {
   readonly eventsMax: number
   /**
-   * The load sleeps after each look, so that it reads fewer and larger pieces from its sockets. It halves the
-   * cost of the load, as long as the server never waits for it.
+   * The load sleeps after each read, so that it reads fewer and larger pieces from its sockets. That halves the cost of
+   * the load, as long as the server never waits for it.
    */
   readonly napMs: number
 }
 
 /**
- * The server never waits, and each socket holds a few kilobytes, so that none falls behind. The load sleeps where the
- * server does not notice (found by trials).
+ * Limits with which the server never waits and each socket holds a few kilobytes, so that no dashboard falls behind.
+ * The sleep times do not slow the server (found by experiment).
  */
 export function leadLimits(dashboards: number): LeadLimits {
   if (dashboards < 100) return { eventsMax: 512, napMs: 0 }
@@ -21,7 +21,7 @@ export function leadLimits(dashboards: number): LeadLimits {
 
 interface LeadOptions extends LeadLimits {
   readonly grant: (events: number) => void
-  readonly heardByAll: () => number
+  readonly receivedByAll: () => number
 }
 
 /** uWebSockets.js writes up to this number of messages to a socket in one piece; smaller pieces cost more for each. */
@@ -30,14 +30,14 @@ const pieceEvents = 32
 const never = new Int32Array(new SharedArrayBuffer(4))
 
 /**
- * Keeps a server at most a fixed number of events ahead of its slowest dashboard: as fast as all of them read, and none
- * falls so far behind that the server sends it less.
+ * Keeps a server at most a fixed number of events ahead of its slowest dashboard: the rate is that of the slowest
+ * dashboard, and none falls so far behind that the server drops events for it.
  */
 export class Lead {
   granted = 0
   readonly #options: LeadOptions
   #isOn = false
-  #isLooking = false
+  #isCheckDue = false
 
   constructor(options: LeadOptions) {
     this.#options = options
@@ -53,21 +53,21 @@ export class Lead {
     this.#isOn = false
   }
 
-  /** Some dashboards have read events. Looks at all of them once, after all have read. */
+  /** Some dashboards have received events. Checks the minimum once per turn, after all have read. */
   moved(): void {
-    if (this.#isLooking || !this.#isOn) return
-    this.#isLooking = true
+    if (this.#isCheckDue || !this.#isOn) return
+    this.#isCheckDue = true
     setImmediate(() => {
-      this.#isLooking = false
+      this.#isCheckDue = false
       if (!this.#isOn) return
-      this.#look()
+      this.#check()
       if (this.#options.napMs > 0) Atomics.wait(never, 0, 0, this.#options.napMs)
     })
   }
 
-  #look(): void {
-    const { eventsMax, heardByAll, grant } = this.#options
-    const room = eventsMax - (this.granted - heardByAll())
+  #check(): void {
+    const { eventsMax, receivedByAll, grant } = this.#options
+    const room = eventsMax - (this.granted - receivedByAll())
     const events = room - (room % pieceEvents)
     if (events <= 0) return
     this.granted += events

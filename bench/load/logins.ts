@@ -1,10 +1,10 @@
 import { connect } from 'node:net'
-import { answerWith } from '#bench/harness/answering'
-import type { LoadedServer } from '#bench/harness/under-load'
-import { bringInMany, currentNonce, type Login, loginOf } from '#bench/load/sign-ins'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { ServerTarget } from '#bench/harness/server-target'
+import { createUsers, currentNonce, type Login, loginOf } from '#bench/load/login-requests'
 
-/** People who sign in all at once: so many a second, each from an address, on a connection and by a key of his own. */
-interface LoginsSpec extends LoadedServer {
+/** Users who log in at a steady rate, each from its own address, on its own connection and with its own key. */
+interface LoginsSpec extends ServerTarget {
   readonly perSecond: number
   readonly milliseconds: number
 }
@@ -12,11 +12,11 @@ interface LoginsSpec extends LoadedServer {
 export interface LoginsResult {
   readonly seconds: number
   readonly signedIn: number
-  /** Told to come again: too many passwords waited to be checked. */
+  /** Refused with a wait: too many passwords were waiting for a check. */
   readonly refused: number
 }
 
-/** More than one, as each may have a hundred sessions only; a password is hashed for each. */
+/** Several, because a user may have only a hundred sessions; each user costs one password hash. */
 const users = 20
 const tickMs = 5
 
@@ -24,13 +24,13 @@ let spec: LoginsSpec
 let logins: readonly Login[]
 let came = 0
 
-answerWith({
-  /** All proofs are made here; they are good for a minute. */
+serveFunctions({
+  /** All proofs are made here and are valid for a minute. */
   async open(asked: LoginsSpec) {
     spec = asked
     const { port, perSecond, milliseconds, authorizations } = spec
-    if (!authorizations) throw new Error('nobody signs in where identity is off')
-    const brought = await bringInMany(port, authorizations.person, users, 'viewer')
+    if (!authorizations) throw new Error('users cannot log in while IAM is off')
+    const brought = await createUsers(port, authorizations.person, users, 'viewer')
     const place = { port, nonce: await currentNonce(port) }
     const count = Math.ceil((perSecond * milliseconds) / 1000)
     logins = Array.from({ length: count }, (_, number) => {
@@ -41,7 +41,7 @@ answerWith({
     came = 0
   },
 
-  /** Whoever is due signs in, whether those before him were answered or not. */
+  /** Each login starts when it is due, whether earlier ones were answered or not. */
   async run({ milliseconds }: Pick<LoginsSpec, 'milliseconds'>): Promise<LoginsResult> {
     const startedAt = performance.now()
     const statuses: Promise<number>[] = []
@@ -58,17 +58,17 @@ answerWith({
       }, tickMs)
     })
     const seconds = (performance.now() - startedAt) / 1000
-    const told = await Promise.all(statuses)
-    const answered = (status: number) => told.filter((each) => each === status).length
+    const answers = await Promise.all(statuses)
+    const answered = (status: number) => answers.filter((each) => each === status).length
     const result = { seconds, signedIn: answered(200), refused: answered(503) }
-    if (result.signedIn + result.refused < told.length) {
-      throw new Error(`logins were answered ${[...new Set(told)].join(', ')}`)
+    if (result.signedIn + result.refused < answers.length) {
+      throw new Error(`logins were answered ${[...new Set(answers)].join(', ')}`)
     }
     return result
   },
 })
 
-/** By hand: a client of HTTP would take a fifth of a processor from those who are measured. */
+/** Minimal HTTP: an HTTP client would use a fifth of a core of the machine that is measured. */
 function statusOf(number: number): Promise<number> {
   const { proof, body } = logins[number] as Login
   return new Promise((resolve, reject) => {

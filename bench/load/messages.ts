@@ -1,34 +1,32 @@
 /**
- * How many bytes the message at `at` has; 0 while that is unknown. Negative for a complete message that is no delivery
+ * Length of the message at `at` in bytes; 0 while it is unknown. Negative for a complete message that is not a delivery
  * and may need an answer.
  */
 export type LengthOf = (bytes: Buffer, at: number) => number
 
-export type OtherHeard = (bytes: Buffer, at: number, end: number) => void
-/** Answers whether the delivery counts. */
-export type DeliveryHeard = (bytes: Buffer, at: number, end: number) => boolean
+export type OtherHandler = (bytes: Buffer, at: number, end: number) => void
+/** Returns whether the delivery counts. */
+export type DeliveryHandler = (bytes: Buffer, at: number, end: number) => boolean
 
-/** The head of a message is shorter in every protocol. */
+/** In every protocol the head of a message is shorter. */
 const headBytesMax = 512
 
 /**
- * Counts deliveries by their lengths alone. To copy or keep the bytes of thousands of sockets would cost the load more
- * than the server.
+ * Counts deliveries by their lengths alone. Copying or keeping the bytes of thousands of sockets would cost the load
+ * more than the server.
  */
 export class MessageCounter {
   readonly #lengthOf: LengthOf
-  readonly #other: OtherHeard
-  /** Missing bytes of the delivery that has begun. */
+  readonly #other: OtherHandler
   #missing = 0
-  /** A head that was cut off. */
+  /** The beginning of an incomplete head. */
   #rest: Buffer | undefined
 
-  constructor(lengthOf: LengthOf, other: OtherHeard) {
+  constructor(lengthOf: LengthOf, other: OtherHandler) {
     this.#lengthOf = lengthOf
     this.#other = other
   }
 
-  /** How many deliveries ended in these bytes. */
   push(bytes: Buffer): number {
     if (this.#missing > bytes.length) {
       this.#missing -= bytes.length
@@ -70,20 +68,19 @@ export class MessageCounter {
   }
 }
 
-/** Reads every delivery. Copies only a delivery that is cut off. */
+/** Reads every delivery. Copies only incomplete ones. */
 export class MessageReader {
   readonly #lengthOf: LengthOf
-  readonly #heard: DeliveryHeard
-  readonly #other: OtherHeard
+  readonly #onDelivery: DeliveryHandler
+  readonly #other: OtherHandler
   #rest: Buffer | undefined
 
-  constructor(lengthOf: LengthOf, heard: DeliveryHeard, other: OtherHeard) {
+  constructor(lengthOf: LengthOf, onDelivery: DeliveryHandler, other: OtherHandler) {
     this.#lengthOf = lengthOf
-    this.#heard = heard
+    this.#onDelivery = onDelivery
     this.#other = other
   }
 
-  /** How many deliveries that count ended in these bytes. */
   push(bytes: Buffer): number {
     const input = this.#rest ? Buffer.concat([this.#rest, bytes]) : bytes
     let count = 0
@@ -93,7 +90,7 @@ export class MessageReader {
       const end = at + Math.abs(length)
       if (length === 0 || end > input.length) break
       if (length < 0) this.#other(input, at, end)
-      else if (this.#heard(input, at, end)) count++
+      else if (this.#onDelivery(input, at, end)) count++
       at = end
     }
     this.#rest = at < input.length ? Buffer.from(input.subarray(at)) : undefined

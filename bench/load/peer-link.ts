@@ -18,14 +18,14 @@ export interface PeerLinkOptions {
 
 /** All messages of a load have the same length. */
 const firstAddress = 10_000
-/** The number of a change is the last value of its text, in hundredths; seven digits. */
+/** The number of a change is the last value of its text, in hundredths, with seven digits. */
 export const firstPeerNumber = 1_000_000
 const sample = firstPeerNumber / 100 + 0.25
 const sampleDigits = '10000.25'
 const answerMsMax = 20_000
 
 /**
- * A link with devices like those of `FleetLink`, to a system that passes on texts: it sends the text that this server
+ * A link with devices like those of `FleetLink`, to a system that forwards texts: it sends the text that this server
  * makes of a change, to a topic of the device where there are topics.
  */
 export class PeerLink {
@@ -71,7 +71,7 @@ export class PeerLink {
     this.#options.written(count)
   }
 
-  turnAnew(): void {
+  resetRotation(): void {
     this.#turn = 0
   }
 }

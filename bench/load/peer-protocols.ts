@@ -3,22 +3,20 @@ import { clientFrame, frameLengthOf, opcodeAt, opcodes } from '#bench/load/frame
 import type { LengthOf } from '#bench/load/messages'
 import { type Step, upgradeStep } from '#bench/load/raw-socket'
 
-/** As much of a system's protocol as the load needs. */
+/** The part of a system's protocol that the load needs. */
 export interface Protocol {
   readonly lengthOf: LengthOf
-  /** The answer that a message needs which is no delivery. */
+  /** The answer to a message that is not a delivery, if it needs one. */
   answerTo?(bytes: Buffer, at: number, end: number): Uint8Array | undefined
   /** The first steps of a subscriber to all devices. */
   subscribe(place: Place): readonly Step[] | Promise<readonly Step[]>
-  /** The first steps of a publisher. */
   introduce(place: Place): readonly Step[]
-  /** One whole message; the payload is its last part but for at most `tailBytes`. */
+  /** One whole message; the payload is its last part except for at most `tailBytes`. */
   publish(device: string, payload: Buffer): Buffer
 }
 
 interface Place {
   readonly port: number
-  /** One of its own for each connection. */
   readonly number: number
   readonly authorizations?: Authorizations | undefined
 }
@@ -27,7 +25,7 @@ const newline = 0x0a
 const space = 0x20
 const zero = 0x30
 
-/** MQTT 3.1.1, quality of service 0. §2.2: a type, then how much follows, seven bits a byte. */
+/** MQTT 3.1.1, quality of service 0. §2.2: a type, then the remaining length, seven bits a byte. */
 const mqttPublish = 3
 
 function mqttPacket(head: number, body: Buffer): Buffer {
@@ -86,7 +84,7 @@ const letterI = 0x49
 /** A subject alone is longer. */
 const natsLineBytesMin = 20
 
-/** Of `PING` and `PONG` the second letter tells. */
+/** The second letter distinguishes `PING` and `PONG`. */
 const natsHello: Step = { send: '', answered: matching(/^INFO .*\r\n$/) }
 
 function natsConnect(more: string): Step {
@@ -191,7 +189,7 @@ const socketIo: Protocol = {
     clientFrame(Buffer.concat([Buffer.from('42["change",'), payload, Buffer.from(']')]), opcodes.text),
 }
 
-/** The dashboards of this server; for its devices see `FleetLink`. */
+/** The dashboards of this server; its devices use `FleetLink`. */
 const own: Protocol = {
   ...websocket,
   async subscribe({ port, authorizations }) {

@@ -3,20 +3,20 @@ import { clientFrame, opcodes } from '#bench/load/frames'
 
 export interface Step {
   readonly send: string | Uint8Array
-  /** How many characters of the text (latin1) are the answer; 0 while it is not complete. Throws when it is a refusal. */
+  /** Length of the answer in the text (latin1); 0 while it is incomplete. Throws when it is a refusal. */
   readonly answered: (text: string) => number
 }
 
 interface SocketOptions {
   readonly port: number
-  /** Bytes behind the last answer; the buffer is used again after the call. */
+  /** Receives bytes after the last answer; the buffer is reused after the call. */
   readonly received: (bytes: Buffer) => void
   readonly closed?: () => void
   /** All of 127.0.0.0/8 is this machine. */
   readonly localAddress?: string
   /** Maximum number of bytes in one read; all sockets of the same size share the buffer. */
   readonly readBytes?: number
-  /** How long a step may wait for its answer; absent: no limit. */
+  /** Time limit for the answer to a step; absent: no limit. */
   readonly answerMsMax?: number
 }
 
@@ -30,7 +30,7 @@ export interface Upgrade {
 const readBytesDefault = 256 * 1024
 const readBuffers = new Map<number, Buffer>()
 
-/** A TCP connection that takes the steps of a protocol, and passes on all later bytes. */
+/** A TCP connection that executes the steps of a protocol, and passes on all later bytes. */
 export class RawSocket {
   readonly #socket: Socket
   #text = ''
@@ -112,7 +112,6 @@ export class RawSocket {
     this.#socket.write(clientFrame(payload, opcodes.pong))
   }
 
-  /** Stops reading, like a browser whose page hangs. */
   pause(): void {
     this.#socket.pause()
   }

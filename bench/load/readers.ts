@@ -1,26 +1,25 @@
 import { Agent, request } from 'node:http'
-import { answerWith } from '#bench/harness/answering'
 import { authorizationHeader } from '#bench/harness/identity'
-import type { LoadedServer } from '#bench/harness/under-load'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
-/** Clients that read the full state again and again, and count its bytes. */
-export interface ReadersSpec extends LoadedServer {
+/** Clients that read the full state repeatedly, and count its bytes. */
+export interface ReadersSpec extends ServerTarget {
   readonly path: string
   readonly readers: number
-  /** Bytes a second that each takes; absent: as many as it can. */
+  /** Read rate of each client; absent: as fast as it can. */
   readonly bytesPerSecond?: number
-  /** How many of them take nothing behind the first bytes. */
+  /** How many of them stop reading after the first bytes. */
   readonly stalling?: number
 }
 
 export interface ReadResult extends CpuUse {
-  /** Answers that came to their end. */
+  /** Complete answers. */
   readonly reads: number
   readonly bytes: number
 }
 
-/** How often a slow reader takes what it may. */
 const takeEveryMs = 50
 
 let spec: ReadersSpec
@@ -29,7 +28,10 @@ let reads = 0
 let bytes = 0
 let failure: Error | undefined
 
-/** One answer; resolves with whether it came to its end, which a slow reader's need not: the server may have enough. */
+/**
+ * Reads one answer; resolves with whether it was complete. A slow reader's may not be: the server may close the
+ * connection.
+ */
 function read(agent: Agent, bytesPerSecond: number | undefined): Promise<boolean> {
   const { port, path, authorizations } = spec
   const headers = authorizationHeader(authorizations?.person)
@@ -71,7 +73,7 @@ async function readOn(place: number): Promise<void> {
 
 let reading: Promise<unknown> = Promise.resolve()
 
-answerWith({
+serveFunctions({
   begin(asked: ReadersSpec) {
     spec = asked
     isReading = true
@@ -80,7 +82,7 @@ answerWith({
     })
   },
 
-  /** At least for so long and, of fast readers, until a read begun meanwhile has ended. */
+  /** Reads for at least this time, and with fast readers until a read that began meanwhile is complete. */
   async measure(milliseconds: number): Promise<ReadResult> {
     const clock = new CpuClock(spec.serverProcessId)
     const before = { reads, bytes }

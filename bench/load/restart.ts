@@ -1,5 +1,5 @@
 import { get, type IncomingMessage } from 'node:http'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 import { request } from '#bench/http'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 import { identifierOf } from '#bench/load/fleet-link'
@@ -23,17 +23,17 @@ interface ReadDevice {
   readonly services: readonly { readonly properties: Readonly<Record<string, number>> }[]
 }
 
-/** The text of each device begins so, and the text never occurs elsewhere. */
+/** The text of each device begins with this, and it never occurs elsewhere. */
 const deviceStart = '{"deviceIdentifier":'
 
-const knockEveryMs = 10
+const retryEveryMs = 10
 const answerMsMax = 120_000
 
 let fleet: LoadFleet
 
 /** A fleet that reports until the server is killed, and reads the state of the restarted server. */
-answerWith({
-  /** Sends HELLO for all devices, and lets each report all its properties. */
+serveFunctions({
+  /** Sends HELLO for all devices; each reports all its properties. */
   async fill(options: LoadFleetOptions): Promise<void> {
     fleet = new LoadFleet(options)
     await fleet.open()
@@ -45,7 +45,7 @@ answerWith({
     fleet.check()
   },
 
-  /** Sends at full speed until this number of frames is acknowledged; later frames are still on their way. */
+  /** Sends at full speed until this number of frames is acknowledged; later frames are still in flight. */
   async flood(frames: number): Promise<void> {
     const enough = fleet.acknowledged + frames
     while (fleet.acknowledged < enough) {
@@ -55,22 +55,25 @@ answerWith({
     fleet.check()
   },
 
-  /** After the end of the server: reads its last bytes. */
+  /** After the server was killed: reads its last bytes. */
   async leave(): Promise<void> {
     await pause(100)
     fleet.close()
   },
 
-  async knock({ port, spawnedAt }: StartedServer): Promise<StartSeen> {
+  async waitForServer({ port, spawnedAt }: StartedServer): Promise<StartSeen> {
     while (now() - spawnedAt < answerMsMax) {
       const answer = await request(`http://127.0.0.1:${port}/api/v1/health`).catch(() => undefined)
       if (answer?.status === 200) return { firstAnswerMs: now() - spawnedAt }
-      await pause(knockEveryMs)
+      await pause(retryEveryMs)
     }
     throw new Error(`no answer within ${answerMsMax / 1000} s`)
   },
 
-  /** Reads the full state, and checks each device: all are there in order, with their last acknowledged frame or a later one. */
+  /**
+   * Reads the full state and checks each device: all are there in order, with their last acknowledged frame or a later
+   * one.
+   */
   async read({ port, spawnedAt }: StartedServer): Promise<ReadSeen> {
     const url = `http://127.0.0.1:${port}/api/v1/devices?depth=2&raw=false`
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -93,7 +96,7 @@ answerWith({
       }
       if (last > 0) rest = rest.slice(last)
     }
-    if (!rest.endsWith(']')) throw new Error('the answer broke off')
+    if (!rest.endsWith(']')) throw new Error('the answer is incomplete')
     if (rest.startsWith(deviceStart)) checkDevice(devices++, rest.slice(0, -1))
     const expected = fleet.options.devices
     if (devices !== expected) throw new Error(`the answer has ${devices} of ${expected} devices`)
@@ -105,10 +108,10 @@ function checkDevice(place: number, text: string): void {
   const { options, numbers } = fleet
   const { deviceIdentifier, services } = JSON.parse(text) as ReadDevice
   const expected = identifierOf(options.prefix, place)
-  if (deviceIdentifier !== expected) throw new Error(`${deviceIdentifier} is at the place of ${expected}`)
+  if (deviceIdentifier !== expected) throw new Error(`${deviceIdentifier} is in the place of ${expected}`)
   const values = Object.values(services[0]?.properties ?? {}).map(numberOf)
   if (values.length !== options.properties) throw new Error(`${deviceIdentifier} has ${values.length} values`)
-  // The values of a frame descend by one to its number.
+  // The last value of a frame is its number.
   const number = values.at(-1) as number
   const isWhole = values.every((value, index) => value === number + values.length - 1 - index)
   if (!isWhole) throw new Error(`${deviceIdentifier} has parts of several frames: ${values.join(', ')}`)

@@ -1,19 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { get } from 'node:http'
-import { answerWith } from '#bench/harness/answering'
-import { asked, authorizationHeader } from '#bench/harness/identity'
-import type { LoadedServer } from '#bench/harness/under-load'
+import { authorizationHeader, callApi } from '#bench/harness/identity'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { FleetLink, type LinkMessage, sessionName } from '#bench/load/fleet-link'
 import { CpuClock, type CpuUse } from '#bench/process-usage'
 
-/** A fleet that gets a firmware by a rollout. */
-interface RolloutSpec extends LoadedServer {
+/** A fleet that gets firmware by a rollout. */
+interface RolloutSpec extends ServerTarget {
   readonly devices: number
   readonly links: number
   readonly imageBytes: number
 }
 
-/** From the start of the rollout until every device is back, and the server counts it as done. */
+/** From the start of the rollout until every device is connected again and counted as done. */
 export interface RolloutResult extends CpuUse {
   readonly bytes: number
   /** Counted by the devices, from the request to the last byte. */
@@ -40,10 +40,10 @@ let updated = 0
 let bytes = 0
 let downloads = 0
 let downloadsAtOnceMax = 0
-/** By device: runs the new firmware. */
+/** Indices of devices that run the new firmware. */
 const isNew = new Set<number>()
 
-answerWith({
+serveFunctions({
   /** Prepares everything; the rollout is paused. */
   async open(given: RolloutSpec) {
     spec = given
@@ -70,7 +70,7 @@ answerWith({
   },
 })
 
-/** Its devices take each offer: they download the image, check it, and are back at once. */
+/** Its devices accept each offer: they download the image, check it, and reconnect at once. */
 function linkOf(first: number): FleetLink {
   const { port, devices, links, authorizations } = spec
   const link = new FleetLink({
@@ -101,13 +101,13 @@ function linkOf(first: number): FleetLink {
 
 function update(link: FleetLink, offer: Offer, device: number): void {
   const { flakeAddress, id } = offer
-  const say = (status: object) => link.say({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...status })
-  say({ status: 'STARTED' })
+  const report = (status: object) => link.sendMessage({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...status })
+  report({ status: 'STARTED' })
   download(offer).then(
     () => {
-      say({ status: 'DOWNLOADING', progress: 100 })
-      say({ status: 'INSTALLING' })
-      say({ status: 'INSTALLED' })
+      report({ status: 'DOWNLOADING', progress: 100 })
+      report({ status: 'INSTALLING' })
+      report({ status: 'INSTALLED' })
       isNew.add(device)
       link.greet(device)
     },
@@ -137,7 +137,6 @@ async function download({ url, sha256, size }: Offer): Promise<void> {
   bytes += size
 }
 
-/** Until `missing` answers undefined. */
 async function until(msMax: number, missing: () => Promise<string | undefined>): Promise<void> {
   const end = performance.now() + msMax
   for (;;) {
@@ -151,5 +150,5 @@ async function until(msMax: number, missing: () => Promise<string | undefined>):
 
 function ask<Value>(method: string, path: string, body?: object): Promise<Value> {
   const person = spec.authorizations?.person
-  return asked<Value>(spec.port, `/updates/projects/${project}${path}`, { person, method, ...(body && { body }) })
+  return callApi<Value>(spec.port, `/updates/projects/${project}${path}`, { person, method, ...(body && { body }) })
 }

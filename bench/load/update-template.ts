@@ -2,7 +2,7 @@ import { clientFrame } from '#bench/load/frames'
 
 /** The first property of the devices of a load; the others follow. */
 export const firstPropId = 0x2000
-/** Values have two decimals, as measured ones do. */
+/** Values have two decimals, like measured ones. */
 const valuesPerUnit = 100
 
 const uint32Tag = 0xce
@@ -10,8 +10,8 @@ const uint16Tag = 0xcd
 const float64Tag = 0xcb
 
 /**
- * One UPDATE in short form as msgpack, `["U", flakeAddress, seq, 0, [propId, value, …]]`, made once; then only numbers
- * are written into it. Contract 7.
+ * One UPDATE in short form as msgpack, `["U", flakeAddress, seq, 0, [propId, value, …]]`, encoded once; later only its
+ * numbers are replaced. Contract 7.
  */
 export class UpdateTemplate {
   readonly bytes: number
@@ -39,7 +39,7 @@ export class UpdateTemplate {
     this.#firstValueAt = payloadAt + firstItemAt + 4
   }
 
-  /** Writes a frame at `at`; its last value is `number`, from which `numberOf` tells it again. */
+  /** Writes a frame at `at`; its last value is `number`, which `numberOf` reads. */
   write(into: Buffer, at: number, flakeAddress: number, sequence: number, number: number): void {
     into.set(this.#frame, at)
     into.writeUInt32BE(flakeAddress, at + this.#addressAt)
@@ -52,7 +52,7 @@ export class UpdateTemplate {
 
 const itemBytes = 12
 
-/** What the property at this place, from 0, is said to be by a frame that carries `number`. */
+/** The value of the property with this index in a frame that carries `number`. */
 export function carriedValue(number: number, changes: number, place: number): number {
   return (number + changes - 1 - place) / valuesPerUnit
 }

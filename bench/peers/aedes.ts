@@ -1,9 +1,9 @@
 import { createServer } from 'node:net'
 import { Aedes } from 'aedes'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 
-/** As its own page shows it: everything in memory. */
-answerWith({
+/** As in its own documentation: everything in memory. */
+serveFunctions({
   async listen({ port }: { port: number }) {
     const broker = await Aedes.createBroker()
     const server = createServer({ noDelay: true }, broker.handle)

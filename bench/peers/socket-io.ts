@@ -1,11 +1,11 @@
 import { createServer } from 'node:http'
 import { Server } from 'socket.io'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 
 const room = 'dashboards'
 
-/** Who asks to watch is told every change. */
-answerWith({
+/** Each client that asks to watch receives every change. */
+serveFunctions({
   listen: ({ port }: { port: number }) =>
     new Promise((resolve) => {
       const http = createServer()

@@ -1,8 +1,8 @@
 import { type WebSocket, WebSocketServer } from 'ws'
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 
-/** What the package's own page shows for a broadcast: whatever somebody sends, everybody else is sent. */
-answerWith({
+/** The broadcast example of the package: sends each message to all other clients. */
+serveFunctions({
   listen: ({ port }: { port: number }) =>
     new Promise((resolve) => {
       const server = new WebSocketServer({ host: '127.0.0.1', port, backlog: 4_096 }, () => resolve(process.pid))

@@ -4,16 +4,16 @@ import { type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome
 
 const help = `Usage: npm run proof -- disk [options]
 
-Lets the disk refuse with EIO some call that writes, syncs, names, opens, maps or reads a file of the database: one, after
-which all is well again, or from one on (by strace, for the server's process alone), two of three while the server serves;
-and fills it up (a small file system of its own; needs root), while the workloads of the kill proof write.
+Makes calls on files of the database (write, sync, rename, open, map, read) fail with EIO: a single call, or all from some call
+on (by strace, only for the server's process), two of three while the server serves. Also fills a disk (a small file system;
+needs root) while the workloads of the kill proof write.
 
-  --refusals N          servers whose disk refuses (36)
+  --refusals N          disk faults (36)
   --fillings N          full disks (8)
-  --seed N              of chance (the clock)`
+  --seed N              random seed (the clock)`
 
 export const diskProof: Proof = {
-  about: 'a disk that is full, or refuses',
+  about: 'full disks and disk errors',
   help,
   async run(args, print) {
     const { values } = parseArgs({
@@ -26,20 +26,20 @@ export const diskProof: Proof = {
     })
     const seed = seedFrom(values.seed)
     const refusals = positive('refusals', values.refusals)
-    print(`seed ${seed}, ${refusals} refusals`)
+    print(`seed ${seed}, ${refusals} disk faults`)
     const report = await proveDisk({ seed, refusals, fillings: positive('fillings', values.fillings), print })
     const { seconds, problems, ...figures } = report
     return {
       seed,
       seconds,
-      said: [
-        `${figures.refusals} times EIO, ${figures.serving} of them while the server served, ${figures.once} of them one call ` +
-          `alone: ${figures.stopped} did not start and said why, ${figures.readOnly} went on reading and answered writes ` +
-          `with 503, ${figures.tookWrites} went on, ${figures.unharmed} were over before`,
-        figures.whyNot ??
-          `${figures.fillings} full disks: ${figures.wentOn} servers went on by themselves when there was room, ` +
-            `${figures.killed} were killed and started again`,
-        `${figures.acknowledged} writes acknowledged, and found behind each of them`,
+      summary: [
+        `${figures.refusals} times EIO, ${figures.serving} of them while the server served, ${figures.once} of them a single ` +
+          `call: ${figures.stopped} did not start and printed the reason, ${figures.readOnly} continued read-only and answered writes ` +
+          `with 503, ${figures.tookWrites} continued, ${figures.unharmed} were not affected`,
+        figures.skipReason ??
+          `${figures.fillings} full disks: ${figures.continued} servers continued by themselves when there was space, ` +
+            `${figures.killed} were restarted after a kill`,
+        `${figures.acknowledged} writes acknowledged, and found after each fault`,
       ],
       problems,
     }

@@ -1,28 +1,28 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { killAtExit } from '#bench/at-exit'
+import { killAtExit } from '#bench/exit-cleanup'
 
-/** What the disk refuses with EIO: calls about the files of the database, of a server that starts or that serves. */
+/** Calls on files of the database that fail with EIO, during a start or while the server serves. */
 export interface DiskFault {
   readonly moment: 'start' | 'serving'
-  /** As `strace` names them, with commas between. */
+  /** Names as `strace` uses them, separated by commas. */
   readonly call: string
-  /** Which call of a thread is the first that is refused, at most: so `strace` counts, and the pool has eight threads. */
+  /** The highest number of a thread's first failing call: `strace` counts by thread, and the pool has eight threads. */
   readonly fromMax: number
-  /** One call is refused, and then all is well again. */
+  /** Only one call fails. */
   readonly isOnce?: boolean
-  /** Of those that go on, but for the log: tables and the manifest are written and read behind the back of who asks. */
-  readonly isBeneath?: boolean
+  /** Persistent faults of files other than the log: tables and the manifest are written and read in the background. */
+  readonly isBackground?: boolean
   /**
-   * What the server does meanwhile. `write`: the writes of all workloads, which are in the log. `turn`: as much as makes the database
-   * begin a new log and write out the one before. `read`: all of the stream,
-   * and lists, while tables are opened.
+   * Activity of the server meanwhile. `write`: the writes of all workloads, which go to the log. `turn`: enough writes
+   * for the database to begin a new log and to write a table from the old one. `read`: reads the whole stream and
+   * lists, while tables are opened.
    */
-  readonly deed: 'write' | 'turn' | 'read'
+  readonly activity: 'write' | 'turn' | 'read'
 }
 
-/** Every third one hits a start. */
+/** Every third fault hits a start. */
 const startFaults: readonly DiskFault[] = [
   { call: 'write', fromMax: 12 },
   { call: 'read', fromMax: 4 },
@@ -36,21 +36,21 @@ const startFaults: readonly DiskFault[] = [
   { call: 'mmap', fromMax: 1 },
   { call: 'openat', fromMax: 3 },
   { call: 'read', fromMax: 4, isOnce: true },
-].map((fault) => ({ moment: 'start', deed: 'write', ...fault }))
+].map((fault) => ({ moment: 'start', activity: 'write', ...fault }))
 
 const servingFaults: readonly DiskFault[] = [
-  { call: 'write', fromMax: 8, deed: 'write' },
-  { call: 'write', fromMax: 8, isOnce: true, deed: 'write' },
-  { call: 'mmap', fromMax: 1, isOnce: true, deed: 'read' },
-  { call: 'fdatasync', fromMax: 8, deed: 'write' },
-  { call: 'fdatasync', fromMax: 8, isOnce: true, deed: 'write' },
-  { call: 'openat,mmap', fromMax: 2, deed: 'read' },
-  { call: 'openat', fromMax: 2, isOnce: true, deed: 'turn' },
-  { call: 'write', fromMax: 400, isOnce: true, isBeneath: true, deed: 'turn' },
-  { call: 'openat', fromMax: 1, isOnce: true, deed: 'read' },
-  { call: 'fdatasync', fromMax: 2, isOnce: true, isBeneath: true, deed: 'turn' },
-  { call: 'mmap', fromMax: 1, isOnce: true, deed: 'turn' },
-  { call: 'write,fdatasync,fsync', fromMax: 20, deed: 'write' },
+  { call: 'write', fromMax: 8, activity: 'write' },
+  { call: 'write', fromMax: 8, isOnce: true, activity: 'write' },
+  { call: 'mmap', fromMax: 1, isOnce: true, activity: 'read' },
+  { call: 'fdatasync', fromMax: 8, activity: 'write' },
+  { call: 'fdatasync', fromMax: 8, isOnce: true, activity: 'write' },
+  { call: 'openat,mmap', fromMax: 2, activity: 'read' },
+  { call: 'openat', fromMax: 2, isOnce: true, activity: 'turn' },
+  { call: 'write', fromMax: 400, isOnce: true, isBackground: true, activity: 'turn' },
+  { call: 'openat', fromMax: 1, isOnce: true, activity: 'read' },
+  { call: 'fdatasync', fromMax: 2, isOnce: true, isBackground: true, activity: 'turn' },
+  { call: 'mmap', fromMax: 1, isOnce: true, activity: 'turn' },
+  { call: 'write,fdatasync,fsync', fromMax: 20, activity: 'write' },
 ].map((fault) => ({ moment: 'serving', ...fault }) as DiskFault)
 
 export function faultAt(place: number): DiskFault {
@@ -62,27 +62,24 @@ export function faultAt(place: number): DiskFault {
   return fault as DiskFault
 }
 
-/** In words. */
-export function saidOf({ moment, call, isOnce, deed }: DiskFault, from: number): string {
-  const doing = { write: 'it serves', turn: 'a new log is begun', read: 'it reads' }[deed]
+export function faultText({ moment, call, isOnce, activity }: DiskFault, from: number): string {
+  const doing = { write: 'it serves', turn: 'a new log is begun', read: 'it reads' }[activity]
   return `EIO from ${call} ${from}${isOnce ? ' once' : ' on'}, while ${moment === 'start' ? 'it starts' : doing}`
 }
 
-/** Files that a server may make in its life, beside those that are there. */
+/** Files that a server may create in its life, in addition to the existing ones. */
 const filesToCome = 24
 const pollMs = 3
 const attachMsMax = 10_000
 
-/** `strace`, which answers calls of one server in the kernel's stead. */
-export class RefusingDisk {
-  /** What it wrote down. */
+/** Runs `strace`, which makes calls of one server fail. */
+export class FaultyDisk {
   readonly #file: string
   readonly #fault: DiskFault
   readonly #options: readonly string[]
   #tracer: ChildProcess | undefined
   #watching: NodeJS.Timeout | undefined
 
-  /** `file`: where it may write. */
   constructor(dataFolder: string, file: string, fault: DiskFault, from: number) {
     this.#file = file
     this.#fault = fault
@@ -92,17 +89,16 @@ export class RefusingDisk {
     this.#options = ['-f', '-qq', '-o', file, ...paths, ...rules]
   }
 
-  /** In front of a server that is to start. */
+  /** Command to put before the program of a server that is to start. */
   get inFront(): readonly string[] {
     return ['strace', '-D', ...this.#options, '--']
   }
 
-  /** How many calls were refused. */
   get refusals(): number {
     return textOf(this.#file).split('(INJECTED)').length - 1
   }
 
-  /** To be called when the process is there: one that refuses once is taken away when it did. */
+  /** Called when the process exists. A fault for a single call is removed after that call failed. */
   watch(processId: number): void {
     if (!this.#fault.isOnce) return
     this.#watching = setInterval(() => {
@@ -113,7 +109,7 @@ export class RefusingDisk {
     }, pollMs)
   }
 
-  /** Comes between a server that serves and its disk. */
+  /** Attaches to a running server. */
   async attach(processId: number): Promise<void> {
     const tracer = spawn('strace', [...this.#options, '-p', String(processId)], { stdio: 'ignore' })
     this.#tracer = tracer
@@ -123,7 +119,7 @@ export class RefusingDisk {
     this.watch(processId)
   }
 
-  /** All is well again. */
+  /** Detaches: calls succeed again. */
   async end(): Promise<void> {
     clearInterval(this.#watching)
     const tracer = this.#tracer
@@ -134,20 +130,20 @@ export class RefusingDisk {
   }
 }
 
-function pathsIn(folder: string, { isBeneath, deed }: DiskFault): readonly string[] {
+function pathsIn(folder: string, { isBackground, activity }: DiskFault): readonly string[] {
   const there = readdirSync(folder)
   const last = Math.max(0, ...there.map((name) => Number(/\d{6,}/.exec(name)?.[0] ?? 0)))
   const toCome = Array.from({ length: filesToCome }, (_, place) => String(last + place + 1).padStart(6, '0')).flatMap(
     (number) => [`${number}.log`, `${number}.ldb`, `MANIFEST-${number}`, `${number}.dbtmp`],
   )
-  // The folder, too: it is synced when a file of it gets its name.
+  // The folder too: it is synced when a new file gets its name.
   const names = ['.', ...there, ...toCome]
-  if (deed === 'read') return names.filter((name) => name.endsWith('.ldb')).map((name) => join(folder, name))
-  const concerned = names.filter((name) => !isBeneath || /ldb$|MANIFEST/.test(name))
+  if (activity === 'read') return names.filter((name) => name.endsWith('.ldb')).map((name) => join(folder, name))
+  const concerned = names.filter((name) => !isBackground || /ldb$|MANIFEST/.test(name))
   return concerned.map((name) => join(folder, name))
 }
 
-/** 0: nobody. */
+/** 0: no process. */
 function tracerOf(processId: number | string): number {
   return Number(/^TracerPid:\s+(\d+)$/m.exec(textOf(`/proc/${processId}/status`))?.[1] ?? 0)
 }
@@ -157,7 +153,7 @@ function isTraced(processId: number): boolean {
   return threads.every((thread) => tracerOf(`${processId}/task/${thread}`) > 0)
 }
 
-/** Nothing where nothing is, or is no more. */
+/** Empty if the file does not exist any more. */
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'latin1')

@@ -7,8 +7,8 @@ import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { type DiskFault, faultAt, RefusingDisk, saidOf } from '#bench/proof/disk-faults'
-import { patient, readStream } from '#bench/proof/left-folder'
+import { type DiskFault, FaultyDisk, faultAt, faultText } from '#bench/proof/disk-faults'
+import { patientSettings, readStream } from '#bench/proof/opened-folder'
 import { ProofApi } from '#bench/proof/workloads/proof-api'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
@@ -16,9 +16,8 @@ import { freePort, ServerProcess, type ServerSettings, startServer } from '#benc
 
 export interface DiskProofOptions {
   readonly seed: number
-  /** How often the disk refuses a write or an `fsync` with EIO, each time a server. */
+  /** Number of disk faults (a write or an `fsync` fails with EIO), each with its own server. */
   readonly refusals: number
-  /** How often the disk is full. */
   readonly fillings: number
   readonly print: (line: string) => void
 }
@@ -26,39 +25,41 @@ export interface DiskProofOptions {
 export interface DiskProofReport {
   readonly seconds: number
   readonly refusals: number
-  /** Of them, those that hit a server that served already. */
+  /** Faults of servers that were already serving. */
   readonly serving: number
-  /** Of them, one call alone. */
   readonly once: number
-  /** Servers that did not start, and said why; that went on reading; that went on; that nothing happened to. */
+  /**
+   * Servers that did not start and printed the reason; that continued read-only; that continued; that were not
+   * affected.
+   */
   readonly stopped: number
   readonly readOnly: number
   readonly tookWrites: number
   readonly unharmed: number
   readonly fillings: number
-  /** Of full disks: behind which the server went on by itself, and behind which it was killed. */
-  readonly wentOn: number
+  /** Full disks after which the server continued by itself, and after which it was killed. */
+  readonly continued: number
   readonly killed: number
   /** Why no disk was filled, if none was. */
-  readonly whyNot?: string
+  readonly skipReason?: string
   readonly acknowledged: number
   readonly problems: readonly string[]
 }
 
 const lifeMs = 700
-/** Of servers that the disk was to refuse something: what came too late says nothing. */
+/** A higher share of faults without an effect makes the run worthless. */
 const unharmedShareMax = 0.5
-/** Of all refusals, so many are to hit a server that serves. */
+/** At least this share of the faults must hit a serving server. */
 const servingShareMin = 0.5
-/** In tables before anything is refused, so that there are some that a start does not read. */
+/** Written to tables before the first fault, so that there are some that a start does not read. */
 const firstFloodMb = 24
-/** Written out by the database together, in bytes of values: 16 MiB. Most of it comes before anything is refused. */
+/** Bytes of values that make the database write a table: 16 MiB together. Most of it is written before the fault. */
 const turnBytes = { before: 14e6, behind: 8e6 }
 const turnMsMax = 10_000
 const turnPieceBytes = 90_000
-/** Devices that nobody changes, in every list of devices. */
+/** Devices that never change, in every list of devices. */
 const keptDevices = Array.from({ length: 40 }, (_, place) => `KEPT-${place}`)
-/** What the database does behind a start is done by then. */
+/** Background work of the database after a start has ended by then. */
 const settledMs = 1_000
 const diskMib = 48
 const ballastMib = 40
@@ -66,10 +67,10 @@ const roomMsMax = 30_000
 const problemsMax = 5
 
 /**
- * Lets the disk refuse: with EIO at some call that writes, syncs or reads, once or from then on, mostly while the server
- * serves (by `strace`, which answers in the kernel's stead), and full (a small file system of its own, where that may be
- * mounted). What was acknowledged stays, what is asked meanwhile is answered by 503, nothing is told that is not stored or
- * has a hole, and a start, or room, makes it well.
+ * Makes the disk fail: with EIO from `strace` at some call that writes, syncs or reads, once or permanently, mostly
+ * while the server serves; and with a full disk (a small file system, if it can be mounted). Acknowledged changes must
+ * stay, requests meanwhile must get 503, events must be stored and complete, and a restart, or free space, must repair
+ * the server.
  */
 export async function proveDisk(options: DiskProofOptions): Promise<DiskProofReport> {
   const startedAt = performance.now()
@@ -85,13 +86,13 @@ export async function proveDisk(options: DiskProofOptions): Promise<DiskProofRep
       )
     if (run.counts.serving < options.refusals * servingShareMin)
       run.problems.push(`only ${run.counts.serving} of ${options.refusals} refusals hit a server that served`)
-    const whyNot = await filled(folder.path, options, run)
+    const skipReason = await filled(folder.path, options, run)
     return {
       seconds: (performance.now() - startedAt) / 1000,
       refusals: options.refusals,
       ...run.counts,
-      fillings: whyNot === undefined ? options.fillings : 0,
-      ...(whyNot !== undefined && { whyNot }),
+      fillings: skipReason === undefined ? options.fillings : 0,
+      ...(skipReason !== undefined && { skipReason }),
       problems: run.problems,
     }
   } finally {
@@ -128,7 +129,7 @@ const none = {
   readOnly: 0,
   tookWrites: 0,
   unharmed: 0,
-  wentOn: 0,
+  continued: 0,
   killed: 0,
   acknowledged: 0,
 }
@@ -141,7 +142,7 @@ class DiskRun {
   readonly #where: { readonly port: number; readonly dataFolder: string }
   readonly #trace: string
   readonly #print: (line: string) => void
-  /** What is left can't be opened. */
+  /** The remaining data cannot be opened. */
   #isLost = false
   #server: ServerProcess | undefined
   #runner: WorkloadRunner | undefined
@@ -175,35 +176,37 @@ class DiskRun {
     this.#runner = undefined
   }
 
-  /** The disk refuses a call, or from some call on all of its kind. */
+  /** Makes one call, or all calls of a kind from some call on, fail. */
   async refuse(refusal: number): Promise<void> {
     const fault = faultAt(refusal)
     const from = 1 + this.#random.below(fault.fromMax)
-    const said = saidOf(fault, from)
+    const label = faultText(fault, from)
     rmSync(this.#trace, { force: true })
     const before = { ...this.counts }
-    const told = await (fault.moment === 'start' ? this.#refuseStart(fault, from) : this.#refuseServing(fault, from))
+    const received = await (fault.moment === 'start'
+      ? this.#refuseStart(fault, from)
+      : this.#refuseServing(fault, from))
     const outcomes = ['stopped', 'readOnly', 'tookWrites', 'unharmed'] as const
-    this.#print(`${said}: ${outcomes.filter((name) => this.counts[name] > before[name]).join()}`)
+    this.#print(`${label}: ${outcomes.filter((name) => this.counts[name] > before[name]).join()}`)
     await this.#server?.kill()
-    await this.#startAgain(said)
-    if (!this.#isLost) await this.#mustHold(said, told)
+    await this.#startAgain(label)
+    if (!this.#isLost) await this.#mustHold(label, received)
   }
 
-  /** On a disk that is well. */
-  async #startAgain(said: string): Promise<void> {
+  /** On a healthy disk. */
+  async #startAgain(label: string): Promise<void> {
     try {
       this.#server = await startServer(this.#settings())
     } catch (error) {
       this.#isLost = true
-      this.problems.push(`${said}: then it does not start: ${error instanceof Error ? error.message : error}`)
+      this.problems.push(`${label}: then it does not start: ${error instanceof Error ? error.message : error}`)
     }
   }
 
   async #refuseStart(fault: DiskFault, from: number): Promise<StreamEvent[]> {
-    const said = saidOf(fault, from)
+    const label = faultText(fault, from)
     await this.#server?.kill()
-    const disk = new RefusingDisk(this.#where.dataFolder, this.#trace, fault, from)
+    const disk = new FaultyDisk(this.#where.dataFolder, this.#trace, fault, from)
     const server = new ServerProcess(this.#settings(disk.inFront))
     this.#server = server
     disk.watch(server.processId)
@@ -212,63 +215,64 @@ class DiskRun {
       () => false,
     )
     const before = disk.refusals
-    const told = isServing ? await this.#live(said) : []
-    if (isServing) await this.#judge(said, fault, disk.refusals, told)
+    const received = isServing ? await this.#live(label) : []
+    if (isServing) await this.#judge(label, fault, disk.refusals, received)
     else {
       this.counts.stopped++
       const words = server.lines.join('\n')
       if (!/check the disk|I\/O error|EIO/.test(words))
-        this.problems.push(`${said}: it stopped and did not say why: ${words}`)
+        this.problems.push(`${label}: it stopped and did not say why: ${words}`)
     }
     if (fault.isOnce && disk.refusals > 0) this.counts.once++
     if (isServing && before === 0 && disk.refusals > 0) this.counts.serving++
     await disk.end()
-    return told
+    return received
   }
 
   async #refuseServing(fault: DiskFault, from: number): Promise<StreamEvent[]> {
-    const said = saidOf(fault, from)
-    if (fault.deed === 'read') {
-      // What was read before is open, and what a start leaves to do opens what it makes.
+    const label = faultText(fault, from)
+    if (fault.activity === 'read') {
+      // Files that were read before are open already, and background work after a start opens the files that it
+      // creates.
       await this.#server?.kill()
       this.#server = await startServer(this.#settings())
       await pass(settledMs)
     }
-    if (fault.deed === 'turn') await this.#fillLog(turnBytes.before)
-    const disk = new RefusingDisk(this.#where.dataFolder, this.#trace, fault, from)
+    if (fault.activity === 'turn') await this.#fillLog(turnBytes.before)
+    const disk = new FaultyDisk(this.#where.dataFolder, this.#trace, fault, from)
     await disk.attach(this.#server?.processId ?? 0)
-    const reading = fault.deed === 'read' ? this.#read(said) : undefined
-    const doing = fault.deed === 'turn' ? this.#fillLog(turnBytes.behind) : reading
-    const told = await this.#live(said, doing ?? refused(disk))
+    const reading = fault.activity === 'read' ? this.#read(label) : undefined
+    const doing = fault.activity === 'turn' ? this.#fillLog(turnBytes.behind) : reading
+    const received = await this.#live(label, doing ?? refused(disk))
     const { refusals } = disk
     if (refusals > 0) this.counts.serving++
     if (fault.isOnce && refusals > 0) this.counts.once++
-    // All is well again: what is acknowledged now must last, too.
+    // The disk is healthy again: new acknowledged changes must last, too.
     if (fault.isOnce) {
       await disk.end()
-      told.push(...(await this.#live(said)))
+      received.push(...(await this.#live(label)))
     }
-    await this.#judge(said, fault, refusals, told)
+    await this.#judge(label, fault, refusals, received)
     await disk.end()
-    return told
+    return received
   }
 
-  /** Of a server that serves behind, or with, what was refused. */
+  /** Checks a server that serves after or during the fault. */
   async #judge(
-    said: string,
-    { isOnce, deed }: DiskFault,
+    label: string,
+    { isOnce, activity }: DiskFault,
     refusals: number,
-    told: readonly StreamEvent[],
+    received: readonly StreamEvent[],
   ): Promise<void> {
-    await this.#mustAnswer(said, refusals)
-    const isReadable = isOnce || deed !== 'read'
+    await this.#mustAnswer(label, refusals)
+    const isReadable = isOnce || activity !== 'read'
     if (!isReadable) return
-    const { faults } = await readStream(this.#url, this.#runner as WorkloadRunner, told)
-    this.problems.push(...faults.map((text) => `${said}: before it was started anew: ${text}`))
+    const { faults } = await readStream(this.#url, this.#runner as WorkloadRunner, received)
+    this.problems.push(...faults.map((text) => `${label}: before the restart: ${text}`))
   }
 
-  /** Whoever reads while tables can't be opened hears all of it, or that he does not. */
-  async #read(said: string): Promise<void> {
+  /** A subscriber that reads while tables cannot be opened receives all events or is disconnected. */
+  async #read(label: string): Promise<void> {
     const { authorization, first } = this.#runner as WorkloadRunner
     let offset = first.offset
     const gaps: number[] = []
@@ -287,18 +291,18 @@ class DiskRun {
       )
       const missing = keptDevices.filter((name) => !names.has(name))
       if (missing.length === 0) continue
-      this.problems.push(`${said}: ${missing.length} devices were left out of a list that was answered 200`)
+      this.problems.push(`${label}: ${missing.length} devices were left out of a list that was answered 200`)
       break
     }
     reader.stop()
     this.problems.push(
       ...[...reader.faults, ...gaps.map((at) => `the stream has a gap before ${at}`)]
         .slice(0, 2)
-        .map((text) => `${said}: ${text}`),
+        .map((text) => `${label}: ${text}`),
     )
   }
 
-  /** Writes what no event tells of. Ends when it is refused. */
+  /** Writes data without events until a write is refused. */
   async #fillLog(bytes: number): Promise<void> {
     const end = performance.now() + turnMsMax
     for (let left = bytes; left > 0 && performance.now() < end; left -= turnPieceBytes) {
@@ -313,29 +317,29 @@ class DiskRun {
     }
   }
 
-  /** Nothing is left on the disk; then there is room again, before or behind a kill. */
+  /** Fills the disk, then makes room again, before or after a kill. */
   async fill(filling: number, disk: string): Promise<void> {
     const ballast = join(disk, 'ballast')
-    const said = `full disk ${filling}`
+    const label = `full disk ${filling}`
     const filled = pass(lifeMs / 2).then(() => fillUp(ballast))
-    const told = await this.#live(said)
+    const received = await this.#live(label)
     await filled
-    // Whatever is left goes to who asks for it now.
-    told.push(...(await this.#live(said)))
+    // Remaining space is used by these changes.
+    received.push(...(await this.#live(label)))
     const isKilled = filling % 2 === 1
     if (isKilled) await this.#server?.kill()
     await rm(ballast)
     if (isKilled) this.#server = await startServer(this.#settings())
-    else await this.#untilOk(said)
-    this.counts[isKilled ? 'killed' : 'wentOn']++
-    await this.#mustHold(said, told)
+    else await this.#untilOk(label)
+    this.counts[isKilled ? 'killed' : 'continued']++
+    await this.#mustHold(label, received)
   }
 
   /** Runs the workloads, at least until `other` is done. Returns the events that a subscriber received. */
-  async #live(said: string, other?: Promise<void>): Promise<StreamEvent[]> {
+  async #live(label: string, other?: Promise<void>): Promise<StreamEvent[]> {
     const runner = this.#runner as WorkloadRunner
-    const told: StreamEvent[] = []
-    const onEvent = (event: StreamEvent) => told.push(event)
+    const received: StreamEvent[] = []
+    const onEvent = (event: StreamEvent) => received.push(event)
     const { authorization } = runner
     const dashboard = new Dashboard({ url: this.#url, from: 'now', authorization, isFolding: false, onEvent })
     dashboard.start()
@@ -346,12 +350,12 @@ class DiskRun {
     await working
     dashboard.stop()
     if (this.#server?.isEnded)
-      this.problems.push(`${said}: the server ended by itself: ${this.#server.lines.join('\n')}`)
-    return told
+      this.problems.push(`${label}: the server ended by itself: ${this.#server.lines.join('\n')}`)
+    return received
   }
 
-  /** Reads go on; a write is refused in the words of the contract, or taken. */
-  async #mustAnswer(said: string, refusals: number): Promise<void> {
+  /** Reads must succeed; a write must succeed or be refused as in the contract. */
+  async #mustAnswer(label: string, refusals: number): Promise<void> {
     const api = this.#api
     const body = { name: 'S', properties: {} }
     const write = await api.ask('PUT', '/schemas/asked', { body }).catch(() => undefined)
@@ -362,36 +366,36 @@ class DiskRun {
     }
     this.counts.readOnly++
     if (write?.status !== 503 || !(Number(write.headers['retry-after']) > 0))
-      this.problems.push(`${said}: a write was answered ${write?.status} ${write?.text}`)
-    // What a failed commit had changed is taken back first.
+      this.problems.push(`${label}: a write was answered ${write?.status} ${write?.text}`)
+    // The server first undoes the changes of a failed commit.
     for (const end = performance.now() + roomMsMax; ; await pass(100)) {
       const read = await api.ask('GET', '/schemas').catch(() => undefined)
       if (read?.status === 200) return
       if (read?.status === 503 && performance.now() < end) continue
-      this.problems.push(`${said}: reading was answered ${read?.status} ${read?.text}`)
+      this.problems.push(`${label}: reading was answered ${read?.status} ${read?.text}`)
       return
     }
   }
 
-  async #mustHold(said: string, told: readonly StreamEvent[]): Promise<void> {
+  async #mustHold(label: string, received: readonly StreamEvent[]): Promise<void> {
     const runner = this.#runner as WorkloadRunner
-    await this.#settle(said)
-    const { faults } = await readStream(this.#url, runner, told)
-    this.problems.push(...faults.map((text) => `${said}: ${text}`))
+    await this.#settle(label)
+    const { faults } = await readStream(this.#url, runner, received)
+    this.problems.push(...faults.map((text) => `${label}: ${text}`))
   }
 
-  async #settle(said: string): Promise<void> {
+  async #settle(label: string): Promise<void> {
     const found = (await this.#runner?.check()) ?? []
-    this.problems.push(...found.map((text) => `${said}: ${text}`))
+    this.problems.push(...found.map((text) => `${label}: ${text}`))
   }
 
-  async #untilOk(said: string): Promise<void> {
+  async #untilOk(label: string): Promise<void> {
     const api = this.#api
     for (const end = performance.now() + roomMsMax; performance.now() < end; await pass(100)) {
       const answer = await api.ask('GET', '/health/status').catch(() => undefined)
       if (answer?.status === 200 && answer.text.includes('"database":{"status":"ok"}')) return
     }
-    this.problems.push(`${said}: it did not go on within ${roomMsMax / 1000} s of there being room`)
+    this.problems.push(`${label}: it did not go on within ${roomMsMax / 1000} s of there being room`)
   }
 
   get #api(): ProofApi {
@@ -405,7 +409,7 @@ class DiskRun {
   #settings(inFront?: readonly string[]): ServerSettings {
     return {
       ...this.#where,
-      environment: { ...identityOn, ...patient, DURABILITY: 'disk', LOG_LEVEL: 'warn' },
+      environment: { ...identityOn, ...patientSettings, DURABILITY: 'disk', LOG_LEVEL: 'warn' },
       nodeArguments: loadedBefore('harness/cheap-passwords'),
       isKilledAtExit: true,
       ...(inFront && { inFront }),
@@ -418,7 +422,7 @@ function fillUp(file: string): void {
   try {
     for (;;) writeFileSync(file, piece, { flag: 'a' })
   } catch {
-    // It is full.
+    // The disk is full.
   }
 }
 
@@ -426,7 +430,7 @@ function pass(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** Or so long that it does not come to it. Calls are counted for each thread of the server. */
-async function refused(disk: RefusingDisk): Promise<void> {
+/** Waits for the first failed call, or for a time limit. `strace` counts calls for each thread of the server. */
+async function refused(disk: FaultyDisk): Promise<void> {
   for (const end = performance.now() + turnMsMax; disk.refusals === 0 && performance.now() < end; ) await pass(20)
 }

@@ -1,7 +1,7 @@
 import { Fleet } from '#bench/fleet/fleet'
 import type { FleetOptions } from '#bench/fleet/options'
 
-/** The protocols and forms that a proof mixes: all at once against the same server. Devices per link: 1 = its own link. */
+/** Protocols and forms that a proof mixes on the same server. Devices per link: 1 = its own link. */
 const ways: readonly (Partial<FleetOptions> & { readonly devicesPerLink: number })[] = [
   { protocol: 'json', form: 'long', devicesPerLink: 1 },
   { protocol: 'json', form: 'short', devicesPerLink: 10 },
@@ -11,16 +11,13 @@ const ways: readonly (Partial<FleetOptions> & { readonly devicesPerLink: number 
 ]
 
 export interface ProofFleetOptions {
-  /** In all. */
   readonly devices: number
-  /** Changes a second in all. */
   readonly rate: number
   readonly seed: number
-  /** A provisioning key. */
   readonly key: string
 }
 
-/** One fleet for each way, with device identifiers and chance of its own. */
+/** One fleet for each way, with its own device identifiers and seed. */
 export function proofFleets(serverUrl: string, { devices, rate, seed, key }: ProofFleetOptions): readonly Fleet[] {
   const share = Math.max(1, Math.round(devices / ways.length))
   return ways.map(({ devicesPerLink, ...options }, place) => {

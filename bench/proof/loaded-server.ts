@@ -1,21 +1,18 @@
 import type { StreamEvent } from '#bench/dashboard'
 import type { Fleet } from '#bench/fleet/fleet'
-import { asked, identityOn } from '#bench/harness/identity'
+import { callApi, identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
+import { EventChecker } from '#bench/proof/event-checker'
 import { proofFleets } from '#bench/proof/fleets'
-import { patient } from '#bench/proof/left-folder'
-import { Witness } from '#bench/proof/witness'
+import { patientSettings } from '#bench/proof/opened-folder'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 
 export interface LoadOptions {
   readonly seed: number
-  /** Of fleets, in all. */
   readonly devices: number
-  /** Changes a second of fleets, in all. */
   readonly rate: number
-  /** A factor for the pauses of the workloads. */
   readonly pauseTimes?: number
   /** Whether an event belongs to neither fleets nor workloads. */
   readonly isForeign?: (event: StreamEvent) => boolean
@@ -34,7 +31,7 @@ interface Load {
 
 export const quietMsMax = 60_000
 
-/** A server under the reports of fleets and all workloads, and a subscriber that checks what it receives. */
+/** A server under the reports of fleets and all workloads, with a subscriber that checks what it receives. */
 export class LoadedServer {
   readonly place: ServerPlace
   readonly url: string
@@ -44,7 +41,7 @@ export class LoadedServer {
   readonly #options: LoadOptions
   #process: ServerProcess | undefined
   #load: Load | undefined
-  #witness: Witness | undefined
+  #witness: EventChecker | undefined
 
   constructor(options: LoadOptions, place: ServerPlace) {
     this.#options = options
@@ -65,13 +62,12 @@ export class LoadedServer {
     return this.#started.fleets
   }
 
-  /** A provisioning key. */
   get key(): string {
     return this.#started.key
   }
 
-  get witness(): Witness {
-    return this.#witness as Witness
+  get witness(): EventChecker {
+    return this.#witness as EventChecker
   }
 
   get changesAcknowledged(): number {
@@ -81,7 +77,7 @@ export class LoadedServer {
   settings({ environment, nodeArguments = [], ...own }: Partial<ServerSettings> = {}): ServerSettings {
     return {
       ...this.place,
-      environment: { ...identityOn, ...patient, ...environment },
+      environment: { ...identityOn, ...patientSettings, ...environment },
       nodeArguments: [...loadedBefore('harness/cheap-passwords'), ...nodeArguments],
       ...own,
     }
@@ -93,29 +89,39 @@ export class LoadedServer {
     this.longestStartMs = Math.max(this.longestStartMs, performance.now() - startedAt)
   }
 
-  /** Begins the load, but not yet the changes of the workloads. */
+  /** Starts the load, but not yet the changes of the workloads. */
   async load(): Promise<void> {
     const { random, place, url } = this
     const { pauseTimes = 1, isForeign } = this.#options
     const runner = await WorkloadRunner.open({ ...place, random, pauseTimes })
     const { authorization } = runner
     const made = { person: authorization, body: { name: 'Fleets' } }
-    const { key } = await asked<{ key: string }>(place.port, '/iam/provisioning-keys', made)
+    const { key } = await callApi<{ key: string }>(place.port, '/iam/provisioning-keys', made)
     const fleets = proofFleets(url, { ...this.#options, key })
     this.#load = { key, fleets, runner }
     const others = (event: StreamEvent) => runner.receive(event) || isForeign?.(event) === true
-    this.#witness = new Witness({ name: 'resumed', url, fleets, from: 'state', rule: 'newest', authorization, others })
+    this.#witness = new EventChecker({
+      name: 'resumed',
+      url,
+      fleets,
+      from: 'state',
+      rule: 'newest',
+      authorization,
+      others,
+    })
     this.#witness.dashboard.start()
     for (const fleet of fleets) fleet.start()
     await this.check('at the beginning')
   }
 
-  /** Compares the server with what is expected of the workloads. */
+  /** Compares the server with the expected state of the workloads. */
   async check(when: string): Promise<void> {
     this.problems.push(...(await this.runner.check()).map((text) => `${when}: ${text}`))
   }
 
-  /** After the last change: waits until every frame is acknowledged and every event received, and compares all of it. */
+  /**
+   * After the last change: waits until every frame is acknowledged and every event received, and compares everything.
+   */
   async settle({ isWhole }: { readonly isWhole: boolean }): Promise<void> {
     const { problems, runner, fleets } = this
     const { dashboard } = this.witness
@@ -133,7 +139,6 @@ export class LoadedServer {
     problems.push(...runner.eventFaults({ isWhole }), ...(await runner.unmailed(quietMsMax)))
   }
 
-  /** By SIGTERM. */
   async stop(): Promise<void> {
     await Promise.all(this.fleets.map((fleet) => fleet.stop()))
     const result = await this.process.stop()

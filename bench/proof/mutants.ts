@@ -1,42 +1,41 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
 import { runSeeds, type SeedResult } from '#bench/proof/seeds'
 import { compileSimulation } from '#bench/proof/simulation-program'
 
-/** A mistake planted in the server, and what the simulation found of it. */
+/** A bug planted in the server, and the result of the simulation. */
 export interface MutantReport {
   readonly name: string
-  /** The first seed that reported what is expected of it; undefined: it was not found. */
+  /** The first seed that reported the expected fault; undefined: it was not found. */
   readonly found: SeedResult | undefined
-  /** The first seed that reported something else, or whose process died: that finds nothing. */
+  /** The first seed that reported another fault, or whose process died: the mutant does not count as found. */
   readonly other: SeedResult | undefined
-  /** Why there is no program with it to run; undefined: there was one. */
+  /** Why it could not be compiled; undefined: it was. */
   readonly broken: string | undefined
-  /** How many were tried. */
   readonly seeds: number
   readonly seconds: number
 }
 
-export interface MutantOptions {
-  /** So many seeds at a time. */
+interface MutantOptions {
   readonly processes: number
   readonly seedsMax: number
 }
 
 const folder = join(projectRoot, 'test/simulation/mutants')
-/** What the simulation is compiled from. */
 const copied = ['package.json', 'tsconfig.json', 'src', 'actors', 'bench', 'test']
-/** What it is not, and what is large. */
+/** Large folders that the simulation does not need. */
 const left = ['src/dashboard', 'bench/results', 'test/dashboard'].map((path) => join(projectRoot, path))
-/** In front of the patch: a seed that found it, as the sources were then. */
+/** A line before the patch: a seed that found the mutant in an earlier version of the sources. */
 const notedSeed = /^Seed (\d+)$/m
-/** And what it is to report; `…` stands for anything in the same line. */
+/** A line with the expected fault; `…` matches any text within a line. */
 const expectedFault = /^Expect: (.*\S)$/m
 
-/** Their names: each is a patch against the sources, `<name>.patch`. */
+/** Names of the mutants: each is a patch of the sources, `<name>.patch`. */
 export function mutantNames(): readonly string[] {
   return readdirSync(folder)
     .filter((file) => file.endsWith('.patch'))
@@ -44,26 +43,26 @@ export function mutantNames(): readonly string[] {
     .sort()
 }
 
-/** Whether it fits the sources as they are. @throws with what git says when it does not */
+/** Checks that the patch fits the present sources. @throws with the message of git */
 export function checkMutant(name: string): void {
   git(projectRoot, ['apply', '--check', patchOf(name)])
 }
 
 /** The seed that found it last; undefined: none is noted. */
-export function seedOf(name: string): number | undefined {
+function seedOf(name: string): number | undefined {
   const [, seed] = notedSeed.exec(readFileSync(patchOf(name), 'utf8')) ?? []
   return seed === undefined ? undefined : Number(seed)
 }
 
-/** What the simulation is to report of it. @throws Error when its patch does not say */
+/** The fault that the simulation must report. @throws Error when its patch does not say */
 export function expectationOf(name: string): string {
   const [head = ''] = readFileSync(patchOf(name), 'utf8').split(/^diff /m)
   const [, text] = expectedFault.exec(head) ?? []
-  if (text === undefined) throw new Error(`${name}: no line says 'Expect: …' in front of the patch`)
+  if (text === undefined) throw new Error(`${name}: no line 'Expect: …' before the patch`)
   return text
 }
 
-/** Whether a seed reported that, in its own words or in those of what was the cause. A process that died reports nothing. */
+/** Whether the seed reported the expected fault, itself or as its cause. A process that died reports nothing. */
 export function isAsExpected({ fault, isDead }: SeedResult, expectation: string): boolean {
   if (fault === undefined || isDead) return false
   return fault.split('\n').some((line) => !isPlaceInCode.test(line) && stands(expectation.split('…'), line))
@@ -72,7 +71,6 @@ export function isAsExpected({ fault, isDead }: SeedResult, expectation: string)
 /** A line of a stack: it names functions and files. */
 const isPlaceInCode = /^\s+at /
 
-/** Whether the parts stand in a line, one behind the other. */
 function stands(parts: readonly string[], line: string): boolean {
   let from = 0
   for (const part of parts) {
@@ -83,27 +81,27 @@ function stands(parts: readonly string[], line: string): boolean {
   return true
 }
 
-/** For whoever looks for it next. */
-export function noteSeed(name: string, seed: number): void {
+/** Notes the seed for the next search. */
+function noteSeed(name: string, seed: number): void {
   const text = readFileSync(patchOf(name), 'utf8')
   const line = `Seed ${seed}`
   writeFileSync(patchOf(name), notedSeed.test(text) ? text.replace(notedSeed, line) : `${line}\n${text}`)
 }
 
 /**
- * Plants each in a copy of the sources, and runs seeds until one of them reports what is expected: the one that is noted,
- * several mistakes at a time; then, for those that it does not find any more, all seeds from 1 on.
+ * Plants each mutant in a copy of the sources, and runs seeds until one reports the expected fault: first the noted
+ * seed, several mutants at a time; then all seeds from 1 on for the mutants that it does not find any more.
  *
- * @throws Error when a patch does not fit, or does not say what is expected
+ * @throws Error when a patch does not fit or names no expected fault
  */
-export async function findMutants(
+async function findMutants(
   names: readonly string[],
   options: MutantOptions,
   ended: (report: MutantReport) => void,
 ): Promise<void> {
   const waiting = [...names]
   const unfound: PlantedMutant[] = []
-  const lookByNote = async () => {
+  const tryNotedSeeds = async () => {
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
       const mutant = await PlantedMutant.plant(name)
       const seed = seedOf(name)
@@ -112,7 +110,7 @@ export async function findMutants(
       else unfound.push(mutant)
     }
   }
-  await Promise.all(Array.from({ length: options.processes }, lookByNote))
+  await Promise.all(Array.from({ length: options.processes }, tryNotedSeeds))
   for (const mutant of unfound) {
     await mutant.run(
       Array.from({ length: options.seedsMax }, (_, place) => place + 1),
@@ -122,12 +120,12 @@ export async function findMutants(
   }
 }
 
-/** A copy of the sources with one of them in it, compiled. */
+/** A compiled copy of the sources with one mutant. */
 class PlantedMutant {
   readonly #name: string
   readonly #expectation: string
   readonly #folder: TemporaryFolder
-  /** Or why there is none. */
+  /** The program, or why there is none. */
   readonly #program: string | Error
   readonly #begun: number
   #seeds = 0
@@ -142,7 +140,7 @@ class PlantedMutant {
     this.#begun = begun
   }
 
-  /** Whether no other seed would tell more. */
+  /** Whether further seeds are useless. */
   get isOver(): boolean {
     return this.#found !== undefined || this.#program instanceof Error
   }
@@ -160,7 +158,7 @@ class PlantedMutant {
     return new PlantedMutant(name, expectation, own, program, begun)
   }
 
-  /** Until one of them finds it. */
+  /** Runs seeds until one finds it. */
   async run(seeds: readonly number[], processes: number): Promise<void> {
     if (this.#program instanceof Error) return
     const waiting = [...seeds]
@@ -197,8 +195,63 @@ function patchOf(name: string): string {
   return join(folder, `${name}.patch`)
 }
 
-/** In this folder alone: a repository that it may lie in is none of its. */
+/** In this folder alone: git must ignore a repository above it. */
 function git(cwd: string, args: readonly string[]): void {
   const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(cwd) }
   execFileSync('git', [...args], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
+}
+
+const help = `Usage: npm run proof -- mutants [options] [NAME…]
+
+Plants bugs in copies of the server, one in each, and runs the simulation until it finds them: first with the seed that is
+noted with the bug, then with others. A bug is found when the simulation reports the text of the line 'Expect: TEXT' before its
+patch (… matches any text), and not when it reports another fault, dies, or was not compiled. Patches in test/simulation/mutants:
+  ${mutantNames().join('\n  ')}
+
+  --seeds N             maximum number of seeds for each (200)
+  --processes N         number of processes (one for each processor)
+  --note                updates noted seeds that no longer find their bug`
+
+/** Resolves with whether all mutants were found. */
+export async function mutantsCommand(args: readonly string[]): Promise<boolean> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      seeds: { type: 'string', default: '200' },
+      processes: { type: 'string', default: String(availableParallelism()) },
+      note: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    console.log(help)
+    return true
+  }
+  const options = { seedsMax: Number(values.seeds), processes: Number(values.processes) }
+  const begun = performance.now()
+  let areAllFound = true
+  const names = positionals.length > 0 ? positionals : mutantNames()
+  await findMutants(names, options, (report) => {
+    const { name, found } = report
+    if (found) console.log(lineOf(report))
+    else console.error(lineOf(report))
+    if (found && values.note && seedOf(name) !== found.seed) noteSeed(name, found.seed)
+    areAllFound &&= found !== undefined
+  })
+  console.log(`${names.length} bugs in ${((performance.now() - begun) / 1000).toFixed(0)} s`)
+  return areAllFound
+}
+
+export function lineOf({ name, found, other, broken, seeds, seconds }: MutantReport): string {
+  const took = `${seeds} seeds, ${seconds.toFixed(0)} s`
+  if (found) return `${name}: found by seed ${found.seed} (${took}): ${firstLine(found.fault)}`
+  const missed = `${name}: NOT FOUND (${took})`
+  if (broken !== undefined) return `${missed}: there is nothing to run, ${broken}`
+  if (!other) return `${missed}: nothing was wrong`
+  return `${missed}: the expected fault was not reported; seed ${other.seed}: ${firstLine(other.fault)}`
+}
+
+function firstLine(text = ''): string {
+  return (text.split('\n')[0] ?? '').slice(0, 200)
 }

@@ -1,26 +1,23 @@
-/** What came of one proof. */
 export interface Outcome {
-  /** To repeat it with: `--seed`. */
+  /** For `--seed`, to repeat the run. */
   readonly seed: number
   readonly seconds: number
-  /** For people: what was tried, and what was found. */
-  readonly said: readonly string[]
-  /** Each a promise that was broken, in words; none: all were kept. */
+  /** Attempts and findings, for the report. */
+  readonly summary: readonly string[]
+  /** Broken guarantees; empty: all were kept. */
   readonly problems: readonly string[]
 }
 
 export interface Proof {
-  /** One line. */
   readonly about: string
   readonly help: string
-  /** @throws RangeError for options that mean nothing */
+  /** @throws RangeError for invalid options */
   run(args: readonly string[], print: (line: string) => void): Promise<Outcome>
 }
 
-/** The option that every proof takes. */
 export const seedOption = { seed: { type: 'string', default: '' } } as const
 
-/** As it was given, or by the clock. */
+/** The given seed, or one from the clock. */
 export function seedFrom(text: string): number {
   return text === '' ? Date.now() % 1_000_000_000 : positive('seed', text)
 }

@@ -7,7 +7,7 @@ import type { Outcome, Proof } from '#bench/proof/outcome'
 const head = '# proof\n\nWhat was tried to break the promises of the server, and what came of it.\n'
 const sectionStart = /^(?=## )/m
 
-/** Replaces the section of one proof in `proof.md`, and keeps the sections of the others. */
+/** Replaces the section of one proof in `proof.md`, and keeps the other sections. */
 export function keepOutcome(
   name: string,
   { about }: Proof,
@@ -29,12 +29,12 @@ export function keepOutcome(
 function sectionOf(
   name: string,
   about: string,
-  { seed, seconds, said, problems }: Outcome,
+  { seed, seconds, summary, problems }: Outcome,
   machine: Machine,
   options: readonly string[],
 ): string {
   const lines = [`## ${name}`, '', `${about}: **${problems.length === 0 ? 'held' : 'broken'}**.`, '']
-  lines.push(...said.map((line) => `- ${line}`), ...problems.map((line) => `- WRONG: ${line.split('\n')[0]}`))
+  lines.push(...summary.map((line) => `- ${line}`), ...problems.map((line) => `- WRONG: ${line.split('\n')[0]}`))
   const optionsText = options.length > 0 ? `, asked for \`${options.join(' ')}\`` : ''
   lines.push('', `${seconds.toFixed(0)} s, seed ${seed}${optionsText}. ${machineText(machine)}`)
   return lines.join('\n')

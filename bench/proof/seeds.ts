@@ -1,30 +1,35 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { killAtExit } from '#bench/at-exit'
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { killAtExit } from '#bench/exit-cleanup'
+import { temporaryFolder } from '#bench/harness/temporary-folder'
+import { projectRoot } from '#bench/project-root'
+import { positive } from '#bench/proof/outcome'
+import { compileSimulation } from '#bench/proof/simulation-program'
 
-/** What came of one seed: how often what came to pass, or what was wrong. */
+/** The result of one seed: how often each event occurred, or the fault. */
 export interface SeedResult {
   readonly seed: number
   readonly ms: number
   readonly counts?: Readonly<Record<string, number>>
   readonly fault?: string
-  /** Its process is gone and said nothing of the run: `fault` says how it went. */
+  /** Its process died without a result: `fault` describes how. */
   readonly isDead?: true
 }
 
 export interface SeedsOptions {
   /** Made by `compileSimulation`. */
   readonly program: string
-  /** So many at a time. */
   readonly processes: number
-  /** The seed to run next; undefined: no other is begun. */
+  /** The seed to run next; undefined: no more. */
   readonly next: () => number | undefined
   readonly ended: (result: SeedResult) => void
 }
 
-/** A run takes a fraction of a second, on a busy machine some. */
+/** A run takes a fraction of a second, some seconds on a busy machine. */
 const seedMsMax = 120_000
 
-/** Runs the simulation with seeds, in processes beside each other, until there is none to run. */
+/** Runs the simulation with seeds in parallel processes until there are none left. */
 export async function runSeeds(options: SeedsOptions): Promise<void> {
   await Promise.all(Array.from({ length: options.processes }, () => runInTurn(options)))
 }
@@ -69,4 +74,67 @@ function resultOf(child: ChildProcess, seed: number): Promise<SeedResult> {
       resolve(result)
     }
   })
+}
+
+const help = `Usage: npm run proof -- seeds [options]
+
+Runs the simulation of the whole server with one seed after the other, until Ctrl-C.
+
+  --from SEED           the first seed (the clock)
+  --for SECONDS         no seed starts after this time
+  --processes N         number of processes (one for each processor)`
+
+const progressEveryMs = 10_000
+
+/** Resolves with whether no seed failed. */
+export async function seedsCommand(args: readonly string[]): Promise<boolean> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      from: { type: 'string', default: String(Date.now() % 1_000_000_000) },
+      for: { type: 'string', default: 'Infinity' },
+      processes: { type: 'string', default: String(availableParallelism()) },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    console.log(help)
+    return true
+  }
+  const first = positive('from', values.from)
+  const secondsMax = values.for === 'Infinity' ? Number.POSITIVE_INFINITY : positive('for', values.for)
+  const processes = positive('processes', values.processes)
+  const folder = temporaryFolder('simulation-')
+  const program = await compileSimulation(projectRoot, folder.path)
+
+  const begun = performance.now()
+  const secondsPassed = () => (performance.now() - begun) / 1000
+  let seed = first
+  let ended = 0
+  let failed = 0
+  let isInterrupted = false
+  const interrupted = () => {
+    isInterrupted = true
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupted)
+  const printProgress = () =>
+    console.log(`${ended} seeds from ${first} on in ${secondsPassed().toFixed(0)} s, ${failed} of them failed`)
+  const progress = setInterval(printProgress, progressEveryMs)
+  await runSeeds({
+    program,
+    processes,
+    next: () => (isInterrupted || secondsPassed() >= secondsMax ? undefined : seed++),
+    ended: (result) => {
+      ended++
+      if (result.fault === undefined) return
+      failed++
+      console.error(`WRONG: seed ${result.seed}: ${result.fault}`)
+      console.error(`Again: SEED=${result.seed} npm test -- test/simulation/one-seed`)
+    },
+  })
+  clearInterval(progress)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupted)
+  await folder.remove()
+  printProgress()
+  return failed === 0
 }

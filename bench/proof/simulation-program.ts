@@ -7,16 +7,16 @@ import { projectRoot } from '#bench/project-root'
 const program = 'test/simulation/seeds-process'
 
 /**
- * Compiles the simulation, which stands among the tests and is part of no build.
+ * Compiles the simulation, which is part of the tests and of no build.
  *
- * @param sources a folder with sources as they lie in this project, types unchecked
- * @param into an empty folder, outside of it
+ * @param sources a folder with the layout of this project; types are not checked
+ * @param into an empty folder outside of it
  * @returns the program that runs seeds
  */
 export async function compileSimulation(sources: string, into: string): Promise<string> {
   const modules = join(into, 'node_modules')
   if (!existsSync(modules)) symlinkSync(join(projectRoot, 'node_modules'), modules, 'dir')
-  // What `#names` lead to lies below its `dist`.
+  // `#names` are resolved below its `dist`.
   if (into !== sources) copyFileSync(join(sources, 'package.json'), join(into, 'package.json'))
   const path = join(into, 'tsconfig.simulation.json')
   const compilerOptions = {

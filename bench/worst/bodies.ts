@@ -1,12 +1,15 @@
 import type { RouteEntry } from '#api/entry'
 import { containersMax, elementsMax, keysMax, textsMax } from '#http/json-body'
 
-/** Hostile bodies of a route: each place of its example is filled in turn with each of these, up to the limits of size and counts. */
+/**
+ * Hostile bodies of a route: each place of its example is filled with each of these, up to the limits of size and
+ * counts.
+ */
 
 const mebibyte = 1024 * 1024
-/** Below the limit, for what counts a little differently. */
+/** Distance from the limit, because the server counts slightly differently. */
 const margin = 512
-/** Texts, keys and elements of the example around a filled place, at most. */
+/** Maximum number of texts, keys and elements of the example around a filled place. */
 const aroundMax = 100
 const placesDeepMax = 3
 
@@ -47,7 +50,6 @@ export interface HostileBody {
   readonly text: string
 }
 
-/** Of a route with a body in JSON. */
 export function* bodiesOf({ body, example }: RouteEntry): Generator<HostileBody> {
   const bytesMax = Math.min(body?.bytesMax ?? mebibyte, mebibyte) - margin
   for (const place of placesIn(example.body)) {
@@ -78,7 +80,7 @@ function valueAt(value: unknown, key: string): unknown {
   return (value as Readonly<Record<string, unknown>>)[key]
 }
 
-/** JSON text of `value` in which `filled` stands at `place`. */
+/** JSON text of `value` with `filled` at `place`. */
 function textWith(value: unknown, place: Place, filled: string): string {
   const mark = '\u0000here\u0000'
   const copy = structuredClone({ value })

@@ -1,12 +1,12 @@
 import { Packr } from 'msgpackr'
 import WebSocket from 'ws'
-import { answer, type Ground } from '#bench/worst/ground'
+import { answer, type Fixture } from '#bench/worst/fixture'
 import { frameBinariesMax } from '#link/codec'
 
-/** Frames of devices, each as large as a frame may be, in both protocols. */
+/** Frames of devices in both protocols, each of the maximum size. */
 
 const frameBytesMax = 256 * 1024
-/** Of the longest, which are as many values as a frame may have. */
+/** Four of the longest lists use up the maximum number of values in a frame. */
 const frameLists = 4
 const unansweredMs = 200
 const packr = new Packr({ useRecords: false, variableMapSize: true })
@@ -48,7 +48,7 @@ function values(
   }
 }
 
-/** A frame one of whose lists is filled. */
+/** A frame with one filled list. */
 function listed(name: string, message: FrameInput['message'], item: FrameInput['item'] = empty): FrameInput {
   return { name, type: 'FLOAT64', message, item }
 }
@@ -60,7 +60,7 @@ const helloOf = (services: unknown, device: string) => ({
   services,
 })
 
-/** As many properties as fit, 1 024 to a service. `step`: how far ids are from those of the HELLO before. */
+/** As many properties as fit, 1 024 to a service. `step`: the distance of ids from those of the previous HELLO. */
 function properties(name: string, step: number, property: (index: number) => object = empty): FrameInput {
   const message = (items: readonly unknown[], { device }: About) => {
     const services = repeated(Math.ceil(items.length / 1_024), (service) => ({
@@ -166,10 +166,10 @@ function encode(protocol: Protocol, message: unknown): string | Uint8Array {
   return protocol === 'json' ? JSON.stringify(message) : packr.pack(message)
 }
 
-/** How many items a frame holds, by input and protocol. */
+/** By input and protocol, how many items fit into a frame. */
 const counts = new Map<string, number>()
 
-/** A frame with as many items as it holds. */
+/** A frame with as many items as fit. */
 function filled({ name, message, item, itemsMax = frameBytesMax }: FrameInput, protocol: Protocol, about: About) {
   const made = (count: number) =>
     encode(
@@ -190,18 +190,18 @@ function filled({ name, message, item, itemsMax = frameBytesMax }: FrameInput, p
   return made(count)
 }
 
-/** A device on a link of its own, again on another when that was closed; prepares one such frame after the other. */
-export function frameSender(ground: Ground, input: FrameInput, protocol: Protocol, prefix: string) {
+/** Sends one such frame after the other from a device with its own link, which reopens when it was closed. */
+export function frameSender(fixture: Fixture, input: FrameInput, protocol: Protocol, prefix: string) {
   let socket: WebSocket | undefined
   let about: About = { flakeAddress: 0, seq: 0, device: '' }
   let opened = 0
   const open = async () => {
     const device = `${prefix}-${opened++}`
-    const link = await ground.open('/link', `link.v1.${protocol}`, ground.link)
-    const said = answer(link)
+    const link = await fixture.open('/link', `link.v1.${protocol}`, fixture.link)
+    const answered = answer(link)
     const declared = repeated(1_024, (propId) => ({ propId, type: input.type }))
     link.send(encode(protocol, helloOf([{ serviceIdentifier: uuid(0), properties: declared }], device)))
-    const bytes = Buffer.from((await said) ?? '', 'latin1')
+    const bytes = Buffer.from((await answered) ?? '', 'latin1')
     const welcome = protocol === 'json' ? JSON.parse(bytes.toString()) : packr.unpack(bytes)
     about = { flakeAddress: welcome.flakeAddress, seq: 0, device }
     return link
@@ -213,10 +213,10 @@ export function frameSender(ground: Ground, input: FrameInput, protocol: Protoco
       about = { ...about, seq: about.seq + 1 }
       const bytes = filled(input, protocol, about)
       return async () => {
-        const said = answer(link)
+        const answered = answer(link)
         link.send(bytes)
         // The server does not answer every frame.
-        await Promise.race([said, new Promise((resolve) => setTimeout(resolve, unansweredMs))])
+        await Promise.race([answered, new Promise((resolve) => setTimeout(resolve, unansweredMs))])
       }
     },
     close: () => socket?.close(),

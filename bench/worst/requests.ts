@@ -1,12 +1,12 @@
-import { bringIn, readToken } from '#bench/harness/identity'
+import { createUser, readToken } from '#bench/harness/identity'
+import type { Fixture } from '#bench/worst/fixture'
 import { uuid } from '#bench/worst/frames'
-import type { Ground } from '#bench/worst/ground'
 
-/** Requests to a tenant that is as full as it may be; each is measured with what those before it left. */
+/** Requests to a tenant at its limits; each is measured with the data of earlier ones. */
 export interface RequestInput {
   readonly input: string
-  /** Once; answers what is measured, each time. */
-  prepare(ground: Ground): Promise<() => Promise<unknown>>
+  /** Called once; returns the function to measure, which is called each time. */
+  prepare(fixture: Fixture): Promise<() => Promise<unknown>>
 }
 
 const names = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
@@ -22,8 +22,8 @@ function declaration(device: string, from = 0): { deviceIdentifier: string; serv
   return { deviceIdentifier: device, services, updates: [] }
 }
 
-/** A device with as many properties, each with a value, as it may have: until it is refused. */
-async function fillDevice({ request, link }: Ground, device: string): Promise<void> {
+/** A device with the maximum number of properties, each with a value: adds until it is refused. */
+async function fillDevice({ request, link }: Fixture, device: string): Promise<void> {
   const post = async (body: object) => (await request('POST', '/link', body, { authorization: link })).status === 204
   const declared = declaration(device)
   while (!(await post(declared)) && declared.services.length > 1) declared.services.pop()
@@ -37,8 +37,8 @@ async function fillDevice({ request, link }: Ground, device: string): Promise<vo
   }
 }
 
-/** A device with texts of two bytes a character, until it is refused. */
-async function fillWith(text: string, { request, link }: Ground, device: string): Promise<void> {
+/** A device with texts of two bytes a character: adds until it is refused. */
+async function fillWith(text: string, { request, link }: Fixture, device: string): Promise<void> {
   const properties = Array.from({ length: 1_024 }, (_, propId) => ({ propId, type: 'STRING' }))
   const services = [{ serviceIdentifier: uuid(0), properties }]
   const post = async (body: object) =>
@@ -48,7 +48,7 @@ async function fillWith(text: string, { request, link }: Ground, device: string)
     isTaken = await post({ updates: [{ serviceIdentifier: uuid(0), propId, value: text }] })
 }
 
-/** Conditions of 250 nodes, each in a form of its own. */
+/** Conditions of 250 nodes, each with a different form. */
 const longConditions = 400
 const longCondition = (form: number) => {
   const sums = Array.from({ length: 40 }, (_, place) => ({
@@ -83,7 +83,6 @@ function get(input: string, path: string, authorization?: () => string): Request
   }
 }
 
-/** The same request again and again. */
 function again(
   input: string,
   method: string,
@@ -111,7 +110,6 @@ function wrongPost(what: string, body: object): RequestInput {
   }
 }
 
-/** Makes something, and removes it again. */
 function making(input: string, path: string, body: () => object): RequestInput {
   return {
     input,
@@ -174,16 +172,16 @@ export const requests: readonly RequestInput[] = [
   wrongPost('updates', { updates: Array(4_096).fill({}) }),
   {
     input: 'GET of a device that is full',
-    prepare: async (ground) => {
-      await fillDevice(ground, 'FULL')
-      return () => ground.request('GET', '/devices/FULL')
+    prepare: async (fixture) => {
+      await fillDevice(fixture, 'FULL')
+      return () => fixture.request('GET', '/devices/FULL')
     },
   },
   {
     input: 'GET of a device that is full of texts',
-    prepare: async (ground) => {
-      await fillWith('€'.repeat(16_000), ground, 'WIDE')
-      return () => ground.request('GET', '/devices/WIDE')
+    prepare: async (fixture) => {
+      await fillWith('€'.repeat(16_000), fixture, 'WIDE')
+      return () => fixture.request('GET', '/devices/WIDE')
     },
   },
   get('the same by hexadecimal ids', '/devices/FULL?hex=true'),
@@ -197,10 +195,10 @@ export const requests: readonly RequestInput[] = [
   get('a query of 1 000 fields', `/devices?${names('a', 1_000).join('&')}`),
   {
     input: 'DELETE of a device that is full',
-    prepare: async (ground) => {
-      for (const device of names('GONE', 5)) await fillDevice(ground, device)
+    prepare: async (fixture) => {
+      for (const device of names('GONE', 5)) await fillDevice(fixture, device)
       let sent = 0
-      return () => ground.request('DELETE', `/devices/GONE${sent++}`)
+      return () => fixture.request('DELETE', `/devices/GONE${sent++}`)
     },
   },
   {
@@ -251,7 +249,7 @@ export const requests: readonly RequestInput[] = [
   {
     input: 'the same by a user with as many',
     prepare: async ({ port, person, request }) => {
-      const user = await bringIn(port, person, { name: 'limited', role: 'big' })
+      const user = await createUser(port, person, { name: 'limited', role: 'big' })
       limited = `Bearer ${await readToken(port, user)}`
       return () => request('PUT', '/iam/roles/copy', { grants: grantsOf('R') }, { authorization: limited })
     },
@@ -356,7 +354,7 @@ export const requests: readonly RequestInput[] = [
   ),
   get('credentials of 8 KB', '/iam/token', () => `Basic ${Buffer.from(`a:${'p'.repeat(6_000)}`).toString('base64')}`),
   get('a backup', '/backup'),
-  // Last: the alarms stay, and other inputs would be judged by them.
+  // Last: the alarms stay, and every later input would be evaluated by them.
   {
     input: 'a value behind an edit of one of 400 long alarms',
     prepare: async ({ make, request, link }) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
 import { type CaseResult, judge, type MeasureOptions, measure } from '#bench/harness/measure'
-import type { Case, Figures, Question, Round } from '#bench/harness/question'
-import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
+import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { pairedRatios, spreadOf } from '#bench/harness/statistics'
 
 const form = { title: 'speed', digits: 0, isCompared: true }
@@ -10,9 +10,9 @@ const form = { title: 'speed', digits: 0, isCompared: true }
 function question(
   cases: readonly (Omit<Case, 'variants'> & { readonly variants: readonly string[] })[],
   answer: (key: string, round: Round) => Figures | Promise<Figures> = () => ({ speed: 1 }),
-): { readonly question: Question; readonly asked: string[] } {
+): { readonly question: Benchmark; readonly asked: string[] } {
   const asked: string[] = []
-  const made: Question = {
+  const made: Benchmark = {
     figures: { speed: form, size: { title: 'size', digits: 0 } },
     targets: [],
     cases: cases.map((each) => ({
@@ -122,7 +122,7 @@ test.each([
 
 describe('a load that did not get to reading', () => {
   // As it comes from the load's process.
-  const disturbed = new Error(new ReadTooSlowly(3).stack)
+  const disturbed = new Error(new SlowLoadError(3).stack)
 
   test('is asked again, and the report knows', async () => {
     const lines: string[] = []
@@ -135,7 +135,7 @@ describe('a load that did not get to reading', () => {
     expect(asked).toEqual(['0 a/x', '0 a/x', '0 a/x', '0 a/y'])
     expect(failures).toEqual([])
     expect(repeats).toEqual(['round 1  a / x', 'round 1  a / x'])
-    expect(lines[0]).toBe(`round 1  a / x is measured again: ${ReadTooSlowly.text}`)
+    expect(lines[0]).toBe(`round 1  a / x is measured again: ${SlowLoadError.text}`)
     expect(results[0]?.variants[0]?.figures.speed?.median).toBe(3)
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Fleet } from '#bench/fleet/fleet'
-import { updateWays } from '#bench/fleet/updates'
+import { updateBehaviours } from '#bench/fleet/updates'
 import type { StreamEvent } from '#model/event'
 import { EventClient } from '#test/blackbox/event-client'
 import { StartedServer } from '#test/blackbox/started-server'
@@ -24,7 +24,7 @@ afterAll(async () => {
   await server?.finish()
 })
 
-/** What a device comes to in each way: what it is said to be at last, and what it has then. */
+/** What a device comes to in each behaviour: what it is said to be at last, and what it has then. */
 const ends = {
   well: ['DONE', '1.5.0'],
   slow: ['DONE', '1.5.0'],
@@ -38,7 +38,7 @@ test('updates in its ways, and the server knows of each what became of it', asyn
   const events = await EventClient.open(server, { offset: 'now', types: 'UPDATE_STATUS' })
   fleet.start()
   expect(await fleet.allOnline(20_000)).toBe(true)
-  expect(fleet.devices.map(({ firmware }) => firmware.way)).toEqual(updateWays)
+  expect(fleet.devices.map(({ firmware }) => firmware.behaviour)).toEqual(updateBehaviours)
   for (const { code } of fleet.kinds) {
     const path = `${server.base}/updates/projects/${code.toLowerCase()}/releases/1.5.0`
     expect((await fetch(path, { method: 'PUT', body: image })).status).toBe(201)
@@ -47,7 +47,7 @@ test('updates in its ways, and the server knows of each what became of it', asyn
     expect((await server.ask(`/updates/hook/${code.toLowerCase()}`, { method: 'POST' })).status).toBe(204)
   }
   for (const { identifier, firmware } of fleet.devices) {
-    const [status, version] = ends[firmware.way]
+    const [status, version] = ends[firmware.behaviour]
     const isIt = (event: StreamEvent) =>
       event.type === 'UPDATE_STATUS' && event.deviceIdentifier === identifier && event.status === status
     await until(

@@ -71,5 +71,8 @@ test('takes writes in its ways, and its levels turn alarms', async () => {
   expect([...turnedOn()].sort()).toEqual([...names].sort())
   fleet.pause()
   expect(await fleet.settled(10_000)).toBe(true)
-  expect(fleet.report()).toMatchObject({ faultCount: 0, writes: { heard: 5, again: 0, done: 3, rejected: 1, left: 1 } })
+  expect(fleet.report()).toMatchObject({
+    faultCount: 0,
+    writes: { received: 5, repeated: 0, done: 3, rejected: 1, left: 1 },
+  })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { FoldedState } from '#bench/dashboard/fold'
+import { FoldedState } from '#bench/dashboard/folded-state'
 import { DeviceList } from '#client/device-list'
 import { Fleet } from '#client/fleet'
 import { KeptList, strip } from '#client/kept-list'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { FoldedState } from '#bench/dashboard/fold'
+import { FoldedState } from '#bench/dashboard/folded-state'
 import type { RawAnswer, Request } from '#client/transport'
 import type { EventOf, StreamEvent } from '#model/event'
 import { modifierOf } from '#model/modifier'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { diskStateAfter } from '#bench/proof/power/disk-state'
-import type { FileOperation } from '#bench/proof/power/operations'
+import type { FileOperation } from '#bench/proof/power/file-operations'
 import { SeededRandom } from '#bench/random'
 
 /** What a power loss may leave, tried by all chances there are: what must be there always is, what may be missing once is. */

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { endFaults, endsText } from '#bench/proof/overload/ends'
-import { recoveredAfter, type Second, usualOf, worstOf } from '#bench/proof/overload/recovery'
+import { endFaults, endsText } from '#bench/proof/overload/end-counts'
+import { normalLatencyOf, recoveredAfter, type Second, worstOf } from '#bench/proof/overload/recovery'
 
 /** A second each, from 10 s on. */
 const seconds = (...p99s: readonly number[]): Second[] => p99s.map((p99, place) => ({ at: (10 + place) * 1000, p99 }))
 
 describe('when the usual is back', () => {
   test('is judged by the second in the middle: twice as much, or 10 ms more', () => {
-    expect(usualOf(seconds(5, 90, 4))).toEqual({ p99: 5, allowed: 15 })
-    expect(usualOf(seconds(40, 41, 42, 43))).toEqual({ p99: 41.5, allowed: 83 })
+    expect(normalLatencyOf(seconds(5, 90, 4))).toEqual({ p99: 5, allowed: 15 })
+    expect(normalLatencyOf(seconds(40, 41, 42, 43))).toEqual({ p99: 41.5, allowed: 83 })
   })
 
   test.each<[string, readonly number[], number | undefined]>([
@@ -42,18 +42,18 @@ describe('how things ended', () => {
     expect(endFaults(ends, rules)).toEqual(faults)
   })
 
-  test('that is seldom allowed is found when it is not seldom', () => {
-    const seldom = { allowed: ['413'], seldom: ['reset'], needed: [] }
-    expect(endFaults({ '413': 90, reset: 10 }, seldom)).toEqual([])
-    expect(endFaults({ '413': 89, reset: 11 }, seldom)).toEqual(["11 ended by 'reset'"])
+  test('that is allowed rarely is found when it is frequent', () => {
+    const rare = { allowed: ['413'], rare: ['reset'], needed: [] }
+    expect(endFaults({ '413': 90, reset: 10 }, rare)).toEqual([])
+    expect(endFaults({ '413': 89, reset: 11 }, rare)).toEqual(["11 ended by 'reset'"])
   })
 
-  test('that is seldom allowed is held against its own kind', () => {
-    const seldom = { allowed: ['a: 413', 'b: 413'], seldom: ['a: reset', 'b: reset'], needed: [] }
-    expect(endFaults({ 'a: 413': 90, 'a: reset': 10, 'b: 413': 5 }, seldom)).toEqual([])
-    expect(endFaults({ 'a: 413': 9, 'a: reset': 3, 'b: 413': 900 }, seldom)).toEqual(["3 ended by 'a: reset'"])
+  test('that is allowed rarely is compared with its own kind', () => {
+    const rare = { allowed: ['a: 413', 'b: 413'], rare: ['a: reset', 'b: reset'], needed: [] }
+    expect(endFaults({ 'a: 413': 90, 'a: reset': 10, 'b: 413': 5 }, rare)).toEqual([])
+    expect(endFaults({ 'a: 413': 9, 'a: reset': 3, 'b: 413': 900 }, rare)).toEqual(["3 ended by 'a: reset'"])
     // Of a handful.
-    expect(endFaults({ 'a: 413': 1, 'a: reset': 2, 'b: 413': 900 }, seldom)).toEqual([])
+    expect(endFaults({ 'a: 413': 1, 'a: reset': 2, 'b: 413': 900 }, rare)).toEqual([])
   })
 
   test('is told with the most frequent first', () => {

@@ -11,8 +11,8 @@ const small: Omit<OverloadProofOptions, 'names'> = {
   rated: 1_200,
   scale: 0.02,
   seconds: 2,
-  usualSeconds: 1,
-  lookSeconds: 1,
+  baselineSeconds: 1,
+  observationSeconds: 1,
   print: () => {},
 }
 
@@ -64,7 +64,7 @@ uws.App = (...options) => {
 
 test('a server that tells a crowd twice is found', { timeout: 240_000 }, async () => {
   const { cases } = await proveOverload({ ...small, names: ['sockets'], planted: ['--import', doubling] })
-  expect(cases.sockets?.problems).toContain("300 ended by 'told too much'")
+  expect(cases.sockets?.problems).toContain("300 ended by 'received too much'")
 })
 
 test('each kind of overload says what the server may hold', () => {

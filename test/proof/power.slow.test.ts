@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import type { FileOperation } from '#bench/proof/power/operations'
+import type { FileOperation } from '#bench/proof/power/file-operations'
 import { tryStates, withRecording } from '#bench/proof/power/power'
 
 const hasStrace = spawnSync('strace', ['--version']).status === 0
@@ -18,7 +18,7 @@ test('a server that fsyncs holds what it acknowledged behind a power loss; of on
     const held = await tryStates(recording, folder, options)
     expect(held.problems, `seed ${seed}`).toEqual([])
     expect(held.statesWithMore).toBeGreaterThan(0)
-    expect(held.framesLookedFor).toBeGreaterThan(0)
+    expect(held.framesSearched).toBeGreaterThan(0)
     // The same server on a disk that takes every fsync, and does nothing.
     const forgetful = await tryStates(recording, folder, options, ({ kind }) => kind === 'sync')
     expect(forgetful.problems.length, `seed ${seed}`).toBeGreaterThan(0)

@@ -18,7 +18,7 @@ const leak = `
 
 test('a leak is found, and all that was acknowledged', { timeout: 240_000 }, async () => {
   const seed = Date.now() % 1_000_000_000
-  const { growth, heard, visits, writes, problems } = await proveSoak({
+  const { growth, received, visits, writes, problems } = await proveSoak({
     ...{ minutes: 0.9, seed, devices: 20, rate: 300, print: () => {} },
     nodeArguments: ['--import', `data:text/javascript,${encodeURIComponent(leak)}`],
   })
@@ -28,8 +28,8 @@ test('a leak is found, and all that was acknowledged', { timeout: 240_000 }, asy
   expect(growth.live?.slope.perMinute, `seed ${seed}`).toBeGreaterThan(perMinute / 2)
   for (const title of [gauges.live.title, gauges.resident.title])
     expect(problems.join('\n'), `seed ${seed}`).toContain(`${title}: grows`)
-  expect(heard.acknowledged).toBeGreaterThan(0)
-  expect(heard.found + heard.overridden).toBe(heard.acknowledged)
+  expect(received.acknowledged).toBeGreaterThan(0)
+  expect(received.found + received.overridden).toBe(received.acknowledged)
   expect(visits.devices).toBeGreaterThan(0)
   expect(visits.subscribers).toBeGreaterThan(0)
   expect(Object.values(writes).some(({ acknowledged }) => acknowledged > 0)).toBe(true)

@@ -4,11 +4,11 @@ import { administrator, readToken } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import type { HttpAnswer } from '#bench/http'
-import { openLeft } from '#bench/proof/left-folder'
+import { openFolder } from '#bench/proof/opened-folder'
 import { accountsWorkload } from '#bench/proof/workloads/accounts'
 import { ExpectedState, type Workload } from '#bench/proof/workloads/expected-state'
 import { imagesWorkload } from '#bench/proof/workloads/images'
-import { type Asking, ProofApi } from '#bench/proof/workloads/proof-api'
+import { ProofApi, type RequestOptions } from '#bench/proof/workloads/proof-api'
 import { createReferenced, resourceWorkloads } from '#bench/proof/workloads/resources'
 import { SeededRandom } from '#bench/random'
 
@@ -27,7 +27,7 @@ class FalsifiedApi extends ProofApi {
   /** Half of a part of an image arrives, and its answer is lost. */
   isCut = false
 
-  override async ask(method: string, path: string, asking?: Asking): Promise<HttpAnswer> {
+  override async ask(method: string, path: string, asking?: RequestOptions): Promise<HttpAnswer> {
     if (this.isCut && asking?.body instanceof Uint8Array) {
       await super.ask(method, path, halfOf(asking.body, asking.headers?.['content-range']))
       throw new Error('killed before it answered')
@@ -46,7 +46,7 @@ afterEach(async () => {
 })
 
 async function start(path: string): Promise<string> {
-  running = (await openLeft(path, { DURABILITY: 'process' })).running
+  running = (await openFolder(path, { DURABILITY: 'process' })).running
   return `http://127.0.0.1:${running?.port}`
 }
 
@@ -156,7 +156,7 @@ test.each<[string, WorkloadMaker, Lie, RegExp]>([
         : undefined,
     /contains "image \d+: \d+ bytes", and "image \d+: \d+ bytes" was acknowledged/,
   ],
-  ['has lost a whole release', imageParts, answers(isRelease, 200, 404), /all of it is there, and no release/],
+  ['has lost a whole release', imageParts, answers(isRelease, 200, 404), /complete, but there is no release/],
   [
     'made another image of the parts',
     imageParts,
@@ -189,7 +189,7 @@ test.each<[string, WorkloadMaker, Lie, RegExp]>([
   expect(found.join('\n')).toMatch(message)
 })
 
-function halfOf(body: Uint8Array, range = ''): Asking {
+function halfOf(body: Uint8Array, range = ''): RequestOptions {
   const half = body.subarray(0, Math.ceil(body.length / 2))
   const [, from, size] = /^bytes (\d+)-\d+\/(\d+)$/.exec(range) ?? []
   const last = Number(from) + half.length - 1

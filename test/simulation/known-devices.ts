@@ -1,4 +1,4 @@
-import type { FoldedState } from '#bench/dashboard/fold'
+import type { FoldedState } from '#bench/dashboard/folded-state'
 import type { Grant } from '#model/scope'
 import { mayRead } from '#test/simulation/reference-filter'
 

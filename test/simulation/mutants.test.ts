@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkMutant, expectationOf, isAsExpected, type MutantReport, mutantNames } from '#bench/proof/mutants'
-import { lineOf } from '#bench/proof/mutants-command'
+import { checkMutant, expectationOf, isAsExpected, lineOf, type MutantReport, mutantNames } from '#bench/proof/mutants'
 
 /** That the simulation finds them is seen by `npm run proof -- mutants`. */
 describe.each(mutantNames())('the mistake "%s"', (name) => {
@@ -65,7 +64,7 @@ describe('the line of a mistake', () => {
     [
       'of which something else was',
       { other },
-      `${missed}what is expected was not reported, but by seed 4: its process died: 3`,
+      `${missed}the expected fault was not reported; seed 4: its process died: 3`,
     ],
     [
       'that does not compile',

@@ -1,4 +1,4 @@
-import type { DeviceEntry } from '#bench/dashboard/fold'
+import type { DeviceEntry } from '#bench/dashboard/folded-state'
 import type { Grant } from '#model/scope'
 import { mayRead } from '#test/simulation/reference-filter'
 

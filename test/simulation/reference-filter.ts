@@ -1,4 +1,4 @@
-import type { DeviceEntry } from '#bench/dashboard/fold'
+import type { DeviceEntry } from '#bench/dashboard/folded-state'
 import { actions, type Grant } from '#model/scope'
 
 /** §6.2 and contract 4.8 once more, written as plainly as can be: what the server answers and tells is held against this. */

@@ -1,4 +1,4 @@
-import { type DeviceEntry, FoldedState } from '#bench/dashboard/fold'
+import { type DeviceEntry, FoldedState } from '#bench/dashboard/folded-state'
 import type { Resume } from '#events/hub'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'

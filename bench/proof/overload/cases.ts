@@ -1,15 +1,14 @@
 import { loadedBefore } from '#bench/harness/servers'
-import { type Attack, programAttack, stormAttack } from '#bench/proof/overload/attack'
-import type { EndRules } from '#bench/proof/overload/ends'
+import { type Attack, programAttack, stormAttack } from '#bench/proof/overload/attacks'
+import type { EndRules } from '#bench/proof/overload/end-counts'
 import { type LoginKind, loginKinds } from '#bench/proof/overload/login-kinds'
-import { unanswered } from '#bench/proof/overload/lone-request'
+import { unanswered } from '#bench/proof/overload/single-request'
 import { slowPhases } from '#bench/proof/overload/slow-phases'
 
-/** How large everything is, of a run as it is meant or of a smaller one. */
+/** The size of a case: full or reduced. */
 export interface CaseSize {
-  /** Frames a second that the server is rated for. */
   readonly rated: number
-  /** Of everything that is counted in thousands; 1 as it is meant. */
+  /** A factor for everything that is counted in thousands; full size: 1. */
   readonly scale: number
   readonly seconds: number
   readonly seed: number
@@ -17,9 +16,8 @@ export interface CaseSize {
 
 export interface OverloadCase {
   readonly about: string
-  /** How long it goes on, as it is meant. */
   readonly seconds: number
-  /** What the server may hold for itself, at most (`MemoryPeak.ownMib`). What it comes of is said in the operator's guide. */
+  /** Maximum private memory of the server (`MemoryPeak.ownMib`). The operator guide explains the value. */
   readonly capMib: number
   readonly nodeArguments?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
@@ -27,10 +25,10 @@ export interface OverloadCase {
   attack(size: CaseSize): Attack
 }
 
-/** How often what is rated comes in a flood. */
+/** A flood is this many times the rated load. */
 export const floodTimes = 10
 
-/** Frames, and what is said to links that send more than is taken. */
+/** Frames, and what the server answers to links that send too much. */
 const ofLinks = ['sent', 'held back', 'ERROR OVERLOADED', 'close 1013'] as const
 
 const flood = (size: CaseSize, how: object): Attack =>
@@ -49,7 +47,7 @@ const flood = (size: CaseSize, how: object): Attack =>
   )
 
 const calm = { window: 1_000, gatherMs: 5 } as const
-/** The whole stream is read again afterwards: a flood's is larger than what is kept by default. */
+/** The whole stream is read again afterwards: a flood exceeds the default retention. */
 const keepsAll = { STREAM_RETENTION_MB: '16384' }
 
 export const overloadCases: Readonly<Record<string, OverloadCase>> = {
@@ -79,21 +77,21 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     attack: (size) => flood(size, { links: 5, window: Number.MAX_SAFE_INTEGER, gatherMs: 1_000, isPassing: true }),
   },
   reconnects: {
-    about: '15 000 links that are cut, and come back at once',
+    about: '15 000 links that close and reconnect at the same time',
     seconds: 15,
     capMib: 512,
     rules: { allowed: ['back'], needed: [['back']] },
     attack: (size) => stormAttack({ devices: scaled(15_000, size), rate: 3_000 * size.scale, seed: size.seed }),
   },
   sockets: {
-    about: '15 000 dashboards that come at once, stay, and hear of what is rare',
+    about: '15 000 dashboards that connect at once, stay, and receive rare events',
     seconds: 15,
     capMib: 512,
-    rules: { allowed: ['told to the end'], needed: [['told to the end']] },
-    attack: (size) => programAttack('crowd', { sockets: scaled(15_000, size) }),
+    rules: { allowed: ['received everything'], needed: [['received everything']] },
+    attack: (size) => programAttack('dashboard-surge', { sockets: scaled(15_000, size) }),
   },
   stalled: {
-    about: '1 000 dashboards that hear everything, and read nothing',
+    about: '1 000 dashboards that subscribe to everything and read nothing',
     seconds: 160,
     capMib: 1_280,
     rules: {
@@ -101,8 +99,8 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         'given up',
         'held to the end',
         'who reads in time: close 4408',
-        // It was not given up yet, and now it lives.
-        'who reads in time: told on',
+        // The server had not closed it yet, and now it reads again.
+        'who reads in time: still connected',
         'who reads too late: cut without a close frame',
       ],
       needed: [
@@ -111,10 +109,10 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         ['who reads too late: cut without a close frame', 'held to the end'],
       ],
     },
-    attack: (size) => programAttack('stalled-crowd', { sockets: scaled(1_000, size) }),
+    attack: (size) => programAttack('stalled-dashboards', { sockets: scaled(1_000, size) }),
   },
   logins: {
-    about: '1 000 logins a second, most of them guesses: from addresses of their own, from one, and at one account',
+    about: '1 000 logins a second, most of them guesses: from many addresses, from one, and at one account',
     seconds: 15,
     capMib: 512,
     rules: loginRules(),
@@ -129,15 +127,15 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     attack: (size) => programAttack('large-requests', { parts: 'bodies', atOnce: scaled(4, size) }),
   },
   slow: {
-    about: 'slow-loris, in every phase of a connection',
+    about: 'slow clients (Slowloris) in every phase of a connection',
     seconds: 130,
     capMib: 640,
     rules: slowRules(),
-    // One person asks in four of the phases, and may have 500 requests at the same time.
+    // One user makes the requests in four of the phases, and may have 500 at the same time.
     attack: (size) => programAttack('slow-clients', { each: scaled(100, size) }),
   },
   heads: {
-    about: 'floods of heads that are too large, or as large as they may be',
+    about: 'many request heads at the size limit or above it',
     seconds: 15,
     capMib: 512,
     rules: {
@@ -151,10 +149,10 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
         'a name without an end: 431',
         'line ends without an end: 431',
       ],
-      // Behind 431 the parser closes without reading on, so the kernel resets the connection. Who still writes then, as our
-      // client does, fails in that before he reads: the more often the busier the machine, but most have to hear 431.
-      seldomShareMax: 0.5,
-      seldom: [
+      // After 431 the parser closes without reading on, so the kernel resets the connection. Our client fails if it
+      // writes at that moment, before it reads; the busier the machine, the more often. Most must receive 431.
+      rareShareMax: 0.5,
+      rare: [
         'a value of 1 MiB: reset without an answer',
         'ten thousand headers: reset without an answer',
         'line ends without an end: reset without an answer',
@@ -171,12 +169,11 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
   },
 }
 
-/** A whole number of times `step`, and at least that. */
 function scaled(count: number, { scale }: CaseSize, step = 1): number {
   return Math.max(1, Math.round((count * scale) / step)) * step
 }
 
-/** Who guessed too often before the flood is held up for a minute from then on. */
+/** A user with too many failed logins before the flood must wait for a minute from then on. */
 const guessesHeldSecondsMax = 30
 
 function loginRules(): EndRules {
@@ -184,9 +181,9 @@ function loginRules(): EndRules {
   const ends = (how: string, ...kinds: readonly LoginKind[]) => kinds.map(({ what }) => `${what}: ${how}`)
   const isRight = ends('200', right)
   const isWrong = ends('401', stranger)
-  // Known before anybody's turn is asked for; whose account it is only then.
+  // Refused before the queue; the account is only known after it.
   const tooMany = ends('429', fromOne, atOne, again)
-  // Whose turn can't come soon. None of those who guess too much has one: no 401, and nothing is hashed for them.
+  // Refused because the queue is too long. Guesses have no turn: they get no 401, and cost no hash.
   const noRoom = ends('503', right, stranger, atOne, again)
   return {
     allowed: [...isRight, ...isWrong, ...tooMany, ...noRoom],
@@ -198,18 +195,18 @@ function bodyRules(): EndRules {
   const ends = [
     'with a length: 413',
     'in chunks: 413',
-    'of nobody: 401',
-    // Before the body is looked at: there is no proof.
+    'without credentials: 401',
+    // Refused before the body is read: there is no proof.
     'to the login: 401',
     'to the login in chunks: 401',
     'an image with a length: 413',
     'an image in chunks: 413',
   ]
-  // Who sends faster than can be stored is told to come again.
+  // A client that sends faster than the server stores gets 503.
   const faster = 'an image in chunks: 503'
-  // A client that has no moment to read: its next write fails, and hides the answer.
-  const seldom = ends.map((end) => end.replace(/\d+$/, unanswered.reset))
-  return { allowed: [...ends, faster], seldom, needed: ends.map((end) => [end, faster]) }
+  // A client that has not read yet: its next write fails and hides the answer.
+  const rare = ends.map((end) => end.replace(/\d+$/, unanswered.reset))
+  return { allowed: [...ends, faster], rare, needed: ends.map((end) => [end, faster]) }
 }
 
 function slowRules(): EndRules {

@@ -1,32 +1,33 @@
-import type { LoadedServer } from '#bench/harness/under-load'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { UpdateTemplate } from '#bench/load/update-template'
 import { CountedLink } from '#bench/proof/overload/counted-link'
-import type { Ends } from '#bench/proof/overload/ends'
+import type { EndCounts } from '#bench/proof/overload/end-counts'
 import { SeededRandom } from '#bench/random'
 
-export interface CountedFleetOptions extends LoadedServer {
-  /** A whole number of times `links`. */
+export interface CountedFleetOptions extends ServerTarget {
   readonly devices: number
   readonly links: number
   readonly framesPerSecond: number
   readonly prefix: string
   readonly service: string
   readonly seed: number
-  /** Frames of one link without an acknowledgement; the server closes it beyond 1 024. Contract 7. */
+  /** Maximum number of unacknowledged frames of one link; the server closes it beyond 1 024. Contract 7. */
   readonly window: number
-  /** Each link sends what is due so often. */
+  /** The interval at which each link sends due frames. */
   readonly gatherMs: number
-  /** At its end it goes away: what was not acknowledged until then is not sent again. */
+  /** The fleet disconnects at its end: unacknowledged frames are not sent again. */
   readonly isPassing?: boolean
 }
 
-/** What a fleet knows at its end: device n sent 1 to `sent[n]`, and of those was acknowledged 1 to `acknowledged[n]`. */
-export interface FleetBooks {
+/**
+ * The frames of a fleet at its end: device n sent 1 to `sent[n]`, of which 1 to `acknowledged[n]` were acknowledged.
+ */
+export interface FrameCounts {
   readonly prefix: string
   readonly service: string
   readonly sent: readonly number[]
   readonly acknowledged: readonly number[]
-  readonly ends: Ends
+  readonly ends: EndCounts
   readonly faults: readonly string[]
 }
 
@@ -35,17 +36,17 @@ const calmWindow = 1_000
 const faultsKeptMax = 20
 
 /**
- * Devices that send at a pace, whatever the server does: what could not leave in time leaves later and counts from when it
- * was due. Frame n of the pace is of device n, all around.
+ * Devices that send at a steady rate, however slow the server is: a delayed frame is sent later and counts from its due
+ * time. Frame n is of device n, in rotation.
  */
 export class CountedFleet {
   readonly options: CountedFleetOptions
-  readonly ends: Ends = {}
+  readonly ends: EndCounts = {}
   readonly #links: readonly CountedLink[]
   readonly #faults: string[] = []
   #window: number
   #startedAt = Number.POSITIVE_INFINITY
-  /** Of a pace that has ended: so many frames were due. */
+  /** After the steady rate: the number of frames that were due. */
   #limit: number | undefined
   #hasGivenUp = false
   #timer: NodeJS.Timeout | undefined
@@ -77,7 +78,6 @@ export class CountedFleet {
     })
   }
 
-  /** Resolves when all are welcome. */
   async open(timeoutMs: number): Promise<void> {
     for (const link of this.#links) link.open()
     if (!(await this.#until(() => this.#links.every((link) => link.isReady), timeoutMs))) {
@@ -97,14 +97,14 @@ export class CountedFleet {
     }, tickMs)
   }
 
-  /** Nothing new is due; what was is still sent. */
+  /** No further frames become due; due ones are still sent. */
   pause(): void {
     this.#limit = this.#framesDue()
   }
 
   /**
-   * Nothing new is sent; what was is seen to its end, as devices do it that keep to their window, unless they only pass.
-   * Answers how many frames were sent, and how many were due and were not.
+   * Sends no further frames, and completes those in flight, unless the fleet only passes. Returns how many frames were
+   * sent, and how many were due and not sent.
    */
   giveUp(): { readonly sent: number; readonly heldBack: number } {
     this.pause()
@@ -115,7 +115,7 @@ export class CountedFleet {
     return { sent, heldBack: this.#framesDue() - sent }
   }
 
-  /** After either: whether all that was sent, or due, is acknowledged. */
+  /** After either: whether all sent or due frames are acknowledged. */
   async settled(timeoutMs: number): Promise<boolean> {
     if (this.options.isPassing && this.#hasGivenUp) return true
     const frames = this.#framesDue()
@@ -133,7 +133,7 @@ export class CountedFleet {
     return this.#startedAt + (((sequence - 1) * devices + device) * 1000) / framesPerSecond
   }
 
-  books(): FleetBooks {
+  frameCounts(): FrameCounts {
     const { devices, links, prefix, service } = this.options
     const of = (which: 'sent' | 'acknowledged') =>
       Array.from({ length: devices }, (_, device) => {

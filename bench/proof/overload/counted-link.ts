@@ -3,13 +3,13 @@ import { arrayOfThree, identifierOf, integerAt, integerBytes } from '#bench/load
 import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
 import { firstPropId, type UpdateTemplate } from '#bench/load/update-template'
-import { count, type Ends } from '#bench/proof/overload/ends'
+import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 
 const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
 
 const hellosUnansweredMax = 64
-/** Comes back after a while that is chance, and longer each time. */
+/** Range of the random, growing delay before a reconnect. */
 const backoffMs = { low: 50, high: 2_000 } as const
 const noCloseFrame = 'cut without a close frame'
 
@@ -20,22 +20,21 @@ export interface CountedLinkOptions {
   readonly prefix: string
   readonly service: string
   readonly session: string
-  /** Index of this link's first device, how far it is to the next one, and how many they are. */
+  /** Index of this link's first device, the distance to the next one, and their count. */
   readonly first: number
   readonly step: number
   readonly count: number
   readonly template: UpdateTemplate
-  /** In [0, 1). */
   readonly chance: () => number
-  /** How links ended, and what was refused. */
-  readonly ends: Ends
-  /** What must never be: an acknowledgement that was taken back, or of what was not sent. */
+  /** How links ended, and which frames were refused. */
+  readonly ends: EndCounts
+  /** Called for a false acknowledgement: one that was taken back, or of a frame that was never sent. */
   readonly fault: (text: string) => void
 }
 
 /**
- * A gateway whose books are two numbers a device: its frame n carries n, so that the numbers heard of it must be 1, 2, 3 and
- * so on. When its link ends it comes back, and goes on behind what the server has stored.
+ * A gateway that records two numbers for each device: its frame n carries n, so that the events of a device must carry
+ * 1, 2, 3 and so on. It reconnects after a disconnect, and continues after the last stored frame.
  */
 export class CountedLink {
   unacknowledged = 0
@@ -43,7 +42,7 @@ export class CountedLink {
   readonly acknowledged: Uint32Array
   readonly #options: CountedLinkOptions
   readonly #addresses: Uint32Array
-  /** The last frame on this connection; below `sent` while something is said again. */
+  /** The last frame on this connection; below `sent` while frames are resent. */
   readonly #last: Uint32Array
   #placeOf = new Map<number, number>()
   #socket: RawSocket | undefined
@@ -63,7 +62,6 @@ export class CountedLink {
     this.#last = new Uint32Array(options.count)
   }
 
-  /** Every device of it is welcome. */
   get isReady(): boolean {
     return this.#socket !== undefined && this.#welcomed === this.#options.count
   }
@@ -71,7 +69,7 @@ export class CountedLink {
   open(): void {
     if (this.#isStopped) return
     const { port, authorization, localAddress, ends } = this.#options
-    const reader = new FrameReader((bytes, start, end, opcode) => this.#heard(bytes, start, end, opcode))
+    const reader = new FrameReader((bytes, start, end, opcode) => this.#handleFrame(bytes, start, end, opcode))
     this.#closeCode = undefined
     let isOpen = false
     RawSocket.open({
@@ -101,7 +99,7 @@ export class CountedLink {
     this.#socket?.close()
   }
 
-  /** Sends what is due, of its devices in turn. `dueOf`: up to which number, by the device's index. */
+  /** Sends due frames of its devices in rotation. `dueOf`: the last due number, by the device's index. */
   send(dueOf: (device: number) => number, window: number): void {
     if (!this.isReady) return
     const { template, count: devices, first, step } = this.#options
@@ -141,11 +139,11 @@ export class CountedLink {
     }
   }
 
-  #heard(bytes: Buffer, start: number, end: number, opcode: number): void {
+  #handleFrame(bytes: Buffer, start: number, end: number, opcode: number): void {
     if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
     else if (opcode === opcodes.close) this.#closeCode = end - start >= 2 ? bytes.readUInt16BE(start) : 1005
     else if (bytes[start] === arrayOfThree) this.#acknowledgedOne(bytes, start)
-    else this.#heardMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as Message)
+    else this.#handleMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as Message)
   }
 
   #acknowledgedOne(bytes: Buffer, start: number): void {
@@ -161,10 +159,10 @@ export class CountedLink {
     this.unacknowledged -= sequence - before
   }
 
-  #heardMessage(message: Message): void {
+  #handleMessage(message: Message): void {
     if (message.type === 'ERROR') count(this.#options.ends, `ERROR ${message.code}`)
     else if (message.type === 'WELCOME') this.#welcome(message)
-    else this.#options.fault(`a link heard ${JSON.stringify(message).slice(0, 200)}`)
+    else this.#options.fault(`a link received ${JSON.stringify(message).slice(0, 200)}`)
   }
 
   #welcome({ deviceIdentifier, flakeAddress, seq }: WelcomeMessage): void {

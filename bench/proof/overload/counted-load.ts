@@ -1,34 +1,34 @@
-import { answerWith } from '#bench/harness/answering'
+import { serveFunctions } from '#bench/harness/remote-functions'
 import { LatencyHistogram } from '#bench/histogram'
 import { lastValue } from '#bench/load/dashboards'
 import { numberOf } from '#bench/load/update-template'
-import { CountedFleet, type CountedFleetOptions, type FleetBooks } from '#bench/proof/overload/counted-fleet'
-import { count, type Ends } from '#bench/proof/overload/ends'
+import { CountedFleet, type CountedFleetOptions, type FrameCounts } from '#bench/proof/overload/counted-fleet'
+import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { EventClient } from '#bench/proof/overload/event-client'
 import type { Second } from '#bench/proof/overload/recovery'
 
 /**
- * Devices that report at a pace, and a dashboard that reads all their events. The latency of an event counts from when its
- * frame was due, by the second in which it was. A flood is the same at a pace that is too fast.
+ * Devices that report at a steady rate, and a dashboard that receives all their events. The latency of an event counts
+ * from its frame's due time and belongs to that second. A flood is the same at a rate that is too high.
  */
 let fleet: CountedFleet
 let dashboard: EventClient
 let isOver = false
-const dashboardEnds: Ends = {}
+const dashboardEnds: EndCounts = {}
 let isFlood = false
-const heard = new Map<number, LatencyHistogram>()
+const latencies = new Map<number, LatencyHistogram>()
 const openMsMax = 30_000
 const settleMsMax = 60_000
 const comeBackMs = 200
 const secondMs = 1_000
-/** More of a second's frames unheard than this: its p99 is unheard. */
-const unheardShareMax = 0.01
-/** As much of an event as names its device. */
+/** If the events of a larger share are missing, the second has no p99. */
+const missingShareMax = 0.01
+/** The part of an event that contains its device. */
 const headBytes = 220
 const updatedStart = '{"type":"OBJECT_UPDATED"'
 const deviceName = '"deviceIdentifier":"'
 
-answerWith({
+serveFunctions({
   async open(options: CountedFleetOptions): Promise<void> {
     fleet = new CountedFleet(options)
     await fleet.open(openMsMax)
@@ -37,19 +37,18 @@ answerWith({
 
   begin: () => fleet.begin(),
 
-  /** A flood. */
-  async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
+  async run({ seconds }: { readonly seconds: number }): Promise<EndCounts> {
     isFlood = true
     fleet.begin()
     await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
     const { sent, heldBack } = fleet.giveUp()
-    const ends: Ends = {}
+    const ends: EndCounts = {}
     count(ends, 'sent', sent)
     count(ends, 'held back', heldBack)
     return ends
   },
 
-  /** Those that began at `from` (Unix ms) or later, and are over. */
+  /** Complete seconds that began at `from` (Unix ms) or later. */
   seconds({ from }: { readonly from: number }): readonly Second[] {
     const last = secondOf(performance.now()) - 1
     const first = Math.ceil((from - performance.timeOrigin) / secondMs)
@@ -64,12 +63,12 @@ answerWith({
     return fleet.settled(settleMsMax)
   },
 
-  books(): FleetBooks {
-    if (heard.size === 0) throw new Error('its dashboard got no event')
-    const ends: Ends = { ...fleet.ends }
+  frameCounts(): FrameCounts {
+    if (latencies.size === 0) throw new Error('its dashboard got no event')
+    const ends: EndCounts = { ...fleet.ends }
     // A dashboard of a flood may be too slow.
     if (!isFlood) for (const [how, times] of Object.entries(dashboardEnds)) count(ends, `dashboard: ${how}`, times)
-    return { ...fleet.books(), ends }
+    return { ...fleet.frameCounts(), ends }
   },
 
   close(): void {
@@ -79,7 +78,7 @@ answerWith({
   },
 })
 
-/** A dashboard that was closed comes back to the events from then on. */
+/** A dashboard that was closed reconnects and receives later events. */
 async function listen(options: CountedFleetOptions): Promise<void> {
   dashboard = new EventClient()
   const closed = () => {
@@ -87,7 +86,7 @@ async function listen(options: CountedFleetOptions): Promise<void> {
     count(dashboardEnds, dashboard.end)
     setTimeout(() => void listen(options), comeBackMs)
   }
-  const refusal = await dashboard.enter({ ...options, query: { services: options.service }, heard: note, closed })
+  const refusal = await dashboard.enter({ ...options, query: { services: options.service }, onText: note, closed })
   if (refusal !== undefined) count(dashboardEnds, refusal)
 }
 
@@ -101,15 +100,15 @@ function note(bytes: Buffer, start: number, end: number): void {
   const device = Number(head.slice(from + prefix.length + 1, head.indexOf('"', from)))
   const dueAt = fleet.dueAt(device, numberOf(lastValue(bytes, end)))
   const second = secondOf(dueAt)
-  const histogram = heard.get(second) ?? new LatencyHistogram()
-  heard.set(second, histogram)
+  const histogram = latencies.get(second) ?? new LatencyHistogram()
+  latencies.set(second, histogram)
   histogram.record(performance.now() - dueAt)
 }
 
-/** Of all frames that were due in it; one without an event yet counts as infinitely late. */
+/** Of all frames that were due in this second; a frame without an event yet counts as infinitely late. */
 function p99Of(second: number): number {
-  const histogram = heard.get(second)
+  const histogram = latencies.get(second)
   const due = fleet.options.framesPerSecond
-  if (!histogram || due - histogram.count > due * unheardShareMax + 1) return Number.MAX_VALUE
+  if (!histogram || due - histogram.count > due * missingShareMax + 1) return Number.MAX_VALUE
   return histogram.percentile(Math.min(1, (0.99 * due) / histogram.count))
 }

@@ -1,32 +1,31 @@
-import type { LoadedServer } from '#bench/harness/under-load'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
-import { localAddressOf, unanswered } from '#bench/proof/overload/lone-request'
+import { localAddressOf, unanswered } from '#bench/proof/overload/single-request'
 
-export interface EventClientOptions extends LoadedServer {
-  /** Which address of this machine is its own; absent: the usual one. */
+export interface EventClientOptions extends ServerTarget {
+  /** Determines its address on this machine; absent: the default address. */
   readonly number?: number
-  /** Of the upgrade. */
   readonly query: Readonly<Record<string, string>>
-  /** One call a message; the bytes are only lent. */
-  readonly heard?: (bytes: Buffer, start: number, end: number) => void
+  /** Called for each message; the bytes are only valid during the call. */
+  readonly onText?: (bytes: Buffer, start: number, end: number) => void
   readonly closed?: () => void
 }
 
 const openMsMax = 60_000
 const readBytes = 64 * 1024
 
-/** A connection of a dashboard that costs little. */
+/** A cheap connection of a dashboard. */
 export class EventClient {
   #socket: RawSocket | undefined
   #isClosed = false
   #closeCode: number | undefined
 
-  /** Undefined when it was let in; otherwise how it was not: a status, or in words. */
+  /** Undefined when the upgrade succeeded; otherwise the status or a description. */
   async enter(options: EventClientOptions): Promise<string | undefined> {
-    const { port, authorizations, number, query, heard, closed } = options
+    const { port, authorizations, number, query, onText, closed } = options
     const reader = new FrameReader((bytes, start, end, opcode) => {
-      if (opcode === opcodes.text) heard?.(bytes, start, end)
+      if (opcode === opcodes.text) onText?.(bytes, start, end)
       else if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
       else if (opcode === opcodes.close) this.#closeCode = end - start >= 2 ? bytes.readUInt16BE(start) : 1005
     })
@@ -58,17 +57,16 @@ export class EventClient {
     return this.#socket !== undefined && !this.#isClosed
   }
 
-  /** It was let in, and its connection ended. A client that reads nothing does not notice. */
+  /** The upgrade succeeded, and the connection has ended. A client that reads nothing does not notice. */
   get isCut(): boolean {
     return this.#socket !== undefined && this.#isClosed
   }
 
-  /** In words, of a connection that ended. */
   get end(): string {
     return this.#closeCode === undefined ? 'cut without a close frame' : `close ${this.#closeCode}`
   }
 
-  say(text: string): void {
+  sendText(text: string): void {
     this.#socket?.write(clientFrame(Buffer.from(text), opcodes.text))
   }
 

@@ -1,16 +1,15 @@
 import type { Socket } from 'node:net'
-import { answerWith } from '#bench/harness/answering'
-import type { LoadedServer } from '#bench/harness/under-load'
-import { count, type Ends } from '#bench/proof/overload/ends'
-import { askAlone } from '#bench/proof/overload/lone-request'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { ServerTarget } from '#bench/harness/server-target'
+import { count, type EndCounts } from '#bench/proof/overload/end-counts'
+import { sendSingleRequest } from '#bench/proof/overload/single-request'
 
 /**
- * Bodies of a gigabyte, to routes of small bodies and of large ones; or heads that are too large, or as large as they may be.
- * One after the other on many connections.
+ * Bodies of a gigabyte to routes of small and large bodies; heads at the limit and above it. Many connections, one
+ * request after the other on each.
  */
-export interface LargeRequestsOptions extends LoadedServer {
+export interface LargeRequestsOptions extends ServerTarget {
   readonly parts: 'bodies' | 'heads'
-  /** Of each kind at a time. */
   readonly atOnce: number
 }
 
@@ -20,7 +19,10 @@ interface Body {
   readonly path: () => string
   readonly isKnown: boolean
   readonly isChunked: boolean
-  /** The server may have taken so much before the answer: bytes that it read, and bytes in sockets; of images all. */
+  /**
+   * How much the server may take before it answers: bytes that it reads and bytes in socket buffers; images may be read
+   * fully.
+   */
   readonly sentMibMax: number
   readonly contentType: string
 }
@@ -39,7 +41,7 @@ const image = {
 const bodies: readonly Body[] = [
   { what: 'with a length', ...json, path: devices, isKnown: true, isChunked: false },
   { what: 'in chunks', ...json, path: devices, isKnown: true, isChunked: true, sentMibMax: 512 },
-  { what: 'of nobody', ...json, path: devices, isKnown: false, isChunked: false },
+  { what: 'without credentials', ...json, path: devices, isKnown: false, isChunked: false },
   { what: 'to the login', ...json, path: login, isKnown: false, isChunked: false },
   { what: 'to the login in chunks', ...json, path: login, isKnown: false, isChunked: true, sentMibMax: 512 },
   { what: 'an image with a length', ...image, isKnown: true, isChunked: false, sentMibMax: 96 },
@@ -50,7 +52,7 @@ const line = 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n'
 
 const many = (headers: number) => Array.from({ length: headers }, (_, place) => `X-${place}: ${place}\r\n`).join('')
 
-/** 16 KiB in all may stand before a body. */
+/** A head may have 16 KiB. */
 const heads: Readonly<Record<string, string>> = {
   'a value of 12 KiB': `${line}X-A: ${'a'.repeat(12_288)}\r\n\r\n`,
   'ninety headers': `${line}${many(90)}\r\n`,
@@ -71,13 +73,13 @@ const mib = 1024 * 1024
 
 let options: LargeRequestsOptions
 
-answerWith({
+serveFunctions({
   open(asked: LargeRequestsOptions): void {
     options = asked
   },
 
-  async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
-    const ends: Ends = {}
+  async run({ seconds }: { readonly seconds: number }): Promise<EndCounts> {
+    const ends: EndCounts = {}
     const over = performance.now() + seconds * 1000
     const again = async (send: () => Promise<void>) => {
       do await send()
@@ -88,7 +90,8 @@ answerWith({
         ? bodies.map((body) => () => sendBody(body, ends))
         : Object.entries(heads).map(([what, text]) => {
             const bytes = Buffer.from(text, 'latin1')
-            return async () => count(ends, `${what}: ${(await askAlone({ port: options.port, bytes, timeoutMs })).end}`)
+            return async () =>
+              count(ends, `${what}: ${(await sendSingleRequest({ port: options.port, bytes, timeoutMs })).end}`)
           })
     await Promise.all(all.flatMap((send) => Array.from({ length: options.atOnce }, () => again(send))))
     return ends
@@ -97,9 +100,9 @@ answerWith({
   close(): void {},
 })
 
-async function sendBody(kind: Body, ends: Ends): Promise<void> {
+async function sendBody(kind: Body, ends: EndCounts): Promise<void> {
   const { port } = options
-  const { end, sentBytes } = await askAlone({ port, bytes: headOf(kind), goOn: pump(kind), timeoutMs })
+  const { end, sentBytes } = await sendSingleRequest({ port, bytes: headOf(kind), goOn: pump(kind), timeoutMs })
   count(ends, `${kind.what}: ${end}`)
   if (sentBytes > kind.sentMibMax * mib) count(ends, `${kind.what}: refused after more than ${kind.sentMibMax} MiB`)
 }
@@ -116,7 +119,7 @@ function headOf({ method, path, isKnown, isChunked, contentType }: Body): Buffer
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`)
 }
 
-/** As fast as it is taken; an answer is looked for before each piece, as a write that fails would hide it. */
+/** Sends as fast as the server reads; checks for an answer before each piece, because a failing write would hide it. */
 function pump({ isChunked }: Body): (socket: Socket, isOver: () => boolean) => void {
   return (socket, isOver) => {
     let sent = 0

@@ -1,25 +1,25 @@
-import { answerWith } from '#bench/harness/answering'
-import type { LoadedServer } from '#bench/harness/under-load'
-import { bringInMany, currentNonce, type LoginPlace, loginOf } from '#bench/load/sign-ins'
-import { count, type Ends } from '#bench/proof/overload/ends'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { ServerTarget } from '#bench/harness/server-target'
+import { createUsers, currentNonce, type LoginPlace, loginOf } from '#bench/load/login-requests'
+import { count, type EndCounts } from '#bench/proof/overload/end-counts'
 import { type LoginAsked, type LoginKind, loginKinds } from '#bench/proof/overload/login-kinds'
-import { askAlone, localAddressOf } from '#bench/proof/overload/lone-request'
+import { localAddressOf, sendSingleRequest } from '#bench/proof/overload/single-request'
 
-/** People who sign in, among them those who guess; each on a connection and by a key of his own. */
-export interface LoginFloodOptions extends LoadedServer {
+/** Users who log in and attackers who guess passwords, each on its own connection and with its own key. */
+export interface LoginFloodOptions extends ServerTarget {
   readonly perSecond: number
   readonly seconds: number
 }
 
-/** As each may have a hundred sessions only. */
+/** Several, because a user may have only a hundred sessions. */
 const usersLeft = 20
 const timeoutMs = 90_000
 const tickMs = 5
-/** Before the flood; fewer than may wait for their turn. */
+/** Failed logins at a time before the flood; fewer than the login queue holds. */
 const failuresAtOnce = 24
 
 const { right, stranger, atOne, fromOne, again } = loginKinds
-/** In turns. */
+/** In rotation. */
 const kinds: readonly LoginKind[] = [right, stranger, right, atOne, fromOne, again]
 
 interface Login {
@@ -33,12 +33,12 @@ let perSecond: number
 let failures: readonly Login[]
 let flood: readonly Login[]
 
-answerWith({
-  /** All proofs are made here; they are good for a minute. */
+serveFunctions({
+  /** All proofs are made here and are valid for a minute. */
   async open({ authorizations, ...asked }: LoginFloodOptions): Promise<void> {
     ;({ port, perSecond } = asked)
-    if (!authorizations) throw new Error('nobody signs in where identity is off')
-    const [one = nobodyThere(), other = nobodyThere(), ...left] = await bringInMany(
+    if (!authorizations) throw new Error('users cannot log in while IAM is off')
+    const [one = missingUser(), other = missingUser(), ...left] = await createUsers(
       port,
       authorizations.person,
       usersLeft + 2,
@@ -57,7 +57,7 @@ answerWith({
     })
   },
 
-  async run(): Promise<Ends> {
+  async run(): Promise<EndCounts> {
     await failAll()
     return floodAll()
   },
@@ -65,25 +65,25 @@ answerWith({
   close(): void {},
 })
 
-/** Uses up what may be wrong in a minute. @throws when one of them is not told that it is wrong */
+/** Uses up the failed logins that are allowed in a minute. @throws when one of them is not refused */
 async function failAll(): Promise<void> {
   const left = [...failures]
   const failOn = async () => {
     for (let login = left.shift(); login; login = left.shift()) {
-      const { end } = await askAlone({ port, ...login, timeoutMs })
+      const { end } = await sendSingleRequest({ port, ...login, timeoutMs })
       if (end !== '401') throw new Error(`before the flood, ${login.what} was answered ${end}`)
     }
   }
   await Promise.all(Array.from({ length: failuresAtOnce }, failOn))
 }
 
-/** Whoever is due signs in, whether those before him were answered or not. */
-async function floodAll(): Promise<Ends> {
-  const ends: Ends = {}
+/** Each login starts when it is due, whether earlier ones were answered or not. */
+async function floodAll(): Promise<EndCounts> {
+  const ends: EndCounts = {}
   const startedAt = performance.now()
   const asked: Promise<void>[] = []
   const ask = async ({ what, ...login }: Login) => {
-    count(ends, `${what}: ${(await askAlone({ port, ...login, timeoutMs })).end}`)
+    count(ends, `${what}: ${(await sendSingleRequest({ port, ...login, timeoutMs })).end}`)
   }
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => {
@@ -107,6 +107,6 @@ function loginBy({ from, who }: LoginAsked, what: string, place: LoginPlace): Lo
   return { what, localAddress: localAddressOf(from), bytes }
 }
 
-function nobodyThere(): never {
-  throw new Error('too few users were brought in')
+function missingUser(): never {
+  throw new Error('too few users were created')
 }

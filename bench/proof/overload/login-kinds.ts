@@ -1,46 +1,48 @@
 import type { Credentials } from '#bench/harness/identity'
 
-/** One login of a flood. `from`: a number that stands for an address, as `localAddressOf` takes it. */
+/** One login of a flood. `from`: a number that determines the address, see `localAddressOf`. */
 export interface LoginAsked {
   readonly from: number
   readonly who: Credentials
 }
 
-/** Those whose part of a flood ends alike. */
+/** Logins that may end alike. */
 export interface LoginKind {
-  /** How their ends are counted. */
+  /** The name under which their ends are counted. */
   readonly what: string
-  /** Login `number` of the flood, if it is of this kind; `there`: users with their right passwords. */
+  /** Login `number` of the flood, if it is of this kind; `there`: users with their correct passwords. */
   asks(number: number, there: LoginUsers): LoginAsked
-  /** Wrong ones before the flood: as many as there may be in a minute, so that in the flood there is none more. Contract 2. */
+  /**
+   * Failed logins before the flood: as many as are allowed in a minute, so that the flood has none left. Contract 2.
+   */
   readonly failures?: { readonly count: number; asks(number: number, there: LoginUsers): LoginAsked }
 }
 
 export interface LoginUsers {
-  /** Nobody guesses at them. */
+  /** Users whose passwords are not guessed. */
   readonly left: readonly Credentials[]
-  /** Many guess at the first, from everywhere; one at the second. */
+  /** The first is attacked from many addresses, the second from one. */
   readonly guessedAt: readonly [Credentials, Credentials]
 }
 
-/** Addresses that nobody of a flood has by his number. */
+/** Added to a number to get an address that no login of a flood uses. */
 const apart = 1_000_000
 const addresses = { ofAll: apart, ofGuesser: apart + 100, ofInsistent: apart + 101 } as const
-/** An address may be wrong about one account ten times, and so it takes ten of them to be wrong a hundred times. */
+/** One address may fail ten times for an account, so a hundred failures need ten addresses. */
 const addressesOfAll = 10
 
 const wrong = ({ name }: Credentials, number: number): Credentials => ({ name, password: `guess ${number}` })
-const nobody = (number: number): Credentials => ({ name: `nobody ${number}`, password: `guess ${number}` })
+const unknownUser = (number: number): Credentials => ({ name: `nobody ${number}`, password: `guess ${number}` })
 
-/** What may be said to each is in `loginRules`. */
+/** `loginRules` has the allowed answers to each. */
 export const loginKinds = {
   right: {
     what: 'who is right',
-    asks: (number, { left }) => ({ from: number, who: left[(number >> 1) % left.length] ?? nobody(number) }),
+    asks: (number, { left }) => ({ from: number, who: left[(number >> 1) % left.length] ?? unknownUser(number) }),
   },
   stranger: {
     what: 'a guess from an address of its own',
-    asks: (number) => ({ from: number, who: nobody(number) }),
+    asks: (number) => ({ from: number, who: unknownUser(number) }),
   },
   atOne: {
     what: 'a guess at one account',
@@ -54,8 +56,8 @@ export const loginKinds = {
   },
   fromOne: {
     what: 'a guess from one address',
-    asks: (number) => ({ from: addresses.ofGuesser, who: nobody(number) }),
-    failures: { count: 60, asks: (number) => ({ from: addresses.ofGuesser, who: nobody(apart + number) }) },
+    asks: (number) => ({ from: addresses.ofGuesser, who: unknownUser(number) }),
+    failures: { count: 60, asks: (number) => ({ from: addresses.ofGuesser, who: unknownUser(apart + number) }) },
   },
   again: {
     what: 'a guess at one account from one address',

@@ -4,13 +4,12 @@ const everyMs = 50
 const mib = 1024 * 1024
 
 export interface MemoryPeak {
-  /** What the process held for itself, at most: looked at twenty times a second. Caps are for this. */
+  /** Maximum private memory of the process, read twenty times a second. The caps apply to it. */
   readonly ownMib: number
-  /** Since it began, with files that are mapped (the program, tables of the database); the kernel takes those back for others. */
+  /** Maximum since the start, with mapped files (the program, tables of the database), which the kernel can reclaim. */
   readonly allMib: number
 }
 
-/** Watches what a process holds. */
 export class MemoryWatch {
   readonly #processId: number
   readonly #timer: NodeJS.Timeout
@@ -19,24 +18,24 @@ export class MemoryWatch {
 
   constructor(processId: number) {
     this.#processId = processId
-    this.#look()
-    this.#timer = setInterval(() => this.#look(), everyMs)
+    this.#read()
+    this.#timer = setInterval(() => this.#read(), everyMs)
   }
 
-  /** Looks once more, and no more. */
+  /** Reads once more, and stops. */
   stop(): MemoryPeak {
     clearInterval(this.#timer)
-    this.#look()
+    this.#read()
     return { ownMib: Math.round(this.#ownBytes / mib), allMib: Math.round(this.#allBytes / mib) }
   }
 
-  #look(): void {
+  #read(): void {
     try {
       const status = readFileSync(`/proc/${this.#processId}/status`, 'latin1')
       this.#ownBytes = Math.max(this.#ownBytes, bytesOf(status, 'RssAnon'))
       this.#allBytes = Math.max(this.#allBytes, bytesOf(status, 'VmHWM'))
     } catch {
-      // It has ended: that is found elsewhere.
+      // The process has ended: other checks report that.
     }
   }
 }

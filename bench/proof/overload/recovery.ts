@@ -1,35 +1,34 @@
 import { allowedMs, spreadOf } from '#bench/harness/statistics'
 
-/** One second of the rated load: frames that were due in it, and how long until a dashboard heard of them. */
+/** One second of the rated load: the frames that were due in it, and the latency of their events at a dashboard. */
 export interface Second {
-  /** Where it began, Unix ms. */
   readonly at: number
-  /** Infinite when more than one in a hundred was not heard. */
+  /** Infinite when the events of more than one frame in a hundred are missing. */
   readonly p99: number
 }
 
-/** So many in a row have to be good: one may be luck. */
+/** This many consecutive seconds must be good: one may be luck. */
 export const goodInRow = 3
-/** How late it may be back. Issue of the promise: 5 s. */
+/** The promised recovery time. */
 export const recoverWithinS = 5
 
-/** What a second took before, and what it may take behind the overload. */
-export interface Usual {
+/** The latency of a second before the overload, and the bound after it. */
+export interface NormalLatency {
   readonly p99: number
   readonly allowed: number
 }
 
-/** By the second in the middle: a machine with other guests holds up one now and then. */
-export function usualOf(seconds: readonly Second[]): Usual {
+/** The median second: other guests of the machine delay some. */
+export function normalLatencyOf(seconds: readonly Second[]): NormalLatency {
   const p99 = spreadOf(seconds.map((second) => second.p99)).median
   return { p99, allowed: allowedMs(p99) }
 }
 
-/** Seconds from `endedAt` (Unix ms) until the first of some good ones in a row began; undefined: not yet. */
+/** Seconds from `endedAt` (Unix ms) to the first of some consecutive good ones; undefined: not yet. */
 export function recoveredAfter(
   seconds: readonly Second[],
   endedAt: number,
-  { allowed }: Pick<Usual, 'allowed'>,
+  { allowed }: Pick<NormalLatency, 'allowed'>,
 ): number | undefined {
   let good = 0
   for (const [place, { at, p99 }] of seconds.entries()) {
@@ -40,7 +39,7 @@ export function recoveredAfter(
   return undefined
 }
 
-/** The worst that was heard in time at all, and whether some second was not: for people. */
+/** The highest finite p99, and whether some second had none: for the report. */
 export function worstOf(seconds: readonly Second[], from: number, to: number): number {
   return Math.max(0, ...seconds.filter(({ at }) => at >= from && at < to).map(({ p99 }) => p99))
 }

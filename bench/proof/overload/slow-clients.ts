@@ -1,42 +1,41 @@
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { answerWith } from '#bench/harness/answering'
-import { asked } from '#bench/harness/identity'
-import type { LoadedServer } from '#bench/harness/under-load'
-import { count, type Ends } from '#bench/proof/overload/ends'
-import { localAddressOf, unanswered } from '#bench/proof/overload/lone-request'
+import { callApi } from '#bench/harness/identity'
+import { serveFunctions } from '#bench/harness/remote-functions'
+import type { ServerTarget } from '#bench/harness/server-target'
+import { count, type EndCounts } from '#bench/proof/overload/end-counts'
+import { localAddressOf, unanswered } from '#bench/proof/overload/single-request'
 import { type SlowPhase, slowPhases } from '#bench/proof/overload/slow-phases'
 
-/** Clients that hold connections by being slow, in every phase of one. */
-export interface SlowClientsOptions extends LoadedServer {
-  /** Of each phase. */
+/** Clients that hold connections by being slow, in every phase of a connection. */
+export interface SlowClientsOptions extends ServerTarget {
   readonly each: number
 }
 
 const dripEveryMs = 1_000
-/** For those who read nothing before. */
+/** For clients that read nothing before. */
 const readMsMax = 15_000
 const closeFrame = 0x88
-/** Of what was heard: an answer to who read nothing is kept by its beginning and its end. */
+/** The beginning and the end of a long answer are kept, each with this length. */
 const keptCharacters = 16 * 1024
 const whole = '200, whole'
 const chunksEnd = '0\r\n\r\n'
-/** What is noted about a device has 64 KiB at most. */
+/** Metadata of a device has a limit of 64 KiB. */
 const noteCharacters = 60 * 1024
-/** An answer is so many times as large as what the kernel buffers for a connection. */
+/** How many times larger an answer is than the kernel's buffers for a connection. */
 const answerBuffers = 2
 
 let options: SlowClientsOptions
 let clients: readonly SlowClient[] = []
 
-answerWith({
+serveFunctions({
   async open(given: SlowClientsOptions): Promise<void> {
     options = given
-    await noteMuch(given)
+    await createMetadata(given)
   },
 
-  async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
-    const ends: Ends = {}
+  async run({ seconds }: { readonly seconds: number }): Promise<EndCounts> {
+    const ends: EndCounts = {}
     clients = Object.entries(slowPhases).flatMap(([what, phase], place) =>
       Array.from({ length: options.each }, (_, number) => new SlowClient(what, phase, place * options.each + number)),
     )
@@ -48,7 +47,7 @@ answerWith({
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
     clearInterval(drip)
-    for (const client of clients) client.hear()
+    for (const client of clients) client.readAll()
     const read = performance.now() + readMsMax
     while (performance.now() < read && clients.some((client) => client.isReading)) {
       await new Promise((resolve) => setTimeout(resolve, 100))
@@ -62,19 +61,19 @@ answerWith({
   },
 })
 
-/** Makes devices with so much noted about them that no kernel takes a list of it for who does not read. */
-async function noteMuch({ port, authorizations }: LoadedServer): Promise<void> {
+/** Creates devices with so much metadata that a list of it exceeds the kernel's buffers. */
+async function createMetadata({ port, authorizations }: ServerTarget): Promise<void> {
   const devices = Math.ceil((answerBuffers * bufferedBytesMax()) / noteCharacters)
   for (let number = 0; number < devices; number++) {
     const body = { deviceIdentifier: `NOTED-${number}`, meta: { note: 'a'.repeat(noteCharacters) } }
-    await asked(port, '/devices', { person: authorizations?.person, body })
+    await callApi(port, '/devices', { person: authorizations?.person, body })
   }
 }
 
-/** Of one connection, what waits to be sent and what waits to be read. tcp(7) */
+/** Size of a connection's send buffer and receive buffer. tcp(7) */
 function bufferedBytesMax(): number {
   const largest = (which: string) => Number(readFileSync(`/proc/sys/net/ipv4/${which}`, 'latin1').split(/\s+/)[2])
-  // What is read by nobody gets no larger buffer than it had.
+  // The receive buffer of a client that does not read does not grow.
   const first = Number(readFileSync('/proc/sys/net/ipv4/tcp_rmem', 'latin1').split(/\s+/)[1])
   return largest('tcp_wmem') + first
 }
@@ -84,15 +83,15 @@ class SlowClient {
   readonly #what: string
   readonly #phase: SlowPhase
   readonly #socket: Socket
-  /** The beginning; the end of all that came; and how much that was. */
-  #heard = ''
+  /** The beginning and the end of the received bytes, and their number. */
+  #received = ''
   #last = ''
-  #heardBytes = 0
+  #receivedBytes = 0
   #isBehind = false
   #error: string | undefined
   readonly #startedAt = performance.now()
   #endedAt = 0
-  #hearing: NodeJS.Timeout | undefined
+  #readTimer: NodeJS.Timeout | undefined
 
   constructor(what: string, phase: SlowPhase, number: number) {
     this.#what = what
@@ -106,75 +105,73 @@ class SlowClient {
     this.#socket.once('close', () => {
       this.isOver = true
       this.#endedAt = performance.now()
-      clearTimeout(this.#hearing)
+      clearTimeout(this.#readTimer)
     })
-    this.#socket.on('data', (piece) => this.#hear(piece))
-    if (!phase.isDeaf) return
+    this.#socket.on('data', (piece) => this.#readAll(piece))
+    if (!phase.isUnread) return
     this.#socket.pause()
-    this.#hearing = setTimeout(() => this.hear(), phase.withinS * 1000)
+    this.#readTimer = setTimeout(() => this.readAll(), phase.withinS * 1000)
   }
 
-  /** What it left lying before. */
+  /** Whether it reads the bytes that it left unread before. */
   get isReading(): boolean {
-    return this.#phase.isDeaf === true && !this.isOver
+    return this.#phase.isUnread === true && !this.isOver
   }
 
-  /** One byte more. */
   drip(): void {
     const { drip, behind } = this.#phase
     if (drip === undefined || this.isOver || this.#socket.connecting || (behind && !this.#isBehind)) return
     this.#socket.write(drip)
   }
 
-  /** From now on it reads what there is. */
-  hear(): void {
+  readAll(): void {
     if (!this.isOver) this.#socket.resume()
   }
 
   cut(): void {
-    clearTimeout(this.#hearing)
+    clearTimeout(this.#readTimer)
     this.#socket.destroy()
   }
 
-  /** In words, with its phase. `seconds`: for how long it was slow. */
+  /** How it ended, with its phase. `seconds`: for how long it was slow. */
   ended(seconds: number): string {
-    const { isDeaf, withinS } = this.#phase
+    const { isUnread, withinS } = this.#phase
     const tookS = (this.#endedAt - this.#startedAt) / 1000
-    const isHeld = seconds < withinS && (isDeaf ? this.#end() === whole : !this.isOver)
+    const isHeld = seconds < withinS && (isUnread ? this.#end() === whole : !this.isOver)
     if (isHeld) return `${this.#what}: held to the end`
     if (!this.isOver) return `${this.#what}: held for too long`
-    return `${this.#what}: ${tookS > withinS && !isDeaf ? 'held for too long, then ' : ''}${this.#end()}`
+    return `${this.#what}: ${tookS > withinS && !isUnread ? 'held for too long, then ' : ''}${this.#end()}`
   }
 
-  #hear(piece: Buffer): void {
+  #readAll(piece: Buffer): void {
     const text = piece.toString('latin1')
-    if (this.#heard.length < keptCharacters) this.#heard += text
+    if (this.#received.length < keptCharacters) this.#received += text
     this.#last = (this.#last + text).slice(-chunksEnd.length)
-    this.#heardBytes += piece.length
+    this.#receivedBytes += piece.length
     const { behind } = this.#phase
-    if (!behind || this.#isBehind || !behind.heard.test(this.#heard)) return
+    if (!behind || this.#isBehind || !behind.received.test(this.#received)) return
     this.#isBehind = true
-    this.#heard = this.#heard.replace(behind.heard, '')
+    this.#received = this.#received.replace(behind.received, '')
     this.#socket.write(Buffer.from(behind.bytes, 'latin1'))
   }
 
   #end(): string {
-    if (this.#isBehind) return closeCodeIn(Buffer.from(this.#heard, 'latin1')) ?? 'cut without a close frame'
-    const status = /^HTTP\/1\.1 (\d{3})/.exec(this.#heard)?.[1]
+    if (this.#isBehind) return closeCodeIn(Buffer.from(this.#received, 'latin1')) ?? 'cut without a close frame'
+    const status = /^HTTP\/1\.1 (\d{3})/.exec(this.#received)?.[1]
     if (status === '200') return this.#isWhole() ? whole : '200, cut'
     return status ?? (this.#error === undefined ? unanswered.closed : unanswered.reset)
   }
 
-  /** Whether all of a streamed or measured answer has come. */
+  /** Whether the answer is complete, by its chunks or its length. */
   #isWhole(): boolean {
-    const [head = ''] = this.#heard.split('\r\n\r\n', 1)
+    const [head = ''] = this.#received.split('\r\n\r\n', 1)
     const length = /^content-length: (\d+)$/im.exec(head)?.[1]
     if (length === undefined) return this.#last === chunksEnd
-    return this.#heardBytes === head.length + 4 + Number(length)
+    return this.#receivedBytes === head.length + 4 + Number(length)
   }
 }
 
-/** Behind pings, which it did not answer. */
+/** The close frame follows pings, which the client did not answer. */
 function closeCodeIn(bytes: Buffer): string | undefined {
   for (let at = 0; at + 2 <= bytes.length; at += 2 + ((bytes[at + 1] as number) & 0x7f)) {
     if (bytes[at] === closeFrame) return `close ${bytes.readUInt16BE(at + 2)}`

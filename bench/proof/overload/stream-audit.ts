@@ -1,17 +1,17 @@
 import type { StreamEvent, StreamPosition } from '#bench/dashboard'
 import type { Fleet } from '#bench/fleet/fleet'
-import type { LoadedServer } from '#bench/harness/under-load'
+import type { ServerTarget } from '#bench/harness/server-target'
 import { numberOf } from '#bench/load/update-template'
-import type { FleetBooks } from '#bench/proof/overload/counted-fleet'
-import { Witness } from '#bench/proof/witness'
+import { EventChecker } from '#bench/proof/event-checker'
+import type { FrameCounts } from '#bench/proof/overload/counted-fleet'
 
-export interface AuditOptions extends LoadedServer {
+export interface AuditOptions extends ServerTarget {
   /** The stream is read from here; no fleet reported before. */
   readonly first: StreamPosition
-  /** Fleets whose frames are compared with the stream, one by one. */
+  /** Fleets whose frames are compared with the stream one by one. */
   readonly fleets: readonly Fleet[]
-  /** Fleets that counted. */
-  readonly books: readonly FleetBooks[]
+  /** The counts of counting fleets. */
+  readonly frameCounts: readonly FrameCounts[]
 }
 
 export interface Audited {
@@ -20,17 +20,23 @@ export interface Audited {
   readonly problems: readonly string[]
 }
 
-/** Reads a million events and more. */
+/** For a million events and more. */
 const readMsMax = 600_000
 const problemsMax = 20
 
 /**
- * Compares what a server has stored with what it acknowledged: in the stream from its beginning every acknowledged frame must
- * be once and in the order of its device, and the state must be that of the stream.
+ * Compares the stored stream and state with what the server acknowledged: every acknowledged frame must be in the
+ * stream once and in the order of its device, and the state must match the stream.
  */
-export async function audited({ port, authorizations, first, fleets, books }: AuditOptions): Promise<Audited> {
+export async function auditStream({
+  port,
+  authorizations,
+  first,
+  fleets,
+  frameCounts,
+}: AuditOptions): Promise<Audited> {
   const problems: string[] = []
-  const counted = books.map((each) => ({ ...each, stored: new Uint32Array(each.sent.length) }))
+  const counted = frameCounts.map((each) => ({ ...each, stored: new Uint32Array(each.sent.length) }))
   const named = fleets.map(({ options }) => `${options.prefix}-`)
   const others = ({ type, deviceIdentifier, updates }: StreamEvent) => {
     const identifier = String(deviceIdentifier)
@@ -45,7 +51,15 @@ export async function audited({ port, authorizations, first, fleets, books }: Au
   }
   const authorization = authorizations && { authorization: authorizations.person }
   const url = `http://127.0.0.1:${port}`
-  const witness = new Witness({ name: 'stream', url, fleets, from: first, rule: 'whole', ...authorization, others })
+  const witness = new EventChecker({
+    name: 'stream',
+    url,
+    fleets,
+    from: first,
+    rule: 'whole',
+    ...authorization,
+    others,
+  })
   const { dashboard } = witness
   dashboard.start()
   if (!(await dashboard.caughtUp(readMsMax))) problems.push('the stream could not be read to its end')
@@ -61,7 +75,7 @@ export async function audited({ port, authorizations, first, fleets, books }: Au
   const sum = (numbers: readonly number[]) => numbers.reduce((all, each) => all + each, 0)
   return {
     events: dashboard.counts.events,
-    acknowledged: witness.report().acknowledged + sum(books.map((each) => sum(each.acknowledged))),
+    acknowledged: witness.report().acknowledged + sum(frameCounts.map((each) => sum(each.acknowledged))),
     problems: [...problems, ...witness.problems()].slice(0, problemsMax),
   }
 }

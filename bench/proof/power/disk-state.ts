@@ -1,16 +1,16 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
-import type { FileOperation } from '#bench/proof/power/operations'
+import type { FileOperation } from '#bench/proof/power/file-operations'
 import type { SeededRandom } from '#bench/random'
 
 /**
- * What may lie on a disk when the power fails. As ext4 with `data=ordered` has it, or a little less:
+ * A possible disk content after a power loss. The model is ext4 with `data=ordered`, or slightly weaker:
  *
- * - Names (made, renamed, removed) come to be in the order in which they were asked for; the last of them may not have.
- * - `fsync` of a file makes all of it durable, and its name; `fsync` of a folder the names in it. Less than ext4 gives,
- *   which writes down every name asked for until then.
- * - What was written since a file's last `fsync` may be there, be missing, be cut anywhere, or have pages of zeros in it.
- * - A file that takes the place of another by `rename` is whole when its new name is (`auto_da_alloc`).
+ * - Names (created, renamed, removed) become durable in the order of the calls; the last ones may be missing.
+ * - `fsync` of a file makes its content and its name durable; `fsync` of a folder the names in it. ext4 gives more: it
+ *   writes all earlier names as well.
+ * - Data written since a file's last `fsync` may be there, be missing, be cut anywhere, or contain pages of zeros.
+ * - A file that replaces another by `rename` is whole when its new name is durable (`auto_da_alloc`).
  */
 export interface DiskState {
   readonly folders: readonly string[]
@@ -19,12 +19,12 @@ export interface DiskState {
 
 const pageBytes = 4096
 
-/** After these operations, one of many that may be. */
+/** One of the possible states after these operations. */
 export function diskStateAfter(done: readonly FileOperation[], random: SeededRandom): DiskState {
   const names = done.flatMap((operation, place) => (isOfNames(operation) ? [place] : []))
   const floor = durableNames(done)
   const isLoose = names.filter((place) => place >= floor)
-  // As often as anything between: nothing of what may be missing is there, or all of it.
+  // The extremes, nothing or everything, are as frequent as all states in between.
   const keep = pick(random, [0, isLoose.length, random.below(isLoose.length + 1)])
   const lastName = isLoose[keep - 1] ?? floor - 1
   const tree = treeAfter(done, lastName)
@@ -38,7 +38,7 @@ export function diskStateAfter(done: readonly FileOperation[], random: SeededRan
   return { folders: [...tree.folders], files }
 }
 
-/** Puts it into an empty folder. */
+/** Writes it into an empty folder. */
 export function layOut({ folders, files }: DiskState, folder: string): void {
   for (const path of folders) mkdirSync(join(folder, path), { recursive: true, mode: 0o700 })
   for (const [path, bytes] of files) {
@@ -51,7 +51,7 @@ function isOfNames({ kind }: FileOperation): boolean {
   return kind !== 'write' && kind !== 'sync' && kind !== 'sync_folder' && kind !== 'truncate'
 }
 
-/** All names asked for before this place are durable. */
+/** The number of operations whose names are durable: all before it. */
 function durableNames(done: readonly FileOperation[]): number {
   let floor = 0
   const namedAt = new Map<number, number>()
@@ -82,7 +82,7 @@ function durableNames(done: readonly FileOperation[]): number {
 interface Tree {
   readonly files: ReadonlyMap<string, number>
   readonly folders: ReadonlySet<string>
-  /** Places up to which what was written to a file is there for another reason than its `fsync`. */
+  /** By file, the end of the content that is durable for another reason than its `fsync`. */
   readonly wholeUpTo: ReadonlyMap<number, number>
 }
 
@@ -119,7 +119,7 @@ function contentOf(done: readonly FileOperation[], file: number, wholeUpTo: numb
   return pick(random, [durable, all, all.subarray(0, cut), withHoles(all, durable.length, random)])
 }
 
-/** Pages that were given, and never filled. What was durable stays. */
+/** Pages that were allocated and never written. Durable bytes stay. */
 function withHoles(all: Buffer, from: number, random: SeededRandom): Buffer {
   const bytes = Buffer.from(all)
   for (let page = from - (from % pageBytes); page < bytes.length; page += pageBytes) {

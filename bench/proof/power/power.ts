@@ -1,13 +1,15 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
-import { asked, identityOn } from '#bench/harness/identity'
+import { callApi, identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { openLeft, patient, readStream } from '#bench/proof/left-folder'
+import { openFolder, patientSettings, readStream } from '#bench/proof/opened-folder'
+import { type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
 import { type DiskState, diskStateAfter, layOut } from '#bench/proof/power/disk-state'
-import { FleetBooks, framesOf } from '#bench/proof/power/fleet-books'
-import type { FileOperation, RecordedOperation } from '#bench/proof/power/operations'
+import type { FileOperation, RecordedOperation } from '#bench/proof/power/file-operations'
+import { FleetLedger, framesOf } from '#bench/proof/power/fleet-ledger'
 import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
 import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
@@ -15,11 +17,9 @@ import { freePort, type ServerProcess, startServer } from '#bench/server-process
 
 export interface PowerProofOptions {
   readonly seed: number
-  /** Of the disk, each opened. */
   readonly states: number
-  /** How long each of the lives of the server lasts. */
   readonly lifeMs: number
-  /** Written in the last of them besides, MB: with 20 the database begins a new log on the way. 0 by default. */
+  /** Extra MB written in the last life: with 20 the database begins a new log. 0 by default. */
   readonly floodMb?: number
   readonly print: (line: string) => void
 }
@@ -29,58 +29,57 @@ export interface PowerProofReport {
   readonly operations: Readonly<Record<string, number>>
   readonly bytesWritten: number
   readonly states: number
-  /** In so many of them something had been acknowledged before. */
+  /** States before which a change had been acknowledged. */
   readonly statesWithMore: number
-  /** In so many of them a report over a link had been. */
+  /** States before which a report over a link had been acknowledged. */
   readonly statesWithFrames: number
-  /** Looked for, in all of the disks together. */
-  readonly framesLookedFor: number
-  readonly eventsHeard: number
+  /** Frames that were searched, over all states. */
+  readonly framesSearched: number
+  readonly eventsReceived: number
   readonly acknowledged: number
-  /** Reports over links. */
   readonly framesAcknowledged: number
   readonly problems: readonly string[]
 }
 
 type RecordingOptions = Pick<PowerProofOptions, 'seed' | 'lifeMs' | 'floodMb'>
 
-/** What was done to the folder, and what was known outside, each with its time. */
+/** The operations on the folder, and the acknowledged changes and events, each with its time. */
 export interface Recording {
   readonly runner: WorkloadRunner
-  readonly fleets: FleetBooks
+  readonly fleets: FleetLedger
   readonly operations: readonly RecordedOperation[]
-  /** From then on what must be there is known. */
+  /** From this time on the expected content is known. */
   readonly firstAt: number
-  readonly heard: readonly HeardEvent[]
+  readonly received: readonly ReceivedEvent[]
 }
 
-interface HeardEvent {
+interface ReceivedEvent {
   readonly at: number
   readonly event: StreamEvent
 }
 
-/** Each on what the one before left; the second is told to stop, the others are killed. */
+/** Each continues the data of the one before; the second is stopped cleanly, the others are killed. */
 const lives = 3
-/** Clocks of two processes, read at different places. */
 const clockMs = 2
-/** Of the fleets that report over links, in all; changes a second, in all. */
+/** The fleets that report over links: devices and changes a second, all together. */
 const fleetSize = { devices: 50, rate: 600 } as const
 const mailMsMax = 5_000
 const floodMsMax = 15_000
 const problemsMax = 5
 
 /**
- * Records what the server does to its folder with `DURABILITY=disk` while workloads write and fleets report over links, then makes up disks as a power loss at any moment of it
- * may leave them, and opens each: it must open, and hold all that had been acknowledged and told until that moment.
+ * Records the server's file operations with `DURABILITY=disk` while workloads write and fleets report over links. Then
+ * constructs disk states that a power loss at any moment may leave, and opens each: it must open, and contain
+ * everything that had been acknowledged or published before that moment.
  */
-export async function provePower(options: PowerProofOptions): Promise<PowerProofReport> {
+async function provePower(options: PowerProofOptions): Promise<PowerProofReport> {
   const startedAt = performance.now()
   const report = await withRecording(options, async (recording, folder) => {
     const all = recording.operations.map(({ operation }) => operation)
     return {
       operations: countsOf(all),
       bytesWritten: all.reduce((sum, each) => sum + (each.kind === 'write' ? each.bytes.length : 0), 0),
-      eventsHeard: recording.heard.length,
+      eventsReceived: recording.received.length,
       acknowledged: Object.values(recording.runner.counts).reduce((sum, each) => sum + each.acknowledged, 0),
       framesAcknowledged: recording.fleets.framesAcknowledged,
       ...(await tryStates(recording, folder, options)),
@@ -89,7 +88,7 @@ export async function provePower(options: PowerProofOptions): Promise<PowerProof
   return { seconds: (performance.now() - startedAt) / 1000, ...report }
 }
 
-/** `folder`: for what is made of it. All of it is gone when `use` is done. */
+/** `folder`: for temporary data, deleted when `use` is done. */
 export async function withRecording<Result>(
   options: RecordingOptions,
   use: (recording: Recording, folder: string) => Promise<Result>,
@@ -102,20 +101,20 @@ export async function withRecording<Result>(
   }
 }
 
-/** Opens so many disks. `forget`: operations that the disk never did; for trying the proof itself. */
+/** Opens this many disk states. `forget`: operations that the disk never did, to test the proof itself. */
 export async function tryStates(
   recording: Recording,
   folder: string,
   { seed, states: wanted, print }: Omit<PowerProofOptions, 'lifeMs'>,
   forget: (operation: FileOperation) => boolean = () => false,
-): Promise<Pick<PowerProofReport, 'states' | 'statesWithMore' | 'statesWithFrames' | 'framesLookedFor' | 'problems'>> {
+): Promise<Pick<PowerProofReport, 'states' | 'statesWithMore' | 'statesWithFrames' | 'framesSearched' | 'problems'>> {
   const all = recording.operations.map(({ operation }) => operation)
   const random = new SeededRandom(seed)
   const problems: string[] = []
   let states = 0
   let statesWithMore = 0
   let statesWithFrames = 0
-  let framesLookedFor = 0
+  let framesSearched = 0
   while (states < wanted && problems.length < problemsMax) {
     const count = momentIn(all, random)
     const at = (recording.operations[count]?.at ?? Number.POSITIVE_INFINITY) - clockMs
@@ -123,12 +122,12 @@ export async function tryStates(
     if (at > recording.firstAt) statesWithMore++
     const frames = framesOf(recording.fleets.devicesAt(at))
     if (frames > 0) statesWithFrames++
-    framesLookedFor += frames
+    framesSearched += frames
     const found = await faultsOf(diskStateAfter(done, random), at, recording, join(folder, `state-${states}`))
     problems.push(...found.slice(0, 3).map((text) => `state ${states}, after ${count} operations: ${text}`))
     if (++states % 50 === 0) print(`${states} states`)
   }
-  return { states, statesWithMore, statesWithFrames, framesLookedFor, problems }
+  return { states, statesWithMore, statesWithFrames, framesSearched, problems }
 }
 
 async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOptions): Promise<Recording> {
@@ -137,11 +136,11 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
   mkdirSync(dataFolder, { mode: 0o700 })
   const random = new SeededRandom(seed)
   const url = `http://127.0.0.1:${port}`
-  const heard: HeardEvent[] = []
+  const received: ReceivedEvent[] = []
   const files = new FileNumbers()
   const operations: RecordedOperation[] = []
   let runner: WorkloadRunner | undefined
-  let fleets: FleetBooks | undefined
+  let fleets: FleetLedger | undefined
   let dashboard: Dashboard | undefined
   let firstAt = Infinity
   for (let life = 0; life < lives; life++) {
@@ -149,7 +148,7 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
     const server = await startServer({
       port,
       dataFolder,
-      environment: { ...identityOn, ...patient, DURABILITY: 'disk' },
+      environment: { ...identityOn, ...patientSettings, DURABILITY: 'disk' },
       nodeArguments: loadedBefore('harness/cheap-passwords'),
       inFront: straced(trace),
       isKilledAtExit: true,
@@ -158,14 +157,14 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
     const { authorization } = runner
     if (!fleets) {
       const body = { name: 'Fleets' }
-      const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
-      fleets = new FleetBooks(url, { ...fleetSize, seed, key })
+      const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
+      fleets = new FleetLedger(url, { ...fleetSize, seed, key })
     }
     firstAt = Math.min(firstAt, now())
     const faults = await runner.check()
     if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
     if (!dashboard) {
-      const onEvent = (event: StreamEvent) => heard.push({ at: now(), event })
+      const onEvent = (event: StreamEvent) => received.push({ at: now(), event })
       dashboard = new Dashboard({
         url,
         from: runner.first,
@@ -187,12 +186,12 @@ async function record(folder: string, { seed, lifeMs, floodMb = 0 }: RecordingOp
   if (!runner || !fleets) throw new Error('nothing was recorded')
   const faults = await fleets.stop()
   if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
-  return { runner, fleets, operations, firstAt, heard }
+  return { runner, fleets, operations, firstAt, received }
 }
 
 interface Life {
   readonly lifeMs: number
-  /** By SIGTERM, not by SIGKILL. */
+  /** Stopped with SIGTERM; otherwise with SIGKILL. */
   readonly isStopped: boolean
   readonly floodMb: number
 }
@@ -214,7 +213,7 @@ async function live(
   await working
 }
 
-/** How many operations were done when the power failed: half of the time it is at one that matters. */
+/** How many operations were done when the power failed. Half of the time the moment is at an important operation. */
 function momentIn(operations: readonly FileOperation[], random: SeededRandom): number {
   const anywhere = random.below(operations.length + 1)
   if (random.below(2) === 0) return anywhere
@@ -225,25 +224,25 @@ function momentIn(operations: readonly FileOperation[], random: SeededRandom): n
 async function faultsOf(
   state: DiskState,
   at: number,
-  { runner, fleets, firstAt, heard }: Recording,
+  { runner, fleets, firstAt, received }: Recording,
   folder: string,
 ): Promise<readonly string[]> {
   mkdirSync(folder, { mode: 0o700 })
   layOut(state, folder)
-  const left = await openLeft(folder)
+  const left = await openFolder(folder)
   try {
     if (!left.running) return [`it does not open: ${left.refusal}`]
     if (at <= firstAt) return []
-    const told = heard.filter((each) => each.at < at).map(({ event }) => event)
+    const publishedBefore = received.filter((each) => each.at < at).map(({ event }) => event)
     const { port } = left.running
     const url = `http://127.0.0.1:${port}`
     const devices = fleets.devicesAt(at)
-    const { events, faults } = await readStream(url, runner, told, { devices })
+    const { events, faults } = await readStream(url, runner, publishedBefore, { devices })
     return [
       ...faults,
       ...(await fleets.sessionFaults(url, devices, events)),
       ...(await runner.faultsAt(at, { port, dataFolder: folder })),
-      // What was not sent before is sent now.
+      // Mails that were not sent before are sent by the copy.
       ...(await runner.unmailedAt(at, folder, mailMsMax)),
     ]
   } finally {
@@ -252,7 +251,7 @@ async function faultsOf(
   }
 }
 
-/** Until the tracer has written down the end of what it watches. */
+/** Waits until the tracer has written the exit of its process. */
 async function isWritten(trace: string): Promise<void> {
   for (let size = -1; ; ) {
     await pass(200)
@@ -274,4 +273,52 @@ function now(): number {
 
 function pass(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+const help = `Usage: npm run proof -- power [options]
+
+Records the server's file operations with DURABILITY=disk (by strace), constructs disk states that a power loss at any moment
+may leave, and opens each: it must open, and contain all changes acknowledged before. Uses files in a temporary folder.
+
+  --states N            disk states to open (400)
+  --seed N              random seed (the clock)
+  --life-ms N           duration of each of the three lives of the server (2500)`
+
+/** Written in the last life of the server, so that the database begins a new log. */
+const floodMb = 20
+
+export const powerProof: Proof = {
+  about: '400 disk states after a power loss, with DURABILITY=disk',
+  help,
+  async run(args, print) {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        ...seedOption,
+        states: { type: 'string', default: '400' },
+        'life-ms': { type: 'string', default: '2500' },
+      },
+    })
+    const seed = seedFrom(values.seed)
+    const states = positive('states', values.states)
+    print(`seed ${seed}, ${states} states`)
+    const lifeMs = positive('life-ms', values['life-ms'])
+    const report = await provePower({ seed, states, lifeMs, floodMb, print })
+    const { seconds, problems, ...figures } = report
+    const { sync = 0, sync_folder: folders = 0, rename = 0 } = figures.operations
+    return {
+      seed,
+      seconds,
+      summary: [
+        `recorded: ${figures.acknowledged} writes and ${figures.framesAcknowledged} reports over links acknowledged and ` +
+          `${figures.eventsReceived} events received, in ` +
+          `${Object.values(figures.operations).reduce((sum, count) => sum + count, 0)} operations on files, ` +
+          `${sync + folders} of them fsync and ${rename} rename; ${(figures.bytesWritten / 1e6).toFixed(1)} MB`,
+        `${figures.states} disk states, ${figures.statesWithMore} with acknowledged changes, ` +
+          `${figures.statesWithFrames} with reports over links, ${figures.framesSearched} of those in all: ` +
+          (problems.length === 0 ? 'all opened, and held all of it' : 'not all opened, or held all of it'),
+      ],
+      problems,
+    }
+  },
 }

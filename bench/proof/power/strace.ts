@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs'
 import { posix } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { FileOperation, RecordedOperation } from '#bench/proof/power/operations'
+import type { FileOperation, RecordedOperation } from '#bench/proof/power/file-operations'
 
-/** Reads what `strace` wrote down of a process and its threads. */
+/** Reads the output of `strace` about a process and its threads. */
 
 const calls = [
   'open',
@@ -33,12 +33,12 @@ const calls = [
   'fallocate',
 ] as const
 
-/** No call of ours writes more at a time. */
+/** No call of the server writes more at a time. */
 const bytesShownMax = 4 * 1024 * 1024
 
-/** In front of the program. `file`: what is written down. */
+/** Command before the program. `file`: the output. */
 export function straced(file: string): readonly string[] {
-  // The process itself stays our child, so that a signal reaches it and nobody else.
+  // The process stays our child, so that only it gets a signal.
   return [
     'strace',
     '-D',
@@ -62,9 +62,7 @@ interface Call {
   readonly result: string
 }
 
-/**
- * The operations on files below a folder, in the order in which they came to their end. @throws for what it can't account for
- */
+/** The operations on files below a folder, ordered by their end. @throws for calls that it does not understand */
 export async function readStrace(
   file: string,
   folder: string,
@@ -94,7 +92,7 @@ export async function readStrace(
   return found
 }
 
-/** Which file a path leads to, over several processes one after the other on the same folder. */
+/** Assigns numbers to files across renames and several processes one after the other on the same folder. */
 export class FileNumbers {
   readonly #byPath = new Map<string, { file: number; size: number }>()
   #next = 0
@@ -134,7 +132,7 @@ export class FileNumbers {
 function operationsOf({ name, args, result }: Call, folder: string, files: FileNumbers): readonly FileOperation[] {
   const within = (path: string | undefined) =>
     path === undefined || !path.startsWith(`${folder}/`) ? undefined : posix.normalize(path.slice(folder.length + 1))
-  // All that stands in quotes is written in hexadecimal digits.
+  // Text in quotes consists of hexadecimal digits.
   const parts = args.split('"')
   const texts = parts.filter((_, place) => place % 2 === 1).map(bytesOf)
   const paths = texts.slice(0, 2).map((bytes) => within(bytes.toString()))
@@ -159,7 +157,7 @@ function operationsOf({ name, args, result }: Call, folder: string, files: FileN
       const behind = parts[2] ?? ''
       if (behind.startsWith('...')) throw new Error(`more than ${bytesShownMax} bytes were written at once`)
       const given = /^, \d+, (\d+)/.exec(behind)?.[1]
-      // All of ours append, or say where.
+      // The server's writes append or name their offset.
       const at = given === undefined ? known.size : Number(given)
       known.size = Math.max(known.size, at + written)
       return [{ kind: 'write', file: known.file, at, bytes: bytes.subarray(0, written) }]
@@ -214,7 +212,7 @@ function operationsOf({ name, args, result }: Call, folder: string, files: FileN
   }
 }
 
-/** What a descriptor stands for, in angle brackets behind it. */
+/** The path of a descriptor, which follows it in angle brackets. */
 function pathOf(args: string): string | undefined {
   const [, hex] = /^\d+<((?:\\x[0-9a-f]{2})*)>/.exec(args) ?? []
   return hex === undefined ? undefined : bytesOf(hex).toString()

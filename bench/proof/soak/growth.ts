@@ -4,21 +4,21 @@ import { spreadOf } from '#bench/harness/statistics'
 export interface Gauge {
   readonly title: string
   readonly unit: string
-  /** Of what is read, one unit. */
+  /** The value of one unit in what is read. */
   readonly scale: number
   readonly digits: number
-  /** It grows when the least that its slope may be is above this. Units a minute. */
+  /** It grows when the lower bound of its slope is above this. Units a minute. */
   readonly growthMax: number
-  /** It is not known whether it grows when the most that its slope may be is above this. Units a minute. */
+  /** The measurement is too noisy when the upper bound of its slope is above this. Units a minute. */
   readonly doubtMax?: number
 }
 
 const megabytes = { unit: 'MB', scale: 1e6 } as const
 
 /**
- * The bounds allow for data that the server keeps for a day: when to forget the results of actions, and sessions (some 150 a
- * minute, of 160 bytes), and names of mails (200 a minute, of 60, up to 10 000). Otherwise they are the least that half an hour
- * can tell from noise.
+ * The bounds allow for data that the server keeps for a day: expiry times of action results and of sessions (some 150 a
+ * minute, of 160 bytes), and names of mails (200 a minute, of 60 bytes, up to 10 000). Otherwise they are the least
+ * that half an hour can distinguish from noise.
  */
 export const gauges = {
   live: { title: 'memory in use after a collection', ...megabytes, digits: 1, growthMax: 0.1, doubtMax: 1 },
@@ -31,20 +31,20 @@ export const gauges = {
 
 export type GaugeName = keyof typeof gauges
 
-/** How one gauge went on once the server was warm, in its units. */
+/** The growth of one gauge after warm-up, in its units. */
 export interface Growth {
   readonly median: number
   readonly min: number
   readonly max: number
   readonly slope: Slope
-  /** Why it is not known to stay where it is. */
+  /** Why it may not be constant. */
   readonly problem?: string
 }
 
 /** About a minute each in half an hour. */
 const spans = 24
 
-/** `points`: since the server is warm. Undefined for too few. */
+/** `points`: after warm-up. Undefined if there are too few. */
 export function growthOf(gauge: Gauge, points: readonly Point[]): Growth | undefined {
   const scaled = points.map(({ minutes, value }) => ({ minutes, value: value / gauge.scale }))
   const medians = mediansOfSpans(scaled, spans)
@@ -72,30 +72,29 @@ function signed(value: number): string {
   return `${value < 0 ? '−' : '+'}${text}`
 }
 
-/** What something was, and when: minutes since some beginning. */
+/** A value and its time in minutes since some start. */
 export interface Point {
   readonly minutes: number
   readonly value: number
 }
 
-/** How fast something grows, each minute. */
+/** Growth each minute. */
 export interface Slope {
   readonly perMinute: number
-  /** It lies between these in 95 of 100 cases, if what disturbs one point does not disturb the next. */
+  /** 95 % confidence interval, if the errors of the points are independent. */
   readonly low: number
   readonly high: number
 }
 
-/** Fewer say nothing of how far off they are. */
+/** Fewer give no interval. */
 export const pointsMin = 8
-/** Standard deviations within which 95 of 100 values of a normal distribution lie. */
+/** 95 % of a normal distribution lie within this many standard deviations. */
 const deviations95 = 1.96
 
 /**
- * A line through points by Theil and Sen: the median of the slopes of all pairs. A third of the points may be anything, and
- * it stays where it is: what has another shape than the rest, a collection, a compaction, does not turn it. The interval is
- * Sen's, from by how much Kendall's S is off by chance. Sen 1968, "Estimates of the regression coefficient based on Kendall's
- * tau".
+ * The Theil–Sen slope: the median of the slopes of all pairs. A third of the points may be outliers, such as a
+ * collection or a compaction, without an effect. The interval is Sen's, from the variance of Kendall's S. Sen 1968,
+ * "Estimates of the regression coefficient based on Kendall's tau".
  *
  * @throws RangeError for too few points
  */
@@ -117,8 +116,8 @@ export function slopeOf(points: readonly Point[]): Slope {
 }
 
 /**
- * The medians of so many spans of the same length; none of a span without a point. Points in quick succession say much the
- * same of a saw-tooth, and an interval that takes each for a word of its own is too narrow: spans longer than its teeth don't.
+ * Medians of spans of equal length; spans without points are left out. Consecutive points of a saw-tooth are
+ * correlated, and an interval that treats them as independent is too narrow: spans longer than its teeth are not.
  */
 function mediansOfSpans(points: readonly Point[], spans: number): readonly Point[] {
   const times = points.map(({ minutes }) => minutes)
@@ -133,6 +132,6 @@ function mediansOfSpans(points: readonly Point[], spans: number): readonly Point
 }
 
 function slopeBetween(one: Point, other: Point): number {
-  // There is one zero of slopes, and not two.
+  // Adding 0 turns −0 into 0.
   return (other.value - one.value) / (other.minutes - one.minutes) + 0
 }

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { MemoryUse, ProbeQuestion } from '#bench/harness/memory-probe'
+import type { MemoryUse, ProbeMessage } from '#bench/harness/memory-probe'
 import { request } from '#bench/http'
 import { processUsage } from '#bench/process-usage'
 import type { GaugeName, Point } from '#bench/proof/soak/growth'
@@ -14,13 +14,12 @@ export interface SampledServer {
 
 export interface SamplePace {
   readonly everyMs: number
-  /** Garbage is collected after every so-many-th reading. */
+  /** Garbage is collected after this many readings. */
   readonly collectEvery: number
-  /** A factor for the server's clock where it waits for minutes; its timers stay as they are. */
+  /** A factor for the server's clock where it waits for minutes; its timers keep their times. */
   readonly timesFaster: number
 }
 
-/** Reads all gauges of a running server, again and again, and keeps what it reads. */
 export class Sampler {
   readonly #sampled: SampledServer
   readonly #startedAt = performance.now()
@@ -29,11 +28,10 @@ export class Sampler {
 
   constructor(sampled: SampledServer) {
     // Only the kernel knows the mapped and resident memory and the open files.
-    if (!existsSync('/proc/self/status')) throw new Error('there is no /proc to look into')
+    if (!existsSync('/proc/self/status')) throw new Error('there is no /proc')
     this.#sampled = sampled
   }
 
-  /** Minutes since it was made. */
   get minutes(): number {
     return (performance.now() - this.#startedAt) / 60_000
   }
@@ -56,23 +54,23 @@ export class Sampler {
 
   async #work({ everyMs, collectEvery, timesFaster }: SamplePace): Promise<void> {
     const { server } = this.#sampled
-    for (let looks = 1; !this.#isStopped && !server.isEnded; looks++) {
+    for (let readings = 1; !this.#isStopped && !server.isEnded; readings++) {
       await new Promise((resolve) => setTimeout(resolve, everyMs))
       try {
         if (timesFaster > 1) await this.#ask({ type: 'pass', ms: everyMs * (timesFaster - 1) })
-        await this.#look()
-        if (looks % collectEvery === 0) await this.#collect()
+        await this.#read()
+        if (readings % collectEvery === 0) await this.#collect()
       } catch {
-        // A server that does not answer is noticed by all others.
+        // Other checks report a server that does not answer.
       }
     }
   }
 
-  #ask<Answer>(question: ProbeQuestion): Promise<Answer> {
+  #ask<Answer>(question: ProbeMessage): Promise<Answer> {
     return this.#sampled.server.ask<Answer>(question)
   }
 
-  async #look(): Promise<void> {
+  async #read(): Promise<void> {
     const { server, url, dataFolder } = this.#sampled
     const usage = processUsage(server.processId)
     if (!usage) return
@@ -84,7 +82,7 @@ export class Sampler {
     this.#note('database', sizeOf(join(dataFolder, 'db')))
   }
 
-  /** Everything dead is collected, and what is left is counted. */
+  /** Counts live memory after garbage collections. */
   async #collect(): Promise<void> {
     const { heapBytes, bufferBytes, codeBytes } = await this.#ask<MemoryUse>({ type: 'memory' })
     this.#note('live', heapBytes + bufferBytes - codeBytes)
@@ -103,7 +101,6 @@ function anonymousBytes(processId: number): number {
   return Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024
 }
 
-/** Of all files in a folder; those that go away meanwhile are none of it. */
 function sizeOf(folder: string): number {
   return readdirSync(folder)
     .map((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0)

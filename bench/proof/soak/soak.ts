@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { StreamEvent } from '#bench/dashboard'
-import type { HeardReport } from '#bench/fleet/heard'
+import type { ComparisonReport } from '#bench/fleet/stream-comparison'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { LoadedServer, type ServerPlace } from '#bench/proof/loaded-server'
@@ -14,19 +14,17 @@ import { freePort, type ServerSettings } from '#bench/server-process'
 export interface SoakOptions {
   readonly minutes: number
   readonly seed: number
-  /** Of fleets, in all. */
   readonly devices: number
-  /** Changes a second of fleets, in all. */
   readonly rate: number
   readonly print: (line: string) => void
-  /** Before the server's program; for trying the proof itself. */
+  /** Node arguments before the server's program, to test the proof itself. */
   readonly nodeArguments?: readonly string[]
 }
 
-/** With what a test of the proof itself looks at. */
+/** With details for the test of the proof itself. */
 export interface SoakOutcome extends Outcome {
   readonly growth: Readonly<Partial<Record<GaugeName, Growth>>>
-  readonly heard: HeardReport
+  readonly received: ComparisonReport
   readonly visits: Visitors['counts']
   readonly writes: Readonly<Record<string, ChangeCounts>>
 }
@@ -34,17 +32,17 @@ export interface SoakOutcome extends Outcome {
 const help = `Usage: npm run proof -- soak [options]
 
 Runs the server for half an hour under the load of the kill proof, but without kills, while devices and subscribers come and
-go, and measures whether it needs more and more memory, descriptors or disk once it is warm: after two fifths of the time. In
-a shorter run the server's time passes faster, so that it forgets as early; below ten minutes little differs from noise.
+go, and measures whether its memory, descriptors or disk usage grow after the warm-up (two fifths of the time). In a shorter run
+the server's clock is faster, so that it evicts as early; below ten minutes most results are noise.
 
   --minutes N           (30)
-  --seed N              of chance (the clock)`
+  --seed N              random seed (the clock)`
 
-/** In all; changes a second, in all. */
+/** Devices, and changes a second, of all fleets together. */
 const fleetSize = { devices: 500, rate: 15_000 } as const
 
 export const soakProof: Proof = {
-  about: 'half an hour under all kinds of load without growing',
+  about: 'half an hour under all kinds of load without growth',
   help,
   run(args, print) {
     const options = { ...seedOption, minutes: { type: 'string', default: '30' } } as const
@@ -56,9 +54,9 @@ export const soakProof: Proof = {
   },
 }
 
-/** The share of the time until everything that the server keeps for a while has its final size. */
+/** Share of the time until all temporary data of the server has its final size. */
 const warmShare = 0.4
-/** So short that all that is kept for a while goes again and again. */
+/** Short expiry times, so that temporary data is deleted regularly. */
 const shortLived = {
   STREAM_RETENTION_MB: '16',
   ACCESS_TOKEN_LIFETIME_S: '60',
@@ -66,26 +64,26 @@ const shortLived = {
   WRITE_TIMEOUT_S: '2',
 } as const
 /**
- * A factor for the pauses of the workloads. The server keeps some of their data for a day (answers under a key, results of
- * actions), which is to be little in half an hour.
+ * A factor for the pauses of the workloads. The server keeps some of their data for a day (answers by idempotency key,
+ * results of actions), which must stay small in half an hour.
  */
 const pauseTimes = 8
-/** How often gauges are read in the whole time, and after how many readings garbage is collected. */
+/** How many readings are made in the whole time, and after how many readings garbage is collected. */
 const readings = 600
 const collectEvery = 10
-/** Readings that follow each other faster are fewer. */
+/** Minimum time between readings. */
 const hurriedMs = 100
 const collectHurried = 2
-/** The server forgets after five idle minutes: in a shorter run its time passes faster. */
+/** The server evicts after five idle minutes: in a shorter run its clock is faster. */
 const warmMinutesMin = 6
-/** Beyond it a client that does not read for some seconds counts as dead. */
+/** With a higher factor a client that does not read for some seconds would be closed. */
 const timesFasterMax = 20
 const cutEveryMs = { low: 2_000, high: 15_000 }
 const printEveryMs = 30_000
 
 /**
- * Runs the server under the load of the kill proof, but without kills, while devices and subscribers come and go, and measures
- * whether it needs more and more memory, descriptors or disk. At the end everything that was acknowledged must be there.
+ * Runs the server under the load of the kill proof, but without kills, while devices and subscribers come and go, and
+ * measures whether its memory, descriptors or disk usage grow. At the end all acknowledged changes must be there.
  */
 export async function proveSoak(options: SoakOptions): Promise<SoakOutcome> {
   const folder = temporaryFolder('soak-proof-')
@@ -137,19 +135,19 @@ class SoakRun {
     await server.settle({ isWhole: false })
     await server.stop()
     const growth = this.#growth(sampler)
-    const heard = server.witness.report()
+    const received = server.witness.report()
     const [visits, writes] = [this.#visitors.counts, runner.counts]
     const kinds = Object.values(writes)
     const acknowledged = kinds.reduce((sum, each) => sum + each.acknowledged, 0)
     return {
-      ...{ seed: this.#options.seed, seconds, growth, heard, visits, writes },
-      said: [
-        `${(seconds / 60).toFixed(1)} minutes, ${warmShare * 100} % of them to get warm: ${changesAcknowledged} changes acknowledged, ` +
+      ...{ seed: this.#options.seed, seconds, growth, received, visits, writes },
+      summary: [
+        `${(seconds / 60).toFixed(1)} minutes, ${warmShare * 100} % of them warm-up: ${changesAcknowledged} changes acknowledged, ` +
           `${(changesAcknowledged / seconds).toFixed(0)} a second`,
         `${visits.devices} devices and ${visits.subscribers} subscribers that connected and left; ${acknowledged} writes of ` +
           `${kinds.length} other kinds`,
-        `${heard.acknowledged} frames acknowledged, ${heard.found} heard, ${heard.overridden} overridden, ${heard.lost} lost, ` +
-          `${heard.doubled} doubled, ${heard.disordered} out of order, ${heard.wrong} wrong`,
+        `${received.acknowledged} frames acknowledged, ${received.found} received, ${received.overridden} overridden, ${received.lost} lost, ` +
+          `${received.doubled} doubled, ${received.disordered} out of order, ${received.wrong} wrong`,
         ...Object.entries(growth).map(([name, grown]) => lineOf(name as GaugeName, grown)),
       ],
       problems: [
@@ -185,7 +183,6 @@ class SoakRun {
     }
   }
 
-  /** Cuts connections of fleets and of the subscriber now and then. */
   async #disturb(): Promise<void> {
     const { random, witness, fleets } = this.#server
     while (!this.#isOver) {

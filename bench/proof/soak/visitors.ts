@@ -12,7 +12,7 @@ const pauseMs = 500
 const onlineMsMax = 20_000
 const problemsMax = 5
 
-/** In front of the identifiers of these devices. */
+/** Prefix of the identifiers of these devices. */
 export const visitingPrefix = 'PASSING'
 
 export class Visitors {
@@ -27,7 +27,7 @@ export class Visitors {
     this.#isOver = isOver
   }
 
-  /** Until it is over. */
+  /** Runs until the soak is over. */
   async run(): Promise<void> {
     const repeated = (name: keyof Visitors['counts'], times: number, visit: (number: number) => Promise<void>) =>
       Array.from({ length: times }, () => this.#repeat(name, visit))

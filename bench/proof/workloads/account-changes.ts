@@ -10,7 +10,7 @@ import {
 } from '#bench/proof/workloads/account-requests'
 import type { SeededRandom } from '#bench/random'
 
-/** Changes of an account, and the account after each. */
+/** Changes of an account, and the expected account after each. */
 
 export const operations = [
   ...['invite', 'redeem a code', 'make a code', 'use a dead code', 'delete', 'disable', 'enable', 'sign in disabled'],
@@ -22,7 +22,6 @@ export interface Author {
   readonly name: string
   /** Of the account, for the administrator. */
   readonly path: string
-  /** Of the change. */
   readonly number: number
   readonly requests: AccountRequests
 }
@@ -30,9 +29,9 @@ export interface Author {
 export interface Plan {
   readonly operation: Operation
   readonly asked: Request
-  /** The account as far as it is known without the answer, if the change is done. */
+  /** The expected account if the change is done, without data from the answer. */
   readonly after: Account
-  /** The same with the answer. */
+  /** The same with data from the answer. */
   readonly learn?: (answer: HttpAnswer) => Account
   /** A repeat gives the same answer. */
   readonly isRepeatable?: boolean
@@ -54,7 +53,7 @@ export function makeCode(by: Author, account: Account): Plan {
   return { operation: 'make a code', asked: { method: 'POST', path: `${by.path}/code` }, after, learn }
 }
 
-/** Chooses a password, which ends all sessions. */
+/** Sets a password with a code, which ends all sessions. */
 export function redeem(by: Author, account: Account): Plan {
   const { code = '', password, email, dead } = ended(account)
   const chosen = `password ${by.number}`
@@ -63,7 +62,7 @@ export function redeem(by: Author, account: Account): Plan {
   return { operation: 'redeem a code', asked: by.requests.redeem(code, chosen), after }
 }
 
-/** Disabled, nothing that the account had is good, also when it is enabled again. */
+/** Disabling revokes all credentials; enabling does not restore them. */
 export function edit(by: Author, account: Account, state: 'active' | 'disabled'): Plan {
   const email = `${by.name}.${by.number}@proof.example`
   const { code, dead, ...rest } = state === 'disabled' ? ended(account) : account
@@ -90,7 +89,7 @@ export function renew(by: Author, account: Account, session: Session): Plan {
   return { operation: 'renew', asked: by.requests.renewal(session.isBound, session.refreshToken), after, learn }
 }
 
-/** A refresh token that was used before ends its session. */
+/** Using an old refresh token again ends its session. */
 export function replay(by: Author, account: Account, session: Session, refreshToken: string): Plan {
   const after = ended(account, (each) => each === session)
   const asked = by.requests.renewal(session.isBound, refreshToken)

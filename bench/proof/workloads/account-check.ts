@@ -3,16 +3,19 @@ import type { AccountRequests, Request, Session } from '#bench/proof/workloads/a
 import { madeIdOf } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 
-/** An account and its credentials while no change is under way. Credentials that an unanswered change made uncertain are left out. */
+/**
+ * An account and its credentials while no change is under way. Credentials that may have changed in an unanswered
+ * change are left out.
+ */
 export interface Account {
   readonly state: 'invited' | 'active' | 'disabled'
-  /** Another one with each change of the state. */
+  /** Changes with each state change. */
   readonly email: string
   readonly password?: string
-  /** Good once, for another password. */
+  /** Valid once, to set a password. */
   readonly code?: string
   readonly sessions: readonly Session[]
-  /** Credentials that are good no more, the last ones. */
+  /** The latest invalid credentials. */
   readonly dead: {
     readonly sessions: readonly Session[]
     readonly codes: readonly string[]
@@ -25,14 +28,14 @@ export const emptyAccount: Account = {
   dead: { sessions: [], codes: [], passwords: [] },
 }
 
-/** How many dead credentials of each sort are tried. */
+/** How many invalid credentials of each kind are tried. */
 const deadMax = 3
 
 export function newestOf<Value>(value: Value | undefined, others: readonly Value[]): readonly Value[] {
   return value === undefined ? others : [value, ...others].slice(0, deadMax)
 }
 
-/** Some sessions end, or all of them. */
+/** Ends some sessions or all. */
 export function ended(account: Account, isEnded: (session: Session) => boolean = () => true): Account {
   const { sessions, dead } = account
   const over = sessions.filter((each) => isEnded(each) && each.token !== '')
@@ -51,7 +54,6 @@ interface Candidates {
   readonly after: Account | undefined
 }
 
-/** Compares one account with what may be of it: as before the last change, or as after it. */
 export class AccountCheck {
   readonly #api: ProofApi
   readonly #name: string
@@ -75,7 +77,6 @@ export class AccountCheck {
     this.#sessions = sessions
   }
 
-  /** Undefined: there is no such account. */
   static async begin(
     api: ProofApi,
     name: string,
@@ -98,12 +99,12 @@ export class AccountCheck {
     return this.#isLike(this.#candidates.after)
   }
 
-  /** Nothing shows whether the change is done. */
+  /** Both states are still possible. */
   get isBoth(): boolean {
     return this.isAfter && this.#isLike(this.#candidates.before)
   }
 
-  /** The one that fits. */
+  /** The state that fits. */
   get account(): Account | undefined {
     const { before, after } = this.#candidates
     const account = this.isAfter ? after : this.#isLike(before) ? before : undefined
@@ -122,11 +123,11 @@ export class AccountCheck {
     return id === undefined ? {} : { id }
   }
 
-  /** @throws when a credential is good that must not be, or the other way round */
+  /** @throws when a credential is valid that must not be, or the other way round */
   async mustBeRight(isPending: boolean): Promise<void> {
     const { before } = this.#candidates
     const account = this.account as Account
-    // Where it is both, only what is so in both.
+    // While both are possible, checks only what they have in common.
     const sure = (isPending && before) || account
     for (const session of account.sessions) {
       if (session.token === '' || (isPending && !sure.sessions.some(({ token }) => token === session.token))) continue
@@ -141,7 +142,7 @@ export class AccountCheck {
     if (this.#api.isCopy && !isPending) await this.#mustBeGood(account)
   }
 
-  /** Of a copy: nothing is used up there that is needed later. */
+  /** On a copy: uses up nothing that is needed later. */
   async #mustBeGood({ sessions, code }: Account): Promise<void> {
     for (const { id, isBound, refreshToken } of sessions)
       if (refreshToken !== '')
@@ -149,7 +150,7 @@ export class AccountCheck {
     if (code !== undefined) await this.#must(201, 'a new code', this.#requests.redeem(code, 'another password'))
   }
 
-  /** Finds out which password is good. @throws when it is not exactly one */
+  /** Finds out which password is valid. @throws when it is not exactly one */
   async #logIn(): Promise<void> {
     const { before, after } = this.#candidates
     const all = [before, after].flatMap((each) => (each ? [each.password, ...each.dead.passwords] : []))

@@ -1,22 +1,22 @@
 import { basic } from '#bench/harness/identity'
 import type { HttpAnswer } from '#bench/http'
-import { ProvingKey } from '#bench/load/proofs'
-import type { Asking, ProofApi } from '#bench/proof/workloads/proof-api'
+import { DpopKey } from '#bench/load/dpop-proofs'
+import type { ProofApi, RequestOptions } from '#bench/proof/workloads/proof-api'
 
 /** A session; without tokens where the answer with them was lost. */
 export interface Session {
   /** Empty: not known yet. */
   readonly id: string
-  /** To the key of the account (DPoP); false: of the Basic scheme. */
+  /** Bound to the key of the account (DPoP); false: of the Basic scheme. */
   readonly isBound: boolean
   readonly token: string
-  /** Good once. */
+  /** Valid once. */
   readonly refreshToken: string
-  /** Refresh tokens that were used before, the last one first. */
+  /** Used refresh tokens, the newest first. */
   readonly used: readonly string[]
 }
 
-export interface Request extends Asking {
+export interface Request extends RequestOptions {
   readonly method: string
   readonly path: string
 }
@@ -27,7 +27,7 @@ const unauthenticated = { authorization: '' }
 /** Makes the requests of one account: proofs by its key, with the latest nonce of the server. */
 export class AccountRequests {
   readonly #name: string
-  readonly #key = new ProvingKey()
+  readonly #key = new DpopKey()
   #api: ProofApi | undefined
   #nonce = ''
 
@@ -66,7 +66,7 @@ export class AccountRequests {
     return { method: 'POST', path: '/iam/signup', headers: unauthenticated, body: { name: this.#name, code, password } }
   }
 
-  /** By a session. */
+  /** A request with the tokens of a session. */
   as({ isBound, token }: Session, method: string, path: string, body?: object): Request {
     if (isBound) return this.proven(method, path, body, token)
     return { method, path, headers: { authorization: `Bearer ${token}` }, ...(body && { body }) }

@@ -28,15 +28,15 @@ import {
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import type { SeededRandom } from '#bench/random'
 
-/** Accounts: invitations, passwords, sessions of both schemes, codes, and all that ends them. */
+/** Accounts: invitations, passwords, sessions of both schemes, codes, and everything that ends them. */
 
 const sessionsMax = 4
 /** Less than the 10 s in which a used refresh token gives its successor again. Contract 2, Refresh. */
 const repeatMs = 7_000
 
 /**
- * After each kill every credential that is to be good is good, and each that was used up, replaced or ended is refused, also
- * where the answer to the last change was lost.
+ * After each kill every valid credential must work, and each credential that was used up, replaced or ended must be
+ * refused, also where the answer to the last change was lost.
  */
 export function accountsWorkload(count = 8): Workload {
   const people = new Map(slotsOf('account', count).map((slot) => [slot, new Person(slot)]))
@@ -45,7 +45,7 @@ export function accountsWorkload(count = 8): Workload {
     name: 'accounts',
     slots: [...people.keys()],
     operations: operations.map((operation) => `accounts: ${operation}`),
-    // Some changes fit into each life.
+    // Some changes fit into each life of the server.
     pauseMs: 40,
     prepare: async (api) => void (await Promise.all([...people.values()].map((person) => person.begin(api)))),
     nextChange: (slot, before, number, random) => personOf(slot).next(before, number, random),
@@ -59,14 +59,13 @@ class Person {
   readonly #name: string
   readonly #path: string
   readonly #requests: AccountRequests
-  /** By content of the slot. */
   readonly #accounts = new Map<string, Account>()
   /** The account that was deleted last, with its credentials. */
   #deleted = emptyAccount
-  /** Only use shows that a refresh token or a code is good: after each check it comes first. */
+  /** Only use shows that a refresh token or a code is valid: using it is the first change after each check. */
   #isUntested = false
   #sentAt = 0
-  /** A renewal by a key that is not answered. */
+  /** A renewal with a key that is not answered. */
   #renewed: Session | undefined
   #number = 0
 
@@ -169,7 +168,7 @@ class Person {
     return this.#accounts.get(content) ?? emptyAccount
   }
 
-  /** @throws when a credential is good that must not be, or the other way round */
+  /** @throws when a credential is valid that must not be, or the other way round */
   async observe(api: ProofApi, { observed, pending }: SlotEntry): Promise<Observed | undefined> {
     if (!observed && !pending) return undefined
     const content = pending?.change.content as string | undefined

@@ -3,7 +3,10 @@ import { controlsService } from '#bench/fleet/kinds'
 import { type Change, type Observed, pass, type Workload } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 
-/** Writes, actions and updates that reach connected devices: the answer of each device is kept, and no device does anything twice. */
+/**
+ * Writes, actions and updates that reach connected devices: each device's answer is kept, and no device applies
+ * anything twice.
+ */
 
 const { serviceIdentifier } = controlsService
 const setpoint = '0x2000'
@@ -16,11 +19,11 @@ const pollMs = 50
 /** How many of the last actions are read again after every kill. */
 const actionsAgain = 5
 const actionSlot = 'action on connected devices'
-/** A simulated device begins with the first. */
+/** A simulated device starts with the first. */
 const versions = ['1.4.2', '1.5.0'] as const
 const imageBytes = 3_000
 
-/** Devices that do what they are asked, and do not report by themselves. */
+/** Devices that execute writes and updates, and do not report by themselves. */
 export class ConnectedDevices {
   readonly #fleet: Fleet
   readonly written: readonly string[]
@@ -55,15 +58,22 @@ export class ConnectedDevices {
     const device = this.#fleet.devices.find((each) => each.identifier === identifier)
     if (!device) throw new RangeError(`no device ${identifier}`)
     const { plan, firmware, isWelcome, controls } = device
-    return { project: plan.kind.code.toLowerCase(), version: firmware.version, isWelcome, asked: controls?.asked ?? [] }
+    return {
+      project: plan.kind.code.toLowerCase(),
+      version: firmware.version,
+      isWelcome,
+      asked: controls?.received ?? [],
+    }
   }
 
-  /** The server ended a connection because its store took nothing: devices may have been offline for an action. */
+  /** The server closed a connection because its store refused writes: devices may have been offline for an action. */
   get wereDisconnected(): boolean {
     return (this.#fleet.counts.closes.get('1013') ?? 0) > 0
   }
 
-  /** All are connected, and all that they reported is stored. @throws when they are not, or received what they must not */
+  /**
+   * Waits until all are connected and their reports are stored. @throws when they are not, or received invalid messages
+   */
   async back(): Promise<void> {
     const areBack = (await this.#fleet.allOnline(onlineMsMax)) && (await this.#fleet.settled(onlineMsMax))
     const { faultCount, faults } = this.#fleet.counts
@@ -71,7 +81,7 @@ export class ConnectedDevices {
     if (!areBack) throw new Error(`devices are not connected again within ${onlineMsMax / 1000} s`)
   }
 
-  /** How often a device did it: each value is asked for once, by one id. `idPrefix`: of the WRITE. */
+  /** How often a device applied it: each value is written once, by one id. `idPrefix`: of the WRITE. */
   timesDone(identifier: string, value: number, idPrefix = ''): number {
     const order = JSON.stringify([serviceIdentifier, [{ propId: setpointPropId, value }]])
     const { asked } = this.of(identifier)
@@ -87,14 +97,14 @@ export function isConnectedDevice(deviceIdentifier: string): boolean {
   return deviceIdentifier.startsWith(`${prefix}-`)
 }
 
-/** A property of one device. Repeated under the same key after a kill, a write is done once. */
+/** A property of one device. Repeated under the same key after a kill, a write is applied once. */
 export function writesWorkload(devices: ConnectedDevices): Workload {
   return {
     name: 'writes to connected devices',
     slots: devices.written,
-    // So that most kills meet a write that waits for its device.
+    // Short, so that most kills interrupt a write that waits for its device.
     pauseMs: 15,
-    // The server ended its connection because its store took nothing.
+    // The server closed its connection because its store refused writes.
     busyStatuses: [409],
     nextChange: (slot, _, number) => ({
       method: 'PUT',
@@ -152,9 +162,9 @@ interface Action {
   readonly devices: readonly { readonly deviceIdentifier: string; readonly status: string }[]
 }
 
-/** Actions go on after a kill until each device has answered; the answers from before are kept. */
+/** Actions go on after a kill until each device has answered; earlier answers are kept. */
 export function connectedActionsWorkload(devices: ConnectedDevices): Workload {
-  /** By id, the last acknowledged ones: the value, and all answers once they were there. */
+  /** By id, the last acknowledged actions: the value, and all answers once they are complete. */
   const last = new Map<string, { readonly value: number; answers: string | undefined }>()
   const keep = (id: string, value: number) => {
     last.set(id, { value, answers: undefined })
@@ -216,7 +226,6 @@ async function statusesOf(read: () => Promise<Action>): Promise<Action['devices'
 }
 
 interface UpdateStatus {
-  /** Unix ms. */
   readonly at: number
   readonly status: string
   readonly firmware?: string
@@ -230,8 +239,8 @@ interface DeviceUpdate {
 }
 
 /**
- * Updates of firmware: a device is pinned to the other version and brought there. A device whose start was acknowledged has
- * the version after every kill; the same request gives a lost answer again.
+ * Firmware updates: a device is pinned to the other version and updated to it. A device whose start was acknowledged
+ * has the version after every kill; repeating the request gives a lost answer again.
  */
 export function updatesWorkload(devices: ConnectedDevices): Workload {
   const faults: string[] = []
@@ -289,7 +298,10 @@ export function updatesWorkload(devices: ConnectedDevices): Workload {
   }
 }
 
-/** Waits for the end of an update; reads it as it is in a copy, to which no device connects. @throws when it went back */
+/**
+ * Waits for the end of an update; in a copy, to which no device connects, reads its present state. @throws when its
+ * state went backwards
+ */
 async function endedUpdate(
   api: ProofApi,
   devices: ConnectedDevices,

@@ -5,7 +5,7 @@ import { isServerMadeId } from '#model/identifier'
 
 /** The resource in a slot. `id`: the id that the server gave it. */
 export interface Observed {
-  /** A text that no other change of the run leaves. */
+  /** A text that is unique to the last change. */
   readonly content: string
   readonly id?: string
 }
@@ -17,7 +17,7 @@ export interface Change {
   /** One of `Workload.operations`. */
   readonly operation?: string
   readonly body?: object | Uint8Array
-  /** They replace the administrator's. */
+  /** Replace the administrator's headers. */
   readonly headers?: Readonly<Record<string, string>>
   /** The slot's content after the change; undefined: empty; a function: only the answer contains it. */
   readonly content: string | undefined | ((answer: HttpAnswer) => string)
@@ -77,7 +77,7 @@ interface PastChange {
 
 export interface ChangeCounts {
   acknowledged: number
-  /** Unanswered at a kill: done, and not done. */
+  /** Changes without an answer at a kill: applied, and not applied. */
   landed: number
   vanished: number
   /** Repeated after a kill under the same key. */
@@ -92,12 +92,11 @@ const problemsMax = 5
 const clockDifferenceMs = 5
 
 /**
- * The expected state of one workload. After each kill every acknowledged change must be there exactly; an unanswered one must
- * be there whole or not at all, and its repeat under the same `Idempotency-Key` must not do it twice.
+ * The expected state of one workload. After each kill every acknowledged change must be there exactly; an unanswered
+ * one must be there completely or not at all, and its repeat under the same `Idempotency-Key` must not apply it twice.
  */
 export class ExpectedState {
   readonly workload: Workload
-  /** By name. */
   readonly counts: Readonly<Record<string, ChangeCounts>>
   readonly #api: ProofApi
   readonly #random: SeededRandom
@@ -105,7 +104,7 @@ export class ExpectedState {
   readonly #nextNumber: () => number
   readonly #pauseMs: number
   readonly #problems: string[] = []
-  /** By id, the slot that had it first: no id is given twice. */
+  /** By id, the slot that had it first: no id is assigned twice. */
   readonly #ids = new Map<string, string>()
   /** Texts of events that must be published once, that may be published once, and that were received. */
   readonly #required = new Set<string>()
@@ -140,7 +139,10 @@ export class ExpectedState {
     for (const [slot, entry] of this.#entries) if (!entry.pending) await this.#change(slot, entry)
   }
 
-  /** Compares the server with the expected state, and adopts what became of unanswered changes. Returns the differences. */
+  /**
+   * Compares the server with the expected state, and records which unanswered changes were applied. Returns the
+   * differences.
+   */
   async check(): Promise<readonly string[]> {
     try {
       const observed = await this.workload.observe(this.#api, this.#entries)
@@ -164,7 +166,10 @@ export class ExpectedState {
     return [...this.#required]
   }
 
-  /** Events that are missing, doubled or made up. When no change is under way. `isWhole`: the subscriber was never too slow. */
+  /**
+   * Events that are missing, duplicate or invented. Called while no change is under way. `isWhole`: the subscriber was
+   * never too slow.
+   */
   eventFaults(isWhole: boolean): readonly string[] {
     if (!this.workload.eventText) return []
     const mayMiss = !isWhole && this.workload.isOverridable === true
@@ -281,9 +286,9 @@ export class ExpectedState {
 
   async #compare(slot: string, entry: SlotEntry, observed: Observed | undefined): Promise<void> {
     const { pending, observed: before } = entry
-    const isAsBefore = observed?.content === before?.content
+    const isUnchanged = observed?.content === before?.content
     if (!pending) {
-      if (!isAsBefore) this.#wrong(`${slot} contains ${shown(observed)}, and ${shown(before)} was acknowledged`)
+      if (!isUnchanged) this.#wrong(`${slot} contains ${shown(observed)}, and ${shown(before)} was acknowledged`)
       else if (before?.id !== undefined && observed?.id !== undefined && before.id !== observed.id)
         this.#wrong(`${slot} had the id ${before.id}, and has ${observed.id}`)
       entry.observed = observed
@@ -291,9 +296,9 @@ export class ExpectedState {
     }
     const { change } = pending
     const hasLanded = isAfter(change, observed, this.workload.unknownContent)
-    if (!hasLanded && !isAsBefore)
+    if (!hasLanded && !isUnchanged)
       this.#wrong(`${slot} contains ${shown(observed)}: neither ${shown(before)} nor what ${change.path} asked for`)
-    const isDone = hasLanded && !isAsBefore
+    const isDone = hasLanded && !isUnchanged
     this.#countsOf(change)[isDone ? 'landed' : 'vanished']++
     if (isDone && change.eventText !== undefined) this.#required.add(change.eventText)
     if (!change.isSentOnce && this.#random.below(2) === 0) {
@@ -309,7 +314,7 @@ export class ExpectedState {
     entry.observed = observed
   }
 
-  /** A resource keeps its id; every later one gets another. */
+  /** A resource keeps its id; every later resource gets another. */
   #keepId(slot: string, before: Observed | undefined, id: string | undefined): void {
     if (id === undefined || before?.id === id) return
     const owner = this.#ids.get(id)
@@ -341,7 +346,7 @@ function idIn({ text }: HttpAnswer): string | undefined {
   return typeof found === 'string' ? madeIdOf(found) : undefined
 }
 
-/** The id in a resource name, where the server made it; a name that a user chose may come again. */
+/** The id in a resource name, if the server generated it; a name that a user chose may be used again. */
 export function madeIdOf(text: string): string | undefined {
   const id = text.slice(text.lastIndexOf(':') + 1)
   return isServerMadeId(id) ? id : undefined
@@ -352,7 +357,6 @@ export function slotsOf(prefix: string, count: number): readonly string[] {
   return Array.from({ length: count }, (_, at) => `${prefix}-${at}`)
 }
 
-/** Reads slot by slot. */
 export async function observeEach(
   entries: ReadonlyMap<string, SlotEntry>,
   observe: (slot: string, entry: SlotEntry) => Promise<Observed | undefined>,
@@ -365,7 +369,6 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Unix ms, with fractions. */
 function nowMs(): number {
   return performance.timeOrigin + performance.now()
 }

@@ -10,27 +10,27 @@ import { SeededRandom } from '#bench/random'
 
 async function mustBeOnDisk({ dataFolder }: ProofApi, firmware: string, sha256: string): Promise<void> {
   const bytes = await readFile(join(dataFolder, 'images', sha256))
-  if (sha256Of(bytes) !== sha256) throw new Error(`the image of ${firmware} has not the hash of its name`)
+  if (sha256Of(bytes) !== sha256) throw new Error(`the image of ${firmware} does not have the hash of its name`)
 }
 
 const partsPath = '/updates/projects/parts/releases'
 /** Of all images: a part of an image of another size would replace the waiting one. Contract 6. */
 const imageBytes = 200_000
 const partBytesMax = 90_000
-/** One of how many parts begins another image; one of how many uploads is whole. */
+/** One part in this many begins another image; one upload in this many is whole. */
 const restartOneOf = 5
 const wholeOneOf = 4
 
-/** The first bytes of an image; all of them: it is a release. */
+/** The first bytes of an image; with all bytes it is a release. */
 interface Uploaded {
-  /** Of the image. */
   readonly number: number
   readonly bytes: number
 }
 
 /**
- * An acknowledged part is there, and the next one continues it. Of an unanswered one the beginning may be there: the rest
- * continues after the bytes that the server has. The release is whole on the disk, with the bytes that were sent.
+ * An acknowledged part is there, and the next one continues it. Of an unanswered part the beginning may be there: the
+ * upload continues after the bytes that the server has. The release is complete on the disk, with the bytes that were
+ * sent.
  */
 export function imagesWorkload(): Workload {
   const uploads = new Map(['1.0.0', '1.0.1'].map((slot) => [slot, new Upload(slot)]))
@@ -38,7 +38,7 @@ export function imagesWorkload(): Workload {
   return {
     name: 'images',
     slots: [...uploads.keys()],
-    // An image takes some parts.
+    // An image has several parts.
     pauseMs: 40,
     nextChange: (slot, before, number, random) => uploadOf(slot).next(before, number, random),
     observe: (api, entries) => observeEach(entries, (slot, entry) => uploadOf(slot).observe(api, entry)),
@@ -49,7 +49,7 @@ class Upload {
   readonly #path: string
   /** Bytes that wait on the disk, by the last answer. */
   #waiting = 0
-  /** The disk refused a part: then nothing of its image is kept. */
+  /** The disk refused a part: then none of its image is kept. */
   #isRefused = false
 
   constructor(firmware: string) {
@@ -65,19 +65,19 @@ class Upload {
       const { headers: _, ...whole } = this.#part({ number, bytes: imageBytes }, 0)
       return whole
     }
-    // Shorter than what it replaces, so that the number of bytes shows which of them is there.
+    // Shorter than the part it replaces, so that the number of bytes shows which of them is there.
     if (before && before.bytes > 1 && random.below(restartOneOf) === 0)
       return this.#part({ number, bytes: 1 + random.below(Math.min(before.bytes - 1, partBytesMax)) }, 0)
     const { bytes: from, ...image } = before ?? { number, bytes: 0 }
     return this.#part({ ...image, bytes: Math.min(imageBytes, from + 1 + random.below(partBytesMax)) }, from)
   }
 
-  /** Sends the rest of a part that was cut off. @throws when an image is not what was sent */
+  /** Sends the rest of an interrupted part. @throws when an image has other bytes than were sent */
   async observe(api: ProofApi, { observed, pending }: SlotEntry): Promise<Observed | undefined> {
     const before = uploadedIn(observed?.content)
     const after = pending?.change.method === 'PUT' ? uploadedIn(String(pending.change.content)) : undefined
     const bytes = await this.#bytesThere(api, [before, after])
-    // Of a folder whose database is older than its images.
+    // In a folder whose database is older than its images.
     if (api.isCopy && bytes < imageBytes && bytes === this.#waiting && before?.bytes !== imageBytes) return observed
     if (!api.isCopy) this.#keep(bytes)
     if (!after || bytes === (before?.bytes ?? 0)) return this.#unchanged(api, before, bytes)
@@ -133,9 +133,9 @@ class Upload {
       const headers = { 'content-range': `bytes */${imageBytes}` }
       const { status, text } = await api.ask('PUT', this.#path, { headers, body: new Uint8Array() })
       const { received } = JSON.parse(text) as { received?: number }
-      if (received === imageBytes) throw new Error(`${this.#path}: all of it is there, and no release`)
+      if (received === imageBytes) throw new Error(`${this.#path}: the image is complete, but there is no release`)
       if (status === 202 && received !== undefined) return received
-      // The question made the release: all bytes had come.
+      // The request completed the release: all bytes had arrived.
       if (status === 201) return this.#bytesThere(api, images)
       throw new Error(`${this.#path}: the number of bytes was answered ${status} ${text}`)
     }
@@ -161,7 +161,7 @@ function observedOf(image: Uploaded | undefined, bytes: number): Observed | unde
   return { content: image ? textOf({ ...image, bytes }) : `${bytes} bytes of some image` }
 }
 
-/** Each number has an image of its own. */
+/** Each number has its own image. */
 function imageOf(number: number): Buffer {
   const random = new SeededRandom(number)
   const bytes = Buffer.alloc(imageBytes)

@@ -4,7 +4,7 @@ import { pass } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import { mailedDevice, reportedPropId, reportedService } from '#bench/proof/workloads/reports'
 
-/** Functions that mail what devices report, and the mails themselves. */
+/** Functions that mail reports of devices, and the mails themselves. */
 
 const mailTemplate = 'mailed'
 const pollMs = 100

@@ -1,16 +1,14 @@
 import { type HttpAnswer, request } from '#bench/http'
 
-export interface Asking {
+export interface RequestOptions {
   readonly body?: object | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The API with the authorization of the administrator, unless the headers have another one. */
+/** The API with the administrator's authorization, unless the headers contain another one. */
 export class ProofApi {
-  /** `http://host:port` */
   readonly url: string
   readonly authorization: string
-  /** The folder of the server. */
   readonly dataFolder: string
   /** Another server on a copy of the folder: no device is connected, and its state is not used later. */
   readonly isCopy: boolean
@@ -22,7 +20,7 @@ export class ProofApi {
     this.dataFolder = dataFolder
   }
 
-  ask(method: string, path: string, { body, headers }: Asking = {}): Promise<HttpAnswer> {
+  ask(method: string, path: string, { body, headers }: RequestOptions = {}): Promise<HttpAnswer> {
     const isBytes = body instanceof Uint8Array
     return request(`${this.url}/api/v1${path}`, {
       method,
@@ -36,7 +34,7 @@ export class ProofApi {
   }
 
   /** @throws when it is refused */
-  async must<Value>(method: string, path: string, asking: Asking = {}): Promise<Value> {
+  async must<Value>(method: string, path: string, asking: RequestOptions = {}): Promise<Value> {
     const { status, text } = await this.ask(method, path, asking)
     if (status >= 300) throw new Error(`${method} ${path} was answered ${status} ${text.slice(0, 200)}`)
     return (text === '' ? undefined : JSON.parse(text)) as Value

@@ -1,7 +1,7 @@
 import { type Observed, pass, slotsOf, type Workload } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 
-/** Reports over HTTP and what follows from them: mails, alarms; secrets of devices. */
+/** Reports over HTTP and their effects (mails, alarms); secrets of devices. */
 
 export const reportedService = 'workload'
 export const reportedPropId = 0x10
@@ -72,7 +72,6 @@ function reporting(name: string, slots: readonly string[], gateway: string, isDe
   }
 }
 
-/** By device, the value that it reported last. */
 async function reportedValues(api: ProofApi, devices: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const rows = await api.rows<DeviceRow>(`/devices?depth=2${queryOf(devices)}`)
   return new Map(
@@ -102,7 +101,7 @@ export const turningAlarm = {
 } as const
 /** Active after the reported value was odd for a second. */
 export const delayedAlarm = { ...turningAlarm, name: 'waiting', devices: delayedDevices, forSeconds: 1 } as const
-/** Also on a busy machine. */
+/** Enough on a busy machine. */
 const raisedMsMax = 10_000
 const pollMs = 50
 
@@ -132,7 +131,7 @@ export function alarmStatesWorkload(gateway: string, alarm: string): Workload {
   }
 }
 
-/** Reports of conditions that hold for long enough, or not. Where one holds after a kill, the alarm becomes active. */
+/** Reports whose condition holds long enough, or does not. If it holds after a kill, the alarm becomes active. */
 export function delayedAlarmsWorkload(gateway: string, alarm: string): Workload {
   return {
     name: 'alarms with a delay',
@@ -174,7 +173,7 @@ function stateOf(device: string, count: number, isActive = count % 2 === 1): str
   return `${device} ${isActive ? 'active' : 'inactive'} ${count}`
 }
 
-/** Secrets of devices: the one that was answered is valid. */
+/** Secrets of devices: the last one that was answered is valid. */
 export function secretsWorkload(): Workload {
   const unknownContent = 'another'
   return {

@@ -40,15 +40,17 @@ interface Resource {
   readonly update?: Entry
   readonly remove: Entry
   readonly list: Entry
-  /** The field, in requests and in rows of the list, that every change sets to another text: `name`, `grants.0.devices.0`. */
+  /**
+   * The field, in requests and in rows of the list, that every change sets to a new text: `name`, `grants.0.devices.0`.
+   */
   readonly mark: string
-  /** Where the list has the mark; default: the same place. */
+  /** The path of the mark in the list, if it differs. */
   readonly rowMark?: string
-  /** Another text than `SLOT-NUMBER`. */
+  /** Makes the text from the slot's name and a number, if it is not `SLOT-NUMBER`. */
   readonly markOf?: (text: string, number: number) => string
   /** The field that contains the name of the slot; default: the mark begins with it. */
   readonly slotField?: string
-  /** The parameter that the client chooses: the slot's name, or one that was never used. */
+  /** The parameter that the client chooses: the slot's name, or a new one. */
   readonly key?: string
   /** Parameters of the path that are the same for all slots. */
   readonly parameters?: Readonly<Record<string, string>>
@@ -100,7 +102,7 @@ export function resourceWorkloads(topics: readonly string[]): readonly Workload[
     {
       ...{ name: 'tenants', slots: slotsOf('tenant', 2), create: createTenant, update: updateTenant },
       ...{ remove: deleteTenant, list: listTenants, key: 'tenantIdentifier', mark: 'name' },
-      // A deleted one may still be on its way out.
+      // A deleted one may still be disconnecting.
       busyStatuses: [409],
     },
     {
@@ -140,7 +142,7 @@ export function resourceWorkloads(topics: readonly string[]): readonly Workload[
   return resources.map(workloadOf)
 }
 
-/** Creates what the bodies of the examples refer to. */
+/** Creates the resources that bodies of the examples refer to. */
 export async function createReferenced(api: ProofApi): Promise<void> {
   const devices = [exampleDevice, ...notedDevices]
   for (const deviceIdentifier of devices) await api.must('POST', '/devices', { body: { deviceIdentifier } })
@@ -206,7 +208,7 @@ function workloadOf(resource: Resource): Workload {
   }
 }
 
-/** The body of the example, or of a PATCH no more than what changes. */
+/** The body of the example; for a PATCH only the changed fields. */
 function bodyOf(
   { key, slotField, create, mark: place }: Resource,
   { method, example }: Pick<Entry, 'method' | 'example'>,

@@ -9,13 +9,12 @@ const unknownContent = 'another'
 
 interface ListedKey {
   readonly kid: string
-  /** Absent: it signs. */
   readonly retiresAt?: number
 }
 
 /**
- * The key of an acknowledged rotation signs every later token. The keys before it stay published unchanged, and the tokens that
- * they signed are good: they last longer than the proof.
+ * The key of an acknowledged rotation signs every later token. Earlier keys stay published unchanged, and the tokens
+ * that they signed stay valid: they last longer than the proof.
  */
 export function signingKeysWorkload(): Workload {
   const answered = new Set<string>()
@@ -49,7 +48,7 @@ export function signingKeysWorkload(): Workload {
       for (const kid of api.isCopy ? all.slice(0, Math.max(0, all.indexOf(last))) : all) {
         const { x, token } = known.get(kid) as { x: string; token: string }
         const isListed = rows.some((row) => row.kid === kid)
-        if (!isListed || keys.find((key) => key.kid === kid)?.x !== x) throw new Error(`${kid} is gone, or another key`)
+        if (!isListed || keys.find((key) => key.kid === kid)?.x !== x) throw new Error(`${kid} is gone or was replaced`)
         const { status } = await api.ask('GET', '/iam/me', { headers: { authorization: `Bearer ${token}` } })
         if (status !== 200) throw new Error(`a token that ${kid} signed is answered ${status}`)
       }

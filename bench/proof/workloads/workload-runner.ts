@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readState, type StreamPosition } from '#bench/dashboard'
-import { administrator, asked, bringIn, gateway, readToken } from '#bench/harness/identity'
+import { administrator, callApi, createUser, gateway, readToken } from '#bench/harness/identity'
 import { accountsWorkload } from '#bench/proof/workloads/accounts'
 import {
   ConnectedDevices,
@@ -78,19 +78,22 @@ export class WorkloadRunner {
     const { port, dataFolder } = place
     const person = `Bearer ${await readToken(port, administrator)}`
     const api = new ProofApi(`http://127.0.0.1:${port}`, person, dataFolder)
-    const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Devices' } })
+    const { key } = await callApi<{ key: string }>(port, '/iam/provisioning-keys', {
+      person,
+      body: { name: 'Devices' },
+    })
     const authorization = gateway(key)
     await createMailTemplate(api)
     const topics: string[] = []
     for (const name of topicNames) topics.push(await createMailFunction(api, name, notedDevices, false))
     const mailing = await createMailFunction(api, 'mailing', [mailedDevice])
-    const reader = await bringIn(port, person, { name: 'reader', role: 'viewer', email: 'reader@proof.example' })
+    const reader = await createUser(port, person, { name: 'reader', role: 'viewer', email: 'reader@proof.example' })
     const headers = { authorization: `Bearer ${await readToken(port, reader)}` }
     await api.must('POST', '/notifications/subscribe', {
       headers,
       body: { topic: mailing, type: 'email', locale: 'en' },
     })
-    // Before it lies all that another user receives, and after it all devices.
+    // Earlier events are all that another user receives; later ones are about all devices.
     const first = (await readState(api.url, person)).position
     await createReferenced(api)
     for (const deviceIdentifier of secretDevices) await api.must('POST', '/devices', { body: { deviceIdentifier } })
@@ -142,7 +145,7 @@ export class WorkloadRunner {
     return (await Promise.all(this.#states.map((state) => state.check()))).flat()
   }
 
-  /** Before there are ten thousand more: then the server deletes the oldest. */
+  /** Called before there are ten thousand more: then the server deletes the oldest. */
   readMails(): Promise<void> {
     return this.#mails.read()
   }
@@ -157,12 +160,15 @@ export class WorkloadRunner {
     return this.#states.some(({ workload }) => workload.eventText?.(event) !== undefined) || isUncounted(event)
   }
 
-  /** Events that are missing, doubled or made up. When all were received. `isWhole`: by a subscriber that was never too slow. */
+  /**
+   * Events that are missing, duplicate or invented. Called when all were received. `isWhole`: by a subscriber that was
+   * never too slow.
+   */
   eventFaults({ isWhole = true } = {}): readonly string[] {
     return this.#states.flatMap((state) => state.eventFaults(isWhole))
   }
 
-  /** Acknowledged changes that another server, on a copy of the folder as of a moment, does not show. `at`: Unix ms. */
+  /** Acknowledged changes that another server on a copy of the folder as of a moment does not have. `at`: Unix ms. */
   async faultsAt(at: number, place: Pick<RunnerPlace, 'port' | 'dataFolder'>): Promise<readonly string[]> {
     const api = new ProofApi(`http://127.0.0.1:${place.port}`, this.authorization, place.dataFolder, { isCopy: true })
     return (await Promise.all(this.#states.map((state) => state.faultsAt(at, api)))).flat()

@@ -1,0 +1,164 @@
+// Answers: what authentication costs: requests with a DPoP proof, with one key and with 10 000 in rotation, compared with a bare server that only verifies the proof's signature (bench/bare/verify.ts); with a Bearer token, compared with the same requests with IAM off; and how 200 logins a second delay events, over windows of four seconds with and without logins in rotation. Does not count: making proofs (they are made before the clock runs), the first request of a key or a token, the record once a minute that a session was used, the work of a request after authentication, second factors, refreshes, TLS.
+
+import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
+import { identityOn } from '#bench/harness/identity'
+import { costsOf, eventLatencies, eventLatencyForms, formsOf } from '#bench/harness/load-figures'
+import { type RunningLoad, standardLoad, started, timesOf, underLoad, withRemote } from '#bench/harness/running-load'
+import { placeOf } from '#bench/harness/server-target'
+import { bare, ours, type RunningServer, type StartServer } from '#bench/harness/servers'
+import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
+import type { PhaseResult } from '#bench/load/generator'
+import type { LoginsResult } from '#bench/load/logins'
+
+/** Ten thousand users log in before the measurement; another case measures the cost of their passwords. */
+const known = ours(identityOn, 'harness/cheap-passwords')
+
+type SessionOptions = Pick<AuthSpec, 'scheme' | 'sessions'>
+
+async function measureRequests(start: StartServer, options: SessionOptions, phase: AuthPhase): Promise<Figures> {
+  const { requests, seconds, serverCpuSeconds, loadCpuSeconds } = await started(start, (server) =>
+    withRemote('load/auth', async (load) => {
+      await load.ask('open', { ...options, ...placeOf(server) })
+      return await load.ask<AuthResult>('run', phase)
+    }),
+  )
+  return {
+    requestsPerSecond: requests / seconds,
+    requestsPerCpuSecond: requests / serverCpuSeconds,
+    serverCpuPerRequest: (serverCpuSeconds / requests) * 1e6,
+    serverCpu: (serverCpuSeconds / seconds) * 100,
+    loadCpu: (loadCpuSeconds / seconds) * 100,
+  }
+}
+
+/** Few enough for one minute, for which a proof is valid: making one takes as long as checking it. */
+function proofsOf({ isQuick }: Round): AuthPhase {
+  return isQuick ? { warmup: 500, measured: 2_000 } : { warmup: 10_000, measured: 40_000 }
+}
+
+function byProof(name: string, sessions: number): Case {
+  const variants = { bare: bare('verify'), server: known }
+  return {
+    name,
+    baseline: 'bare',
+    variants: Object.entries(variants).map(([variant, start]) => ({
+      name: variant,
+      measure: (round) => {
+        const options = { scheme: 'DPoP', sessions: round.isQuick ? Math.min(sessions, 250) : sessions } as const
+        return measureRequests(start, options, proofsOf(round))
+      },
+    })),
+  }
+}
+
+const oneKey = byProof('DPoP, one key', 1)
+const manyKeys = byProof('DPoP, 10 000 keys in turn', 10_000)
+
+/** The same bytes to both; without IAM the server does not read the token. */
+const bearer: Case = {
+  name: 'Bearer',
+  baseline: 'IAM off',
+  variants: Object.entries({ 'IAM off': ours({ IAM: 'off' }), 'IAM on': known }).map(([variant, start]) => ({
+    name: variant,
+    measure: ({ isQuick }) => {
+      const phase = isQuick ? { warmup: 1_000, measured: 4_000 } : { warmup: 40_000, measured: 120_000 }
+      return measureRequests(start, { scheme: 'Bearer', sessions: 1 }, phase)
+    },
+  })),
+}
+
+/** Shares of full speed. The load takes a third of a core of two at the first, and most of it at the second. */
+const shares = { judged: 0.3, shown: 0.5 } as const
+const loginsName = (share: number) => `events at ${share * 100} % of full speed, with IAM on`
+const fullSpeed = 'full speed'
+const many = '200 logins/s'
+const loginsPerSecond = 200
+
+/** With the normal cost of a password. */
+function withEvents(
+  { isQuick }: Round,
+  measure: (load: RunningLoad, server: RunningServer) => Promise<Figures>,
+): Promise<Figures> {
+  const devices = isQuick ? standardLoad.devices / 10 : standardLoad.devices
+  return underLoad(ours(identityOn), { ...standardLoad, devices }, measure)
+}
+
+function atFullSpeed(round: Round): Promise<Figures> {
+  return withEvents(round, async ({ run }) => costsOf(await run(timesOf(round, 2_000, 8_000))))
+}
+
+/** Windows without and with logins, in pairs of alternating order, on one server and one fleet. */
+function withLogins(round: Round, share: number): Promise<Figures> {
+  const { isQuick } = round
+  const [pairs, warmupMs, measuredMs] = isQuick ? [1, 100, 300] : [4, 500, 4_000]
+  const rate = round.earlier(loginsName(shares.judged), fullSpeed, 'framesPerSecond') * share
+  return withEvents(round, ({ run }, server) =>
+    withRemote('load/logins', async (logins) => {
+      const windowMs = warmupMs + measuredMs
+      const all = { perSecond: loginsPerSecond, milliseconds: windowMs * pairs }
+      await logins.ask('open', { ...placeOf(server), ...all })
+      await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate })
+      const without: PhaseResult[] = []
+      const during: PhaseResult[] = []
+      const came: LoginsResult[] = []
+      const window = () => run({ warmupMs, measuredMs, rate })
+      const windowWith = async () => {
+        const arriving = logins.ask<LoginsResult>('run', { milliseconds: windowMs })
+        const [result, arrived] = await Promise.all([window(), arriving])
+        during.push(result)
+        came.push(arrived)
+      }
+      const windowWithout = async () => void without.push(await window())
+      for (let pair = 0; pair < pairs; pair++) {
+        const both = [windowWithout, windowWith]
+        for (const one of pair % 2 === 0 ? both : both.reverse()) await one()
+      }
+      const perSecond = (figure: 'signedIn' | 'refused') =>
+        came.reduce((sum, arrived) => sum + arrived[figure] / arrived.seconds, 0) / came.length
+      return {
+        ...eventLatencies(without, during),
+        ...costsOf(...during),
+        serverCpuBefore: costsOf(...without).serverCpu as number,
+        signedInPerSecond: perSecond('signedIn'),
+        refusedPerSecond: perSecond('refused'),
+      }
+    }),
+  )
+}
+
+function loginCase(share: number): Case {
+  return {
+    name: loginsName(share),
+    variants: [
+      ...(share === shares.judged ? [{ name: fullSpeed, measure: atFullSpeed }] : []),
+      { name: many, measure: (round) => withLogins(round, share) },
+    ],
+  }
+}
+
+const logins = loginCase(shares.judged)
+
+function target({ name }: Case, variant: string, atLeast: number) {
+  return { case: name, variant, figure: 'requestsPerCpuSecond', isRatio: true, atLeast }
+}
+
+export const auth: Benchmark = {
+  figures: {
+    requestsPerSecond: { title: 'requests/s', digits: 0, isOfLoad: true },
+    requestsPerCpuSecond: { title: 'requests per second of server CPU', digits: 0, isCompared: true },
+    serverCpuPerRequest: { title: 'server CPU, µs/request', digits: 1, isCompared: true },
+    ...formsOf('framesPerSecond'),
+    ...eventLatencyForms,
+    signedInPerSecond: { title: 'signed in/s', digits: 0 },
+    refusedPerSecond: { title: 'refused logins/s', digits: 0 },
+    serverCpuBefore: { title: 'server CPU without, %', digits: 0 },
+    ...formsOf('serverCpu', 'loadCpu'),
+  },
+  cases: [oneKey, manyKeys, bearer, logins, loginCase(shares.shown)],
+  targets: [
+    target(oneKey, 'server', 0.6),
+    target(manyKeys, 'server', 0.3),
+    target(bearer, 'IAM on', 0.7),
+    { case: logins.name, variant: many, figure: 'ofLimit', atMost: 1 },
+  ],
+}

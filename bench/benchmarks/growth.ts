@@ -1,0 +1,83 @@
+// Answers: whether the cost of a change grows with the number of devices, and the cost of a delivery with the number of dashboards: CPU of all threads of the server, from 1 000 to 1 000 000 devices on 50 gateways, and from 1 to 10 000 dashboards. Does not count: connecting, HELLO and the first report of each device; memory; reads.
+
+import type { Benchmark, Case, Figures, Round } from '#bench/harness/benchmark'
+import { formsOf } from '#bench/harness/load-figures'
+import { reported, standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
+import { ours } from '#bench/harness/servers'
+import { leadLimits } from '#bench/load/lead'
+
+const start = ours({ DURABILITY: 'process' })
+/** Every size sustains it easily. */
+const rate = 30_000
+
+const deviceCounts = { '1 000': 1_000, '10 000': 10_000, '100 000': 100_000, '1 000 000': 1_000_000 }
+const quickDevicesMax = 20_000
+const dashboardCounts = { '1': 1, '10': 10, '100': 100, '1 000': 1_000, '10 000': 10_000 }
+
+/**
+ * At full speed until every device has reported: then the memory for unwritten changes and for each device is full.
+ * Both measurements last for whole cycles of the garbage collector, which cost more for more devices.
+ */
+async function changes(asked: number, round: Round): Promise<Figures> {
+  const times = timesOf(round, 4_000, 8_000)
+  // A million HELLOs take two minutes.
+  const devices = round.isQuick ? Math.min(asked, quickDevicesMax) : asked
+  return underLoad(start, { ...standardLoad, devices }, async (load) => {
+    await reported(load, { ...times, warmupMs: 0 })
+    const full = await load.run(times)
+    const paced = await load.run({ ...times, rate })
+    return {
+      changesPerSecond: full.changes / full.seconds,
+      cpuPerChange: costOf(full, full.changes),
+      pacedCpuPerChange: costOf(paced, paced.changes),
+      pacedEventP99: paced.delivery.p99,
+      loadCpu: (full.loadCpuSeconds / full.seconds) * 100,
+    }
+  })
+}
+
+async function deliveries(dashboards: number, round: Round): Promise<Figures> {
+  const load = { ...standardLoad, properties: 1, dashboards, lead: leadLimits(dashboards) }
+  const result = await underLoad(start, load, ({ run }) => run(timesOf(round, 1_500, 3_000)))
+  return {
+    deliveriesPerSecond: result.deliveries / result.seconds,
+    cpuPerDelivery: costOf(result, result.deliveries),
+    loadCpu: (result.loadCpuSeconds / result.seconds) * 100,
+  }
+}
+
+function costOf({ serverCpuSeconds }: { readonly serverCpuSeconds: number }, count: number): number {
+  return (serverCpuSeconds / count) * 1e6
+}
+
+function sizes(counts: Readonly<Record<string, number>>, measure: (count: number, round: Round) => Promise<Figures>) {
+  return Object.entries(counts).map(([name, count]) => ({ name, measure: (round: Round) => measure(count, round) }))
+}
+
+const byDevices: Case = { name: 'devices', baseline: '1 000', variants: sizes(deviceCounts, changes) }
+/**
+ * Compared with a hundred: below it the cost of a delivery falls, because more dashboards share the cost of the change.
+ */
+const byDashboards: Case = { name: 'dashboards', baseline: '100', variants: sizes(dashboardCounts, deliveries) }
+
+/** Logarithmic growth: log 10⁶ ÷ log 10³, and log 10⁴ ÷ log 10². */
+const doubled = { isRatio: true, atMost: 2 }
+
+export const growth: Benchmark = {
+  rounds: 3,
+  figures: {
+    changesPerSecond: { title: 'changes/s at full speed', digits: 0, isOfLoad: true },
+    cpuPerChange: { title: 'server CPU, µs/change at full speed', digits: 2, isCompared: true },
+    pacedCpuPerChange: { title: `server CPU, µs/change at ${rate / 1000} 000 frames/s`, digits: 2, isCompared: true },
+    pacedEventP99: { title: `event p99 at ${rate / 1000} 000 frames/s, ms`, digits: 1 },
+    deliveriesPerSecond: { title: 'deliveries/s', digits: 0, isOfLoad: true },
+    cpuPerDelivery: { title: 'server CPU, µs/delivery', digits: 3, isCompared: true },
+    ...formsOf('loadCpu'),
+  },
+  cases: [byDevices, byDashboards],
+  targets: [
+    { case: byDevices.name, variant: '1 000 000', figure: 'cpuPerChange', ...doubled },
+    { case: byDevices.name, variant: '1 000 000', figure: 'pacedCpuPerChange', ...doubled },
+    { case: byDashboards.name, variant: '10 000', figure: 'cpuPerDelivery', ...doubled },
+  ],
+}

@@ -1,0 +1,46 @@
+// Answers: how long a change takes from its device to a dashboard, and to its acknowledgement, at 10, 30, 50 and 70 % of the maximum throughput; counted from the due time of the frame, so that a stall affects all frames that waited for it. Does not count: the network, DURABILITY=disk (see ingest), frames of many changes, many dashboards. The load sends due frames every 5 ms, like gateways: half of that is its own delay.
+
+import type { Benchmark, Case, Round } from '#bench/harness/benchmark'
+import { costsOf, formsOf, latenciesOf } from '#bench/harness/load-figures'
+import { standardLoad, timesOf, underLoad } from '#bench/harness/running-load'
+import { ours } from '#bench/harness/servers'
+
+const variant = 'process'
+const fullSpeed = 'full speed'
+const half = '50 %'
+const parts: Readonly<Record<string, number>> = { '10 %': 0.1, '30 %': 0.3, [half]: 0.5, '70 %': 0.7 }
+
+function measured(round: Round, pace?: { rate: number }) {
+  const phase = { ...timesOf(round, 2_000, 8_000), ...pace }
+  return underLoad(ours({ DURABILITY: 'process' }), standardLoad, ({ run }) => run(phase))
+}
+
+const fastest: Case = {
+  name: fullSpeed,
+  variants: [{ name: variant, measure: async (round) => costsOf(await measured(round)) }],
+}
+
+function paced(name: string, part: number): Case {
+  return {
+    name,
+    variants: [
+      {
+        name: variant,
+        async measure(round) {
+          const rate = round.earlier(fullSpeed, variant, 'framesPerSecond') * part
+          const result = await measured(round, { rate })
+          return { ...costsOf(result), ...latenciesOf(result) }
+        },
+      },
+    ],
+  }
+}
+
+export const latency: Benchmark = {
+  figures: formsOf(
+    ...(['framesPerSecond', 'eventP50', 'eventP99', 'eventP999'] as const),
+    ...(['ackP50', 'ackP99', 'ackP999', 'serverCpu', 'loadCpu'] as const),
+  ),
+  cases: [fastest, ...Object.entries(parts).map(([name, part]) => paced(name, part))],
+  targets: [{ case: half, variant, figure: 'eventP99', atMost: 20 }],
+}

@@ -1,0 +1,137 @@
+// Answers: what this server and common alternatives take, deliver and cost with the same fleet, dashboards and texts, each in its own protocol over bare sockets: changes a second to one dashboard, deliveries a second to 100 and to 1 000, their latency at a fixed rate, CPU for a million of them, memory for an idle connection. Does not count: connecting, TLS, login, quality of service beyond "at most once" (this server acknowledges, the others are not asked to), more than one node; permissions, state and storage, which the others do not have (see the table).
+
+import type { Benchmark, Case, Figures, Round, Target } from '#bench/harness/benchmark'
+import { costsOf, formsOf } from '#bench/harness/load-figures'
+import type { CaseResult } from '#bench/harness/measure'
+import { standardLoad, started, underLoad, withLoad } from '#bench/harness/running-load'
+import type { LoadSpec, PhaseResult } from '#bench/load/generator'
+import { leadLimits } from '#bench/load/lead'
+import { ownName, type Peer, peerSystems } from '#bench/peers/peer-systems'
+import { appendixOf } from '#bench/peers/report-appendix'
+import { processUsage } from '#bench/process-usage'
+
+type Load = Pick<LoadSpec, 'dashboards' | 'witnesses' | 'lead'>
+
+const there = peerSystems.filter(({ isThere }) => isThere)
+const togetherMax = 64
+const fleet = { ...standardLoad, window: togetherMax, properties: 1, gatherMs: 1, drainMsMax: 8_000 }
+
+function measured({ protocol, start }: Peer, load: Load, { isQuick }: Round, pace?: { rate: number }) {
+  const times = isQuick ? { warmupMs: 200, measuredMs: 300 } : { warmupMs: 700, measuredMs: 1_800 }
+  return underLoad(start, { ...fleet, ...load, protocol }, ({ run }) => run({ ...times, ...pace }))
+}
+
+async function fastest(peer: Peer, load: Load, round: Round): Promise<Figures> {
+  const result = await measured(peer, load, round)
+  const { seconds, deliveries, dashboardBytes, serverCpuSeconds } = result
+  return {
+    ...costsOf(result),
+    changesPerSecond: deliveries / load.dashboards / seconds,
+    cpuPerMillion: (serverCpuSeconds / deliveries) * 1e6,
+    bytesPerDelivery: dashboardBytes / deliveries,
+  }
+}
+
+async function paced(peer: Peer, load: Load, rate: number, round: Round): Promise<Figures> {
+  const result = await measured(peer, load, round, { rate })
+  const { p50, p99, p999 } = result.delivery
+  return { eventP50: p50, eventP99: p99, eventP999: p999, ...cpuOf(result) }
+}
+
+function cpuOf({ seconds, serverCpuSeconds, loadCpuSeconds }: PhaseResult): Figures {
+  return { serverCpu: (serverCpuSeconds / seconds) * 100, loadCpu: (loadCpuSeconds / seconds) * 100 }
+}
+
+/** The first connections warm up the system. */
+function idle({ start, protocol }: Peer, { isQuick }: Round): Promise<Figures> {
+  const [first, more, restMs] = isQuick ? [50, 500, 100] : [500, 5_000, 1_000]
+  return started(start, (server) => {
+    const opened = <Result>(dashboards: number, use: (residentBytes: number) => Promise<Result>) =>
+      withLoad(server, { ...fleet, devices: 0, links: 0, dashboards, protocol }, async () => {
+        await pause(restMs)
+        return await use(residentBytesOf(server.processId))
+      })
+    return opened(first, (before) =>
+      opened(more, async (after) => ({
+        connectionBytes: (after - before) / more,
+        residentBefore: before / 2 ** 20,
+      })),
+    )
+  })
+}
+
+function residentBytesOf(processId: number): number {
+  const usage = processUsage(processId)
+  if (!usage) throw new Error(`there is no process ${processId}`)
+  return usage.residentBytes
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+function caseOf(name: string, measure: (peer: Peer, round: Round) => Promise<Figures>, roundsMax = Infinity): Case {
+  const variants = there.map((peer) => ({ name: peer.name, measure: (round: Round) => measure(peer, round) }))
+  return { name, variants, roundsMax }
+}
+
+const inward = 'In: 1 dashboard'
+const hundred = 'Out: 100 dashboards'
+const thousand = 'Out: 1 000 dashboards'
+const toTen = 'How late: 5 000 changes/s to 10 dashboards'
+const toThousand = 'How late: 50 changes/s to 1 000 dashboards'
+const memory = 'An idle subscribed connection, of 5 000'
+
+function outOf(dashboards: number): Load {
+  return { dashboards, lead: { ...leadLimits(dashboards), togetherMax } }
+}
+
+/** As many as a fleet of 50 links with 64 unacknowledged changes each has in flight. */
+const one: Load = { dashboards: 1, lead: { eventsMax: 3_200, napMs: 0, togetherMax } }
+const ten: Load = { dashboards: 10, witnesses: 10 }
+/** Fifty parse events: a percentile needs as many samples as with ten dashboards. */
+const many: Load = { dashboards: 1_000, witnesses: 50 }
+
+/** Only for systems that are installed. */
+function target(name: string, comparedWith: string, atLeast: number): readonly Target[] {
+  if (!there.some((peer) => peer.name === comparedWith)) return []
+  const whenLoadIsFull = 'deliveriesPerCpuSecond'
+  const figure = 'deliveriesPerSecond'
+  return [{ case: name, variant: ownName, comparedWith, figure, whenLoadIsFull, isRatio: true, atLeast }]
+}
+
+export const peers: Benchmark = {
+  rounds: 3,
+  figures: {
+    changesPerSecond: { title: 'changes/s', digits: 0, isOfLoad: true },
+    ...formsOf('deliveriesPerSecond', 'deliveriesPerCpuSecond'),
+    cpuPerMillion: { title: 'server CPU for a million, s', digits: 2 },
+    bytesPerDelivery: { title: 'bytes on the wire for each', digits: 0 },
+    eventP50: { title: 'p50, ms', digits: 2, isOfLoad: true },
+    eventP99: { title: 'p99, ms', digits: 2, isOfLoad: true },
+    eventP999: { title: 'p99.9, ms', digits: 2, isOfLoad: true },
+    connectionBytes: { title: 'RSS, B', digits: 0 },
+    residentBefore: { title: 'RSS before, MiB', digits: 0 },
+    ...formsOf('serverCpu', 'loadCpu'),
+  },
+  cases: [
+    caseOf(inward, (peer, round) => fastest(peer, one, round)),
+    caseOf(hundred, (peer, round) => fastest(peer, outOf(100), round)),
+    caseOf(thousand, (peer, round) => fastest(peer, outOf(1_000), round)),
+    caseOf(toTen, (peer, round) => paced(peer, ten, 5_000, round)),
+    caseOf(toThousand, (peer, round) => paced(peer, many, 50, round)),
+    caseOf(memory, idle, 2),
+  ],
+  targets: [
+    ...[hundred, thousand].flatMap((name) => target(name, 'nats-server', 1)),
+    ...[hundred, thousand].flatMap((name) => target(name, 'mosquitto', 5)),
+  ],
+  appendix: (results: readonly CaseResult[]) =>
+    appendixOf(results, [
+      { case: thousand, figure: 'deliveriesPerSecond', title: 'Deliveries/s to 1 000 dashboards', file: 'peers-out' },
+      { case: inward, figure: 'changesPerSecond', title: 'Changes/s to 1 dashboard', file: 'peers-in' },
+      { case: toTen, figure: 'eventP99', title: 'p99 in ms, 5 000 changes/s to 10 dashboards', file: 'peers-late' },
+      { case: thousand, figure: 'cpuPerMillion', title: 'Server CPU for a million deliveries, s', file: 'peers-cpu' },
+      { case: memory, figure: 'connectionBytes', title: 'RSS of an idle connection, bytes', file: 'peers-memory' },
+    ]),
+}

@@ -1,0 +1,136 @@
+// Answers: how long from the start of the process until the server answers, and until a complete and correct full read begins, with 10⁴, 10⁵ and 10⁶ devices of 10 properties on disk, after SIGTERM and after SIGKILL under full load, when the log to replay is as long as it gets. Does not count: a cold disk (the files are in the page cache), the rest of the read, devices that reconnect. Each round starts on a copy of one state left by SIGKILL (and by a SIGTERM after it), made once.
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Benchmark, Case, Figures, Variant } from '#bench/harness/benchmark'
+import { Remote } from '#bench/harness/remote'
+import { standardLoad } from '#bench/harness/running-load'
+import { copyDataFolder, temporaryFolder } from '#bench/harness/temporary-folder'
+import type { LoadFleetOptions } from '#bench/load/fleet'
+import type { ReadSeen, StartedServer, StartSeen } from '#bench/load/restart'
+import { processUsage } from '#bench/process-usage'
+import { freePort, ServerProcess, startServer } from '#bench/server-process'
+import { redoLimits } from '#runtime/checkpoints'
+
+const sizes = [
+  { name: '10 000 devices', devices: 10_000 },
+  { name: '100 000 devices', devices: 100_000, secondsMax: 3 },
+  { name: '1 000 000 devices', devices: 1_000_000, secondsMax: 20, roundsMax: 3 },
+] as const
+
+const ends = ['SIGTERM', 'SIGKILL'] as const
+type End = (typeof ends)[number]
+
+const fleet = { ...standardLoad, changes: 10 }
+/** Divides the sizes in a quick round. */
+const quickDivisor = 100
+/** Number of frames after which the log to replay is as long as it gets: half more than the server's limits. */
+function floodFramesOf(devices: number): number {
+  const { eventsMax, growth = { eventsPerActor: 0, timesMax: 1 } } = redoLimits
+  const { eventsPerActor, timesMax } = growth
+  return 1.5 * Math.min(Math.max(eventsMax, devices * eventsPerActor), eventsMax * timesMax)
+}
+
+/** The data folders of stopped servers by size, and the load that knows what was acknowledged. */
+interface StoppedServer {
+  readonly folder: string
+  readonly load: Remote
+}
+const left = new Map<string, StoppedServer>()
+
+async function fill(name: string, folder: string, devices: number, isQuick: boolean): Promise<void> {
+  const load = new Remote('load/restart')
+  left.set(name, { folder, load })
+  const port = await freePort()
+  const filled = await startServer({ port, dataFolder: join(folder, 'SIGKILL'), isKilledAtExit: true })
+  try {
+    await load.ask('fill', { ...fleet, port, devices } satisfies LoadFleetOptions)
+    await load.ask('flood', isQuick ? floodFramesOf(devices) / quickDivisor : floodFramesOf(devices))
+  } finally {
+    await filled.kill()
+  }
+  await load.ask('leave')
+  await copyDataFolder(join(folder, 'SIGKILL'), join(folder, 'SIGTERM'))
+  const stopped = await startServer({ port, dataFolder: join(folder, 'SIGTERM'), isKilledAtExit: true })
+  const result = await stopped.stop()
+  if (result !== 0) throw new Error(`SIGTERM ended the server with ${result}`)
+}
+
+async function started({ folder, load }: StoppedServer, end: End): Promise<Figures> {
+  const dataFolder = join(folder, 'round')
+  await copyDataFolder(join(folder, end), dataFolder)
+  const port = await freePort()
+  const spawnedAt = performance.timeOrigin + performance.now()
+  const server = new ServerProcess({ port, dataFolder, isKilledAtExit: true })
+  try {
+    const asked: StartedServer = { port, spawnedAt }
+    const { firstAnswerMs } = await load.ask<StartSeen>('waitForServer', asked)
+    const usage = processUsage(server.processId)
+    const { firstBytesMs } = await load.ask<ReadSeen>('read', asked)
+    if (!usage) throw new Error(`the server ended: ${server.lines.join('\n')}`)
+    return {
+      firstAnswer: firstAnswerMs / 1000,
+      firstBytes: firstBytesMs / 1000,
+      serverCpu: usage.cpuSeconds,
+      serverMemory: usage.residentBytes / 2 ** 20,
+    }
+  } finally {
+    await server.kill()
+    await rm(dataFolder, { recursive: true, force: true })
+  }
+}
+
+function variantOf(name: string, end: End): Variant {
+  return {
+    name: `after ${end}`,
+    async measure() {
+      const there = left.get(name)
+      if (!there) throw new Error(`nothing was left for ${name}`)
+      return await started(there, end)
+    },
+  }
+}
+
+export const restart: Benchmark = {
+  figures: {
+    firstAnswer: { title: 'first answer, s', digits: 2 },
+    firstBytes: { title: 'full read begins, s', digits: 2 },
+    serverCpu: { title: 'server CPU until then, s', digits: 2 },
+    serverMemory: { title: 'server RSS then, MiB', digits: 0 },
+  },
+  cases: sizes.map(
+    (size): Case => ({
+      name: size.name,
+      variants: ends.map((end) => variantOf(size.name, end)),
+      ...('roundsMax' in size && { roundsMax: size.roundsMax }),
+    }),
+  ),
+  targets: sizes.flatMap((size) =>
+    'secondsMax' in size
+      ? ends.flatMap((end) =>
+          ['firstAnswer', 'firstBytes'].map((figure) => ({
+            case: size.name,
+            variant: `after ${end}`,
+            figure,
+            atMost: size.secondsMax,
+          })),
+        )
+      : [],
+  ),
+  async setUp(isQuick) {
+    const { path: folder, remove } = temporaryFolder('bench-restart-')
+    const takeDown = async () => {
+      for (const { load } of left.values()) await load.stop()
+      left.clear()
+      await remove()
+    }
+    try {
+      for (const { name, devices } of sizes) {
+        await fill(name, join(folder, String(devices)), isQuick ? devices / quickDivisor : devices, isQuick)
+      }
+    } catch (error) {
+      await takeDown()
+      throw error
+    }
+    return takeDown
+  },
+}

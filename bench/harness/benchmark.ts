@@ -1,0 +1,83 @@
+import type { CaseResult } from '#bench/harness/measure'
+
+export type Figures = Readonly<Record<string, number>>
+
+export interface FigureForm {
+  readonly title: string
+  readonly digits: number
+  /** Compared with the baseline: the ratio of both in the same round. */
+  readonly isCompared?: boolean
+  /** A rate or a latency: under a full load it measures the load, not the server. */
+  readonly isOfLoad?: boolean
+}
+
+/** In every benchmark the figure for the load's CPU, in per cent of a core. */
+export const loadFigure = 'loadCpu'
+/** From here on the load may be the limit: its thread is hardly ever idle. */
+export const loadFullPercent = 90
+
+/** One way to do the same work: the bare loop, our server, our server with other settings. */
+export interface Variant {
+  readonly name: string
+  /** Starts all processes, measures, and cleans up. */
+  measure(round: Round): Promise<Figures>
+}
+
+/** Variants that are measured in turn and compared round by round. */
+export interface Case {
+  readonly name: string
+  readonly variants: readonly Variant[]
+  /** The name of the variant that the others are compared with. */
+  readonly baseline?: string
+  /** Maximum number of rounds for a case that takes long. */
+  readonly roundsMax?: number
+}
+
+/** A bound for a figure, or for its ratio to the baseline. */
+export interface Target {
+  readonly case: string
+  readonly variant: string
+  readonly figure: string
+  /**
+   * Judged instead, by the same bounds, if the load was full with this variant or with the baseline: for example
+   * throughput per second of the server's CPU, where the load limits throughput per second.
+   */
+  readonly whenLoadIsFull?: string
+  readonly isRatio?: boolean
+  /** The variant that the ratio refers to, if it is not the baseline. */
+  readonly comparedWith?: string
+  readonly atLeast?: number
+  readonly atMost?: number
+}
+
+export interface Round {
+  readonly number: number
+  /** Shorter times, to test the benchmarks themselves: the figures mean nothing. */
+  readonly isQuick: boolean
+  /**
+   * A figure that was measured before: of this round, otherwise the median of the other rounds. Throws when there is
+   * none.
+   */
+  earlier(caseName: string, variant: string, figure: string): number
+}
+
+/** An appendix of a report: Markdown and files with their names. */
+export interface ReportAppendix {
+  readonly markdown: string
+  readonly files: Readonly<Record<string, string>>
+}
+
+/** A benchmark. The first line of its file describes what it measures and leaves out. */
+export interface Benchmark {
+  readonly figures: Readonly<Record<string, FigureForm>>
+  readonly cases: readonly Case[]
+  readonly targets: readonly Target[]
+  /** Why it can't be measured on this machine; absent: it can. */
+  readonly leftOut?: string | undefined
+  /** Number of rounds, if they are expensive; default 5. */
+  readonly rounds?: number
+  /** The part of the report after the figures. */
+  appendix?(results: readonly CaseResult[]): ReportAppendix
+  /** Called before the first round; resolves with the function that cleans up. */
+  setUp?(isQuick: boolean): Promise<() => Promise<void>>
+}

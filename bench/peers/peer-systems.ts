@@ -1,0 +1,163 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { identityOn } from '#bench/harness/identity'
+import { listening, ours, type StartServer } from '#bench/harness/servers'
+import type { ProtocolName } from '#bench/load/peer-protocols'
+import { type InstalledServer, installedServer, isInstalled, printed } from '#bench/peers/installed-server'
+import { projectRoot } from '#bench/project-root'
+
+/** A system that this server is compared with. */
+export interface Peer {
+  readonly name: string
+  readonly protocol: ProtocolName
+  readonly isThere: boolean
+  version(): string
+  /** Settings that differ from the defaults. */
+  readonly settings: string
+  readonly start: StartServer
+}
+
+/** More than the connections of a load. */
+const connectionsMax = 20_000
+const nchan = '/usr/lib/nginx/modules/ngx_nchan_module.so'
+
+const mosquitto: InstalledServer = {
+  command: 'mosquitto',
+  line: ['-c', '{folder}/settings'],
+  settings: [
+    'listener {port} 127.0.0.1',
+    'allow_anonymous true',
+    'set_tcp_nodelay true',
+    'max_queued_messages 0',
+    'persistence false',
+    'log_dest none',
+    '',
+  ].join('\n'),
+}
+
+const natsServer: InstalledServer = { command: 'nats-server', line: ['-a', '127.0.0.1', '-p', '{port}'] }
+
+const redisServer: InstalledServer = {
+  command: 'redis-server',
+  line: ['{folder}/settings'],
+  settings: [
+    'bind 127.0.0.1',
+    'port {port}',
+    'dir {folder}',
+    'save ""',
+    'appendonly no',
+    `maxclients ${connectionsMax}`,
+    'client-output-buffer-limit pubsub 0 0 0',
+    '',
+  ].join('\n'),
+}
+
+const nginx: InstalledServer = {
+  command: 'nginx',
+  line: ['-p', '{folder}', '-c', '{folder}/settings', '-e', 'stderr'],
+  hasWorker: true,
+  settings: `load_module ${nchan};
+daemon off;
+pid {folder}/pid;
+worker_processes 1;
+worker_rlimit_nofile ${connectionsMax};
+events { worker_connections ${connectionsMax}; }
+http {
+  access_log off;
+  client_body_temp_path {folder}/body;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  nchan_shared_memory_size 512M;
+  server {
+    listen 127.0.0.1:{port} backlog=4096;
+    location = /publish { nchan_publisher websocket; nchan_channel_id changes; nchan_message_buffer_length 10000; nchan_message_timeout 1m; }
+    location = /subscribe { nchan_subscriber websocket; nchan_channel_id changes; nchan_subscriber_first_message newest; }
+  }
+}
+`,
+}
+
+/** The first group of the expression in the output of a command. */
+function versionIn(name: string, pattern: RegExp, command: string, ...line: string[]): string {
+  const [, version = 'of an unknown version'] = pattern.exec(printed(command, ...line)) ?? []
+  return `${name} ${version}`
+}
+
+function nginxVersion(): string {
+  // The module does not report its version; Debian's package does.
+  const module = versionIn('nchan', /^Version: (?:\d+:)?([\d.]+)/m, 'dpkg', '-s', 'libnginx-mod-nchan')
+  return `${versionIn('nginx', /nginx\/([\d.]+)/, 'nginx', '-v')} with ${module}`
+}
+
+/** An npm package, run by a small program in this folder. */
+function ofNpm(name: string, protocol: ProtocolName, program: string, settings: string): Peer {
+  const path = join(projectRoot, 'node_modules', name, 'package.json')
+  return {
+    name,
+    protocol,
+    isThere: existsSync(path),
+    version: () => `${name} ${(JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version}`,
+    settings: `bench/peers/${program}.ts: ${settings}`,
+    start: listening(`peers/${program}`, {}),
+  }
+}
+
+export const ownName = 'this server'
+export const authenticatedName = 'this server, IAM on'
+
+export const peerSystems: readonly Peer[] = [
+  {
+    name: ownName,
+    protocol: 'own',
+    isThere: true,
+    version: () => 'this commit',
+    settings: 'DURABILITY=process, IAM=off',
+    start: ours({ DURABILITY: 'process', IAM: 'off' }),
+  },
+  {
+    name: authenticatedName,
+    protocol: 'own',
+    isThere: true,
+    version: () => 'this commit',
+    settings:
+      'DURABILITY=process; devices by a provisioning key, dashboards by a token, each event checked against roles',
+    start: ours({ DURABILITY: 'process', ...identityOn }),
+  },
+  {
+    name: 'nats-server',
+    protocol: 'nats',
+    isThere: isInstalled(natsServer.command),
+    version: () => versionIn('nats-server', /v([\d.]+)/, natsServer.command, '-v'),
+    settings: 'as it comes, without JetStream; as many threads as there are processors',
+    start: installedServer(natsServer),
+  },
+  {
+    name: 'mosquitto',
+    protocol: 'mqtt',
+    isThere: isInstalled(mosquitto.command),
+    version: () => versionIn('mosquitto', /version ([\d.]+)/, mosquitto.command, '-h'),
+    settings: 'MQTT 3.1.1, quality 0; set_tcp_nodelay, max_queued_messages 0 (no limit), no log',
+    start: installedServer(mosquitto),
+  },
+  {
+    name: 'redis',
+    protocol: 'redis',
+    isThere: isInstalled(redisServer.command),
+    version: () => versionIn('redis', /v=([\d.]+)/, redisServer.command, '-v'),
+    settings: 'no snapshots, client-output-buffer-limit pubsub 0 0 0 (no limit)',
+    start: installedServer(redisServer),
+  },
+  {
+    name: 'nginx nchan',
+    protocol: 'websocket',
+    isThere: isInstalled(nginx.command) && existsSync(nchan),
+    version: nginxVersion,
+    settings: 'worker_processes 1, one channel of 10 000 messages, websockets',
+    start: installedServer(nginx),
+  },
+  ofNpm('ws', 'websocket', 'websocket', 'sends to each what one has sent'),
+  ofNpm('aedes', 'mqtt', 'aedes', 'MQTT 3.1.1, quality 0, everything in memory'),
+  ofNpm('socket.io', 'socket.io', 'socket-io', 'one room, websockets alone'),
+]

@@ -1,0 +1,90 @@
+import WebSocket from 'ws'
+import { type Authorizations, askApi, callApi, identityOn } from '#bench/harness/identity'
+import type { LoopMessage } from '#bench/harness/loop-probe'
+import { loadedBefore, startAuthenticated } from '#bench/harness/servers'
+import { temporaryFolder } from '#bench/harness/temporary-folder'
+import type { HttpAnswer, HttpOptions } from '#bench/http'
+import { freePort } from '#bench/server-process'
+
+/** After the answer, for its commit and its events. */
+const settleMs = 10
+const answerMsMax = 30_000
+
+/** A server with IAM on and the probe of its event loop, with the administrator's credentials. */
+export interface Fixture {
+  readonly port: number
+  readonly person: string
+  readonly link: string
+  request(method: string, path: string, body?: string | object, headers?: HttpOptions['headers']): Promise<HttpAnswer>
+  make<Value>(method: string, path: string, body?: object): Promise<Value>
+  open(path: string, protocol?: string, authorization?: string): Promise<WebSocket>
+  /** The longest run of the server's loop while `send` runs, ms. */
+  longest(send: () => Promise<unknown>): Promise<number>
+  stop(): Promise<void>
+}
+
+export async function startFixture(): Promise<Fixture> {
+  const folder = temporaryFolder('bench-worst-')
+  const port = await freePort()
+  const { server, authorizations } = await startAuthenticated({
+    port,
+    dataFolder: folder.path,
+    environment: { ...identityOn, RATE_LIMITS: 'off' },
+    nodeArguments: loadedBefore('harness/loop-probe'),
+    isKilledAtExit: true,
+  })
+  const { person, link } = authorizations as Authorizations
+  const ask = <Answer>(question: LoopMessage) => server.ask<Answer>(question)
+  return {
+    port,
+    person,
+    link,
+    request: (method, path, body, headers) =>
+      askApi(port, path, {
+        method,
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        headers: { authorization: person, ...headers },
+      }),
+    make: (method, path, body) => callApi(port, path, { person, method, ...(body && { body }) }),
+    open: (path, protocol, authorization = person) =>
+      new Promise((resolve, reject) => {
+        const socket = new WebSocket(`ws://127.0.0.1:${port}/api/v1${path}`, protocol ?? [], {
+          headers: { authorization },
+        })
+        socket.once('open', () => resolve(socket))
+        socket.once('error', reject)
+      }),
+    async longest(send) {
+      await ask({ type: 'begin' })
+      try {
+        await send()
+        await new Promise((resolve) => setTimeout(resolve, settleMs))
+      } catch (error) {
+        await ask({ type: 'end' })
+        throw error
+      }
+      return (await ask<{ longestMs: number }>({ type: 'end' })).longestMs
+    },
+    async stop() {
+      await server.stop()
+      await folder.remove()
+    },
+  }
+}
+
+/** Resolves with the next message as Latin-1, or with undefined when the socket closes or nothing comes. */
+export function answer(socket: WebSocket): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => done(undefined), answerMsMax)
+    const done = (text: string | undefined) => {
+      clearTimeout(timer)
+      socket.off('message', received)
+      socket.off('close', closed)
+      resolve(text)
+    }
+    const received = (data: WebSocket.RawData) => done((data as Buffer).toString('latin1'))
+    const closed = () => done(undefined)
+    socket.once('message', received)
+    socket.once('close', closed)
+  })
+}
