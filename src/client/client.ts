@@ -54,80 +54,88 @@ export {
   type Subscription,
 } from '#client/state'
 
-/** Calls to a server, a session there, and the state that is kept current. */
+/** Calls to a server, a session, and live state. */
 export interface Client {
   /**
-   * Calls a route by its method and path, as the API description names it: `call('GET /devices', { query: { depth: 2 } })`.
-   * Tokens, proofs, nonces and refreshes are seen to.
-   *
-   * @returns the body of the 2xx answer, `undefined` where it has none
+   * Calls a route by its method and path, as in the API description: `call('GET /devices', { query: { depth: 2 } })`.
+   * Adds tokens and proofs, and renews them when necessary.
+   * @returns the body of the 2xx answer, `undefined` without a body
    * @throws Problem for every other answer
-   * @throws ConnectionLost when none came
+   * @throws ConnectionLost if no answer arrived
    */
   call<R extends RouteName>(route: R, ...call: CallArguments<R>): Promise<Answer<R>>
 
-  /** The same, with the answer whole, whatever its status. */
+  /** Like `call`, but returns the whole answer, whatever its status. */
   answer<R extends RouteName>(route: R, ...call: CallArguments<R>): Promise<WholeAnswer<R>>
 
-  /** The pages of a list, one after the other; how long they are says `limit`. Contract 3.4. */
+  /** The pages of a list, one after the other, with `limit` entries each. Contract 3.4. */
   pages<R extends ListName>(route: R, ...call: CallArguments<R>): AsyncIterable<readonly Item<R>[]>
 
   /**
-   * Unix milliseconds by the server's clock, which each answer tells: what its times are to be held against, and those of
-   * this library. Exact to a second or two; before the first answer by this machine's clock.
+   * Unix milliseconds by the server's clock, learned from each answer. Compare the server's times, and those of this
+   * library, with it. Accurate to one or two seconds; before the first answer it is the local clock.
    */
   now(): number
 
-  /** Who is signed in. */
+  /** The user that is signed in. */
   readonly session: Observable<Session>
 
   /**
-   * At the beginning of a page: takes up the session that is kept, or finds out that identity and access management is
-   * off, or that nobody is signed in. Clients with `credentials` sign in with them.
+   * Call it when a page loads: continues the stored session, or finds out that authentication is off, or that no user
+   * is signed in. Clients with `credentials` sign in.
    */
   restore(): Promise<Session>
 
-  /** Signs in by the DPoP scheme, with a key of its own. §5.2 @throws Problem 401 when address or password is wrong */
+  /**
+   * Signs in by the DPoP scheme with a new key. §5.2
+   * @throws Problem 401 when address or password is wrong
+   */
   signIn(signIn: SignIn): Promise<SignInOutcome>
 
-  /** Completes a sign-in that asked for it. @throws Problem 401 when it is wrong, 429 when it was wrong too often */
+  /**
+   * Completes a sign-in that requires a second factor.
+   * @throws Problem 401 when the factor is wrong, 429 after too many attempts
+   */
   secondFactor(factor: Factor): Promise<'signed in'>
 
   /**
-   * A secret for one-time codes, in force once it is activated. This and the following complete the sign-in that has to
-   * enroll, or act for who is signed in, who confirms it.
+   * Creates a secret for one-time codes, which works once it is activated. This method and the next ones complete a
+   * pending sign-in that requires enrollment, or change the factors of the user, who confirms it.
    */
   enrollTotp(confirmation?: Confirmation): Promise<Answer<'POST /auth/2fa/totp/enroll'>>
 
-  /** @returns fresh codes to recover with: they are shown once */
+  /** @returns new recovery codes, which are shown only once */
   activateTotp(
     code: string,
     confirmation?: Pick<Confirmation, 'password'>,
   ): Promise<{ readonly recoveryCodes: readonly string[] }>
 
-  /** What to hand to `startRegistration` of `@simplewebauthn/browser`, as its `optionsJSON`. */
+  /** Returns the `optionsJSON` for `startRegistration` of `@simplewebauthn/browser`. */
   startWebauthnRegistration(confirmation?: Confirmation): Promise<object>
 
-  /** `response`: what that gave; `name`: what people know the key by. */
+  /** `response`: the result of `startRegistration`; `name`: a name for the key. */
   finishWebauthnRegistration(
     response: object,
     more?: Confirmation & { readonly name?: string },
   ): Promise<{ readonly id: string; readonly recoveryCodes?: readonly string[] | undefined }>
 
-  /** What to hand to `startAuthentication`; its response goes into `secondFactor({ webauthn })`. */
+  /** Returns the options for `startAuthentication`; pass its response to `secondFactor({ webauthn })`. */
   startWebauthnAuthentication(): Promise<object>
 
-  /** Ends the session here and on the server, or with `all` every one of the user. */
+  /** Ends the session here and on the server; with `all`, every session of the user. */
   signOut(options?: { readonly all?: boolean }): Promise<void>
 
-  /** The state kept up to date; one for each client is usual. Connects at once. @throws TypeError where there is no `WebSocket` */
+  /**
+   * The live state; most clients need one. Connects at once.
+   * @throws TypeError without a `WebSocket`
+   */
   state(options?: StateOptions): State
 
-  /** Closes what is open: states and their sockets. The session is kept. */
+  /** Closes states and their sockets. The session stays stored. */
   close(): void
 }
 
-/** A client of the server at `url`. Nothing is sent before something is asked. */
+/** A client of the server at `url`. It sends nothing before the first call. */
 export function connect(options: ConnectOptions = {}): Client {
   return new ConnectedClient(options)
 }

@@ -25,7 +25,7 @@ interface Pending {
   readonly keep: boolean
 }
 
-/** What `/auth` and `/iam` say where nobody signs in: credentials are of no use there. */
+/** The error of `/auth` and `/iam` when authentication is off: then credentials are not needed. */
 const iamIsOff = 'IAM is off'
 
 const signedOut: Session = { state: 'signed out', permissions: {} }
@@ -39,7 +39,7 @@ export class ConnectedClient {
   readonly #store: SessionStore
   readonly #session: ObservableValue<Session>
   readonly #states = new Set<LiveState>()
-  /** Undefined: `credentials`, which have not signed in yet. */
+  /** Undefined: `credentials` have not signed in yet. */
   #authority: Authority | undefined
   #beginning: Promise<Authority> | undefined
   #restoring: Promise<Session> | undefined
@@ -185,7 +185,10 @@ export class ConnectedClient {
     for (const state of [...this.#states]) state.close()
   }
 
-  /** Sends in the name of whoever is signed in; once more when his token had ended and there is another. §5.2.9 */
+  /**
+   * Sends with the credential of the session. If the token has ended and a new one is available, sends once more.
+   * §5.2.9
+   */
   async #exchange(request: Request): Promise<RawAnswer> {
     let authority = await this.#begin()
     const credential = await authority.credentialFor(request)
@@ -194,14 +197,14 @@ export class ConnectedClient {
     if (!(await authority.renew(credential))) {
       if (!this.#lost(authority)) return answer
       const next = await this.#begin()
-      // Nothing is done in the name of who came meanwhile.
+      // Another user has signed in: the request must not be sent as that user.
       if (next.subject !== authority.subject) return answer
       authority = next
     }
     return this.#transport.send(request, await authority.credentialFor(request))
   }
 
-  /** In whose name to ask: with `credentials` he signs in now, once for all who wait. */
+  /** The authority for requests. With `credentials` it signs in first, once for all concurrent requests. */
   async #begin(): Promise<Authority> {
     if (this.#authority) return this.#authority
     this.#beginning ??= this.#signInByCredentials().finally(() => {
@@ -239,7 +242,7 @@ export class ConnectedClient {
     return authority
   }
 
-  /** A session is over. Whether another can be begun. */
+  /** A session has ended. Returns whether another one can begin. */
   #lost(authority: Authority): boolean {
     const { credentials } = this.#options
     const isToBegin = credentials !== undefined && !('apiKey' in credentials)
@@ -255,7 +258,7 @@ export class ConnectedClient {
     this.#session.set(signedOut)
   }
 
-  /** A socket was closed because the session is over: whether it goes on after all. */
+  /** A socket was closed because the session has ended. Returns whether it can continue. */
   async #renew(): Promise<boolean> {
     const authority = await this.#begin()
     const credential = await authority.credentialFor({ method: 'GET', path: '/events/ticket' })
@@ -269,17 +272,17 @@ export class ConnectedClient {
     return this.#whoIsIt()
   }
 
-  /** Asks the server. Nobody who is somebody without a token means that nobody has to be. */
+  /** Asks the server. An answer for a user without a token means that authentication is off. */
   async #whoIsIt(): Promise<Session> {
     const asked = await this.#begin()
     const answer = await this.#exchange(requestOf('GET /iam/me'))
-    // Somebody signed in or out meanwhile, who is told of by himself.
+    // The user has changed meanwhile; that change sets the session itself.
     if (this.#authority !== asked && !this.#options.credentials) return this.#session.value
     if (answer.status === 401) this.#session.set(signedOut)
     else if (answer.status !== 200) throw problemOf(answer)
     else {
       const { name, tenant, roles, grants } = answer.body as Answer<'GET /iam/me'>
-      // Users, and keys, have what they may do by roles: a name may be anybody's.
+      // A name proves nothing, because any user may have it. Real users and keys get their grants from roles.
       const isNobody = this.#authority === nobody || (roles.length === 0 && grants.length > 0)
       const state = isNobody ? 'IAM off' : 'signed in'
       this.#session.set({ state, name, tenant, roles, grants, permissions: permissionsOf(grants, tenant) })
@@ -294,12 +297,12 @@ export class ConnectedClient {
     try {
       await this.#whoIsIt()
     } catch {
-      // He is signed in all the same, and what the sign-in answered may be shown only once.
+      // The user is signed in anyway, and the answer of the sign-in may contain secrets that are shown only once.
       this.#session.set({ state: 'signed in', permissions: {} })
     }
   }
 
-  /** Of second factors: for the sign-in that waits, which it may complete, else for who is signed in. */
+  /** A request about second factors: for the pending sign-in, which it may complete, or for the current session. */
   async #factor(path: string, body: object): Promise<unknown> {
     const pending = this.#pending
     const request = { method: 'POST', path }
@@ -316,7 +319,7 @@ export class ConnectedClient {
   }
 }
 
-/** @throws Problem for what is no 2xx */
+/** @throws Problem for a status other than 2xx */
 function succeeded(answer: RawAnswer): unknown {
   if (answer.status < 200 || answer.status > 299) throw problemOf(answer)
   return answer.body
@@ -332,7 +335,7 @@ function refusalOf(login: Exclude<Login, { readonly pair: unknown }>): Problem {
     : new Problem(401, { error: '2fa_required' })
 }
 
-/** Not wrong passwords and codes, which are 401 as well. RFC 6750 §3.1 */
+/** Wrong passwords and codes are 401 too, but not this. RFC 6750 §3.1 */
 function isTokenRefused({ status, headers }: RawAnswer): boolean {
   return status === 401 && /error="invalid_token"/.test(headers.get('www-authenticate') ?? '')
 }

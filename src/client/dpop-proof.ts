@@ -1,15 +1,15 @@
 import type { KeyPair } from '#client/options'
 
-/** A key proves that it takes part in a request. RFC 9449 §4, §5.2. */
+/** Proofs of possession: a request is signed with the key of its session. RFC 9449 §4, §5.2. */
 
-/** What one proof is about. */
+/** The request that one proof covers. */
 export interface Proven {
   readonly method: string
-  /** Absolute; query and fragment are left out. */
+  /** Absolute; the proof omits query and fragment. */
   readonly url: string
   /** Seconds, by the server's clock. */
   readonly at: number
-  /** Fresh for each proof. */
+  /** Unique for each proof. */
   readonly id: string
   readonly nonce?: string | undefined
   readonly accessToken?: string | undefined
@@ -18,7 +18,7 @@ export interface Proven {
 const curve = { name: 'ECDSA', namedCurve: 'P-256' } as const
 const signature = { name: 'ECDSA', hash: 'SHA-256' } as const
 
-/** A pair whose private key can be used, and not be read. */
+/** A key pair whose private key cannot be exported. */
 export async function makeKeys(): Promise<KeyPair> {
   return (await subtle().generateKey(curve, false, ['sign', 'verify'])) as KeyPair
 }
@@ -41,7 +41,7 @@ export async function proofOf(keys: KeyPair, proven: Proven): Promise<string> {
 
 const publicKeys = new WeakMap<KeyPair, Promise<object>>()
 
-/** The public parts alone, RFC 9449 §4.2. */
+/** Only the public parts, RFC 9449 §4.2. */
 function publicKeyOf(keys: KeyPair): Promise<object> {
   let key = publicKeys.get(keys)
   if (!key) {
@@ -53,7 +53,7 @@ function publicKeyOf(keys: KeyPair): Promise<object> {
   return key
 }
 
-/** @throws Error where pages come by http from another machine: browsers keep WebCrypto from them. */
+/** @throws Error on pages that were loaded by http from another machine: browsers disable WebCrypto there. */
 function subtle(): typeof globalThis.crypto.subtle {
   const found = globalThis.crypto?.subtle
   if (!found) throw new Error('Signing in needs a page that came by https, or from localhost')

@@ -3,35 +3,36 @@ import type { Platform } from '#client/platform'
 import type { Position } from '#client/state'
 import type { StreamEvent } from '#model/event'
 
-/** What of any message is looked at. */
+/** The fields of a message that this class reads. */
 type Message = Position & { readonly type: string; readonly recovered?: boolean }
 
-/** What one socket says. */
+/** The events of one socket. */
 export interface EventSocketListener {
-  /** The first message: whether what was asked for follows. Contract 4.4 */
+  /** The first message. `isRecovered`: the stream continues at the requested position. Contract 4.4 */
   began(position: Position, isRecovered: boolean): void
-  /** All is to be read again. Contract 4.5 */
+  /** Events were lost: read everything again. Contract 4.5 */
   resync(position: Position): void
-  /** Everything up to there was said. Contract 4.7 */
+  /** All events up to this position were sent. Contract 4.7 */
   positioned(position: Position): void
   heard(event: StreamEvent): void
-  /** What was asked is not answered for long, or something was heard again. */
+  /** True when a ping stays unanswered for too long; false at the next message. */
   stale(isStale: boolean): void
-  /** Once. 1006: it broke, or was never open. */
+  /** Called once. 1006: the connection broke, or never opened. */
   closed(code: number): void
 }
 
 const beginsWithinMs = 10_000
 const pingAfterMs = 10_000
-/** Of a ping that is not answered. */
+/** After an unanswered ping. */
 const staleAfterMs = 5_000
 const deadAfterMs = 20_000
-/** Browsers let a page that is not seen look once a minute. */
+/** Browsers run the timers of hidden pages only once a minute. */
 const lookEveryMs = 1_000
 
 /**
- * One socket of the event stream, watched: what says nothing is asked, and what does not answer is called stale, then given
- * up. Silence alone says nothing: who looks once a minute has not asked yet.
+ * One socket of the event stream with a liveness check. An idle socket is pinged; a socket that does not answer is
+ * reported as stale, and later closed. Silence alone is not a failure, because a hidden page may not have sent its ping
+ * yet.
  */
 export class EventSocket {
   readonly #platform: Platform
@@ -41,7 +42,7 @@ export class EventSocket {
   #hasBegun = false
   #isStale = false
   #heardAt: number
-  /** When the first ping was sent that nothing was heard after. */
+  /** When the first ping since the last message was sent. */
   #askedAt = 0
 
   constructor(platform: Platform, socket: Socket, listener: EventSocketListener) {
@@ -55,31 +56,31 @@ export class EventSocket {
     void this.#watch()
   }
 
-  /** Since the last sign of life. */
+  /** Time since the last message. */
   get silentMs(): number {
     return this.#platform.now() - this.#heardAt
   }
 
-  /** Asks for the position. */
+  /** Requests the current position. */
   ping(): void {
     if (!this.#hasBegun || this.#over.signal.aborted) return
     if (this.#askedAt <= this.#heardAt) this.#askedAt = this.#platform.now()
     try {
       this.#socket.send('{"type":"PING"}')
     } catch {
-      // It is closing: that is told by itself.
+      // The socket is closing, and reports that itself.
     }
   }
 
-  /** Not to be heard of again, but for `closed`. */
+  /** Closes the socket. The listener receives `closed`, and nothing after it. */
   close(code = 1000): void {
     if (this.#over.signal.aborted) return
     try {
-      // One that is dead does not answer a goodbye.
+      // A dead connection does not answer a close frame.
       if (code === 1006 && this.#socket.terminate) this.#socket.terminate()
       else this.#socket.close(1000)
     } catch {
-      // It was never open.
+      // The socket never opened.
     }
     this.#closed(code)
   }
@@ -90,7 +91,7 @@ export class EventSocket {
     if (this.#isStale) this.#say(false)
     const message = messageIn(data)
     if (!message) {
-      // This is not our server.
+      // The peer is not our server.
       this.close(1006)
       return
     }
@@ -127,7 +128,7 @@ export class EventSocket {
   }
 }
 
-/** Undefined for what is no message of the event stream. */
+/** Undefined for a text that is not JSON. */
 function messageIn(text: string): Message | undefined {
   try {
     return (JSON.parse(text) as Message | null) ?? undefined

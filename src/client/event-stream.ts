@@ -11,42 +11,41 @@ import type { StreamEvent } from '#model/event'
 /** What a stream needs of the client. */
 export interface StreamDoor {
   readonly platform: Platform
-  /** By the server's clock, which is what is told. */
+  /** By the server's clock. */
   now(): number
   read(request: Request): Promise<RawAnswer>
-  /** A socket to there. */
+  /** Opens a socket to this path. */
   open(path: string): Socket
-  /** Whether the session goes on after all. */
+  /** Returns whether the session can continue. */
   renew(): Promise<boolean>
   rightsChanged(): void
 }
 
-/** Whom it tells. */
+/** Receives the events and the state of the stream. */
 export interface StreamListener {
   heard(event: StreamEvent): void
-  /** Something was missed, or nothing is known yet: all is to be read anew, as of this offset or later. */
+  /** Events were missed, or nothing was read yet: read everything again, as of this offset or later. */
   startOver(offset: number): void
-  /** Resolves with an offset, when all that was read is folded in: what was heard up to there makes it whole. */
+  /** Resolves when all lists are read, with an offset: after the events up to it the state is complete. */
   caughtUp(signal: AbortSignal): Promise<number>
-  /** It is over. */
+  /** The stream has ended for good. */
   ended(problem: Error): void
 }
 
-/** How a connection came to its end. */
+/** How a connection ended. */
 type Ending = { readonly code: number } | { readonly problem: Error }
 
-/** How often a position is asked for that is behind what was read. */
+/** Interval between pings while the position is behind the lists that were read. */
 const headPauseMs = 50
 
-/** Servers that restart are given time, and what waits for them is spread. */
+/** Gives a restarting server time, and spreads the clients that wait for it. */
 const leastAttemptOf: Readonly<Record<number, number>> = { 1012: 3, 1013: 3, 4400: 5, 4403: 5 }
 
 /**
- * The event stream over as many sockets as it takes, each going on where the last one ended. Contract 4.
- *
- * 1012 and what breaks: again, with back-off and jitter. 4401: again once the session is renewed, else the end. 4403: all is
- * read anew, for somebody's rights have changed. RESYNC, and a STREAM that was not recovered: the same over the socket that
- * is there.
+ * The event stream over successive sockets. Each one continues where the last one ended. Contract 4.
+ * Reconnects with back-off and jitter after 1012 and network failures. 4401: reconnects if the session can be renewed,
+ * and ends otherwise. 4403: reads everything again, because the permissions have changed. RESYNC, and a STREAM that was
+ * not recovered: reads everything again over the same socket.
  */
 export class EventStream {
   readonly #door: StreamDoor
@@ -56,16 +55,16 @@ export class EventStream {
   #running = new AbortController()
   #position: Position | undefined
   #wasConnected = false
-  /** In a row; 0 while it is live. */
+  /** Attempts in a row; 0 while live. */
   #attempt = 0
   #socket: EventSocket | undefined
-  /** Aborted when that socket closes. */
+  /** Aborted when the current socket closes. */
   #closed = AbortSignal.abort()
-  /** The last sign of life. */
+  /** Time of the last message. */
   #heardAt = 0
-  /** Only the last one says that it is live. */
+  /** Only the latest catch-up may report `live`. */
   #catchUps = 0
-  /** What is true while connected, whether or not it is stale. */
+  /** The state of the connection, apart from `stale`. */
   #standing: Connection
   #wake: (() => void) | undefined
 
@@ -82,7 +81,7 @@ export class EventStream {
     this.#query = query
   }
 
-  /** Everything up to there was heard. */
+  /** All events up to this position were received. */
   get position(): Position | undefined {
     return this.#position
   }
@@ -101,17 +100,17 @@ export class EventStream {
     this.#socket?.close()
   }
 
-  /** More is to be read than was: it is not live before that is. */
+  /** Another list is being read: the stream is not live until that is complete. */
   look(): void {
     if (!this.#closed.aborted && this.#standing.state === 'live') void this.#catchUp()
   }
 
-  /** Not everything can be read so far. */
+  /** A list cannot be read at present. */
   stumbled(problem: Error): void {
     if (!this.#closed.aborted && this.#standing.state === 'catching up') this.#stand('catching up', problem)
   }
 
-  /** There is a network again: not to wait any longer. */
+  /** The network is back: reconnect now. */
   hurry(): void {
     this.#wake?.()
   }
@@ -132,16 +131,16 @@ export class EventStream {
     }
   }
 
-  /** What the next attempt is to wait for; undefined: nothing. */
+  /** The reason to wait before the next attempt; undefined: no wait. */
   async #judge(ending: Ending, running: AbortSignal): Promise<Error | undefined> {
     if ('code' in ending && ending.code === 4401) {
       try {
-        // Once: a session that is renewed and refused again is not waited for in a hurry.
+        // Only once: a session that is renewed and refused again must not reconnect without a pause.
         if (await this.#door.renew()) return this.#attempt <= 1 ? undefined : new ConnectionLost('the session ended')
       } catch (error) {
         return error as Error
       }
-      // Whoever signed in meanwhile has begun anew.
+      // After another sign-in the stream has already been restarted.
       if (!running.aborted) this.#end(new Problem(401, { error: 'session over' }))
       return undefined
     }
@@ -151,7 +150,7 @@ export class EventStream {
       return problem
     }
     if (ending.code === 4403) {
-      // What may be read still is read also while no socket is to be had; and once more when there is one.
+      // The lists are read now, even if no socket can connect, and once more after the reconnect.
       this.#listener.startOver(0)
       this.#position = undefined
       this.#door.rightsChanged()
@@ -175,7 +174,7 @@ export class EventStream {
     this.#wake = undefined
   }
 
-  /** One connection from its beginning to its end. */
+  /** One connection from its opening to its end. */
   async #connect(running: AbortSignal): Promise<Ending> {
     const { platform } = this.#door
     const request = requestOf('GET /events/ticket', { signal: running })
@@ -235,7 +234,9 @@ export class EventStream {
     this.#listener.heard(event)
   }
 
-  /** Live is what was read to its end and heard up to what the server had. */
+  /**
+   * The stream is live when all lists are read, and all events up to the server's position at that time are received.
+   */
   async #catchUp(): Promise<void> {
     const { platform } = this.#door
     const closed = this.#closed
@@ -251,7 +252,7 @@ export class EventStream {
     this.#stand('live')
   }
 
-  /** Stale goes before it. */
+  /** `stale` has precedence over these states. */
   #stand(state: 'catching up' | 'live', problem?: Error): void {
     const { since } = state === this.#standing.state ? this.#standing : { since: this.#door.now() }
     this.#standing = { state, since, ...(problem && { problem }) }
@@ -263,7 +264,7 @@ export class EventStream {
     this.#connection.set(isStale ? { state: 'stale', since: this.#door.now() - silentMs } : this.#standing)
   }
 
-  /** Not connected, for whatever reason. */
+  /** Publishes that the stream is not connected. */
   #tell(more: Omit<Connection, 'state' | 'since'>): void {
     const before = this.#connection.value
     const state = this.#wasConnected ? 'reconnecting' : 'connecting'

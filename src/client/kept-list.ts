@@ -6,66 +6,72 @@ import type { Position } from '#client/state'
 import type { Request } from '#client/transport'
 import type { EventOf, EventType, StreamEvent } from '#model/event'
 
-/** A list of the API that is read once and then kept up by events: what it is, not how that is done. */
+/** Describes a list of the API that is read once and then kept current by events. */
 export interface ListKind {
   readonly route: ListName
   readonly query: Readonly<Record<string, unknown>>
-  /** Entries of the first page; later ones come to about `weightPerPage`. Undefined: the list has no pages. */
+  /**
+   * Entries of the first page; later pages have a weight of about `weightPerPage`. Undefined: the list has no pages.
+   */
   readonly firstPage?: number | undefined
   readonly weightPerPage?: number
-  /** Events that concern it. */
+  /** The events that change the list. */
   readonly types: readonly EventType[]
-  /** Which entry an event is about; '' for several: then it waits until all were read. */
+  /**
+   * The key of the entry that an event changes. '' for several entries: such an event waits until the whole list is
+   * read.
+   */
   keyOf(event: StreamEvent): string
-  /** Entries as they were read; what was known of them is put aside. Their keys, and how much there was. */
+  /** Stores entries, which replace what was known of them. Returns their keys and their total weight. */
   take(entries: readonly unknown[]): { readonly keys: readonly string[]; readonly weight: number }
-  /** All was read: what was not among it is gone. */
+  /** The whole list was read: removes the entries that it did not contain. */
   keepOnly(isThere: (key: string) => boolean): void
   apply(event: StreamEvent): void
-  /** A device is there no more; absent where nothing is said of devices. */
+  /** A device was deleted; absent for lists that are not about devices. */
   gone?(device: string): void
-  /** It was read to its end and events were caught up with, or it is not known any more whether it is right. */
+  /** True when the whole list is read and all events are applied, false when it may no longer be correct. */
   complete(isComplete: boolean): void
 }
 
-/** What a list is read with. */
+/** What a list needs for reading. */
 export interface Reading {
   readonly platform: Platform
   pages(first: Request, limitOf: () => number | undefined): AsyncIterable<Paged>
-  /** It could not be read; it is tried again unless that `isFinal`. */
+  /** The list could not be read. It is read again, unless `isFinal`. */
   failed(problem: Error, isFinal: boolean): void
 }
 
-/** Events of one entry that wait for it to be read are stripped of what later ones say again, from so many on. */
+/** When this number of events waits for an entry, items that later events replace are dropped. */
 const stripFrom = 32
 const pageMax = 5_000
 
-/** A page takes the server milliseconds: one of which nothing comes for so long is asked for again. */
+/** The server answers a page in milliseconds. After this silence the page is requested again. */
 const silenceMs = 30_000
 
 /**
- * One list, read once and kept up by events. While it is read, page by page, events about entries that were read are
- * applied, those about others wait for them. A page that fails is asked for again: what was read stays read, as long as no
- * event is missed. What was known before stays until it is read anew. Contract 3.4, 4
+ * A list that is read once and then kept current by events.
+ * While the list is read page by page, events about entries that were read are applied, and other events wait. A page
+ * that fails is requested again; the pages before it stay valid as long as no event is missed. The previous entries
+ * stay visible until they are read again. Contract 3.4, 4
  */
 export class KeptList {
   readonly kind: ListKind
   readonly #reading: Reading
   #state: 'idle' | 'reading' | 'kept' | 'refused' = 'idle'
   #round = new AbortController()
-  /** What is read must be of then or later. */
+  /** A page must show the state at this offset or later. */
   #floor = 0
-  /** Of the first page: every later event is to be applied. */
+  /** Position of the first page: every later event must be applied. */
   #readAt: Position | undefined
-  /** Where reading goes on. */
+  /** The path of the next page. */
   #next: string | undefined
   #limit: number | undefined
-  /** Of the first page of all that was read to its end, and of that which is being read. */
+  /** Entity tag of the last complete list, and of the list that is being read. */
   #etag: string | undefined
   #etagRead: string | undefined
   #seen = new Set<string>()
   #waiting = new Map<string, StreamEvent[]>()
-  /** Of entries that are read anew by themselves: what came since they were asked for, of all that were together. */
+  /** Entries that are read again individually, each with the events since that request. */
   readonly #again = new Map<string, StreamEvent[]>()
   #whenKept: (() => void)[] = []
 
@@ -78,7 +84,7 @@ export class KeptList {
     return this.#state !== 'idle'
   }
 
-  /** It is as the server has it, or not for the caller. */
+  /** The list is complete, or the caller may not read it. */
   get isKept(): boolean {
     return this.#state === 'kept' || this.#state === 'refused'
   }
@@ -87,7 +93,7 @@ export class KeptList {
     return this.#readAt
   }
 
-  /** Reads all; what comes from now on will be heard, and what is read must be of `floor` or later. */
+  /** Reads the whole list. Events from now on are received, and pages must be as of `floor` or later. */
   startOver(floor: number): void {
     this.stop()
     this.#floor = floor
@@ -96,7 +102,7 @@ export class KeptList {
     void this.#read(this.#round.signal)
   }
 
-  /** Nothing is read any more, nor heard. */
+  /** Stops reading, and ignores events. */
   stop(): void {
     this.#round.abort()
     this.#round = new AbortController()
@@ -110,7 +116,7 @@ export class KeptList {
 
   heard(event: StreamEvent): void {
     if (this.#readAt && event.offset <= this.#readAt.offset) return
-    // What may not be read is not known by what other rights let one hear either.
+    // The caller may not read this list, even if other permissions let its events through.
     if (this.#state === 'idle' || this.#state === 'refused') return
     const key = this.kind.keyOf(event)
     if (this.#state === 'kept' || this.#seen.has(key)) this.kind.apply(event)
@@ -118,7 +124,10 @@ export class KeptList {
     this.#again.get(key)?.push(event)
   }
 
-  /** Reads what is said of devices anew, for what of them no event says: also that one is gone. They fit into one page. */
+  /**
+   * Reads the entries of some devices again, for changes without an event, including a deletion. The entries must fit
+   * into one page.
+   */
   async readAgain(devices: readonly string[]): Promise<void> {
     const asked = devices.filter((device) => !this.#again.has(device))
     if (this.#state !== 'kept' || asked.length === 0) return
@@ -135,12 +144,12 @@ export class KeptList {
         for (const event of since) if (event.offset > offset) this.kind.apply(event)
       }
     } catch {
-      // It is as it was: nothing was said to be more.
+      // The entries stay as they were; no guarantee was given.
     }
     for (const device of asked) if (this.#again.get(device) === since) this.#again.delete(device)
   }
 
-  /** Resolves when all is read, and everything that was heard meanwhile applied. */
+  /** Resolves when the whole list is read and all waiting events are applied. */
   whenKept(): Promise<void> {
     return this.isKept ? Promise.resolve() : new Promise((resolve) => this.#whenKept.push(resolve))
   }
@@ -166,7 +175,7 @@ export class KeptList {
     }
   }
 
-  /** Whether nothing had changed since it was read the last time. */
+  /** Returns whether the list has not changed since it was last read. */
   async #readPages(round: AbortSignal): Promise<boolean> {
     const { kind } = this
     for await (const page of this.#reading.pages(this.#request(round), () => this.#limit)) {
@@ -194,7 +203,7 @@ export class KeptList {
     return { ...requestOf(route, { query: { ...query, limit: firstPage }, ifNoneMatch, signal }), silenceMs }
   }
 
-  /** What a first page says of all. Whether it is young enough. */
+  /** Reads position and entity tag of the first page. Returns whether it is recent enough. */
   #begun({ headers, isUnchanged }: Paged): boolean {
     const offset = Number(headers.get('stream-offset'))
     const epoch = headers.get('stream-epoch') ?? ''
@@ -212,7 +221,7 @@ export class KeptList {
     return true
   }
 
-  /** In slices: what waits may be much, and more may come meanwhile. */
+  /** In slices, because many events may wait, and more may arrive meanwhile. */
   async #finish(round: AbortSignal, isUnchanged: boolean, state: 'kept' | 'refused' = 'kept'): Promise<void> {
     if (round.aborted) return
     const { platform } = this.#reading
@@ -232,13 +241,13 @@ export class KeptList {
     for (const resolve of this.#whenKept.splice(0)) resolve()
   }
 
-  /** What was read is put away, or will be: that it has not changed would say nothing. */
+  /** Forgets the entity tags, because the entries are removed: a 304 would then be useless. */
   forget(): void {
     this.#etag = undefined
     this.#etagRead = undefined
   }
 
-  /** Who may not read it has none. */
+  /** The caller may not read the list: it is empty. */
   async #refused(round: AbortSignal): Promise<void> {
     this.forget()
     this.#readAt = { epoch: '', offset: this.#floor }
@@ -260,18 +269,18 @@ export class KeptList {
   }
 }
 
-/** Read from somebody who did not know yet what we were told. */
+/** The page is older than an event that was already received. */
 class TooOld extends Error {}
 
 /**
- * Asked for once more it is refused once more. Whatever else is answered may have come from somebody in between; whose
- * session is over hears so elsewhere.
+ * A repeated request would be refused again. Other statuses may come from a proxy, and the end of a session is handled
+ * elsewhere.
  */
 const ourMistake = 400
 
 /**
- * Events about one device without the items that a later one says again, and without events of which nothing is left:
- * applied in order they come to the same. As the server does it for who is slow, contract 4.5.
+ * Drops the items that a later event of the same device replaces, and events without items. Applied in order, the rest
+ * has the same result. The server does the same for slow clients, contract 4.5.
  */
 export function strip(events: readonly StreamEvent[]): StreamEvent[] {
   const said = new Set<string>()
@@ -279,7 +288,7 @@ export function strip(events: readonly StreamEvent[]): StreamEvent[] {
   for (const event of events.toReversed()) {
     const left = event.type === 'OBJECT_UPDATED' ? stripped(event as EventOf<'OBJECT_UPDATED'>, said) : event
     if (left) kept.push(left)
-    // What was before does not matter to what comes after.
+    // Events before a deletion have no effect.
     if (event.type === 'DEVICE_DELETE') break
   }
   return kept.reverse()

@@ -28,16 +28,18 @@ export interface StateDoor extends StreamDoor {
   closed(state: LiveState): void
 }
 
-/** The lists that are read when first asked for. */
+/** The lists that are read on first use. */
 type Later = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
 
-/** Longer lists of names do not fit into an address: then everything is read, and most of it put aside. */
+/** Longer lists of names do not fit into a URL: then everything is read, and most of it dropped. */
 const namesCharactersMax = 4_000
 
-/** A connection that is there and gives no answer is not live. */
+/** A connection without an answer for this time is not live. */
 const headWithinMs = 15_000
 
-/** The state of a tenant: lists, each read once and kept up by the events of one stream. What it promises stands at `State`. */
+/**
+ * The state of a tenant: lists that are read once and kept current by one event stream. `State` describes the contract.
+ */
 export class LiveState implements State, StreamListener {
   readonly connection: ObservableValue<Connection>
   readonly ready: Promise<void>
@@ -51,10 +53,10 @@ export class LiveState implements State, StreamListener {
   readonly #listeners = new Listeners<[StreamEvent]>()
   readonly #unsubscribe: (() => void)[] = []
   readonly #removalChecks: RemovalChecks
-  /** As long as devices are asked after of which nothing is heard. */
+  /** Set while the periodic check for deleted devices runs. */
   #asking: AbortController | undefined
   #position: Position | undefined
-  /** Whose state it is, as far as that is known. */
+  /** The user that this state belongs to, once known. */
   #who: string | undefined
   #isClosed = false
 
@@ -149,7 +151,10 @@ export class LiveState implements State, StreamListener {
     this.connection.set({ state: 'closed', since: this.#door.now(), problem })
   }
 
-  /** Who comes may have declared what has no value yet, of which no event tells: it is read for who looks at that device. */
+  /**
+   * A device that connects may have declared properties without values, which no event reports. So a device with
+   * listeners is read again.
+   */
   #lookAgain(event: StreamEvent): void {
     const isComing = event.type === 'DEVICE_ADD' || event.type === 'DEVICE_DISCOVERY' || isOnline(event)
     if (!isComing || (this.#options.depth ?? 2) < 2) return
@@ -163,7 +168,7 @@ export class LiveState implements State, StreamListener {
     await Promise.all((this.#byType.get('DEVICE_DELETE') ?? []).map((list) => list.readAgain(known)))
   }
 
-  /** Devices of which it would not be heard that they are gone: without services, for who is not told of devices. */
+  /** Devices whose deletion is not reported: without services, for callers without `read` on `device`. */
   #silent(): string[] {
     const { value: session } = this.#door.session
     return [...this.#fleet.devices.keys()].filter(
@@ -173,7 +178,7 @@ export class LiveState implements State, StreamListener {
     )
   }
 
-  /** Where the server is: nothing was read on this connection that says so. */
+  /** The server's current offset, for a connection on which no list was read. */
   async #head(signal: AbortSignal, read: number): Promise<number> {
     const { platform } = this.#door
     for (let attempt = 1; !signal.aborted; attempt++) {
@@ -186,14 +191,14 @@ export class LiveState implements State, StreamListener {
         if (answer?.status === 200 && offset) return Number(offset)
         statuses.add(answer?.status)
       }
-      // Who may read none of them has nothing that could be behind.
+      // A caller who may read no list has nothing that could be behind.
       if ([...statuses].every((status) => status === 403)) return read
       await platform.sleep(pauseMs(attempt, platform.random), signal)
     }
     return read
   }
 
-  /** Up to where everything is folded in. */
+  /** Updates the position up to which all lists are complete. */
   #place(): void {
     const at = this.#stream.position
     if (!at || !this.#lists.every((list) => list.isKept)) return
@@ -231,7 +236,7 @@ export class LiveState implements State, StreamListener {
     return map
   }
 
-  /** Of the upgrade, contract 4.2. */
+  /** The query of the websocket upgrade, contract 4.2. */
   #query(named: readonly string[] | undefined): Readonly<Record<string, string>> {
     const { types, services = [] } = this.#options
     return {
@@ -241,12 +246,12 @@ export class LiveState implements State, StreamListener {
     }
   }
 
-  /** Nobody's state is shown to somebody else. Whether it stands still for now. */
+  /** Clears the state when another user signs in. Returns whether the stream must stay stopped for now. */
   #follow({ state, tenant, name }: Session): boolean {
     if (this.#isClosed) return true
     const mayAsk = state !== 'signed out' && state !== 'second factor'
     const who = mayAsk && name !== undefined ? `${tenant}/${name}` : undefined
-    // Whoever signed in and is not known yet may be.
+    // A user who is not known yet may be another one.
     const isSomebodyElse = mayAsk && this.#who !== undefined && who !== this.#who
     this.#who = who ?? this.#who
     if (isSomebodyElse || (!mayAsk && this.connection.value.state !== 'closed')) this.#forget()
@@ -284,7 +289,7 @@ export class LiveState implements State, StreamListener {
       }
       const end = this.connection.subscribe(look)
     })
-    // Whoever does not wait for it looks at the connection.
+    // Callers that do not await `ready` follow `connection` instead.
     ready.catch(() => {})
     return ready
   }
@@ -302,7 +307,7 @@ function isOnline(event: StreamEvent): boolean {
   return event.type === 'META_STATUS_CHANGE' && (event as EventOf<'META_STATUS_CHANGE'>).status === 'online'
 }
 
-/** A service of a device goes, perhaps with the device. */
+/** A service of a device is removed, perhaps because the device is deleted. */
 function isAboutGoing(event: StreamEvent): boolean {
   if (event.type !== 'OBJECT_UPDATED') return false
   return (event as EventOf<'OBJECT_UPDATED'>).updates.every(({ tag }) => tag === 'removed')

@@ -1,27 +1,27 @@
-/** What a client is given. */
+/** The options of a client. */
 export interface ConnectOptions {
-  /** Origin of the server, with the prefix it is served under if any: `http://localhost:8080`. Default: the page's own. */
+  /** Origin of the server, with its path prefix if any: `http://localhost:8080`. Default: the origin of the page. */
   readonly url?: string
-  /** Absent: identity and access management is off, or somebody signs in later. */
+  /** Absent: authentication is off, or a user signs in later. */
   readonly credentials?: Credentials
   /**
-   * Where a session is kept: the key pair and the tokens. Default: IndexedDB where there is one, else memory. Programs
-   * whose `credentials` sign in by themselves keep theirs in memory.
+   * Where a session is stored: the key pair and the tokens. Default: IndexedDB if available, otherwise memory. Programs
+   * with `credentials` use memory.
    */
   readonly store?: SessionStore
   readonly fetch?: typeof globalThis.fetch
-  /** Node 20 has none of its own: that of the package `ws` does, and `node --experimental-websocket`. */
+  /** Node 20 has no WebSocket: pass the one of the package `ws`, or run `node --experimental-websocket`. */
   readonly WebSocket?: SocketConstructor
   /** Unix milliseconds. */
   readonly now?: () => number
   /** From 0 up to but not including 1. */
   readonly random?: () => number
-  /** Resolves after this many milliseconds, at once when the signal is aborted. */
+  /** Resolves after this many milliseconds, or at once when the signal is aborted. */
   readonly sleep?: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
 export type Credentials =
-  /** §5.1, with refresh tokens that are rotated. */
+  /** §5.1, with rotating refresh tokens. */
   | { readonly scheme: 'basic'; readonly name: string; readonly password: string }
   /** §5.2. `email` may be a user name. */
   | {
@@ -30,42 +30,42 @@ export type Credentials =
       readonly password: string
       readonly tenantIdentifier?: string
     }
-  /** Of a program. Contract 2. */
+  /** For programs. Contract 2. */
   | { readonly apiKey: string }
 
-/** An ECDSA key pair on P-256 as WebCrypto has it, the private one not to be read. RFC 9449 §4. */
+/** An ECDSA key pair on P-256 from WebCrypto; the private key is not extractable. RFC 9449 §4. */
 export type KeyPair = Extract<
   Awaited<ReturnType<typeof globalThis.crypto.subtle.generateKey>>,
   { readonly privateKey: unknown }
 >
 
-/** A session of the DPoP scheme as it is kept. A refresh token is good once: of the last one only. */
+/** A stored session of the DPoP scheme. A refresh token works once, and only the latest one works. */
 export interface StoredSession {
   readonly keys: KeyPair
   readonly accessToken: string
   readonly refreshToken: string
 }
 
-/** Keeps one session for everybody who uses the same store, such as several tabs. */
+/** Stores one session for all users of the store, such as several tabs. */
 export interface SessionStore {
   read(): Promise<StoredSession | undefined>
   write(session: StoredSession): Promise<void>
   remove(): Promise<void>
-  /** Nobody else who uses the store runs in here at the same time: a refresh token is shown once. */
+  /** Runs `run` while no other user of the store runs one, because a refresh token may be used only once. */
   exclusively<T>(run: () => Promise<T>): Promise<T>
 }
 
-/** Of a websocket what is used: that of browsers, Node 22 and the package `ws`. */
+/** The part of a websocket that is used: the one of browsers, of Node 22, or of the package `ws`. */
 export interface Socket {
   send(text: string): void
   close(code?: number, reason?: string): void
-  /** Without a goodbye, where there is such a thing. */
+  /** Closes without a close frame, where available. */
   terminate?(): void
   addEventListener(type: 'open' | 'message' | 'close' | 'error', listener: (event: SocketEvent) => void): void
 }
 
 export interface SocketEvent {
-  /** That of `ws` has nothing else in some. */
+  /** The only field that some events of `ws` have. */
   readonly type?: string
   readonly data?: unknown
   readonly code?: number

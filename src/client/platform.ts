@@ -1,25 +1,28 @@
 import type { ConnectOptions, SocketConstructor } from '#client/options'
 
-/** The world as the client sees it: the only file of this room that looks at the clock, waits, or asks for chance. */
+/** The client's access to its environment: only this file of the module uses clocks, timers and randomness. */
 export interface Platform {
   readonly fetch: typeof globalThis.fetch
-  /** Undefined where nobody gave one and there is none. */
+  /** Undefined if none was passed and the environment has none. */
   readonly WebSocket: SocketConstructor | undefined
-  /** Unix milliseconds, by this machine's clock. */
+  /** Unix milliseconds by the local clock. */
   now(): number
   random(): number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Behind what runs now, or before the next picture is drawn where there are pictures. */
+  /** Runs a task after the current turn, or before the next frame where there are frames. */
   nextTurn(task: () => void): void
   nextFrame(task: () => void): void
-  /** Lets everything else that waits have its turn. */
+  /** Lets all other waiting tasks run first. */
   breathe(): Promise<void>
   uniqueId(): string
-  /** Tells when a network came back, where that is known, until the returned function is called. */
+  /**
+   * Calls the listener when the network returns, where the environment reports it, until the returned function is
+   * called.
+   */
   whenOnline(listener: () => void): () => void
 }
 
-/** What some places have besides what all have. */
+/** Globals that only some environments have. */
 interface Surroundings {
   readonly WebSocket?: SocketConstructor
   readonly location?: { readonly origin: string }
@@ -30,7 +33,7 @@ interface Surroundings {
 
 const surroundings = globalThis as unknown as Surroundings
 
-/** Pages that are not seen draw no pictures: then changes are told this late. */
+/** Hidden pages draw no frames: then changes are reported after this delay. */
 const frameWithinMs = 1_000
 
 export function platformOf(options: ConnectOptions): Platform {
@@ -53,7 +56,7 @@ export function platformOf(options: ConnectOptions): Platform {
   }
 }
 
-/** The page's own origin. */
+/** The origin of the page. */
 export function ownOrigin(): string | undefined {
   const origin = surroundings.location?.origin
   return origin === 'null' ? undefined : origin
@@ -84,7 +87,7 @@ function inTime(frame: (task: () => void) => unknown, task: () => void): void {
   frame(run)
 }
 
-/** Where pages come by http from another machine there is no `randomUUID`. */
+/** Pages that were loaded by http from another machine have no `randomUUID`. */
 function idOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -1,21 +1,21 @@
-/** One failure of a schema: where (`a.b.0`, '' for the whole body) and what. Contract 1.3. */
+/** One failure of a schema: its place (`a.b.0`, '' for the whole body) and what is wrong. Contract 1.3. */
 export interface ProblemDetail {
   readonly path: string
   readonly message: string
 }
 
-/** An answer that is a refusal. `message` is for people, `code` for programs. §7. */
+/** A refusal by the server. `message` is for people, `code` for programs. §7. */
 export class Problem extends Error {
   override readonly name = 'Problem'
   readonly status: number
-  /** What stood in `error` where that is a word for programs: `DEVICE_OFFLINE`, `use_dpop_nonce`, `2fa_required`. */
+  /** The value of `error` if it is a code for programs: `DEVICE_OFFLINE`, `use_dpop_nonce`, `2fa_required`. */
   readonly code: string | undefined
   readonly details: readonly ProblemDetail[] | undefined
-  /** Of `Retry-After`, in seconds. */
+  /** From `Retry-After`, in seconds. */
   readonly retryAfterSeconds: number | undefined
-  /** The line of the server's log that belongs to it has the same. */
+  /** The server's log contains the same id. */
   readonly requestId: string | undefined
-  /** The answer's body, as it came. */
+  /** The body of the answer. */
   readonly body: unknown
 
   constructor(status: number, body: unknown, headers?: Headers) {
@@ -29,10 +29,12 @@ export class Problem extends Error {
   }
 }
 
-/** No answer came: the network, the server, or too long a time. Whether it was done is not known. */
+/**
+ * No answer arrived: the network failed, the server failed, or it took too long. The request may have been processed.
+ */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
-  /** Something was to be changed; else it can be asked for again at any time. */
+  /** Whether the request may have changed something. If not, it can be repeated at any time. */
   readonly mayHaveChanged: boolean
 
   constructor(message: string, more?: { readonly cause?: unknown; readonly mayHaveChanged?: boolean }) {
@@ -41,7 +43,7 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** What a status means where the body says nothing. Contract 1.3, 1.4. */
+/** Texts for answers without one. Contract 1.3, 1.4. */
 const meanings: Readonly<Record<number, string>> = {
   401: 'Nobody is signed in',
   403: 'Not permitted',
@@ -58,7 +60,7 @@ function messageOf(status: number, body: unknown): string {
   return textIn(body, 'message') ?? textIn(body, 'error') ?? meanings[status] ?? `Answered with ${status}`
 }
 
-/** Words in upper case, and those with underscores: the rest is for people. */
+/** Codes are words in upper case or with underscores; other texts are for people. */
 function codeOf(body: unknown): string | undefined {
   const error = textIn(body, 'error')
   return error !== undefined && /^[A-Za-z0-9]+(_[A-Za-z0-9]+)*$/.test(error) && /_|^[A-Z]+$/.test(error)
@@ -83,15 +85,18 @@ function secondsOf(text: string | null | undefined): number | undefined {
 const pauseLeastMs = 500
 const pauseMostMs = 30_000
 
-/** A server that asks for more patience is not believed to mean it. */
+/** Limits `Retry-After`: a longer delay is probably a mistake. */
 const obeyedMsMax = 300_000
 
-/** How long to wait before the how manyth attempt in a row, with full jitter: whoever failed together does not come together. */
+/**
+ * The pause before an attempt, with full jitter, so that clients that failed together do not retry together. `attempt`
+ * counts from 1.
+ */
 export function pauseMs(attempt: number, random: () => number): number {
   return random() * Math.min(pauseMostMs, pauseLeastMs * 2 ** (attempt - 1))
 }
 
-/** The same behind what failed; who said when to come back is not asked before. `Retry-After`, RFC 9110 §10.2.3 */
+/** Like `pauseMs`, but not before the time that the server asked for. `Retry-After`, RFC 9110 §10.2.3 */
 export function pauseAfter(failed: unknown, attempt: number, random: () => number): number {
   const askedMs = failed instanceof Problem ? (failed.retryAfterSeconds ?? 0) * 1000 : 0
   return Math.min(askedMs, obeyedMsMax) + pauseMs(attempt, random)

@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import type { Method, ParametersOf, RouteAnswers, RouteBody } from '#api/entry'
 
 /**
- * What can be called, as types alone: nothing of the entries is there at run time, where `GET /devices` is method and
- * address at once. Types of what is sent are the inputs of the entries' schemas, types of what is answered their outputs.
+ * The routes that can be called, as types only: at run time `GET /devices` is just method and path. Parameter types are
+ * the inputs of the schemas, answer types are their outputs.
  */
 type Entries =
   | Of<typeof import('#api/actions')>
@@ -60,12 +60,12 @@ export type RouteName = keyof Routes
 
 export type Parameters<R extends RouteName> = Readonly<Record<ParametersOf<Routes[R]['path']>, string>>
 
-/** Texts in a query may also be given as what they say: `depth: 2`, `raw: false`. */
+/** Texts in a query may also be numbers or booleans: `depth: 2`, `raw: false`. */
 type Said<T> = string extends T ? T | number : 'true' extends T ? T | boolean : T
 
 type QuerySchema<R extends RouteName> = NonNullable<Routes[R]['query']>
 
-/** An entry that says nothing of query or body has the schema of anything. */
+/** A route without a schema for query or body accepts anything. */
 type QueryOf<R extends RouteName> =
   z.ZodType extends QuerySchema<R> ? Readonly<Record<never, never>> : z.input<QuerySchema<R>>
 
@@ -81,16 +81,16 @@ type SuccessAnswers<A> = {
   [S in keyof A & SuccessStatus]: A[S] extends { readonly schema: infer Z extends z.ZodType } ? z.output<Z> : undefined
 }[keyof A & SuccessStatus]
 
-/** The body of a 2xx, `undefined` where it has none. */
+/** The body of a 2xx answer, `undefined` without a body. */
 export type Answer<R extends RouteName> = SuccessAnswers<Routes[R]['answers']>
 
-/** Names of routes whose answer is a list: what `pages` goes through. */
+/** Names of routes whose answer is a list, for `pages`. */
 export type ListName = { [R in RouteName]: Answer<R> extends readonly unknown[] ? R : never }[RouteName]
 
-/** What stands for itself in a list of this route. */
+/** An entry of the list of this route. */
 export type Item<R extends RouteName> = Answer<R> extends readonly (infer I)[] ? I : never
 
-/** What a call is told: which of it has to be there depends on the route. */
+/** The arguments of a call; which ones are required depends on the route. */
 type Call<R extends RouteName> = CallOptions &
   ([ParametersOf<Routes[R]['path']>] extends [never]
     ? { readonly parameters?: undefined }
@@ -98,31 +98,34 @@ type Call<R extends RouteName> = CallOptions &
   (Record<never, never> extends Query<R> ? { readonly query?: Query<R> } : { readonly query: Query<R> }) &
   (undefined extends Body<R> ? { readonly body?: Body<R> } : { readonly body: Body<R> })
 
-/** `call('GET /devices')` needs nothing more; what has parameters, or a body, does. */
+/** `call('GET /devices')` needs no arguments; routes with parameters or a body do. */
 export type CallArguments<R extends RouteName> =
   Record<never, never> extends Call<R> ? readonly [call?: Call<R>] : readonly [call: Call<R>]
 
 export interface CallOptions {
-  /** Gives up; the call rejects with the signal's reason. */
+  /** Aborts the request; the call rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
-  /** The same request may be sent again under it: it is done once. Contract 1.10. */
+  /** A request that is repeated with the same key is processed once. Contract 1.10. */
   readonly idempotencyKey?: string | undefined
-  /** The `etag` of an earlier answer; what has not changed is answered 304 without a body. */
+  /** The `etag` of an earlier answer; an unchanged resource is answered with 304 and no body. */
   readonly ifNoneMatch?: string | undefined
-  /** The `etag` of what is to be changed: refused with 412 where it is not that any more. Only on the server's own pages. */
+  /**
+   * The `etag` of the resource to change; the server answers 412 if the resource has changed since. Only on the
+   * server's own pages.
+   */
   readonly ifMatch?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
   /**
-   * Given up as `ConnectionLost` when nothing of an answer came for so long. Default: 30 s; 120 s where devices are waited
-   * for; no end for bytes that are sent.
+   * The call fails with `ConnectionLost` if no byte arrives for this time. Default: 30 s; 120 s for calls that wait for
+   * devices; no limit for raw bodies.
    */
   readonly silenceMs?: number | undefined
 }
 
-/** An answer whole, whatever its status. `body`: parsed JSON, a text, or bytes, by its content type. */
+/** A whole answer of any status. `body`: parsed JSON, a text, or bytes, by content type. */
 export interface WholeAnswer<R extends RouteName = RouteName> {
   readonly status: number
   readonly headers: Headers
-  /** Of a 2xx as the entry says; of a refusal what stands there. */
+  /** The body of the route's 2xx answer, or of a refusal. */
   readonly body: Answer<R> | unknown
 }

@@ -1,8 +1,9 @@
 import type { Action, Grant, Resource } from '#model/scope'
 
 /**
- * Who is signed in. `unknown`: nobody asked yet, see `restore`. `second factor`: the password was right, and one of
- * `methods` is wanted, or has to be set up first (`enroll`). `IAM off`: everybody may do everything, as `anonymous`.
+ * The user's session. `unknown`: not asked yet, see `restore`. `second factor`: the password was right, and one of
+ * `methods` is required, or must be set up first (`enroll`). `IAM off`: all requests are permitted, as user
+ * `anonymous`.
  */
 export interface Session {
   readonly state: 'unknown' | 'signed out' | 'second factor' | 'signed in' | 'IAM off'
@@ -10,13 +11,16 @@ export interface Session {
   readonly tenant?: string
   readonly roles?: readonly string[]
   readonly grants?: readonly Grant[]
-  /** What he may do anywhere at all, `*` spelled out; empty unless signed in. A grant may reach only some devices. */
+  /**
+   * The permissions on any device at all, with `*` expanded; empty unless signed in. A grant may cover only some
+   * devices.
+   */
   readonly permissions: Permissions
-  /** Of `second factor`. */
+  /** For `second factor`. */
   readonly methods?: readonly FactorMethod[]
-  /** Of `second factor`: there is none yet, and the tenant requires one. */
+  /** For `second factor`: the tenant requires one, and the user has none yet. */
   readonly enroll?: boolean
-  /** Of `second factor`: until then, by `client.now()`. */
+  /** For `second factor`: when it expires, by `client.now()`. */
   readonly expiresAt?: number
 }
 
@@ -24,7 +28,7 @@ export type Permissions = Readonly<Partial<Record<Resource, readonly Action[]>>>
 
 export type FactorMethod = 'totp' | 'webauthn' | 'recovery'
 
-/** One of several tenants that know the same address and password. */
+/** One of several tenants with the same address and password. */
 export interface TenantChoice {
   readonly tenantIdentifier: string
   readonly name: string
@@ -35,29 +39,29 @@ export interface SignIn {
   /** An e-mail address, or a user name. */
   readonly email: string
   readonly password: string
-  /** Which of several tenants, bare or as a resource name. */
+  /** The tenant, if several match: its id or its resource name. */
   readonly tenantIdentifier?: string | undefined
-  /** Default true: whoever opens the page again is still signed in. */
+  /** Default true: the session is stored, and continues when the page is opened again. */
   readonly keep?: boolean | undefined
 }
 
-/** What signing in comes to. Several tenants that fit are an answer, no error: sign in again with one of them. */
+/** The result of a sign-in. Several matching tenants are a result, not an error: sign in again with one of them. */
 export type SignInOutcome =
   | 'signed in'
   | { readonly secondFactor: { readonly methods: readonly FactorMethod[]; readonly enroll: boolean } }
   | { readonly tenants: readonly TenantChoice[] }
 
-/** `webauthn`: what the browser gave for `startWebauthnAuthentication`. */
+/** `webauthn`: the browser's response to `startWebauthnAuthentication`. */
 export type Factor = { readonly code: string } | { readonly recovery: string } | { readonly webauthn: object }
 
-/** With what a change of second factors from a full session is confirmed; nothing where one just was. Contract 2. */
+/** Confirms a change of second factors in a full session; not needed directly after a confirmation. Contract 2. */
 export interface Confirmation {
   readonly password?: string | undefined
   /** A one-time or a recovery code. */
   readonly code?: string | undefined
 }
 
-/** What `permissions` says, and when devices or services are named whether one grant reaches them together. */
+/** Checks `permissions`; with a device or service, whether one grant covers both. */
 export function may(
   session: Session,
   resource: Resource,
@@ -73,7 +77,7 @@ export function may(
   )
 }
 
-/** Of all that grants give, `tenants` counts in tenant `default` alone. Contract 2. */
+/** The permissions of all grants; `tenants` counts only in tenant `default`. Contract 2. */
 export function permissionsOf(grants: readonly Grant[], tenant: string): Permissions {
   const given: Partial<Record<Resource, readonly Action[]>> = {}
   for (const resource of resources) {
@@ -96,7 +100,7 @@ function reaches(names: readonly string[], name: string | undefined): boolean {
 
 const actions: readonly Action[] = ['create', 'read', 'update', 'delete']
 
-/** The model's list is beside schemas, which are not to come along. The record misses none. */
+/** The model's list is in a file with schemas, which must not be bundled. The type checker finds a missing resource. */
 const resources = Object.keys({
   service: 0,
   device: 0,

@@ -5,71 +5,75 @@ import type { DeviceStatus } from '#model/meta'
 import type { Modifier } from '#model/property'
 import type { PropertyValue } from '#model/property-type'
 
-/** What of the whole state is wanted; everything without options. */
+/** The part of the state that is wanted; without options, everything. */
 export interface StateOptions {
   /** Only these devices. */
   readonly devices?: readonly string[]
-  /** Only these services of them. */
+  /** Only these services of the devices. */
   readonly services?: readonly string[]
-  /** Only these types of events: what none of them is about is not read either. */
+  /** Only events of these types; lists without any of them are not read. */
   readonly types?: readonly EventType[]
   /** 0: devices with their status, 1: also their services, 2, the default: also properties. */
   readonly depth?: 0 | 1 | 2
 }
 
 /**
- * How true what is shown is. `connecting`: nothing was read yet. `catching up`: connected, and what is missing is on its
- * way. `live`: all that the server had stored was folded in, and what happens comes. `stale`: connected, and nothing was
- * heard for 15 s, not even an answer to a ping. `reconnecting`: not connected; what is shown was true at `since`.
- * `closed`: it will not go on by itself, see `problem`.
+ * The state of the connection.
+ * `connecting`: nothing is read yet. `catching up`: connected, and reading what is missing. `live`: everything that the
+ * server had stored is included, and new events arrive. `stale`: connected, but no message for 15 s, not even an answer
+ * to a ping. `reconnecting`: not connected; the data is as of `since`. `closed`: ended, and will not reconnect, see
+ * `problem`.
  */
 export interface Connection {
   readonly state: 'connecting' | 'catching up' | 'live' | 'reconnecting' | 'stale' | 'closed'
-  /** By `client.now()`; of `stale` and `reconnecting` the last sign of life. */
+  /** By `client.now()`; for `stale` and `reconnecting` the time of the last message. */
   readonly since: number
-  /** Of `connecting` and `reconnecting`: the how manyth attempt in a row. */
+  /** For `connecting` and `reconnecting`: the number of the attempt, from 1. */
   readonly attempt?: number
-  /** Of these: when it is made, by `client.now()`; absent while it is. */
+  /** For `connecting` and `reconnecting`: when the attempt begins, by `client.now()`; absent while it runs. */
   readonly nextAttemptAt?: number
-  /** Why the last attempt failed, why something could not be read so far, or why it is over. */
+  /** Why the last attempt failed, why a list cannot be read at present, or why the state was closed. */
   readonly problem?: Error
 }
 
-/** A place in the tenant's stream: everything up to and including `offset` is folded in. Contract 4.3. */
+/** A position in the tenant's stream: all events up to and including `offset` are applied. Contract 4.3. */
 export interface Position {
   readonly epoch: string
   readonly offset: number
 }
 
-/** Where an alarm stands on a device. */
+/** The status of an alarm on a device. */
 export type AlarmStatus = Item<'GET /alarms/status'>
 
-/** The description of a service; `undefined` in it where it was left out. */
+/** The description of a service; fields that it omits are `undefined`. */
 export type Schema = NonNullable<Item<'GET /schemas'>['schema']>
 
-/** A device's firmware, and where its updates stand. */
+/** A device's firmware and the status of its updates. */
 export type FirmwareView = Answer<'GET /updates/:deviceIdentifier'>
 
 export type Subscription = Item<'GET /notifications/subscribe'>
 
-/** The state of a tenant, or of a part of it, as it is: read once, kept up by events, made whole after breaks. §1.7 */
+/**
+ * The live state of a tenant or a part of it: read once, kept current by events, and completed after interruptions.
+ * §1.7
+ */
 export interface State {
   readonly connection: Observable<Connection>
   /** By device identifier. */
   readonly devices: ObservableMap<string, DeviceView>
-  /** Resolves when it is live for the first time; rejects when it is closed before. */
+  /** Resolves when the state is live for the first time; rejects if it is closed before. */
   readonly ready: Promise<void>
-  /** One device; its value is undefined while there is none. Case does not matter. */
+  /** One device; the value is undefined if there is none. Case does not matter. */
   device(deviceIdentifier: string): Observable<DeviceView | undefined>
-  /** By service identifier. This and the following are read when first asked for, and are empty until then. */
+  /** By service identifier. This list and the following ones are read on first use, and empty until then. */
   readonly schemas: ObservableMap<string, Schema>
-  /** By `alarmKey(resourceIdentifier, deviceIdentifier)`; also those that are active no more. */
+  /** By `alarmKey(resourceIdentifier, deviceIdentifier)`; includes alarms that are no longer active. */
   readonly alarms: ObservableMap<string, AlarmStatus>
   /** By device identifier. */
   readonly updates: ObservableMap<string, FirmwareView>
-  /** The caller's own, by resource name. */
+  /** The caller's own subscriptions, by resource name. */
   readonly subscriptions: ObservableMap<string, Subscription>
-  /** Every event as it comes, also what is folded in; while connected, and after a break what was missed. */
+  /** Calls the listener for every event, also for events that were missed during an interruption. */
   events(listener: (event: StreamEvent) => void): () => void
   /** Undefined before the first full read. */
   readonly position: Position | undefined
@@ -81,32 +85,34 @@ export function alarmKey(resourceIdentifier: string, deviceIdentifier: string): 
   return `${resourceIdentifier} ${deviceIdentifier}`
 }
 
-/** A property as it stands. §2.2, contract 3.8. */
+/** A property with its value. §2.2, contract 3.8. */
 export interface PropertyView {
   readonly propId: number
   /** Upper case: `UINT8`, `FLOAT-ARRAY`. */
   readonly type: string
   readonly tag: 'value' | 'error'
   readonly modifier: Modifier
-  /** Absent in error, and before the first report. */
+  /** Absent for an error, and before the first report. */
   readonly value?: PropertyValue
   readonly error?: string
   /** Unix milliseconds; absent before the first report. */
   readonly timestamp?: number
 }
 
-/** The properties of a service of a device, by propId. Each is made when it is asked for: compare values, not these. */
+/**
+ * The properties of a service of a device, by propId. Each object is created on access: compare values, not objects.
+ */
 export interface ServiceView extends ReadonlyMap<number, PropertyView> {
-  /** The value alone, without making a PropertyView: for long lists. */
+  /** Only the value, without creating a PropertyView: for long lists. */
   valueAt(propId: number): PropertyValue | undefined
 }
 
-/** A device as it stood: another object after each change, the same one while nothing changes. */
+/** An immutable device: a new object after each change, the same object otherwise. */
 export interface DeviceView {
   readonly deviceIdentifier: string
-  /** Undefined where the caller may not read `meta`. */
+  /** Undefined if the caller may not read `meta`. */
   readonly status: DeviceStatus | undefined
-  /** Unix milliseconds, 0 for never; as of the last change of `status`, for nothing else tells of it. */
+  /** Unix milliseconds, 0 for never. As of the last change of `status`, because no other event contains it. */
   readonly lastMessage: number
   readonly lastConnect: number
   readonly numConnects: number

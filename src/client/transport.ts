@@ -3,49 +3,51 @@ import type { KeyPair } from '#client/options'
 import type { Platform } from '#client/platform'
 import { ConnectionLost } from '#client/problem'
 
-/** A request as it is sent, whoever asks. */
+/** A request, apart from its credential. */
 export interface Request {
   readonly method: string
-  /** Below the base path of the API, with its query. */
+  /** Below the base path of the API, with the query. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Bytes, blobs and streams go as they are, everything else as JSON. */
+  /** Bytes, blobs and streams are sent as they are, everything else as JSON. */
   readonly body?: unknown
   readonly signal?: AbortSignal | undefined
-  /** Without a word for so long it is given up; default below. */
+  /** Aborts after this time without a byte; default below. */
   readonly silenceMs?: number | undefined
 }
 
-/** What of somebody goes with a request. */
+/** The authentication headers of a request. */
 export interface Credential {
   /** `Bearer …`, `DPoP …`, `Basic …` */
   readonly authorization?: string
   readonly apiKey?: string
-  /** The proof that goes with it, by this key; about the token if there is one. */
+  /** The key of the proof, and the token that the proof covers, if any. */
   readonly proof?: { readonly keys: KeyPair; readonly accessToken?: string }
 }
 
 export interface RawAnswer {
   readonly status: number
   readonly headers: Headers
-  /** JSON parsed, other text, else bytes; undefined when empty. */
+  /** Parsed JSON, a text, or bytes; undefined if empty. */
   readonly body: unknown
 }
 
-/** Whoever looks at it has given up before. What waits for devices says so, and what is sent raw takes as long as it takes. */
+/** A person has given up by then. Calls that wait for devices set a longer time; raw bodies have no limit. */
 const silenceMsDefault = 30_000
 
-/** `Date` is in whole seconds, and servers write it once a second: so much later it may have been. */
+/**
+ * `Date` has whole seconds, and the server updates it once a second: its clock may be this much ahead of the header.
+ */
 const dateLateMs = 2_000
 
-/** Requests to one server: what each answer says about its clock and its nonces goes into the next. RFC 9449 §8, §5.2.5. */
+/** Requests to one server. Clock and nonce of each answer are used in the next request. RFC 9449 §8, §5.2.5. */
 export class Transport {
   readonly #base: string
   readonly #platform: Platform
   #nonce: string | undefined
   #aheadMs = 0
 
-  /** @param base with the base path of the API, without a slash at the end */
+  /** @param base URL with the base path of the API, without a slash at the end */
   constructor(base: string, platform: Platform) {
     this.#base = base
     this.#platform = platform
@@ -62,9 +64,8 @@ export class Transport {
   }
 
   /**
-   * Sends, and again when the proof lacked a nonce that is good by now, or was made by a clock that went wrong: once for each.
-   *
-   * @throws ConnectionLost when no answer came; the reason of the signal when that was aborted
+   * Sends a request. Repeats it once with a new nonce, and once with a corrected clock, if the server asks for that.
+   * @throws ConnectionLost if no answer arrived; the reason of the signal if it was aborted
    */
   async send(request: Request, credential: Credential = {}): Promise<RawAnswer> {
     const faults = new Set<string>()
@@ -98,7 +99,7 @@ export class Transport {
       method,
       headers,
       signal: deadline.signal,
-      // What is asked with credentials goes where it was sent; caches have their own idea of the time.
+      // A request with credentials must not follow redirects. Caches would use their own idea of time.
       redirect: 'error',
       cache: 'no-store',
       credentials: 'omit',
@@ -125,23 +126,24 @@ export class Transport {
     return proofOf(keys, proven)
   }
 
-  /** Any answer may bring the next nonce, and every one says what time it is there. */
+  /** Any answer may contain the next nonce, and each one contains the server's time. */
   #learn(headers: Headers, sentAt: number): void {
     this.#nonce = headers.get('dpop-nonce') ?? this.#nonce
     const date = Date.parse(headers.get('date') ?? '')
     if (Number.isNaN(date)) return
-    // It was so late there at some time between these: what fits to that is not changed, so that time does not jump.
+    // The difference of the clocks is between these limits. A known value within them stays, so that time does not
+    // jump.
     const [least, most] = [date - this.#platform.now(), date + dateLateMs - sentAt]
     this.#aheadMs = Math.min(Math.max(this.#aheadMs, least), most)
   }
 }
 
-/** Whether it can be sent a second time. */
+/** Whether the body can be sent a second time. */
 export function isReplayable(body: unknown): boolean {
   return !isStream(body)
 }
 
-/** Signing in and out, and proving it, are done anew without looking. */
+/** Requests to sign in, sign out or prove a second factor can be repeated without a check. */
 function isChange({ method, path }: Request): boolean {
   return !/^(GET |POST \/auth\/)/.test(`${method} ${path}`)
 }
@@ -154,7 +156,7 @@ function isStream(body: unknown): boolean {
   return body instanceof ReadableStream
 }
 
-/** What another proof would mend, for the answer brought what was missing. §5.2.4, §5.2.5 */
+/** The error that another proof would fix, now that the answer contained the missing part. §5.2.4, §5.2.5 */
 function faultOfProof({ status, body }: RawAnswer): string | undefined {
   const error = (body as { readonly error?: unknown } | undefined | null)?.error
   if (status === 400 && error === 'use_dpop_nonce') return error
@@ -197,7 +199,7 @@ interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** Gives up when nothing was heard for so long, or when somebody else does. */
+/** Aborts after a time without a byte, or when the outer signal aborts. */
 class Deadline {
   readonly #clock: Clock
   readonly #silenceMs: number
@@ -206,7 +208,7 @@ class Deadline {
   readonly #outer: AbortSignal | undefined
   #heardAt: number
 
-  /** @param silenceMs Infinity: never */
+  /** @param silenceMs Infinity: no limit */
   constructor(clock: Clock, silenceMs: number, outer?: AbortSignal) {
     this.#clock = clock
     this.#silenceMs = silenceMs
@@ -225,7 +227,7 @@ class Deadline {
     this.#heardAt = this.#clock.now()
   }
 
-  /** It is over, one way or another. */
+  /** The request has ended, with or without an answer. */
   end(): void {
     this.#ended.abort()
     this.#outer?.removeEventListener('abort', this.#follow)
