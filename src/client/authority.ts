@@ -23,7 +23,7 @@ export interface Authority {
 }
 
 /** No identity: before the sign-in, and while authentication is off. */
-export const nobody: Authority = {
+export const unauthenticated: Authority = {
   credentialFor: async () => ({}),
   renew: async () => false,
 }
@@ -34,7 +34,7 @@ export function apiKeyHolder(apiKey: string): Authority {
 }
 
 /** A token is renewed this long before it expires, so that it is valid when the request arrives. */
-const renewEarlierMs = 15_000
+const renewalLeadMs = 15_000
 
 /** Claims of an access token. Contract 2, Tokens. */
 interface TokenClaims {
@@ -51,7 +51,7 @@ interface TokenClaims {
 function isEnding(accessToken: string, now: number): boolean {
   const { iat, exp } = claimsOf(accessToken)
   if (typeof iat !== 'number' || typeof exp !== 'number') return false
-  return now > exp * 1000 - Math.min(renewEarlierMs, ((exp - iat) * 1000) / 4)
+  return now > exp * 1000 - Math.min(renewalLeadMs, ((exp - iat) * 1000) / 4)
 }
 
 /** Reads the claims without verifying them: the token came from the server. */
@@ -91,7 +91,7 @@ interface Tokens {
 }
 
 /** Routes of second factors need a DPoP proof in the Basic scheme too. Contract 2, Second factor. */
-const provenPaths = /^\/auth\/2fa\//
+const pathsWithProof = /^\/auth\/2fa\//
 
 /** A session of the Basic scheme, for programs. Signs in again when the session has ended. §5.1 */
 export class BasicSession implements Authority {
@@ -115,7 +115,7 @@ export class BasicSession implements Authority {
     if (this.#tokens && isEnding(this.#tokens.token, this.#transport.now())) await this.#renewOnce().catch(() => false)
     const accessToken = this.#tokens?.token ?? ''
     const authorization = `Bearer ${accessToken}`
-    if (!provenPaths.test(path)) return { authorization }
+    if (!pathsWithProof.test(path)) return { authorization }
     this.#keys ??= makeKeys()
     return { authorization, proof: { keys: await this.#keys, accessToken } }
   }
@@ -138,7 +138,7 @@ export class BasicSession implements Authority {
     if (answer.status !== 200) throw new Problem(answer.status, answer.body, answer.headers)
     const tokens = answer.body as Partial<Tokens> | undefined
     // A captive portal or proxy may also answer 200.
-    if (typeof tokens?.token !== 'string') throw new ConnectionLost('no tokens came')
+    if (typeof tokens?.token !== 'string') throw new ConnectionLost('the answer contains no tokens')
     this.#tokens = tokens as Tokens
     return true
   }
@@ -181,7 +181,7 @@ export class DpopSession implements Authority {
   }
 
   /** The stored session, if there is one. */
-  static async kept(transport: Transport, platform: Platform, store: SessionStore): Promise<DpopSession | undefined> {
+  static async stored(transport: Transport, platform: Platform, store: SessionStore): Promise<DpopSession | undefined> {
     const session = await store.read()
     return session && new DpopSession(transport, platform, store, session)
   }
@@ -222,23 +222,24 @@ export class DpopSession implements Authority {
   /** Removes the session from the store, unless the store holds another session. */
   async forget(): Promise<void> {
     await this.#store.exclusively(async () => {
-      const kept = await this.#store.read()
+      const stored = await this.#store.read()
       // Sessions are compared, not tokens: another tab may have renewed them.
-      if (kept && claimsOf(kept.accessToken).sid === claimsOf(this.#session.accessToken).sid) await this.#store.remove()
+      if (stored && claimsOf(stored.accessToken).sid === claimsOf(this.#session.accessToken).sid)
+        await this.#store.remove()
     })
   }
 
   /** If another tab has already renewed the tokens, those in the store are newer. */
   async #renew(): Promise<boolean> {
-    const kept = await this.#kept()
-    if (!kept) return false
-    const isNewer = kept.accessToken !== this.#session.accessToken
-    this.#session = kept
-    if (isNewer && !isEnding(kept.accessToken, this.#transport.now())) return true
-    const { status, headers, body } = await this.#refresh(kept)
+    const stored = await this.#stored()
+    if (!stored) return false
+    const isNewer = stored.accessToken !== this.#session.accessToken
+    this.#session = stored
+    if (isNewer && !isEnding(stored.accessToken, this.#transport.now())) return true
+    const { status, headers, body } = await this.#refresh(stored)
     if (status === 200) {
-      if (!isTokenPair(body)) throw new ConnectionLost('no tokens came')
-      this.#session = { keys: kept.keys, accessToken: body.accessToken, refreshToken: body.refreshToken }
+      if (!isTokenPair(body)) throw new ConnectionLost('the answer contains no tokens')
+      this.#session = { keys: stored.keys, accessToken: body.accessToken, refreshToken: body.refreshToken }
       await this.#store.write(this.#session)
       return true
     }
@@ -248,9 +249,9 @@ export class DpopSession implements Authority {
   }
 
   /** The stored session of this user. If the store holds another user's, this session continues in memory. */
-  async #kept(): Promise<StoredSession | undefined> {
-    const kept = await this.#store.read()
-    if (!kept || claimsOf(kept.accessToken).sub === this.subject) return kept
+  async #stored(): Promise<StoredSession | undefined> {
+    const stored = await this.#store.read()
+    if (!stored || claimsOf(stored.accessToken).sub === this.subject) return stored
     this.#store = new MemoryStore()
     await this.#store.write(this.#session)
     return this.#session

@@ -65,7 +65,7 @@ export interface Client {
    */
   call<R extends RouteName>(route: R, ...call: CallArguments<R>): Promise<Answer<R>>
 
-  /** Like `call`, but returns the whole answer, whatever its status. */
+  /** Like `call`, but returns the whole answer with any status. */
   answer<R extends RouteName>(route: R, ...call: CallArguments<R>): Promise<WholeAnswer<R>>
 
   /** The pages of a list, one after the other, with `limit` entries each. Contract 3.4. */
@@ -100,7 +100,7 @@ export interface Client {
 
   /**
    * Creates a secret for one-time codes, which works once it is activated. This method and the next ones complete a
-   * pending sign-in that requires enrollment, or change the factors of the user, who confirms it.
+   * pending sign-in that requires enrollment, or change the factors of the signed-in user after a confirmation.
    */
   enrollTotp(confirmation?: Confirmation): Promise<Answer<'POST /auth/2fa/totp/enroll'>>
 

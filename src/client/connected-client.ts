@@ -1,4 +1,12 @@
-import { type Authority, apiKeyHolder, BasicSession, DpopSession, type Login, logIn, nobody } from '#client/authority'
+import {
+  type Authority,
+  apiKeyHolder,
+  BasicSession,
+  DpopSession,
+  type Login,
+  logIn,
+  unauthenticated,
+} from '#client/authority'
 import { LiveState } from '#client/live-state'
 import { type Observable, ObservableValue } from '#client/observable'
 import type { ConnectOptions, Credentials, KeyPair, SessionStore } from '#client/options'
@@ -26,7 +34,7 @@ interface Pending {
 }
 
 /** The error of `/auth` and `/iam` when authentication is off: then credentials are not needed. */
-const iamIsOff = 'IAM is off'
+const iamOffError = 'IAM is off'
 
 const signedOut: Session = { state: 'signed out', permissions: {} }
 
@@ -47,7 +55,7 @@ export class ConnectedClient {
 
   constructor(options: ConnectOptions) {
     const url = options.url ?? ownOrigin()
-    if (url === undefined) throw new TypeError('url is needed outside of pages')
+    if (url === undefined) throw new TypeError('url is required outside of web pages')
     const { origin, pathname } = new URL(url)
     const base = `${origin}${pathname.replace(/\/+$/, '')}/api/v1`
     this.#options = options
@@ -57,7 +65,7 @@ export class ConnectedClient {
     const shared = options.credentials ? undefined : indexedDbStore(base)
     this.#store = options.store ?? shared ?? new MemoryStore()
     this.#session = new ObservableValue<Session>({ state: 'unknown', permissions: {} }, this.#platform.nextTurn)
-    if (!options.credentials) this.#authority = nobody
+    if (!options.credentials) this.#authority = unauthenticated
   }
 
   get session(): Observable<Session> {
@@ -106,7 +114,7 @@ export class ConnectedClient {
 
   async secondFactor(factor: Factor): Promise<'signed in'> {
     if ('webauthn' in factor) await this.#factor('/auth/2fa/webauthn/authenticate/verify', factor.webauthn)
-    else if (!this.#pending) throw new TypeError('no sign-in waits for a code')
+    else if (!this.#pending) throw new TypeError('no sign-in is waiting for a code')
     else if ('code' in factor) await this.#factor('/auth/2fa/totp', { code: factor.code })
     else await this.#factor('/auth/2fa/recovery', { code: factor.recovery })
     return 'signed in'
@@ -151,7 +159,7 @@ export class ConnectedClient {
     const authority = this.#authority
     this.#pending = undefined
     try {
-      if (authority && authority !== nobody) {
+      if (authority && authority !== unauthenticated) {
         const answer = await this.#exchange(requestOf('POST /auth/logout', { query: { all: all || undefined } }))
         if (answer.status >= 300 && answer.status !== 401) throw problemOf(answer)
       }
@@ -164,7 +172,7 @@ export class ConnectedClient {
   state(options: StateOptions = {}): State {
     const { WebSocket } = this.#platform
     if (!WebSocket) {
-      throw new TypeError('no WebSocket here: connect() takes one, and Node has --experimental-websocket')
+      throw new TypeError('WebSocket is missing: pass one to connect(), or run node --experimental-websocket')
     }
     const state = new LiveState(options, {
       platform: this.#platform,
@@ -174,7 +182,7 @@ export class ConnectedClient {
       pages: (first, limitOf) => pagesOf(first, (request) => this.#exchange(request), limitOf),
       open: (path) => new WebSocket(this.#transport.socketUrl(path)),
       renew: () => this.#renew(),
-      rightsChanged: () => void this.#whoIsIt().catch(() => {}),
+      rightsChanged: () => void this.#readSession().catch(() => {}),
       closed: (closed) => this.#states.delete(closed),
     })
     this.#states.add(state)
@@ -195,7 +203,7 @@ export class ConnectedClient {
     const answer = await this.#transport.send(request, credential)
     if (!isTokenRefused(answer) || !isReplayable(request.body)) return answer
     if (!(await authority.renew(credential))) {
-      if (!this.#lost(authority)) return answer
+      if (!this.#sessionEnded(authority)) return answer
       const next = await this.#begin()
       // Another user has signed in: the request must not be sent as that user.
       if (next.subject !== authority.subject) return answer
@@ -215,11 +223,12 @@ export class ConnectedClient {
 
   async #signInByCredentials(): Promise<Authority> {
     const { credentials } = this.#options
-    if (!credentials) return nobody
+    if (!credentials) return unauthenticated
     try {
-      return this.#become(await this.#authorityOf(credentials))
+      return this.#setAuthority(await this.#authorityOf(credentials))
     } catch (error) {
-      if (error instanceof Problem && error.status === 404 && error.message === iamIsOff) return this.#become(nobody)
+      if (error instanceof Problem && error.status === 404 && error.message === iamOffError)
+        return this.#setAuthority(unauthenticated)
       throw error
     }
   }
@@ -237,13 +246,13 @@ export class ConnectedClient {
     return DpopSession.begun(this.#transport, this.#platform, this.#store, login.keys, login.pair)
   }
 
-  #become(authority: Authority): Authority {
+  #setAuthority(authority: Authority): Authority {
     this.#authority = authority
     return authority
   }
 
   /** A session has ended. Returns whether another one can begin. */
-  #lost(authority: Authority): boolean {
+  #sessionEnded(authority: Authority): boolean {
     const { credentials } = this.#options
     const isToBegin = credentials !== undefined && !('apiKey' in credentials)
     if (this.#authority !== authority) return true
@@ -254,7 +263,7 @@ export class ConnectedClient {
 
   #end(): void {
     this.#pending = undefined
-    this.#authority = this.#options.credentials ? undefined : nobody
+    this.#authority = this.#options.credentials ? undefined : unauthenticated
     this.#session.set(signedOut)
   }
 
@@ -262,29 +271,29 @@ export class ConnectedClient {
   async #renew(): Promise<boolean> {
     const authority = await this.#begin()
     const credential = await authority.credentialFor({ method: 'GET', path: '/events/ticket' })
-    return (await authority.renew(credential)) || this.#lost(authority)
+    return (await authority.renew(credential)) || this.#sessionEnded(authority)
   }
 
   async #restore(): Promise<Session> {
-    if (!this.#options.credentials && this.#authority === nobody) {
-      this.#authority = (await DpopSession.kept(this.#transport, this.#platform, this.#store)) ?? nobody
+    if (!this.#options.credentials && this.#authority === unauthenticated) {
+      this.#authority = (await DpopSession.stored(this.#transport, this.#platform, this.#store)) ?? unauthenticated
     }
-    return this.#whoIsIt()
+    return this.#readSession()
   }
 
   /** Asks the server. An answer for a user without a token means that authentication is off. */
-  async #whoIsIt(): Promise<Session> {
-    const asked = await this.#begin()
+  async #readSession(): Promise<Session> {
+    const before = await this.#begin()
     const answer = await this.#exchange(requestOf('GET /iam/me'))
     // The user has changed meanwhile; that change sets the session itself.
-    if (this.#authority !== asked && !this.#options.credentials) return this.#session.value
+    if (this.#authority !== before && !this.#options.credentials) return this.#session.value
     if (answer.status === 401) this.#session.set(signedOut)
     else if (answer.status !== 200) throw problemOf(answer)
     else {
       const { name, tenant, roles, grants } = answer.body as Answer<'GET /iam/me'>
       // A name proves nothing, because any user may have it. Real users and keys get their grants from roles.
-      const isNobody = this.#authority === nobody || (roles.length === 0 && grants.length > 0)
-      const state = isNobody ? 'IAM off' : 'signed in'
+      const isAnonymous = this.#authority === unauthenticated || (roles.length === 0 && grants.length > 0)
+      const state = isAnonymous ? 'IAM off' : 'signed in'
       this.#session.set({ state, name, tenant, roles, grants, permissions: permissionsOf(grants, tenant) })
     }
     return this.#session.value
@@ -295,7 +304,7 @@ export class ConnectedClient {
     this.#authority = await DpopSession.begun(this.#transport, this.#platform, store, keys, pair)
     this.#pending = undefined
     try {
-      await this.#whoIsIt()
+      await this.#readSession()
     } catch {
       // The user is signed in anyway, and the answer of the sign-in may contain secrets that are shown only once.
       this.#session.set({ state: 'signed in', permissions: {} })
@@ -310,7 +319,7 @@ export class ConnectedClient {
     const { keys, token, keep } = pending
     const answer = await this.#transport.send({ ...request, body: { ...body, token } }, { proof: { keys } })
     if (answer.status !== 200) {
-      if (answer.status === 401 && isSaid(answer, 'invalid or expired token')) this.#end()
+      if (answer.status === 401 && hasError(answer, 'invalid or expired token')) this.#end()
       throw problemOf(answer)
     }
     const { accessToken, refreshToken } = answer.body as Partial<TokenPair>
@@ -340,6 +349,6 @@ function isTokenRefused({ status, headers }: RawAnswer): boolean {
   return status === 401 && /error="invalid_token"/.test(headers.get('www-authenticate') ?? '')
 }
 
-function isSaid({ body }: RawAnswer, error: string): boolean {
+function hasError({ body }: RawAnswer, error: string): boolean {
   return (body as { readonly error?: unknown } | undefined)?.error === error
 }

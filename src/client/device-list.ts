@@ -1,13 +1,13 @@
-import { type DeviceMeta, type Fleet, neverCame } from '#client/fleet'
-import type { ListKind } from '#client/kept-list'
+import { type DeviceMeta, type Fleet, neverConnected } from '#client/fleet'
 import type { Item } from '#client/routes'
 import { Layouts, ServiceState } from '#client/service-state'
 import type { ServiceView } from '#client/state'
+import type { ListKind } from '#client/synced-list'
 import type { EventOf, StreamEvent } from '#model/event'
 import type { Property } from '#model/property'
 
 /** The part of the fleet that a state covers. */
-export interface Wanted {
+export interface StateScope {
   readonly depth: 0 | 1 | 2
   readonly devices: ReadonlySet<string> | undefined
   readonly services: ReadonlySet<string> | undefined
@@ -24,21 +24,21 @@ export class DeviceList implements ListKind {
   readonly weightPerPage = propertiesPerPage
   readonly types = ['OBJECT_UPDATED', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
   readonly #fleet: Fleet
-  readonly #wanted: Wanted
+  readonly #scope: StateScope
   readonly #layouts = new Layouts()
 
   /** @param named identifiers for the query; undefined: all devices */
-  constructor(fleet: Fleet, wanted: Wanted, named: readonly string[] | undefined) {
+  constructor(fleet: Fleet, scope: StateScope, named: readonly string[] | undefined) {
     this.#fleet = fleet
-    this.#wanted = wanted
-    this.query = { depth: wanted.depth, deviceIdentifier: named }
+    this.#scope = scope
+    this.query = { depth: scope.depth, deviceIdentifier: named }
   }
 
   keyOf(event: StreamEvent): string {
     return (event as EventOf<'DEVICE_ADD'>).deviceIdentifier
   }
 
-  take(entries: readonly unknown[]) {
+  store(entries: readonly unknown[]) {
     const keys: string[] = []
     let weight = 0
     for (const { deviceIdentifier: device, services = [] } of entries as readonly Item<'GET /devices'>[]) {
@@ -46,7 +46,7 @@ export class DeviceList implements ListKind {
       if (!this.#isWanted(device)) continue
       const states = new Map<string, ServiceView>()
       for (const { serviceIdentifier: service, properties = {} } of services) {
-        if (!this.#wanted.services || this.#wanted.services.has(service)) {
+        if (!this.#scope.services || this.#scope.services.has(service)) {
           const state = ServiceState.of(Object.values(properties as Record<string, Property>), this.#layouts)
           states.set(service, state)
           weight += state.size
@@ -58,7 +58,7 @@ export class DeviceList implements ListKind {
     return { keys, weight }
   }
 
-  keepOnly(isThere: (device: string) => boolean): void {
+  retainOnly(isThere: (device: string) => boolean): void {
     for (const device of [...this.#fleet.devices.keys()]) {
       if (!isThere(device)) this.#fleet.setServices(device, undefined)
     }
@@ -67,12 +67,12 @@ export class DeviceList implements ListKind {
   apply(event: StreamEvent): void {
     const device = this.keyOf(event)
     if (!this.#isWanted(device)) return
-    if (event.type === 'DEVICE_DELETE') this.gone(device)
+    if (event.type === 'DEVICE_DELETE') this.removeDevice(device)
     else if (event.type === 'DEVICE_ADD') this.#fleet.setServices(device, this.#fleet.servicesOf(device) ?? new Map())
     else if (event.type === 'OBJECT_UPDATED') this.#update(event as EventOf<'OBJECT_UPDATED'>)
   }
 
-  gone(device: string): void {
+  removeDevice(device: string): void {
     this.#fleet.setServices(device, undefined)
   }
 
@@ -82,7 +82,7 @@ export class DeviceList implements ListKind {
 
   #update(event: EventOf<'OBJECT_UPDATED'>): void {
     const { deviceIdentifier: device, serviceIdentifier: service, updates, timestamp } = event
-    const { depth, services: wanted } = this.#wanted
+    const { depth, services: wanted } = this.#scope
     if (depth === 0 || (wanted && !wanted.has(service))) return
     const services = this.#fleet.servicesOf(device)
     const before = services?.get(service) as ServiceState | undefined
@@ -97,7 +97,7 @@ export class DeviceList implements ListKind {
   }
 
   #isWanted(device: string): boolean {
-    return this.#wanted.devices?.has(device) ?? true
+    return this.#scope.devices?.has(device) ?? true
   }
 }
 
@@ -109,12 +109,12 @@ export class MetaList implements ListKind {
   readonly weightPerPage = 2_000
   readonly types = ['META_STATUS_CHANGE', 'META_SET', 'META_DELETE', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
   readonly #fleet: Fleet
-  readonly #wanted: Wanted
+  readonly #scope: StateScope
 
   /** @param named identifiers for the query; undefined: all devices */
-  constructor(fleet: Fleet, wanted: Wanted, named: readonly string[] | undefined) {
+  constructor(fleet: Fleet, scope: StateScope, named: readonly string[] | undefined) {
     this.#fleet = fleet
-    this.#wanted = wanted
+    this.#scope = scope
     this.query = { depth: 1, deviceIdentifier: named }
   }
 
@@ -122,17 +122,17 @@ export class MetaList implements ListKind {
     return (event as EventOf<'META_SET'>).deviceIdentifier
   }
 
-  take(entries: readonly unknown[]) {
+  store(entries: readonly unknown[]) {
     const keys: string[] = []
     for (const { deviceIdentifier: device, ...record } of entries as readonly Item<'GET /meta'>[]) {
-      if (this.#wanted.devices?.has(device) === false) continue
-      this.#fleet.setMeta(device, { ...neverCame, ...(record as DeviceMeta) })
+      if (this.#scope.devices?.has(device) === false) continue
+      this.#fleet.setMeta(device, { ...neverConnected, ...(record as DeviceMeta) })
       keys.push(device)
     }
     return { keys, weight: entries.length }
   }
 
-  keepOnly(isThere: (device: string) => boolean): void {
+  retainOnly(isThere: (device: string) => boolean): void {
     for (const device of [...this.#fleet.devices.keys()]) {
       if (!isThere(device)) this.#fleet.setMeta(device, undefined)
     }
@@ -140,12 +140,12 @@ export class MetaList implements ListKind {
 
   apply(event: StreamEvent): void {
     const device = this.keyOf(event)
-    if (this.#wanted.devices?.has(device) === false) return
-    const before = this.#fleet.metaOf(device) ?? neverCame
+    if (this.#scope.devices?.has(device) === false) return
+    const before = this.#fleet.metaOf(device) ?? neverConnected
     this.#fleet.setMeta(device, metaAfter(before, event))
   }
 
-  gone(device: string): void {
+  removeDevice(device: string): void {
     this.#fleet.setMeta(device, undefined)
   }
 
@@ -161,12 +161,15 @@ function metaAfter(before: DeviceMeta, event: StreamEvent): DeviceMeta | undefin
     const { status, lastMessage, lastConnect, numConnects } = event as EventOf<'META_STATUS_CHANGE'>
     return { status, lastMessage, lastConnect, numConnects, meta: before.meta }
   }
-  if (event.type === 'META_SET') return { ...kept(before), meta: (event as EventOf<'META_SET'>).meta }
+  if (event.type === 'META_SET') return { ...connectionOf(before), meta: (event as EventOf<'META_SET'>).meta }
   if (event.type !== 'META_DELETE') return before
   const { key } = event as EventOf<'META_DELETE'>
-  return { ...kept(before), meta: Object.fromEntries(Object.entries(before.meta).filter(([name]) => name !== key)) }
+  return {
+    ...connectionOf(before),
+    meta: Object.fromEntries(Object.entries(before.meta).filter(([name]) => name !== key)),
+  }
 }
 
-function kept({ status, lastMessage, lastConnect, numConnects }: DeviceMeta): Omit<DeviceMeta, 'meta'> {
+function connectionOf({ status, lastMessage, lastConnect, numConnects }: DeviceMeta): Omit<DeviceMeta, 'meta'> {
   return { status, lastMessage, lastConnect, numConnects }
 }

@@ -3,7 +3,7 @@ import type { KeyPair } from '#client/options'
 /** Proofs of possession: a request is signed with the key of its session. RFC 9449 §4, §5.2. */
 
 /** The request that one proof covers. */
-export interface Proven {
+export interface ProvenRequest {
   readonly method: string
   /** Absolute; the proof omits query and fragment. */
   readonly url: string
@@ -24,8 +24,8 @@ export async function makeKeys(): Promise<KeyPair> {
 }
 
 /** A DPoP proof JWT. */
-export async function proofOf(keys: KeyPair, proven: Proven): Promise<string> {
-  const { method, url, at, id, nonce, accessToken } = proven
+export async function proofOf(keys: KeyPair, request: ProvenRequest): Promise<string> {
+  const { method, url, at, id, nonce, accessToken } = request
   const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: await publicKeyOf(keys) }
   const claims = {
     jti: id,
@@ -56,7 +56,7 @@ function publicKeyOf(keys: KeyPair): Promise<object> {
 /** @throws Error on pages that were loaded by http from another machine: browsers disable WebCrypto there. */
 function subtle(): typeof globalThis.crypto.subtle {
   const found = globalThis.crypto?.subtle
-  if (!found) throw new Error('Signing in needs a page that came by https, or from localhost')
+  if (!found) throw new Error('Sign-in requires a page loaded by https or from localhost')
   return found
 }
 

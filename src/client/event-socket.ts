@@ -14,7 +14,7 @@ export interface EventSocketListener {
   resync(position: Position): void
   /** All events up to this position were sent. Contract 4.7 */
   positioned(position: Position): void
-  heard(event: StreamEvent): void
+  received(event: StreamEvent): void
   /** True when a ping stays unanswered for too long; false at the next message. */
   stale(isStale: boolean): void
   /** Called once. 1006: the connection broke, or never opened. */
@@ -27,7 +27,7 @@ const pingAfterMs = 10_000
 const staleAfterMs = 5_000
 const deadAfterMs = 20_000
 /** Browsers run the timers of hidden pages only once a minute. */
-const lookEveryMs = 1_000
+const checkEveryMs = 1_000
 
 /**
  * One socket of the event stream with a liveness check. An idle socket is pinged; a socket that does not answer is
@@ -38,19 +38,19 @@ export class EventSocket {
   readonly #platform: Platform
   readonly #socket: Socket
   readonly #listener: EventSocketListener
-  readonly #over = new AbortController()
+  readonly #ended = new AbortController()
   #hasBegun = false
   #isStale = false
-  #heardAt: number
+  #lastMessageAt: number
   /** When the first ping since the last message was sent. */
-  #askedAt = 0
+  #pingedAt = 0
 
   constructor(platform: Platform, socket: Socket, listener: EventSocketListener) {
     this.#platform = platform
     this.#socket = socket
     this.#listener = listener
-    this.#heardAt = platform.now()
-    socket.addEventListener('message', (event) => this.#received(event))
+    this.#lastMessageAt = platform.now()
+    socket.addEventListener('message', (event) => this.#read(event))
     socket.addEventListener('close', (event) => this.#closed(event.code ?? 1006))
     socket.addEventListener('error', () => {})
     void this.#watch()
@@ -58,13 +58,13 @@ export class EventSocket {
 
   /** Time since the last message. */
   get silentMs(): number {
-    return this.#platform.now() - this.#heardAt
+    return this.#platform.now() - this.#lastMessageAt
   }
 
   /** Requests the current position. */
   ping(): void {
-    if (!this.#hasBegun || this.#over.signal.aborted) return
-    if (this.#askedAt <= this.#heardAt) this.#askedAt = this.#platform.now()
+    if (!this.#hasBegun || this.#ended.signal.aborted) return
+    if (this.#pingedAt <= this.#lastMessageAt) this.#pingedAt = this.#platform.now()
     try {
       this.#socket.send('{"type":"PING"}')
     } catch {
@@ -74,7 +74,7 @@ export class EventSocket {
 
   /** Closes the socket. The listener receives `closed`, and nothing after it. */
   close(code = 1000): void {
-    if (this.#over.signal.aborted) return
+    if (this.#ended.signal.aborted) return
     try {
       // A dead connection does not answer a close frame.
       if (code === 1006 && this.#socket.terminate) this.#socket.terminate()
@@ -85,11 +85,11 @@ export class EventSocket {
     this.#closed(code)
   }
 
-  #received({ data }: SocketEvent): void {
-    if (this.#over.signal.aborted || typeof data !== 'string') return
-    this.#heardAt = this.#platform.now()
-    if (this.#isStale) this.#say(false)
-    const message = messageIn(data)
+  #read({ data }: SocketEvent): void {
+    if (this.#ended.signal.aborted || typeof data !== 'string') return
+    this.#lastMessageAt = this.#platform.now()
+    if (this.#isStale) this.#setStale(false)
+    const message = parseMessage(data)
     if (!message) {
       // The peer is not our server.
       this.close(1006)
@@ -101,35 +101,35 @@ export class EventSocket {
       this.#listener.began({ epoch, offset }, message.recovered === true)
     } else if (type === 'RESYNC') this.#listener.resync({ epoch, offset })
     else if (type === 'PONG') this.#listener.positioned({ epoch, offset })
-    else if (typeof offset === 'number') this.#listener.heard(message as unknown as StreamEvent)
+    else if (typeof offset === 'number') this.#listener.received(message as unknown as StreamEvent)
   }
 
   #closed(code: number): void {
-    if (this.#over.signal.aborted) return
-    this.#over.abort()
+    if (this.#ended.signal.aborted) return
+    this.#ended.abort()
     this.#listener.closed(code)
   }
 
   async #watch(): Promise<void> {
-    const { signal } = this.#over
+    const { signal } = this.#ended
     while (!signal.aborted) {
       const { silentMs } = this
-      const waitedMs = this.#askedAt > this.#heardAt ? this.#platform.now() - this.#askedAt : 0
+      const waitedMs = this.#pingedAt > this.#lastMessageAt ? this.#platform.now() - this.#pingedAt : 0
       if (waitedMs >= deadAfterMs || (!this.#hasBegun && silentMs >= beginsWithinMs)) return this.close(1006)
-      if (waitedMs >= staleAfterMs && !this.#isStale) this.#say(true)
+      if (waitedMs >= staleAfterMs && !this.#isStale) this.#setStale(true)
       if (silentMs >= pingAfterMs && waitedMs === 0) this.ping()
-      await this.#platform.sleep(lookEveryMs, signal)
+      await this.#platform.sleep(checkEveryMs, signal)
     }
   }
 
-  #say(isStale: boolean): void {
+  #setStale(isStale: boolean): void {
     this.#isStale = isStale
     this.#listener.stale(isStale)
   }
 }
 
 /** Undefined for a text that is not JSON. */
-function messageIn(text: string): Message | undefined {
+function parseMessage(text: string): Message | undefined {
   try {
     return (JSON.parse(text) as Message | null) ?? undefined
   } catch {

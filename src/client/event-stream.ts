@@ -8,8 +8,8 @@ import type { Connection, Position } from '#client/state'
 import type { RawAnswer, Request } from '#client/transport'
 import type { StreamEvent } from '#model/event'
 
-/** What a stream needs of the client. */
-export interface StreamDoor {
+/** The services of the client that a stream uses. */
+export interface StreamContext {
   readonly platform: Platform
   /** By the server's clock. */
   now(): number
@@ -23,23 +23,23 @@ export interface StreamDoor {
 
 /** Receives the events and the state of the stream. */
 export interface StreamListener {
-  heard(event: StreamEvent): void
+  received(event: StreamEvent): void
   /** Events were missed, or nothing was read yet: read everything again, as of this offset or later. */
   startOver(offset: number): void
   /** Resolves when all lists are read, with an offset: after the events up to it the state is complete. */
-  caughtUp(signal: AbortSignal): Promise<number>
+  whenCaughtUp(signal: AbortSignal): Promise<number>
   /** The stream has ended for good. */
   ended(problem: Error): void
 }
 
 /** How a connection ended. */
-type Ending = { readonly code: number } | { readonly problem: Error }
+type ConnectionEnd = { readonly code: number } | { readonly problem: Error }
 
 /** Interval between pings while the position is behind the lists that were read. */
 const headPauseMs = 50
 
 /** Gives a restarting server time, and spreads the clients that wait for it. */
-const leastAttemptOf: Readonly<Record<number, number>> = { 1012: 3, 1013: 3, 4400: 5, 4403: 5 }
+const attemptMinByCode: Readonly<Record<number, number>> = { 1012: 3, 1013: 3, 4400: 5, 4403: 5 }
 
 /**
  * The event stream over successive sockets. Each one continues where the last one ended. Contract 4.
@@ -48,7 +48,7 @@ const leastAttemptOf: Readonly<Record<number, number>> = { 1012: 3, 1013: 3, 440
  * not recovered: reads everything again over the same socket.
  */
 export class EventStream {
-  readonly #door: StreamDoor
+  readonly #context: StreamContext
   readonly #listener: StreamListener
   readonly #connection: ObservableValue<Connection>
   readonly #query: Readonly<Record<string, string>>
@@ -61,23 +61,23 @@ export class EventStream {
   /** Aborted when the current socket closes. */
   #closed = AbortSignal.abort()
   /** Time of the last message. */
-  #heardAt = 0
+  #lastMessageAt = 0
   /** Only the latest catch-up may report `live`. */
   #catchUps = 0
   /** The state of the connection, apart from `stale`. */
-  #standing: Connection
+  #connected: Connection
   #wake: (() => void) | undefined
 
   constructor(
-    door: StreamDoor,
+    context: StreamContext,
     listener: StreamListener,
     connection: ObservableValue<Connection>,
     query: Readonly<Record<string, string>>,
   ) {
-    this.#door = door
+    this.#context = context
     this.#listener = listener
     this.#connection = connection
-    this.#standing = connection.value
+    this.#connected = connection.value
     this.#query = query
   }
 
@@ -101,42 +101,42 @@ export class EventStream {
   }
 
   /** Another list is being read: the stream is not live until that is complete. */
-  look(): void {
-    if (!this.#closed.aborted && this.#standing.state === 'live') void this.#catchUp()
+  listAdded(): void {
+    if (!this.#closed.aborted && this.#connected.state === 'live') void this.#catchUp()
   }
 
   /** A list cannot be read at present. */
-  stumbled(problem: Error): void {
-    if (!this.#closed.aborted && this.#standing.state === 'catching up') this.#stand('catching up', problem)
+  readFailed(problem: Error): void {
+    if (!this.#closed.aborted && this.#connected.state === 'catching up') this.#publishConnected('catching up', problem)
   }
 
   /** The network is back: reconnect now. */
-  hurry(): void {
+  reconnectNow(): void {
     this.#wake?.()
   }
 
   async #run(running: AbortSignal): Promise<void> {
-    const { platform } = this.#door
+    const { platform } = this.#context
     while (!running.aborted) {
       this.#attempt++
-      this.#tell({ attempt: this.#attempt })
-      const ending = await this.#connect(running).catch((problem: Error) => ({ problem }))
+      this.#publishDisconnected({ attempt: this.#attempt })
+      const end = await this.#connect(running).catch((problem: Error) => ({ problem }))
       if (running.aborted) return
-      const problem = await this.#judge(ending, running)
+      const problem = await this.#reasonToWait(end, running)
       if (running.aborted) return
       if (!problem) continue
-      const waitMs = pauseAfter(problem, Math.max(this.#attempt, leastAttempt(ending)), platform.random)
-      this.#tell({ attempt: this.#attempt + 1, nextAttemptAt: this.#door.now() + waitMs, problem })
+      const waitMs = pauseAfter(problem, Math.max(this.#attempt, attemptMin(end)), platform.random)
+      this.#publishDisconnected({ attempt: this.#attempt + 1, nextAttemptAt: this.#context.now() + waitMs, problem })
       await this.#pause(waitMs, running)
     }
   }
 
   /** The reason to wait before the next attempt; undefined: no wait. */
-  async #judge(ending: Ending, running: AbortSignal): Promise<Error | undefined> {
-    if ('code' in ending && ending.code === 4401) {
+  async #reasonToWait(end: ConnectionEnd, running: AbortSignal): Promise<Error | undefined> {
+    if ('code' in end && end.code === 4401) {
       try {
         // Only once: a session that is renewed and refused again must not reconnect without a pause.
-        if (await this.#door.renew()) return this.#attempt <= 1 ? undefined : new ConnectionLost('the session ended')
+        if (await this.#context.renew()) return this.#attempt <= 1 ? undefined : new ConnectionLost('the session ended')
       } catch (error) {
         return error as Error
       }
@@ -144,19 +144,19 @@ export class EventStream {
       if (!running.aborted) this.#end(new Problem(401, { error: 'session over' }))
       return undefined
     }
-    if ('problem' in ending) {
-      const { problem } = ending
+    if ('problem' in end) {
+      const { problem } = end
       if (problem instanceof Problem && problem.status === 401) this.#end(problem)
       return problem
     }
-    if (ending.code === 4403) {
+    if (end.code === 4403) {
       // The lists are read now, even if no socket can connect, and once more after the reconnect.
       this.#listener.startOver(0)
       this.#position = undefined
-      this.#door.rightsChanged()
+      this.#context.rightsChanged()
       return new Problem(403, undefined)
     }
-    return new ConnectionLost(`the connection ended (${ending.code})`)
+    return new ConnectionLost(`the connection ended (${end.code})`)
   }
 
   #end(problem: Error): void {
@@ -169,16 +169,16 @@ export class EventStream {
     const wake = () => waited.abort()
     running.addEventListener('abort', wake)
     this.#wake = wake
-    await this.#door.platform.sleep(waitMs, waited.signal)
+    await this.#context.platform.sleep(waitMs, waited.signal)
     running.removeEventListener('abort', wake)
     this.#wake = undefined
   }
 
   /** One connection from its opening to its end. */
-  async #connect(running: AbortSignal): Promise<Ending> {
-    const { platform } = this.#door
+  async #connect(running: AbortSignal): Promise<ConnectionEnd> {
+    const { platform } = this.#context
     const request = requestOf('GET /events/ticket', { signal: running })
-    const { status, headers, body } = await this.#door.read({ ...request, silenceMs: 15_000 })
+    const { status, headers, body } = await this.#context.read({ ...request, silenceMs: 15_000 })
     if (status !== 200) throw new Problem(status, body, headers)
     running.throwIfAborted()
     const from = this.#position
@@ -188,15 +188,15 @@ export class EventStream {
     return new Promise((resolve) => {
       const closed = new AbortController()
       this.#closed = closed.signal
-      const socket = new EventSocket(platform, this.#door.open(path), {
+      const socket = new EventSocket(platform, this.#context.open(path), {
         began: (position, isRecovered) => this.#began(position, isRecovered && from !== undefined),
         resync: (position) => this.#resync(position),
         positioned: (position) => this.#positioned(position),
-        heard: (event) => this.#heard(event),
-        stale: (isStale) => this.#staled(isStale),
+        received: (event) => this.#received(event),
+        stale: (isStale) => this.#setStale(isStale),
         closed: (code) => {
           closed.abort()
-          this.#heardAt = this.#door.now() - socket.silentMs
+          this.#lastMessageAt = this.#context.now() - socket.silentMs
           if (this.#socket === socket) this.#socket = undefined
           resolve({ code })
         },
@@ -213,7 +213,7 @@ export class EventStream {
   }
 
   #resync(position: Position): void {
-    this.#door.rightsChanged()
+    this.#context.rightsChanged()
     this.#startOver(position)
     void this.#catchUp()
   }
@@ -227,53 +227,53 @@ export class EventStream {
     this.#position = { epoch, offset: Math.max(offset, this.#position?.offset ?? 0) }
   }
 
-  #heard(event: StreamEvent): void {
+  #received(event: StreamEvent): void {
     const before = this.#position
     if (!before || event.offset <= before.offset) return
     this.#position = { epoch: before.epoch, offset: event.offset }
-    this.#listener.heard(event)
+    this.#listener.received(event)
   }
 
   /**
    * The stream is live when all lists are read, and all events up to the server's position at that time are received.
    */
   async #catchUp(): Promise<void> {
-    const { platform } = this.#door
+    const { platform } = this.#context
     const closed = this.#closed
     const turn = ++this.#catchUps
-    this.#stand('catching up')
-    const whole = await this.#listener.caughtUp(closed)
+    this.#publishConnected('catching up')
+    const whole = await this.#listener.whenCaughtUp(closed)
     while (!closed.aborted && (this.#position?.offset ?? -1) < whole) {
       this.#socket?.ping()
       await platform.sleep(headPauseMs, closed)
     }
     if (closed.aborted || turn !== this.#catchUps) return
     this.#attempt = 0
-    this.#stand('live')
+    this.#publishConnected('live')
   }
 
   /** `stale` has precedence over these states. */
-  #stand(state: 'catching up' | 'live', problem?: Error): void {
-    const { since } = state === this.#standing.state ? this.#standing : { since: this.#door.now() }
-    this.#standing = { state, since, ...(problem && { problem }) }
-    if (this.#connection.value.state !== 'stale') this.#connection.set(this.#standing)
+  #publishConnected(state: 'catching up' | 'live', problem?: Error): void {
+    const { since } = state === this.#connected.state ? this.#connected : { since: this.#context.now() }
+    this.#connected = { state, since, ...(problem && { problem }) }
+    if (this.#connection.value.state !== 'stale') this.#connection.set(this.#connected)
   }
 
-  #staled(isStale: boolean): void {
+  #setStale(isStale: boolean): void {
     const silentMs = this.#socket?.silentMs ?? 0
-    this.#connection.set(isStale ? { state: 'stale', since: this.#door.now() - silentMs } : this.#standing)
+    this.#connection.set(isStale ? { state: 'stale', since: this.#context.now() - silentMs } : this.#connected)
   }
 
   /** Publishes that the stream is not connected. */
-  #tell(more: Omit<Connection, 'state' | 'since'>): void {
+  #publishDisconnected(more: Omit<Connection, 'state' | 'since'>): void {
     const before = this.#connection.value
     const state = this.#wasConnected ? 'reconnecting' : 'connecting'
-    const since = before.state === state ? before.since : this.#wasConnected ? this.#heardAt : this.#door.now()
-    this.#standing = { state, since, ...more }
-    this.#connection.set(this.#standing)
+    const since = before.state === state ? before.since : this.#wasConnected ? this.#lastMessageAt : this.#context.now()
+    this.#connected = { state, since, ...more }
+    this.#connection.set(this.#connected)
   }
 }
 
-function leastAttempt(ending: Ending): number {
-  return 'code' in ending ? (leastAttemptOf[ending.code] ?? 1) : 1
+function attemptMin(end: ConnectionEnd): number {
+  return 'code' in end ? (attemptMinByCode[end.code] ?? 1) : 1
 }

@@ -1,4 +1,4 @@
-import { type Later, LiveMap } from '#client/observable'
+import { LiveMap, type Scheduler } from '#client/observable'
 import type { DeviceView, ServiceView } from '#client/state'
 import type { DeviceStatus } from '#model/meta'
 
@@ -15,7 +15,13 @@ const noServices: ReadonlyMap<string, ServiceView> = new Map()
 const noMeta: Readonly<Record<string, unknown>> = Object.freeze({})
 
 /** A device that has never connected. */
-export const neverCame: DeviceMeta = { status: 'offline', lastMessage: 0, lastConnect: 0, numConnects: 0, meta: noMeta }
+export const neverConnected: DeviceMeta = {
+  status: 'offline',
+  lastMessage: 0,
+  lastConnect: 0,
+  numConnects: 0,
+  meta: noMeta,
+}
 
 /** A device, combined from two lists, of which a caller may be permitted only one. Immutable. */
 class FleetDevice implements DeviceView {
@@ -55,8 +61,8 @@ export class Fleet {
   /** Lists that are not complete. */
   readonly #missing = new Set<'services' | 'meta'>()
 
-  constructor(later: Later) {
-    this.#devices = new LiveMap(later)
+  constructor(schedule: Scheduler) {
+    this.#devices = new LiveMap(schedule)
   }
 
   get devices(): LiveMap<string, DeviceView> {

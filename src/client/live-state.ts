@@ -1,11 +1,10 @@
-import { DeviceList, MetaList, type Wanted } from '#client/device-list'
-import { EventStream, type StreamDoor, type StreamListener } from '#client/event-stream'
+import { DeviceList, MetaList, type StateScope } from '#client/device-list'
+import { EventStream, type StreamContext, type StreamListener } from '#client/event-stream'
 import { Fleet } from '#client/fleet'
-import { KeptList, type ListKind, type Reading } from '#client/kept-list'
 import { AlarmList, SchemaList, SubscriptionList, UpdateList } from '#client/map-lists'
 import { Listeners, LiveMap, type Observable, type ObservableMap, ObservableValue } from '#client/observable'
 import { pauseMs } from '#client/problem'
-import { askAfterSilent, RemovalChecks } from '#client/removal-checks'
+import { checkSilentDevices, RemovalChecks } from '#client/removal-checks'
 import { requestOf } from '#client/requests'
 import { may, type Session } from '#client/session'
 import type {
@@ -19,23 +18,24 @@ import type {
   StateOptions,
   Subscription,
 } from '#client/state'
+import { type ListKind, type ListReader, SyncedList } from '#client/synced-list'
 import type { EventOf, StreamEvent } from '#model/event'
 
-/** What a state needs of the client. */
-export interface StateDoor extends StreamDoor {
+/** The services of the client that a state uses. */
+export interface StateContext extends StreamContext {
   readonly session: Observable<Session>
-  readonly pages: Reading['pages']
+  readonly pages: ListReader['pages']
   closed(state: LiveState): void
 }
 
 /** The lists that are read on first use. */
-type Later = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
+type LazyListName = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
 
 /** Longer lists of names do not fit into a URL: then everything is read, and most of it dropped. */
 const namesCharactersMax = 4_000
 
 /** A connection without an answer for this time is not live. */
-const headWithinMs = 15_000
+const offsetTimeoutMs = 15_000
 
 /**
  * The state of a tenant: lists that are read once and kept current by one event stream. `State` describes the contract.
@@ -43,40 +43,40 @@ const headWithinMs = 15_000
 export class LiveState implements State, StreamListener {
   readonly connection: ObservableValue<Connection>
   readonly ready: Promise<void>
-  readonly #door: StateDoor
+  readonly #context: StateContext
   readonly #options: StateOptions
   readonly #stream: EventStream
   readonly #fleet: Fleet
-  readonly #lists: KeptList[] = []
-  readonly #later = new Map<Later, LiveMap<string, unknown>>()
-  readonly #byType = new Map<string, KeptList[]>()
+  readonly #lists: SyncedList[] = []
+  readonly #lazyLists = new Map<LazyListName, LiveMap<string, unknown>>()
+  readonly #byType = new Map<string, SyncedList[]>()
   readonly #listeners = new Listeners<[StreamEvent]>()
   readonly #unsubscribe: (() => void)[] = []
   readonly #removalChecks: RemovalChecks
   /** Set while the periodic check for deleted devices runs. */
-  #asking: AbortController | undefined
+  #silentChecks: AbortController | undefined
   #position: Position | undefined
   /** The user that this state belongs to, once known. */
-  #who: string | undefined
+  #user: string | undefined
   #isClosed = false
 
-  constructor(options: StateOptions, door: StateDoor) {
-    const { platform, session } = door
-    this.#door = door
+  constructor(options: StateOptions, context: StateContext) {
+    const { platform, session } = context
+    this.#context = context
     this.#options = options
-    this.connection = new ObservableValue<Connection>({ state: 'connecting', since: door.now() }, platform.nextTurn)
+    this.connection = new ObservableValue<Connection>({ state: 'connecting', since: context.now() }, platform.nextTurn)
     this.#fleet = new Fleet(platform.nextFrame)
-    const wanted = wantedOf(options)
-    const named = wanted.devices && [...wanted.devices]
+    const scope = scopeOf(options)
+    const named = scope.devices && [...scope.devices]
     const asked = named && named.join().length <= namesCharactersMax ? named : undefined
-    this.#add(new DeviceList(this.#fleet, wanted, asked))
-    this.#add(new MetaList(this.#fleet, wanted, asked))
-    this.#removalChecks = new RemovalChecks(platform, this.#lookWhetherThere)
-    this.#stream = new EventStream(door, this, this.connection, this.#query(asked))
+    this.#add(new DeviceList(this.#fleet, scope, asked))
+    this.#add(new MetaList(this.#fleet, scope, asked))
+    this.#removalChecks = new RemovalChecks(platform, this.#checkRemoved)
+    this.#stream = new EventStream(context, this, this.connection, this.#query(asked))
     this.ready = this.#whenReady()
-    this.#unsubscribe.push(session.subscribe(() => this.#follow(session.value)))
-    this.#unsubscribe.push(platform.whenOnline(() => this.#stream.hurry()))
-    if (!this.#follow(session.value)) this.#stream.start()
+    this.#unsubscribe.push(session.subscribe(() => this.#sessionChanged(session.value)))
+    this.#unsubscribe.push(platform.whenOnline(() => this.#stream.reconnectNow()))
+    if (!this.#sessionChanged(session.value)) this.#stream.start()
   }
 
   get devices(): ObservableMap<string, DeviceView> {
@@ -84,19 +84,19 @@ export class LiveState implements State, StreamListener {
   }
 
   get schemas(): ObservableMap<string, Schema> {
-    return this.#asked('schemas', (map: LiveMap<string, Schema>) => new SchemaList(map))
+    return this.#lazyList('schemas', (map: LiveMap<string, Schema>) => new SchemaList(map))
   }
 
   get alarms(): ObservableMap<string, AlarmStatus> {
-    return this.#asked('alarms', (map: LiveMap<string, AlarmStatus>) => new AlarmList(map))
+    return this.#lazyList('alarms', (map: LiveMap<string, AlarmStatus>) => new AlarmList(map))
   }
 
   get updates(): ObservableMap<string, FirmwareView> {
-    return this.#asked('updates', (map: LiveMap<string, FirmwareView>) => new UpdateList(map))
+    return this.#lazyList('updates', (map: LiveMap<string, FirmwareView>) => new UpdateList(map))
   }
 
   get subscriptions(): ObservableMap<string, Subscription> {
-    return this.#asked('subscriptions', (map: LiveMap<string, Subscription>) => new SubscriptionList(map))
+    return this.#lazyList('subscriptions', (map: LiveMap<string, Subscription>) => new SubscriptionList(map))
   }
 
   get position(): Position | undefined {
@@ -116,61 +116,66 @@ export class LiveState implements State, StreamListener {
     this.#isClosed = true
     this.#halt()
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
-    this.connection.set({ state: 'closed', since: this.#door.now() })
-    this.#door.closed(this)
+    this.connection.set({ state: 'closed', since: this.#context.now() })
+    this.#context.closed(this)
   }
 
-  heard(event: StreamEvent): void {
-    for (const list of this.#byType.get(event.type) ?? []) list.heard(event)
-    this.#place()
-    this.#lookAgain(event)
-    if (isAboutGoing(event)) this.#removalChecks.add((event as EventOf<'OBJECT_UPDATED'>).deviceIdentifier)
-    this.#listeners.tell(event)
+  received(event: StreamEvent): void {
+    for (const list of this.#byType.get(event.type) ?? []) list.received(event)
+    this.#updatePosition()
+    this.#rereadConnecting(event)
+    if (isRemoval(event)) this.#removalChecks.add((event as EventOf<'OBJECT_UPDATED'>).deviceIdentifier)
+    this.#listeners.notify(event)
   }
 
   startOver(offset: number): void {
     for (const list of this.#lists) list.startOver(offset)
   }
 
-  async caughtUp(signal: AbortSignal): Promise<number> {
-    const wasKept = this.#lists.every((list) => list.isKept)
-    while (!signal.aborted && !this.#lists.every((list) => list.isKept)) {
-      await Promise.race([Promise.all(this.#lists.map((list) => list.whenKept())), aborted(signal)])
+  async whenCaughtUp(signal: AbortSignal): Promise<number> {
+    const wasSynced = this.#lists.every((list) => list.isSynced)
+    while (!signal.aborted && !this.#lists.every((list) => list.isSynced)) {
+      await Promise.race([Promise.all(this.#lists.map((list) => list.whenSynced())), aborted(signal)])
     }
-    this.#place()
-    if (!signal.aborted && !this.#asking) {
-      this.#asking = new AbortController()
-      void askAfterSilent(this.#door.platform, this.#asking.signal, () => this.#silent(), this.#lookWhetherThere)
+    this.#updatePosition()
+    if (!signal.aborted && !this.#silentChecks) {
+      this.#silentChecks = new AbortController()
+      void checkSilentDevices(
+        this.#context.platform,
+        this.#silentChecks.signal,
+        () => this.#silentDevices(),
+        this.#checkRemoved,
+      )
     }
     const read = Math.max(0, ...this.#lists.map(({ readAt }) => readAt?.offset ?? 0))
-    return wasKept && !signal.aborted ? this.#head(signal, read) : read
+    return wasSynced && !signal.aborted ? this.#serverOffset(signal, read) : read
   }
 
   ended(problem: Error): void {
     this.#halt()
-    this.connection.set({ state: 'closed', since: this.#door.now(), problem })
+    this.connection.set({ state: 'closed', since: this.#context.now(), problem })
   }
 
   /**
    * A device that connects may have declared properties without values, which no event reports. So a device with
    * listeners is read again.
    */
-  #lookAgain(event: StreamEvent): void {
-    const isComing = event.type === 'DEVICE_ADD' || event.type === 'DEVICE_DISCOVERY' || isOnline(event)
-    if (!isComing || (this.#options.depth ?? 2) < 2) return
+  #rereadConnecting(event: StreamEvent): void {
+    const isConnecting = event.type === 'DEVICE_ADD' || event.type === 'DEVICE_DISCOVERY' || isOnline(event)
+    if (!isConnecting || (this.#options.depth ?? 2) < 2) return
     const { deviceIdentifier } = event as EventOf<'DEVICE_ADD'>
     if (!this.#fleet.devices.isWatched(deviceIdentifier)) return
     for (const list of this.#lists) if (list.kind instanceof DeviceList) void list.readAgain([deviceIdentifier])
   }
 
-  readonly #lookWhetherThere = async (devices: readonly string[]): Promise<void> => {
+  readonly #checkRemoved = async (devices: readonly string[]): Promise<void> => {
     const known = devices.filter((device) => this.#fleet.devices.has(device))
     await Promise.all((this.#byType.get('DEVICE_DELETE') ?? []).map((list) => list.readAgain(known)))
   }
 
   /** Devices whose deletion is not reported: without services, for callers without `read` on `device`. */
-  #silent(): string[] {
-    const { value: session } = this.#door.session
+  #silentDevices(): string[] {
+    const { value: session } = this.#context.session
     return [...this.#fleet.devices.keys()].filter(
       (deviceIdentifier) =>
         this.#fleet.devices.get(deviceIdentifier)?.services.size === 0 &&
@@ -179,14 +184,14 @@ export class LiveState implements State, StreamListener {
   }
 
   /** The server's current offset, for a connection on which no list was read. */
-  async #head(signal: AbortSignal, read: number): Promise<number> {
-    const { platform } = this.#door
+  async #serverOffset(signal: AbortSignal, read: number): Promise<number> {
+    const { platform } = this.#context
     for (let attempt = 1; !signal.aborted; attempt++) {
       const statuses = new Set<number | undefined>()
       for (const { kind } of this.#lists) {
         const query = { ...kind.query, depth: 0, limit: kind.firstPage && 1 }
-        const request = { ...requestOf(kind.route, { query, signal }), silenceMs: headWithinMs }
-        const answer = await this.#door.read(request).catch(() => undefined)
+        const request = { ...requestOf(kind.route, { query, signal }), silenceMs: offsetTimeoutMs }
+        const answer = await this.#context.read(request).catch(() => undefined)
         const offset = answer?.headers.get('stream-offset')
         if (answer?.status === 200 && offset) return Number(offset)
         statuses.add(answer?.status)
@@ -199,19 +204,19 @@ export class LiveState implements State, StreamListener {
   }
 
   /** Updates the position up to which all lists are complete. */
-  #place(): void {
+  #updatePosition(): void {
     const at = this.#stream.position
-    if (!at || !this.#lists.every((list) => list.isKept)) return
+    if (!at || !this.#lists.every((list) => list.isSynced)) return
     const read = this.#lists.map(({ readAt }) => readAt?.offset ?? 0)
     const least = read.length > 0 ? Math.min(...read) : 0
     this.#position = { epoch: at.epoch, offset: Math.max(at.offset, least) }
   }
 
-  #add(kind: ListKind): KeptList | undefined {
+  #add(kind: ListKind): SyncedList | undefined {
     const { types } = this.#options
     if (types && !kind.types.some((type) => types.includes(type))) return undefined
-    const { platform, pages } = this.#door
-    const list = new KeptList(kind, { platform, pages, failed: (problem, isFinal) => this.#failed(problem, isFinal) })
+    const { platform, pages } = this.#context
+    const list = new SyncedList(kind, { platform, pages, failed: (problem, isFinal) => this.#failed(problem, isFinal) })
     this.#lists.push(list)
     for (const type of kind.types) this.#byType.set(type, [...(this.#byType.get(type) ?? []), list])
     return list
@@ -219,19 +224,19 @@ export class LiveState implements State, StreamListener {
 
   #failed(problem: Error, isFinal: boolean): void {
     if (isFinal) this.ended(problem)
-    else this.#stream.stumbled(problem)
+    else this.#stream.readFailed(problem)
   }
 
-  #asked<V>(name: Later, kindOf: (map: LiveMap<string, V>) => ListKind): LiveMap<string, V> {
-    const known = this.#later.get(name)
+  #lazyList<V>(name: LazyListName, kindOf: (map: LiveMap<string, V>) => ListKind): LiveMap<string, V> {
+    const known = this.#lazyLists.get(name)
     if (known) return known as LiveMap<string, V>
-    const map = new LiveMap<string, V>(this.#door.platform.nextFrame)
-    this.#later.set(name, map as LiveMap<string, unknown>)
+    const map = new LiveMap<string, V>(this.#context.platform.nextFrame)
+    this.#lazyLists.set(name, map as LiveMap<string, unknown>)
     const list = this.#add(kindOf(map))
     const at = this.#stream.position
     if (list && at && !this.#isClosed) {
       list.startOver(at.offset)
-      this.#stream.look()
+      this.#stream.listAdded()
     }
     return map
   }
@@ -247,47 +252,47 @@ export class LiveState implements State, StreamListener {
   }
 
   /** Clears the state when another user signs in. Returns whether the stream must stay stopped for now. */
-  #follow({ state, tenant, name }: Session): boolean {
+  #sessionChanged({ state, tenant, name }: Session): boolean {
     if (this.#isClosed) return true
     const mayAsk = state !== 'signed out' && state !== 'second factor'
-    const who = mayAsk && name !== undefined ? `${tenant}/${name}` : undefined
+    const user = mayAsk && name !== undefined ? `${tenant}/${name}` : undefined
     // A user who is not known yet may be another one.
-    const isSomebodyElse = mayAsk && this.#who !== undefined && who !== this.#who
-    this.#who = who ?? this.#who
-    if (isSomebodyElse || (!mayAsk && this.connection.value.state !== 'closed')) this.#forget()
+    const isOtherUser = mayAsk && this.#user !== undefined && user !== this.#user
+    this.#user = user ?? this.#user
+    if (isOtherUser || (!mayAsk && this.connection.value.state !== 'closed')) this.#clear()
     if (mayAsk && this.connection.value.state === 'closed') {
-      this.connection.set({ state: 'connecting', since: this.#door.now() })
+      this.connection.set({ state: 'connecting', since: this.#context.now() })
       this.#stream.start()
     }
     return !mayAsk
   }
 
-  #forget(): void {
-    this.ended(new Error('nobody is signed in'))
+  #clear(): void {
+    this.ended(new Error('no user is signed in'))
     this.#fleet.devices.clear()
-    for (const map of this.#later.values()) map.clear()
+    for (const map of this.#lazyLists.values()) map.clear()
     for (const list of this.#lists) list.forget()
   }
 
   #halt(): void {
     this.#stream.stop()
     this.#removalChecks.clear()
-    this.#asking?.abort()
-    this.#asking = undefined
+    this.#silentChecks?.abort()
+    this.#silentChecks = undefined
     for (const list of this.#lists) list.stop()
     this.#position = undefined
   }
 
   #whenReady(): Promise<void> {
     const ready = new Promise<void>((resolve, reject) => {
-      const look = () => {
+      const check = () => {
         const { state, problem } = this.connection.value
         if (state === 'live') resolve()
-        else if (state === 'closed') reject(problem ?? new Error('it was closed'))
+        else if (state === 'closed') reject(problem ?? new Error('the state was closed'))
         else return
         end()
       }
-      const end = this.connection.subscribe(look)
+      const end = this.connection.subscribe(check)
     })
     // Callers that do not await `ready` follow `connection` instead.
     ready.catch(() => {})
@@ -295,7 +300,7 @@ export class LiveState implements State, StreamListener {
   }
 }
 
-function wantedOf({ depth = 2, devices, services }: StateOptions): Wanted {
+function scopeOf({ depth = 2, devices, services }: StateOptions): StateScope {
   return {
     depth,
     devices: devices && new Set(devices.map((device) => device.toUpperCase())),
@@ -308,7 +313,7 @@ function isOnline(event: StreamEvent): boolean {
 }
 
 /** A service of a device is removed, perhaps because the device is deleted. */
-function isAboutGoing(event: StreamEvent): boolean {
+function isRemoval(event: StreamEvent): boolean {
   if (event.type !== 'OBJECT_UPDATED') return false
   return (event as EventOf<'OBJECT_UPDATED'>).updates.every(({ tag }) => tag === 'removed')
 }

@@ -1,7 +1,7 @@
-import type { ListKind } from '#client/kept-list'
 import type { LiveMap } from '#client/observable'
 import type { Item, ListName } from '#client/routes'
 import { type AlarmStatus, alarmKey, type FirmwareView, type Schema, type Subscription } from '#client/state'
+import type { ListKind } from '#client/synced-list'
 import type { EventOf, EventType, StreamEvent } from '#model/event'
 import type { FirmwareEntry, UpdateEntry } from '#model/firmware'
 
@@ -19,7 +19,7 @@ abstract class MapList<Value, Entry = Value> implements ListKind {
     this.firstPage = firstPage
   }
 
-  take(entries: readonly unknown[]) {
+  store(entries: readonly unknown[]) {
     const keys = (entries as readonly Entry[]).map((entry) => {
       const key = this.keyIn(entry)
       const value = this.valueIn(entry)
@@ -29,7 +29,7 @@ abstract class MapList<Value, Entry = Value> implements ListKind {
     return { keys, weight: keys.length }
   }
 
-  keepOnly(isThere: (key: string) => boolean): void {
+  retainOnly(isThere: (key: string) => boolean): void {
     for (const key of [...this.map.keys()]) if (!isThere(key)) this.map.delete(key)
   }
 
@@ -89,7 +89,7 @@ export class AlarmList extends MapList<AlarmStatus> {
   }
 
   apply(event: StreamEvent): void {
-    if (event.type === 'DEVICE_DELETE') this.gone((event as EventOf<'DEVICE_DELETE'>).deviceIdentifier)
+    if (event.type === 'DEVICE_DELETE') this.removeDevice((event as EventOf<'DEVICE_DELETE'>).deviceIdentifier)
     else if (event.type === 'ALARM_CONFIG_UPDATE') {
       const { resourceIdentifier, payload } = event as EventOf<'ALARM_CONFIG_UPDATE'>
       const isGone = Object.keys(payload).length === 0
@@ -102,7 +102,7 @@ export class AlarmList extends MapList<AlarmStatus> {
     }
   }
 
-  gone(device: string): void {
+  removeDevice(device: string): void {
     this.#deleteWhere((status) => status.deviceIdentifier === device)
   }
 
@@ -132,12 +132,13 @@ export class UpdateList extends MapList<FirmwareView> {
   apply(event: StreamEvent): void {
     const device = this.keyOf(event)
     const before = this.map.get(device) ?? { deviceIdentifier: device, project: null, firmwares: [] }
-    if (event.type === 'DEVICE_DELETE') this.gone(device)
-    else if (event.type === 'UPDATE_STATUS') this.map.set(device, walked(before, event as EventOf<'UPDATE_STATUS'>))
-    else this.map.set(device, discovered(before, event as EventOf<'DEVICE_DISCOVERY'>))
+    if (event.type === 'DEVICE_DELETE') this.removeDevice(device)
+    else if (event.type === 'UPDATE_STATUS')
+      this.map.set(device, withUpdateStatus(before, event as EventOf<'UPDATE_STATUS'>))
+    else this.map.set(device, withDiscovery(before, event as EventOf<'DEVICE_DISCOVERY'>))
   }
 
-  gone(device: string): void {
+  removeDevice(device: string): void {
     this.map.delete(device)
   }
 
@@ -146,7 +147,7 @@ export class UpdateList extends MapList<FirmwareView> {
   }
 }
 
-function walked(before: FirmwareView, event: EventOf<'UPDATE_STATUS'>): FirmwareView {
+function withUpdateStatus(before: FirmwareView, event: EventOf<'UPDATE_STATUS'>): FirmwareView {
   const { index, status, firmware, progress, message, timestamp: at } = event
   const update: UpdateEntry = {
     status,
@@ -160,14 +161,14 @@ function walked(before: FirmwareView, event: EventOf<'UPDATE_STATUS'>): Firmware
 }
 
 /** Property ids of contract 4: 1 is the project, 16·(index+1) a firmware, and 16·(index+1)+1 its hardware. */
-function discovered(before: FirmwareView, { updates }: EventOf<'DEVICE_DISCOVERY'>): FirmwareView {
-  const said = new Map(updates.map(({ propId, value }) => [propId, String(value)]))
+function withDiscovery(before: FirmwareView, { updates }: EventOf<'DEVICE_DISCOVERY'>): FirmwareView {
+  const values = new Map(updates.map(({ propId, value }) => [propId, String(value)]))
   const firmwares: FirmwareEntry[] = []
-  for (const [propId, firmware] of said) {
+  for (const [propId, firmware] of values) {
     if (propId < 16 || propId % 16 !== 0) continue
     const index = propId / 16 - 1
     const known = before.firmwares?.find((entry) => entry.index === index)
-    const hardware = said.get(propId + 1)
+    const hardware = values.get(propId + 1)
     firmwares.push({
       firmware,
       ...(hardware !== undefined && { hardware }),
@@ -177,7 +178,7 @@ function discovered(before: FirmwareView, { updates }: EventOf<'DEVICE_DISCOVERY
       ...(known?.update && { update: known.update }),
     })
   }
-  return { ...before, project: said.get(1) ?? before.project, firmwares }
+  return { ...before, project: values.get(1) ?? before.project, firmwares }
 }
 
 /** Subscriptions of the caller, by `GET /notifications/subscribe`. §2.6 */

@@ -28,7 +28,7 @@ export interface ObservableMap<K, V> extends Observable<ReadonlyMap<K, V>> {
 }
 
 /** Runs a task later: after the current turn, or before the next frame. */
-export type Later = (task: () => void) => void
+export type Scheduler = (task: () => void) => void
 
 /** Listeners of one subject. */
 export class Listeners<A extends readonly unknown[]> {
@@ -48,7 +48,7 @@ export class Listeners<A extends readonly unknown[]> {
   }
 
   /** A listener that throws does not affect the others; its error is reported as uncaught. */
-  tell(...args: A): void {
+  notify(...args: A): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener(...args)
@@ -63,14 +63,14 @@ export class Listeners<A extends readonly unknown[]> {
 
 /** An observable that holds one value. */
 export class ObservableValue<T> implements Observable<T> {
-  readonly #later: Later
+  readonly #schedule: Scheduler
   readonly #listeners = new Listeners<[]>()
   #value: T
   #isToBeTold = false
 
-  constructor(value: T, later: Later) {
+  constructor(value: T, schedule: Scheduler) {
     this.#value = value
-    this.#later = later
+    this.#schedule = schedule
   }
 
   get value(): T {
@@ -82,9 +82,9 @@ export class ObservableValue<T> implements Observable<T> {
     this.#value = value
     if (this.#isToBeTold || this.#listeners.isEmpty) return
     this.#isToBeTold = true
-    this.#later(() => {
+    this.#schedule(() => {
       this.#isToBeTold = false
-      this.#listeners.tell()
+      this.#listeners.notify()
     })
   }
 
@@ -136,7 +136,7 @@ class MapView<K, V> implements ReadonlyMap<K, V> {
 
 /** An observable map that its owner changes. */
 export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> {
-  readonly #later: Later
+  readonly #schedule: Scheduler
   readonly #map: Map<K, V>
   readonly #listeners = new Listeners<[ReadonlySet<K>]>()
   readonly #ofKeys = new Map<K, Listeners<[]>>()
@@ -145,11 +145,11 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
   #isToBeTold = false
   #value: ReadonlyMap<K, V> | undefined
 
-  constructor(later: Later) {
+  constructor(schedule: Scheduler) {
     const map = new Map<K, V>()
     super(map)
     this.#map = map
-    this.#later = later
+    this.#schedule = schedule
   }
 
   get value(): ReadonlyMap<K, V> {
@@ -220,17 +220,17 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
     this.#value = undefined
     if (this.#isToBeTold) return
     this.#isToBeTold = true
-    this.#later(() => this.#tell())
+    this.#schedule(() => this.#notify())
   }
 
-  #tell(): void {
+  #notify(): void {
     const changed = this.#changed
     this.#isToBeTold = false
     this.#changed = new Set()
-    this.#listeners.tell(changed)
+    this.#listeners.notify(changed)
     // Iterates over the smaller set: a page watches some devices, and a change may concern all.
     if (this.#ofKeys.size < changed.size) {
-      for (const [key, listeners] of [...this.#ofKeys]) if (changed.has(key)) listeners.tell()
-    } else for (const key of changed) this.#ofKeys.get(key)?.tell()
+      for (const [key, listeners] of [...this.#ofKeys]) if (changed.has(key)) listeners.notify()
+    } else for (const key of changed) this.#ofKeys.get(key)?.notify()
   }
 }

@@ -13,7 +13,7 @@ export interface Platform {
   nextTurn(task: () => void): void
   nextFrame(task: () => void): void
   /** Lets all other waiting tasks run first. */
-  breathe(): Promise<void>
+  yieldToOthers(): Promise<void>
   uniqueId(): string
   /**
    * Calls the listener when the network returns, where the environment reports it, until the returned function is
@@ -23,7 +23,7 @@ export interface Platform {
 }
 
 /** Globals that only some environments have. */
-interface Surroundings {
+interface Globals {
   readonly WebSocket?: SocketConstructor
   readonly location?: { readonly origin: string }
   readonly requestAnimationFrame?: (task: () => void) => unknown
@@ -31,34 +31,34 @@ interface Surroundings {
   readonly removeEventListener?: (type: 'online', listener: () => void) => void
 }
 
-const surroundings = globalThis as unknown as Surroundings
+const globals = globalThis as unknown as Globals
 
 /** Hidden pages draw no frames: then changes are reported after this delay. */
-const frameWithinMs = 1_000
+const frameTimeoutMs = 1_000
 
 export function platformOf(options: ConnectOptions): Platform {
   const sleep = options.sleep ?? sleepFor
-  const frame = surroundings.requestAnimationFrame?.bind(globalThis)
+  const frame = globals.requestAnimationFrame?.bind(globalThis)
   return {
     fetch: options.fetch ?? globalThis.fetch.bind(globalThis),
-    WebSocket: options.WebSocket ?? surroundings.WebSocket,
+    WebSocket: options.WebSocket ?? globals.WebSocket,
     now: options.now ?? (() => Date.now()),
     random: options.random ?? (() => Math.random()),
     sleep,
     nextTurn: (task) => queueMicrotask(task),
-    nextFrame: frame ? (task) => inTime(frame, task) : (task) => queueMicrotask(task),
-    breathe: () => new Promise((resolve) => setTimeout(resolve)),
+    nextFrame: frame ? (task) => runInFrame(frame, task) : (task) => queueMicrotask(task),
+    yieldToOthers: () => new Promise((resolve) => setTimeout(resolve)),
     uniqueId: () => idOf(crypto.getRandomValues(new Uint8Array(16))),
     whenOnline(listener) {
-      surroundings.addEventListener?.('online', listener)
-      return () => surroundings.removeEventListener?.('online', listener)
+      globals.addEventListener?.('online', listener)
+      return () => globals.removeEventListener?.('online', listener)
     },
   }
 }
 
 /** The origin of the page. */
 export function ownOrigin(): string | undefined {
-  const origin = surroundings.location?.origin
+  const origin = globals.location?.origin
   return origin === 'null' ? undefined : origin
 }
 
@@ -75,7 +75,7 @@ function sleepFor(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
-function inTime(frame: (task: () => void) => unknown, task: () => void): void {
+function runInFrame(frame: (task: () => void) => unknown, task: () => void): void {
   let isDone = false
   const run = () => {
     if (isDone) return
@@ -83,7 +83,7 @@ function inTime(frame: (task: () => void) => unknown, task: () => void): void {
     clearTimeout(timer)
     task()
   }
-  const timer = setTimeout(run, frameWithinMs)
+  const timer = setTimeout(run, frameTimeoutMs)
   frame(run)
 }
 

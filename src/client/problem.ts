@@ -44,20 +44,20 @@ export class ConnectionLost extends Error {
 }
 
 /** Texts for answers without one. Contract 1.3, 1.4. */
-const meanings: Readonly<Record<number, string>> = {
-  401: 'Nobody is signed in',
+const defaultMessages: Readonly<Record<number, string>> = {
+  401: 'Not signed in',
   403: 'Not permitted',
   404: 'Not found',
-  409: 'It stands in the way of something that is there',
+  409: 'Conflicts with existing data',
   413: 'Too large',
   429: 'Too many attempts',
-  503: 'Not possible at the moment',
+  503: 'Temporarily unavailable',
 }
 
 function messageOf(status: number, body: unknown): string {
   const details = detailsOf(body)
   if (details?.length) return details.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ')
-  return textIn(body, 'message') ?? textIn(body, 'error') ?? meanings[status] ?? `Answered with ${status}`
+  return textIn(body, 'message') ?? textIn(body, 'error') ?? defaultMessages[status] ?? `Status ${status}`
 }
 
 /** Codes are words in upper case or with underscores; other texts are for people. */
@@ -86,7 +86,7 @@ const pauseLeastMs = 500
 const pauseMostMs = 30_000
 
 /** Limits `Retry-After`: a longer delay is probably a mistake. */
-const obeyedMsMax = 300_000
+const retryAfterMsMax = 300_000
 
 /**
  * The pause before an attempt, with full jitter, so that clients that failed together do not retry together. `attempt`
@@ -99,5 +99,5 @@ export function pauseMs(attempt: number, random: () => number): number {
 /** Like `pauseMs`, but not before the time that the server asked for. `Retry-After`, RFC 9110 §10.2.3 */
 export function pauseAfter(failed: unknown, attempt: number, random: () => number): number {
   const askedMs = failed instanceof Problem ? (failed.retryAfterSeconds ?? 0) * 1000 : 0
-  return Math.min(askedMs, obeyedMsMax) + pauseMs(attempt, random)
+  return Math.min(askedMs, retryAfterMsMax) + pauseMs(attempt, random)
 }

@@ -9,13 +9,13 @@ const removalEventWaitMs = 1_000
  */
 export class RemovalChecks {
   readonly #platform: Platform
-  readonly #look: (devices: readonly string[]) => Promise<void>
+  readonly #check: (devices: readonly string[]) => Promise<void>
   readonly #devices = new Set<string>()
   #round: AbortController | undefined
 
-  constructor(platform: Platform, look: (devices: readonly string[]) => Promise<void>) {
+  constructor(platform: Platform, check: (devices: readonly string[]) => Promise<void>) {
     this.#platform = platform
-    this.#look = look
+    this.#check = check
   }
 
   add(device: string): void {
@@ -36,7 +36,7 @@ export class RemovalChecks {
     for (const device of this.#devices) {
       if (round.aborted) return
       this.#devices.delete(device)
-      await this.#look([device])
+      await this.#check([device])
     }
     if (!round.aborted) this.#round = undefined
   }
@@ -53,18 +53,18 @@ const devicesPerRound = 500
  * of a deletion from the services that are removed (contract 4), and these devices have none. `all` returns them in a
  * stable order.
  */
-export async function askAfterSilent(
+export async function checkSilentDevices(
   { sleep }: Platform,
   round: AbortSignal,
   all: () => readonly string[],
-  look: (devices: readonly string[]) => Promise<void>,
+  check: (devices: readonly string[]) => Promise<void>,
 ): Promise<void> {
   let at = 0
   while (!round.aborted) {
     await sleep(silentDevicesEveryMs, round)
     const devices = all()
     const end = Math.min(devices.length, at + devicesPerRound)
-    for (; at < end; at += devicesPerRequest) await look(devices.slice(at, at + devicesPerRequest))
+    for (; at < end; at += devicesPerRequest) await check(devices.slice(at, at + devicesPerRequest))
     if (at >= devices.length) at = 0
   }
 }

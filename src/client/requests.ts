@@ -47,7 +47,7 @@ export function nextOf(headers: Headers): string | undefined {
   const [, link] = /<([^>]*)>\s*;\s*rel="next"/.exec(headers.get('link') ?? '') ?? []
   if (link === undefined) return undefined
   const [, below] = /^[^?#]*\/api\/v1(\/.*)$/s.exec(link) ?? []
-  if (below === undefined) throw new ConnectionLost(`next page at ${link}`)
+  if (below === undefined) throw new ConnectionLost(`next page outside of the API: `)
   return below
 }
 
@@ -55,7 +55,7 @@ export function nextOf(headers: Headers): string | undefined {
 function pathOf(template: string, parameters: Readonly<Record<string, string>>): string {
   return template.replace(/:(\w+)/g, (_, name: string) => {
     const value = parameters[name] ?? ''
-    if (/^\.{0,2}$/.test(value)) throw new TypeError(`${name} '${value}' names nothing`)
+    if (/^\.{0,2}$/.test(value)) throw new TypeError(`${name} '${value}' is not a valid path segment`)
     return encodeURIComponent(value)
   })
 }
@@ -89,31 +89,31 @@ export async function* pagesOf(
   ask: (request: Request) => Promise<RawAnswer>,
   limitOf: () => number | undefined = () => undefined,
 ): AsyncGenerator<Paged> {
-  const gone = new AbortController()
-  const follow = () => gone.abort(first.signal?.reason)
+  const stopped = new AbortController()
+  const follow = () => stopped.abort(first.signal?.reason)
   if (first.signal?.aborted) follow()
   else first.signal?.addEventListener('abort', follow)
-  const { signal } = gone
+  const { signal } = stopped
   const { silenceMs } = first
-  let coming: Promise<RawAnswer> | undefined = ask({ ...first, signal })
+  let nextPage: Promise<RawAnswer> | undefined = ask({ ...first, signal })
   try {
-    while (coming !== undefined) {
-      const answer: RawAnswer = await coming
+    while (nextPage !== undefined) {
+      const answer: RawAnswer = await nextPage
       const { status, headers, body } = answer
       const isUnchanged = status === 304
       if (!isUnchanged && status !== 200) throw new Problem(status, body, headers)
       // A captive portal or proxy has answered.
-      if (!isUnchanged && !Array.isArray(body)) throw new ConnectionLost(`${first.path}: no list`)
+      if (!isUnchanged && !Array.isArray(body)) throw new ConnectionLost(`${first.path}: the answer is not a list`)
       const next = isUnchanged ? undefined : nextOf(headers)
-      coming =
+      nextPage =
         next === undefined ? undefined : ask({ method: 'GET', path: withLimit(next, limitOf()), signal, silenceMs })
       // The caller may stop before it awaits this page: its failure is then unhandled.
-      coming?.catch(() => {})
+      nextPage?.catch(() => {})
       yield { items: isUnchanged ? [] : (body as readonly unknown[]), headers, isUnchanged }
     }
   } finally {
     first.signal?.removeEventListener('abort', follow)
-    gone.abort()
+    stopped.abort()
   }
 }
 
@@ -122,7 +122,7 @@ function withLimit(path: string, limit: number | undefined): string {
 }
 
 /** Routes that create another resource each time they are called with the same body. */
-const makes: ReadonlySet<string> = new Set<RouteName>([
+const creatingRoutes: ReadonlySet<string> = new Set<RouteName>([
   'POST /alarms',
   'POST /functions',
   'POST /groups',
@@ -150,7 +150,8 @@ export class IdempotentSend {
 
   async send(request: Request): Promise<RawAnswer> {
     const { method, path, headers, body } = request
-    if (!makes.has(`${method} ${path}`) || new Headers(headers).has('idempotency-key')) return this.#exchange(request)
+    if (!creatingRoutes.has(`${method} ${path}`) || new Headers(headers).has('idempotency-key'))
+      return this.#exchange(request)
     const asked = `${path} ${JSON.stringify(body)}`
     const { key, at } = this.#known(asked) ?? { key: this.#platform.uniqueId(), at: this.#platform.now() }
     try {

@@ -61,7 +61,7 @@ export type RouteName = keyof Routes
 export type Parameters<R extends RouteName> = Readonly<Record<ParametersOf<Routes[R]['path']>, string>>
 
 /** Texts in a query may also be numbers or booleans: `depth: 2`, `raw: false`. */
-type Said<T> = string extends T ? T | number : 'true' extends T ? T | boolean : T
+type QueryValue<T> = string extends T ? T | number : 'true' extends T ? T | boolean : T
 
 type QuerySchema<R extends RouteName> = NonNullable<Routes[R]['query']>
 
@@ -69,7 +69,7 @@ type QuerySchema<R extends RouteName> = NonNullable<Routes[R]['query']>
 type QueryOf<R extends RouteName> =
   z.ZodType extends QuerySchema<R> ? Readonly<Record<never, never>> : z.input<QuerySchema<R>>
 
-export type Query<R extends RouteName> = { readonly [K in keyof QueryOf<R>]: Said<QueryOf<R>[K]> }
+export type Query<R extends RouteName> = { readonly [K in keyof QueryOf<R>]: QueryValue<QueryOf<R>[K]> }
 
 type BodySchema<R extends RouteName> = NonNullable<Routes[R]['body']>['schema']
 

@@ -4,7 +4,7 @@ import type { Modifier, Property } from '#model/property'
 import type { PropertyValue } from '#model/property-type'
 
 /** The declaration of a property, without its value. */
-interface Declared {
+interface PropertyDeclaration {
   readonly propId: number
   readonly type: string
   /** Bits of the modifier, without `isError`. */
@@ -13,10 +13,10 @@ interface Declared {
 
 /** The properties of a service in order. Devices of the same kind share one layout. */
 class Layout {
-  readonly properties: readonly Declared[]
+  readonly properties: readonly PropertyDeclaration[]
   readonly placeOf: ReadonlyMap<number, number>
 
-  constructor(properties: readonly Declared[]) {
+  constructor(properties: readonly PropertyDeclaration[]) {
     this.properties = properties
     this.placeOf = new Map(properties.map(({ propId }, place) => [propId, place]))
   }
@@ -29,7 +29,7 @@ const layoutsMax = 10_000
 export class Layouts {
   readonly #known = new Map<string, Layout>()
 
-  of(properties: readonly Declared[]): Layout {
+  of(properties: readonly PropertyDeclaration[]): Layout {
     let key = ''
     for (const { propId, type, bits } of properties) key += `${propId} ${type} ${bits},`
     let layout = this.#known.get(key)
@@ -47,7 +47,7 @@ function declaredBits(modifier: Modifier): number {
 }
 
 /** A property with its value, independent of a layout. */
-interface Standing extends Declared {
+interface PropertyState extends PropertyDeclaration {
   readonly value: PropertyValue | undefined
   readonly error: string | undefined
   readonly timestamp: number
@@ -82,7 +82,7 @@ export class ServiceState implements ServiceView {
   /** From an entry of `GET /devices`. */
   static of(properties: Iterable<Property>, layouts: Layouts): ServiceState {
     return ServiceState.from(
-      Array.from(properties, (property) => standingOf(property, property.timestamp ?? never)),
+      Array.from(properties, (property) => propertyStateOf(property, property.timestamp ?? never)),
       layouts,
     )
   }
@@ -94,11 +94,11 @@ export class ServiceState implements ServiceView {
     timestamp: number,
     layouts: Layouts,
   ): ServiceState | undefined {
-    if (before === undefined || !before.#isLaidOutFor(items)) return rebuilt(before, items, timestamp, layouts)
+    if (before === undefined || !before.#hasLayoutOf(items)) return rebuilt(before, items, timestamp, layouts)
     return before.#with(items, timestamp)
   }
 
-  static partsOf(state: ServiceState): Standing[] {
+  static partsOf(state: ServiceState): PropertyState[] {
     return state.#layout.properties.map((declared, place) => ({
       ...declared,
       value: state.#values[place],
@@ -108,7 +108,7 @@ export class ServiceState implements ServiceView {
   }
 
   /** The inverse of `partsOf`. */
-  static from(parts: readonly Standing[], layouts: Layouts): ServiceState {
+  static from(parts: readonly PropertyState[], layouts: Layouts): ServiceState {
     const errors = new Map<number, string>()
     for (const [place, { error }] of parts.entries()) if (error !== undefined) errors.set(place, error)
     return new ServiceState(
@@ -158,7 +158,7 @@ export class ServiceState implements ServiceView {
   }
 
   #viewAt(place: number): PropertyView {
-    const { propId, type, bits } = this.#layout.properties[place] as Declared
+    const { propId, type, bits } = this.#layout.properties[place] as PropertyDeclaration
     const value = this.#values[place]
     const timestamp = this.#timestamps[place] as number
     const error = this.#errors?.get(place)
@@ -174,7 +174,7 @@ export class ServiceState implements ServiceView {
   }
 
   /** Whether these items change values only, not declarations. */
-  #isLaidOutFor(items: readonly Property[]): boolean {
+  #hasLayoutOf(items: readonly Property[]): boolean {
     const { placeOf, properties } = this.#layout
     return items.every(({ tag, propId, type, modifier }) => {
       const declared = properties[placeOf.get(propId) ?? -1]
@@ -207,12 +207,12 @@ function rebuilt(
   const parts = new Map((before ? ServiceState.partsOf(before) : []).map((part) => [part.propId, part]))
   for (const item of items) {
     if (item.tag === 'removed') parts.delete(item.propId)
-    else parts.set(item.propId, standingOf(item, timestamp))
+    else parts.set(item.propId, propertyStateOf(item, timestamp))
   }
   return parts.size === 0 ? undefined : ServiceState.from([...parts.values()], layouts)
 }
 
-function standingOf({ propId, type, modifier, tag, value, error }: Property, timestamp: number): Standing {
+function propertyStateOf({ propId, type, modifier, tag, value, error }: Property, timestamp: number): PropertyState {
   return {
     propId,
     type,

@@ -1,4 +1,4 @@
-import { type Proven, proofOf } from '#client/dpop-proof'
+import { type ProvenRequest, proofOf } from '#client/dpop-proof'
 import type { KeyPair } from '#client/options'
 import type { Platform } from '#client/platform'
 import { ConnectionLost } from '#client/problem'
@@ -9,7 +9,7 @@ export interface Request {
   /** Below the base path of the API, with the query. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Bytes, blobs and streams are sent as they are, everything else as JSON. */
+  /** Bytes, blobs and streams are sent as they are, other values as JSON. */
   readonly body?: unknown
   readonly signal?: AbortSignal | undefined
   /** Aborts after this time without a byte; default below. */
@@ -38,14 +38,14 @@ const silenceMsDefault = 30_000
 /**
  * `Date` has whole seconds, and the server updates it once a second: its clock may be this much ahead of the header.
  */
-const dateLateMs = 2_000
+const dateDelayMsMax = 2_000
 
 /** Requests to one server. Clock and nonce of each answer are used in the next request. RFC 9449 §8, §5.2.5. */
 export class Transport {
   readonly #base: string
   readonly #platform: Platform
   #nonce: string | undefined
-  #aheadMs = 0
+  #clockOffsetMs = 0
 
   /** @param base URL with the base path of the API, without a slash at the end */
   constructor(base: string, platform: Platform) {
@@ -55,7 +55,7 @@ export class Transport {
 
   /** Unix milliseconds, by the server's clock. */
   now(): number {
-    return this.#platform.now() + this.#aheadMs
+    return this.#platform.now() + this.#clockOffsetMs
   }
 
   /** The address of a websocket. */
@@ -68,12 +68,12 @@ export class Transport {
    * @throws ConnectionLost if no answer arrived; the reason of the signal if it was aborted
    */
   async send(request: Request, credential: Credential = {}): Promise<RawAnswer> {
-    const faults = new Set<string>()
+    const repairs = new Set<string>()
     for (;;) {
       const answer = await this.#sendOnce(request, credential)
-      const fault = credential.proof && isReplayable(request.body) ? faultOfProof(answer) : undefined
-      if (fault === undefined || faults.has(fault)) return answer
-      faults.add(fault)
+      const error = credential.proof && isReplayable(request.body) ? proofError(answer) : undefined
+      if (error === undefined || repairs.has(error)) return answer
+      repairs.add(error)
     }
   }
 
@@ -95,7 +95,7 @@ export class Transport {
     if (credential.proof) headers.set('dpop', await this.#proof(method, url, credential.proof))
     const deadline = new Deadline(this.#platform, silenceMs, signal)
     const sentAt = this.#platform.now()
-    const asked: RequestInit & { readonly cache: 'no-store'; readonly duplex?: 'half' } = {
+    const init: RequestInit & { readonly cache: 'no-store'; readonly duplex?: 'half' } = {
       method,
       headers,
       signal: deadline.signal,
@@ -107,9 +107,9 @@ export class Transport {
       ...(isStream(body) && { duplex: 'half' as const }),
     }
     try {
-      const response = await this.#platform.fetch(url, asked)
-      deadline.heard()
-      this.#learn(response.headers, sentAt)
+      const response = await this.#platform.fetch(url, init)
+      deadline.extend()
+      this.#readHeaders(response.headers, sentAt)
       return { status: response.status, headers: response.headers, body: await bodyOf(response, deadline) }
     } catch (error) {
       signal?.throwIfAborted()
@@ -122,19 +122,19 @@ export class Transport {
 
   #proof(method: string, url: string, { keys, accessToken }: NonNullable<Credential['proof']>): Promise<string> {
     const at = Math.floor(this.now() / 1000)
-    const proven: Proven = { method, url, at, id: this.#platform.uniqueId(), nonce: this.#nonce, accessToken }
+    const proven: ProvenRequest = { method, url, at, id: this.#platform.uniqueId(), nonce: this.#nonce, accessToken }
     return proofOf(keys, proven)
   }
 
   /** Any answer may contain the next nonce, and each one contains the server's time. */
-  #learn(headers: Headers, sentAt: number): void {
+  #readHeaders(headers: Headers, sentAt: number): void {
     this.#nonce = headers.get('dpop-nonce') ?? this.#nonce
     const date = Date.parse(headers.get('date') ?? '')
     if (Number.isNaN(date)) return
     // The difference of the clocks is between these limits. A known value within them stays, so that time does not
     // jump.
-    const [least, most] = [date - this.#platform.now(), date + dateLateMs - sentAt]
-    this.#aheadMs = Math.min(Math.max(this.#aheadMs, least), most)
+    const [least, most] = [date - this.#platform.now(), date + dateDelayMsMax - sentAt]
+    this.#clockOffsetMs = Math.min(Math.max(this.#clockOffsetMs, least), most)
   }
 }
 
@@ -157,7 +157,7 @@ function isStream(body: unknown): boolean {
 }
 
 /** The error that another proof would fix, now that the answer contained the missing part. §5.2.4, §5.2.5 */
-function faultOfProof({ status, body }: RawAnswer): string | undefined {
+function proofError({ status, body }: RawAnswer): string | undefined {
   const error = (body as { readonly error?: unknown } | undefined | null)?.error
   if (status === 400 && error === 'use_dpop_nonce') return error
   return status === 401 && error === 'iat outside tolerance' ? error : undefined
@@ -170,7 +170,7 @@ async function bodyOf(response: Response, deadline: Deadline): Promise<unknown> 
   while (reader) {
     const { done, value } = await reader.read()
     if (done) break
-    deadline.heard()
+    deadline.extend()
     parts.push(value)
     length += value.byteLength
   }
@@ -206,14 +206,14 @@ class Deadline {
   readonly #controller = new AbortController()
   readonly #ended = new AbortController()
   readonly #outer: AbortSignal | undefined
-  #heardAt: number
+  #lastByteAt: number
 
   /** @param silenceMs Infinity: no limit */
   constructor(clock: Clock, silenceMs: number, outer?: AbortSignal) {
     this.#clock = clock
     this.#silenceMs = silenceMs
     this.#outer = outer
-    this.#heardAt = clock.now()
+    this.#lastByteAt = clock.now()
     if (outer?.aborted) this.#follow()
     else outer?.addEventListener('abort', this.#follow)
     if (silenceMs !== Number.POSITIVE_INFINITY) void this.#watch()
@@ -223,8 +223,8 @@ class Deadline {
     return this.#controller.signal
   }
 
-  heard(): void {
-    this.#heardAt = this.#clock.now()
+  extend(): void {
+    this.#lastByteAt = this.#clock.now()
   }
 
   /** The request has ended, with or without an answer. */
@@ -238,8 +238,8 @@ class Deadline {
   async #watch(): Promise<void> {
     const { signal } = this.#ended
     while (!signal.aborted) {
-      const leftMs = this.#heardAt + this.#silenceMs - this.#clock.now()
-      if (leftMs <= 0) return this.#controller.abort(new ConnectionLost(`nothing came for ${this.#silenceMs / 1000} s`))
+      const leftMs = this.#lastByteAt + this.#silenceMs - this.#clock.now()
+      if (leftMs <= 0) return this.#controller.abort(new ConnectionLost(`no data for ${this.#silenceMs / 1000} s`))
       await this.#clock.sleep(leftMs, signal)
     }
   }

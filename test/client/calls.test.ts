@@ -75,9 +75,9 @@ describe('a server that says nothing', () => {
   test('is given up after half a minute, or when devices had two, or as is said', async () => {
     const { now, sleep } = new WaitedTime()
     const client = clientOf(new AnsweringFetch(() => undefined), { now, sleep })
-    await expect(client.call('GET /devices')).rejects.toThrow('nothing came for 30 s')
-    await expect(client.call(write, { parameters, body: { speed: 1 } })).rejects.toThrow('nothing came for 120 s')
-    await expect(client.call('GET /devices', { silenceMs: 5_000 })).rejects.toThrow('nothing came for 5 s')
+    await expect(client.call('GET /devices')).rejects.toThrow('no data for 30 s')
+    await expect(client.call(write, { parameters, body: { speed: 1 } })).rejects.toThrow('no data for 120 s')
+    await expect(client.call('GET /devices', { silenceMs: 5_000 })).rejects.toThrow('no data for 5 s')
     await expect(client.call('GET /devices')).rejects.toBeInstanceOf(ConnectionLost)
   })
 

@@ -27,7 +27,7 @@ describe('one socket of the event stream', () => {
       began: () => {},
       resync: () => {},
       positioned: () => {},
-      heard: ({ offset }) => say(`event ${offset}`),
+      received: ({ offset }) => say(`event ${offset}`),
       stale: (isStale) => say(isStale ? 'stale' : 'heard again'),
       closed: (code) => say(`closed ${code}`),
     }

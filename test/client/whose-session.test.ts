@@ -123,7 +123,7 @@ describe('a session', () => {
     const kept = sessionOf('ann', 'a', 1)
     await store.write(kept)
     server.isRefusing = true
-    await expect(tab.restore()).rejects.toThrow('no tokens came')
+    await expect(tab.restore()).rejects.toThrow('the answer contains no tokens')
     expect(await store.read()).toEqual(kept)
   })
 

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { FoldedState } from '#bench/dashboard/folded-state'
 import { DeviceList } from '#client/device-list'
 import { Fleet } from '#client/fleet'
-import { KeptList, strip } from '#client/kept-list'
 import { platformOf } from '#client/platform'
 import { ConnectionLost, Problem } from '#client/problem'
 import { pagesOf } from '#client/requests'
+import { SyncedList, strip } from '#client/synced-list'
 import type { RawAnswer, Request } from '#client/transport'
 import { noProperties, type Reported, someEvents, TinyServer } from '#test/client/tiny-server'
 
@@ -21,7 +21,7 @@ class Stage {
   readonly failures: (readonly [status: number | undefined, isFinal: boolean])[] = []
   readonly waits: number[] = []
   readonly requests: Request[] = []
-  readonly list: KeptList
+  readonly list: SyncedList
   readonly #asked: { request: Request; resolve(answer: RawAnswer): void; reject(error: Error): void }[] = []
   #told = 0
 
@@ -30,12 +30,12 @@ class Stage {
     const sleep = async (ms: number) => {
       this.waits.push(ms)
     }
-    const platform = { ...platformOf({ sleep, random: () => 0.5 }), breathe: () => Promise.resolve() }
+    const platform = { ...platformOf({ sleep, random: () => 0.5 }), yieldToOthers: () => Promise.resolve() }
     const ask = (request: Request) => {
       this.requests.push(request)
       return new Promise<RawAnswer>((resolve, reject) => this.#asked.push({ request, resolve, reject }))
     }
-    this.list = new KeptList(kind, {
+    this.list = new SyncedList(kind, {
       platform,
       pages: (first) => pagesOf({ ...first, path: first.path.replace('limit=100', 'limit=2') }, ask),
       failed: (problem, isFinal) => this.failures.push([(problem as Problem).status, isFinal]),
@@ -56,7 +56,7 @@ class Stage {
   tell(count = Number.POSITIVE_INFINITY): void {
     for (const event of this.server.log.slice(this.#told, this.#told + count)) {
       this.#told++
-      this.list.heard(event)
+      this.list.received(event)
     }
   }
 
@@ -112,7 +112,7 @@ describe('a list that is kept', () => {
           await stage.turns()
         }
         await stage.finish()
-        expect(stage.list.isKept).toBe(true)
+        expect(stage.list.isSynced).toBe(true)
         expect(stage.failures.every(([, isFinal]) => !isFinal)).toBe(true)
         expect(stage.folded.differences(stage.server.state)).toEqual([])
       }),
@@ -132,15 +132,15 @@ describe('a list that is kept', () => {
       '/devices?depth=2&limit=2&cursor=B',
       '/devices?depth=2&limit=2&cursor=B',
     ])
-    expect([stage.list.isKept, stage.fleet.devices.size, stage.fleet.devices.isComplete]).toEqual([true, 3, true])
+    expect([stage.list.isSynced, stage.fleet.devices.size, stage.fleet.devices.isComplete]).toEqual([true, 3, true])
     stage.list.startOver(7)
     expect(stage.fleet.devices.isComplete).toBe(false)
     await stage.answer()
-    expect(stage.list.isKept).toBe(false)
+    expect(stage.list.isSynced).toBe(false)
     expect(stage.fleet.devices.size).toBe(3)
     for (const device of ['D', 'E', 'F', 'G']) stage.server.happen({ kind: 'add', device })
     await stage.finish()
-    expect([stage.list.isKept, stage.fleet.devices.size]).toEqual([true, 7])
+    expect([stage.list.isSynced, stage.fleet.devices.size]).toEqual([true, 7])
   })
 
   test('is not read again where nothing changed', async () => {
@@ -152,7 +152,7 @@ describe('a list that is kept', () => {
     stage.list.startOver(1)
     await stage.finish()
     expect(stage.requests.at(-1)?.headers).toEqual({ 'if-none-match': 'W/"1"' })
-    expect([stage.list.isKept, stage.fleet.devices.get('A')]).toEqual([true, before])
+    expect([stage.list.isSynced, stage.fleet.devices.get('A')]).toEqual([true, before])
   })
 
   test('is empty for who may not read it, also of what else he hears, and says when it can’t be read at all', async () => {
@@ -162,16 +162,16 @@ describe('a list that is kept', () => {
     await stage.finish()
     stage.list.startOver(1)
     await stage.answer(new Problem(403, undefined))
-    expect([stage.list.isKept, stage.fleet.devices.size, stage.failures]).toEqual([true, 0, []])
+    expect([stage.list.isSynced, stage.fleet.devices.size, stage.failures]).toEqual([true, 0, []])
     stage.server.happen({ kind: 'add', device: 'B' })
     stage.tell()
     expect(stage.fleet.devices.size).toBe(0)
     stage.list.startOver(1)
     await stage.answer(new Problem(400, { error: 'no' }))
-    expect([stage.list.isKept, stage.failures, stage.waits]).toEqual([false, [[400, true]], []])
+    expect([stage.list.isSynced, stage.failures, stage.waits]).toEqual([false, [[400, true]], []])
     stage.list.startOver(1)
     await stage.finish()
-    expect([stage.list.isKept, stage.fleet.devices.size]).toEqual([true, 2])
+    expect([stage.list.isSynced, stage.fleet.devices.size]).toEqual([true, 2])
   })
 
   test('is read all the same behind refusals of others that stand in between', async () => {
@@ -183,7 +183,7 @@ describe('a list that is kept', () => {
     await stage.answer(new Problem(503, undefined, new Headers({ 'retry-after': '7' })))
     await stage.answer(new Problem(429, undefined, new Headers({ 'retry-after': '86400' })))
     await stage.finish()
-    expect([stage.list.isKept, stage.fleet.devices.size]).toEqual([true, 3])
+    expect([stage.list.isSynced, stage.fleet.devices.size]).toEqual([true, 3])
     expect(stage.failures.map(([status]) => status)).toEqual([401, 404, 409, 413, 503, 429])
     // Twice as long each time; not before what was said, up to five minutes of it.
     expect(stage.waits).toEqual([250, 500, 1_000, 2_000, 7_250, 300_500])

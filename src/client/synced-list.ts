@@ -23,18 +23,18 @@ export interface ListKind {
    */
   keyOf(event: StreamEvent): string
   /** Stores entries, which replace what was known of them. Returns their keys and their total weight. */
-  take(entries: readonly unknown[]): { readonly keys: readonly string[]; readonly weight: number }
+  store(entries: readonly unknown[]): { readonly keys: readonly string[]; readonly weight: number }
   /** The whole list was read: removes the entries that it did not contain. */
-  keepOnly(isThere: (key: string) => boolean): void
+  retainOnly(isThere: (key: string) => boolean): void
   apply(event: StreamEvent): void
   /** A device was deleted; absent for lists that are not about devices. */
-  gone?(device: string): void
+  removeDevice?(device: string): void
   /** True when the whole list is read and all events are applied, false when it may no longer be correct. */
   complete(isComplete: boolean): void
 }
 
-/** What a list needs for reading. */
-export interface Reading {
+/** The means to read a list. */
+export interface ListReader {
   readonly platform: Platform
   pages(first: Request, limitOf: () => number | undefined): AsyncIterable<Paged>
   /** The list could not be read. It is read again, unless `isFinal`. */
@@ -42,7 +42,7 @@ export interface Reading {
 }
 
 /** When this number of events waits for an entry, items that later events replace are dropped. */
-const stripFrom = 32
+const stripAtLength = 32
 const pageMax = 5_000
 
 /** The server answers a page in milliseconds. After this silence the page is requested again. */
@@ -54,10 +54,10 @@ const silenceMs = 30_000
  * that fails is requested again; the pages before it stay valid as long as no event is missed. The previous entries
  * stay visible until they are read again. Contract 3.4, 4
  */
-export class KeptList {
+export class SyncedList {
   readonly kind: ListKind
-  readonly #reading: Reading
-  #state: 'idle' | 'reading' | 'kept' | 'refused' = 'idle'
+  readonly #reader: ListReader
+  #state: 'idle' | 'reading' | 'synced' | 'refused' = 'idle'
   #round = new AbortController()
   /** A page must show the state at this offset or later. */
   #floor = 0
@@ -68,16 +68,16 @@ export class KeptList {
   #limit: number | undefined
   /** Entity tag of the last complete list, and of the list that is being read. */
   #etag: string | undefined
-  #etagRead: string | undefined
+  #nextEtag: string | undefined
   #seen = new Set<string>()
   #waiting = new Map<string, StreamEvent[]>()
   /** Entries that are read again individually, each with the events since that request. */
-  readonly #again = new Map<string, StreamEvent[]>()
-  #whenKept: (() => void)[] = []
+  readonly #rereads = new Map<string, StreamEvent[]>()
+  #waiters: (() => void)[] = []
 
-  constructor(kind: ListKind, reading: Reading) {
+  constructor(kind: ListKind, reader: ListReader) {
     this.kind = kind
-    this.#reading = reading
+    this.#reader = reader
   }
 
   get isActive(): boolean {
@@ -85,8 +85,8 @@ export class KeptList {
   }
 
   /** The list is complete, or the caller may not read it. */
-  get isKept(): boolean {
-    return this.#state === 'kept' || this.#state === 'refused'
+  get isSynced(): boolean {
+    return this.#state === 'synced' || this.#state === 'refused'
   }
 
   get readAt(): Position | undefined {
@@ -110,18 +110,18 @@ export class KeptList {
     this.#next = undefined
     this.#seen = new Set()
     this.#waiting = new Map()
-    this.#again.clear()
+    this.#rereads.clear()
     this.kind.complete(false)
   }
 
-  heard(event: StreamEvent): void {
+  received(event: StreamEvent): void {
     if (this.#readAt && event.offset <= this.#readAt.offset) return
     // The caller may not read this list, even if other permissions let its events through.
     if (this.#state === 'idle' || this.#state === 'refused') return
     const key = this.kind.keyOf(event)
-    if (this.#state === 'kept' || this.#seen.has(key)) this.kind.apply(event)
-    else this.#wait(key, event)
-    this.#again.get(key)?.push(event)
+    if (this.#state === 'synced' || this.#seen.has(key)) this.kind.apply(event)
+    else this.#defer(key, event)
+    this.#rereads.get(key)?.push(event)
   }
 
   /**
@@ -129,33 +129,33 @@ export class KeptList {
    * into one page.
    */
   async readAgain(devices: readonly string[]): Promise<void> {
-    const asked = devices.filter((device) => !this.#again.has(device))
-    if (this.#state !== 'kept' || asked.length === 0) return
+    const requested = devices.filter((device) => !this.#rereads.has(device))
+    if (this.#state !== 'synced' || requested.length === 0) return
     const { signal } = this.#round
     const since: StreamEvent[] = []
-    for (const device of asked) this.#again.set(device, since)
-    const query = { ...this.kind.query, deviceIdentifier: asked, limit: pageMax }
+    for (const device of requested) this.#rereads.set(device, since)
+    const query = { ...this.kind.query, deviceIdentifier: requested, limit: pageMax }
     try {
-      for await (const page of this.#reading.pages(requestOf(this.kind.route, { query, signal }), () => undefined)) {
+      for await (const page of this.#reader.pages(requestOf(this.kind.route, { query, signal }), () => undefined)) {
         if (signal.aborted) break
         const offset = Number(page.headers.get('stream-offset'))
-        const there = new Set(this.kind.take(page.items).keys)
-        for (const device of asked) if (!there.has(device)) this.kind.gone?.(device)
+        const found = new Set(this.kind.store(page.items).keys)
+        for (const device of requested) if (!found.has(device)) this.kind.removeDevice?.(device)
         for (const event of since) if (event.offset > offset) this.kind.apply(event)
       }
     } catch {
       // The entries stay as they were; no guarantee was given.
     }
-    for (const device of asked) if (this.#again.get(device) === since) this.#again.delete(device)
+    for (const device of requested) if (this.#rereads.get(device) === since) this.#rereads.delete(device)
   }
 
   /** Resolves when the whole list is read and all waiting events are applied. */
-  whenKept(): Promise<void> {
-    return this.isKept ? Promise.resolve() : new Promise((resolve) => this.#whenKept.push(resolve))
+  whenSynced(): Promise<void> {
+    return this.isSynced ? Promise.resolve() : new Promise((resolve) => this.#waiters.push(resolve))
   }
 
   async #read(round: AbortSignal): Promise<void> {
-    const { platform } = this.#reading
+    const { platform } = this.#reader
     for (let attempt = 1; !round.aborted; attempt++) {
       const seen = this.#seen.size
       let failed: unknown
@@ -168,8 +168,8 @@ export class KeptList {
       if (round.aborted) return
       const status = failed instanceof Problem ? failed.status : 0
       if (status === 403) return this.#refused(round)
-      if (!(failed instanceof TooOld)) this.#reading.failed(failed as Error, status === ourMistake)
-      if (status === ourMistake) return
+      if (!(failed instanceof OutdatedPage)) this.#reader.failed(failed as Error, status === badRequest)
+      if (status === badRequest) return
       if (this.#seen.size > seen) attempt = 1
       await platform.sleep(pauseAfter(failed, attempt, platform.random), round)
     }
@@ -178,11 +178,11 @@ export class KeptList {
   /** Returns whether the list has not changed since it was last read. */
   async #readPages(round: AbortSignal): Promise<boolean> {
     const { kind } = this
-    for await (const page of this.#reading.pages(this.#request(round), () => this.#limit)) {
+    for await (const page of this.#reader.pages(this.#request(round), () => this.#limit)) {
       if (round.aborted) return false
-      if (!this.#readAt && !this.#begun(page)) throw new TooOld()
+      if (!this.#readAt && !this.#acceptFirstPage(page)) throw new OutdatedPage()
       if (page.isUnchanged) return true
-      const { keys, weight } = kind.take(page.items)
+      const { keys, weight } = kind.store(page.items)
       for (const key of keys) {
         this.#seen.add(key)
         this.#applyWaiting(key)
@@ -191,7 +191,7 @@ export class KeptList {
       if (kind.weightPerPage && weight > 0) {
         this.#limit = Math.max(1, Math.min(pageMax, Math.round((kind.weightPerPage * page.items.length) / weight)))
       }
-      await this.#reading.platform.breathe()
+      await this.#reader.platform.yieldToOthers()
     }
     return false
   }
@@ -204,14 +204,14 @@ export class KeptList {
   }
 
   /** Reads position and entity tag of the first page. Returns whether it is recent enough. */
-  #begun({ headers, isUnchanged }: Paged): boolean {
+  #acceptFirstPage({ headers, isUnchanged }: Paged): boolean {
     const offset = Number(headers.get('stream-offset'))
     const epoch = headers.get('stream-epoch') ?? ''
     if (offset < this.#floor) return false
     this.#readAt = { epoch, offset }
     if (!isUnchanged) {
       this.#etag = undefined
-      this.#etagRead = headers.get('etag') ?? undefined
+      this.#nextEtag = headers.get('etag') ?? undefined
     }
     for (const [key, events] of [...this.#waiting]) {
       const later = events.filter((event) => event.offset > offset)
@@ -222,29 +222,29 @@ export class KeptList {
   }
 
   /** In slices, because many events may wait, and more may arrive meanwhile. */
-  async #finish(round: AbortSignal, isUnchanged: boolean, state: 'kept' | 'refused' = 'kept'): Promise<void> {
+  async #finish(round: AbortSignal, isUnchanged: boolean, state: 'synced' | 'refused' = 'synced'): Promise<void> {
     if (round.aborted) return
-    const { platform } = this.#reading
-    if (!isUnchanged) this.kind.keepOnly((key) => this.#seen.has(key))
+    const { platform } = this.#reader
+    if (!isUnchanged) this.kind.retainOnly((key) => this.#seen.has(key))
     let applied = 0
     for (const key of this.#waiting.keys()) {
       this.#seen.add(key)
       this.#applyWaiting(key)
-      if (++applied % 500 === 0) await platform.breathe()
+      if (++applied % 500 === 0) await platform.yieldToOthers()
       if (round.aborted) return
     }
     this.#state = state
     this.#next = undefined
     this.#seen = new Set()
-    this.#etag = this.#etagRead
+    this.#etag = this.#nextEtag
     this.kind.complete(true)
-    for (const resolve of this.#whenKept.splice(0)) resolve()
+    for (const resolve of this.#waiters.splice(0)) resolve()
   }
 
   /** Forgets the entity tags, because the entries are removed: a 304 would then be useless. */
   forget(): void {
     this.#etag = undefined
-    this.#etagRead = undefined
+    this.#nextEtag = undefined
   }
 
   /** The caller may not read the list: it is empty. */
@@ -255,10 +255,10 @@ export class KeptList {
     await this.#finish(round, false, 'refused')
   }
 
-  #wait(key: string, event: StreamEvent): void {
+  #defer(key: string, event: StreamEvent): void {
     const waiting = this.#waiting.get(key)
     if (!waiting) this.#waiting.set(key, [event])
-    else if (waiting.push(event) % stripFrom === 0 && key !== '') this.#waiting.set(key, strip(waiting))
+    else if (waiting.push(event) % stripAtLength === 0 && key !== '') this.#waiting.set(key, strip(waiting))
   }
 
   #applyWaiting(key: string): void {
@@ -270,36 +270,36 @@ export class KeptList {
 }
 
 /** The page is older than an event that was already received. */
-class TooOld extends Error {}
+class OutdatedPage extends Error {}
 
 /**
  * A repeated request would be refused again. Other statuses may come from a proxy, and the end of a session is handled
  * elsewhere.
  */
-const ourMistake = 400
+const badRequest = 400
 
 /**
  * Drops the items that a later event of the same device replaces, and events without items. Applied in order, the rest
  * has the same result. The server does the same for slow clients, contract 4.5.
  */
 export function strip(events: readonly StreamEvent[]): StreamEvent[] {
-  const said = new Set<string>()
-  const kept: StreamEvent[] = []
+  const replaced = new Set<string>()
+  const remaining: StreamEvent[] = []
   for (const event of events.toReversed()) {
-    const left = event.type === 'OBJECT_UPDATED' ? stripped(event as EventOf<'OBJECT_UPDATED'>, said) : event
-    if (left) kept.push(left)
+    const left = event.type === 'OBJECT_UPDATED' ? stripped(event as EventOf<'OBJECT_UPDATED'>, replaced) : event
+    if (left) remaining.push(left)
     // Events before a deletion have no effect.
     if (event.type === 'DEVICE_DELETE') break
   }
-  return kept.reverse()
+  return remaining.reverse()
 }
 
-function stripped(event: EventOf<'OBJECT_UPDATED'>, said: Set<string>): StreamEvent | undefined {
+function stripped(event: EventOf<'OBJECT_UPDATED'>, replaced: Set<string>): StreamEvent | undefined {
   const updates: EventOf<'OBJECT_UPDATED'>['updates'] = []
   for (const item of event.updates.toReversed()) {
     const place = `${event.serviceIdentifier} ${item.propId}`
-    if (!said.has(place)) updates.push(item)
-    said.add(place)
+    if (!replaced.has(place)) updates.push(item)
+    replaced.add(place)
   }
   if (updates.length === 0) return undefined
   return updates.length === event.updates.length ? event : { ...event, updates: updates.reverse() }
