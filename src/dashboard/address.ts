@@ -1,6 +1,6 @@
-/** Where the server is, as the page sees it: also behind a proxy, with a path of its own in front. */
+/** The address of the server, as the page sees it. Also works behind a proxy with a path prefix. */
 
-/** Without a slash at its end. */
+/** Without a slash at the end. */
 export function serverUrl(): string {
   return location.origin + location.pathname.replace(/\/[^/]*$/, '')
 }
@@ -10,7 +10,7 @@ export function apiUrl(): string {
   return `${serverUrl()}/api/v1`
 }
 
-/** What a part of an address stands for; itself where that cannot be said, as of `%` alone. */
+/** Decodes a part of an address. Returns the text unchanged if it is not valid, such as a single `%`. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

@@ -26,8 +26,8 @@ import { ThemeSwitch } from '#dashboard/theme'
 import { after } from '#dashboard/world'
 
 /**
- * The whole page: who is not in signs in, who is sees the shell around the page that the address names. That one stays
- * behind the signing in where it is kept.
+ * The whole page: the sign-in page, or the page that the address names with its navigation. A page with unsaved input
+ * stays behind a later sign-in.
  */
 export function App() {
   const begun = useCall(() => client.restore(), [])
@@ -35,7 +35,7 @@ export function App() {
   const isWaiting = isKept()
   useEffect(() => {
     if (isInside) return
-    // It has put away what it knew by itself, and what stands on the page goes by it.
+    // The state has already cleared itself, and the kept page shows it.
     if (!isWaiting) endState()
     freshCodes.value = undefined
   }, [isInside, isWaiting])
@@ -61,11 +61,11 @@ export function App() {
 
 const tryAgainMs = 5_000
 
-/** Before it is known who looks, and when it is nobody. */
+/** Shown until the session is known, and while no user is signed in. */
 function Outside({ begun }: { readonly begun: Called<unknown> }) {
   const { problem, isLoading, again } = begun
   const isAway = problem !== undefined && !isLoading
-  // Before a screen on a wall nobody stands who could press.
+  // A wall screen has no user who could press a button.
   useEffect(() => (isAway ? after(tryAgainMs, again) : undefined), [isAway, again])
   if (present.value.state !== 'unknown') return <SignInPage />
   return (
@@ -145,7 +145,7 @@ function Who() {
   )
 }
 
-/** How current is what is shown: as honest as the client library is. */
+/** Shows how current the displayed values are. */
 
 interface ConnectionProps {
   readonly connection: Observable<Connection>
@@ -160,7 +160,7 @@ const tones: Readonly<Record<Connection['state'], Tone>> = {
   closed: 'quiet',
 }
 
-/** In the head of every page: a word, told to screen readers when it is another one. */
+/** In the header of every page: the state of the connection, announced to screen readers when it changes. */
 function ConnectionMark({ connection }: ConnectionProps) {
   const { state } = useObservable(connection)
   return (
@@ -170,7 +170,9 @@ function ConnectionMark({ connection }: ConnectionProps) {
   )
 }
 
-/** What it means for what is shown, as long as that is not live. Its seconds tick, so it is not read out. */
+/**
+ * Explains what the state means for the displayed values, unless it is live. Not read aloud, because its seconds tick.
+ */
 function ConnectionBanner({ connection }: ConnectionProps) {
   const now = useObservable(connection)
   const text = sentences[now.state]?.(now, clock.value)
@@ -190,7 +192,7 @@ type Sentence = (connection: Connection, at: number) => string | undefined
 const quietMs = 700
 
 const sentences: Readonly<Record<Connection['state'], Sentence>> = {
-  // A moment of it is no news.
+  // A short interruption is not worth a message.
   connecting: ({ since }, at) => (at - since > quietMs ? 'Connecting: nothing is shown as live yet.' : undefined),
   'catching up': ({ since }, at) => (at - since > quietMs ? 'Catching up with what happened meanwhile.' : undefined),
   live: () => undefined,
@@ -216,8 +218,8 @@ function clockTime(at: number): string {
 }
 
 /**
- * Stands before the whole page until it is taken away, and nothing else puts it away. Modal, because a dialog of the page
- * may be open: whatever it stands before is out of reach, and is found again as it was.
+ * Covers the whole page until it is removed; the user cannot close it. It is a modal dialog because the page may have a
+ * dialog open. The page below is out of reach and keeps its state.
  */
 function Cover({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null)
@@ -236,7 +238,7 @@ function Cover({ label, children }: { readonly label: string; readonly children:
       ref={dialog}
       class="cover"
       aria-label={label}
-      // A browser that is asked often enough closes it whatever it is told.
+      // Browsers close a dialog after repeated requests, even if they are prevented.
       onClose={show}
       onCancel={(event) => event.preventDefault()}
       onKeyDown={(event) => {

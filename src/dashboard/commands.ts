@@ -1,23 +1,23 @@
 import { apiUrl, serverUrl } from '#dashboard/address'
 import { session } from '#dashboard/session'
 
-/** Commands to copy: where there is nothing yet, they do from a terminal what the page does. */
+/** Commands to copy into a terminal, for empty pages. */
 
-/** The tenant that need not be named. Contract 7. */
+/** The default tenant, which may be omitted. Contract 7. */
 const home = 'default'
 
-/** As a shell takes it, word for word, whatever is in it. */
+/** Quotes a text for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** A call of the API, `path` below its base; with identity on by an API key, which somebody has to have. */
+/** A call of the API with `path` below the base path; with an API key if authentication is on. */
 export function apiCommand(options: string, path: string, body?: object): string {
   const credential = session.value.state === 'IAM off' ? '' : ' -H "X-API-Key: $API_KEY"'
   return `curl ${options}${credential}${body ? ` ${jsonOptions(body)}` : ''} ${apiUrl()}${path}`
 }
 
-/** What a device that was never heard of says first. §2.2, contract 7. */
+/** The first message of a new device. §2.2, contract 7. */
 export function firstMessage(deviceIdentifier: string, secret = '<secret>'): string {
   const { tenant = home } = session.value
   const user = tenant === home ? deviceIdentifier : `${tenant}/${deviceIdentifier}`
@@ -30,15 +30,15 @@ export function firstMessage(deviceIdentifier: string, secret = '<secret>'): str
 }
 
 export interface FleetCommand {
-  /** What the devices do. */
+  /** Options for the behaviour of the devices. */
   readonly options?: string
-  /** A provisioning key that was made here; where identity is on, somebody has to have one. */
+  /** A provisioning key that was created here; if authentication is on, one is required. */
   readonly key?: string
-  /** Whose key it is; one's own tenant's, unless said. */
+  /** The tenant of the key; the user's own tenant by default. */
   readonly tenant?: string | undefined
 }
 
-/** Fifty simulated devices, from the folder of the server. */
+/** Starts fifty simulated devices from the folder of the server. */
 export function fleetCommand({ options, key, tenant = session.value.tenant ?? home }: FleetCommand): string {
   const isOff = session.value.state === 'IAM off'
   const whose = tenant === home ? '' : `${tenant}/`

@@ -3,15 +3,15 @@ import type { Asked, Told } from '#dashboard/socket-worker'
 
 type Type = 'open' | 'message' | 'close' | 'error'
 
-/** Broken off without a goodbye. RFC 6455 §7.1.5 */
+/** Close code of a connection that ended without a close frame. RFC 6455 §7.1.5 */
 const brokenOff = 1006
 
-/** Made with the first socket and kept: when the server is another version, its file may be gone. */
+/** Created with the first socket, and reused: after an update of the server its file may be gone. */
 let worker: Worker | undefined
 let count = 0
 const open = new Map<number, GatheringSocket>()
 
-/** A websocket whose messages come many at a time, by way of a thread beside the page (`socket-worker.ts`). */
+/** A websocket that delivers messages in batches. It runs in a worker (`socket-worker.ts`). */
 export class GatheringSocket implements Socket {
   readonly #id: number
   readonly #listeners: Readonly<Record<Type, ((event: SocketEvent) => void)[]>> = {
@@ -62,7 +62,7 @@ export class GatheringSocket implements Socket {
 function begin(): Worker {
   const begun = new Worker(new URL('./socket-worker.ts', import.meta.url), { type: 'module' })
   begun.addEventListener('message', ({ data }: MessageEvent<Told>) => open.get(data.id)?.hear(data))
-  // It could not be fetched, or failed: the next socket has another one.
+  // The worker could not be loaded, or failed: the next socket starts another one.
   begun.addEventListener('error', () => {
     begun.terminate()
     worker = undefined

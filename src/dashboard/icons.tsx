@@ -1,4 +1,4 @@
-/** Drawn on 24 × 24, as lines in the colour of the text beside them. */
+/** Lines on a 24 × 24 grid, in the colour of the text. */
 const lines: Readonly<Record<string, string>> = {
   fleet: 'M3 5h7v6H3zM14 5h7v6h-7zM3 15h7v4H3zM14 15h7v4h-7z',
   alarms: 'M12 3 2 20h20L12 3zM12 10v5M12 17.5v.5',
@@ -22,7 +22,7 @@ export function Icon({ name }: { readonly name: string }) {
   )
 }
 
-/** The mark and the name. */
+/** The logo and the name. */
 export function Brand() {
   return (
     <>

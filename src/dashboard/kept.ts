@@ -1,4 +1,4 @@
-/** What this browser keeps from one visit to the next; nothing where it was told to keep nothing: then asking throws. */
+/** Preferences that this browser stores. If the browser forbids storage, access throws: then there are none. */
 
 export function readKept(key: string): string | undefined {
   try {
@@ -8,12 +8,12 @@ export function readKept(key: string): string | undefined {
   }
 }
 
-/** Undefined: it is kept no more. */
+/** Undefined removes the entry. */
 export function keep(key: string, text: string | undefined): void {
   try {
     if (text === undefined) localStorage.removeItem(key)
     else localStorage.setItem(key, text)
   } catch {
-    // It holds as long as the page does.
+    // The value applies until the page is closed.
   }
 }

@@ -3,14 +3,14 @@ import { type Route, routes } from '#dashboard/routes'
 import { mayI } from '#dashboard/session'
 
 export interface NavigationProps {
-  /** On a narrow screen it is there only while it is open. */
+  /** On a narrow screen the navigation is hidden until it is opened. */
   readonly isOpen: boolean
   readonly location: string
-  /** A page was chosen, perhaps the one that is open. */
+  /** Called when a page is chosen, even the current one. */
   readonly onGo: () => void
 }
 
-/** The pages to go to, of which only those are there that one may read something on. */
+/** Links to the pages on which the user may read something. */
 export function Navigation({ isOpen, location, onGo }: NavigationProps) {
   return (
     <nav class={isOpen ? 'shell-nav open' : 'shell-nav'} aria-label="Pages">
@@ -25,7 +25,7 @@ export function Navigation({ isOpen, location, onGo }: NavigationProps) {
   )
 }
 
-/** Whether there is something in it for who looks. */
+/** Whether the user may read anything on the page. */
 export function mayOpen({ needs = [] }: Route): boolean {
   const wanted = typeof needs === 'string' ? [needs] : needs
   if (wanted.length === 0) return true
@@ -50,7 +50,7 @@ function NavigationLink({ route, isHere, onGo }: NavigationLinkProps) {
   )
 }
 
-/** A device belongs to the fleet; everything else to the page that its path begins with. */
+/** A device belongs to the fleet; other pages belong to the entry that their path begins with. */
 function isWithin(location: string, path: string): boolean {
   const at = location.split('?')[0] ?? ''
   const first = `/${path.split('/')[1]}`

@@ -12,7 +12,7 @@ import { useObservable } from '#dashboard/parts/use-observable'
 import { type PageProps, type Route, routes } from '#dashboard/routes'
 import { state } from '#dashboard/state'
 
-/** The page that the address names, fetched when it is first wanted. */
+/** The page of the address, loaded when it is first opened. */
 export function Outlet({ location }: { readonly location: string }) {
   const { parser } = useRouter()
   const path = location.split('?')[0] || '/'
@@ -58,7 +58,9 @@ function Loaded({ route, params }: { readonly route: Route; readonly params: Pag
 
 let pagesSeen = 0
 
-/** A page that is gone to is begun at its top, and read from its heading; the first one leaves the focus where it is. */
+/**
+ * After navigation, scrolls to the top and moves the focus to the heading; the first page leaves the focus where it is.
+ */
 function useArrival(isThere: boolean, key: string): void {
   const before = useRef('')
   useEffect(() => {
@@ -73,8 +75,8 @@ function useArrival(isThere: boolean, key: string): void {
 }
 
 /**
- * The files of a page have other names once the server is another version; when it was only away they are there again. A
- * browser asks once for a module and remembers that it failed, so all is loaded anew.
+ * Shown when a page cannot be loaded. After an update the files of a page have other names; after an interruption they
+ * are available again. A browser remembers that a module failed, so the whole page must be reloaded.
  * https://html.spec.whatwg.org/multipage/webappapis.html#fetch-a-single-module-script
  */
 function Outdated() {

@@ -1,19 +1,19 @@
 import type { ComponentType } from 'preact'
 import type { Action, Resource } from '#model/scope'
 
-/** The pages: where each is, who sees it among the pages to go to, and how to fetch it when it is first wanted. */
+/** The pages: their paths, the permissions they need, and how to load them. */
 
 export interface PageProps {
-  /** What `:name` of the path stands for, decoded. */
+  /** The decoded parameters of the path. */
   readonly params: { readonly [name in 'id' | 'project' | 'tab']?: string }
 }
 
 export interface Route {
   readonly path: string
-  /** In the navigation; a page without is reached from another one. */
+  /** The label in the navigation; a page without one is reached from other pages. */
   readonly name?: string
   readonly icon?: string
-  /** Who may do none of this is not offered the page; a resource alone means reading it. */
+  /** The page is offered to users with any of these permissions; a resource alone means read. */
   readonly needs?: Resource | readonly (Resource | readonly [Resource, Action])[]
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>
 }

@@ -5,23 +5,23 @@ import { GatheringSocket } from '#dashboard/gathering-socket'
 import { holdsWork } from '#dashboard/parts/unsaved'
 import type { Action, Resource } from '#model/scope'
 
-/** Who looks: one client for the whole page, and its session as a signal. */
+/** One client for the whole page, and its session as a signal. */
 
 export const client = connect({
   url: serverUrl(),
   WebSocket: GatheringSocket,
 })
 
-/** Who is signed in, or how far signing in is. */
+/** The current session. */
 export const present = signal(client.session.value)
 /**
- * Whose pages these are: the same, but for pages that are kept for who comes back (`isKept`). Changes when somebody signs in
- * or out, and when his rights are other ones.
+ * The session whose pages are shown: the current one, except while pages are kept for a later sign-in (`isKept`).
+ * Changes with the user and with permissions.
  */
 export const session = signal(client.session.value)
-/** Another number whenever they are somebody else's: nothing of the pages of before is shown to him. */
+/** Changes with the user, so that no page of the previous user remains. */
 export const visit = signal(0)
-/** The session ended, and not by who had it here: it ran out, or was ended elsewhere. */
+/** The session ended by itself: it expired, or was ended elsewhere. */
 export const isEnded = signal(false)
 let isLeaving = false
 
@@ -36,7 +36,7 @@ client.session.subscribe(() => {
   if (isIn() || !isToKeep) session.value = next
 })
 
-/** Here, or with `all` everywhere. */
+/** Ends this session, or with `all` every session. */
 export async function signOut(options: { readonly all?: boolean } = {}): Promise<void> {
   isLeaving = true
   try {
@@ -46,20 +46,20 @@ export async function signOut(options: { readonly all?: boolean } = {}): Promise
   }
 }
 
-/** Whether pages may be shown: somebody is signed in, or nobody has to be. */
+/** Whether pages may be shown: a user is signed in, or authentication is off. */
 export function isIn(): boolean {
   return isOfSomebody(present.value)
 }
 
 /**
- * The session ended under something that was filled in: the page stays, out of sight, until the same user signs in again.
- * Whoever else does gets a page of his own.
+ * The session ended while there was unsaved input: the page stays, hidden, until the same user signs in again. Another
+ * user gets a new page.
  */
 export function isKept(): boolean {
   return !isIn() && isOfSomebody(session.value)
 }
 
-/** Whoever signed in and is not known yet may be. */
+/** A user who is not known yet may be another one. */
 function isSomebodyElse({ tenant, name }: Session): boolean {
   const before = session.value
   return isOfSomebody(before) && before.name !== undefined && (before.name !== name || before.tenant !== tenant)
@@ -70,8 +70,8 @@ function isOfSomebody({ state }: Session): boolean {
 }
 
 /**
- * Whether some grant gives this at all, or on this device and service: what would be refused anyway is not offered. The
- * server decides by the roles of then.
+ * Whether a grant permits this at all, or on this device and service. The page does not offer other actions; the server
+ * decides.
  */
 export function mayI(resource: Resource, action: Action, where?: Parameters<typeof may>[3]): boolean {
   return may(session.value, resource, action, where)

@@ -1,30 +1,29 @@
 import { after } from '#dashboard/world'
 
 /**
- * Runs beside the page, in a thread of its own: holds the page's websockets, and hands over what they say some dozen times
- * a second. Thousands of messages a second, each a task of the page's own, would leave it no time to draw; what is in
- * them takes it little.
+ * Runs in a worker: holds the page's websockets, and delivers their messages in batches, some dozen times a second.
+ * Thousands of single messages a second would leave the page no time to render.
  */
 
-/** What the page says: of which socket, by its number. */
+/** Messages of the page; `id` is the number of the socket. */
 export type Asked =
   | { readonly id: number; readonly open: string }
   | { readonly id: number; readonly send: string }
   | { readonly id: number; readonly close: number }
 
-/** What it hears. `messages`: those that came since, in order. */
+/** Messages to the page. `messages`: the new ones in order. */
 export type Told =
   | { readonly id: number; readonly opened: true }
   | { readonly id: number; readonly messages: readonly string[] }
   | { readonly id: number; readonly closed: number }
 
-/** Of the surroundings of a worker what is used: the page's library knows another `postMessage`. */
+/** The worker globals that are used: the page's type library declares another `postMessage`. */
 interface Page {
   postMessage(told: Told): void
   addEventListener(type: 'message', listener: (event: { readonly data: Asked }) => void): void
 }
 
-/** About a frame: later than that somebody could see. */
+/** About a frame: a longer delay would be visible. */
 const gatherMs = 12
 
 const page = globalThis as unknown as Page

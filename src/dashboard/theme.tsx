@@ -3,7 +3,7 @@ import { Icon } from '#dashboard/icons'
 import { keep, readKept } from '#dashboard/kept'
 import { Button } from '#dashboard/parts/button'
 
-/** Dark or light: as the system wishes, until somebody chooses. */
+/** Dark or light: by system preference, until the user chooses. */
 
 export type Theme = 'system' | 'light' | 'dark'
 
@@ -29,7 +29,7 @@ function kept(): Theme {
 const next: Readonly<Record<Theme, Theme>> = { system: 'dark', dark: 'light', light: 'system' }
 const names: Readonly<Record<Theme, string>> = { system: 'as the system', dark: 'dark', light: 'light' }
 
-/** Goes round: as the system wishes, dark, light. */
+/** Cycles: system, dark, light. */
 export function ThemeSwitch() {
   const current = theme.value
   return (

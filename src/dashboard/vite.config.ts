@@ -4,7 +4,7 @@ import { defineConfig } from 'vite'
 const here = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** The dashboard's own files, in `dist/pages/dashboard`: a page, and assets whose names hold a hash of their content. */
+/** Builds the dashboard into `dist/pages/dashboard`: a page, and assets with a hash in their names. */
 export default defineConfig({
   root: here,
   base: './',
@@ -21,13 +21,13 @@ export default defineConfig({
     outDir: `${root}dist/pages/dashboard`,
     emptyOutDir: true,
     assetsDir: 'assets',
-    // Nothing inline: the page's content security policy takes nothing but files of its own server.
+    // Nothing inline: the content security policy permits only files of the same server.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: ['chrome111', 'firefox114', 'safari16.4'],
     reportCompressedSize: false,
-    // Many small files compress worse than few: looks in one, what several pages are made of in another, and pages that
-    // lead to each other together.
+    // Many small files compress worse than few: one file for styles, one for shared code, and one for each set of
+    // related pages.
     cssCodeSplit: false,
     rolldownOptions: {
       output: {
@@ -46,7 +46,7 @@ export default defineConfig({
     },
   },
   server: {
-    // `vite` itself, for who works on the dashboard: the API of a server that runs beside it.
+    // For development with `vite`: the API of a local server.
     proxy: { '/api': { target: 'http://127.0.0.1:8080', ws: true } },
   },
 })

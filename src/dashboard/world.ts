@@ -1,6 +1,6 @@
-/** The page's one door to time and timers. Each answers how to take back what was asked for. */
+/** The page's only access to time and timers. Each timer returns a function that cancels it. */
 
-/** Unix milliseconds by this machine's clock, which may differ from the server's. */
+/** Unix milliseconds by the local clock, which may differ from the server's. */
 export function now(): number {
   return Date.now()
 }
@@ -15,7 +15,7 @@ export function every(ms: number, run: () => void): () => void {
   return () => clearInterval(timer)
 }
 
-/** Milliseconds that some work took. */
+/** The duration of some work in milliseconds. */
 export function timed(work: () => void): number {
   const began = performance.now()
   work()

@@ -7,20 +7,20 @@ export interface BindingEditorProps {
   readonly label: string
   readonly value: Binding
   readonly onChange: (binding: Binding) => void
-  /** Those that are to choose from; undefined where groups may not be read. */
+  /** The groups to choose from; undefined if the user may not read groups. */
   readonly groups: readonly GroupOption[] | undefined
-  /** Suggested; others may be written too, also such as are not there yet. */
+  /** Suggestions; other devices, even unknown ones, may be entered too. */
   readonly devices: readonly string[]
   readonly problem?: string | undefined
 }
 
-/** All devices, or some by name and by group. Contract 5.3, 5.4. */
+/** All devices, or devices and groups by name. Contract 5.3, 5.4. */
 export function BindingEditor({ label, value, onChange, groups, devices, problem }: BindingEditorProps) {
   const name = useId()
   const isAll = isAboutAll(value)
   const chosen = value.groups ?? []
   const options = groups?.map(({ resourceIdentifier }) => idOf(resourceIdentifier)) ?? []
-  // Groups that may not be seen stay as long as nobody takes them out.
+  // Groups that the user may not see stay until the user removes them.
   const ids = [...options, ...chosen.filter((id) => !options.includes(id))]
   const isNone = !isAll && (value.devices ?? []).length === 0 && chosen.length === 0
   return (

@@ -1,11 +1,11 @@
-/** What alarms and functions are bound to. With neither it is all devices; with empty ones, none. Contract 5.3, 5.4. */
+/** The devices of an alarm or function. Without both fields: all devices; with empty lists: none. Contract 5.3, 5.4. */
 export interface Binding {
   readonly devices?: readonly string[] | undefined
-  /** Bare ids. */
+  /** Ids without prefix. */
   readonly groups?: readonly string[] | undefined
 }
 
-/** A group, as far as it is shown here. */
+/** The fields of a group that are shown here. */
 export interface GroupOption {
   readonly resourceIdentifier: string
   readonly name: string
@@ -16,7 +16,7 @@ export function isAboutAll({ devices, groups }: Binding): boolean {
   return devices === undefined && groups === undefined
 }
 
-/** Short enough for a table: `all devices`, `PUMP-7`, `3 devices, Hall 3`. */
+/** A short text for a table: `all devices`, `PUMP-7`, `3 devices, Hall 3`. */
 export function bindingInWords(binding: Binding, groups: readonly GroupOption[]): string {
   if (isAboutAll(binding)) return 'all devices'
   const { devices = [], groups: ids = [] } = binding
@@ -26,12 +26,12 @@ export function bindingInWords(binding: Binding, groups: readonly GroupOption[])
   return said.length === 0 ? 'no device' : said.join(', ')
 }
 
-/** As it is sent: what it does not say is left out. */
+/** The request body; omits undefined fields. */
 export function bodyOfBinding({ devices, groups }: Binding): { devices?: string[]; groups?: string[] } {
   return { ...(devices && { devices: [...devices] }), ...(groups && { groups: [...groups] }) }
 }
 
-/** Its id, for a group that one may not see. */
+/** The id, for a group that the user may not see. */
 export function nameOfGroup(id: string, groups: readonly GroupOption[]): string {
   return groups.find((group) => idOf(group.resourceIdentifier) === id)?.name ?? `group ${id}`
 }

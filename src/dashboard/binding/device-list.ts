@@ -1,6 +1,6 @@
 /**
- * The devices in what somebody typed or pasted, in upper case, each once: between commas and line ends, and between
- * spaces, unless one is the second character of an identifier. §2.1, contract 1.8.
+ * Parses typed or pasted device identifiers: in upper case, each once. Separators are commas, line ends and spaces,
+ * unless a space is the second character of an identifier. §2.1, contract 1.8.
  */
 export function devicesIn(text: string): readonly string[] {
   const pieces = text
@@ -10,12 +10,12 @@ export function devicesIn(text: string): readonly string[] {
   return [...new Set(pieces.filter((piece) => piece !== '').map((piece) => piece.toUpperCase()))]
 }
 
-/** A browser's own list takes long for more, and nobody reads it. */
+/** A browser's own suggestion list is slow with more, and unusable. */
 const suggestedMax = 200
 
 /**
- * The first that hold what was typed, without those that are chosen: no more are looked for than are shown, of a hundred
- * thousand that may be there.
+ * The first devices that contain the typed text and are not chosen yet. Stops at the limit, because there may be a
+ * hundred thousand devices.
  */
 export function fittingOf(all: Iterable<string>, typed: string, chosen: ReadonlySet<string>): readonly string[] {
   const fitting: string[] = []

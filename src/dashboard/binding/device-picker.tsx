@@ -12,9 +12,9 @@ export interface DevicePickerProps {
   readonly problem?: string | undefined
 }
 
-/** So many are shown as they are; what is beyond is counted until somebody asks for it. */
+/** This number of devices is shown; the rest is counted until the user asks for it. */
 const shownMax = 60
-/** Devices by name: typed, pasted as a list, or picked. They need not be there yet. */
+/** Devices by name: typed, pasted as a list, or picked. They need not exist yet. */
 export function DevicePicker({ label, value, onChange, suggestions, problem }: DevicePickerProps) {
   const [text, setText] = useState('')
   const [isWhole, setWhole] = useState(false)
@@ -36,7 +36,7 @@ export function DevicePicker({ label, value, onChange, suggestions, problem }: D
           value={text}
           onInput={setText}
           onEnter={() => typed !== '' && add()}
-          // What was typed is meant, also by who forgets to add it.
+          // Typed text counts even if the user does not press Add.
           onLeave={() => typed !== '' && add()}
           suggestions={fitting.map((each) => ({ value: each }))}
           placeholder="PUMP-7, SENSOR-1"
@@ -76,7 +76,7 @@ export function DevicePicker({ label, value, onChange, suggestions, problem }: D
   )
 }
 
-/** Whoever removes one by the keyboard goes on at the next one, or in the field. */
+/** After a removal by keyboard, moves the focus to the next device, or to the field. */
 function focusBeside(frame: HTMLElement | null, place: number): void {
   const buttons = frame?.querySelectorAll<HTMLElement>('.chip button')
   const beside = buttons?.[place + 1] ?? buttons?.[place - 1] ?? frame?.querySelector('input')

@@ -6,19 +6,19 @@ import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import type { ServiceSchema } from '#model/service-schema'
 
-/** What there is to choose from, as far as it was seen: for suggestions, not as a limit. */
+/** Known devices, services and groups: suggestions, not limits. */
 
-/** Services are alike across a fleet: the first few hundred devices have nearly all of them. */
+/** A fleet has few kinds of services: the first few hundred devices have nearly all of them. */
 const lookedAtMax = 500
 
-/** By name; as long as their number stays, they are the ones there were. */
+/** Sorted by name; updated only when the number of devices changes. */
 export function useKnownDevices(): readonly string[] {
   const { devices } = state()
   const size = useSize(devices)
   return useMemo(() => [...devices.keys()].sort(), [devices, size])
 }
 
-/** Those that have a schema, and those of devices. */
+/** Services with a schema, and services of devices. */
 export function useKnownServices(): readonly string[] {
   const { devices, schemas } = state()
   const known = useObservable(schemas)
@@ -34,12 +34,12 @@ export function useKnownServices(): readonly string[] {
   }, [devices, known, size])
 }
 
-/** What the schema of each service says. */
+/** The schemas by service. */
 export function useSchemas(): ReadonlyMap<string, ServiceSchema> {
   return useObservable(state().schemas)
 }
 
-/** Rendered anew when there are more or fewer: not with each of ten thousand changes. */
+/** Renders again only when the number of entries changes, not with every change of ten thousand entries. */
 function useSize(map: { readonly size: number; subscribe(listener: () => void): () => void }): number {
   const [size, setSize] = useState(map.size)
   useEffect(() => {
@@ -49,7 +49,7 @@ function useSize(map: { readonly size: number; subscribe(listener: () => void): 
   return size
 }
 
-/** Undefined until they are there, and for who may not read them. */
+/** Undefined while loading, and for users who may not read groups. */
 export function useGroups(): readonly GroupOption[] | undefined {
   const { value } = useCall(async () => (mayI('functions', 'read') ? client.call('GET /groups') : undefined), [])
   return value

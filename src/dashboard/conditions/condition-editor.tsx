@@ -19,16 +19,16 @@ import '#dashboard/conditions/conditions.css'
 
 export interface ConditionEditorProps {
   readonly label: string
-  /** Where it begins; what is typed later goes out by `onChange` alone. */
+  /** The initial condition; later input is reported only by `onChange`. */
   readonly start: Condition | undefined
-  /** Another list only when there are other ones. */
+  /** A new list only when its content changes. */
   readonly operands: readonly Operand[]
-  /** Also names that are not among the operands may be read. */
+  /** Whether the condition may use names that are not among the operands. */
   readonly isOpen: boolean
-  /** Undefined while it is not good. */
+  /** Undefined while the input is invalid. */
   readonly onChange: (condition: Condition | undefined) => void
   readonly problem?: string | undefined
-  /** What is not good is said at its place: when somebody tried to save. */
+  /** Shows faults at their fields, after an attempt to save. */
   readonly isChecked: boolean
 }
 
@@ -36,11 +36,11 @@ type Way = { readonly by: 'rows'; readonly rows: Rows } | { readonly by: 'json';
 
 const newRow: Row = { name: '', comparison: 'above', values: [''] }
 
-/** A condition, by rows that people fill in, or as JSON where it is more than rows can say. Contract 5.2. */
+/** Edits a condition as rows, or as JSON if rows cannot express it. Contract 5.2. */
 export function ConditionEditor(props: ConditionEditorProps) {
   const { label, start, operands, onChange, problem, isChecked } = props
   const [touched, setTouched] = useState<Way | undefined>(undefined)
-  // Names are known better when a schema has come.
+  // The names are better known once the schema has arrived.
   const way = touched ?? wayOf(start, operands)
   const go = (next: Way) => {
     setTouched(next)
@@ -238,7 +238,7 @@ function ValueField({ row, operand, label, value, problem, onInput }: ValueField
   )
 }
 
-/** What stands there is among them, whether the schema knows it or not. */
+/** Includes the current name, even if the schema does not know it. */
 function optionsOf(operands: readonly Operand[], standing: string) {
   const options = operands.map(({ name, label }) => ({ value: name, label }))
   if (operands.some(({ name }) => name === standing)) return options

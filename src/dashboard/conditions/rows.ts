@@ -3,14 +3,14 @@ import type { Condition } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
 
 /**
- * Conditions as rows of name, comparison and value, all of which or one of which holds: most conditions are that. Those
- * that are not stay JSON: what is read as rows is written again as exactly the same condition. Contract 5.2.
+ * Conditions as rows of name, comparison and value, joined by "and" or "or". Other conditions stay JSON: a condition
+ * becomes rows only if the rows produce exactly the same condition again. Contract 5.2.
  */
 
 export interface Row {
   readonly name: string
   readonly comparison: ComparisonId
-  /** As they are typed, as many as the comparison takes. */
+  /** As typed, one for each value that the comparison needs. */
   readonly values: readonly string[]
 }
 
@@ -19,7 +19,7 @@ export interface Rows {
   readonly rows: readonly Row[]
 }
 
-/** What is wrong with the row at this place, from 0. */
+/** A fault in the row at this place, from 0. */
 export interface RowFault {
   readonly row: number
   readonly message: string
@@ -27,12 +27,12 @@ export interface RowFault {
 
 interface Comparison {
   readonly label: string
-  /** How many values it takes; `list`: one text of several, with commas between them. */
+  /** The number of values; `list`: one text with values separated by commas. */
   readonly values: 0 | 1 | 2 | 'list'
   readonly kinds: readonly Kind[]
 }
 
-/** In the order in which they are offered. */
+/** In the order of the list on screen. */
 export const comparisons = {
   above: { label: 'is above', values: 1, kinds: ['number', 'unknown'] },
   atLeast: { label: 'is at least', values: 1, kinds: ['number', 'unknown'] },
@@ -53,13 +53,13 @@ type Literal = string | number | boolean | null
 const operators = { above: '>', atLeast: '>=', below: '<', atMost: '<=', is: '==', isNot: '!=' } as const
 const byOperator = new Map(Object.entries(operators).map(([id, operator]) => [operator as string, id as ComparisonId]))
 
-/** Which comparisons make sense for something of this kind, and the one that stands there in any case. */
+/** The comparisons that fit this kind, plus the current one. */
 export function comparisonsFor(kind: Kind, standing?: ComparisonId): readonly ComparisonId[] {
   const ids = Object.keys(comparisons) as ComparisonId[]
   return ids.filter((id) => id === standing || (comparisons[id] as Comparison).kinds.includes(kind))
 }
 
-/** The same row about something else, as far as that can be compared so. */
+/** The row with another operand; keeps the comparison if it fits. */
 export function rowAbout(row: Row, operand: Operand): Row {
   const fitting = comparisonsFor(operand.kind)
   const comparison = fitting.includes(row.comparison) ? row.comparison : (fitting[0] ?? 'is')
@@ -67,14 +67,14 @@ export function rowAbout(row: Row, operand: Operand): Row {
   return withComparison({ ...row, name: operand.name, values: isKept ? row.values : [] }, comparison)
 }
 
-/** The same row, compared in another way, with as many values as that takes. */
+/** The row with another comparison and its number of values. */
 export function withComparison(row: Row, comparison: ComparisonId): Row {
   const { values } = comparisons[comparison]
   const count = values === 'list' ? 1 : values
   return { ...row, comparison, values: Array.from({ length: count }, (_, place) => row.values[place] ?? '') }
 }
 
-/** Every row has to be good. */
+/** Every row must be valid. */
 export function conditionOf(
   { join, rows }: Rows,
   operands: readonly Operand[],
@@ -91,7 +91,7 @@ export function conditionOf(
   return { condition: parts.length === 1 ? first : { [join]: parts } }
 }
 
-/** Undefined for a condition that rows cannot say. */
+/** Undefined for a condition that rows cannot express. */
 export function rowsOf(condition: Condition, operands: readonly Operand[]): Rows | undefined {
   const joined = joinedIn(condition)
   const rows = (joined?.parts ?? [condition]).map(rowIn)
@@ -101,7 +101,7 @@ export function rowsOf(condition: Condition, operands: readonly Operand[]): Rows
   return 'condition' in again && JSON.stringify(again.condition) === JSON.stringify(condition) ? read : undefined
 }
 
-/** Or what is wrong with it. */
+/** Returns a text if the row has a fault. */
 function partOf({ name, comparison, values }: Row, operand: Operand): Exclude<JsonValue, string> | string {
   if (name === '') return 'Choose what is looked at'
   const read = { var: name }
@@ -157,12 +157,12 @@ function onlyEntryOf(value: JsonValue | undefined): readonly [string, JsonValue]
   return another === undefined ? entry : undefined
 }
 
-/** Whether it is the same again when it is read is looked at as a whole. */
+/** `rowsOf` checks as a whole whether the text is read as the same literal. */
 function textOf(literal: JsonValue | undefined): string {
   return typeof literal === 'string' ? literal : JSON.stringify(literal ?? null)
 }
 
-/** What a text means for something of this kind; undefined: nothing. 64-bit numbers stay decimal text. Contract 3.8. */
+/** Parses a text for this kind; undefined if invalid. 64-bit numbers stay decimal text. Contract 3.8. */
 export function literalOf(text: string, kind: Kind): Literal | undefined {
   if (kind === 'text') return text === '' ? undefined : text
   const plain = text.trim()

@@ -3,7 +3,7 @@ import type { Condition } from '#model/condition'
 import type { JsonObject, JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 
-/** What a condition says, for people; one that rows cannot say is shown as JSON. */
+/** A condition in words, or as JSON if rows cannot express it. */
 export function conditionInWords(condition: Condition, operands: readonly Operand[]): string {
   const read = rowsOf(condition, operands)
   if (!read) return writeJson(condition)
@@ -18,9 +18,9 @@ function rowInWords({ comparison, values }: Row, { label, unit, choices }: Opera
   return [label, comparisons[comparison].label, said, named.length > 0 ? unit : undefined].filter(Boolean).join(' ')
 }
 
-/** JSON that people type. */
+/** JSON that users type. */
 
-/** What it says, or what is wrong with it in words. */
+/** The parsed value, or a description of the fault. */
 export function readJson(text: string): { readonly value: JsonValue } | { readonly fault: string } {
   if (text.trim() === '') return { fault: 'Write some JSON' }
   try {
@@ -30,7 +30,7 @@ export function readJson(text: string): { readonly value: JsonValue } | { readon
   }
 }
 
-/** As people read it. */
+/** Formats a value for reading. */
 export function writeJson(value: JsonValue): string {
   const whole = JSON.stringify(value)
   return whole.length <= 60 ? whole : JSON.stringify(value, null, 2)
@@ -40,24 +40,24 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What a condition may read, as an editor offers it. Contract 5.2. */
+/** The names that a condition may use. Contract 5.2. */
 
-/** How what is compared with it is written down. */
+/** The type of the values to compare with. */
 export type Kind = 'number' | 'text' | 'switch' | 'unknown'
 
 export interface Operand {
-  /** As `var` names it. */
+  /** The name in `var`. */
   readonly name: string
   readonly label: string
   readonly kind: Kind
   readonly unit?: string
-  /** The only values it has, as they are written, with what people call them. */
+  /** The only possible values, with their labels. */
   readonly choices?: readonly { readonly value: string; readonly label: string }[]
 }
 
 const textTypes: ReadonlySet<string> = new Set(['string', 'uuid', 'binary'])
 
-/** The properties of a service that can be compared, as its schema names them; lists of values cannot. */
+/** The comparable properties of a service, named by its schema; lists of values cannot be compared. */
 export function operandsOf(schema: ServiceSchema | undefined): readonly Operand[] {
   return Object.values(schema?.properties ?? {})
     .filter(({ type = '' }) => !/-array$|-stream$/.test(type))
@@ -70,7 +70,7 @@ export function operandsOf(schema: ServiceSchema | undefined): readonly Operand[
     }))
 }
 
-/** What functions look at. Contract 5.4. */
+/** Operands of functions. Contract 5.4. */
 export const runOperands: readonly Operand[] = [
   { name: 'value', label: 'the value', kind: 'unknown' },
   { name: 'previous', label: 'the value before', kind: 'unknown' },
@@ -78,12 +78,12 @@ export const runOperands: readonly Operand[] = [
   { name: 'time', label: 'the time (Unix ms)', kind: 'number' },
 ]
 
-/** A name that nobody described: of a service without schema, by an id, or inside of meta. */
+/** A name without description: for a service without schema, by id, or inside of metadata. */
 function unknownOperand(name: string): Operand {
   return { name, label: name, kind: 'unknown' }
 }
 
-/** The one of this name, else one that nothing is known about. */
+/** The operand of this name, or an unknown one. */
 export function operandNamed(operands: readonly Operand[], name: string): Operand {
   return operands.find((operand) => operand.name === name) ?? unknownOperand(name)
 }

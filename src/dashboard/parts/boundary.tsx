@@ -3,7 +3,7 @@ import { Button } from '#dashboard/parts/button'
 import { Empty } from '#dashboard/parts/empty'
 import { Page } from '#dashboard/parts/page'
 
-/** What fails in it costs what is in it and nothing else, and can be tried again. */
+/** Catches the failure of its content, so that the rest of the page works, and offers another attempt. */
 export class Boundary extends Component<{ readonly children: ComponentChildren }, { readonly problem?: unknown }> {
   override state: { readonly problem?: unknown } = {}
 

@@ -5,18 +5,18 @@ import { say } from '#dashboard/parts/toasts'
 import { after } from '#dashboard/world'
 
 export interface ButtonProps {
-  /** Runs when pressed; while its promise is open the button is busy, and a failure stands beside it. */
+  /** Runs when pressed; the button is busy until its promise settles, and shows a failure next to it. */
   readonly onPress?: (() => unknown) | undefined
   readonly kind?: 'primary' | 'danger' | 'quiet' | undefined
   /** Busy for another reason than its own press. */
   readonly isBusy?: boolean | undefined
   readonly isDisabled?: boolean | undefined
-  /** Of a form: what pressing it means stands at the form. */
+  /** `submit`: the form handles the press. */
   readonly type?: 'button' | 'submit' | undefined
-  /** What it is called where its content does not say so. */
+  /** The accessible name, if the content is not one. */
   readonly label?: string | undefined
   readonly isPressed?: boolean | undefined
-  /** Whether what it opens is open. */
+  /** Whether the element that it opens is open. */
   readonly isExpanded?: boolean | undefined
   readonly children: ComponentChildren
 }
@@ -54,7 +54,7 @@ export function Button(props: ButtonProps) {
   )
 }
 
-/** Said of what has no answer yet. */
+/** A hint for an answer that takes long. */
 export function Slow() {
   return (
     <span class="hint" role="status">
@@ -63,12 +63,12 @@ export function Slow() {
   )
 }
 
-/** By then whoever waits wonders. */
+/** After this time users expect an explanation. */
 const slowMs = 5_000
 
 /**
- * Runs something of a person's at most once at a time, and keeps what it failed with until the next run. Where nobody is
- * left to show that, it is said at the edge of the page.
+ * Runs an action of the user at most once at a time, and keeps its failure until the next run. If the component is
+ * gone, the failure is shown as a toast.
  */
 export function useAction(action: (() => unknown) | undefined) {
   const [isRunning, setRunning] = useState(false)

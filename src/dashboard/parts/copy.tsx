@@ -3,7 +3,7 @@ import { Button } from '#dashboard/parts/button'
 import { useHeld } from '#dashboard/parts/unsaved'
 import { after } from '#dashboard/world'
 
-/** A button that puts a text into the clipboard, and says so. */
+/** A button that copies a text to the clipboard, and confirms it. */
 export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly label?: string | undefined }) {
   const [isCopied, setCopied] = useState(false)
   const copy = async () => {
@@ -18,7 +18,7 @@ export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly
   )
 }
 
-/** The clipboard is there on https and on loopback only; elsewhere by a selection. */
+/** The clipboard API works only on https and loopback; elsewhere the text is selected and copied. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const area = document.createElement('textarea')
@@ -31,7 +31,7 @@ async function copyText(text: string): Promise<void> {
   if (!isDone) throw new Error('the browser did not let it be copied: select it and copy it by hand')
 }
 
-/** Something that is shown this once: a key, a code, a secret. */
+/** A secret that is shown once: a key, a code, a password. */
 export function Secret({ label, text }: { readonly label: string; readonly text: string }) {
   useHeld()
   return (

@@ -9,27 +9,27 @@ import { leave, type Place, PlaceHere } from '#dashboard/parts/unsaved'
 export interface DialogProps {
   readonly title: string
   readonly isOpen: boolean
-  /** Asked to close: by Escape, the cross, or a press beside it. */
+  /** Called to close: by Escape, the cross, or a click outside. */
   readonly onClose: () => void
-  /** For long things to read or fill in. */
+  /** For long content. */
   readonly isWide?: boolean | undefined
   readonly children: ComponentChildren
 }
 
 /**
- * Modal; the browser keeps the focus inside, and gives it back. What is inside is there only while it is open. Closing it
- * asks where something is filled in and not sent. What is told meanwhile is told in it: the rest of the page is out of
- * reach, for screen readers too.
+ * A modal dialog. The browser keeps the focus inside, and restores it afterwards. The content exists only while the
+ * dialog is open. Closing asks first if there is unsaved input. Toasts appear inside, because the rest of the page is
+ * out of reach, for screen readers too.
  */
 export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps) {
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
-  // Who selects text and lets go beside the dialog has clicked on what is around both: that closes nothing.
+  // A text selection that ends outside of the dialog must not close it.
   const wasPressedBeside = useRef(false)
   const [place] = useState<Place>({})
   const ask = () => leave(onClose, place)
   const askUnlessHeld = () => place.isHeld || ask()
-  // Before anybody looks where the focus is.
+  // Before effects read the focus.
   useLayoutEffect(() => {
     const element = dialog.current
     if (isOpen && element && !element.open) element.showModal()
@@ -40,16 +40,16 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
       ref={dialog}
       class={isWide ? 'dialog wide' : 'dialog'}
       aria-labelledby={id}
-      // The browser says it some time later: by then it may be open again.
+      // The event arrives later: by then the dialog may be open again.
       onClose={() => isOpen && !dialog.current?.open && onClose()}
       onCancel={(event) => {
-        // A choice of files that is cancelled says so by the same event.
+        // The file chooser fires the same event when it is cancelled.
         if (event.target !== dialog.current) return
         event.preventDefault()
         askUnlessHeld()
       }}
       onKeyDown={(event) => {
-        // The browser asks for it once, and closes the next time, several at once.
+        // The browser fires `cancel` once, and closes the dialog at the next Escape.
         if (event.key !== 'Escape' || event.isComposing || event.defaultPrevented) return
         event.preventDefault()
         askUnlessHeld()
@@ -85,14 +85,14 @@ export interface ConfirmProps {
   readonly title: string
   readonly isOpen: boolean
   readonly onClose: () => void
-  /** Done when it is confirmed; then the dialog closes. A failure stands in it, and it stays open. */
+  /** Runs on confirmation; then the dialog closes. If it fails, the dialog stays open and shows the failure. */
   readonly onConfirm: () => unknown
-  /** What confirming is called: the verb, not "OK". */
+  /** The label of the confirmation: a verb, not "OK". */
   readonly confirm: string
   readonly kind?: 'primary' | 'danger' | undefined
-  /** What has to be typed first, where it cannot be taken back. */
+  /** A text to type first, for actions that cannot be undone. */
   readonly typed?: string | undefined
-  /** What will happen. */
+  /** Explains the effect. */
   readonly children: ComponentChildren
 }
 

@@ -4,39 +4,39 @@ import { type CallOptions, etagOf } from '#client/client'
 import { Button } from '#dashboard/parts/button'
 import { Explained } from '#dashboard/parts/problem-text'
 
-/** What a call is told so that it changes nothing but what was read; `*`: nothing that is there. */
+/** The precondition of a request: only if the resource is unchanged; `*`: only if it does not exist. */
 type Unchanged = Pick<CallOptions, 'ifMatch' | 'ifNoneMatch'>
 
-/** One round of editing something that others may edit at the same time. */
+/** Editing of a value that other users may change at the same time. */
 export interface Edit<Value> {
-  /** What the form begins with. */
+  /** The value at the beginning. */
   readonly begun: Value
-  /** Whether it was touched since. */
+  /** Whether the input has changed. */
   readonly isDirty: boolean
   readonly touch: () => void
   /**
-   * To be called before anything is sent: reads it again, and throws where it is no more what it was begun with. Whoever
-   * edits is told then, and what he sends after that is sent. `of`: what of it would be replaced; all that is filled in,
-   * unless said. What it answers goes with what is sent: should somebody be faster still, that is refused.
+   * Call it before sending: reads the value again, and throws if it has changed since the beginning. The user is then
+   * informed, and the next attempt is sent. `of`: the part that would be replaced; by default all edited fields. Pass
+   * the returned precondition to the request: the server then refuses a simultaneous change.
    */
   readonly check: (read: () => Promise<Value>, of?: (value: Value) => unknown) => Promise<Unchanged>
-  /** Was saved: what was sent is what there is now. */
+  /** Call it after saving with the saved value. */
   readonly keep: (saved: Value) => void
 }
 
 export interface EditedProps<Value> {
-  /** As it was read last. */
+  /** The value as last read. */
   readonly found: Value
-  /** Such as `this alarm`. */
+  /** A name for messages, such as `this alarm`. */
   readonly what: string
-  /** What of it is filled in; all, unless said. */
+  /** The edited part; by default all of it. */
   readonly filled?: ((value: Value) => unknown) | undefined
-  /** Never filled anew by itself: of a form that does not say when it is touched. */
+  /** Never replaces the input by a newer value: for forms that do not report changes. */
   readonly isHeld?: boolean | undefined
   readonly children: (edit: Edit<Value>) => ComponentChildren
 }
 
-/** What was begun stays when somebody else saves it meanwhile; that is said, and nothing is replaced unseen. */
+/** Keeps the input when another user saves the value meanwhile: shows a notice, and replaces nothing silently. */
 export function Edited<Value>({ found, what, filled = itself, isHeld = false, children }: EditedProps<Value>) {
   const [begun, setBegun] = useState(found)
   const [latest, setLatest] = useState(found)
@@ -83,13 +83,13 @@ export function Edited<Value>({ found, what, filled = itself, isHeld = false, ch
   )
 }
 
-/** The fields of `after` that are other than before: of a change, what is to be sent. */
+/** The fields of `after` that differ from `before`: the body of a change. */
 export function changedOf<Fields extends object>(before: Fields, after: Fields): Partial<Fields> {
   const other = Object.entries(after).filter(([name, value]) => !isSame(before[name as keyof Fields], value))
   return Object.fromEntries(other) as Partial<Fields>
 }
 
-/** The fields of it that would be replaced by these. */
+/** The fields of `value` that `by` would replace. */
 export function partOf<Value extends object>(value: Value, by: object): unknown {
   return Object.keys(by).map((name) => value[name as keyof Value])
 }
@@ -98,7 +98,7 @@ function itself<Value>(value: Value): unknown {
   return value
 }
 
-/** The server writes the same thing the same way. */
+/** The server serialises equal values equally. */
 function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }

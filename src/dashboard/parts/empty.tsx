@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { Copy } from '#dashboard/parts/copy'
 
-/** A line for a terminal, to copy. */
+/** A shell command with a copy button. */
 export function Command({ command }: { readonly command: string }) {
   return (
     <div class="command">
@@ -14,14 +14,14 @@ export function Command({ command }: { readonly command: string }) {
 }
 
 export interface EmptyProps {
-  /** What is not there. */
+  /** What is missing. */
   readonly title: string
-  /** What to do next. */
+  /** The next steps. */
   readonly children?: ComponentChildren
   readonly command?: string | undefined
 }
 
-/** Stands where there is nothing yet: says what to do next. */
+/** Shown in place of an empty list: explains the next steps. */
 export function Empty({ title, children, command }: EmptyProps) {
   return (
     <div class="empty">
@@ -32,7 +32,7 @@ export function Empty({ title, children, command }: EmptyProps) {
   )
 }
 
-/** Stands where nothing can be said: the connection was closed before anything was read. */
+/** Shown if the connection was closed before anything was read. */
 export function NotRead() {
   return (
     <Empty title="Nothing was read yet">

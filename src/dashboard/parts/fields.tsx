@@ -1,17 +1,17 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
 
-/** Fields of forms: each with a label, perhaps a hint, and what is wrong with it, tied together for screen readers. */
+/** Form fields: a label, an optional hint, and a fault, linked for screen readers. */
 
 interface Told {
   readonly label: string
   readonly hint?: ComponentChildren
-  /** What is wrong with what is in it. */
+  /** The fault of the input. */
   readonly problem?: string | undefined
 }
 
 export interface FieldProps extends Told {
-  /** The id of the control that the label is for; without it the field is a group of controls. */
+  /** The id of the control of the label; without it the field is a group of controls. */
   readonly id?: string | undefined
   readonly children: ComponentChildren
 }
@@ -60,9 +60,9 @@ export interface TextFieldProps extends Told {
   readonly hasFocus?: boolean | undefined
   readonly minLength?: number | undefined
   readonly maxLength?: number | undefined
-  /** Lines; more than one makes it a text area. */
+  /** Lines; more than one makes a text area. */
   readonly rows?: number | undefined
-  /** Of what is written in a fixed pitch: code, identifiers. */
+  /** For monospaced text: code, identifiers. */
   readonly isCode?: boolean | undefined
 }
 
@@ -93,7 +93,7 @@ export function TextField(props: TextFieldProps) {
 
 export interface NumberFieldProps extends Told {
   readonly value: number | undefined
-  /** Undefined when nothing is in it, or no number. */
+  /** Undefined if empty or not a number. */
   readonly onInput: (value: number | undefined) => void
   readonly min?: number | undefined
   readonly max?: number | undefined
@@ -106,7 +106,7 @@ export interface NumberFieldProps extends Told {
 export function NumberField(props: NumberFieldProps) {
   const id = useId()
   const { label, hint, problem, value, onInput, min, max, step = 'any', unit, isRequired, hasFocus } = props
-  // What is typed stays as it is typed, on the way to a number too: `-0`, `1.0`.
+  // The text stays as typed while it becomes a number: `-0`, `1.0`.
   const [typed, setTyped] = useState(() => textOf(value))
   const text = numberIn(typed) === value ? typed : textOf(value)
   return (
@@ -214,7 +214,7 @@ function attributesOf(id: string, { hint, problem }: Told) {
   }
 }
 
-/** At once; in a dialog that is about to be shown, then. */
+/** Focuses at once, or when its dialog opens. */
 function focusOnce(element: HTMLElement | null): void {
   if (!element) return
   element.autofocus = true
@@ -227,17 +227,17 @@ export interface SuggestFieldProps {
   readonly problem?: string | undefined
   readonly value: string
   readonly onInput: (value: string) => void
-  /** What is likely to be meant; anything else may be written too. */
+  /** Likely values; others may be entered too. */
   readonly suggestions: readonly { readonly value: string; readonly label?: string | undefined }[]
   readonly placeholder?: string | undefined
   readonly maxLength?: number | undefined
-  /** In place of sending the form around it. */
+  /** Replaces sending the form. */
   readonly onEnter?: (() => void) | undefined
-  /** Somebody goes on to something else. */
+  /** The focus leaves the field. */
   readonly onLeave?: (() => void) | undefined
 }
 
-/** A line of text with suggestions, by the browser's own list. */
+/** A text field with the browser's suggestion list. */
 export function SuggestField(props: SuggestFieldProps) {
   const id = useId()
   const { label, hint, problem, value, onInput, suggestions, placeholder, maxLength, onEnter, onLeave } = props

@@ -5,20 +5,17 @@ import { problemText } from '#dashboard/parts/problem-text'
 import { useFilledIn, useUnsaved } from '#dashboard/parts/unsaved'
 
 export interface FormProps {
-  /** Runs when it is sent; while its promise is open the form is busy, and a failure stands in it. */
+  /** Runs on submit; the form is busy until its promise settles, and shows a failure. */
   readonly onSubmit: () => unknown
-  /** What sending it is called. */
+  /** The label of the submit button. */
   readonly submit: string
   readonly kind?: 'primary' | 'danger' | undefined
   readonly onCancel?: (() => void) | undefined
   readonly isDisabled?: boolean | undefined
   readonly label?: string | undefined
-  /**
-   * Whether leaving would lose something, so that it asks first. `touched`: once anything was typed or chosen in it. Without
-   * it nobody is asked.
-   */
+  /** Whether to ask before input is lost. `touched`: after any input. Absent: never. */
   readonly isUnsaved?: boolean | 'touched' | undefined
-  /** It takes its time, and says how far it is. */
+  /** The action takes long, and shows its progress. */
   readonly isLong?: boolean | undefined
   readonly children: ComponentChildren
 }

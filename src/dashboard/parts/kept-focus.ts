@@ -1,6 +1,6 @@
 /**
- * When what had the focus is gone, with a row or a dialog, the browser begins at the top of the page again. Here the
- * heading of what it was in has it then, so that the keyboard goes on from there. WCAG 2.4.3.
+ * When the focused element disappears, with a row or a dialog, the browser would continue at the top of the page. Moves
+ * the focus to the nearest heading instead. WCAG 2.4.3.
  */
 export function keepFocus(root: Element): void {
   let last: Element | undefined
@@ -18,7 +18,9 @@ export function keepFocus(root: Element): void {
   new MutationObserver(look).observe(root, { childList: true, subtree: true })
 }
 
-/** What has a heading, from the inside out. A page that was left says itself where it is begun. */
+/**
+ * The surrounding elements with a heading, from the inside out. After navigation the new page sets the focus itself.
+ */
 function placesOf(element: Element): readonly Element[] {
   const place = element.closest('.section, .dialog-inside, .page')
   return place ? [place, ...(place.parentElement ? placesOf(place.parentElement) : [])] : []

@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks'
 import { Confirm } from '#dashboard/parts/dialog'
 import { asked, leave, unsavedAt } from '#dashboard/parts/unsaved'
 
-/** Asks before what is filled in is lost, and looks out for every way to lose it. One for the whole page. */
+/** Asks before unsaved input is lost, for every way to leave. One for the whole page. */
 export function Leaving() {
   useEffect(() => {
     const listeners = new AbortController()
@@ -23,7 +23,7 @@ export function Leaving() {
       onClose={stay}
       confirm="Leave it"
       onConfirm={() => {
-        // First of all this dialog goes: the one below it knows where the focus was.
+        // Close this dialog first: the one below it restores the focus.
         stay()
         return act?.()
       }}
@@ -43,7 +43,7 @@ function onClick(event: MouseEvent): void {
   leave(() => link.click())
 }
 
-/** Back, forward, or another address: it has happened already, so it is taken back until somebody means it. */
+/** Back, forward, or another address. It has already happened, so it is undone until the user confirms. */
 function onPopState(): void {
   const at = unsavedAt()
   if (at === undefined || location.href === at) return
@@ -51,7 +51,7 @@ function onPopState(): void {
   leave(() => history.back())
 }
 
-/** The browser asks in its own words. */
+/** The browser shows its own text. */
 function onBeforeUnload(event: BeforeUnloadEvent): void {
   if (unsavedAt() !== undefined) event.preventDefault()
 }

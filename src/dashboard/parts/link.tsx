@@ -2,11 +2,11 @@ import type { ComponentChildren } from 'preact'
 import { navigate } from 'wouter-preact/use-hash-location'
 
 export interface LinkProps {
-  /** A path of the table of routes: `/devices/PUMP-7`, its parts percent-encoded (`pathOf`). */
+  /** A path of the routes: `/devices/PUMP-7`, with percent-encoded parts (`pathOf`). */
   readonly to: string
   readonly children: ComponentChildren
   readonly class?: string | undefined
-  /** Not a stop for the Tab key: what it is in is one, and does the same. */
+  /** Not in the tab order, because its container has the same action. */
   readonly isSkipped?: boolean | undefined
 }
 

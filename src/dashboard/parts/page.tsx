@@ -6,16 +6,16 @@ import type { Called } from '#dashboard/parts/use-call'
 
 export interface PageProps {
   readonly title: string
-  /** Beside the title: a status, a badge. */
+  /** Next to the title: a status, a badge. */
   readonly beside?: ComponentChildren
-  /** What can be done here. */
+  /** Buttons in the header. */
   readonly actions?: ComponentChildren
-  /** It fills the window, and what is in it scrolls by itself. */
+  /** Fills the window; its content scrolls. */
   readonly isFilling?: boolean | undefined
   readonly children: ComponentChildren
 }
 
-/** A page: its heading, which is also the window's title, and what is in it. */
+/** A page: its heading, which is also the window's title, and its content. */
 export function Page({ title, beside, actions, isFilling, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Device Data Backend`
@@ -55,7 +55,7 @@ export function Section({ title, beside, actions, children }: SectionProps) {
   )
 }
 
-/** Stands where it is not known yet what is there. */
+/** Shown while the content is not known yet. */
 export function Reading({ what }: { readonly what: string }) {
   return (
     <p class="loading" role="status">
@@ -64,7 +64,7 @@ export function Reading({ what }: { readonly what: string }) {
   )
 }
 
-/** Something that is being asked for: nothing yet, why there is nothing and another try, or what was answered. */
+/** Shows a call: loading, its failure with a button to try again, or its value. */
 export function Answered<Value>({
   called,
   children,

@@ -1,6 +1,6 @@
-/** What a failed call says to a person: what happened, and what there is to do. */
+/** Texts for failed calls: what happened, and what to do. */
 
-/** The fields of the client's `Problem` that are looked at; whatever else was thrown has none of them. */
+/** The fields of the client's `Problem` that are used; other errors have none of them. */
 interface ProblemFields {
   readonly status?: number
   readonly code?: string
@@ -8,7 +8,7 @@ interface ProblemFields {
   readonly details?: readonly { readonly path: string; readonly message: string }[]
   readonly retryAfterSeconds?: number
   readonly requestId?: string
-  /** Of one that was not answered. */
+  /** For a call without an answer. */
   readonly mayHaveChanged?: boolean
 }
 
@@ -37,7 +37,7 @@ const byStatus: Readonly<Record<number, string>> = {
   504: 'There was no answer in time.',
 }
 
-/** One or two sentences for a person. */
+/** One or two sentences for the user. */
 export function problemText(problem: unknown): string {
   const { status, code, message, details, retryAfterSeconds, requestId } = (problem ?? {}) as ProblemFields
   if (status === undefined) return lostText(problem)
@@ -51,24 +51,24 @@ export function problemText(problem: unknown): string {
   return text + wait + where
 }
 
-/** What a refusal says of one field of a body: `path` as `a.b.0`. */
+/** The fault of one field in a refusal: `path` as `a.b.0`. */
 export function detailOf(problem: unknown, path: string): string | undefined {
   const { details } = (problem ?? {}) as ProblemFields
   const detail = details?.find((each) => each.path === path)
   return detail && sentence(detail.message)
 }
 
-/** The status of a refusal, undefined where there was no answer. */
+/** The status of a refusal, undefined without an answer. */
 export function statusOf(problem: unknown): number | undefined {
   return ((problem ?? {}) as ProblemFields).status
 }
 
 const unknownText = 'No answer came, so it may have been done or not. Look whether it was before you try it again.'
 
-/** What browsers and the client throw, by its name. */
+/** Errors of browsers and the client, by name. */
 const byName: Readonly<Record<string, string>> = {
   ConnectionLost: 'The server cannot be reached at the moment.',
-  // Of keys. https://www.w3.org/TR/webauthn-3/#sctn-privacy-considerations-client
+  // For passkeys. https://www.w3.org/TR/webauthn-3/#sctn-privacy-considerations-client
   NotAllowedError: 'It was cancelled, or took too long.',
   InvalidStateError: 'This key is known already.',
   SecurityError: 'Keys work only under the name that the server knows itself by: its PUBLIC_URL, else localhost.',
@@ -89,13 +89,13 @@ function sentence(text: string): string {
   return /[.!?]$/.test(begun) ? begun : `${begun}.`
 }
 
-/** What a refusal says of parts of what was sent. Contract 1.3. */
+/** The details of a refusal. Contract 1.3. */
 
 interface Detailed {
   readonly details?: readonly { readonly path: string; readonly message: string }[]
 }
 
-/** What it says of a field or of anything in it: `devices` also finds `devices.3`. Undefined: nothing. */
+/** The fault of a field or anything in it: `devices` also finds `devices.3`. */
 export function detailUnder(problem: unknown, field: string): string | undefined {
   const { details } = (problem ?? {}) as Detailed
   const found = details?.find(({ path }) => path === field || path.startsWith(`${field}.`))
@@ -104,12 +104,12 @@ export function detailUnder(problem: unknown, field: string): string | undefined
   return inside === '' ? found.message : `${found.message} (at ${inside})`
 }
 
-/** The same problem, unless it is a refusal of this status: then one that says what it means here. */
+/** The same problem; for a refusal of this status, with an explanation. */
 export function refusedFor(problem: unknown, status: number, meaning: string): unknown {
   return statusOf(problem) === status ? new Error(meaning) : problem
 }
 
-/** A refusal in words that fit what was tried, where its status alone would say too little. */
+/** A refusal with a text that fits the action, because its status alone is too general. */
 export class Explained extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause })
@@ -120,8 +120,8 @@ export class Explained extends Error {
 type Words = string | ((said: string) => string | undefined)
 
 /**
- * The same promise; where it is refused with one of these statuses, it says so in these words. They may depend on what the
- * server said (`the release is in use`); undefined leaves it as it is.
+ * The same promise; refusals with these statuses get these texts. A text may depend on the server's error (`the release
+ * is in use`); undefined keeps the problem.
  */
 export async function explained<Value>(work: Promise<Value>, by: Readonly<Record<number, Words>>): Promise<Value> {
   try {
@@ -133,7 +133,7 @@ export async function explained<Value>(work: Promise<Value>, by: Readonly<Record
   }
 }
 
-/** What the server said, word for word. */
+/** The server's error text. */
 export function saidBy(problem: unknown): string {
   const { message } = (problem ?? {}) as { readonly message?: string }
   return message ?? ''

@@ -1,4 +1,7 @@
-/** Names of roles, templates, projects and hardware. Contract 1.8; as the model has it, whose file brings its schemas along. */
+/**
+ * Names of roles, templates, projects and hardware. Contract 1.8. Copied from the model, whose file would bundle its
+ * schemas.
+ */
 
 const shortName = /^(?!(?:__proto__|\.{1,2})$)[A-Za-z0-9._-]{1,64}$/
 
@@ -8,7 +11,7 @@ export function isShortName(text: string): boolean {
   return shortName.test(text)
 }
 
-/** What is wrong with it, as somebody types it; nothing is wrong with nothing. */
+/** A description of the fault; none for empty text. */
 export function nameProblem(text: string): string | undefined {
   return text === '' || isShortName(text) ? undefined : `Must be ${shortNameRule}.`
 }

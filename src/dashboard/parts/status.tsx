@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** How something fares, by colour, by shape and by word: none of them alone. */
+/** A status by colour, shape and word. */
 export type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'quiet'
 
 const marks: Readonly<Record<Tone, string>> = { good: '●', busy: '◐', warning: '▲', bad: '✕', quiet: '○' }
@@ -29,7 +29,7 @@ const tones: Readonly<Record<string, Tone>> = {
   rejected: 'bad',
 }
 
-/** Most words are of something under way: an update goes through many. */
+/** Most words are stages of a process, such as an update. */
 function toneOf(state: string): Tone {
   return tones[state.toLowerCase()] ?? (state.toLowerCase() === 'active' ? 'good' : 'busy')
 }
@@ -37,9 +37,9 @@ function toneOf(state: string): Tone {
 export interface StatusProps {
   /** A word such as `online`, `FAILED`, `critical`. */
   readonly state: string
-  /** Where the word means something else than usual: an alarm that is `active` is no good news. */
+  /** For words with another meaning than usual: an `active` alarm is not good. */
   readonly tone?: Tone | undefined
-  /** In place of the word. */
+  /** Replaces the word. */
   readonly children?: ComponentChildren
 }
 

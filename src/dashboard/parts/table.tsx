@@ -8,11 +8,11 @@ export interface Column<Row> {
   readonly key: string
   readonly title: ComponentChildren
   readonly cell: (row: Row) => ComponentChildren
-  /** Numbers stand at the end of their cell. */
+  /** Numbers are aligned to the end. */
   readonly align?: 'start' | 'end' | undefined
-  /** Sentences: they are not squeezed to a word a line. */
+  /** Sentences: the column gets a minimum width. */
   readonly isText?: boolean | undefined
-  /** The cell names its row; the first column does unless another says so. */
+  /** The cell names its row; by default the first column. */
   readonly isHeading?: boolean | undefined
 }
 
@@ -20,21 +20,21 @@ export interface TableProps<Row> {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly rowKey: (row: Row) => string | number
-  /** What the table is of, for screen readers. */
+  /** The title for screen readers. */
   readonly caption: string
-  /** Stands in place of the table when there is no row. */
+  /** Replaces an empty table. */
   readonly empty?: ComponentChildren
-  /** Presses on a row beside its own links and buttons; what it does has to be within reach of the keyboard in a cell. */
+  /** A click on a row outside of its links and buttons; the same action must be reachable by keyboard in a cell. */
   readonly onRow?: ((row: Row) => void) | undefined
 }
 
-/** A table as such; on narrow screens it scrolls sideways within its frame. For thousands of rows: `VirtualList`. */
+/** A plain table; on narrow screens it scrolls sideways. For thousands of rows: `VirtualList`. */
 export function Table<Row>({ columns, rows, rowKey, caption, empty, onRow }: TableProps<Row>) {
   const frame = useRef<HTMLElement>(null)
   if (rows.length === 0 && empty !== undefined) return <>{empty}</>
   const heading = columns.find(({ isHeading }) => isHeading)?.key ?? columns[0]?.key
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
     <section ref={frame} class="table-frame" aria-label={caption} tabIndex={0}>
       <table class="table">
         <caption class="hidden">{caption}</caption>
@@ -69,13 +69,13 @@ export function Table<Row>({ columns, rows, rowKey, caption, empty, onRow }: Tab
   )
 }
 
-/** Whether a press is for the row: not for what in it can be pressed itself, and not the end of selecting text. */
+/** Whether a click is for the row: not for a control in it, and not the end of a text selection. */
 export function isBare(event: Event): boolean {
   const target = event.target as Element
   return target.closest('a, button, input, select, label, textarea') === null && !getSelection()?.toString()
 }
 
-/** A table of what comes page by page, with the way to the next page. */
+/** A table with pages, and a button for the next page. */
 export function PagedTable<Row>({
   paged,
   shown,
@@ -83,7 +83,7 @@ export function PagedTable<Row>({
   ...table
 }: Omit<TableProps<Row>, 'rows'> & {
   readonly paged: Paged<Row>
-  /** Of the rows that came, those to show; all, unless said. */
+  /** Filters the loaded rows; by default all. */
   readonly shown?: ((rows: readonly Row[]) => readonly Row[]) | undefined
   /** Below the table. */
   readonly children?: ComponentChildren

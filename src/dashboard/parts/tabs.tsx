@@ -11,15 +11,15 @@ export interface TabsProps {
   readonly tabs: readonly Tab[]
   readonly selected: string
   readonly onSelect: (id: string) => void
-  /** What the selected tab is for. */
+  /** The content of the selected tab. */
   readonly children: ComponentChildren
 }
 
-/** One stop for the Tab key; arrows go from tab to tab. https://www.w3.org/WAI/ARIA/apg/patterns/tabs/ */
+/** One stop in the tab order; arrow keys switch tabs. https://www.w3.org/WAI/ARIA/apg/patterns/tabs/ */
 export function Tabs({ label, tabs, selected, onSelect, children }: TabsProps) {
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
-  // On a narrow screen they scroll sideways.
+  // On a narrow screen the tabs scroll sideways.
   useEffect(() => {
     const tab = list.current?.querySelector(`#${CSS.escape(`${id}-${selected}`)}`)
     tab?.scrollIntoView({ block: 'nearest', inline: 'nearest' })

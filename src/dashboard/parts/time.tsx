@@ -3,15 +3,15 @@ import { client } from '#dashboard/session'
 import { every } from '#dashboard/world'
 
 /**
- * By the server's clock, which gave the times that are held against it. Moves once a second while the page is seen; what
- * shows how long ago something was looks at it.
+ * The server's clock, because displayed times come from the server. Ticks once a second while the page is visible;
+ * relative times subscribe to it.
  */
 export const clock = signal(client.now())
 every(1_000, () => {
   if (!document.hidden) clock.value = client.now()
 })
 
-/** Unix milliseconds, shown as how long ago that was, with the moment itself to hover over. 0: never. */
+/** Unix milliseconds as relative time, with the exact time as tooltip. 0: never. */
 export function Time({ at }: { readonly at: number | undefined }) {
   if (at === undefined || at === 0) return <span class="soft">never</span>
   const date = new Date(at)
@@ -22,7 +22,7 @@ export function Time({ at }: { readonly at: number | undefined }) {
   )
 }
 
-/** Date and time as people here write it. */
+/** Date and time in the user's format. */
 export function exactly(at: number): string {
   return new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 }
@@ -35,8 +35,8 @@ const units: readonly (readonly [name: string, ms: number])[] = [
 ]
 
 /**
- * `12 s ago`, `in 4 h`; what is days away as a date. The server's clock is known to a second or two: what seems to be ahead
- * by so little is now.
+ * `12 s ago`, `in 4 h`; a date if it is days away. The server's clock is accurate to one or two seconds: a time that is
+ * slightly ahead is shown as now.
  */
 function relative(at: number, from: number): string {
   const away = Math.abs(from - at)
@@ -46,7 +46,7 @@ function relative(at: number, from: number): string {
   return at > from ? `in ${text}` : `${text} ago`
 }
 
-/** Milliseconds as their largest unit: `4 min`. */
+/** Milliseconds in the largest unit: `4 min`. */
 export function duration(ms: number): string {
   const [name, size] = units.find(([, unitMs]) => ms >= unitMs) ?? ['s', 1_000]
   return `${Math.floor(ms / size)} ${name}`

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { after } from '#dashboard/world'
 
-/** What just happened, said once at the edge of the page, and to screen readers. */
+/** Short messages about events, shown once at the edge of the page and announced to screen readers. */
 
 interface Toast {
   readonly id: number
@@ -10,7 +10,7 @@ interface Toast {
 }
 
 const toasts = signal<readonly Toast[]>([])
-/** Failures also stand where they happened, where there is such a place. */
+/** Failures are also shown where they happened, if that place exists. */
 const shownMs = { done: 6_000, failed: 20_000 } as const
 const toastsMax = 5
 let made = 0

@@ -2,11 +2,11 @@ import { signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext, useLayoutEffect } from 'preact/hooks'
 
-/** What is filled in and not sent yet, and what somebody is about to do that would lose it. */
+/** Unsaved input, and the pending action that would lose it. */
 
-/** Where it stands: a dialog, of which closing it loses only what is in it, or the page. */
+/** The place of the input: a dialog, which loses only its own input, or the page. */
 export interface Place {
-  /** Holds what is shown once: nothing but a button of its own puts it away. */
+  /** Contains a secret that is shown once: only its own button closes it. */
   isHeld?: boolean
 }
 
@@ -17,16 +17,16 @@ interface Unsaved {
 }
 
 const unsaved = new Set<Unsaved>()
-/** How much there is that nobody could get back, whether leaving asks about it or not. */
+/** The number of places with input, whether leaving asks about them or not. */
 let filledIn = 0
 let address = ''
 
-/** Waits for somebody to say that he means it. */
+/** The action that waits for the user's confirmation. */
 export const asked = signal<(() => unknown) | undefined>(undefined)
 
 /**
- * As long as it is so, whoever leaves is asked first: by a link, by going back, by closing what it stands in. Whoever sees that
- * it was saved is not asked any more: both are of one moment.
+ * While true, leaving asks first: by a link, the back button, or closing the dialog. Saving and leaving may happen in
+ * the same turn: then it does not ask.
  */
 export function useUnsaved(isUnsaved: boolean): void {
   const place = useContext(PlaceHere)
@@ -41,7 +41,7 @@ export function useUnsaved(isUnsaved: boolean): void {
   }, [isUnsaved, place])
 }
 
-/** Something was typed or chosen in it, or it is shown this once: should the session end, the page is kept. */
+/** The input was changed, or a secret is shown: if the session ends, the page is kept. */
 export function useFilledIn(isFilledIn: boolean): void {
   useLayoutEffect(() => {
     if (!isFilledIn) return undefined
@@ -52,12 +52,12 @@ export function useFilledIn(isFilledIn: boolean): void {
   }, [isFilledIn])
 }
 
-/** Whether the page holds what would be lost with it. */
+/** Whether the page has input that would be lost. */
 export function holdsWork(): boolean {
   return filledIn > 0
 }
 
-/** What it is called in is closed by a button alone, not by Escape or a press beside it. */
+/** Only a button closes the dialog, not Escape or a click outside. */
 export function useHeld(): void {
   const place = useContext(PlaceHere)
   useLayoutEffect(() => {
@@ -68,12 +68,12 @@ export function useHeld(): void {
   }, [place])
 }
 
-/** The address that it is filled in at; undefined where there is nothing to lose. */
+/** The address of the unsaved input; undefined if there is none. */
 export function unsavedAt(): string | undefined {
   return unsaved.size === 0 ? undefined : address
 }
 
-/** Does it, after a question where it would lose something of this place; without one, of any. */
+/** Runs the action, after a confirmation if it would lose input of this place; without a place, of any. */
 export function leave(act: () => unknown, place?: Place): unknown {
   const lost = [...unsaved].filter((each) => place === undefined || each.place === place)
   if (lost.length === 0) return act()

@@ -5,12 +5,12 @@ import { state } from '#dashboard/state'
 import { after, every } from '#dashboard/world'
 
 export interface Called<Value> {
-  /** The latest answer; it stays while the same is asked again. */
+  /** The latest answer; it stays while the call is repeated. */
   readonly value: Value | undefined
-  /** What the latest call failed with. */
+  /** The failure of the latest call. */
   readonly problem: unknown
   readonly isLoading: boolean
-  /** Asks once more. */
+  /** Repeats the call. */
   readonly again: () => void
 }
 
@@ -21,8 +21,8 @@ interface Round<Value> {
 }
 
 /**
- * Asks when the component appears and whenever one of `deps` changes. Of answers that overtake each other the one asked
- * for last stands. With other `deps` the value of before is dropped; with `again` it stays shown.
+ * Calls when the component appears, and when `deps` change. Only the answer of the latest call counts. Changed `deps`
+ * drop the value; `again` keeps it until the answer arrives.
  */
 export function useCall<Value>(call: () => Promise<Value>, deps: readonly unknown[]): Called<Value> {
   const [round, setRound] = useState<Round<Value>>({ isLoading: true })
@@ -46,12 +46,12 @@ export function useCall<Value>(call: () => Promise<Value>, deps: readonly unknow
   return { value: round.value, problem: round.problem, isLoading: round.isLoading, again }
 }
 
-/** Many events at once, as of an edit that reaches a fleet, are one look. */
+/** Many events at once, as after a change of a fleet, cause one call. */
 const waitMs = 250
 
 /**
- * Asks again after events of these types (all that begin so), and when the connection is live again: what was answered
- * stays right, whoever changes it.
+ * Repeats the call after events whose type begins with this text, and when the connection is live again, so that the
+ * answer stays current.
  */
 export function useFollowed(called: Called<unknown>, typesBegin: string): void {
   const again = useRef(called.again)
@@ -87,7 +87,7 @@ function followed() {
   return { events: live.events.bind(live), connection: live.connection }
 }
 
-/** Does it again and again while the page is seen and somebody is in; nothing where there is nothing to do. */
+/** Repeats an action while the page is visible and the user is signed in; undefined does nothing. */
 export function useRepeated(run: (() => void) | undefined, everyMs: number): void {
   useEffect(() => {
     if (!run) return undefined
@@ -97,12 +97,12 @@ export function useRepeated(run: (() => void) | undefined, everyMs: number): voi
   }, [run, everyMs])
 }
 
-/** A release may be brought at any time, by whomever. */
+/** Other users may upload a release at any time. */
 const askEveryMs = 5_000
 
 /**
- * The firmware of a device as the server says it now. Whether there is something newer is in no event: it is asked for
- * again and again, and whenever the device has another firmware.
+ * The current firmware of a device. No event reports an available update, so it is polled, and read again when the
+ * firmware changes.
  */
 export function useFreshFirmware(
   deviceIdentifier: string,

@@ -2,15 +2,12 @@ import { useState } from 'preact/hooks'
 import { refusedFor } from '#dashboard/parts/problem-text'
 
 export interface DraftFormOptions {
-  /** Whether it differs from what is saved; something new always does. */
+  /** Whether the draft differs from the saved value; a new one always does. */
   readonly isDirty?: boolean | undefined
   readonly onDirty?: (() => void) | undefined
 }
 
-/**
- * What forms share that fill in a thing with a page of its own: fields that are refused are told at their place, and leaving
- * asks once something was touched.
- */
+/** Shared by forms with their own page: refused fields show their fault, and leaving asks after a change. */
 export function useDraftForm({ isDirty = true, onDirty }: DraftFormOptions) {
   const [problem, setProblem] = useState<unknown>(undefined)
   const [isTouched, setTouched] = useState(false)
@@ -18,7 +15,7 @@ export function useDraftForm({ isDirty = true, onDirty }: DraftFormOptions) {
     setTouched(true)
     onDirty?.()
   }
-  /** `unreachable`: what it means that something was not found. */
+  /** `unreachable`: the text for 404. */
   const send = async (submit: () => Promise<void>, unreachable: string) => {
     setProblem(undefined)
     try {

@@ -1,19 +1,19 @@
 import { useEffect, useReducer, useState } from 'preact/hooks'
 import type { Observable, ObservableMap } from '#client/client'
 
-/** The value, with a new rendering at each change of it. */
+/** The value; renders again when it changes. */
 export function useObservable<Value>(observable: Observable<Value>): Value {
   const render = useRendering()
   const value = observable.value
   useEffect(() => {
-    // It may have changed between the rendering and this.
+    // The value may have changed between the rendering and this effect.
     if (observable.value !== value) render()
     return observable.subscribe(render)
   }, [observable])
   return value
 }
 
-/** The value of one key, with a new rendering at each change of it and of no other. */
+/** The value of one key; renders again only when it changes. */
 export function useKey<Key, Value>(
   observable: Pick<ObservableMap<Key, Value>, 'get' | 'subscribeKey'>,
   key: Key,
@@ -27,7 +27,7 @@ export function useKey<Key, Value>(
   return value
 }
 
-/** Whether all of a list was read, with a new rendering when that changes and at no change of what is in it. */
+/** Whether the list is complete; renders again only when that changes. */
 export function useIsComplete(list: {
   readonly isComplete: boolean
   subscribe(listener: () => void): () => void
@@ -41,7 +41,7 @@ export function useIsComplete(list: {
   return isComplete
 }
 
-/** Renders the component that asks once more, whenever it is called. */
+/** A function that renders the component again. */
 function useRendering(): () => void {
   const [, render] = useReducer((count: number, _: undefined) => count + 1, 0)
   return () => render(undefined)

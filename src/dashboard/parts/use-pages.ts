@@ -1,15 +1,15 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
-/** A list that comes page by page, as far as it was asked for. */
+/** The loaded pages of a list. */
 export interface Paged<Row> {
-  /** Undefined until the first page is there. */
+  /** Undefined until the first page arrives. */
   readonly rows: readonly Row[] | undefined
   readonly hasMore: boolean
   readonly problem: unknown
   readonly isLoading: boolean
-  /** Fetches the next page. */
+  /** Loads the next page. */
   readonly more: () => void
-  /** Begins anew; what is shown stays until the first page is there. */
+  /** Reloads; the current rows stay until the first page arrives. */
   readonly again: () => void
 }
 
@@ -21,8 +21,8 @@ interface Shown<Row> {
 }
 
 /**
- * Fetches the first page when the component appears and whenever one of `deps` changes, the others when they are asked for.
- * A page that is not full, `pageSize`, is the last one.
+ * Loads the first page when the component appears and when `deps` change, and other pages on demand. A page with fewer
+ * rows than `pageSize` is the last one.
  */
 export function usePages<Row>(
   pages: () => AsyncIterable<readonly Row[]>,
@@ -45,13 +45,13 @@ export function usePages<Row>(
         }))
       },
       (problem) => {
-        // An iterator that failed has ended: whoever wants more begins anew.
+        // An iterator ends when it fails, so more rows need a reload.
         if (iterator.current === mine) setShown((before) => ({ ...before, hasMore: false, problem, isLoading: false }))
       },
     )
   }, [])
 
-  // Pages are fetched ahead: of a list that nobody looks at any more none is wanted.
+  // Pages are loaded ahead: stop that when the list disappears.
   const leave = useCallback(() => {
     void iterator.current?.return?.()
     iterator.current = undefined

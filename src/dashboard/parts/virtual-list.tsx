@@ -4,38 +4,38 @@ import { isBare } from '#dashboard/parts/table'
 
 export interface VirtualListProps<Row> {
   readonly rows: readonly Row[]
-  /** Pixels; all rows are alike. */
+  /** Pixels; all rows have the same height. */
   readonly rowHeight: number
-  /** What is in a row; of a grid its cells, each a `gridCell`. */
+  /** The content of a row; in a grid its cells, each a `gridCell`. */
   readonly render: (row: Row, index: number) => ComponentChildren
   readonly rowKey?: ((row: Row, index: number) => string | number) | undefined
   readonly label: string
-  /** By press, or by Enter on the row that the arrow keys have come to. */
+  /** By click, or by Enter on the marked row. */
   readonly onRow?: ((row: Row) => void) | undefined
-  /** Above the rows; it stays while they scroll. Makes a grid of it: one `headRow` of `headCell`s. */
+  /** A fixed header above the rows. Makes it a grid: one `headRow` of `headCell`s. */
   readonly head?: ComponentChildren
   readonly columns?: number | undefined
 }
 
-/** What stands in a grid's head and rows: a row of cells. The grid has the focus, so none of them is a stop of its own. */
+/** ARIA attributes of a grid: a row of cells. Only the grid has the focus, so cells are not in the tab order. */
 export const headRow = { role: 'row', 'aria-rowindex': 1, tabIndex: -1 } as const
 export const headCell = { role: 'columnheader', tabIndex: -1 } as const
 export const gridCell = { role: 'gridcell', tabIndex: -1 } as const
 
 interface Marked {
   readonly key: string | number | undefined
-  /** Where it was when it was marked. */
+  /** Its index when it was marked. */
   readonly place: number
 }
 
 const nothingMarked: Marked = { key: undefined, place: -1 }
 
-/** Beyond what is seen, so that a flick of the wheel shows no gap. */
+/** Rows beyond the visible ones, so that fast scrolling shows no gap. */
 const marginRows = 8
 
 /**
- * As many rows as there are, of which only those in sight are in the page. One stop for the Tab key: arrows, Page, Home
- * and End move a mark through the rows, Enter opens the marked one. The mark stays with its row, wherever that goes.
+ * A list of any length that renders only visible rows. One stop in the tab order: arrows, Page, Home and End move a
+ * mark, Enter opens the marked row. The mark follows its row when that moves.
  */
 export function VirtualList<Row>(props: VirtualListProps<Row>) {
   const { rows, rowHeight, render, rowKey, label, onRow, head, columns } = props
@@ -56,7 +56,7 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target !== event.currentTarget) return
-    // Where its row is gone, it is from there that the mark moves on.
+    // If the marked row is gone, the mark continues from its last index.
     const to = moves[event.key]?.(mark < 0 ? marked.place : mark, rows.length, count - 2)
     const row = rows[mark]
     if (to !== undefined && rows.length > 0) move(to)
@@ -108,7 +108,7 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
   )
 }
 
-/** Where the marked row is now; -1 where it is gone, or none is marked. */
+/** The current index of the marked row; -1 without one. */
 function placeOf<Row>(
   { key, place }: Marked,
   rows: readonly Row[],
@@ -120,12 +120,12 @@ function placeOf<Row>(
   return rows.findIndex((each, index) => keyOf(each, index) === key)
 }
 
-/** What stands between the frame and its rows: of a grid a group, of a list nothing that is read out. */
+/** The element between the frame and its rows: a group in a grid, without a role in a list. */
 function groupOf(isGrid: boolean) {
   return { role: isGrid ? ('rowgroup' as const) : ('presentation' as const) }
 }
 
-/** Which of all rows it is: those that are not in the page can't be counted. The head is the first row of a grid. */
+/** The index in the whole list, because not all rows are in the page. The header is the first row of a grid. */
 function attributesOf(isGrid: boolean, index: number, count: number, isMarked: boolean) {
   if (isGrid) return { role: 'row' as const, 'aria-rowindex': index + 2 }
   return { role: 'option' as const, 'aria-posinset': index + 1, 'aria-setsize': count, 'aria-selected': isMarked }
@@ -140,7 +140,7 @@ const moves: Readonly<Record<string, (at: number, rows: number, page: number) =>
   End: (_, rows) => rows - 1,
 }
 
-/** Which rows are in sight; told anew only when it is other ones. */
+/** The visible rows; updated only when they change. */
 function useWindow(frame: { readonly current: HTMLDivElement | null }, rowHeight: number) {
   const [sight, setSight] = useState({ first: 0, count: 30 })
   useEffect(() => {
@@ -163,7 +163,7 @@ function useWindow(frame: { readonly current: HTMLDivElement | null }, rowHeight
   return sight
 }
 
-/** Brings a row into sight, below a head that stays. */
+/** Scrolls a row into view, below the fixed header. */
 function scrollTo(element: HTMLDivElement | null, index: number, rowHeight: number): void {
   if (!element) return
   const head = element.querySelector('.virtual-head')?.clientHeight ?? 0

@@ -1,22 +1,22 @@
 import type { PropertyView, Schema } from '#client/client'
 
-/** How values are shown to people: by the schema where there is one, by their type where there is none. §2.4 */
+/** Values as text: by the schema, or by type without one. §2.4 */
 
-/** What the schema says about a property. */
+/** The schema of a property. */
 export type PropertySchema = NonNullable<Schema['properties'][string]>
 
 const numbers = new Intl.NumberFormat(undefined, { maximumFractionDigits: 3 })
 const integers = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 })
 const elementsShown = 8
 
-/** What stands there, without unit; a dash where nothing was reported yet. */
+/** The value without unit; a dash before the first report. */
 export function valueText(property: PropertyView | undefined, about: PropertySchema | undefined): string {
   if (property === undefined) return '–'
   if (property.tag === 'error') return property.error || 'error'
   return plainText(property.value, property.type, about)
 }
 
-/** The same of a value alone. */
+/** The same for a plain value. */
 export function plainText(value: PropertyView['value'], type: string, about: PropertySchema | undefined): string {
   if (value === undefined) return '–'
   if (typeof value === 'object') {
@@ -33,19 +33,19 @@ export function plainText(value: PropertyView['value'], type: string, about: Pro
   return value
 }
 
-/** What the schema calls a value; `true` and `false` are looked up as 1 and 0. */
+/** The name of a value in the enumeration; `true` and `false` are 1 and 0. */
 export function enumName(value: string | number | boolean, about: PropertySchema | undefined): string | undefined {
   return about?.enum?.[String(typeof value === 'boolean' ? Number(value) : value)]?.name
 }
 
-/** A value as a number, where it is one that can be drawn and compared; not what an enumeration names. */
+/** A value as a number if it can be drawn and compared; not for enumerations. */
 export function numberOf(value: PropertyView['value']): number | undefined {
   if (typeof value === 'number') return value
   if (typeof value === 'boolean') return Number(value)
   return typeof value === 'string' && /^-?\d{1,20}$/.test(value) ? Number(value) : undefined
 }
 
-/** What a property is called: by the schema, else by its id as schemas write it. */
+/** The name of a property: from the schema, or its id in the form of schemas. */
 export function nameOf(propId: number, about: PropertySchema | undefined): string {
   return about?.name ?? hexOf(propId)
 }
@@ -55,7 +55,7 @@ export function hexOf(propId: number): string {
   return `0x${propId.toString(16).padStart(4, '0')}`
 }
 
-/** What the schema of a service says about one of its properties. */
+/** The schema of one property. */
 export function aboutOf(schema: Schema | undefined, propId: number): PropertySchema | undefined {
   return schema?.properties[hexOf(propId)]
 }

@@ -1,11 +1,11 @@
 import type { DeviceView } from '#client/client'
 
-/** A device is another object after each change, so what was found of one stays true. */
+/** A device is immutable, so its result stays valid. */
 const found = new WeakMap<DeviceView, number>()
 
 /**
- * When a device last said something, Unix milliseconds, 0 for never. What is known of its link tells that only when its
- * status changes; what it reports meanwhile stands at its properties.
+ * The time of a device's last message, Unix milliseconds, 0 for never. `lastMessage` changes only with the status, so
+ * reports in between are found by the timestamps of properties.
  */
 export function lastHeard(device: DeviceView): number {
   let at = found.get(device)

@@ -1,4 +1,4 @@
-/** The last so many points of a number over time; the oldest make room. Times in Unix milliseconds, ascending. */
+/** The last points of a number over time; the oldest are dropped. Times in Unix milliseconds, ascending. */
 export class Ring {
   readonly pointsMax: number
   readonly #times: Float64Array
@@ -16,7 +16,7 @@ export class Ring {
     return this.#count
   }
 
-  /** A point of the same moment as the last one stands in its place; an earlier one is not taken. */
+  /** A point with the time of the last one replaces it; an earlier one is ignored. */
   add(at: number, value: number): void {
     const last = (this.#next + this.pointsMax - 1) % this.pointsMax
     const lastAt = this.#count === 0 ? Number.NEGATIVE_INFINITY : (this.#times[last] as number)
@@ -29,7 +29,7 @@ export class Ring {
     this.#count = Math.min(this.#count + 1, this.pointsMax)
   }
 
-  /** From the oldest on: times in seconds, as charts want them, and values. */
+  /** From the oldest: times in seconds, as charts expect them, and values. */
   points(): [number[], number[]] {
     const times: number[] = []
     const values: number[] = []

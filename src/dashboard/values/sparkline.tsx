@@ -7,11 +7,11 @@ import type { Ring } from '#dashboard/values/ring'
 
 export interface SparklineProps {
   readonly ring: Ring
-  /** Grows with every point: then it is drawn anew. */
+  /** Grows with every point, and triggers a redraw. */
   readonly version: number
-  /** What it is of, for who does not see it. */
+  /** The accessible description. */
   readonly label: string
-  /** With axes, to read values from; as wide as there is room. */
+  /** With axes, in the available width. */
   readonly isLarge?: boolean | undefined
 }
 
@@ -65,7 +65,7 @@ function optionsOf(element: HTMLElement, size: { width: number; height: number }
   }
 }
 
-/** `rgb(11, 92, 114)`: what the name stands for here, in dark or in light. */
+/** `rgb(11, 92, 114)`: the colour of a token in the current theme. */
 function colourOf(element: HTMLElement, name: string): string {
   element.style.color = `var(${name})`
   const { color } = getComputedStyle(element)
@@ -73,7 +73,7 @@ function colourOf(element: HTMLElement, name: string): string {
   return color
 }
 
-/** The last value stands until now: a number that never changes is a line too. */
+/** The last value is extended until now: a constant number is a line too. */
 function pointsUntilNow(ring: Ring): [number[], number[]] {
   const [times, values] = ring.points()
   const last = values.at(-1)
@@ -85,7 +85,7 @@ function pointsUntilNow(ring: Ring): [number[], number[]] {
   ]
 }
 
-/** A value that stands still is a line in the middle. */
+/** A constant value is a line in the middle. */
 function spread(_: unknown, min: number, max: number): [number, number] {
   const room = max === min ? Math.abs(max) * 0.1 || 1 : (max - min) * 0.1
   return [min - room, max + room]

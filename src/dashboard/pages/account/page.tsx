@@ -15,7 +15,7 @@ import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 
-/** One's own: who one is here, the password, second factors, and where else one is signed in. */
+/** The user's own account: roles, password, second factors, and sessions. */
 export default function AccountPage() {
   const { state, name, tenant, roles = [], permissions } = session.value
   if (state === 'IAM off') {
@@ -120,7 +120,7 @@ export function PasswordSection() {
   )
 }
 
-/** Everywhere one is signed in, and ending that. */
+/** All sessions of the user, and buttons to end them. */
 export function SessionsSection() {
   const sessions = useCall(() => client.call('GET /auth/sessions'), [])
   const end = async (id: string) => {
@@ -177,7 +177,7 @@ export function SessionsSection() {
   )
 }
 
-/** `Firefox 128 on Linux` where that can be told. */
+/** `Firefox 128 on Linux`, if the text has this form. */
 function shortAgent(agent: string): string {
   const browser = /(Firefox|Edg|OPR|Chrome|Version)\/(\d+)/.exec(agent)
   const system = /(Windows|Mac OS X|Android|iPhone|iPad|Linux)/.exec(agent)?.[1]

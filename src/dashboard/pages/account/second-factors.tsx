@@ -14,7 +14,7 @@ import { client } from '#dashboard/session'
 
 type Asked = { readonly what: 'totp' | 'no totp' | 'key' } | { readonly what: 'no key'; readonly id: string }
 
-/** What one has beside the password. Each change is confirmed by the password, and ends the other sessions. */
+/** The user's second factors. Each change is confirmed with the password, and ends the other sessions. */
 export function SecondFactors() {
   const [asked, setAsked] = useState<Asked | undefined>()
   const keys = useCall(() => client.call('GET /auth/2fa/webauthn/credentials'), [])
@@ -119,7 +119,7 @@ interface Enrolled {
   readonly otpauthUri: string
 }
 
-/** The password, then a secret for the app, then its first code; then codes to recover with are put up. */
+/** Asks for the password, shows the secret for the app, and asks for the first code; then shows recovery codes. */
 function EnrollTotp({ onDone }: { readonly onDone: () => void }) {
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
@@ -162,11 +162,11 @@ interface ConfirmFactorProps {
   readonly kind?: 'primary' | 'danger' | undefined
   readonly onConfirm: (confirmation: { readonly password: string; readonly name?: string }) => Promise<void>
   readonly onCancel: () => void
-  /** Also asks what the new one is called. */
+  /** Also asks for a name of the new factor. */
   readonly hasName?: boolean | undefined
 }
 
-/** A change of second factors, confirmed by the password. Contract 2. */
+/** Confirms a change of second factors with the password. Contract 2. */
 function ConfirmFactor({ submit, kind, onConfirm, onCancel, hasName }: ConfirmFactorProps) {
   const [password, setPassword] = useState('')
   const [name, setName] = useState('')

@@ -19,7 +19,7 @@ interface GrantFieldsProps {
   readonly onRemove?: (() => void) | undefined
 }
 
-/** One grant: what it gives, and on which devices and services. Without `onChange` to be read. */
+/** One grant: its permissions, and its devices and services. Read-only without `onChange`. */
 export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsProps) {
   const title = `Grant ${number}`
   return (
@@ -54,7 +54,7 @@ export function GrantFields({ grant, number, onChange, onRemove }: GrantFieldsPr
   )
 }
 
-/** All of them, or those that are named. */
+/** All names, or a list. */
 function Names({
   what,
   names,
@@ -67,7 +67,7 @@ function Names({
   readonly onChange: (names: string[]) => void
 }) {
   const isAll = names.includes('*')
-  // As it is typed: a comma at its end is the beginning of the next name.
+  // The text as typed: a comma at the end begins the next name.
   const [text, setText] = useState(isAll ? '' : names.join('\n'))
   return (
     <>
@@ -90,7 +90,10 @@ function Names({
   )
 }
 
-/** What a grant gives: a box for each resource and action. One that a wider box ticks stands ticked, and is not its own. */
+/**
+ * The permissions of a grant: a checkbox for each resource and action. A box that a wildcard box implies is shown as
+ * ticked.
+ */
 function PermissionMatrix({
   grant,
   caption,
@@ -98,11 +101,11 @@ function PermissionMatrix({
 }: {
   readonly grant: Grant
   readonly caption: string
-  /** Absent: only to be read. */
+  /** Absent: read-only. */
   readonly onChange?: ((grant: Grant) => void) | undefined
 }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
     <section class="table-frame" aria-label={caption} tabIndex={0}>
       <table class="table matrix">
         <caption class="hidden">{caption}</caption>

@@ -1,8 +1,8 @@
 import type { Action, Grant, Resource } from '#model/scope'
 
-/** A grant as it is edited: which boxes are ticked, and what ticking one makes of it. Contract 2, Model. */
+/** A grant in the editor: which boxes are ticked, and the effect of a click. Contract 2, Model. */
 
-/** What each resource is, for who gives it. */
+/** Explains each resource. */
 const meanings = {
   service: 'values of devices, and asking them to change',
   device: 'making and removing devices, their secrets, provisioning keys',
@@ -38,10 +38,10 @@ export const resourceRows: readonly ResourceRow[] = [
   })),
 ]
 
-/** Its columns. */
+/** The columns of the matrix. */
 export const actionColumns: readonly Wild<Action>[] = ['*', ...(Object.keys(actionSet) as Action[])]
 
-/** `given`: by this very box; `implied`: by a wider one. */
+/** `given`: by this box; `implied`: by a wildcard box. */
 export type Ticked = 'given' | 'implied' | undefined
 
 export function tickedOf({ permissions }: Grant, resource: Wild<Resource>, action: Wild<Action>): Ticked {
@@ -51,7 +51,7 @@ export function tickedOf({ permissions }: Grant, resource: Wild<Resource>, actio
   return isImplied ? 'implied' : undefined
 }
 
-/** The same grant with this box the other way round. What the box stands for beside others is left out of them. */
+/** The grant with this box toggled. Removes the boxes that a wildcard box makes redundant. */
 export function toggled(grant: Grant, resource: Wild<Resource>, action: Wild<Action>): Grant {
   const before = grant.permissions[resource] ?? []
   const isOn = before.includes(action)
@@ -60,7 +60,7 @@ export function toggled(grant: Grant, resource: Wild<Resource>, action: Wild<Act
   return { ...grant, permissions: after.length > 0 ? { ...others, [resource]: after } : others }
 }
 
-/** What a new grant begins with: reading, everywhere. */
+/** A new grant: read permission on everything. */
 export const firstGrant: Grant = {
   permissions: { service: ['read'], schemas: ['read'], meta: ['read'] },
   devices: ['*'],
@@ -79,7 +79,7 @@ export function permissionsText({ permissions }: Grant): string {
     .join(' · ')
 }
 
-/** `all devices`, or how many and which; long lists are cut. */
+/** `all devices`, or the number and names; long lists are shortened. */
 export function namesText(names: readonly string[], what: string): string {
   if (names.includes('*')) return `all ${what}s`
   if (names.length === 0) return `no ${what}`
@@ -87,13 +87,13 @@ export function namesText(names: readonly string[], what: string): string {
   return names.length > 3 ? `${shown} and ${names.length - 3} more ${what}s` : shown
 }
 
-/** Names as somebody types them, one a line or with commas between; each once. A space may be part of a device's name. */
+/** Parses names, separated by lines or commas; each once. The identifier of a device may contain a space. */
 export function namesIn(text: string): string[] {
   const names = text.split(/[\n,]/).map((name) => name.trim())
   return [...new Set(names.filter((name) => name !== ''))]
 }
 
-/** Whether there is anything that a grant gives, and anywhere: one that has neither is a mistake. */
+/** Whether the grant gives nothing, or covers no device or service: that is a mistake. */
 export function isIdle({ permissions, devices, services }: Grant): boolean {
   const gives = Object.values(permissions).some((given) => (given?.length ?? 0) > 0)
   return !gives || (devices.length === 0 && services.length === 0)

@@ -22,7 +22,7 @@ import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 
-/** Keys of whatever kind: listed, made, shown once, deleted. Contract 2. */
+/** Lists, creates and deletes keys of one kind. Contract 2. */
 
 interface Key {
   readonly id: string
@@ -31,10 +31,10 @@ interface Key {
   readonly expiresAt?: number | undefined
 }
 
-/** What every new key has. */
+/** The fields of every new key. */
 interface NewKey {
   readonly name: string
-  /** Seconds; without it, until it is deleted. */
+  /** Seconds; absent: until it is deleted. */
   readonly expiresIn?: number
 }
 
@@ -44,26 +44,26 @@ interface MadeKey {
 }
 
 interface KeysSectionProps<Listed extends Key, More> {
-  /** One of them, `API key`; many have an s behind that. */
+  /** The kind in singular, `API key`; the plural appends an s. */
   readonly kind: string
   readonly read: () => Promise<readonly Listed[]>
   readonly mayMake: boolean
   readonly mayDelete: boolean
-  /** What is shown of each beside its name and its times. */
+  /** Columns in addition to name and times. */
   readonly columns: readonly Column<Listed>[]
-  /** Stands where there is none. */
+  /** Shown if there are no keys. */
   readonly empty: ComponentChildren
   readonly nameHint: string
-  /** What a new one has beside its name and its end: at first, and the fields of it. */
+  /** The additional fields of a new key: initial values, and inputs. */
   readonly first: More
   readonly fields: (more: More, change: (more: More) => void) => ComponentChildren
   readonly make: (key: NewKey, more: More) => Promise<{ readonly key: string }>
-  /** What is done with one that was made. */
+  /** Explains how to use a created key. */
   readonly use: (made: MadeKey) => ComponentChildren
   readonly remove: (key: Listed) => Promise<unknown>
-  /** What ends with one: `its links`. */
+  /** What ends with a key: `its links`. */
   readonly endsWith: string
-  /** What deleting it comes to. */
+  /** The effect of deleting the key. */
   readonly loss: (key: Listed) => ComponentChildren
 }
 
@@ -177,7 +177,7 @@ const apiKeyColumns: readonly Column<ApiKey>[] = [
 
 const noRoles: readonly string[] = []
 
-/** Keys of programs, which act as users with roles of their own. Contract 2. */
+/** Keys for programs, which act as users with their own roles. Contract 2. */
 export function ApiKeys() {
   const mayMake = mayHere('users', 'create')
   return (
@@ -225,7 +225,7 @@ export function ApiKeys() {
 
 type ProvisioningKey = Item<'GET /iam/provisioning-keys'>
 
-/** Such a key is good for any device. Contract 2. */
+/** A provisioning key applies to all devices. Contract 2. */
 const notAll = 'A provisioning key is good for any device: it takes a right on all of them.'
 const allDevices = { deviceIdentifier: '*' }
 
@@ -239,7 +239,7 @@ interface Limits {
 }
 const noLimits: Limits = {}
 
-/** Keys by which gateways register devices and speak for them. Contract 2, 7. */
+/** Keys for gateways that register devices and report for them. Contract 2, 7. */
 export function ProvisioningKeys() {
   const mayMake = mayHere('device', 'create', allDevices)
   return (

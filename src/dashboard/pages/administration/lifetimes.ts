@@ -1,4 +1,4 @@
-/** How long codes and keys are good, as people choose it. Seconds; the empty one leaves it to the server. Contract 2. */
+/** Lifetimes of codes and keys. Seconds; empty: the server decides. Contract 2. */
 
 const dayS = 86_400
 
@@ -22,7 +22,7 @@ export const keyLifetimes: readonly Lifetime[] = [
   { value: `${10 * 365 * dayS}`, label: '10 years' },
 ]
 
-/** `{expiresIn}` for a body, or nothing. */
+/** `{expiresIn}` for a body, or an empty object. */
 export function expiresIn(lifetime: string): { readonly expiresIn?: number } {
   return lifetime === '' ? {} : { expiresIn: Number(lifetime) }
 }

@@ -20,7 +20,7 @@ interface Tab {
   readonly id: string
   readonly title: string
   readonly isOffered: () => boolean
-  /** Whether it is about one tenant, and may be about another. */
+  /** Whether the tab shows one tenant, which may be another one than the user's. */
   readonly isOfTenant: boolean
   readonly show: () => ComponentChildren
 }
@@ -78,7 +78,7 @@ export default function AdministrationPage({ params }: PageProps) {
   return (
     <Page title="Administration" actions={tab.isOfTenant && mayTenants('read') && <TenantChoice />}>
       <Tabs label="Administration" tabs={offered} selected={tab.id} onSelect={select}>
-        {/* Another tenant: nothing of the one before stays, half filled in or not. */}
+        {/* A new key for another tenant: no input for the previous tenant remains. */}
         <div class="administration-tab" key={`${tab.id} ${chosenTenant.value ?? ''}`}>
           {tab.show()}
         </div>

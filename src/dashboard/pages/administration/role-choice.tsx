@@ -6,13 +6,13 @@ import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
 
 interface RoleChoiceProps {
-  /** What is chosen, by name. */
+  /** Names of the chosen roles. */
   readonly roles: readonly string[]
   readonly onChange: (roles: readonly string[]) => void
   readonly problem?: string | undefined
 }
 
-/** Which roles somebody, or a key, holds: from the list, or by name for who may not read it. */
+/** Chooses the roles of a user or key: from the list, or by name if the user may not read the list. */
 export function RoleChoice(props: RoleChoiceProps) {
   return mayI('roles', 'read') ? <FromList {...props} /> : <ByName {...props} />
 }

@@ -20,7 +20,7 @@ import { client } from '#dashboard/session'
 import type { RoleEntry } from '#model/role'
 import type { Grant } from '#model/scope'
 
-/** What users and keys may do, by name. Contract 2. */
+/** Roles: named permissions of users and keys. Contract 2. */
 export function Roles() {
   const roles = useCall(() => client.call('GET /iam/roles', { query: tenantQuery() }), [])
   const [draft, setDraft] = useState<RoleDraft>()
@@ -132,7 +132,7 @@ function RoleShown({ role: { grants, builtIn } }: { readonly role: RoleEntry }) 
   )
 }
 
-/** Where there are only those that every tenant has. */
+/** Shown if there are only built-in roles. */
 function OwnRoles() {
   return (
     <div class="prose">
@@ -145,9 +145,9 @@ function OwnRoles() {
   )
 }
 
-/** A role that is made or changed. */
+/** A role that is created or changed. */
 export interface RoleDraft {
-  /** Undefined: a new one, whose name is asked for. */
+  /** Undefined: a new role, which needs a name. */
   readonly name?: string | undefined
   readonly grants: readonly Grant[]
 }
@@ -159,7 +159,7 @@ interface Numbered {
 
 interface RoleEditorProps {
   readonly draft: RoleDraft
-  /** Names that a new role must not have: they are there, and would be changed. */
+  /** Names of existing roles, which a new role must not replace. */
   readonly taken: readonly string[]
   readonly onSaved: () => void
   readonly onCancel: () => void
@@ -240,7 +240,7 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & 
   )
 }
 
-/** As it is now; of one that there is none of yet, what it begins with. */
+/** The stored role; for a role that does not exist yet, the draft. */
 async function readRole(role: string, draft: RoleDraft): Promise<RoleDraft> {
   try {
     const found = await client.call('GET /iam/roles/:role', { parameters: { role }, query: tenantQuery() })
@@ -252,7 +252,7 @@ async function readRole(role: string, draft: RoleDraft): Promise<RoleDraft> {
   }
 }
 
-/** A role goes only when nobody holds it: where somebody does, the refusal names them. */
+/** A role can be deleted only if no user or key holds it; the refusal names the holders. */
 function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; readonly onDeleted: () => void }) {
   return (
     <ConfirmButton
@@ -282,10 +282,10 @@ async function remove(role: string): Promise<void> {
   }
 }
 
-/** How many are named; of more only that there are. */
+/** The number of names that are listed. */
 const namedMax = 5
 
-/** Who holds a role, as far as one may see it. */
+/** The holders of a role that the user may see. */
 async function holdersOf(role: string): Promise<string> {
   if (!mayHere('users', 'read')) return 'a user or an API key that you may not see'
   const names: string[] = []

@@ -18,7 +18,7 @@ import { client } from '#dashboard/session'
 
 type Session = Item<'GET /iam/users/:name/sessions'>
 
-/** Where somebody is signed in, and signing him out. Contract 2, Sessions. */
+/** The sessions of a user, and buttons to end them. Contract 2, Sessions. */
 export function Sessions() {
   const [typed, type] = useState('')
   const [name, choose] = useState('')
@@ -38,7 +38,7 @@ export function Sessions() {
   )
 }
 
-/** `all`: every one of them. */
+/** `all`: every session. */
 type Ended = Session | 'all'
 
 function SessionsOf({ name }: { readonly name: string }) {

@@ -11,8 +11,8 @@ import { exactly } from '#dashboard/parts/time'
 import { useFilledIn } from '#dashboard/parts/unsaved'
 
 /**
- * A secret that nobody can be shown again. It stands in the page until it is put away by hand: a dialog would be gone with
- * a press beside it.
+ * A secret that cannot be shown again. It stays on the page until the user confirms it; a dialog could be closed by
+ * accident.
  */
 export function ShownOnce({
   title,
@@ -23,10 +23,10 @@ export function ShownOnce({
 }: {
   readonly title: string
   readonly secret: string
-  /** What copying it is called. */
+  /** The label of the copy button. */
   readonly label: string
   readonly onPutAway: () => void
-  /** Whom it is for, and what he does with it. */
+  /** Explains who needs it and how to use it. */
   readonly children: ComponentChildren
 }) {
   const frame = useRef<HTMLDivElement>(null)
@@ -53,10 +53,10 @@ export function ShownOnce({
   )
 }
 
-/** What an invitation, or a fresh code, comes to: shown once. */
+/** The answer to an invitation or a new code: shown once. */
 export type Invitation = Answer<'POST /iam/users'>
 
-/** Where name and code are filled in. What stands behind the `#` reaches no server and no log. */
+/** The sign-up address with name and code. The part after `#` reaches no server and no log. */
 function signUpAddress({ name, code }: Invitation): string {
   return `${serverUrl()}/#${pathOf('sign-up', name, code)}`
 }

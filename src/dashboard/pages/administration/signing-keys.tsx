@@ -9,7 +9,7 @@ import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 
-/** The keys that tokens are signed with: replaced by themselves after 90 days, or by hand. Contract 2, Tokens. */
+/** The keys that sign tokens: replaced automatically after 90 days, or by hand. Contract 2, Tokens. */
 export function SigningKeys() {
   const keys = useCall(() => client.call('GET /iam/signing-keys'), [])
   const rotate = async () => {

@@ -6,36 +6,38 @@ import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI, session } from '#dashboard/session'
 import type { Action, Resource } from '#model/scope'
 
-/** Whose users, roles and keys are administered: one's own tenant's, unless one holds `tenants` and chose another. */
+/** The tenant that is administered: the user's own, unless the user holds `tenants` and chose another one. */
 
-/** Undefined: one's own. It outlives a session; who signs in next may not be let choose. */
+/** Undefined: the user's own. It outlives a session, and the next user may not be allowed to choose. */
 export const chosenTenant = signal<string | undefined>(undefined)
 
-/** Whoever administers tenants is of this one. Contract 2. */
+/** Only users of this tenant administer tenants. Contract 2. */
 const home = 'default'
 
-/** The session says so in tenant `default` alone. */
+/** The session contains these permissions only in tenant `default`. */
 export function mayTenants(action: Action): boolean {
   return mayI('tenants', action)
 }
 
-/** The tenant that is meant where it is another than one's own. */
+/** The chosen tenant, if it is not the user's own. */
 function otherTenant(): string | undefined {
   return mayTenants('read') ? chosenTenant.value : undefined
 }
 
-/** Whether it may be done in the tenant that is chosen: in another one it takes the same action on `tenants`, too. */
+/**
+ * Whether an action is permitted in the chosen tenant: in another tenant it also needs the same action on `tenants`.
+ */
 export function mayHere(resource: Resource, action: Action, where?: Parameters<typeof mayI>[2]): boolean {
   return mayI(resource, action, where) && (otherTenant() === undefined || mayTenants(action))
 }
 
-/** For the query of every call about what belongs to a tenant. */
+/** The query parameter for calls about a tenant's data. */
 export function tenantQuery(): { readonly tenant?: string } {
   const tenant = otherTenant()
   return tenant === undefined ? {} : { tenant }
 }
 
-/** The name of the tenant that is chosen, for who is asked whether he means it. */
+/** The name of the chosen tenant, for confirmations. */
 export function tenantName(): string {
   return otherTenant() ?? session.value.tenant ?? home
 }
@@ -50,7 +52,7 @@ export function TenantChoice() {
   const tenants = useCall(() => client.call('GET /iam/tenants'), [])
   const own = session.value.tenant ?? home
   const others = (tenants.value ?? []).filter(({ tenantIdentifier }) => tenantIdentifier !== own)
-  // One that was deleted meanwhile is nobody's any more.
+  // The chosen tenant was deleted meanwhile.
   useEffect(() => {
     const chosen = chosenTenant.value
     if (!tenants.value || chosen === undefined) return

@@ -18,10 +18,10 @@ import { useCall } from '#dashboard/parts/use-call'
 import { client, session } from '#dashboard/session'
 import type { TenantEntry } from '#model/tenant'
 
-/** Whom users, roles, devices and everything else belong to; for holders of `tenants` in tenant `default`. Contract 2. */
+/** Tenants, for holders of `tenants` in tenant `default`. Contract 2. */
 export function Tenants() {
   const tenants = useCall(() => client.call('GET /iam/tenants'), [])
-  /** `new`: one that is made. */
+  /** `new`: a new tenant. */
   const [edited, edit] = useState<TenantEntry | 'new'>()
   const [deleted, remove] = useState<TenantEntry>()
   const close = () => edit(undefined)
@@ -173,7 +173,7 @@ interface TenantFormProps {
   readonly onCancel: () => void
 }
 
-/** Makes a tenant, or changes the one that is given. */
+/** Creates a tenant, or changes the given one. */
 function TenantForm(props: TenantFormProps) {
   if (!props.tenant) return <Fields {...props} />
   return (
@@ -260,7 +260,7 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
   )
 }
 
-/** Of one's own tenant: under which address one would be the last time. */
+/** For the user's own tenant: the current host, if the change would lock the user out. */
 function lockedOut(hosts: readonly string[]): string | undefined {
   const { host, hostname } = location
   if (hosts.length === 0 || hosts.some((one) => [host, hostname].includes(one.toLowerCase()))) return undefined

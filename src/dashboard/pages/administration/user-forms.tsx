@@ -11,7 +11,7 @@ import { say } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 import type { UserEntry } from '#model/user'
 
-/** Nobody gives, edits or resets beyond his own grants. Contract 2. */
+/** Users cannot give, change or reset more than their own grants cover. Contract 2. */
 export const beyond = 'You cannot give, change or end more than you may do yourself: ask somebody with wider roles.'
 
 export function InviteForm({
@@ -104,7 +104,7 @@ function UserForm({ user, check, onDone, onCancel }: EditFormProps & Pick<Edit<U
   )
 }
 
-/** In words, where it is that. */
+/** Explains this refusal; undefined for other refusals. */
 export function lastAdministrator(said: string): string | undefined {
   if (!said.includes('last administrator')) return undefined
   return 'This is the last active administrator of the tenant: make somebody else one first.'

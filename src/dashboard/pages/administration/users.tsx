@@ -17,7 +17,7 @@ import { usePages } from '#dashboard/parts/use-pages'
 import { client, session } from '#dashboard/session'
 import type { UserEntry } from '#model/user'
 
-/** Who may sign in, and as what. Contract 2. */
+/** Users and their roles. Contract 2. */
 
 const pageSize = 200
 
@@ -88,7 +88,7 @@ export function Users() {
 
 const searchHint = 'Among those that are shown.'
 
-/** By name, address, role or state. */
+/** Matches name, address, role or state. */
 function isWanted({ name, email = '', roles, state }: UserEntry, wanted: string): boolean {
   return [name, email, state, ...roles].some((text) => text.toLowerCase().includes(wanted))
 }
@@ -133,13 +133,13 @@ interface UserActionsProps {
   readonly onInvited: (invitation: Invitation) => void
 }
 
-/** What is asked about first; one at a time. */
+/** The open dialog; one at a time. */
 type Asked = 'edit' | 'code' | 'disable' | 'delete' | undefined
 
-/** What can be done about one user, by who may. */
+/** The actions on one user that are permitted. */
 function UserActions(props: UserActionsProps) {
   const [asked, ask] = useState<Asked>()
-  // Hundreds of rows, each with four dialogs that nobody opens, would be thousands of elements.
+  // Dialogs are created on first use: hundreds of rows with four closed dialogs each would be thousands of elements.
   const wasAsked = useRef(false)
   if (asked !== undefined) wasAsked.current = true
   const { user, onChanged } = props

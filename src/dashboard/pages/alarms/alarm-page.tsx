@@ -27,7 +27,7 @@ import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import type { Condition } from '#model/condition'
 
-/** One alarm, or with `new` in place of its id one that is being made. */
+/** An alarm, or a new alarm if the id is `new`. */
 export default function AlarmPage({ params: { id = '' } }: PageProps) {
   return id === 'new' ? <NewAlarmPage /> : <OneAlarmPage key={id} id={id} />
 }
@@ -126,7 +126,7 @@ function readAlarm(id: string): Promise<Alarm> {
   return client.call('GET /alarms/:alarmId', { parameters: { alarmId: id } })
 }
 
-/** As many rows as are read at once. */
+/** Rows that are shown at once. */
 const pageRows = 100
 
 const columns: readonly Column<StatusRow>[] = [
@@ -185,11 +185,11 @@ function WhereActive({ alarm }: { readonly alarm: Alarm }) {
 type AlarmBody = Body<'POST /alarms'>
 
 export interface AlarmFormProps {
-  /** Without one it is a new alarm. */
+  /** Absent for a new alarm. */
   readonly start?: Alarm | undefined
   readonly submit: string
   readonly onSubmit: (body: AlarmBody) => Promise<void>
-  /** Shown, with nothing to change. */
+  /** Shows the alarm without inputs. */
   readonly isReadOnly?: boolean | undefined
   readonly isDirty?: boolean | undefined
   readonly onDirty?: (() => void) | undefined
@@ -294,7 +294,7 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
   )
 }
 
-/** For who may look and not touch. */
+/** For users who may not change the alarm. */
 function AlarmFacts({ alarm }: { readonly alarm: Alarm }) {
   const schemas = useSchemas()
   const groups = useGroups() ?? []

@@ -1,11 +1,11 @@
 import type { Item } from '#client/routes'
 
-/** Where alarms are active, alarm by alarm. */
+/** The status of alarms on devices. */
 
 export type StatusRow = Item<'GET /alarms/status'>
 export type Alarm = Item<'GET /alarms'>
 
-/** How an alarm stands: on how many devices it is active, and since when on the first of them. */
+/** The status of an alarm: the number of devices on which it is active, and since when on the first of them. */
 export interface Standing {
   readonly active: number
   /** Unix ms. */
@@ -14,7 +14,7 @@ export interface Standing {
 
 export const quiet: Standing = { active: 0, since: undefined }
 
-/** By the alarms' resource names; those that are active nowhere are not in it. */
+/** By resource name of the alarm; without alarms that are active on no device. */
 export function standings(rows: Iterable<StatusRow>): ReadonlyMap<string, Standing> {
   const found = new Map<string, Standing>()
   for (const { resourceIdentifier, active, since } of rows) {
@@ -27,7 +27,7 @@ export function standings(rows: Iterable<StatusRow>): ReadonlyMap<string, Standi
 
 const weights = { critical: 0, warning: 1, info: 2 } as const
 
-/** What is active comes first, the worst of it at the top; the rest by name. */
+/** Active alarms first, by severity; then the others by name. */
 export function inOrder(alarms: readonly Alarm[], standing: ReadonlyMap<string, Standing>): readonly Alarm[] {
   const isActive = ({ resourceIdentifier }: Alarm) => standing.has(resourceIdentifier)
   return alarms.toSorted(
@@ -38,7 +38,7 @@ export function inOrder(alarms: readonly Alarm[], standing: ReadonlyMap<string, 
   )
 }
 
-/** Of one alarm: where it is active, the newest first, then where it was. */
+/** The rows of one alarm: active ones first, then the newest. */
 export function rowsOfAlarm(rows: Iterable<StatusRow>, resourceIdentifier: string): readonly StatusRow[] {
   return [...rows]
     .filter((row) => row.resourceIdentifier === resourceIdentifier)

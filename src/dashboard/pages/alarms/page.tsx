@@ -17,7 +17,7 @@ import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import '#dashboard/pages/alarms/alarms.css'
 
-/** What is watched for, and where it is so right now. */
+/** All alarms, and where they are active now. */
 export default function AlarmsPage() {
   const called = useCall(() => client.call('GET /alarms'), [])
   useFollowed(called, 'ALARM_CONFIG')
@@ -48,7 +48,7 @@ function NewAlarm() {
 interface AlarmListProps {
   readonly alarms: readonly Alarm[]
   readonly standing: ReadonlyMap<string, Standing>
-  /** Whether it is known where they are active. */
+  /** Whether the status is known. */
   readonly isRead: boolean
 }
 
@@ -122,7 +122,7 @@ function useColumns(standing: ReadonlyMap<string, Standing>, isRead: boolean): r
   ]
 }
 
-/** Undefined: it is not known yet. */
+/** Undefined: not known yet. */
 function Now({ standing }: { readonly standing: Standing | undefined }) {
   if (!standing) return <span class="soft">…</span>
   const { active, since } = standing

@@ -13,7 +13,7 @@ import { state } from '#dashboard/state'
 
 type Entry = NonNullable<FirmwareView['firmwares']>[number]
 
-/** What became of asking for an update. §3.2 */
+/** Results of a requested update. §3.2 */
 const outcomes: Readonly<Record<string, string>> = {
   STARTED: 'The device begins to update.',
   NO_UPDATE: 'There is nothing newer for it.',
@@ -24,7 +24,7 @@ const outcomes: Readonly<Record<string, string>> = {
   SERVER_ERROR: 'The server made a mistake.',
 }
 
-/** What firmware the device has, where its update stands, and asking for one. §2.7 */
+/** The firmware of the device, the status of its update, and a button to request one. §2.7 */
 export function Firmware({ identifier }: { readonly identifier: string }) {
   const known = useKey(state().updates, identifier)
   const isRead = useIsComplete(state().updates)

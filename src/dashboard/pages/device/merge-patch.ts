@@ -1,8 +1,8 @@
-/** The merge patch that turns one JSON object into another. RFC 7396; what became `null` can't be said by one. */
+/** The merge patch that turns one JSON object into another. RFC 7396; a patch cannot set `null`. */
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Undefined when there is nothing to change. */
+/** Undefined if nothing changes. */
 export function mergePatchOf(before: Json, after: Json): Json | undefined {
   const patch = new Map<string, unknown>()
   for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) patch.set(key, null)
@@ -16,7 +16,7 @@ export function mergePatchOf(before: Json, after: Json): Json | undefined {
   return patch.size === 0 ? undefined : Object.fromEntries(patch)
 }
 
-/** Whether `null` stands in it anywhere but in a list: a patch would take that for "remove it". */
+/** Whether the value contains `null` outside of lists: a patch would remove that key. */
 export function holdsNull(value: unknown): boolean {
   if (value === null) return true
   return isObject(value) && Object.values(value).some(holdsNull)

@@ -14,7 +14,7 @@ interface MetaSectionProps {
   readonly meta: DeviceView['meta']
 }
 
-/** What people noted about the device; changed as a whole, sent as what is other. §2.5 */
+/** Metadata of the device; edited as a whole, sent as a patch. §2.5 */
 export function MetaSection({ identifier, meta }: MetaSectionProps) {
   const [isEditing, setEditing] = useState(false)
   const entries = Object.entries(meta)
@@ -47,7 +47,7 @@ export function MetaSection({ identifier, meta }: MetaSectionProps) {
 }
 
 function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly onClose: () => void }) {
-  // What it is compared with is what was shown when the form was opened, so that what others note meanwhile stays.
+  // The patch is made from the metadata as of opening the form, so that changes by other users stay.
   const [before] = useState(meta)
   const [text, setText] = useState(() => JSON.stringify(meta, null, 2))
   const [fault, setFault] = useState<string | undefined>()
@@ -86,7 +86,7 @@ function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly o
   )
 }
 
-/** The object, or why it is none that can be kept. */
+/** The object, or a description of the fault. */
 function parsed(text: string): Record<string, unknown> | string {
   let value: unknown
   try {

@@ -22,7 +22,7 @@ import { Link, pathOf } from '#dashboard/parts/link'
 import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 
-/** One device, live: what it says, and what it can be asked to do. */
+/** One device with its live values and actions. */
 export default function DevicePage({ params }: PageProps) {
   const identifier = (params.id ?? '').toUpperCase()
   const { schemas, connection } = state()
@@ -122,7 +122,7 @@ function NoServices({ identifier }: { readonly identifier: string }) {
   )
 }
 
-/** Alarms that are active on the device now; nothing where none is. */
+/** Alarms that are active on the device. */
 export function ActiveAlarms({ identifier }: { readonly identifier: string }): ComponentChildren {
   return mayI('alarms', 'read', { deviceIdentifier: identifier }) ? <Active identifier={identifier} /> : null
 }
@@ -131,7 +131,7 @@ function Active({ identifier }: { readonly identifier: string }) {
   const { alarms } = state()
   useObservable(alarms)
   const active = [...alarms.values()].filter((status) => status.active && status.deviceIdentifier === identifier)
-  // Asked again when another alarm turns active here: it may be a new one.
+  // Read again when another alarm becomes active: it may be new.
   const known = useCall(
     () => client.call('GET /alarms'),
     [active.map(({ resourceIdentifier }) => resourceIdentifier).join()],
@@ -162,7 +162,7 @@ interface DeviceActionsProps {
   readonly onDeleted: () => void
 }
 
-/** What can't be taken back, for who may. */
+/** Actions that cannot be undone, as far as they are permitted. */
 export function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
   const [asking, setAsking] = useState<'secret' | 'delete' | undefined>()
   const [secret, setSecret] = useState<string | undefined>()
@@ -213,8 +213,8 @@ export function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
 }
 
 /**
- * What is known of a device. Where all that was known was put away, as when a session ends, it is what it was before until
- * everything was read anew: what is filled in below it stays.
+ * The device. When the state is cleared, as at the end of a session, returns the last known device until the state is
+ * read again, so that input below it stays.
  */
 export function useDevice(identifier: string): DeviceView | undefined {
   const { devices } = state()

@@ -32,7 +32,7 @@ export interface PropertyRowProps {
 
 const columns = 5
 
-/** One property; where it may be written, the form for that opens below it. */
+/** One property, with a form below it if it may be written. */
 export function PropertyRow({ place, property, about, ring, mayWrite, isLinked }: PropertyRowProps) {
   const [isWriting, setWriting] = useState(false)
   const [isLarge, setLarge] = useState(false)
@@ -100,13 +100,13 @@ interface WriteFormProps extends Pick<PropertyRowProps, 'place' | 'property' | '
   readonly onClose: () => void
 }
 
-/** What the device answered. */
+/** The answer of the device. */
 interface Outcome {
   readonly status: string
   readonly message?: string | undefined
 }
 
-/** Asks the device for another value, and shows what it says; the value itself changes when the device reports it. */
+/** Sends a write to the device and shows its answer; the value changes when the device reports it. */
 function WriteForm({ place, property, about, isLinked, onClose }: WriteFormProps) {
   const [text, setText] = useState(() => textOf(property, about))
   const [fault, setFault] = useState<string | undefined>()

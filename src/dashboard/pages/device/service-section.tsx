@@ -13,14 +13,14 @@ export interface ServiceSectionProps {
   readonly service: ServiceView
   readonly schema: Schema | undefined
   readonly history: Rings
-  /** Whether it can be asked anything at the moment. */
+  /** Whether the device is connected. */
   readonly isLinked: boolean
 }
 
-/** As many as anybody reads; a service may have a thousand. */
+/** A service may have a thousand properties; this number is shown first. */
 const shownFirst = 40
 
-/** What a service of the device stands at, named by its schema where there is one. */
+/** The properties of a service, named by its schema if there is one. */
 export function ServiceSection(props: ServiceSectionProps) {
   const { deviceIdentifier, serviceIdentifier, service, schema, history, isLinked } = props
   const [isWhole, setWhole] = useState(false)
@@ -33,7 +33,7 @@ export function ServiceSection(props: ServiceSectionProps) {
       title={title}
       beside={schema ? <span class="soft">{schema.description}</span> : <span class="soft">without a schema</span>}
     >
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard */}
       <section class="table-frame" aria-label={`Properties of ${title}`} tabIndex={0}>
         <table class="table properties">
           <caption class="hidden">Properties of {title}</caption>
@@ -74,10 +74,10 @@ export function ServiceSection(props: ServiceSectionProps) {
   )
 }
 
-/** Enough for a line a hand wide; a device that reports each second is seen for five minutes. */
+/** Enough for a small chart: five minutes of a device that reports each second. */
 const pointsMax = 300
 
-/** Takes note of every number at each rendering: a device is another object after each change. */
+/** Records every number at each rendering, because a device is a new object after each change. */
 export function useHistory(device: DeviceView | undefined): Rings {
   const kept = useRef(new Rings())
   const seen = useRef<DeviceView>()

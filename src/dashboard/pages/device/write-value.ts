@@ -1,11 +1,11 @@
 import type { PropertyView } from '#client/client'
 import { numberOf, type PropertySchema } from '#dashboard/values/format-value'
 
-/** What a person may write to a property, and what is wrong with what he wrote. The server checks it again. Contract 3.5 */
+/** Parses and checks input for a property. The server checks it again. Contract 3.5 */
 
 export type WriteKind = 'boolean' | 'enumeration' | 'number' | 'big integer' | 'time' | 'list' | 'text'
 
-/** A value to send, or why it may not be. */
+/** A value to send, or a description of the fault. */
 export type Read = { readonly value: NonNullable<PropertyView['value']> } | { readonly fault: string }
 
 const integerRanges: Readonly<Record<string, readonly [min: number, max: number]>> = {
@@ -21,7 +21,7 @@ export function isWritable(property: PropertyView, about: PropertySchema | undef
   return !property.modifier.isReadOnly && about?.readonly !== true
 }
 
-/** Writing does something, whatever stands there. */
+/** Writing any value triggers an action. */
 export function isTrigger(property: PropertyView, about: PropertySchema | undefined): boolean {
   return property.modifier.isActionable || about?.actionable === true
 }
@@ -35,7 +35,7 @@ export function writeKindOf({ type }: PropertyView, about: PropertySchema | unde
   return type === 'FLOAT' || type === 'FLOAT64' || integerRanges[type] ? 'number' : 'text'
 }
 
-/** What stands there, as the form begins with it; where nothing does, what is chosen first. */
+/** The current value as text for the form; without a value, the first choice. */
 export function textOf(property: PropertyView, about: PropertySchema | undefined): string {
   const { value, type } = property
   const kind = writeKindOf(property, about)
@@ -50,7 +50,7 @@ export function textOf(property: PropertyView, about: PropertySchema | undefined
   return type === 'DATETIME' ? localTime(Number(value)) : String(value)
 }
 
-/** The number that the field of a form may hold at least and at most; `rangeMax` of the schema does not belong to it. */
+/** The range of the input field; `rangeMax` of the schema is exclusive. */
 export function limitsOf({ type }: PropertyView, about: PropertySchema | undefined) {
   const [typeMin, typeMax] = integerRanges[type] ?? []
   return {
@@ -81,7 +81,7 @@ export function readValue(text: string, property: PropertyView, about: PropertyS
   }
 }
 
-/** Of an enumeration its decimal key is chosen. */
+/** An enumeration is chosen by its decimal key. */
 function readNamed(key: string, { type }: PropertyView): Read {
   if (type === 'BOOL') return { value: key !== '0' }
   const number = Number(key)
@@ -99,7 +99,7 @@ function readNumber(text: string, property: PropertyView, about: PropertySchema 
   return { value: number }
 }
 
-/** Beyond what a number of JSON holds exactly it is sent as text. */
+/** Sent as text if JSON numbers cannot represent it exactly. */
 function readBigInteger(text: string, about: PropertySchema | undefined): Read {
   if (!/^-?\d{1,20}$/.test(text)) return { fault: 'Must be a whole number.' }
   const number = Number(text)
@@ -123,13 +123,13 @@ function readList(text: string): Read {
   return Array.isArray(list) ? { value: list } : { fault: 'Must be a list such as [1, 2, 3].' }
 }
 
-/** As fields for a date and a time hold it: local, to the second. */
+/** The local time in seconds, in the format of a date-time field. */
 function localTime(at: number): string {
   const date = new Date(at)
   return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
 }
 
-/** Whether something can be drawn over time: numbers that are no names. */
+/** Whether the property can be drawn as a chart: numbers without names. */
 export function isDrawn(property: PropertyView, about: PropertySchema | undefined): boolean {
   return about?.enum === undefined && property.type !== 'DATETIME' && numberOf(property.value) !== undefined
 }

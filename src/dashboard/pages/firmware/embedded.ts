@@ -2,9 +2,11 @@ import { saidBy, statusOf } from '#dashboard/parts/problem-text'
 import { client } from '#dashboard/session'
 import type { RolloutEntry } from '#model/rollout'
 
-/** Projects, releases, pins and rollouts are those of the embedded update server, which another may stand in for. Contract 6. */
+/**
+ * Projects, releases, pins and rollouts exist only on the embedded update server, not on an external one. Contract 6.
+ */
 
-/** The answer; `none` where the project is not there yet: the first release, pin or rollout makes it. */
+/** The answer, or `none` if the project does not exist yet: the first release, pin or rollout creates it. */
 export async function orNone<Value, None>(call: Promise<Value>, none: None): Promise<Value | None> {
   try {
     return await call
@@ -14,7 +16,7 @@ export async function orNone<Value, None>(call: Promise<Value>, none: None): Pro
   }
 }
 
-/** The same of a list that comes page by page. */
+/** The same for a list with pages. */
 export async function* pagesOrNone<Row>(pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
   try {
     yield* pages
@@ -28,19 +30,19 @@ function isNotYet(problem: unknown): boolean {
   return statusOf(problem) === 404 && !isElsewhere(problem)
 }
 
-/** Whether it is refused because firmware comes from another update server. */
+/** Whether the request was refused because firmware comes from another update server. */
 export function isElsewhere(problem: unknown): boolean {
   return statusOf(problem) === 404 && saidBy(problem).includes('another update server')
 }
 
-/** What stands of a rollout in its form, and would be replaced by it: not how it goes. */
+/** The fields of a rollout that the form replaces, without its progress. */
 export function bodyOf(rollout: RolloutEntry | null): unknown {
   if (!rollout) return null
   const { firmware, percent, groups, errorThresholdPercent, window, maxAttempts } = rollout
   return { firmware, percent, groups, errorThresholdPercent, window, maxAttempts }
 }
 
-/** Null where there is none. */
+/** Null if there is none. */
 export function readRollout(project: string): Promise<RolloutEntry | null> {
   return orNone(client.call('GET /updates/projects/:project/rollout', { parameters: { project } }), null)
 }

@@ -10,20 +10,20 @@ import type { PinEntry, ReleaseEntry } from '#model/release'
 import type { RolloutEntry } from '#model/rollout'
 import type { Action } from '#model/scope'
 
-/** What a project's page has read, for each of its sections. */
+/** The data of a project's page, for its sections. */
 export interface KnownProject {
   readonly project: string
   readonly releases: Called<readonly ReleaseEntry[]>
-  /** Null: there is none. */
+  /** Null: no rollout. */
   readonly rollout: Called<RolloutEntry | null>
   readonly pins: Paged<PinEntry>
-  /** Those that say they are of it. */
+  /** The devices that report this project. */
   readonly devices: readonly FirmwareView[]
-  /** Whether that is known at all. */
+  /** Whether the devices are known. */
   readonly isRead: boolean
 }
 
-/** The versions that there are releases of, the newest that came first; each once. */
+/** The versions with a release, the newest release first; each once. */
 export function versionsOf(releases: readonly ReleaseEntry[] = []): readonly string[] {
   const youngest = [...releases].sort((one, next) => next.createdAt - one.createdAt)
   return [...new Set(youngest.map(({ firmware }) => firmware))]
@@ -38,13 +38,16 @@ export function releaseText({
   return `${firmware}${hardware === undefined ? '' : ` for ${hardware}`}${index > 0 ? `, index ${index}` : ''}`
 }
 
-/** Who may do what about firmware. Releases are for any device; rollouts for any, or for the members of groups. Contract 6. */
+/**
+ * Permissions on firmware. Releases need permission on all devices; rollouts on all, or on the members of groups.
+ * Contract 6.
+ */
 
 export function mayForAll(action: Action): boolean {
   return mayI('updates', action, { deviceIdentifier: '*' })
 }
 
-/** For the members of these groups, as far as one sees these, each of whom one has to reach; without groups, for all. */
+/** Whether the action is permitted on all visible members of these groups; without groups, on all devices. */
 export function mayForGroups(
   action: Action,
   groups: readonly string[] | undefined,
@@ -59,18 +62,18 @@ export function mayForGroups(
   )
 }
 
-/** All that is known of the firmware of devices, live. Contract 6. */
+/** The live firmware status of devices. Contract 6. */
 export interface FleetFirmware {
   /** By device identifier. */
   readonly devices: readonly FirmwareView[]
-  /** Whether the first read is through: before that nothing can be said of what is not there. */
+  /** Whether the first read is complete; before that, nothing can be concluded from missing entries. */
   readonly isRead: boolean
 }
 
-/** So often at most the whole fleet is gone through, however much happens. */
+/** The whole fleet is processed at most this often. */
 const everyMs = 1_000
 
-/** Of one project, or of all. */
+/** The devices of one project, or all. */
 export function useFleetFirmware(project?: string): FleetFirmware {
   const { updates } = state()
   const [version, setVersion] = useState(0)
@@ -82,7 +85,7 @@ export function useFleetFirmware(project?: string): FleetFirmware {
         setVersion((before) => before + 1)
       })
     })
-    // What came between the rendering and this.
+    // Includes changes between the rendering and this effect.
     setVersion((before) => before + 1)
     return () => {
       stop()
@@ -93,7 +96,7 @@ export function useFleetFirmware(project?: string): FleetFirmware {
     const wanted = [...updates.values()].filter((device) => project === undefined || device.project === project)
     return wanted.sort((one, next) => (one.deviceIdentifier < next.deviceIdentifier ? -1 : 1))
   }, [updates, project, version])
-  // The map says how much it has, not whether that is all: of none at all the server is asked.
+  // The map cannot show that an empty list is complete: then ask the server.
   const any = useCall(() => client.call('GET /updates', { query: { limit: 1 } }), [])
   return { devices, isRead: updates.size > 0 || any.value?.length === 0 }
 }

@@ -15,11 +15,11 @@ import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 import '#dashboard/pages/firmware/firmware.css'
 
-/** Projects: which firmware their devices have, and what there is for them. §2.7, contract 6. */
+/** Projects: the firmware of their devices, and the available releases. §2.7, contract 6. */
 
 type Project = Item<'GET /updates/projects'>
 
-/** One that the update server knows, or that devices name, or both. */
+/** A project that the update server knows, or devices report, or both. */
 interface Row {
   readonly project: string
   readonly known: Project | undefined
@@ -144,7 +144,7 @@ function Projects({ rows, isRead, mayUpload }: ProjectsProps) {
   )
 }
 
-/** So many are named. */
+/** The number of versions that are listed. */
 const versionsShown = 3
 
 function Versions({ tally: { versions } }: { readonly tally: ProjectTally }) {

@@ -17,7 +17,7 @@ import { say } from '#dashboard/parts/toasts'
 import { client, mayI } from '#dashboard/session'
 import type { PinEntry } from '#model/release'
 
-/** Devices that are held at a version. Contract 6. */
+/** Devices that are pinned to a version. Contract 6. */
 export function Pins({ project, releases, pins }: KnownProject) {
   const [isPinning, setPinning] = useState(false)
   const versions = versionsOf(releases.value)

@@ -21,7 +21,7 @@ import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import type { FirmwareEntry } from '#model/firmware'
 
-/** The devices of a project, with their updates as they go on. */
+/** The devices of a project, with the progress of their updates. */
 
 const filters = {
   all: { label: 'All', isShown: () => true },
@@ -80,7 +80,7 @@ export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boo
   )
 }
 
-/** Said to the eye; whoever hears the rows hears what stands in them. */
+/** Only visual; screen readers read the cells. */
 function Head() {
   return (
     <div class="firmware-row firmware-head" aria-hidden="true">
@@ -134,7 +134,7 @@ interface DeviceDialogProps extends KnownProject {
   readonly isElsewhere: boolean
 }
 
-/** One device: its firmware, how its update goes, and updating it now. */
+/** One device: its firmware, the status of its update, and a button to update it now. */
 function DeviceDialog(props: DeviceDialogProps) {
   const { device, onClose } = props
   return (

@@ -14,14 +14,14 @@ import type { PageProps } from '#dashboard/routes'
 import { client } from '#dashboard/session'
 import '#dashboard/pages/firmware/firmware.css'
 
-/** One project: what its devices have, what there is for them, and who gets it. Contract 6. */
+/** One project: firmware of its devices, releases, pins and rollout. Contract 6. */
 
 const pinsAtOnce = 500
 
-/** Counts of a rollout are in no event: so often they are asked for. */
+/** No event contains the counts of a rollout, so they are polled. */
 const lookEveryMs = 2_000
 
-/** Nor are releases, which somebody else, or a build, may bring. */
+/** No event reports releases, which other users or builds may upload. */
 const releasesEveryMs = 10_000
 
 export default function ProjectPage({ params }: PageProps) {
@@ -33,7 +33,7 @@ export default function ProjectPage({ params }: PageProps) {
     () => orNone(client.call('GET /updates/projects/:project/releases', { parameters }), []),
     [project],
   )
-  // Null: there is none; undefined is what is not known yet.
+  // Null: no rollout; undefined: not known yet.
   const rollout = useCall(() => readRollout(project), [project])
   const pins = usePages(
     () =>

@@ -105,7 +105,7 @@ async function removeRelease({ firmware, hardware, index }: ReleaseEntry, known:
 
 const namedMax = 5
 
-/** What keeps a version: those that are seen from here. */
+/** The reasons why a version is in use, as far as they are visible here. */
 function usersOf(firmware: string, { rollout, pins, devices }: KnownProject): string {
   const pinned = (pins.rows ?? []).filter((pin) => pin.firmware === firmware)
   const updating = devices.filter(({ firmwares = [] }) =>

@@ -12,23 +12,23 @@ import type { RolloutBody, RolloutEntry } from '#model/rollout'
 
 interface RolloutFormProps {
   readonly project: string
-  /** The one that is there. */
+  /** The current rollout. */
   readonly before: RolloutEntry | undefined
-  /** Throws where somebody put another one meanwhile. */
+  /** Throws if another user has changed the rollout meanwhile. */
   readonly check: () => Promise<void>
   readonly versions: readonly string[]
   readonly groups: readonly Item<'GET /groups'>[]
-  /** How many there are of the project. */
-  /** Of the project; undefined while that is not known. */
+  /** The number of devices. */
+  /** Of the project; undefined if not known yet. */
   readonly devices: number | undefined
   readonly onDone: () => void
   readonly onCancel: () => void
 }
 
-/** Night, in UTC. */
+/** At night, in UTC. */
 const firstWindow = { cron: '0 2 * * *', minutes: 180 }
 
-/** A rollout as it is filled in; its button says what sending it comes to. */
+/** The form of a rollout; its button names the effect. */
 export function RolloutForm({ project, before, check, versions, groups, devices, onDone, onCancel }: RolloutFormProps) {
   const [firmware, setFirmware] = useState(before?.firmware ?? versions[0] ?? '')
   const [percent, setPercent] = useState<number | undefined>(before?.percent ?? 10)
@@ -147,7 +147,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
   )
 }
 
-/** The whole fleet, or the members of groups. */
+/** All devices, or the members of groups. */
 function Whom({
   groups,
   chosen,
@@ -156,7 +156,7 @@ function Whom({
   readonly chosen: readonly string[] | undefined
   readonly onChange: (chosen: string[] | undefined) => void
 }) {
-  // A group that is chosen and gone, or out of sight, can still be taken out.
+  // A chosen group that was deleted or is not visible can still be removed.
   const unknown = (chosen ?? []).filter((id) => !groups.some((group) => idOf(group.resourceIdentifier) === id))
   const choices = [
     ...groups.map((group) => ({ id: idOf(group.resourceIdentifier), name: group.name })),
@@ -190,7 +190,7 @@ function membersOf(groups: RolloutFormProps['groups'], chosen: readonly string[]
   return new Set(members).size
 }
 
-/** Whom it hits. */
+/** The devices that the rollout reaches. */
 function reachText({
   project,
   firmware,

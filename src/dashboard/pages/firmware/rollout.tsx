@@ -20,22 +20,22 @@ import { client, mayI } from '#dashboard/session'
 import type { RolloutCounts as Counts, RolloutEntry } from '#model/rollout'
 import type { Action } from '#model/scope'
 
-/** Which firmware leaves by itself, and for how many devices. Contract 6. */
+/** The rollout of a project: its version, and its share of the devices. Contract 6. */
 
 type Group = Item<'GET /groups'>
 
-/** What is asked about first; one at a time. */
+/** The open dialog; one at a time. */
 type Asked = 'put' | 'end' | undefined
 
 export function Rollout({ project, releases, rollout, devices, isRead }: KnownProject) {
   const [asked, ask] = useState<Asked>()
   const close = () => ask(undefined)
-  // Whoever may not read groups sees their ids.
+  // Users who may not read groups see their ids.
   const called = useCall(async () => (mayI('functions', 'read') ? client.call('GET /groups') : []), [])
   const groups = called.value ?? []
   const now = rollout.value
   const may = (action: Action) => mayForGroups(action, now?.groups, groups)
-  // A new one may be for any group whose members one reaches.
+  // A new rollout may target any group whose members the user may update.
   const mayPut = now
     ? may('update')
     : mayForAll('create') || groups.some((group) => mayForGroups('create', [idOf(group.resourceIdentifier)], groups))
@@ -111,7 +111,7 @@ export function Rollout({ project, releases, rollout, devices, isRead }: KnownPr
 
 const notAll = 'It concerns devices that you may not update.'
 
-/** Pauses what runs, and goes on with what does not; what stopped for its errors is asked about first. */
+/** Pauses a running rollout, and resumes others; a rollout that stopped after errors asks first. */
 function Switch({
   project,
   rollout: { state, firmware, counts, errorThresholdPercent },
@@ -235,7 +235,7 @@ function None({
   )
 }
 
-/** Where the chosen devices stand: a bar, and the same in words. */
+/** The progress of the chosen devices: as a bar and in words. */
 function RolloutCounts({ counts }: { readonly counts: Counts }) {
   const parts = partsOf(counts)
   const most = Math.max(

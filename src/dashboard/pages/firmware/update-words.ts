@@ -1,9 +1,9 @@
 import type { FirmwareEntry, TriggerStatus } from '#model/firmware'
 import type { RolloutCounts } from '#model/rollout'
 
-/** What becomes of updates, in words. §3.2, contract 6. */
+/** Results of updates in words. §3.2, contract 6. */
 
-/** What asking for an update came to. */
+/** The result of a requested update. */
 export interface Outcome {
   readonly status: TriggerStatus
   readonly message?: string | undefined
@@ -19,7 +19,7 @@ const outcomes: Readonly<Record<TriggerStatus, string>> = {
   SERVER_ERROR: 'the server made a mistake, which stands in its log',
 }
 
-/** Whether nothing went wrong: having nothing newer is no failure. */
+/** Having no newer version is not a failure. */
 export function isGood({ status }: Outcome): boolean {
   return status === 'STARTED' || status === 'NO_UPDATE'
 }
@@ -28,7 +28,7 @@ export function outcomeText(device: string, { status, message }: Outcome): strin
   return `${device}: ${outcomes[status]}${message === undefined ? '' : ` (${message})`}.`
 }
 
-/** `downloading 1.5.0, 42 %`; nothing where no update ever was. */
+/** `downloading 1.5.0, 42 %`; undefined if there never was an update. */
 export function updateText({ update }: FirmwareEntry): string | undefined {
   if (!update) return undefined
   const { status, firmware, progress } = update
@@ -41,7 +41,7 @@ export function isEnd(status: string): boolean {
   return ['IDLE', 'DONE', 'FAILED', 'REFUSED'].includes(status)
 }
 
-/** `waiting`: chosen and not begun with, or at the version already; the counts do not tell them apart. Contract 6. */
+/** `waiting`: chosen and not started, or already at the version; the counts do not distinguish these. Contract 6. */
 export function partsOf({ chosen, running, done, failed, refused }: RolloutCounts) {
   const waiting = Math.max(0, chosen - running - done - failed - refused)
   return [

@@ -13,23 +13,23 @@ import { after } from '#dashboard/world'
 interface UploadDialogProps {
   readonly isOpen: boolean
   readonly onClose: () => void
-  /** A release is there that was not. */
+  /** A new release exists. */
   readonly onDone: () => void
-  /** Of a project: whether a rollout says who gets it, and how many devices there are. */
+  /** For a project: whether it has a rollout, and its number of devices. */
   readonly standingOf: (project: string) => { readonly hasRollout: boolean; readonly devices: number }
-  /** Undefined: it is asked for. */
+  /** Undefined: the form asks for it. */
   readonly project?: string | undefined
 }
 
-/** How far an upload is. */
+/** The progress of an upload. */
 interface Progress {
   readonly bytes: number
   readonly of: number
-  /** Why nothing goes on at the moment. */
+  /** Why the upload is paused. */
   readonly pause?: string | undefined
 }
 
-/** A release: its image, uploaded in parts, and what tells it from others. Closing the dialog calls it off. */
+/** A release: its image, uploaded in parts, and its version. Closing the dialog cancels the upload. */
 export function UploadDialog(props: UploadDialogProps) {
   return (
     <Dialog title="New release" isOpen={props.isOpen} onClose={props.onClose}>
@@ -176,7 +176,7 @@ function UploadProgress({ progress: { bytes, of, pause } }: { readonly progress:
   )
 }
 
-/** A part takes half of it at the pace below which the server cuts senders off: then nobody is there any more. */
+/** A part takes half of this time at the minimum speed that the server accepts; after that the connection is dead. */
 const partPatienceMs = 60_000
 
 interface Release {
@@ -226,8 +226,8 @@ async function sendImage(
 }
 
 /**
- * In hex; by it the server knows whether what arrived, perhaps in parts and on two days, is this file. Undefined where the
- * browser does not say it: on http from another machine.
+ * In hex. The server uses it to check that the parts belong to this file, even if they arrived on different days.
+ * Undefined if the browser cannot compute it: on pages by http from another machine.
  */
 async function sha256Of(file: File): Promise<string | undefined> {
   if (!globalThis.crypto?.subtle) return undefined

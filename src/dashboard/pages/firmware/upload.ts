@@ -2,41 +2,40 @@ import { pauseMs } from '#client/problem'
 import type { ReleaseEntry } from '#model/release'
 
 /**
- * Brings the image of a release up in parts, each with its `Content-Range`, and goes on where it was when the connection
- * broke, the server was started again or the page was left: the server keeps parts for a day. Contract 6, RFC 9110 §14.4.
- *
- * One part is on its way at a time. What there is no way around is thrown as an `UploadRefused`; whatever else goes wrong
- * is tried again, so often in a row.
+ * Uploads the image of a release in parts, each with a `Content-Range`. Continues after a broken connection, a restart
+ * of the server or a reload of the page: the server keeps parts for a day. Contract 6, RFC 9110 §14.4.
+ * Sends one part at a time. Permanent refusals throw `UploadRefused`; other failures are retried, up to a limit in a
+ * row.
  */
 
-/** Small enough to come within the server's patience on a slow line, large enough that hundreds of megabytes are few parts. */
+/** Small enough for the server's time limit on a slow line, large enough for few parts of a large image. */
 export const partBytes = 512 * 1024
 
-/** In a row without one more byte; with the pauses between them, about two minutes. */
+/** In a row without progress; with pauses about two minutes. */
 const failuresMax = 8
 
-/** No jitter: one upload disturbs no other. */
+/** No jitter: uploads do not disturb each other. */
 const alwaysWhole = () => 1
 
-/** What the server said to one part; `body` as JSON. */
+/** The server's answer to one part; `body` is parsed JSON. */
 export interface PartAnswer {
   readonly status: number
   readonly body: unknown
 }
 
-/** The world, as far as an upload needs it. */
+/** The environment of an upload. */
 export interface UploadDoors {
-  /** Sends one part under this `Content-Range`. @throws anything, where no answer came */
+  /** Sends one part with this `Content-Range`. @throws any error if no answer arrived */
   send(contentRange: string, part: Blob): Promise<PartAnswer>
   wait(ms: number): Promise<void>
-  /** So much of it is there, in bytes. */
+  /** The number of bytes that the server has. */
   onReceived(bytes: number): void
-  /** It did not get through, and is tried again. */
+  /** The part failed, and is sent again. */
   onPause(why: string): void
   readonly signal: AbortSignal
 }
 
-/** The server will not have this image, however often it is sent. */
+/** The server refuses this image permanently. */
 export class UploadRefused extends Error {
   readonly status: number
 
@@ -48,12 +47,12 @@ export class UploadRefused extends Error {
 }
 
 /**
- * The release; undefined where it was there before a byte was sent.
- * @throws UploadRefused; the signal's reason; the last failure, after so many
+ * @returns the release; undefined if it existed before a byte was sent
+ * @throws UploadRefused; the signal's reason; the last failure, after too many
  */
 export async function uploadImage(image: Blob, doors: UploadDoors): Promise<ReleaseEntry | undefined> {
   let from: number | undefined
-  /** Never so far before. */
+  /** The furthest position so far. */
   let best = -1
   let failures = 0
   for (;;) {
@@ -69,7 +68,7 @@ export async function uploadImage(image: Blob, doors: UploadDoors): Promise<Rele
       best = Math.max(best, step.received)
       from = step.received
       doors.onReceived(from)
-      // Asked, and found whole: there is a release already.
+      // The server has the whole image: the release exists.
       if (from >= image.size) return undefined
       continue
     }
@@ -77,12 +76,12 @@ export async function uploadImage(image: Blob, doors: UploadDoors): Promise<Rele
     if (failures >= failuresMax) throw step.failed
     doors.onPause(step.failed.message)
     await doors.wait(pauseMs(failures, alwaysWhole))
-    // How much arrived of what was on its way is for the server to say.
+    // Only the server knows how much of the part arrived.
     from = undefined
   }
 }
 
-/** The part that comes next; where it is not known which one, the question how much there is. */
+/** Sends the next part, or asks for the position if it is unknown. */
 async function sent(
   image: Blob,
   from: number | undefined,
@@ -101,7 +100,7 @@ async function sent(
 type Step =
   | { readonly done: ReleaseEntry }
   | { readonly received: number }
-  /** Once more, from wherever the server is. */
+  /** Try again from the server's position. */
   | { readonly failed: Error }
 
 /** @throws UploadRefused */
@@ -118,7 +117,7 @@ function stepOf({ status, body }: PartAnswer, from: number | undefined): Step {
     }
   }
   const said = saidIn(body)
-  // The part before may still be on its way out of a broken connection; or the answer to it was lost.
+  // The previous part may still arrive from a broken connection, or its answer was lost.
   const isPassing = status === 409 && /uploaded already|are expected/.test(said)
   if (isPassing || status === 408 || status === 429 || status >= 500)
     return { failed: new Error(said || `HTTP ${status}`) }

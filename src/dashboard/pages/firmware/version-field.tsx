@@ -5,7 +5,7 @@ import { Select, TextField } from '#dashboard/parts/fields'
 interface VersionFieldProps {
   readonly label: string
   readonly hint: string
-  /** Those that there are releases of. */
+  /** Versions with a release. */
   readonly versions: readonly string[]
   readonly value: string
   readonly onChange: (version: string) => void
@@ -14,7 +14,7 @@ interface VersionFieldProps {
 /** No version has this name. */
 const another = ''
 
-/** One of the versions that there are, or another one, which may get its release later. */
+/** An existing version, or another one, which may get its release later. */
 export function VersionField({ label, hint, versions, value, onChange }: VersionFieldProps) {
   const [isAnother, setAnother] = useState(!versions.includes(value))
   const options = [

@@ -1,8 +1,8 @@
 import type { FirmwareInformation } from '#model/firmware'
 
-/** How many devices of each project have which firmware, and where their updates stand. */
+/** Counts devices by project and firmware version, with the status of their updates. */
 
-/** Devices that have one version; `index` tells apart the firmwares of one device. */
+/** Devices with one version; `index` distinguishes the firmwares of a device. */
 interface VersionCount {
   readonly firmware: string
   readonly index: number
@@ -11,20 +11,20 @@ interface VersionCount {
 
 export interface ProjectTally {
   readonly devices: number
-  /** Of these, the ones for which there is something newer. */
+  /** The devices of these with an available update. */
   readonly outdated: number
-  /** Of these, the ones that are being updated right now. */
+  /** The devices of these that are being updated. */
   readonly underWay: number
-  /** By index, the version of most devices first. */
+  /** By index, the most frequent version first. */
   readonly versions: readonly VersionCount[]
 }
 
 export const nothingTallied: ProjectTally = { devices: 0, outdated: 0, underWay: 0, versions: [] }
 
-/** Devices that say no project stand under this name, which no project can have. */
+/** The key for devices without a project; no project can have this name. */
 export const withoutProject = ''
 
-/** Where an update moves by itself; the others are its ends, or none. */
+/** The statuses of a running update; the others are final, or none. */
 const moving: ReadonlySet<string> = new Set([
   'CHECKING',
   'OFFERING',

@@ -10,7 +10,7 @@ import { detailOf } from '#dashboard/parts/problem-text'
 import { say } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 
-/** Makes a device before its first contact, and shows the secret it links with: once. */
+/** Creates a device before its first contact, and shows its secret once. */
 export function AddDevice({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) {
   return (
     <Dialog title="Add a device" isOpen={isOpen} onClose={onClose}>

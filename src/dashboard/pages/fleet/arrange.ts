@@ -1,26 +1,26 @@
 import type { DeviceView } from '#client/client'
 import type { Condition, FleetView } from '#dashboard/pages/fleet/view'
 
-/** Which devices a view shows, in its order; and how many stand how, whatever the view's status. */
+/** The devices of a view in order, and the number of devices by status, regardless of the view's status filter. */
 export interface Arranged {
   readonly identifiers: readonly string[]
   readonly counts: Readonly<Record<'any' | 'online' | 'idle' | 'offline', number>>
 }
 
-/** What a device is ordered by in a column. Without one it comes last, whichever way round. */
+/** The sort value of a device in a column. Devices without one come last in both directions. */
 export type SortKey = (device: DeviceView) => number | string | undefined
 
 export interface ArrangeOptions {
   readonly view: FleetView
-  /** Absent: as they come, which is by identifier. */
+  /** Absent: sorted by identifier. */
   readonly sortKey?: SortKey | undefined
-  /** What the condition compares with: a number where the enumeration or the text gives one. */
+  /** The value that the condition compares with: a number if the text is one or the enumeration has one. */
   readonly wanted?: number | string | undefined
 }
 
 /**
- * Goes through all devices once: `devices` has to come in the order of identifiers. Of 100 000 it takes some hundredths
- * of a second, so it is not for every frame.
+ * Processes all devices once; `devices` must be sorted by identifier. Takes some hundredths of a second for 100 000
+ * devices, so it must not run in every frame.
  */
 export function arrange(devices: Iterable<DeviceView>, { view, sortKey, wanted }: ArrangeOptions): Arranged {
   const counts = { any: 0, online: 0, idle: 0, offline: 0 }
@@ -39,7 +39,7 @@ export function arrange(devices: Iterable<DeviceView>, { view, sortKey, wanted }
   return { identifiers: ordered.map(({ deviceIdentifier }) => deviceIdentifier), counts }
 }
 
-/** Whether two arrangements show the same rows: then nothing needs to be drawn anew. */
+/** Whether two arrangements have the same rows: then nothing needs to be rendered. */
 export function isSameOrder(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((identifier, place) => identifier === other[place])
 }
@@ -65,7 +65,7 @@ function isFound(device: DeviceView, needle: string): boolean {
   return device.deviceIdentifier.toLowerCase().includes(needle) || metaText(device.meta).includes(needle)
 }
 
-/** Meta is another object when it is another one, so what was made of it stays true. */
+/** Metadata is immutable, so texts derived from it stay valid. */
 const metaTexts = new WeakMap<object, string>()
 
 function metaText(meta: DeviceView['meta']): string {

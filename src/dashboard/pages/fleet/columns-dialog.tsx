@@ -13,7 +13,7 @@ export interface ColumnsDialogProps {
   readonly chosen: readonly string[]
   readonly service: string
   readonly offers: ReadonlyMap<string, readonly number[]>
-  /** Undefined: those that are usual. */
+  /** Undefined: the default columns. */
   readonly onChoose: (keys: readonly string[] | undefined) => void
 }
 
@@ -22,7 +22,7 @@ interface Choice {
   readonly label: string
 }
 
-/** Which columns the fleet has; kept in this browser. */
+/** Chooses the columns of the fleet; stored in this browser. */
 export function ColumnsDialog(props: ColumnsDialogProps) {
   return (
     <Dialog title="Columns" isOpen={props.isOpen} onClose={props.onClose} isWide>
@@ -94,7 +94,7 @@ const general: readonly Choice[] = [
   { key: 'values', label: 'Values' },
 ]
 
-/** Of as many devices as are looked through in a moment. */
+/** The number of devices that can be scanned without delay. */
 const lookedThrough = 1_000
 const metaKeysMax = 50
 

@@ -3,16 +3,16 @@ import type { SortKey } from '#dashboard/pages/fleet/arrange'
 import { aboutOf, nameOf, numberOf, plainText, valueText } from '#dashboard/values/format-value'
 import { lastHeard } from '#dashboard/values/last-heard'
 
-/** What of a device stands in its row. A column is known by a key that can be kept: `property:<service>/<propId>`. */
+/** A column of the fleet. It is identified by a key that can be stored: `property:<service>/<propId>`. */
 export interface FleetColumn {
   readonly key: string
   readonly title: string
   readonly unit?: string | undefined
-  /** In rem, at least; what is left of the row is shared in proportion. */
+  /** Minimum width in rem; the remaining width is shared in proportion. */
   readonly width: number
   readonly isNumber?: boolean | undefined
   readonly sortKey: SortKey | undefined
-  /** Absent where the page draws it in its own way. */
+  /** Absent: the page renders the cell itself. */
   readonly text?: (device: DeviceView) => string
 }
 
@@ -40,7 +40,7 @@ const fixed: readonly FleetColumn[] = [
   },
 ]
 
-/** The column of a key; undefined where there is none. */
+/** Undefined if the key is unknown. */
 export function columnOf(key: string, schemas: Schemas): FleetColumn | undefined {
   if (key.startsWith('meta:')) return metaColumn(key, key.slice('meta:'.length))
   const [, serviceIdentifier, propId] = /^property:(.+)\/(\d+)$/.exec(key) ?? []
@@ -55,8 +55,8 @@ export function propertyKey(serviceIdentifier: string, propId: number): string {
 const shownOfService = 5
 
 /**
- * What is shown where nobody chose: of one service its first properties, of all services together a line of values.
- * `propIds`: what devices offer of the service.
+ * The default columns: for one service its first properties, for all services a line of values. `propIds`: the
+ * properties that devices have of the service.
  */
 export function usualKeys(service: string, propIds: readonly number[], isNarrow: boolean): string[] {
   const first = isNarrow ? ['device', 'status'] : ['device', 'status', 'seen']

@@ -1,9 +1,9 @@
 import { type Operator, operators } from '#dashboard/pages/fleet/view'
 import type { PropertySchema } from '#dashboard/values/format-value'
 
-/** What a person writes to compare a property with. */
+/** Input of a condition on a property. */
 
-/** A number, where it is one or where the enumeration calls one so; else the text as it is. */
+/** A number if the text is one, or names one in the enumeration; otherwise the text itself. */
 export function wantedOf(text: string, about: PropertySchema | undefined): number | string {
   const trimmed = text.trim()
   const named = Object.entries(about?.enum ?? {}).find(([, { name }]) => name.toLowerCase() === trimmed.toLowerCase())
@@ -14,7 +14,7 @@ export function wantedOf(text: string, about: PropertySchema | undefined): numbe
   return trimmed === '' || Number.isNaN(number) ? trimmed : number
 }
 
-/** Texts and names are equal or not; only numbers are more or less. */
+/** Texts and names can only be equal or not; numbers can also be compared. */
 export function operatorsFor(about: PropertySchema | undefined): readonly Operator[] {
   const isNamed = about?.enum !== undefined || ['bool', 'string', 'uuid'].includes(about?.type ?? '')
   return isNamed ? ['=', '≠'] : operators

@@ -10,7 +10,7 @@ import { lastHeard } from '#dashboard/values/last-heard'
 
 export const narrow = '(max-width: 52rem)'
 
-/** Two lines, with less room between them than between rows. */
+/** Two lines, closer to each other than rows. */
 const stackedLines = 1.4
 
 export interface FleetGridProps {
@@ -19,14 +19,17 @@ export interface FleetGridProps {
   readonly sort: string
   readonly isDescending: boolean
   readonly onSort: (key: string) => void
-  /** Somebody points at it: now, or a moment ago. */
+  /** The user points at a row, or did a moment ago. */
   readonly onPoint: () => void
 }
 
-/** A row a device. Each row in sight looks at its own device; what changes elsewhere costs nothing here. */
+/**
+ * One row for each device. Each visible row subscribes to its own device, so changes of other devices cost nothing
+ * here.
+ */
 export function FleetGrid({ identifiers, columns, sort, isDescending, onSort, onPoint }: FleetGridProps) {
   const line = useRowHeight()
-  // A hand's breadth: name and status, and below them as many values as there is room for.
+  // On phones: name and status, and below them a line of values.
   const isStacked = columns.map(({ key }) => key).join() === 'device,status,values' && matchMedia(narrow).matches
   const rowHeight = isStacked ? Math.round(line * stackedLines) : line
   const style = useMemo(() => (isStacked ? {} : layoutOf(columns)), [columns, isStacked])
@@ -89,7 +92,7 @@ function Cells({ identifier, columns }: { readonly identifier: string; readonly 
   )
 }
 
-/** One template for the head and all rows; on a screen that is too narrow for it, it scrolls sideways. */
+/** One layout for the header and all rows; on a narrow screen it scrolls sideways. */
 function layoutOf(columns: readonly FleetColumn[]): Record<string, string> {
   return {
     '--fleet-columns': columns.map(({ width }) => `minmax(${width}rem, ${width}fr)`).join(' '),
@@ -100,7 +103,7 @@ function layoutOf(columns: readonly FleetColumn[]): Record<string, string> {
 const touchedPx = 48
 const rowRem = 2.6
 
-/** Pixels of a row of a long list: by the size of the text, and enough for a finger where one points. */
+/** Row height in pixels: follows the text size, and is large enough for touch. */
 function useRowHeight(): number {
   const [height, setHeight] = useState(measured)
   useEffect(() => {

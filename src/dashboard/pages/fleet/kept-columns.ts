@@ -1,6 +1,6 @@
 import { keep, readKept } from '#dashboard/kept'
 
-/** Which columns somebody chose, in this browser: by service, since each has properties of its own. */
+/** The chosen columns, stored in this browser: by service, because each has its own properties. */
 
 const key = 'fleet-columns'
 
@@ -9,7 +9,7 @@ export function keptColumns(service: string): readonly string[] | undefined {
   return Array.isArray(kept) && kept.every((each) => typeof each === 'string') ? kept : undefined
 }
 
-/** Undefined: those that are usual. */
+/** Undefined: the default columns. */
 export function keepColumns(service: string, keys: readonly string[] | undefined): void {
   const { [service]: _, ...others } = read()
   keep(key, JSON.stringify(keys ? { ...others, [service]: keys } : others))

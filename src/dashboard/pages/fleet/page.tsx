@@ -20,10 +20,10 @@ import '#dashboard/pages/fleet/fleet.css'
 import { fleetCommand } from '#dashboard/commands'
 import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
 
-/** Whoever points at a row means that one, not the one that comes in its place. */
+/** While the user points at rows, they do not move, so that a click hits the intended row. */
 const heldMs = 1_000
 
-/** Every device that one may see, live. */
+/** All visible devices, live. */
 export default function FleetPage() {
   const { devices, schemas, connection } = state()
   useObservable(schemas)
@@ -107,7 +107,7 @@ export default function FleetPage() {
 interface CountProps {
   readonly shown: number
   readonly total: number
-  /** Whether all of them were read. */
+  /** Whether all devices were read. */
   readonly isComplete: boolean
 }
 
@@ -124,17 +124,17 @@ function Reading() {
   )
 }
 
-/** The view that the address holds, and how to change parts of it. Going back comes back to the same view. */
+/** The view in the address, and a function to change parts of it. The back button returns to the same view. */
 export function useView(): readonly [FleetView, (change: Partial<FleetView>) => void] {
   const [view, setView] = useState(viewHere)
-  // Whoever types fast changes it again before it is drawn.
+  // Fast typing may change the view again before it is rendered.
   const latest = useRef(view)
   const show = (changed: FleetView) => {
     latest.current = changed
     setView(changed)
   }
   useEffect(() => {
-    // Of going somewhere else, or back; not of what is changed below.
+    // Only for navigation; changes below do not fire this event.
     const onHashChange = () => show(viewHere())
     addEventListener('hashchange', onHashChange)
     return () => removeEventListener('hashchange', onHashChange)
@@ -153,10 +153,10 @@ function viewHere(): FleetView {
   return viewOf(hash.slice(hash.indexOf('?') + 1 || hash.length))
 }
 
-/** They take what they are asked for. */
+/** The simulated devices accept writes. */
 const options = '--writes answer'
 
-/** A server that is new: how to see something within a minute, and how to link what one has. */
+/** For a new server: how to see devices within a minute, and how to connect a real one. */
 export function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
   const [key, setKey] = useState('')
   const isOff = session.value.state === 'IAM off'
@@ -192,7 +192,7 @@ export function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
   )
 }
 
-/** So that values have names and units: the fleet itself may only speak for devices. */
+/** Creates schemas, so that values have names and units; the simulated fleet itself may only report for devices. */
 async function describe(): Promise<void> {
   const { schemas } = state()
   const puts = [...simulatedSchemas]

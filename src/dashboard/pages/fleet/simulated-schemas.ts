@@ -1,6 +1,6 @@
 import type { ServiceSchema } from '#model/service-schema'
 
-/** What the services of the simulated fleet mean that `fleetCommand` links: names and units, as its devices report them. */
+/** The schemas of the simulated fleet of `fleetCommand`: names and units, as its devices report them. */
 
 /** `[name, type]`, and its unit or the names of its values. */
 type Row = readonly [name: string, type: string, more?: string | readonly string[]]

@@ -25,7 +25,7 @@ const statuses: readonly (readonly [StatusFilter, string])[] = [
   ['offline', 'Offline'],
 ]
 
-/** Search, filters and columns. `/` comes here from anywhere on the page. */
+/** Search, filters and columns. `/` focuses the search from anywhere on the page. */
 export function FleetToolbar({ view, change, counts, offers, schemas, onColumns }: FleetToolbarProps) {
   const search = useRef<HTMLInputElement>(null)
   const [isAsking, setAsking] = useState(false)
@@ -96,7 +96,7 @@ function conditionText(condition: NonNullable<FleetView['condition']>, schemas: 
   return `${nameOf(condition.propId, about)} ${condition.operator} ${condition.value}${unit}`
 }
 
-/** As where code is read: a slash that nobody is writing is for the search. */
+/** As in code viewers, a slash outside of inputs focuses the search. */
 function useSlash(run: () => void): void {
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
@@ -113,14 +113,14 @@ function useSlash(run: () => void): void {
 interface ConditionDialogProps {
   readonly isOpen: boolean
   readonly onClose: () => void
-  /** Only its properties, where one was chosen. */
+  /** Only its properties, if a service is chosen. */
   readonly service: string
   readonly offers: ReadonlyMap<string, readonly number[]>
   readonly schemas: Schemas
   readonly onChoose: (condition: Condition) => void
 }
 
-/** Asks for devices by what a property of theirs stands at; followed live, like everything else on the page. */
+/** Filters devices by the value of a property; the result stays live. */
 function ConditionDialog(props: ConditionDialogProps) {
   return (
     <Dialog title="Only devices where" isOpen={props.isOpen} onClose={props.onClose}>

@@ -3,29 +3,32 @@ import type { DeviceView, ObservableMap } from '#client/client'
 import { type Arranged, type ArrangeOptions, arrange, isSameOrder } from '#dashboard/pages/fleet/arrange'
 import { after, now, timed } from '#dashboard/world'
 
-/** The fleet as a view shows it, kept up with what happens. */
+/** The live fleet for a view. */
 export interface Fleet extends Arranged {
   readonly total: number
-  /** Which properties devices have of each service, by propId; of a service as the first device has it. */
+  /** The property ids of each service, from the first device that has it. */
   readonly offers: ReadonlyMap<string, readonly number[]>
 }
 
-/** Between two looks at all devices; after a look that took long, ten times as long, so that it costs a tenth at most. */
+/**
+ * Minimum pause between two scans of all devices. After a slow scan the pause is ten times as long, so that scans take
+ * at most a tenth of the time.
+ */
 const restMsMin = 250
 const restPerCost = 10
 const offersMs = 5_000
 
 type Devices = ObservableMap<string, DeviceView>
 
-/** While somebody points at rows, they stay where they are. */
+/** Rows do not move before this time, because the user points at them. */
 export interface Held {
   /** Unix ms. */
   until: number
 }
 
 /**
- * Rows show what changes by themselves; this is about which rows there are. A change of the view is followed at once,
- * changes of devices a few times a second.
+ * The rows of the view. Values inside of rows update by themselves. A changed view is applied at once, changed devices
+ * a few times a second.
  */
 export function useFleet(devices: Devices, options: ArrangeOptions, deps: readonly unknown[], held: Held): Fleet {
   const order = useRef<FleetOrder>()
@@ -50,7 +53,7 @@ export function useFleet(devices: Devices, options: ArrangeOptions, deps: readon
       order.current?.note(changed)
       stopWaiting ??= after(restMs, lookAgain)
     })
-    // What changed between the rendering and this.
+    // Includes changes between the rendering and this effect.
     order.current?.note(undefined)
     lookAgain()
     return () => {
@@ -61,7 +64,7 @@ export function useFleet(devices: Devices, options: ArrangeOptions, deps: readon
   return fleet
 }
 
-/** What is as it was is the same object: then nothing is drawn, or only the figures. */
+/** Reuses unchanged objects, so that nothing is rendered, or only the counts. */
 function sparing(before: Fleet, after: Fleet): Fleet {
   if (!isSameOrder(before.identifiers, after.identifiers)) return after
   const { counts, total, offers } = after
@@ -73,7 +76,7 @@ function isSameCounts(one: Fleet['counts'], other: Fleet['counts']): boolean {
   return (['any', 'online', 'idle', 'offline'] as const).every((status) => one[status] === other[status])
 }
 
-/** All identifiers in order, sorted anew only when devices came or went. */
+/** All identifiers in order, sorted again only when devices were added or removed. */
 class FleetOrder {
   readonly #devices: Devices
   #identifiers: readonly string[] = []
@@ -86,7 +89,7 @@ class FleetOrder {
     this.#devices = devices
   }
 
-  /** What changed; undefined: anything may have. */
+  /** The changed devices; undefined: any device may have changed. */
   note(changed: ReadonlySet<string> | undefined): void {
     if (this.#isOther) return
     if (changed === undefined || this.#devices.size !== this.#known.size) this.#isOther = true

@@ -1,11 +1,11 @@
-/** Which devices are shown and in which order. It stands in the address, so that a wall screen can be sent a link. */
+/** The filters and the order of the fleet. Stored in the address, so that a link shows the same view. */
 
 export type StatusFilter = 'any' | 'online' | 'idle' | 'offline'
 
 export const operators = ['>', '>=', '<', '<=', '=', '≠'] as const
 export type Operator = (typeof operators)[number]
 
-/** A property of a service, compared with a number, a text, or the name of a value in its enumeration. */
+/** A property of a service, compared with a number, a text, or a name in its enumeration. */
 export interface Condition {
   readonly serviceIdentifier: string
   readonly propId: number
@@ -14,10 +14,10 @@ export interface Condition {
 }
 
 export interface FleetView {
-  /** In identifiers and in what is noted about devices, whatever the case. */
+  /** Matches identifiers and metadata, in any case. */
   readonly search: string
   readonly status: StatusFilter
-  /** Only devices that offer it; empty: any. */
+  /** Only devices with this service; empty: any. */
   readonly service: string
   readonly condition: Condition | undefined
   /** Key of the column. */
@@ -34,7 +34,7 @@ export const everything: FleetView = {
   isDescending: false,
 }
 
-/** Undone by `queryOf`; what is no good is left out. */
+/** The inverse of `queryOf`; ignores invalid parts. */
 export function viewOf(query: string): FleetView {
   const fields = new URLSearchParams(query)
   const status = fields.get('status') ?? ''
@@ -49,7 +49,7 @@ export function viewOf(query: string): FleetView {
   }
 }
 
-/** Without `?`; empty for everything in the usual order. */
+/** Without `?`; empty for the default view. */
 export function queryOf({ search, status, service, condition, sort, isDescending }: FleetView): string {
   const fields = new URLSearchParams()
   if (search !== '') fields.set('search', search)

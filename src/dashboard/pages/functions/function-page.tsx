@@ -32,7 +32,7 @@ import { useDraftForm } from '#dashboard/parts/use-draft-form'
 
 type Fn = Item<'GET /functions'>
 
-/** One function, or with `new` in place of its id one that is being made. */
+/** A function, or a new function if the id is `new`. */
 export default function FunctionPage({ params: { id = '' } }: PageProps) {
   return id === 'new' ? <NewFunctionPage /> : <OneFunctionPage key={id} id={id} />
 }
@@ -129,17 +129,17 @@ function readFunction(id: string): Promise<Fn> {
 type FunctionBody = Body<'POST /functions'>
 
 export interface FunctionFormProps {
-  /** Without one it is a new function. */
+  /** Absent for a new function. */
   readonly start?: Item<'GET /functions'> | undefined
   readonly submit: string
   readonly onSubmit: (body: FunctionBody) => Promise<void>
-  /** Shown, with nothing to change. */
+  /** Shows the function without inputs. */
   readonly isReadOnly?: boolean | undefined
   readonly isDirty?: boolean | undefined
   readonly onDirty?: (() => void) | undefined
 }
 
-/** A function: its graph, what it is called, where it works. */
+/** A function: its graph, its name, and its devices. */
 export function FunctionForm(props: FunctionFormProps) {
   const { start, submit, onSubmit, isReadOnly, isDirty, onDirty } = props
   const [name, setName] = useState(start?.name ?? '')
@@ -151,7 +151,7 @@ export function FunctionForm(props: FunctionFormProps) {
   const [told, setTold] = useState<GraphFaults>(noFaults)
   const groups = useGroups()
   const devices = useKnownDevices()
-  // What the server said is about what was sent: it goes with the next change.
+  // The server's faults are about the sent draft: the next change removes them.
   const faults = hasFaults(told) ? told : isChecked ? faultsIn(draft) : noFaults
   const touch = <Value,>(set: (value: Value) => void) => {
     return (value: Value) => {

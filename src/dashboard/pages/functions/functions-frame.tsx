@@ -15,7 +15,7 @@ export interface FunctionsFrameProps {
   readonly children: ComponentChildren
 }
 
-/** The three lists that belong together: what tells people, the words it tells them in, and whom it is about. */
+/** Three related lists: functions, templates and groups. */
 export function FunctionsFrame({ here, actions, children }: FunctionsFrameProps) {
   return (
     <Page title={here} actions={actions}>

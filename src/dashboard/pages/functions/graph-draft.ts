@@ -2,15 +2,15 @@ import type { Condition } from '#model/condition'
 import type { Graph, GraphNode } from '#model/graph'
 
 /**
- * A graph while somebody draws it: its nodes may lack something, and have a key of their own, since ids are changed too.
- * Nothing is changed in place. Contract 5.4.
+ * A graph in the editor: its nodes may be incomplete, and have their own keys, because ids can change. Immutable.
+ * Contract 5.4.
  */
 
 export type NodeKind = 'property' | 'alarm' | 'status' | 'condition' | 'throttle' | 'email'
 export type To = string | number | boolean | null
 
 interface Common {
-  /** Stays while the node is edited. */
+  /** Stays the same while the node is edited. */
   readonly key: number
   readonly id: string
 }
@@ -31,15 +31,15 @@ export interface Draft {
   readonly nodes: readonly DraftNode[]
   /** By keys. */
   readonly edges: readonly (readonly [from: number, to: number])[]
-  /** Of the next node. */
+  /** The key of the next node. */
   readonly nextKey: number
 }
 
 interface KindWords {
   readonly title: string
-  /** What it does, in a line. */
+  /** The effect of the node in one line. */
   readonly does: string
-  /** How ids of it begin. */
+  /** The prefix of its ids. */
   readonly id: string
 }
 
@@ -74,7 +74,7 @@ export function draftOf({ nodes, edges }: Graph): Draft {
   }
 }
 
-/** As it is sent. What is missing is sent as it is: the server says what is wrong with it, and where. */
+/** The request body. Incomplete nodes are sent too: the server names the faults and their places. */
 export function graphOf({ nodes, edges }: Draft): Graph {
   const ids = new Map(nodes.map(({ key, id }) => [key, id]))
   return {
@@ -83,7 +83,7 @@ export function graphOf({ nodes, edges }: Draft): Graph {
   }
 }
 
-/** With one more node, behind another one if so wished. */
+/** Adds a node, optionally behind another one. */
 export function withNode(draft: Draft, kind: NodeKind, behind?: number): Draft {
   const key = draft.nextKey
   const node = { key, id: freeId(draft, kindWords[kind].id), ...blank[kind] } as DraftNode
@@ -94,7 +94,7 @@ export function withNode(draft: Draft, kind: NodeKind, behind?: number): Draft {
   }
 }
 
-/** Without a node; what led to it leads to what was behind it. */
+/** Removes a node; its predecessors then lead to its successors. */
 export function withoutNode(draft: Draft, key: number): Draft {
   const before = draft.edges.filter(([, to]) => to === key).map(([from]) => from)
   const behind = draft.edges.filter(([from]) => from === key).map(([, to]) => to)
@@ -107,22 +107,22 @@ export function withoutNode(draft: Draft, key: number): Draft {
   return bridges.reduce((bridged, [from, to]) => withEdge(bridged, from, to, true), rest)
 }
 
-/** With a node as it is now. */
+/** Replaces a node. */
 export function withChanged(draft: Draft, node: DraftNode): Draft {
   return { ...draft, nodes: draft.nodes.map((each) => (each.key === node.key ? node : each)) }
 }
 
-/** With an edge between two nodes, or without it. */
+/** Adds or removes an edge between two nodes. */
 export function withEdge(draft: Draft, from: number, to: number, isThere: boolean): Draft {
   const others = draft.edges.filter((edge) => edge[0] !== from || edge[1] !== to)
   return { ...draft, edges: isThere ? [...others, [from, to]] : others }
 }
 
-/** Whether an edge could lead from one to the other: none to triggers, none behind mails, none that leads back. */
+/** Whether an edge is permitted: no edge to triggers, none behind mails, and no cycle. */
 export function mayLead(draft: Draft, from: DraftNode, to: DraftNode): boolean {
   if (isTrigger(to) || from.kind === 'email' || from === to) return false
   const reached = new Set([to.key])
-  // A set is gone through with what is added meanwhile.
+  // The iteration includes entries that are added meanwhile.
   for (const key of reached) for (const [start, end] of draft.edges) if (start === key) reached.add(end)
   return !reached.has(from.key)
 }
@@ -163,7 +163,7 @@ function drawn(node: GraphNode): Keyless<DraftNode> {
   }
 }
 
-/** A property's id as schemas write it. §2.4, contract 1.8. */
+/** A property id in the form of schemas. §2.4, contract 1.8. */
 function hexOf(propId: number): string {
   return `0x${propId.toString(16).padStart(4, '0')}`
 }
@@ -172,7 +172,7 @@ function sent(node: DraftNode): GraphNode {
   const { id } = node
   switch (node.kind) {
     case 'condition':
-      // No condition is none that the server takes.
+      // The server refuses an empty condition.
       return { id, type: 'condition', logic: node.logic ?? {} }
     case 'throttle':
       return { id, type: 'throttle', seconds: node.seconds ?? 0 }
@@ -183,7 +183,7 @@ function sent(node: DraftNode): GraphNode {
       const { kind: on } = node
       const more = on === 'property' ? { serviceIdentifier: node.service, propId: node.property } : {}
       const alarm = on === 'alarm' ? { alarmId: node.alarm } : {}
-      // Ids of properties may be sent as they are written.
+      // Property ids may be sent in the form of schemas.
       return { id, type: 'trigger', on, ...more, ...alarm, ...to } as unknown as GraphNode
     }
   }

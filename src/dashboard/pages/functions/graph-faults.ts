@@ -1,9 +1,9 @@
 import { type Draft, graphOf } from '#dashboard/pages/functions/graph-draft'
 import { joiningFaults } from '#model/graph-joining'
 
-/** What is wrong with a graph, at the nodes it is about. */
+/** The faults of a graph, by node. */
 
-/** `path` as the server gives it: `graph.nodes.1.logic.>.0`. Contract 1.3. */
+/** `path` in the form of the server: `graph.nodes.1.logic.>.0`. Contract 1.3. */
 export interface Detail {
   readonly path: string
   readonly message: string
@@ -12,7 +12,7 @@ export interface Detail {
 export interface GraphFaults {
   /** By key. */
   readonly byNode: ReadonlyMap<number, readonly string[]>
-  /** What is about the whole. */
+  /** Faults of the whole graph. */
   readonly others: readonly string[]
 }
 
@@ -21,7 +21,7 @@ export const noFaults: GraphFaults = { byNode: new Map(), others: [] }
 const ofNode = /^node "([^"]*)": (.*)$/s
 const atNode = /^nodes\.(\d+)(?:\.(.+))?$/
 
-/** What can be told without asking: what is missing in nodes, and then how they hang together. */
+/** Faults that can be found without the server: incomplete nodes first, then wrong edges. */
 export function faultsIn(draft: Draft): GraphFaults {
   if (draft.nodes.length === 0)
     return { byNode: new Map(), others: ['Begin with what sets it off: a value, an alarm or a status'] }
@@ -36,7 +36,7 @@ export function faultsIn(draft: Draft): GraphFaults {
   ])
 }
 
-/** What the server said of a draft that was sent to it; undefined where it is about something else than its graph. */
+/** Assigns the server's faults to the nodes of the sent draft; undefined if they are not about the graph. */
 export function placed(draft: Draft, details: readonly Detail[]): GraphFaults {
   const byNode = new Map<number, string[]>()
   const others: string[] = []

@@ -1,7 +1,7 @@
 /**
- * Where the nodes of a graph stand in a picture: in layers from top to bottom, each below all that leads to it, and in a
- * layer so that few edges cross (the way of Sugiyama, Tagawa and Toda, 1981). An edge over several layers has a place in
- * each of them. Whatever the graph is, also one with a cycle, the picture is there.
+ * Positions of the nodes in a picture: layers from top to bottom, each node below its predecessors, ordered for few
+ * crossing edges (Sugiyama, Tagawa and Toda, 1981). An edge over several layers has a slot in each of them. Works for
+ * any graph, even with a cycle.
  */
 
 interface Point {
@@ -9,7 +9,7 @@ interface Point {
   readonly y: number
 }
 
-/** `x` and `y` of the middle of its box. */
+/** `x` and `y` are the centre of the box. */
 export interface PlacedNode extends Point {
   readonly key: number
 }
@@ -17,7 +17,7 @@ export interface PlacedNode extends Point {
 export interface DrawnEdge {
   readonly from: number
   readonly to: number
-  /** Where it leaves, where it passes, where it comes in. */
+  /** From the start to the end, with a point in each layer between. */
   readonly points: readonly Point[]
 }
 
@@ -28,16 +28,16 @@ export interface Layout {
   readonly edges: readonly DrawnEdge[]
 }
 
-/** In pixels; a picture scales as a whole. */
+/** In pixels; the picture scales as a whole. */
 export const boxWidth = 168
 export const boxHeight = 48
 const gapAcross = 24
 const gapDown = 44
 const margin = 8
-/** What only passes needs no box. */
+/** The slot of a passing edge is narrower than a box. */
 const passWidth = 24
 
-/** Rounds of sorting, down and up again; what is not settled by then stays crossed. */
+/** Rounds of sorting, downwards and upwards; crossings that remain are accepted. */
 const rounds = 8
 
 interface Slot {
@@ -78,7 +78,7 @@ export function layoutOf(keys: readonly number[], edges: readonly (readonly [fro
   }
 }
 
-/** How far below the top each stands: one more than the lowest before it. In a cycle nobody sinks for ever. */
+/** The layer of each node: one more than its lowest predecessor. A limit stops cycles. */
 function layersOf(
   keys: readonly number[],
   edges: readonly (readonly [from: number, to: number])[],
@@ -104,7 +104,7 @@ interface Way {
   readonly through: readonly Slot[]
 }
 
-/** Takes places in the layers between. */
+/** Adds slots in the layers between. */
 function wayOf(from: Slot, to: Slot, layers: ReadonlyMap<number, number>, rows: readonly Slot[][]): Way {
   const [top, bottom] = [layers.get(from.key) ?? 0, layers.get(to.key) ?? 0]
   const through: Slot[] = []
@@ -120,7 +120,7 @@ function wayOf(from: Slot, to: Slot, layers: ReadonlyMap<number, number>, rows: 
   return { from, to, through }
 }
 
-/** By the middle of what each hangs on; what hangs on nothing stays where it is. */
+/** Sorts by the mean position of the neighbours; a node without neighbours stays. */
 function sortRows(rows: readonly Slot[][], isDown: boolean): void {
   for (const row of rows) for (const [place, slot] of row.entries()) slot.at = place
   for (const row of isDown ? rows : [...rows].reverse()) {
@@ -130,7 +130,7 @@ function sortRows(rows: readonly Slot[][], isDown: boolean): void {
   }
 }
 
-/** Side by side, the whole row in the middle of the picture. */
+/** Places the slots side by side, and centres the row. */
 function spread(row: readonly Slot[], width: number): void {
   let left = margin + (width - widthOf(row)) / 2
   for (const slot of row) {

@@ -5,7 +5,7 @@ import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
 import { boxHeight, boxWidth, type DrawnEdge, layoutOf, type PlacedNode } from '#dashboard/pages/functions/graph-layout'
 import { type Names, nodeInWords } from '#dashboard/pages/functions/node-words'
 
-/** What a trial found: which nodes were entered, and where it went no further. */
+/** The path of a trial: the nodes that were entered, and where it stopped. */
 interface Trail {
   readonly path: readonly string[]
   readonly stopped: readonly { readonly node: string; readonly because: string }[]
@@ -16,14 +16,16 @@ export interface GraphPictureProps {
   readonly names: Names
   readonly faults: GraphFaults
   readonly trail: Trail | undefined
-  /** Asked for the card of a node. */
+  /** Opens the card of a node. */
   readonly onNode: (node: DraftNode) => void
 }
 
-/** In a box of this width, in the type of the picture. */
+/** In a box of this width at the font size of the picture. */
 const charactersMax = 24
 
-/** The graph as a picture, from what sets it off at the top to the mails at the bottom. Pressing a node leads to its card. */
+/**
+ * The graph as a picture, from the triggers at the top to the mails at the bottom. A click on a node opens its card.
+ */
 export function GraphPicture({ draft, names, faults, trail, onNode }: GraphPictureProps) {
   const keys = draft.nodes.map(({ key }) => key)
   const layout = useMemo(() => layoutOf(keys, draft.edges), [keys.join(), draft.edges])
@@ -82,7 +84,7 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
   ]
   const open = () => onNode(node)
   return (
-    // biome-ignore lint/a11y/useSemanticElements: in a picture there are no buttons
+    // biome-ignore lint/a11y/useSemanticElements: SVG has no button element
     <g
       class={classes.filter(Boolean).join(' ')}
       transform={`translate(${placed.x - boxWidth / 2} ${placed.y - boxHeight / 2})`}
@@ -101,7 +103,7 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
         {mark(isFaulty, stop !== undefined, isEntered === true)}
         {id}
       </text>
-      {/* Two words, also for who reads the page by program. */}{' '}
+      {/* The space separates the two words for screen readers. */}{' '}
       <text x={boxWidth / 2} y={36}>
         {line}
       </text>
@@ -109,7 +111,7 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
   )
 }
 
-/** By its shape too, not by colour alone. */
+/** A shape too, so that colour is not the only sign. */
 function mark(isFaulty: boolean, isStopped: boolean, isEntered: boolean): string {
   if (isFaulty) return '▲ '
   if (isStopped) return '✕ '
@@ -122,7 +124,7 @@ function isTaken(edge: DrawnEdge, { nodes }: Draft, { path, stopped }: Trail): b
   return path.includes(from) && path.includes(to) && !stopped.some(({ node }) => node === from)
 }
 
-/** Curves that leave downwards and come in from above. */
+/** Curves that leave downwards and arrive from above. */
 function lineOf({ points: [start, ...rest] }: DrawnEdge): string {
   if (!start) return ''
   let above = start

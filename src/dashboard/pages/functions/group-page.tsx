@@ -20,7 +20,7 @@ import '#dashboard/pages/functions/functions.css'
 
 type Group = Item<'GET /groups'>
 
-/** One group, or with `new` in place of its id one that is being made. */
+/** A group, or a new group if the id is `new`. */
 export default function GroupPage({ params: { id = '' } }: PageProps) {
   return id === 'new' ? <NewGroupPage /> : <OneGroupPage key={id} id={id} />
 }
@@ -113,7 +113,7 @@ function GroupMembers({ group: { devices } }: { readonly group: Group }) {
 }
 
 interface GroupFormProps {
-  /** Without one it is a new group. */
+  /** Absent for a new group. */
   readonly edit?: Edit<Group>
   readonly submit: string
   readonly onSubmit: (body: { name: string; devices: string[] }) => Promise<void>
@@ -158,7 +158,7 @@ function GroupForm({ edit, submit, onSubmit }: GroupFormProps) {
   )
 }
 
-/** By the device instead of its place. */
+/** Names the device instead of its index. */
 function deviceProblem(problem: unknown, devices: readonly string[]): string | undefined {
   const told = detailUnder(problem, 'devices')
   return told?.replace(/ \(at (\d+)\)$/, (_, place) => ` (${devices[Number(place)]})`)

@@ -25,7 +25,7 @@ const columns: readonly Column<GroupOption>[] = [
   },
 ]
 
-/** Devices under one name. */
+/** Groups of devices. */
 export default function GroupsPage() {
   const called = useCall(() => client.call('GET /groups'), [])
   return (

@@ -1,4 +1,4 @@
-/** A mail as it would be read. `html` is shown in a frame in which nothing runs and nothing is fetched. */
+/** A mail as its reader sees it. `html` is shown in a frame that runs no scripts and loads nothing. */
 export interface ShownMail {
   readonly subject: string
   readonly text: string
@@ -19,7 +19,7 @@ export function MailView({
       {html !== undefined && (
         <>
           <p class="hint">As HTML, for mail programs that show it:</p>
-          {/* Another frame for another mail: one that is told of the next while it opens may stay with neither. */}
+          {/* A new frame for each mail: a frame that gets another document while it loads may show neither. */}
           <iframe key={html} title={`${label}, as HTML`} sandbox="" srcDoc={withoutLinks(html)} />
         </>
       )}
@@ -28,8 +28,8 @@ export function MailView({
 }
 
 /**
- * Programs that show mail leave `<link>` out. A browser would tell the host that it names of whoever looks: for connections
- * opened ahead the page's policy has no word. As an element of no name it does nothing.
+ * Mail programs ignore `<link>`. A browser would contact its host in advance, which the page's content security policy
+ * does not prevent. As an unknown element it has no effect.
  */
 function withoutLinks(html: string): string {
   return html.replace(/<link\b/gi, '<left-out')

@@ -33,19 +33,19 @@ export interface NodeCardProps {
   readonly isChecked: boolean
 }
 
-/** By which a press in the picture finds it. */
+/** The element id for clicks in the picture. */
 function cardId(node: DraftNode): string {
   return `node-${node.key}`
 }
 
-/** Where a node is edited. */
+/** Scrolls to the card of a node. */
 export function showCard(node: DraftNode): void {
   const card = document.getElementById(cardId(node))
   card?.scrollIntoView({ block: 'nearest' })
   card?.focus({ preventScroll: true })
 }
 
-/** One node: what it does, and what comes behind it. */
+/** One node: its fields, and its successors. */
 function NodeCard(props: NodeCardProps) {
   const { node, draft, onDraft, faults } = props
   const headingId = useId()
@@ -93,7 +93,7 @@ function NodeCard(props: NodeCardProps) {
   )
 }
 
-/** The same for who may look and not touch. */
+/** For users who may not change the function. */
 function NodeView({ node, names }: Pick<NodeCardProps, 'node' | 'names'>) {
   return (
     <li class="node-card">
@@ -105,7 +105,7 @@ function NodeView({ node, names }: Pick<NodeCardProps, 'node' | 'names'>) {
   )
 }
 
-/** Where it goes on: to steps that there are, or to a new one. */
+/** The successors: existing steps, or a new one. */
 function Behind({ node, draft, onDraft }: NodeCardProps) {
   const isBehind = (other: DraftNode) => draft.edges.some(([from, to]) => from === node.key && to === other.key)
   const others = draft.nodes.filter((other) => isBehind(other) || mayLead(draft, node, other))
@@ -137,7 +137,7 @@ function Behind({ node, draft, onDraft }: NodeCardProps) {
   )
 }
 
-/** Of a draft whether it sends anything. */
+/** Whether the draft sends any mail. */
 function sendsMail({ nodes }: Draft): boolean {
   return nodes.some(({ kind }) => kind === 'email') && nodes.some(isTrigger)
 }
@@ -150,7 +150,7 @@ export interface GraphEditorProps {
   readonly isReadOnly?: boolean | undefined
 }
 
-/** A graph as a picture and as cards, one for each node: the picture shows how it goes on, the cards are what is edited. */
+/** A graph as a picture and as cards, one for each node. The picture shows the order, the cards are edited. */
 export function GraphEditor(props: GraphEditorProps) {
   const { draft, onDraft, faults, isReadOnly } = props
   const names = { schemas: useSchemas(), alarms: useAlarmNames() }
@@ -192,7 +192,7 @@ export function GraphEditor(props: GraphEditorProps) {
   )
 }
 
-/** What may set it off. */
+/** The triggers to add. */
 function Beginnings({ draft, onDraft }: Pick<GraphEditorProps, 'draft' | 'onDraft'>) {
   const add = (kind: NodeKind) => onDraft(withNode(draft, kind))
   return (
@@ -209,7 +209,7 @@ function Beginnings({ draft, onDraft }: Pick<GraphEditorProps, 'draft' | 'onDraf
   )
 }
 
-/** Whoever adds a node goes on in it. */
+/** Moves the focus to an added node. */
 function useNewCard({ nodes, nextKey }: Draft): void {
   const known = useRef(nextKey)
   useEffect(() => {

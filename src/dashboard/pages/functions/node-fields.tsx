@@ -15,7 +15,7 @@ type Of<K extends DraftNode['kind']> = Omit<NodeFieldsProps, 'node'> & {
   readonly node: Extract<DraftNode, { kind: K }>
 }
 
-/** What a node of its kind is told. Contract 5.4. */
+/** The fields of a node, by kind. Contract 5.4. */
 export function NodeFields(props: NodeFieldsProps) {
   const { node } = props
   switch (node.kind) {
@@ -75,7 +75,7 @@ function PropertyFields({ node, onNode, names, services }: Of<'property'>) {
   )
 }
 
-/** Any change begins it, or only that to one value. */
+/** Any change triggers it, or only a change to one value. */
 function ToField({
   node,
   onTo,

@@ -2,7 +2,7 @@ import { conditionInWords, runOperands } from '#dashboard/conditions/words'
 import { type Draft, type DraftNode, isTrigger } from '#dashboard/pages/functions/graph-draft'
 import type { ServiceSchema } from '#model/service-schema'
 
-/** What nodes do, in a few words each: for the picture and for lists. */
+/** Short descriptions of nodes: for the picture and for lists. */
 
 export interface Names {
   readonly schemas: ReadonlyMap<string, ServiceSchema>
@@ -27,14 +27,14 @@ export function nodeInWords(node: DraftNode, names: Names): string {
   }
 }
 
-/** `temperature changes → mail too-hot`: how it begins and what it sends. */
+/** `temperature changes → mail too-hot`: its triggers and its mails. */
 export function graphInWords({ nodes }: Draft, names: Names): string {
   const begins = nodes.filter(isTrigger).map((node) => nodeInWords(node, names))
   const sends = nodes.filter(({ kind }) => kind === 'email').map((node) => nodeInWords(node, names))
   return `${begins.join(' or ')} → ${sends.join(', ') || 'nothing'}`
 }
 
-/** As the schema calls it, else the id. `property`: `0x2000`. */
+/** The name in the schema, or the id. `property`: `0x2000`. */
 function propertyName(service: string, property: string, { schemas }: Names): string {
   return schemas.get(service)?.properties[property]?.name ?? property
 }
@@ -45,7 +45,7 @@ const units = [
   ['min', 60],
 ] as const
 
-/** In the largest unit that it is a whole number of: `2 h`. */
+/** In the largest unit without a fraction: `2 h`. */
 export function secondsInWords(seconds: number): string {
   const [name, size] = units.find(([, unit]) => seconds % unit === 0 && seconds > 0) ?? ['s', 1]
   return `${seconds / size} ${name}`

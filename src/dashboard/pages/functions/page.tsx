@@ -18,7 +18,7 @@ import { client, mayI } from '#dashboard/session'
 
 type Fn = Item<'GET /functions'>
 
-/** What tells people when something happens. */
+/** All functions. */
 export default function FunctionsPage() {
   const called = useCall(() => client.call('GET /functions'), [])
   const columns = useColumns(called.again)

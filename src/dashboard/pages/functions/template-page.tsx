@@ -20,12 +20,12 @@ import { Tabs } from '#dashboard/parts/tabs'
 import { parseMustache } from '#model/mustache'
 import '#dashboard/binding/binding.css'
 
-/** Says enough to begin with, and shows how. */
+/** A usable example for a new template. */
 const firstWords: Words = {
   en: { subject: '{{deviceIdentifier}}: {{property}} is {{value}}', text: 'It was {{previous}} before.\n\n{{date}}' },
 }
 
-/** One template; of a name that there is none of, one that is being written. */
+/** A template, or a new one if the name does not exist. */
 export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
   const parameters = { name }
   const called = useCall(async () => ({ template: await readTemplate(name) }), [name])
@@ -100,12 +100,12 @@ interface WordsOfLocale {
   readonly html?: string | undefined
 }
 
-/** By locale; `en` is there in any case. */
+/** By locale; always contains `en`. */
 export type Words = Readonly<Record<string, WordsOfLocale>>
 
 export interface TemplateFormProps {
   readonly start: Words
-  /** Good to be sent as it begins. */
+  /** May be saved without a change. */
   readonly isNew: boolean
   readonly isDirty: boolean
   readonly onDirty: () => void
@@ -115,7 +115,7 @@ export interface TemplateFormProps {
 
 const likelyLocales = ['de', 'de-CH', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt', 'zh']
 
-/** The words of a mail, language by language, with what would be read beside them. Contract 5.5. */
+/** Edits the texts of a mail by language, with a preview. Contract 5.5. */
 export function TemplateForm({ start, isNew, isDirty, onDirty, isReadOnly, onSubmit }: TemplateFormProps) {
   const [words, setWords] = useState(start)
   const [locale, setLocale] = useState('en')
@@ -310,7 +310,7 @@ function mustacheFaultOf(words: WordsOfLocale | undefined): string | undefined {
   return faultIn(words?.subject) ?? faultIn(words?.text) ?? faultIn(words?.html)
 }
 
-/** As the server would refuse it. */
+/** The fault that the server would report. */
 function faultIn(text: string | undefined): string | undefined {
   const parsed = parseMustache(text ?? '')
   return 'message' in parsed ? `Line ${parsed.line}: ${parsed.message}` : undefined

@@ -23,7 +23,7 @@ const valuesOf = {
   status: { value: 'offline', previous: 'online' },
 } as const
 
-/** What would be read, by the same rules as the server's, while it is written. */
+/** Renders the mail by the server's rules while the user types. */
 export function TemplatePreview({ words, locale }: { readonly words: Words; readonly locale: string }) {
   const [sample, setSample] = useState(samples)
   const [at] = useState(now)
@@ -80,7 +80,7 @@ function mailOf(words: Words, locale: string, data: JsonObject): ShownMail | { r
   }
 }
 
-/** As mails of a function have it. Contract 5.5. */
+/** The variables of a function's mail. Contract 5.5. */
 function dataOf({ on, value, previous, device }: typeof samples, meta: JsonObject, at: number): JsonObject {
   const about = {
     property: { service: 'Climate', property: 'temperature' },

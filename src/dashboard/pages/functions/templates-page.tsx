@@ -20,10 +20,10 @@ const columns: readonly Column<Template>[] = [
   { key: 'updated', title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
 ]
 
-/** What mails say. */
+/** All templates. */
 export default function TemplatesPage() {
   const called = useCall(() => client.call('GET /templates'), [])
-  // Templates are for all devices: who reaches only some may not write them.
+  // Templates apply to all devices, so writing them needs permission on all devices.
   const mayWrite = mayI('functions', 'create', { deviceIdentifier: '*' })
   return (
     <FunctionsFrame here="Templates">

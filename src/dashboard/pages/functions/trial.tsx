@@ -22,14 +22,14 @@ type Sample = Body<'POST /functions/:functionId/test'>['sample']
 export interface TrialProps {
   readonly id: string
   readonly graph: Graph
-  /** What was changed and not saved is not tried. */
+  /** Unsaved changes are not part of the trial. */
   readonly isDirty: boolean
 }
 
-/** As they are typed; what is left empty is left out. */
+/** As typed; empty fields are omitted. */
 const blank = { trigger: '', value: '', previous: '', deviceIdentifier: '', meta: '', locale: '' }
 
-/** Lets the server run a function with a sample: nothing is sent, and no throttle holds back. Contract 5.4. */
+/** Runs a function with a sample on the server: sends nothing, and ignores throttles. Contract 5.4. */
 export function Trial({ id, graph, isDirty }: TrialProps) {
   const [typed, setTyped] = useState(blank)
   const [tried, setTried] = useState<(Tried & { readonly graph: Graph }) | undefined>(undefined)

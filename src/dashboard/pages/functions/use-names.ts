@@ -3,7 +3,7 @@ import { idOf } from '#dashboard/binding/binding'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
 
-/** Names of alarms by their ids, as far as they may be seen; empty until they are there. */
+/** Names of visible alarms by id; empty while loading. */
 export function useAlarmNames(): ReadonlyMap<string, string> {
   const { value } = useCall(async () => (mayI('alarms', 'read') ? client.call('GET /alarms') : []), [])
   return useMemo(
@@ -12,7 +12,7 @@ export function useAlarmNames(): ReadonlyMap<string, string> {
   )
 }
 
-/** Names of templates; undefined until they are there. */
+/** Names of templates; undefined while loading. */
 export function useTemplateNames(): readonly string[] | undefined {
   const { value } = useCall(() => client.call('GET /templates'), [])
   return useMemo(() => value?.map(({ name }) => name), [value])

@@ -2,7 +2,7 @@ import { SuggestField } from '#dashboard/parts/fields'
 
 const likely = ['en', 'de', 'de-CH', 'es', 'fr', 'fr-CH', 'it', 'ja', 'nl', 'pl', 'pt', 'zh']
 
-/** A language, and perhaps a region. §2.1 */
+/** A language, optionally with a region. §2.1 */
 export function LocaleField({ value, onInput }: { readonly value: string; readonly onInput: (value: string) => void }) {
   return (
     <SuggestField
@@ -18,12 +18,12 @@ export function LocaleField({ value, onInput }: { readonly value: string; readon
   )
 }
 
-/** Undefined for one that is good. */
+/** Undefined for a valid locale. */
 export function localeProblem(locale: string): string | undefined {
   return /^[a-z]{2}(-[A-Z]{2})?$/.test(locale) ? undefined : 'A language such as de, perhaps with a region: de-CH'
 }
 
-/** What the browser's owner reads. */
+/** The language of the browser. */
 export function ownLocale(): string {
   const [first = ''] = navigator.language.split('-', 2)
   return [navigator.language, first].find((each) => localeProblem(each) === undefined) ?? 'en'

@@ -12,7 +12,7 @@ import { every } from '#dashboard/world'
 type Figures = Answer<'GET /notifications/outbox'>
 type Failure = Figures['failures'][number]
 
-/** No event tells of mail. */
+/** No event reports the outbox, so it is polled. */
 const lookEveryMs = 15_000
 
 const reasons: Readonly<Record<Failure['reason'], string>> = {
@@ -34,7 +34,7 @@ const columns: readonly Column<Failure>[] = [
   { key: 'last', title: 'Last', cell: ({ lastAt }) => <Time at={lastAt} /> },
 ]
 
-/** What becomes of mails, in numbers. Contract 5.7. */
+/** Counts of mails by state. Contract 5.7. */
 export function Outbox() {
   const called = useCall(() => client.call('GET /notifications/outbox'), [])
   useEffect(() => every(lookEveryMs, () => document.hidden || called.again()), [called.again])

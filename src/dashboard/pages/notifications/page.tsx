@@ -22,7 +22,7 @@ import '#dashboard/pages/notifications/notifications.css'
 
 export type Fn = Item<'GET /functions'>
 
-/** What mails one gets: one's own subscriptions, live, and for administrators what becomes of all mail. §2.6 */
+/** The user's own subscriptions, live, and for administrators the outbox. §2.6 */
 export default function NotificationsPage() {
   const mayChoose = mayI('functions', 'read')
   const called = useCall(async () => (mayChoose ? client.call('GET /functions') : []), [mayChoose])
@@ -46,7 +46,7 @@ export default function NotificationsPage() {
   )
 }
 
-/** Figures of mail are for holders of this role. Contract 5.7. */
+/** Only administrators may read the outbox. Contract 5.7. */
 function isAdministrator(): boolean {
   const { state: standing, roles = [] } = session.value
   return standing === 'IAM off' || roles.includes('admin')
@@ -57,7 +57,7 @@ export interface NewSubscriptionProps {
   readonly subscriptions: readonly Subscription[]
 }
 
-/** Functions that one may read and is not subscribed to yet. By mail, which is all that is delivered. §2.6 */
+/** Functions that the user may read and is not subscribed to. Mail is the only channel. §2.6 */
 export function NewSubscription({ functions, subscriptions }: NewSubscriptionProps) {
   const topics = new Set(subscriptions.map(({ topic }) => topic))
   return (
@@ -91,7 +91,7 @@ function NoFunction() {
   )
 }
 
-/** The function that somebody came from, by the address: `#/notifications?function=7Gm2sXv5Hd`. */
+/** The function in the address: `#/notifications?function=7Gm2sXv5Hd`. */
 function askedFor(): string {
   const id = new URLSearchParams(location.hash.split('?')[1]).get('function')
   return id === null ? '' : `crn#function:${id}`
@@ -100,7 +100,7 @@ function askedFor(): string {
 function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
   const [chosen, setTopic] = useState(askedFor)
   const [locale, setLocale] = useState(ownLocale)
-  // It may have gone from the list, by the very subscribing.
+  // Subscribing removes it from the list.
   const topic = functions.some(({ resourceIdentifier }) => resourceIdentifier === chosen) ? chosen : ''
   const subscribe = async () => {
     const name = functions.find(({ resourceIdentifier }) => resourceIdentifier === topic)?.name
@@ -139,9 +139,9 @@ function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
 
 export interface SubscriptionListProps {
   readonly subscriptions: readonly Subscription[]
-  /** Of functions, by their resource names, as far as they may be seen. */
+  /** Names of visible functions, by resource name. */
   readonly names: ReadonlyMap<string, string>
-  /** Whether these are all. */
+  /** Whether the list is complete. */
   readonly isRead: boolean
 }
 

@@ -10,7 +10,7 @@ import { Answered } from '#dashboard/parts/page'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 
-/** Where the tenant requires a second factor and there is none yet: it is set up as a part of signing in. */
+/** Sets up a second factor during sign-in, if the tenant requires one and the user has none. */
 export function EnrollForm() {
   const [way, setWay] = useState<'totp' | 'webauthn' | undefined>()
   return (
@@ -57,7 +57,7 @@ function EnrollTotp() {
   )
 }
 
-/** The session may be there before the codes were seen, so they are put up first. */
+/** Shows the codes first, because the session may begin before the user has seen them. */
 export async function keepingCodes(
   made: Promise<{ readonly recoveryCodes?: readonly string[] | undefined }>,
 ): Promise<void> {
@@ -65,7 +65,7 @@ export async function keepingCodes(
   if (recoveryCodes && recoveryCodes.length > 0) freshCodes.value = recoveryCodes
 }
 
-/** Asks the browser for a key; `name` is what people know it by. */
+/** Asks the browser for a key; `name` is a name for the user. */
 export async function registerKey(
   more: { readonly name?: string; readonly password?: string; readonly code?: string } = {},
 ): Promise<void> {

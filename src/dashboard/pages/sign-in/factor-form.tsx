@@ -13,7 +13,7 @@ const titles: Readonly<Record<FactorMethod, string>> = {
   recovery: 'With a recovery code',
 }
 
-/** Completes a sign-in with one of the factors that the user has. */
+/** Completes a sign-in with one of the user's factors. */
 export function FactorForm() {
   const methods = present.value.methods ?? []
   const [chosen, setChosen] = useState<FactorMethod | undefined>(methods[0])
@@ -40,7 +40,7 @@ export function FactorForm() {
   )
 }
 
-/** Drops what was right so far. */
+/** Cancels the pending sign-in. */
 export function BeginAgain() {
   return (
     <Button kind="quiet" onPress={() => client.signOut()}>

@@ -6,7 +6,7 @@ export interface OneTimeCodeProps {
   readonly label?: string
 }
 
-/** Six digits from an app; spaces in between are forgiven. */
+/** Six digits from an app; spaces are ignored. */
 export function OneTimeCode({ value, onInput, label = 'Code from the app' }: OneTimeCodeProps) {
   return (
     <TextField

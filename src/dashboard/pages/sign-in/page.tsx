@@ -14,7 +14,7 @@ import '#dashboard/pages/sign-in/sign-in.css'
 import { decoded } from '#dashboard/address'
 import { detailOf } from '#dashboard/parts/problem-text'
 
-/** In front of everything else: password, then the tenant if several fit, then a second factor if one is wanted. */
+/** The sign-in page: password, then the tenant if several match, then a second factor if required. */
 export default function SignInPage() {
   const [location] = useHashLocation()
   const isSigningUp = location.startsWith('/sign-up')
@@ -151,8 +151,8 @@ const steps = {
 const passwordCharactersMin = 10
 
 /**
- * For who was given a code: chooses a password, which also signs in. An address of the form `#/sign-up/<name>/<code>`
- * fills in the rest; what stands behind the `#` reaches no server.
+ * For users with an invitation code: sets a password, and signs in. An address of the form `#/sign-up/<name>/<code>`
+ * fills in name and code; the part after `#` reaches no server.
  */
 function SignUpForm() {
   const [location] = useHashLocation()

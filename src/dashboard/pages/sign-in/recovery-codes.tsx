@@ -3,7 +3,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
 import { Copy } from '#dashboard/parts/copy'
 
-/** Codes that were made just now and are shown once; until somebody has kept them, nothing else is shown. */
+/** New recovery codes, shown once; the page shows nothing more until the user confirms them. */
 export const freshCodes = signal<readonly string[] | undefined>(undefined)
 
 export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {

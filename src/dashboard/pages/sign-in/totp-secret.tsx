@@ -1,7 +1,7 @@
 import { encode } from 'uqr'
 import { Copy } from '#dashboard/parts/copy'
 
-/** A secret for one-time codes, to be taken over by an app: by camera, or by hand. */
+/** A secret for one-time codes, as a QR code and as text. */
 export function TotpSecret({ secret, otpauthUri }: { readonly secret: string; readonly otpauthUri: string }) {
   return (
     <>
@@ -22,7 +22,7 @@ export function TotpSecret({ secret, otpauthUri }: { readonly secret: string; re
 
 const border = 3
 
-/** Always dark on light: not all cameras read it the other way round. */
+/** Always dark on light: some cameras cannot read inverted codes. */
 function QrCode({ text }: { readonly text: string }) {
   const { data, size } = encode(text, { ecc: 'M', border })
   const path = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('')
