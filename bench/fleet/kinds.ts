@@ -103,11 +103,11 @@ const mode = ['Off', 'Automatic', 'Manual'] as const
 export const controlsService: SimulatedService = {
   serviceIdentifier: '5f2a7c10-000f-4b6d-9e3f-c00000000003',
   name: 'Controls',
-  description: 'What the device may be asked to be and to do',
+  description: 'Settings and actions of the device',
   properties: [
-    { ...property(['Setpoint', 'FLOAT', '°C', 5, 30], 0x2000), description: 'What it aims at', order: 'writable' },
+    { ...property(['Setpoint', 'FLOAT', '°C', 5, 30], 0x2000), description: 'The target temperature', order: 'writable' },
     { ...property(['Reset', 'BOOL'], 0x2001), description: 'Restarts it', order: 'actionable' },
-    { ...property(['Mode', 'UINT8', mode], 0x2002), description: 'What it does', order: 'writable' },
+    { ...property(['Mode', 'UINT8', mode], 0x2002), description: 'The operating mode', order: 'writable' },
   ],
 }
 

@@ -73,7 +73,7 @@ function Outside({ begun }: { readonly begun: Called<unknown> }) {
       <Brand />
       {!isAway ? (
         <p class="loading" role="status">
-          <span class="spinner" aria-hidden="true" /> Looking for the server…
+          <span class="spinner" aria-hidden="true" /> Connecting to the server…
         </p>
       ) : (
         <div class="notice bad" role="alert">
@@ -103,7 +103,7 @@ function Shell({ isHidden }: { readonly isHidden: boolean }) {
       }}
     >
       <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
-        To the content
+        Skip to the content
       </button>
       <header class="shell-top">
         <div class="shell-head">
@@ -130,7 +130,7 @@ function Shell({ isHidden }: { readonly isHidden: boolean }) {
 }
 
 function Who() {
-  if (session.value.state === 'IAM off') return <span class="soft account-name">Nobody signs in here</span>
+  if (session.value.state === 'IAM off') return <span class="soft account-name">Authentication is off</span>
   return (
     <>
       <Link to="/account" class="button quiet">
@@ -193,14 +193,13 @@ const quietMs = 700
 
 const sentences: Readonly<Record<Connection['state'], Sentence>> = {
   // A short interruption is not worth a message.
-  connecting: ({ since }, at) => (at - since > quietMs ? 'Connecting: nothing is shown as live yet.' : undefined),
-  'catching up': ({ since }, at) => (at - since > quietMs ? 'Catching up with what happened meanwhile.' : undefined),
+  connecting: ({ since }, at) => (at - since > quietMs ? 'Connecting: no live values yet.' : undefined),
+  'catching up': ({ since }, at) => (at - since > quietMs ? 'Loading changes since the interruption.' : undefined),
   live: () => undefined,
-  reconnecting: (connection, at) =>
-    `Not connected: values are as they were ${ago(connection, at)}. ${nextTry(connection, at)}`,
+  reconnecting: (connection, at) => `Not connected: values are from ${ago(connection, at)}. ${nextTry(connection, at)}`,
   stale: (connection, at) =>
-    `Stale: nothing was heard for ${duration(at - connection.since)}, since ${clockTime(connection.since)}.`,
-  closed: () => 'Not connected: values are as they were, and do not change here.',
+    `Stale: no message for ${duration(at - connection.since)}, since ${clockTime(connection.since)}.`,
+  closed: () => 'Not connected: these values are old and do not change.',
 }
 
 function ago({ since }: Connection, at: number): string {

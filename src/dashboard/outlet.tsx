@@ -87,11 +87,11 @@ function Outdated() {
     wasLive.current = isLive
   }, [isLive])
   return (
-    <Page title="This page could not be fetched">
-      <Empty title="The server cannot be reached, or was updated meanwhile">
-        <p>Load the dashboard again: what is stored is not touched by it.</p>
+    <Page title="This page could not be loaded">
+      <Empty title="The server cannot be reached, or was updated">
+        <p>Reload the dashboard. Stored data is not affected.</p>
         <Button kind="primary" onPress={() => location.reload()}>
-          Load again
+          Reload
         </Button>
       </Empty>
     </Page>
@@ -100,10 +100,10 @@ function Outdated() {
 
 function NoSuchPage() {
   return (
-    <Page title="No such page">
+    <Page title="Page not found">
       <Empty title="There is no page at this address">
         <p>
-          Begin at the <Link to="/">fleet</Link>.
+          Go to the <Link to="/">fleet</Link>.
         </p>
       </Empty>
     </Page>
@@ -112,9 +112,9 @@ function NoSuchPage() {
 
 function NotYours() {
   return (
-    <Page title="Not for you">
-      <Empty title="None of your roles lets you see this">
-        <p>Ask an administrator for a role that does. Your account page says which ones you hold.</p>
+    <Page title="Access denied">
+      <Empty title="Your roles do not permit this page">
+        <p>Ask an administrator for a role that does. Your account page lists your roles.</p>
         <Link to="/account">Your account</Link>
       </Empty>
     </Page>

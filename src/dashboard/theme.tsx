@@ -27,7 +27,7 @@ function kept(): Theme {
 }
 
 const next: Readonly<Record<Theme, Theme>> = { system: 'dark', dark: 'light', light: 'system' }
-const names: Readonly<Record<Theme, string>> = { system: 'as the system', dark: 'dark', light: 'light' }
+const names: Readonly<Record<Theme, string>> = { system: 'like the system', dark: 'dark', light: 'light' }
 
 /** Cycles: system, dark, light. */
 export function ThemeSwitch() {

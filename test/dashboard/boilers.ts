@@ -14,7 +14,7 @@ const schema = {
     '0x2000': { name: 'Temperature', description: 'Of the water', type: 'float', unit: '°C', readonly: true },
     '0x2001': {
       name: 'Setpoint',
-      description: 'What it aims at',
+      description: 'The target temperature',
       type: 'float',
       unit: '°C',
       rangeMin: 5,
@@ -22,7 +22,7 @@ const schema = {
     },
     '0x2002': {
       name: 'Mode',
-      description: 'What it does',
+      description: 'The operating mode',
       type: 'uint8',
       enum: { 0: { name: 'Off' }, 1: { name: 'Heating' } },
     },

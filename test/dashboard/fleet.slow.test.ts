@@ -75,7 +75,7 @@ describe('the fleet in a browser', () => {
     await ann.reads('120 devices')
 
     await ann.button(/^Offline/).click()
-    await ann.reads('No device fits')
+    await ann.reads('No devices found')
     await ann.button('Show all').click()
 
     await ann.field('Service').selectOption('Boiler')
@@ -84,7 +84,7 @@ describe('the fleet in a browser', () => {
     await ann.field('Property').selectOption('Boiler · Temperature')
     await ann.field('Value, in °C').fill('70')
     await ann.isAccessible()
-    await ann.button('Show these').click()
+    await ann.button('Apply').click()
     await ann.reads('1 of 120 devices')
     // It is followed live.
     await boilers.report('BOILER-003', 90)
@@ -107,13 +107,13 @@ describe('the fleet in a browser', () => {
     await ann.field('Mode').check()
     await ann.field('Values').uncheck()
     await ann.isAccessible()
-    await ann.button('Show these').click()
+    await ann.button('Apply').click()
     await ann.page.getByRole('columnheader', { name: 'Mode' }).waitFor()
     await row('BOILER-001').getByText('Heating').waitFor()
     await ann.page.reload()
     await ann.page.getByRole('columnheader', { name: 'Mode' }).waitFor()
     await ann.button('Columns…').click()
-    await ann.button('As usual').click()
+    await ann.button('Reset').click()
     await ann.page.getByRole('columnheader', { name: 'Values' }).waitFor()
   })
 
@@ -149,7 +149,7 @@ describe('the fleet in a browser', () => {
     await temperature.getByText('66').waitFor()
     await ann.isAccessible()
     await ann.isPictured('device')
-    await temperature.getByRole('button', { name: /look closer/ }).click()
+    await temperature.getByRole('button', { name: /enlarge/ }).click()
     await ann.reads('Since this page was opened, at most 300 values.')
     await ann.button('Close').click()
   })
@@ -176,7 +176,7 @@ describe('the fleet in a browser', () => {
     await ann.isAccessible()
     await setpoint.fill('55')
     await ann.button('Write').click()
-    await ann.reads('The device took it.')
+    await ann.reads('The device accepted the value.')
     await ann.page
       .getByRole('row', { name: /^Setpoint/ })
       .getByText('55')
@@ -208,7 +208,7 @@ describe('the fleet in a browser', () => {
 
   test('notes are changed, and what is no JSON is told', async () => {
     await ann.button('Edit…').click()
-    const notes = ann.field('Notes, as JSON')
+    const notes = ann.field('Metadata as JSON')
     await notes.fill('{"location": ')
     await ann.button('Save').click()
     await ann.reads(/^It is no JSON/)
@@ -227,7 +227,7 @@ describe('the fleet in a browser', () => {
 
   test('a device is added, gets a new secret, and is deleted', async () => {
     await ann.goTo('/')
-    await ann.button('Add a device').click()
+    await ann.button('Add device').click()
     await ann.field('Identifier').fill('no device')
     await ann.button('Add').click()
     await ann.page.locator('.field .problem').waitFor()
@@ -242,7 +242,7 @@ describe('the fleet in a browser', () => {
     await ann.button('Close').click()
     const path = `/devices/${encodeURIComponent("'|Q-7")}`
     expect((await server.ask(path, { method: 'DELETE' })).status).toBe(204)
-    await ann.button('Add a device').click()
+    await ann.button('Add device').click()
     await ann.field('Identifier').fill('pump-7')
     await ann.button('Add').click()
     await ann.reads('Secret of PUMP-7')
@@ -250,17 +250,17 @@ describe('the fleet in a browser', () => {
     await ann.page.keyboard.press('Escape')
     await ann.page.mouse.click(5, 5)
     await ann.isAccessible()
-    await ann.button('To the device').click()
+    await ann.button('Open device').click()
     await ann.sees('PUMP-7')
-    await ann.reads('It has said nothing yet')
+    await ann.reads('No services yet')
     await ann.isAccessible()
     await ann.button('New secret…').click()
-    await ann.button('Make a new secret').click()
-    await ann.reads('It is shown only now: keep it where nobody else reads it.')
+    await ann.button('Create secret').click()
+    await ann.reads('It is shown only now. Keep it in a safe place.')
     await ann.button('Close').click()
     await ann.button('Delete…').click()
     await ann.field('Type PUMP-7 to confirm').fill('pump-7')
-    await ann.button('Delete the device').click()
+    await ann.button('Delete device').click()
     await ann.reads('The device was deleted')
     expect((await server.get('/devices/PUMP-7')).status).toBe(404)
   })
@@ -290,12 +290,12 @@ describe('the fleet in a browser', () => {
 
   test('a page that is not there, and a device that is not there', async () => {
     await ann.goTo('/nowhere')
-    await ann.sees('No such page')
+    await ann.sees('Page not found')
     await ann.goTo('/devices/NOBODY')
-    await ann.reads('There is no such device')
+    await ann.reads('Device not found')
     await ann.goTo('/account')
     await ann.sees('Your account')
-    await ann.reads('whoever reaches it may do everything')
+    await ann.reads('anyone who can reach it may do everything')
     await ann.isAccessible()
   })
 
@@ -316,14 +316,14 @@ describe('the fleet in a browser', () => {
   test('the server is killed and started under the open page: it says so, comes back, and the values are right', async () => {
     const temperature = ann.page.getByRole('row', { name: /^Temperature/ })
     await server.kill()
-    await ann.page.locator('.banner', { hasText: 'Not connected: values are as they were' }).waitFor()
+    await ann.page.locator('.banner', { hasText: 'Not connected: values are from' }).waitFor()
     await ann.isAccessible()
     await ann.isPictured('reconnecting')
     // What was shown stays.
     await temperature.getByText(String(degreesOf(5))).waitFor()
     // A page that was never looked at cannot be fetched now.
     await ann.goTo('/functions')
-    await ann.sees('This page could not be fetched')
+    await ann.sees('This page could not be loaded')
     await server.startAgain()
     await ann.sees('Functions')
     await ann.goTo('/devices/BOILER-005')
@@ -345,7 +345,7 @@ describe('the fleet in a browser', () => {
     expect((await server.ask(path, { method: 'PUT', body: 'the image', headers })).status).toBe(201)
     await ann.reads('update available')
     await ann.button('Update now').click()
-    await ann.page.getByRole('status').filter({ hasText: 'The device begins to update.' }).first().waitFor()
+    await ann.page.getByRole('status').filter({ hasText: 'The update has started.' }).first().waitFor()
     const progress = ann.page.getByRole('progressbar', { name: 'Update to 1.1.0' })
     await expect.poll(() => progress.getAttribute('value')).toBe('40')
     await ann.isAccessible()
@@ -354,7 +354,7 @@ describe('the fleet in a browser', () => {
   test('dark and light are chosen, and kept', async () => {
     const colours = () => ann.page.evaluate('getComputedStyle(document.body).backgroundColor')
     const light = await colours()
-    await ann.button(/^Colours: as the system/).click()
+    await ann.button(/^Colours: like the system/).click()
     await ann.button(/^Colours: dark/).waitFor()
     const dark = await colours()
     expect(dark).not.toBe(light)

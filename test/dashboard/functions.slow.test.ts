@@ -41,7 +41,7 @@ describe('functions in a browser', () => {
   )
 
   const place = (name: string) =>
-    ann.page.getByRole('navigation', { name: 'Functions and what they need' }).getByRole('link', { name }).click()
+    ann.page.getByRole('navigation', { name: 'Functions, templates and groups' }).getByRole('link', { name }).click()
   const card = (title: string) => ann.page.getByRole('region', { name: title })
   const drawn = (id: string, where = 'form') =>
     ann.page
@@ -53,17 +53,17 @@ describe('functions in a browser', () => {
   test('without any it says what is needed for one', async () => {
     await ann.goTo('/functions')
     await ann.sees('Functions')
-    await ann.reads('No function yet')
+    await ann.reads('No functions')
     await ann.isAccessible()
   })
 
   test('a template is written, in two languages, with what would be read beside it', async () => {
     await place('Templates')
-    await ann.reads('No template yet')
+    await ann.reads('No templates')
     await ann.field('Name').fill('too hot')
     await ann.reads('Only letters, digits and . _ -')
     await ann.field('Name').fill('too-hot')
-    await ann.button('Write it').click()
+    await ann.button('Create template').click()
     await ann.sees('too-hot')
     await ann.reads('not saved yet')
     await ann.field('Subject').fill('{{deviceIdentifier}} is at {{value}}')
@@ -103,16 +103,16 @@ describe('functions in a browser', () => {
 
   test('a group is made of devices typed as a list', async () => {
     await ann.goTo('/functions/groups')
-    await ann.reads('No group yet')
+    await ann.reads('No groups')
     await ann.page.getByRole('link', { name: 'New group' }).click()
     await ann.field('Name').fill('Cellar')
     await ann.field('Devices').fill('boiler-002 BOILER-001, not_one')
     await ann.button('Add').click()
-    await ann.button('Make the group').click()
+    await ann.button('Create group').click()
     await ann.reads(/prefix followed by letters.*\(NOT_ONE\)/)
     await ann.button('Remove NOT_ONE').click()
     await ann.isAccessible()
-    await ann.button('Make the group').click()
+    await ann.button('Create group').click()
     await ann.sees('Cellar')
     expect((await server.get('/groups')).json).toMatchObject([
       { name: 'Cellar', devices: ['BOILER-001', 'BOILER-002'] },
@@ -122,29 +122,29 @@ describe('functions in a browser', () => {
   test('a function is drawn step by step, and what is missing is told at its step', async () => {
     await ann.goTo('/functions/new')
     await ann.field('Name').fill('Heat')
-    await ann.button('Make the function').click()
+    await ann.button('Create function').click()
     await ann.reads('Begin with what sets it off')
     await ann.button('+ When a value changes').click()
     await ann.button('Behind changed: only if').click()
-    await ann.button('Behind if: at most once in').click()
-    await ann.button('Behind seldom: send mail').click()
-    await ann.button('Make the function').click()
+    await ann.button('Behind if: rate limit').click()
+    await ann.button('Behind limit: send mail').click()
+    await ann.button('Create function').click()
     await card('Send mail').getByText('needs a template').waitFor()
     await card('Only if').getByText('needs a condition').waitFor()
-    await drawn('mail').and(ann.page.getByLabel('not right yet')).waitFor()
+    await drawn('mail').and(ann.page.getByLabel('invalid')).waitFor()
     await ann.isAccessible()
 
     await card('When a value changes').getByLabel('Service').fill('boiler')
     await card('When a value changes').getByLabel('Property').selectOption({ label: 'Temperature' })
-    await card('Only if').getByLabel('Look at').fill('value')
+    await card('Only if').getByLabel('Property').fill('value')
     await card('Only if').getByLabel('Value').fill('30')
-    await card('At most once in').getByLabel('Not again within').fill('2')
+    await card('Rate limit').getByLabel('At most once every').fill('2')
     await card('Send mail').getByLabel('Template').fill('nothing')
-    await card('Send mail').getByText('There is no such template yet').waitFor()
+    await card('Send mail').getByText('This template does not exist').waitFor()
     await card('Send mail').getByLabel('Template').fill('too-hot')
     await ann.field('Some devices and groups').check()
     await ann.field('Cellar').check()
-    await ann.button('Make the function').click()
+    await ann.button('Create function').click()
     await ann.sees('Heat')
     const [made] = await functions()
     expect(made).toMatchObject({
@@ -154,13 +154,13 @@ describe('functions in a browser', () => {
         nodes: [
           { id: 'changed', type: 'trigger', on: 'property', serviceIdentifier: 'boiler', propId: 0x2000 },
           { id: 'if', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } },
-          { id: 'seldom', type: 'throttle', seconds: 7_200 },
+          { id: 'limit', type: 'throttle', seconds: 7_200 },
           { id: 'mail', type: 'email', template: 'too-hot' },
         ],
         edges: [
           ['changed', 'if'],
-          ['if', 'seldom'],
-          ['seldom', 'mail'],
+          ['if', 'limit'],
+          ['limit', 'mail'],
         ],
       },
     })
@@ -169,11 +169,11 @@ describe('functions in a browser', () => {
   test('a sample shows which way it goes and what would be mailed', async () => {
     const sample = ann.page.getByRole('form', { name: 'Sample' })
     await sample.getByLabel('Value', { exact: true }).fill('31.5')
-    await sample.getByLabel('Value before').fill('29')
+    await sample.getByLabel('Previous value').fill('29')
     await sample.getByLabel('Device').fill('boiler-001')
     await sample.getByLabel('Locale of the reader').fill('de-CH')
-    await ann.button('Try').click()
-    await ann.reads('changed → if → seldom → mail')
+    await ann.button('Run test').click()
+    await ann.reads('changed → if → limit → mail')
     const mail = ann.page.getByRole('article', { name: 'Mail of mail, in de' })
     await mail.getByText('BOILER-001 ist bei 31.5').waitFor()
     await mail.getByText('It was 29.').waitFor()
@@ -181,24 +181,24 @@ describe('functions in a browser', () => {
     await ann.isPictured('function')
     await ann.isAccessible()
     await sample.getByLabel('Value', { exact: true }).fill('20')
-    await ann.button('Try').click()
-    await ann.reads('its condition does not hold')
+    await ann.button('Run test').click()
+    await ann.reads('its condition is false')
     await ann.reads('No mail would be sent')
     await drawn('if', '.trial').and(ann.page.getByLabel('stopped here')).waitFor()
     await sample.getByLabel('Locale of the reader').fill('deutsch')
-    await ann.button('Try').click()
+    await ann.button('Run test').click()
     await ann.reads(/must be a locale such as en/)
   })
 
   test('what the server refuses stands at the step it names', async () => {
     await card('Only if').getByRole('button', { name: 'JSON' }).click()
     await card('Only if').getByLabel('JsonLogic').fill('{">":[{"var":"warmth"},30]}')
-    await ann.reads('What is tried is what is saved')
+    await ann.reads('The test runs the saved function')
     await ann.button('Save').click()
     await card('Only if')
       .getByText(/must be value, previous.*\(at logic/)
       .waitFor()
-    await drawn('if').and(ann.page.getByLabel('not right yet')).waitFor()
+    await drawn('if').and(ann.page.getByLabel('invalid')).waitFor()
     expect((await functions())[0]?.graph.nodes[1]).toMatchObject({ logic: { '>': [{ var: 'value' }, 30] } })
     await card('Only if').getByLabel('JsonLogic').fill('{">":[{"var":"value"},{"var":["previous",0]}]}')
     await ann.button('Save').click()
@@ -214,7 +214,7 @@ describe('functions in a browser', () => {
     const told = (what: string) =>
       ann.page
         .getByRole('alert')
-        .filter({ hasText: `Somebody changed this ${what} while you did` })
+        .filter({ hasText: `Another user changed this ${what} meanwhile` })
         .waitFor()
     const idOf = ({ resourceIdentifier }: { readonly resourceIdentifier: string }) => resourceIdentifier.split(':')[1]
     const [fn] = await functions()
@@ -226,10 +226,10 @@ describe('functions in a browser', () => {
     await ann.button('Save').click()
     await told('function')
     expect((await functions())[0]).toMatchObject({ name: 'Heat', enabled: false })
-    await ann.button('Take what is there now').click()
+    await ann.button('Load the current version').click()
     expect(await ann.field('Name').inputValue()).toBe('Heat')
-    expect(await ann.field('Works').isChecked()).toBe(false)
-    await ann.field('Works').check()
+    expect(await ann.field('Enabled').isChecked()).toBe(false)
+    await ann.field('Enabled').check()
     await ann.button('Save').click()
     await ann.reads('Heat is saved')
     await ann.page.locator('.page-head').getByText('enabled').waitFor()
@@ -250,7 +250,7 @@ describe('functions in a browser', () => {
     await saved('/templates/too-hot', { locales: { en: words, de: words } }, 'PUT')
     await ann.button('Save').click()
     await told('template')
-    await ann.button('Take what is there now').click()
+    await ann.button('Load the current version').click()
     expect(await ann.field('Subject').inputValue()).toBe('Theirs')
     await ann.goTo(`/functions/${idOf(fn as Fn)}`)
     await ann.sees('Heat')
@@ -264,10 +264,10 @@ describe('functions in a browser', () => {
         const heading = await ann.page.evaluate('document.activeElement?.querySelector("h3")?.textContent ?? ""')
         return (heading as string).endsWith(` ${id}`)
       }, `the focus to be at ${id}`)
-    await drawn('seldom').focus()
+    await drawn('limit').focus()
     await ann.page.keyboard.press('Enter')
-    await isAt('seldom')
-    await ann.button('Behind seldom: send mail').focus()
+    await isAt('limit')
+    await ann.button('Behind limit: send mail').focus()
     await ann.page.keyboard.press('Enter')
     await drawn('mail-2').waitFor()
     await isAt('mail-2')
@@ -284,13 +284,13 @@ describe('functions in a browser', () => {
     // The step that came and went was not saved.
     await ann.isAsked(true)
     await ann.field('Name').fill('Boiling')
-    await ann.button('+ When an alarm turns').click()
-    await card('When an alarm turns').getByLabel('Alarm', { exact: true }).selectOption({ label: 'Boils' })
-    await card('When an alarm turns').getByLabel('Begins').selectOption({ label: 'when it is over' })
-    await ann.reads('It sends no mail yet.')
+    await ann.button('+ When an alarm changes state').click()
+    await card('When an alarm changes state').getByLabel('Alarm', { exact: true }).selectOption({ label: 'Boils' })
+    await card('When an alarm changes state').getByLabel('Trigger').selectOption({ label: 'when it becomes inactive' })
+    await ann.reads('The function sends no mail yet.')
     await ann.button('Behind alarm: send mail').click()
     await card('Send mail').getByLabel('Template').fill('too-hot')
-    await ann.button('Make the function').click()
+    await ann.button('Create function').click()
     await ann.sees('Boiling')
     await drawn('alarm')
       .and(ann.page.getByLabel(/Boils comes to inactive/))
@@ -306,8 +306,8 @@ describe('functions in a browser', () => {
     await ann.isAccessible()
     await ann.goTo('/functions/groups')
     await ann.page.getByRole('link', { name: 'Cellar' }).click()
-    await ann.button('Remove').click()
-    await ann.button('Remove the group').click()
+    await ann.button('Delete').click()
+    await ann.button('Delete group').click()
     await ann.page.locator('dialog').getByText('The group is in use').waitFor()
     await ann.page.keyboard.press('Escape')
   })
@@ -315,8 +315,8 @@ describe('functions in a browser', () => {
   test('a function is removed after a question', async () => {
     await ann.goTo('/functions')
     await ann.page.getByRole('link', { name: 'Heat' }).click()
-    await ann.button('Remove').click()
-    await ann.button('Remove the function').click()
+    await ann.button('Delete').click()
+    await ann.button('Delete function').click()
     await ann.sees('Functions')
     await ann.page.getByRole('link', { name: 'Boiling' }).waitFor()
     expect((await functions()).map(({ name }) => name)).toEqual(['Boiling'])

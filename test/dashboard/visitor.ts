@@ -131,7 +131,7 @@ export class Visitor {
   /** Until what would be lost is asked about; then it stays, or is left. */
   async isAsked(isLeft: boolean): Promise<void> {
     const question = this.page.getByRole('dialog', { name: 'Leave without saving?' })
-    await question.getByRole('button', { name: isLeft ? 'Leave it' : 'Cancel' }).click()
+    await question.getByRole('button', { name: isLeft ? 'Leave' : 'Cancel' }).click()
     await question.waitFor({ state: 'hidden' })
   }
 

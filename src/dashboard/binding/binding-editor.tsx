@@ -27,7 +27,7 @@ export function BindingEditor({ label, value, onChange, groups, devices, problem
     <Field label={label} problem={problem}>
       <label class="choice">
         <input type="radio" name={name} checked={isAll} onChange={() => onChange({})} />
-        <span>All devices, those to come too</span>
+        <span>All devices, including future ones</span>
       </label>
       <label class="choice">
         <input type="radio" name={name} checked={!isAll} onChange={() => onChange({ devices: [], groups: [] })} />
@@ -55,7 +55,7 @@ export function BindingEditor({ label, value, onChange, groups, devices, problem
               ))}
             </Field>
           )}
-          {isNone && <p class="hint">With nothing chosen it is about no device at all.</p>}
+          {isNone && <p class="hint">Without a choice it applies to no device.</p>}
         </div>
       )}
     </Field>

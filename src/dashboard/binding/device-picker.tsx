@@ -32,7 +32,7 @@ export function DevicePicker({ label, value, onChange, suggestions, problem }: D
       <div class="field-with-button">
         <SuggestField
           label={label}
-          hint="One or several, with commas or spaces between them; they need not be there yet."
+          hint="One or more, separated by commas or spaces. They need not exist yet."
           value={text}
           onInput={setText}
           onEnter={() => typed !== '' && add()}

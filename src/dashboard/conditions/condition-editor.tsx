@@ -68,7 +68,7 @@ export function ConditionEditor(props: ConditionEditorProps) {
           JSON
         </Button>
         {way.by === 'json' && said.condition !== undefined && rows === undefined && (
-          <small class="hint">This says more than rows can.</small>
+          <small class="hint">Rows cannot express this condition.</small>
         )}
       </div>
       {way.by === 'rows' ? (
@@ -82,7 +82,7 @@ export function ConditionEditor(props: ConditionEditorProps) {
         <TextField
           label="JsonLogic"
           hint={
-            'Such as {">":[{"var":"temperature"},30]}. Operators: comparisons, + - * / % min max, and or ! if, in, var, missing.'
+            'For example {">":[{"var":"temperature"},30]}. Operators: comparisons, + - * / % min max, and or ! if, in, var, missing.'
           }
           value={way.text}
           onInput={(text) => go({ by: 'json', text })}
@@ -107,7 +107,7 @@ function RowsEditor({ rows: { join, rows }, onRows, operands, isOpen, faults }: 
     <>
       {rows.length > 1 && (
         <Select
-          label="Which of them have to hold"
+          label="Which rows must be true"
           value={join}
           options={[
             { value: 'and', label: 'all of them' },
@@ -164,7 +164,7 @@ function RowEditor({ row, operands, isOpen, problem, onChange }: RowEditorProps)
     <>
       {isOpen || operands.length === 0 ? (
         <SuggestField
-          label="Look at"
+          label="Property"
           value={row.name}
           suggestions={operands.map(({ name, label }) => ({ value: name, label }))}
           problem={row.name === '' ? problem : undefined}
@@ -172,7 +172,7 @@ function RowEditor({ row, operands, isOpen, problem, onChange }: RowEditorProps)
         />
       ) : (
         <Select
-          label="Look at"
+          label="Property"
           value={row.name}
           options={optionsOf(operands, row.name)}
           problem={row.name === '' ? problem : undefined}
@@ -225,7 +225,7 @@ function ValueField({ row, operand, label, value, problem, onInput }: ValueField
       />
     )
   }
-  const hint = row.comparison === 'oneOf' ? 'With commas between them' : undefined
+  const hint = row.comparison === 'oneOf' ? 'Separated by commas' : undefined
   return (
     <TextField
       label={full}

@@ -38,7 +38,7 @@ export const comparisons = {
   atLeast: { label: 'is at least', values: 1, kinds: ['number', 'unknown'] },
   below: { label: 'is below', values: 1, kinds: ['number', 'unknown'] },
   atMost: { label: 'is at most', values: 1, kinds: ['number', 'unknown'] },
-  between: { label: 'lies between', values: 2, kinds: ['number', 'unknown'] },
+  between: { label: 'is between', values: 2, kinds: ['number', 'unknown'] },
   is: { label: 'is', values: 1, kinds: ['number', 'text', 'unknown'] },
   isNot: { label: 'is not', values: 1, kinds: ['number', 'text', 'unknown'] },
   oneOf: { label: 'is one of', values: 'list', kinds: ['number', 'text', 'unknown'] },
@@ -103,7 +103,7 @@ export function rowsOf(condition: Condition, operands: readonly Operand[]): Rows
 
 /** Returns a text if the row has a fault. */
 function partOf({ name, comparison, values }: Row, operand: Operand): Exclude<JsonValue, string> | string {
-  if (name === '') return 'Choose what is looked at'
+  if (name === '') return 'Choose a property'
   const read = { var: name }
   if (comparison === 'on') return read
   if (comparison === 'off') return { '!': read }

@@ -73,7 +73,7 @@ export function operandsOf(schema: ServiceSchema | undefined): readonly Operand[
 /** Operands of functions. Contract 5.4. */
 export const runOperands: readonly Operand[] = [
   { name: 'value', label: 'the value', kind: 'unknown' },
-  { name: 'previous', label: 'the value before', kind: 'unknown' },
+  { name: 'previous', label: 'the previous value', kind: 'unknown' },
   { name: 'device', label: 'the device', kind: 'text' },
   { name: 'time', label: 'the time (Unix ms)', kind: 'number' },
 ]

@@ -16,7 +16,7 @@ export class Boundary extends Component<{ readonly children: ComponentChildren }
     if (this.state.problem === undefined) return this.props.children
     return (
       <Page title="This page failed">
-        <Empty title="The dashboard made a mistake">
+        <Empty title="An error occurred in the dashboard">
           <p class="code">{String(this.state.problem)}</p>
           <Button kind="primary" onPress={() => this.setState({ problem: undefined })}>
             Try again

@@ -58,7 +58,7 @@ export function Button(props: ButtonProps) {
 export function Slow() {
   return (
     <span class="hint" role="status">
-      No answer yet: still waiting for one.
+      Still waiting for an answer.
     </span>
   )
 }

@@ -43,7 +43,7 @@ export function Secret({ label, text }: { readonly label: string; readonly text:
         </pre>
         <Copy text={text} />
       </div>
-      <small class="hint">It is shown only now: keep it where nobody else reads it.</small>
+      <small class="hint">It is shown only now. Keep it in a safe place.</small>
     </div>
   )
 }

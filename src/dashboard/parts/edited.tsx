@@ -62,7 +62,7 @@ export function Edited<Value>({ found, what, filled = itself, isHeld = false, ch
       const now = await read()
       if (isSame(of(now), of(latest))) return now === undefined ? { ifNoneMatch: '*' } : { ifMatch: etagOf(now) }
       setLatest(now)
-      throw new Explained(`Somebody changed ${what} while you did, so nothing was sent: see above`)
+      throw new Explained(`Another user changed ${what} meanwhile, so nothing was sent: see above`)
     },
     keep: (saved) => {
       setBegun(saved)
@@ -74,8 +74,8 @@ export function Edited<Value>({ found, what, filled = itself, isHeld = false, ch
     <>
       {isOther && isDirty && (
         <div class="notice" role="status">
-          <p>Somebody changed {what} while you did. Saving replaces that.</p>
-          <Button onPress={take}>Take what is there now</Button>
+          <p>Another user changed {what} meanwhile. Saving replaces that change.</p>
+          <Button onPress={take}>Load the current version</Button>
         </div>
       )}
       <Fragment key={round}>{children(edit)}</Fragment>

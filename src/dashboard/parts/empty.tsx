@@ -14,7 +14,7 @@ export function Command({ command }: { readonly command: string }) {
 }
 
 export interface EmptyProps {
-  /** What is missing. */
+  /** The name of the missing thing. */
   readonly title: string
   /** The next steps. */
   readonly children?: ComponentChildren
@@ -35,8 +35,8 @@ export function Empty({ title, children, command }: EmptyProps) {
 /** Shown if the connection was closed before anything was read. */
 export function NotRead() {
   return (
-    <Empty title="Nothing was read yet">
-      <p>The connection was closed before. Connect again above.</p>
+    <Empty title="Nothing loaded">
+      <p>The connection was closed before the data was loaded. Connect again above.</p>
     </Empty>
   )
 }

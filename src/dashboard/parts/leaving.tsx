@@ -21,14 +21,14 @@ export function Leaving() {
       title="Leave without saving?"
       isOpen={act !== undefined}
       onClose={stay}
-      confirm="Leave it"
+      confirm="Leave"
       onConfirm={() => {
         // Close this dialog first: the one below it restores the focus.
         stay()
         return act?.()
       }}
     >
-      <p>What was filled in here is not saved, and is lost then.</p>
+      <p>Your input is not saved and will be lost.</p>
     </Confirm>
   )
 }

@@ -59,7 +59,7 @@ export function Section({ title, beside, actions, children }: SectionProps) {
 export function Reading({ what }: { readonly what: string }) {
   return (
     <p class="loading" role="status">
-      <span class="spinner" aria-hidden="true" /> Reading {what}…
+      <span class="spinner" aria-hidden="true" /> Loading {what}…
     </p>
   )
 }

@@ -13,28 +13,28 @@ interface ProblemFields {
 }
 
 const byCode: Readonly<Record<string, string>> = {
-  DEVICE_OFFLINE: 'The device is not linked, so nothing was sent. Try again when it is online.',
-  DEVICE_TIMEOUT: 'The device did not answer in time. It may still have done it: watch the value.',
+  DEVICE_OFFLINE: 'The device is offline, so nothing was sent. Try again when it is online.',
+  DEVICE_TIMEOUT: 'The device did not answer in time. It may still have applied the change: check the value.',
   STORAGE: 'The server cannot write to its disk at the moment, so nothing was changed.',
-  OVERLOADED: 'Too much waits at the server. Try again in a moment.',
+  OVERLOADED: 'The server is overloaded. Try again in a moment.',
   STOPPING: 'The server is stopping. Try again when it is back.',
   'invalid credentials': 'Name or password is wrong.',
   'invalid code': 'The code is wrong, or was used before.',
   'invalid or expired code': 'The name or the code is wrong, or the code was used or has expired.',
-  'invalid or expired token': 'That took too long. Begin again.',
+  'invalid or expired token': 'That took too long. Start over.',
 }
 
 const byStatus: Readonly<Record<number, string>> = {
-  401: 'You were not signed in any more, so nothing was done. Sign in, and try it again.',
+  401: 'Your session has ended, so nothing was done. Sign in and try again.',
   403: 'You may not do this.',
-  404: 'It is not there any more, or you may not see it.',
-  409: 'It is there already, or in use.',
-  412: 'Somebody changed it at the same moment, so yours was not saved. Save again to see what is there now.',
+  404: 'It does not exist, or you may not see it.',
+  409: 'It exists already, or is in use.',
+  412: 'Another user changed it at the same moment, so your change was not saved. Save again to see the current version.',
   413: 'It is too large.',
   429: 'Too many attempts.',
-  500: 'The server made a mistake.',
+  500: 'The server failed.',
   503: 'The server cannot do this at the moment. Try again.',
-  504: 'There was no answer in time.',
+  504: 'The server did not answer in time.',
 }
 
 /** One or two sentences for the user. */
@@ -47,7 +47,7 @@ export function problemText(problem: unknown): string {
   const text =
     known ?? (status === 400 || status === 409 ? own : undefined) ?? byStatus[status] ?? own ?? `Refused (${status}).`
   const wait = retryAfterSeconds ? ` Wait ${retryAfterSeconds} s.` : ''
-  const where = status === 500 && requestId ? ` In its log as ${requestId}.` : ''
+  const where = status === 500 && requestId ? ` Its log contains the request ${requestId}.` : ''
   return text + wait + where
 }
 
@@ -63,15 +63,16 @@ export function statusOf(problem: unknown): number | undefined {
   return ((problem ?? {}) as ProblemFields).status
 }
 
-const unknownText = 'No answer came, so it may have been done or not. Look whether it was before you try it again.'
+const unknownText =
+  'The server did not answer, so the change may or may not have been made. Check this before you try again.'
 
 /** Errors of browsers and the client, by name. */
 const byName: Readonly<Record<string, string>> = {
   ConnectionLost: 'The server cannot be reached at the moment.',
   // For passkeys. https://www.w3.org/TR/webauthn-3/#sctn-privacy-considerations-client
-  NotAllowedError: 'It was cancelled, or took too long.',
-  InvalidStateError: 'This key is known already.',
-  SecurityError: 'Keys work only under the name that the server knows itself by: its PUBLIC_URL, else localhost.',
+  NotAllowedError: 'It was cancelled or took too long.',
+  InvalidStateError: 'This key is already registered.',
+  SecurityError: 'Keys work only under the server’s own host name: that of PUBLIC_URL, or localhost.',
 }
 
 function lostText(problem: unknown): string {

@@ -5,7 +5,7 @@
 
 const shortName = /^(?!(?:__proto__|\.{1,2})$)[A-Za-z0-9._-]{1,64}$/
 
-export const shortNameRule = '1 to 64 of letters, digits and . _ -'
+export const shortNameRule = '1 to 64 characters: letters, digits and . _ -'
 
 export function isShortName(text: string): boolean {
   return shortName.test(text)

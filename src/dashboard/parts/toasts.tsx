@@ -37,7 +37,7 @@ function shown({ id, text, kind }: Toast) {
   return (
     <p key={id} class={`toast ${kind}`}>
       <span aria-hidden="true">{kind === 'failed' ? '✕' : '✓'}</span> <span>{text}</span>
-      <button type="button" class="button quiet" aria-label="Put away" onClick={() => putAway(id)}>
+      <button type="button" class="button quiet" aria-label="Dismiss" onClick={() => putAway(id)}>
         ×
       </button>
     </p>

@@ -21,10 +21,10 @@ export default function AccountPage() {
   if (state === 'IAM off') {
     return (
       <Page title="Your account">
-        <Empty title="Nobody signs in here" command="npm start">
+        <Empty title="Authentication is off" command="npm start">
           <p>
-            The server runs with <code>IAM=off</code>: whoever reaches it may do everything. Started without that it
-            makes an administrator and says his password.
+            The server runs with <code>IAM=off</code>: anyone who can reach it may do everything. Started without this
+            setting, it creates an administrator and prints the password.
           </p>
         </Empty>
       </Page>
@@ -33,7 +33,7 @@ export default function AccountPage() {
   return (
     <Page title="Your account">
       <div class="columns">
-        <Section title="Who you are here">
+        <Section title="Your user">
           <dl class="facts">
             <dt>Name</dt>
             <dd>{name}</dd>
@@ -41,7 +41,7 @@ export default function AccountPage() {
             <dd>{tenant}</dd>
             <dt>Roles</dt>
             <dd>{roles.length === 0 ? 'none' : roles.map((role) => <Badge key={role}>{role}</Badge>)}</dd>
-            <dt>You may</dt>
+            <dt>Permissions</dt>
             <dd>
               <ul>
                 {Object.entries(permissions).map(([resource, actions]) => (
@@ -78,13 +78,13 @@ export function PasswordSection() {
       throw refusal
     }
     for (const clear of [setCurrent, setPassword, setAgain]) clear('')
-    say('The password was changed; other sessions were ended')
+    say('The password was changed, and other sessions were ended')
   }
   const isOther = again !== '' && again !== password
   return (
     <Section title="Password">
       <Form
-        submit="Change the password"
+        submit="Change password"
         isDisabled={current === '' || password.length < passwordCharactersMin || again !== password}
         onSubmit={change}
       >
@@ -107,11 +107,11 @@ export function PasswordSection() {
           maxLength={256}
         />
         <TextField
-          label="New password once more"
+          label="Repeat the new password"
           type="password"
           value={again}
           onInput={setAgain}
-          problem={isOther ? 'The two are not the same.' : undefined}
+          problem={isOther ? 'The passwords differ.' : undefined}
           autocomplete="new-password"
           maxLength={256}
         />
@@ -130,7 +130,7 @@ export function SessionsSection() {
   }
   return (
     <Section
-      title="Where you are signed in"
+      title="Sessions"
       actions={
         <ConfirmButton
           button="Sign out everywhere…"
@@ -139,7 +139,7 @@ export function SessionsSection() {
           confirm="Sign out everywhere"
           onConfirm={() => signOut({ all: true })}
         >
-          <p>Every session of yours ends at once, this one too, in browsers and programs. API keys stay.</p>
+          <p>All your sessions end at once, including this one, in browsers and programs. API keys stay valid.</p>
         </ConfirmButton>
       }
     >
@@ -149,18 +149,18 @@ export function SessionsSection() {
             caption="Sessions"
             rows={list}
             rowKey={({ id }) => id}
-            empty={<Empty title="No session" />}
+            empty={<Empty title="No sessions" />}
             columns={[
               {
                 key: 'agent',
-                title: 'With',
+                title: 'Browser or program',
                 cell: ({ agent, isCurrent }) => (
                   <>
                     {shortAgent(agent)} {isCurrent && <Badge tone="good">this one</Badge>}
                   </>
                 ),
               },
-              { key: 'address', title: 'From', cell: ({ address }) => <code>{address}</code> },
+              { key: 'address', title: 'Address', cell: ({ address }) => <code>{address}</code> },
               { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
               { key: 'used', title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
               {

@@ -35,9 +35,7 @@ export function SecondFactors() {
             App for one-time codes
             <br />
             <small class="hint">
-              {hasTotp
-                ? 'In force. Setting it up again replaces the app of before, and the recovery codes.'
-                : own.value && 'Not in force.'}
+              {hasTotp ? 'Active. A new setup replaces the app and the recovery codes.' : own.value && 'Not active.'}
             </small>
           </span>
           <Button onPress={() => setAsked({ what: 'totp' })}>Set up…</Button>
@@ -71,9 +69,9 @@ export function SecondFactors() {
         </li>
       </ul>
       <Dialog title="One-time codes" isOpen={asked?.what === 'totp'} onClose={close}>
-        <EnrollTotp onDone={() => done('One-time codes are in force')} />
+        <EnrollTotp onDone={() => done('One-time codes are active')} />
       </Dialog>
-      <Dialog title="Do without one-time codes?" isOpen={asked?.what === 'no totp'} onClose={close}>
+      <Dialog title="Remove one-time codes?" isOpen={asked?.what === 'no totp'} onClose={close}>
         <ConfirmFactor
           submit="Remove"
           kind="danger"
@@ -86,7 +84,7 @@ export function SecondFactors() {
       </Dialog>
       <Dialog title="Add a key" isOpen={asked?.what === 'key'} onClose={close}>
         <ConfirmFactor
-          submit="Ask the browser for the key"
+          submit="Continue"
           onCancel={close}
           hasName
           onConfirm={async ({ name, ...confirmation }) => {
@@ -127,7 +125,7 @@ function EnrollTotp({ onDone }: { readonly onDone: () => void }) {
   if (!enrolled) {
     return (
       <Form
-        submit="Go on"
+        submit="Continue"
         isDisabled={password === ''}
         onSubmit={async () => setEnrolled(await client.enrollTotp({ password }))}
       >
@@ -144,7 +142,7 @@ function EnrollTotp({ onDone }: { readonly onDone: () => void }) {
   }
   return (
     <Form
-      submit="Put it in force"
+      submit="Activate"
       isDisabled={code.length < 6}
       onSubmit={async () => {
         await keepingCodes(client.activateTotp(code, { password }))
@@ -152,7 +150,7 @@ function EnrollTotp({ onDone }: { readonly onDone: () => void }) {
       }}
     >
       <TotpSecret {...enrolled} />
-      <OneTimeCode value={code} onInput={setCode} label="The code that it shows now" />
+      <OneTimeCode value={code} onInput={setCode} label="The code in the app" />
     </Form>
   )
 }
@@ -180,8 +178,8 @@ function ConfirmFactor({ submit, kind, onConfirm, onCancel, hasName }: ConfirmFa
     >
       {hasName && (
         <TextField
-          label="What it is called"
-          hint="Such as: key ring, phone"
+          label="Name"
+          hint="For example: key ring, phone"
           value={name}
           onInput={setName}
           maxLength={64}

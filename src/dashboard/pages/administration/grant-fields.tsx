@@ -75,7 +75,7 @@ function Names({
       {!isAll && (
         <TextField
           label={what === 'device' ? 'Devices' : 'Services'}
-          hint="One a line, or with commas between. They need not be there yet."
+          hint="One for each line, or separated by commas. They need not exist yet."
           rows={3}
           isCode
           placeholder={placeholder}
@@ -129,7 +129,7 @@ function PermissionMatrix({
                 const ticked = tickedOf(grant, resource, action)
                 return (
                   <td key={action}>
-                    <label title={ticked === 'implied' ? 'given by a wider box' : undefined}>
+                    <label title={ticked === 'implied' ? 'included in a wildcard' : undefined}>
                       <input
                         type="checkbox"
                         aria-label={`${nameOf(action)} on ${name}`}

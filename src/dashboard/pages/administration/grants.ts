@@ -4,18 +4,18 @@ import type { Action, Grant, Resource } from '#model/scope'
 
 /** Explains each resource. */
 const meanings = {
-  service: 'values of devices, and asking them to change',
-  device: 'making and removing devices, their secrets, provisioning keys',
+  service: 'values of devices, and writes to them',
+  device: 'creating and deleting devices, their secrets, provisioning keys',
   schemas: 'names, units and types of properties',
-  meta: 'what is noted about devices',
-  alarms: 'alarms, and where they are active',
-  notifications: 'one’s own subscriptions',
+  meta: 'metadata of devices',
+  alarms: 'alarms and their status',
+  notifications: 'the user’s own subscriptions',
   functions: 'functions, groups and templates',
   updates: 'firmware: releases, pins, rollouts, updates',
   users: 'users, their sessions, API keys',
-  roles: 'what users may do',
+  roles: 'permissions of users',
   tenants: 'tenants; effective in tenant default only',
-  health: 'the figures of the server',
+  health: 'metrics of the server',
 } as const satisfies Record<Resource, string>
 
 const actionSet = { read: true, create: true, update: true, delete: true } as const satisfies Record<Action, true>
@@ -30,7 +30,7 @@ export interface ResourceRow {
 
 /** The rows of the matrix. */
 export const resourceRows: readonly ResourceRow[] = [
-  { resource: '*', name: 'any resource', meaning: 'all below, and what comes with later versions' },
+  { resource: '*', name: 'any resource', meaning: 'all resources below, and those of later versions' },
   ...Object.entries(meanings).map(([resource, meaning]) => ({
     resource: resource as Resource,
     name: resource,

@@ -76,11 +76,11 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
     { key: 'name', title: 'Name', cell: ({ name }) => name },
     { key: 'id', title: 'Id', cell: ({ id }) => <code>{id}</code> },
     ...props.columns,
-    { key: 'created', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       key: 'expires',
-      title: 'Ends',
-      cell: ({ expiresAt }) => (expiresAt === undefined ? 'when deleted' : <Time at={expiresAt} />),
+      title: 'Expires',
+      cell: ({ expiresAt }) => (expiresAt === undefined ? 'never' : <Time at={expiresAt} />),
     },
     {
       key: 'actions',
@@ -95,7 +95,7 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
             confirm="Delete the key"
             onConfirm={async () => {
               await props.remove(key)
-              say(`The key ${key.name} has ended, with ${endsWith}`)
+              say(`The key ${key.name} is deleted, and ${endsWith} are closed`)
               keys.again()
             }}
           >
@@ -161,10 +161,10 @@ function KeyForm<Listed extends Key, More>(props: KeyFormProps<Listed, More>) {
     onMade({ name: name.trim(), key })
   }
   return (
-    <Form label={`New ${kind}`} submit="Make the key" onSubmit={submit} onCancel={onCancel} isUnsaved="touched">
+    <Form label={`New ${kind}`} submit="Create key" onSubmit={submit} onCancel={onCancel} isUnsaved="touched">
       <TextField label="Name" hint={nameHint} value={name} onInput={setName} maxLength={64} isRequired hasFocus />
       {fields(more, (next) => setMore(() => next))}
-      <Select label="It is good" value={lifetime} options={keyLifetimes} onChange={setLifetime} />
+      <Select label="Valid" value={lifetime} options={keyLifetimes} onChange={setLifetime} />
     </Form>
   )
 }
@@ -189,14 +189,14 @@ export function ApiKeys() {
       columns={apiKeyColumns}
       empty={
         <Empty
-          title="There is no API key yet"
+          title="No API keys"
           command={mayMake ? `npm run -s admin -- key add api reporting --role viewer${tenantOption()}` : undefined}
         >
           A program acts by one as a user with its roles.
-          {mayMake && ' Make it above, or from the command line.'}
+          {mayMake && ' Create one above, or on the command line.'}
         </Empty>
       }
-      nameHint="What the program is."
+      nameHint="The name of the program."
       first={noRoles}
       fields={(roles, change) => <RoleChoice roles={roles} onChange={change} />}
       make={(key, roles) => {
@@ -205,7 +205,7 @@ export function ApiKeys() {
       }}
       use={({ key }) => (
         <>
-          <p>A program sends it with every request:</p>
+          <p>Programs send it with every request:</p>
           <Command command={`curl -H 'X-API-Key: ${key}' ${apiUrl()}/devices`} />
         </>
       )}
@@ -215,7 +215,7 @@ export function ApiKeys() {
       }}
       endsWith="its sockets"
       loss={({ name, roles }) =>
-        `Whatever program uses ${name} is refused from now on, and its sockets are closed. Its roles were ${
+        `Programs that use ${name} are refused from now on, and their sockets are closed. The roles of the key were ${
           roles.join(', ') || 'none'
         }.`
       }
@@ -226,12 +226,12 @@ export function ApiKeys() {
 type ProvisioningKey = Item<'GET /iam/provisioning-keys'>
 
 /** A provisioning key applies to all devices. Contract 2. */
-const notAll = 'A provisioning key is good for any device: it takes a right on all of them.'
+const notAll = 'A provisioning key applies to all devices, so it needs permission on all devices.'
 const allDevices = { deviceIdentifier: '*' }
 
 const provisioningKeyColumns: readonly Column<ProvisioningKey>[] = [
   { key: 'devices', title: 'Devices', align: 'end', cell: ({ devices }) => devices },
-  { key: 'most', title: 'At most', align: 'end', cell: ({ maxDevices }) => maxDevices ?? 'any number' },
+  { key: 'most', title: 'Limit', align: 'end', cell: ({ maxDevices }) => maxDevices ?? 'no limit' },
 ]
 
 interface Limits {
@@ -250,12 +250,12 @@ export function ProvisioningKeys() {
       mayDelete={mayHere('device', 'delete', allDevices)}
       columns={provisioningKeyColumns}
       empty={<NoKey mayMake={mayMake} />}
-      nameHint="Where it is: a gateway, a hall."
+      nameHint="For example a gateway or a hall."
       first={noLimits}
       fields={({ maxDevices }, change) => (
         <NumberField
-          label="Devices at most"
-          hint="How many it may register. Empty: any number."
+          label="Maximum devices"
+          hint="The number of devices that it may register. Empty: no limit."
           value={maxDevices}
           onInput={(most) => change(most === undefined ? {} : { maxDevices: most })}
           min={1}
@@ -269,8 +269,8 @@ export function ProvisioningKeys() {
       use={({ key }) => (
         <>
           <p>
-            A gateway links with the user name <code>{userName()}</code> and this key as its password. A simulated fleet
-            does so too:
+            A gateway connects with the user name <code>{userName()}</code> and this key as its password. So does a
+            simulated fleet:
           </p>
           <Command command={fleetCommand({ key, tenant: tenantName() })} />
         </>
@@ -281,7 +281,7 @@ export function ProvisioningKeys() {
       }}
       endsWith="its links"
       loss={({ name, devices }) =>
-        `Every link that was opened with ${name} is closed at once; its ${countText(devices)} cannot come back by it. The devices stay, with their values.`
+        `All links that use ${name} are closed at once, and its ${countText(devices)} cannot reconnect with it. The devices and their values stay.`
       }
     />
   )
@@ -297,13 +297,14 @@ function countText(devices: number): string {
 }
 
 function NoKey({ mayMake }: { readonly mayMake: boolean }) {
-  if (!mayMake) return <Empty title="There is no provisioning key">Who may make any device can make one.</Empty>
+  if (!mayMake) return <Empty title="No provisioning keys">Creating one needs permission to create any device.</Empty>
   return (
     <Empty
-      title="There is no provisioning key yet"
+      title="No provisioning keys"
       command={`npm run -s admin -- key add provisioning hall-3 --max-devices 200${tenantOption()}`}
     >
-      With one a gateway registers devices as they come, and speaks for them. Make it above, or from the command line.
+      With a provisioning key a gateway registers devices and reports for them. Create one above, or on the command
+      line.
     </Empty>
   )
 }

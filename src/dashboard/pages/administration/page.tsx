@@ -68,8 +68,8 @@ export default function AdministrationPage({ params }: PageProps) {
   if (!tab) {
     return (
       <Page title="Administration">
-        <Empty title="Nothing here is yours to see">
-          Somebody who administers this tenant can give you a role that does.
+        <Empty title="Your roles do not permit this page">
+          Ask an administrator of this tenant for a role that does.
         </Empty>
       </Page>
     )
@@ -90,10 +90,10 @@ export default function AdministrationPage({ params }: PageProps) {
 function Off() {
   return (
     <Page title="Administration">
-      <Empty title="Identity is off" command="IAM=on npm start">
+      <Empty title="Authentication is off" command="IAM=on npm start">
         <p>
-          This server runs with <code>IAM=off</code>: whoever reaches it may do everything, and there are no users,
-          roles or keys. Start it with identity on; the first administrator’s password is printed once.
+          This server runs with <code>IAM=off</code>: anyone who can reach it may do everything, and there are no users,
+          roles or keys. Start it with authentication on; it prints the first administrator’s password once.
         </p>
       </Empty>
     </Page>

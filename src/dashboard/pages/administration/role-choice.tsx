@@ -19,7 +19,7 @@ export function RoleChoice(props: RoleChoiceProps) {
 
 function FromList({ roles, onChange, problem }: RoleChoiceProps) {
   const known = useCall(() => client.call('GET /iam/roles', { query: tenantQuery() }), [])
-  const hint = 'What somebody may do is all that the roles allow together. You cannot give more than you have.'
+  const hint = 'The permissions of all roles are combined. You cannot give more permissions than you have.'
   return (
     <Field label="Roles" hint={hint} problem={problem}>
       <Answered called={known}>
@@ -44,7 +44,7 @@ function ByName({ roles, onChange, problem }: RoleChoiceProps) {
   return (
     <TextField
       label="Roles"
-      hint="Names, with commas between, such as operator or viewer. You may not see the list."
+      hint="Names separated by commas, such as operator, viewer. You may not read the list of roles."
       isCode
       value={roles.join(', ')}
       onInput={(text) => onChange(namesIn(text))}

@@ -31,7 +31,7 @@ export function Roles() {
 
   const columns: readonly Column<RoleEntry>[] = [
     { key: 'name', title: 'Role', cell: (role) => <RoleName role={role} /> },
-    { key: 'grants', title: 'What it gives', isText: true, cell: ({ grants }) => <GrantLines grants={grants} /> },
+    { key: 'grants', title: 'Permissions', isText: true, cell: ({ grants }) => <GrantLines grants={grants} /> },
     {
       key: 'actions',
       title: <span class="hidden">Actions</span>,
@@ -124,7 +124,7 @@ function GrantLines({ grants }: { readonly grants: readonly Grant[] }) {
 function RoleShown({ role: { grants, builtIn } }: { readonly role: RoleEntry }) {
   return (
     <>
-      {builtIn && <p>Made with the server, and changed by nobody. Copy it to make one of your own from it.</p>}
+      {builtIn && <p>Built-in roles cannot be changed. Copy this one to create your own.</p>}
       {grants.map((grant, place) => (
         <GrantFields key={place} grant={grant} number={place + 1} />
       ))}
@@ -137,8 +137,8 @@ function OwnRoles() {
   return (
     <div class="prose">
       <p>
-        There is no role of your own yet. Make one above for whoever should see some devices only, or only one kind of
-        service; or from a file:
+        There are no custom roles yet. Create one above for users who may see only some devices or services, or create
+        one from a file:
       </p>
       <Command command={`npm run admin -- role put wall --file wall.json${tenantOption()}`} />
     </div>
@@ -187,13 +187,13 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & 
     const body = { grants: grants.map(({ grant }) => grant) }
     const call = client.call('PUT /iam/roles/:role', { ...place, ...(isNew ? { ifNoneMatch: '*' } : unchanged), body })
     await explained(call, { 403: beyond, 404: shortNameRule })
-    say(`Role ${name} is saved; it holds for everybody who is signed in within a second`)
+    say(`Role ${name} is saved, and applies to signed-in users within a second`)
     onSaved()
   }
   return (
     <Form
       label={isNew ? 'New role' : `Change role ${name}`}
-      submit="Save the role"
+      submit="Save role"
       onSubmit={save}
       onCancel={onCancel}
       isUnsaved="touched"
@@ -203,7 +203,7 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & 
         <TextField
           label="Name"
           hint={shortNameRule}
-          problem={isTaken ? 'There is a role of this name: change that one.' : nameProblem(name)}
+          problem={isTaken ? 'A role with this name exists: change that one.' : nameProblem(name)}
           isCode
           value={name}
           onInput={setName}
@@ -221,10 +221,8 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & 
           onRemove={() => setGrants(grants.filter((one) => one.id !== id))}
         />
       ))}
-      {grants.length === 0 && <p class="hint">Without a grant whoever holds the role may do nothing.</p>}
-      {idle >= 0 && (
-        <p class="hint">Grant {idle + 1} gives nothing as it is: tick a box, and name a device or service.</p>
-      )}
+      {grants.length === 0 && <p class="hint">A role without a grant permits nothing.</p>}
+      {idle >= 0 && <p class="hint">Grant {idle + 1} permits nothing: tick a box, and name a device or service.</p>}
       <p>
         <Button
           onPress={() => {
@@ -232,9 +230,9 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & 
             next.current += 1
           }}
         >
-          Add a grant
+          Add grant
         </Button>{' '}
-        <span class="soft">What a grant gives reaches its own devices and services, and no others.</span>
+        <span class="soft">The permissions of a grant apply only to its own devices and services.</span>
       </p>
     </Form>
   )
@@ -244,7 +242,7 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & 
 async function readRole(role: string, draft: RoleDraft): Promise<RoleDraft> {
   try {
     const found = await client.call('GET /iam/roles/:role', { parameters: { role }, query: tenantQuery() })
-    if (draft.name === undefined) throw new Explained('There is a role of this name since: change that one')
+    if (draft.name === undefined) throw new Explained('A role with this name was created meanwhile: change that one')
     return found
   } catch (problem) {
     if (draft.name === undefined && statusOf(problem) === 404) return draft
@@ -267,7 +265,7 @@ function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; r
         onDeleted()
       }}
     >
-      <p>The role {name} is gone for good. It is refused while a user or an API key holds it.</p>
+      <p>Role {name} is deleted for good. This is refused while a user or an API key has it.</p>
     </ConfirmButton>
   )
 }
@@ -278,7 +276,7 @@ async function remove(role: string): Promise<void> {
     await explained(call, { 403: beyond })
   } catch (problem) {
     if (statusOf(problem) !== 409 || !saidBy(problem).includes('in use')) throw problem
-    throw new Explained(`Role ${role} is held by ${await holdersOf(role)}. Take it from them first.`, problem)
+    throw new Explained(`Role ${role} is in use by ${await holdersOf(role)}. Remove it from them first.`, problem)
   }
 }
 
@@ -296,5 +294,5 @@ async function holdersOf(role: string): Promise<string> {
   const keys = await client.call('GET /iam/api-keys', { query: tenantQuery() })
   names.push(...keys.filter(({ roles }) => roles.includes(role)).map(({ name }) => `the API key ${name}`))
   const shown = names.slice(0, namedMax).join(', ')
-  return names.length > namedMax ? `${shown} and others` : shown || 'somebody who was given it just now'
+  return names.length > namedMax ? `${shown} and others` : shown || 'a user who received it just now'
 }

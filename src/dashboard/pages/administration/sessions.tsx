@@ -24,12 +24,12 @@ export function Sessions() {
   const [name, choose] = useState('')
   return (
     <Section title="Sessions">
-      <Form label="Whose sessions" submit="Show" onSubmit={() => choose(typed.trim())}>
-        <TextField label="User" hint="Whose sessions to show." value={typed} onInput={type} maxLength={64} isRequired />
+      <Form label="Sessions of a user" submit="Show" onSubmit={() => choose(typed.trim())}>
+        <TextField label="User" hint="The name of the user." value={typed} onInput={type} maxLength={64} isRequired />
       </Form>
       {name === '' ? (
-        <Empty title="Nobody is chosen" command={`npm run admin -- session list ann${tenantOption()}`}>
-          Sessions are listed user by user. Your own are on your account page.
+        <Empty title="No user chosen" command={`npm run admin -- session list ann${tenantOption()}`}>
+          Enter a user to see the sessions. Your own are on your account page.
         </Empty>
       ) : (
         <SessionsOf key={name} name={name} />
@@ -57,14 +57,14 @@ function SessionsOf({ name }: { readonly name: string }) {
               caption={`Sessions of ${name}`}
               rows={list}
               rowKey={({ id }) => id}
-              empty={<Empty title={`${name} is signed in nowhere`}>There is nothing to end.</Empty>}
+              empty={<Empty title={`${name} has no sessions`}>There are none to end.</Empty>}
               columns={[
                 {
                   key: 'agent',
                   title: 'Browser or program',
                   cell: ({ agent, isCurrent }) => (
                     <>
-                      {agent || <span class="soft">not said</span>} {isCurrent && <Badge tone="good">this one</Badge>}
+                      {agent || <span class="soft">unknown</span>} {isCurrent && <Badge tone="good">this one</Badge>}
                     </>
                   ),
                 },
@@ -102,7 +102,7 @@ function SessionsOf({ name }: { readonly name: string }) {
         title={ended === 'all' ? `Sign ${name} out everywhere?` : 'End this session?'}
         isOpen={ended !== undefined}
         onClose={() => end(undefined)}
-        confirm={ended === 'all' ? 'End every session' : 'End it'}
+        confirm={ended === 'all' ? 'End all sessions' : 'End session'}
         onConfirm={async () => {
           if (ended === undefined) return
           await explained(endOf(name, ended), { 403: beyond })
@@ -111,8 +111,8 @@ function SessionsOf({ name }: { readonly name: string }) {
         }}
       >
         <p>
-          {ended === 'all' ? `Every session of ${name}` : `The session of ${name} from ${ended?.address}`} ends at once,
-          with its tokens and sockets. {name} may sign in again; to prevent that, disable the user.
+          {ended === 'all' ? `All sessions of ${name} end` : `The session of ${name} from ${ended?.address} ends`} at
+          once, with tokens and sockets. {name} may sign in again; to prevent that, disable the user.
         </p>
       </Confirm>
     </>

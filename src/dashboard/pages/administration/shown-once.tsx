@@ -46,7 +46,7 @@ export function ShownOnce({
         </div>
         <div class="prose">{children}</div>
         <p>
-          <strong>It is shown this once.</strong> <Button onPress={onPutAway}>I have it</Button>
+          <strong>It is shown only once.</strong> <Button onPress={onPutAway}>Done</Button>
         </p>
       </Section>
     </div>
@@ -72,8 +72,8 @@ export function InvitationShown({
   return (
     <ShownOnce title={`The code for ${name}`} secret={code} label="Copy the code" onPutAway={onPutAway}>
       <p>
-        With it {name} chooses a password, until {exactly(expiresAt)}. Send it by a way that only {name} reads; the
-        address below has name and code filled in.
+        {name} can choose a password with it until {exactly(expiresAt)}. Send it privately to {name}. The address below
+        includes name and code.
       </p>
       <Command command={signUpAddress(invitation)} />
     </ShownOnce>

@@ -26,13 +26,13 @@ export function SigningKeys() {
           <ConfirmButton
             button="Replace the signing key"
             title="Replace the signing key?"
-            confirm="Replace it"
+            confirm="Replace"
             kind="primary"
             onConfirm={rotate}
           >
             <p>
-              Tokens of every tenant are signed with a new key from now on. The one of before is believed until the last
-              token that it signed has ended: nobody is signed out.
+              Tokens of all tenants are signed with a new key from now on. The previous key stays valid until its last
+              token has expired, so no user is signed out.
             </p>
           </ConfirmButton>
         )
@@ -51,14 +51,14 @@ export function SigningKeys() {
                 title: 'State',
                 cell: ({ retiresAt }) =>
                   retiresAt === undefined ? (
-                    <Status state="current">signs</Status>
+                    <Status state="current">current</Status>
                   ) : (
                     <Status state="inactive">
                       believed, retires <Time at={retiresAt} />
                     </Status>
                   ),
               },
-              { key: 'created', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+              { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
             ]}
           />
         )}

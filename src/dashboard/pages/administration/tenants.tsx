@@ -31,12 +31,12 @@ export function Tenants() {
     { key: 'name', title: 'Tenant', cell: (tenant) => <TenantTitle tenant={tenant} /> },
     {
       key: 'hosts',
-      title: 'Sign-in under',
+      title: 'Hosts',
       cell: ({ hosts = [] }) => hosts.join(', ') || <span class="soft">any host</span>,
     },
     { key: 'factor', title: 'Second factor', cell: ({ twoFactor }) => twoFactor },
     { key: 'basic', title: 'Basic scheme', cell: ({ basic }) => (basic ? 'on' : 'off') },
-    { key: 'created', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       key: 'actions',
       title: <span class="hidden">Actions</span>,
@@ -81,7 +81,7 @@ export function Tenants() {
         title={`Delete tenant ${deleted?.tenantIdentifier ?? ''}?`}
         isOpen={deleted !== undefined}
         onClose={() => remove(undefined)}
-        confirm="Delete it with everything in it"
+        confirm="Delete tenant and all data"
         typed={deleted?.tenantIdentifier}
         onConfirm={async () => {
           if (deleted) await end(deleted)
@@ -90,7 +90,7 @@ export function Tenants() {
       >
         <p>
           {deleted?.name}: its users, roles, keys, devices with their values, alarms, functions and firmware. All its
-          sockets and links are closed at once, and everything is swept in the background. It cannot be taken back.
+          sockets and links are closed at once, and its data is deleted in the background. This cannot be undone.
         </p>
       </Confirm>
     </Section>
@@ -100,14 +100,14 @@ export function Tenants() {
 async function end({ tenantIdentifier }: TenantEntry): Promise<void> {
   await client.call('DELETE /iam/tenants/:tenantIdentifier', { parameters: { tenantIdentifier } })
   if (chosenTenant.value === tenantIdentifier) chosenTenant.value = undefined
-  say(`Tenant ${tenantIdentifier} is unreachable, and is being swept`)
+  say(`Tenant ${tenantIdentifier} is closed, and its data is being deleted`)
 }
 
 function TenantTitle({ tenant: { tenantIdentifier, name } }: { readonly tenant: TenantEntry }) {
   return (
     <>
       {name} <code class="soft">{tenantIdentifier}</code>{' '}
-      {tenantIdentifier === session.value.tenant && <Badge tone="good">your own</Badge>}
+      {tenantIdentifier === session.value.tenant && <Badge tone="good">your tenant</Badge>}
     </>
   )
 }
@@ -154,8 +154,8 @@ function OnlyOne() {
   return (
     <div class="prose">
       <p>
-        Everything belongs to one tenant. A second one has users, roles and devices of its own, and sees nothing of the
-        first. Make it above, or from the command line:
+        There is one tenant. A second one has its own users, roles and devices, and cannot see the first one. Create it
+        above, or on the command line:
       </p>
       <Command command="npm run admin -- tenant add acme --name Acme" />
     </div>
@@ -163,8 +163,8 @@ function OnlyOne() {
 }
 
 const policies = [
-  { value: 'optional', label: 'for who wants one' },
-  { value: 'required', label: 'for everybody' },
+  { value: 'optional', label: 'optional' },
+  { value: 'required', label: 'required' },
 ] as const
 
 interface TenantFormProps {
@@ -207,16 +207,18 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
       const call = client.call('POST /iam/tenants', { body: { ...body, tenantIdentifier } })
       await explained(call, {
         409: (said) =>
-          said.includes('deleted') ? 'One of this name is still being swept. Try again later.' : undefined,
+          said.includes('deleted')
+            ? 'The data of a deleted tenant with this name is still being removed. Try again later.'
+            : undefined,
       })
     }
-    say(`Tenant ${tenantIdentifier} is ${tenant ? 'changed' : 'made'}`)
+    say(`Tenant ${tenantIdentifier} is ${tenant ? 'changed' : 'created'}`)
     onSaved()
   }
   return (
     <Form
       label="Tenant"
-      submit={tenant ? 'Save' : 'Make the tenant'}
+      submit={tenant ? 'Save' : 'Create tenant'}
       onSubmit={save}
       onCancel={onCancel}
       isUnsaved="touched"
@@ -224,7 +226,7 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
       {!tenant && (
         <TextField
           label="Identifier"
-          hint="1 to 63 of a–z, 0–9 and -. It stays."
+          hint="1 to 63 characters: a–z, 0–9 and -. It cannot be changed later."
           isCode
           value={tenantIdentifier}
           onInput={setIdentifier}
@@ -233,10 +235,10 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
           hasFocus
         />
       )}
-      <TextField label="Name" hint="For people." value={name} onInput={setName} maxLength={128} isRequired />
+      <TextField label="Name" hint="For display." value={name} onInput={setName} maxLength={128} isRequired />
       <TextField
         label="Hosts"
-        hint="Users sign in under these host names alone, such as devices.acme.example; one a line. Empty: under any."
+        hint="Users can sign in only under these host names, such as devices.acme.example; one for each line. Empty: any host."
         rows={2}
         isCode
         value={hosts}
@@ -245,14 +247,14 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
       />
       <Select
         label="Second factor"
-        hint="For everybody: whoever has none sets one up at the next sign-in."
+        hint="Required: users without one set it up at the next sign-in."
         value={twoFactor}
         options={policies}
         onChange={setTwoFactor}
       />
       <Checkbox
-        label="Basic scheme: a password alone gives tokens"
-        hint="Off: users sign in with a key of their browser or program (DPoP). The command line then needs an API key."
+        label="Basic scheme: sign in with only a password"
+        hint="Off: sign-in needs a key of the browser or program (DPoP). The command line then needs an API key."
         isChecked={basic}
         onChange={setBasic}
       />
@@ -264,5 +266,5 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
 function lockedOut(hosts: readonly string[]): string | undefined {
   const { host, hostname } = location
   if (hosts.length === 0 || hosts.some((one) => [host, hostname].includes(one.toLowerCase()))) return undefined
-  return `${host}, under which you are here, is not among them: you could not sign in here again.`
+  return `The list does not include ${host}, your current host: you could not sign in here again.`
 }

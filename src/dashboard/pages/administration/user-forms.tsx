@@ -12,7 +12,7 @@ import { client } from '#dashboard/session'
 import type { UserEntry } from '#model/user'
 
 /** Users cannot give, change or reset more than their own grants cover. Contract 2. */
-export const beyond = 'You cannot give, change or end more than you may do yourself: ask somebody with wider roles.'
+export const beyond = 'This exceeds your own permissions: ask a user with more roles.'
 
 export function InviteForm({
   onInvited,
@@ -30,10 +30,10 @@ export function InviteForm({
     onInvited(await explained(client.call('POST /iam/users', { query: tenantQuery(), body }), { 403: beyond }))
   }
   return (
-    <Form label="Invite somebody" submit="Make the code" onSubmit={invite} onCancel={onCancel} isUnsaved="touched">
+    <Form label="Create invitation" submit="Create code" onSubmit={invite} onCancel={onCancel} isUnsaved="touched">
       <TextField
         label="Name"
-        hint="To sign in with. Taken once on this server, whatever its case."
+        hint="For sign-in. Unique on this server, in any case."
         value={name}
         onInput={setName}
         maxLength={64}
@@ -43,14 +43,14 @@ export function InviteForm({
       />
       <TextField
         label="E-mail"
-        hint="Optional: mails go there, and it may be used to sign in."
+        hint="Optional: receives mails, and can be used for sign-in."
         type="email"
         value={email}
         onInput={setEmail}
         autocomplete="off"
       />
       <RoleChoice roles={roles} onChange={setRoles} />
-      <Select label="The code is good for" value={lifetime} options={codeLifetimes} onChange={setLifetime} />
+      <Select label="The code is valid for" value={lifetime} options={codeLifetimes} onChange={setLifetime} />
     </Form>
   )
 }
@@ -86,14 +86,14 @@ function UserForm({ user, check, onDone, onCancel }: EditFormProps & Pick<Edit<U
       403: beyond,
       409: lastAdministrator,
     })
-    say(`${name} is changed; sockets and tokens follow within a second`)
+    say(`${name} is changed. Sockets and tokens follow within a second`)
     onDone()
   }
   return (
     <Form label={`Change ${name}`} submit="Save" onSubmit={save} onCancel={onCancel} isUnsaved="touched">
       <TextField
         label="E-mail"
-        hint="Empty: none, and no mails."
+        hint="Empty: no address and no mails."
         type="email"
         value={email}
         onInput={setEmail}
@@ -107,5 +107,5 @@ function UserForm({ user, check, onDone, onCancel }: EditFormProps & Pick<Edit<U
 /** Explains this refusal; undefined for other refusals. */
 export function lastAdministrator(said: string): string | undefined {
   if (!said.includes('last administrator')) return undefined
-  return 'This is the last active administrator of the tenant: make somebody else one first.'
+  return 'This is the last active administrator of the tenant: appoint another one first.'
 }

@@ -38,7 +38,7 @@ export function Users() {
     { key: 'roles', title: 'Roles', cell: ({ roles }) => <RoleNames roles={roles} /> },
     { key: 'state', title: 'State', cell: ({ state }) => <Status state={state} /> },
     { key: 'factors', title: 'Second factor', cell: ({ twoFactor }) => <Factors factors={twoFactor} /> },
-    { key: 'created', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       key: 'actions',
       title: <span class="hidden">Actions</span>,
@@ -51,7 +51,7 @@ export function Users() {
       actions={
         mayHere('users', 'create') && (
           <Button kind="primary" onPress={() => setInviting(true)}>
-            Invite somebody
+            Create invitation
           </Button>
         )
       }
@@ -72,7 +72,7 @@ export function Users() {
         shown={(rows) => rows.filter((user) => isWanted(user, wanted))}
         empty={<NobodyFound isSearched={wanted !== ''} />}
       />
-      <Dialog title="Invite somebody" isOpen={isInviting} onClose={() => setInviting(false)}>
+      <Dialog title="Create invitation" isOpen={isInviting} onClose={() => setInviting(false)}>
         <InviteForm
           onCancel={() => setInviting(false)}
           onInvited={(made) => {
@@ -86,7 +86,7 @@ export function Users() {
   )
 }
 
-const searchHint = 'Among those that are shown.'
+const searchHint = 'Searches the loaded users.'
 
 /** Matches name, address, role or state. */
 function isWanted({ name, email = '', roles, state }: UserEntry, wanted: string): boolean {
@@ -94,11 +94,10 @@ function isWanted({ name, email = '', roles, state }: UserEntry, wanted: string)
 }
 
 function NobodyFound({ isSearched }: { readonly isSearched: boolean }) {
-  if (isSearched)
-    return <Empty title="Nobody is found">Search for part of a name, an address, a role or a state.</Empty>
+  if (isSearched) return <Empty title="No users found">Search for a part of a name, address, role or state.</Empty>
   return (
-    <Empty title="Nobody is here yet" command={`npm run admin -- user add ann --role operator${tenantOption()}`}>
-      Invite somebody above, or from the command line: both make a code to sign up with.
+    <Empty title="No users" command={`npm run admin -- user add ann --role operator${tenantOption()}`}>
+      Create an invitation above, or on the command line. Both give a code for the sign-up.
     </Empty>
   )
 }
@@ -185,7 +184,7 @@ function UserDialogs({
   onClose,
 }: UserActionsProps & { readonly asked: Asked; readonly onClose: () => void }) {
   const { name } = user
-  const signedOut = name === session.value.name && <strong> That is you: you are signed out.</strong>
+  const signedOut = name === session.value.name && <strong> This is your own user: you are signed out.</strong>
   return (
     <>
       <Dialog title={`Change ${name}`} isOpen={asked === 'edit'} onClose={onClose}>
@@ -207,8 +206,8 @@ function UserDialogs({
         onConfirm={() => disable(user, onChanged)}
       >
         <p>
-          Every session of {name} ends at once, with its sockets, and nobody signs in by this name until it is enabled
-          again.{signedOut}
+          All sessions of {name} end at once, with their sockets, and {name} cannot sign in until enabled again.
+          {signedOut}
         </p>
       </Confirm>
       <Confirm
@@ -220,9 +219,9 @@ function UserDialogs({
         onConfirm={() => remove(user, onChanged)}
       >
         <p>
-          Every session of {name} ends at once, and {name}’s subscriptions to notifications go. Alarms, functions and
-          rollouts that {name} changed last stay, and reach nothing until somebody else saves them. It cannot be taken
-          back; to keep {name} out for a while, disable.{signedOut}
+          All sessions of {name} end at once, and the subscriptions of {name} are deleted. Alarms, functions and
+          rollouts that {name} saved last stay, but have no effect until another user saves them. This cannot be undone;
+          to keep {name} out for a while, disable the user.{signedOut}
         </p>
       </Confirm>
     </>
@@ -252,24 +251,24 @@ function CodeConfirm({
       title={`${codeVerb(user)} for ${name}?`}
       isOpen={isOpen}
       onClose={onClose}
-      confirm="Make the code"
+      confirm="Create code"
       kind="primary"
       onConfirm={renew}
     >
       <p>
-        A fresh code for {name}, good for 7 days; a code of before is good no more.
-        {state !== 'invited' && ' The password of now works until the code is used; then all sessions end.'}
+        Creates a new code for {name}, valid for 7 days. An earlier code becomes invalid.
+        {state !== 'invited' && ' The current password works until the code is used; then all sessions end.'}
       </p>
       {twoFactor.length > 0 && (
         <Checkbox
-          label="Using it also takes away the second factors"
-          hint="For somebody who lost them."
+          label="The code also removes the second factors"
+          hint="For a user who lost them."
           isChecked={isReset}
           onChange={setReset}
         />
       )}
       <p>
-        To end {name}’s sessions now: <Link to={pathOf('administration', 'sessions')}>sessions</Link>.
+        To end the sessions of {name} now: <Link to={pathOf('administration', 'sessions')}>sessions</Link>.
       </p>
     </Confirm>
   )
@@ -294,7 +293,7 @@ async function disable({ name }: UserEntry, onChanged: () => void): Promise<void
     403: beyond,
     409: lastAdministrator,
   })
-  say(`${name} is disabled; every session has ended`)
+  say(`${name} is disabled, and all sessions have ended`)
   onChanged()
 }
 
@@ -303,6 +302,6 @@ async function remove({ name }: UserEntry, onChanged: () => void): Promise<void>
     403: beyond,
     409: lastAdministrator,
   })
-  say(`${name} is deleted; every session has ended`)
+  say(`${name} is deleted, and all sessions have ended`)
   onChanged()
 }

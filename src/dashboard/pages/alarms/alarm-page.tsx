@@ -35,12 +35,12 @@ export default function AlarmPage({ params: { id = '' } }: PageProps) {
 function NewAlarmPage() {
   return (
     <Page title="New alarm">
-      <Section title="What to watch for">
+      <Section title="Alarm">
         <AlarmForm
-          submit="Make the alarm"
+          submit="Create alarm"
           onSubmit={async (body) => {
             const made = await client.call('POST /alarms', { body })
-            say(`${made.name} is watched for from now on`)
+            say(`${made.name} is created`)
             go(pathOf('alarms', idOf(made.resourceIdentifier)), { replace: true })
           }}
         />
@@ -55,7 +55,7 @@ function OneAlarmPage({ id }: { readonly id: string }) {
   const alarm = called.value
   const remove = async () => {
     await client.call('DELETE /alarms/:alarmId', { parameters: { alarmId: id } })
-    say('The alarm is removed')
+    say('The alarm is deleted')
     go('/alarms')
   }
   return (
@@ -66,13 +66,13 @@ function OneAlarmPage({ id }: { readonly id: string }) {
         alarm &&
         mayI('alarms', 'delete') && (
           <ConfirmButton
-            button="Remove"
+            button="Delete"
             buttonKind="danger"
-            title={`Remove ${alarm.name}?`}
+            title={`Delete ${alarm.name}?`}
             onConfirm={remove}
-            confirm="Remove the alarm"
+            confirm="Delete alarm"
           >
-            <p>Where it is active it ends, and functions that wait for it are still from then on.</p>
+            <p>Devices with this alarm become inactive, and functions with it as trigger no longer run.</p>
           </ConfirmButton>
         )
       }
@@ -82,7 +82,7 @@ function OneAlarmPage({ id }: { readonly id: string }) {
         {(found) => (
           <>
             <WhereActive alarm={found} />
-            <Section title="What is watched for">
+            <Section title="Alarm">
               <EditedAlarm alarm={found} id={id} again={called.again} />
             </Section>
           </>
@@ -137,7 +137,7 @@ const columns: readonly Column<StatusRow>[] = [
   },
   {
     key: 'state',
-    title: 'Now',
+    title: 'Status',
     cell: ({ active }) => <Status state={active ? 'active' : 'inactive'} tone={active ? 'bad' : 'quiet'} />,
   },
   { key: 'since', title: 'Since', cell: ({ since }) => <Time at={since} /> },
@@ -150,24 +150,24 @@ function WhereActive({ alarm }: { readonly alarm: Alarm }) {
   const active = rows.filter((row) => row.active).length
   return (
     <Section
-      title="Where"
+      title="Devices"
       beside={
         <Badge tone={active > 0 ? 'bad' : 'quiet'}>{alarms.isComplete ? active : `${active || ''}…`} active</Badge>
       }
     >
       <Table
-        caption={`Where ${alarm.name} is or was active`}
+        caption={`Devices on which ${alarm.name} is or was active`}
         columns={columns}
         rows={rows.slice(0, shown)}
         rowKey={({ deviceIdentifier }) => deviceIdentifier}
         empty={
           !alarms.isComplete ? (
-            <Reading what="where it is active" />
+            <Reading what="its status" />
           ) : (
-            <Empty title="It was active nowhere so far">
+            <Empty title="Not active on any device so far">
               <p>
-                Devices stand here as soon as the condition holds on them. If you expect some already, look whether they
-                offer <code>{alarm.serviceIdentifier}</code> and whether the property has a value.
+                Devices appear here when the condition is true for them. If one is missing, check that it has the
+                service <code>{alarm.serviceIdentifier}</code> and that the property has a value.
               </p>
             </Empty>
           )
@@ -229,9 +229,9 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
     setChecked(true)
     return send(async () => {
       const { binding, condition, forSeconds, ...rest } = draft
-      if (condition === undefined) throw new Error('The condition is not complete yet')
+      if (condition === undefined) throw new Error('The condition is incomplete')
       await onSubmit({ ...rest, ...bodyOfBinding(binding), condition, ...(forSeconds && { forSeconds }) })
-    }, 'You may not read this service on all of these devices, so you cannot watch them.')
+    }, 'An alarm needs permission to read this service on all of these devices.')
   }
   return (
     <Form submit={submit} onSubmit={submitAll} label={start ? 'Alarm' : 'New alarm'} {...form}>
@@ -253,7 +253,7 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
       />
       <SuggestField
         label="Service"
-        hint="Whose properties are looked at."
+        hint="The service with the properties of the condition."
         value={draft.serviceIdentifier}
         onInput={(serviceIdentifier) => set({ serviceIdentifier })}
         suggestions={services.map((value) => ({ value }))}
@@ -262,7 +262,7 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
         problem={detailUnder(problem, 'serviceIdentifier')}
       />
       <ConditionEditor
-        label="Active where"
+        label="Active if"
         start={draft.condition}
         operands={operands}
         isOpen={false}
@@ -272,7 +272,7 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
       />
       <NumberField
         label="For at least"
-        hint="So long it has to hold without a break; nothing, or 0: at once."
+        hint="The condition must be true without interruption for this time. Empty or 0: at once."
         unit="s"
         value={draft.forSeconds}
         onInput={(forSeconds) => set({ forSeconds })}
@@ -282,14 +282,16 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
         problem={detailUnder(problem, 'forSeconds')}
       />
       <BindingEditor
-        label="On which devices"
+        label="Devices"
         value={draft.binding}
         onChange={(binding) => set({ binding })}
         groups={groups}
         devices={devices}
         problem={detailUnder(problem, 'devices') ?? detailUnder(problem, 'groups')}
       />
-      <p class="hint">Whoever saves it is its author: it counts where its author may read the service.</p>
+      <p class="hint">
+        The user who saves an alarm is its author. It works on devices whose service the author may read.
+      </p>
     </Form>
   )
 }
@@ -305,11 +307,11 @@ function AlarmFacts({ alarm }: { readonly alarm: Alarm }) {
       <dd>
         <code>{serviceIdentifier}</code>
       </dd>
-      <dt>Active where</dt>
+      <dt>Active if</dt>
       <dd>{conditionInWords(condition, operandsOf(schemas.get(serviceIdentifier)))}</dd>
       <dt>For at least</dt>
       <dd>{forSeconds} s</dd>
-      <dt>On</dt>
+      <dt>Devices</dt>
       <dd>{bindingInWords(alarm, groups)}</dd>
       <dt>Changed</dt>
       <dd>

@@ -65,8 +65,8 @@ function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
   return (
     <>
       <div class="alarm-filters">
-        <TextField label="Find" type="search" value={sought} onInput={setSought} placeholder="Name or service" />
-        <Checkbox label="Only active ones" isChecked={isActiveOnly} onChange={setActiveOnly} />
+        <TextField label="Search" type="search" value={sought} onInput={setSought} placeholder="Name or service" />
+        <Checkbox label="Only active" isChecked={isActiveOnly} onChange={setActiveOnly} />
       </div>
       <Section title={shown.length === 1 ? '1 alarm' : `${shown.length} alarms`}>
         <Table
@@ -77,10 +77,10 @@ function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
           onRow={(alarm) => go(pathOfAlarm(alarm))}
           empty={
             isActiveOnly && !isRead ? (
-              <Reading what="where they are active" />
+              <Reading what="their status" />
             ) : (
-              <Empty title={isActiveOnly && sought === '' ? 'Nothing is active' : 'No alarm is like that'}>
-                <p>Take away what was typed and chosen above to see all {alarms.length}.</p>
+              <Empty title={isActiveOnly && sought === '' ? 'No active alarms' : 'No alarms found'}>
+                <p>Clear the search and the filter to see all {alarms.length}.</p>
               </Empty>
             )
           }
@@ -102,7 +102,7 @@ function useColumns(standing: ReadonlyMap<string, Standing>, isRead: boolean): r
     { key: 'severity', title: 'Severity', cell: ({ severity }) => <Status state={severity} /> },
     {
       key: 'state',
-      title: 'Now',
+      title: 'Status',
       cell: (alarm) => <Now standing={standing.get(alarm.resourceIdentifier) ?? (isRead ? quiet : undefined)} />,
     },
     {
@@ -118,7 +118,7 @@ function useColumns(standing: ReadonlyMap<string, Standing>, isRead: boolean): r
         </>
       ),
     },
-    { key: 'binding', title: 'On', cell: (alarm) => bindingInWords(alarm, groups) },
+    { key: 'binding', title: 'Devices', cell: (alarm) => bindingInWords(alarm, groups) },
   ]
 }
 
@@ -143,17 +143,17 @@ const example = {
 
 function NoAlarms() {
   return (
-    <Empty
-      title="No alarm yet"
-      command={mayI('alarms', 'create') ? apiCommand('-X POST', '/alarms', example) : undefined}
-    >
-      <p>An alarm watches for something on devices, such as a temperature above 30, and says where it is so.</p>
+    <Empty title="No alarms" command={mayI('alarms', 'create') ? apiCommand('-X POST', '/alarms', example) : undefined}>
+      <p>
+        An alarm is a condition on devices, such as a temperature above 30. It shows on which devices the condition is
+        true.
+      </p>
       {mayI('alarms', 'create') ? (
         <p>
-          <Link to="/alarms/new">Make the first one</Link>, or send it to the API:
+          <Link to="/alarms/new">Create the first one</Link>, or send it to the API:
         </p>
       ) : (
-        <p>Ask somebody whose role may create alarms to make one.</p>
+        <p>Creating an alarm needs permission to create alarms.</p>
       )}
     </Empty>
   )

@@ -15,13 +15,13 @@ type Entry = NonNullable<FirmwareView['firmwares']>[number]
 
 /** Results of a requested update. §3.2 */
 const outcomes: Readonly<Record<string, string>> = {
-  STARTED: 'The device begins to update.',
-  NO_UPDATE: 'There is nothing newer for it.',
-  DEVICE_OFFLINE: 'The device could not be reached: try again when it is online.',
-  DEVICE_NOT_OK: 'The device refused to update now.',
-  UPDATE_SERVER_ERROR: 'The update server could not be asked.',
-  UPDATE_SERVER_OUT_OF_RESOURCES: 'The update server has too much to do: try again later.',
-  SERVER_ERROR: 'The server made a mistake.',
+  STARTED: 'The update has started.',
+  NO_UPDATE: 'No newer version is available.',
+  DEVICE_OFFLINE: 'The device is offline: try again when it is online.',
+  DEVICE_NOT_OK: 'The device refused the update.',
+  UPDATE_SERVER_ERROR: 'The update server failed.',
+  UPDATE_SERVER_OUT_OF_RESOURCES: 'The update server is overloaded: try again later.',
+  SERVER_ERROR: 'The server failed.',
 }
 
 /** The firmware of the device, the status of its update, and a button to request one. §2.7 */
@@ -61,7 +61,7 @@ export function Firmware({ identifier }: { readonly identifier: string }) {
       }
     >
       {firmwares.length === 0 ? (
-        <p class="soft">{isRead ? 'Nothing is known: it says which firmware it has when it links.' : 'Reading…'}</p>
+        <p class="soft">{isRead ? 'Unknown: the device reports its firmware when it connects.' : 'Loading…'}</p>
       ) : (
         <ul class="firmwares">
           {firmwares.map((entry) => (

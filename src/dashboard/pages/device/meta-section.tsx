@@ -20,7 +20,7 @@ export function MetaSection({ identifier, meta }: MetaSectionProps) {
   const entries = Object.entries(meta)
   return (
     <Section
-      title="Notes"
+      title="Metadata"
       actions={
         mayI('meta', 'update', { deviceIdentifier: identifier }) && (
           <Button onPress={() => setEditing(true)}>Edit…</Button>
@@ -28,7 +28,7 @@ export function MetaSection({ identifier, meta }: MetaSectionProps) {
       }
     >
       {entries.length === 0 ? (
-        <p class="soft">Nothing is noted about it: where it stands, whose it is.</p>
+        <p class="soft">No metadata, such as location or owner.</p>
       ) : (
         <dl class="facts">
           {entries.map(([key, value]) => (
@@ -39,7 +39,7 @@ export function MetaSection({ identifier, meta }: MetaSectionProps) {
           ))}
         </dl>
       )}
-      <Dialog title={`Notes about ${identifier}`} isOpen={isEditing} onClose={() => setEditing(false)}>
+      <Dialog title={`Metadata of ${identifier}`} isOpen={isEditing} onClose={() => setEditing(false)}>
         <MetaForm identifier={identifier} meta={meta} onClose={() => setEditing(false)} />
       </Dialog>
     </Section>
@@ -63,15 +63,15 @@ function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly o
         parameters: { deviceIdentifier: identifier },
         body: patch as Record<string, never>,
       })
-      say(`The notes about ${identifier} were changed`)
+      say(`The metadata of ${identifier} was changed`)
     }
     onClose()
   }
   return (
     <Form submit="Save" onCancel={onClose} onSubmit={save} isUnsaved="touched">
       <TextField
-        label="Notes, as JSON"
-        hint='Such as {"location": "Hall 3", "owner": "Ann"}'
+        label="Metadata as JSON"
+        hint='For example {"location": "Hall 3", "owner": "Ann"}'
         value={text}
         onInput={(next) => {
           setText(next)

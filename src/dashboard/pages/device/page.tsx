@@ -94,9 +94,9 @@ export default function DevicePage({ params }: PageProps) {
 
 function NoDevice({ isGone }: { readonly isGone: boolean }) {
   return (
-    <Empty title={isGone ? 'The device was deleted' : 'There is no such device'}>
+    <Empty title={isGone ? 'The device was deleted' : 'Device not found'}>
       <p>
-        {isGone ? 'Should it link again, it is a new one.' : 'Or it lies outside of what your roles let you see.'} Back
+        {isGone ? 'If it connects again, it is a new device.' : 'It does not exist, or your roles do not permit it.'} Go
         to the <Link to="/">fleet</Link>.
       </p>
     </Empty>
@@ -106,7 +106,7 @@ function NoDevice({ isGone }: { readonly isGone: boolean }) {
 function Reading() {
   return (
     <p class="loading" role="status">
-      <span class="spinner" aria-hidden="true" /> Reading the device…
+      <span class="spinner" aria-hidden="true" /> Loading the device…
     </p>
   )
 }
@@ -114,8 +114,8 @@ function Reading() {
 function NoServices({ identifier }: { readonly identifier: string }) {
   return (
     <Section title="Services">
-      <Empty title="It has said nothing yet">
-        <p>A device declares its services with its first message. By hand, with its secret:</p>
+      <Empty title="No services yet">
+        <p>A device declares its services in its first message. To send one by hand with its secret:</p>
         <Command command={firstMessage(identifier)} />
       </Empty>
     </Section>
@@ -186,24 +186,27 @@ export function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
         </Button>
       )}
       <Confirm
-        title={`A new secret for ${identifier}?`}
-        confirm="Make a new secret"
+        title={`Create a new secret for ${identifier}?`}
+        confirm="Create secret"
         kind="primary"
         isOpen={asking === 'secret'}
         onClose={done}
         onConfirm={rotate}
       >
-        <p>The old one is void at once, and the link of the device is closed: it comes back only with the new one.</p>
+        <p>
+          The old secret becomes invalid at once, and the link of the device is closed. The device needs the new secret
+          to reconnect.
+        </p>
       </Confirm>
       <Confirm
         title={`Delete ${identifier}?`}
-        confirm="Delete the device"
+        confirm="Delete device"
         isOpen={asking === 'delete'}
         onClose={done}
         onConfirm={remove}
         typed={identifier}
       >
-        <p>Its values, notes and secret are removed. This can not be taken back.</p>
+        <p>Its values, metadata and secret are deleted. This cannot be undone.</p>
       </Confirm>
       <Dialog title="The new secret" isOpen={secret !== undefined} onClose={() => setSecret(undefined)}>
         <Secret label={`Secret of ${identifier}`} text={secret ?? ''} />

@@ -61,7 +61,7 @@ export function PropertyRow({ place, property, about, ring, mayWrite, isLinked }
         </td>
         <td>
           {isDrawn(property, about) && (
-            <button type="button" class="spark" aria-label={`${label}: look closer`} onClick={() => setLarge(true)}>
+            <button type="button" class="spark" aria-label={`${label}: enlarge`} onClick={() => setLarge(true)}>
               <Sparkline ring={ring} version={timestamp ?? 0} label={label} />
             </button>
           )}
@@ -134,13 +134,13 @@ function WriteForm({ place, property, about, isLinked, onClose }: WriteFormProps
   }
   return (
     <Form submit="Write" onSubmit={write} onCancel={onClose} label={`Change ${name}`}>
-      {!isLinked && <p class="notice warning">The device is offline: nothing can be sent to it now.</p>}
+      {!isLinked && <p class="notice warning">The device is offline: writes are not possible now.</p>}
       <ValueField label={name} property={property} about={about} text={text} onText={change} problem={fault} />
       {outcome && (
         <p class="outcome" role="status">
           <Status state={outcome.status === 'OK' ? 'done' : 'rejected'}>
             {outcome.status === 'OK'
-              ? 'The device took it.'
+              ? 'The device accepted the value.'
               : `The device refused${outcome.message ? `: ${outcome.message}` : ' it.'}`}
           </Status>
         </p>
@@ -188,8 +188,8 @@ const booleans = [
 ]
 
 const hints: Readonly<Record<string, string>> = {
-  time: 'Such as 2026-01-31T12:00:00, in the time of this machine',
-  list: 'Such as [1, 2, 3]',
+  time: 'For example 2026-01-31T12:00:00, in local time',
+  list: 'For example [1, 2, 3]',
 }
 
 function namesOf(about: PropertySchema | undefined) {

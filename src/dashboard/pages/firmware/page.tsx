@@ -46,8 +46,8 @@ export default function FirmwarePage() {
     >
       {isOther && (
         <p class="notice">
-          Firmware comes from another update server (<code>UPDATE_SERVER_URL</code>): releases, pins and rollouts are
-          there. What devices have, and how their updates go, is shown here.
+          An external update server (<code>UPDATE_SERVER_URL</code>) has the releases, pins and rollouts. This page
+          shows the firmware and the updates of devices.
         </p>
       )}
       <Section title="Projects">
@@ -87,7 +87,7 @@ const columns: readonly Column<Row>[] = [
     title: 'Project',
     cell: ({ project }) =>
       project === withoutProject ? (
-        <span class="soft">said none</span>
+        <span class="soft">no project</span>
       ) : (
         <Link to={pathOf('firmware', project)}>{project}</Link>
       ),
@@ -118,7 +118,7 @@ interface ProjectsProps {
 }
 
 function Projects({ rows, isRead, mayUpload }: ProjectsProps) {
-  if (rows.length === 0 && !isRead) return <p class="soft">Reading…</p>
+  if (rows.length === 0 && !isRead) return <p class="soft">Loading…</p>
   return (
     <Table
       caption="List of projects"
@@ -126,16 +126,16 @@ function Projects({ rows, isRead, mayUpload }: ProjectsProps) {
       rows={rows}
       rowKey={({ project }) => project}
       empty={
-        <Empty title="There is no firmware yet" command={mayUpload ? uploadCommand('boiler', '1.0.0') : undefined}>
+        <Empty title="No firmware" command={mayUpload ? uploadCommand('boiler', '1.0.0') : undefined}>
           <p>
-            Devices say what firmware they have, and of which project, when they come. Simulated ones do, too, and take
-            what they are offered:
+            Devices report their project and firmware when they connect. Simulated devices do this too, and accept
+            updates:
           </p>
           <Command command={updatedFleetCommand()} />
           <p>
-            A project is there with its first release
-            {mayUpload ? ': upload one above, or from a terminal.' : ', which takes a right on all devices.'} With
-            identity on that takes an API key, and devices a provisioning key; both are made under{' '}
+            The first release creates a project
+            {mayUpload ? ': upload one above, or in a terminal.' : ', which needs permission on all devices.'} With
+            authentication on, the commands need an API key and a provisioning key; create both under{' '}
             <Link to="/administration/keys">administration</Link>.
           </p>
         </Empty>
@@ -148,7 +148,7 @@ function Projects({ rows, isRead, mayUpload }: ProjectsProps) {
 const versionsShown = 3
 
 function Versions({ tally: { versions } }: { readonly tally: ProjectTally }) {
-  if (versions.length === 0) return <span class="soft">not said</span>
+  if (versions.length === 0) return <span class="soft">unknown</span>
   const shown = versions.slice(0, versionsShown).map(({ firmware, devices }) => `${firmware} on ${devices}`)
   const more = versions.length - versionsShown
   return <>{more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ')}</>

@@ -26,18 +26,18 @@ export function Pins({ project, releases, pins }: KnownProject) {
     await client.call('DELETE /updates/projects/:project/pins/:deviceIdentifier', {
       parameters: { project, deviceIdentifier },
     })
-    say(`${deviceIdentifier} is held no more`)
+    say(`${deviceIdentifier} is no longer pinned`)
     pins.again()
   }
   return (
-    <Section title="Pins" actions={mayPin && <Button onPress={() => setPinning(true)}>Pin a device</Button>}>
+    <Section title="Pins" actions={mayPin && <Button onPress={() => setPinning(true)}>Pin device</Button>}>
       <PagedTable
         caption="List of pins"
         paged={pins}
         rowKey={({ deviceIdentifier }) => deviceIdentifier}
         empty={
-          <Empty title="No device is pinned" command={mayPin ? pinCommand(project, versions[0] ?? '1.0.0') : undefined}>
-            A pinned device is held at one version, newer or older than its own, whatever the rollout says.
+          <Empty title="No pins" command={mayPin ? pinCommand(project, versions[0] ?? '1.0.0') : undefined}>
+            A pin holds a device at one version, newer or older than its current one, regardless of the rollout.
           </Empty>
         }
         columns={[
@@ -48,7 +48,7 @@ export function Pins({ project, releases, pins }: KnownProject) {
           },
           {
             key: 'version',
-            title: 'Held at',
+            title: 'Version',
             cell: ({ firmware }) => (
               <>
                 <code>{firmware}</code>{' '}
@@ -66,19 +66,19 @@ export function Pins({ project, releases, pins }: KnownProject) {
                   buttonKind="quiet"
                   label={`Remove the pin of ${pin.deviceIdentifier}`}
                   title={`Remove the pin of ${pin.deviceIdentifier}?`}
-                  confirm="Remove the pin"
+                  confirm="Remove pin"
                   onConfirm={() => remove(pin)}
                 >
                   <p>
-                    {pin.deviceIdentifier} is held at {pin.firmware} no more: it is offered what the rollout brings it,
-                    or without one the newest release.
+                    {pin.deviceIdentifier} is no longer pinned to {pin.firmware}. It is offered the version of the
+                    rollout, or the newest release if there is no rollout.
                   </p>
                 </ConfirmButton>
               ),
           },
         ]}
       />
-      <Dialog title="Pin a device" isOpen={isPinning} onClose={() => setPinning(false)}>
+      <Dialog title="Pin device" isOpen={isPinning} onClose={() => setPinning(false)}>
         <PinForm
           project={project}
           versions={versions}
@@ -114,22 +114,22 @@ function PinForm({
       parameters: { project, deviceIdentifier },
       body: { firmware },
     })
-    await explained(call, { 404: `${deviceIdentifier} is no identifier of a device, or out of your reach.` })
-    say(`${deviceIdentifier.toUpperCase()} is held at ${firmware}`)
+    await explained(call, { 404: `${deviceIdentifier} is not a device identifier, or you may not update the device.` })
+    say(`${deviceIdentifier.toUpperCase()} is pinned to ${firmware}`)
     onDone()
   }
   return (
     <Form
-      label="Pin a device"
-      submit="Pin it"
+      label="Pin device"
+      submit="Pin"
       onSubmit={pin}
       onCancel={onCancel}
       isDisabled={firmware === '' || versionProblem(firmware) !== undefined || isBeyond}
     >
       <TextField
         label="Device"
-        hint="Its identifier; it need not be there yet."
-        problem={isBeyond ? 'It is out of your reach.' : undefined}
+        hint="Its identifier. The device need not exist yet."
+        problem={isBeyond ? 'You may not update this device.' : undefined}
         isCode
         value={device}
         onInput={setDevice}
@@ -138,8 +138,8 @@ function PinForm({
         hasFocus
       />
       <VersionField
-        label="Held at"
-        hint="Also older than what it has: it is brought back to it."
+        label="Version"
+        hint="An older version than the current one downgrades the device."
         versions={versions}
         value={firmware}
         onChange={setFirmware}

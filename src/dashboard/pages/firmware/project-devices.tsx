@@ -45,11 +45,11 @@ export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boo
   const pinned = new Set((pins.rows ?? []).map(({ deviceIdentifier }) => deviceIdentifier))
   return (
     <Section title="Devices" beside={isRead && <span class="soft">{countText(shown.length, devices.length)}</span>}>
-      {!isRead && <p class="soft">Reading…</p>}
+      {!isRead && <p class="soft">Loading…</p>}
       {isRead && devices.length === 0 && (
-        <Empty title="No device is of this project" command={updatedFleetCommand()}>
-          Devices name their project and firmware when they come: <code>project</code> and <code>firmwares</code> in
-          HELLO. Simulated ones are of climate, meter and pump.
+        <Empty title="No devices in this project" command={updatedFleetCommand()}>
+          Devices report their project and firmware when they connect: <code>project</code> and <code>firmwares</code>{' '}
+          in HELLO. Simulated devices use the projects climate, meter and pump.
         </Empty>
       )}
       {devices.length > 0 && (
@@ -59,7 +59,7 @@ export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boo
             <Select label="Show" value={filter} options={filterOptions} onChange={setFilter} />
           </div>
           {shown.length === 0 ? (
-            <p class="soft">No device is like this.</p>
+            <p class="soft">No devices found.</p>
           ) : (
             <div class="firmware-devices">
               <Head />
@@ -98,7 +98,7 @@ function Row({ device, isPinned }: { readonly device: FirmwareView; readonly isP
       <span>
         {deviceIdentifier} {isPinned && <Badge>pinned</Badge>}
       </span>
-      <span>{firmwares.map(({ firmware }) => firmware).join(' · ') || <span class="soft">not said</span>}</span>
+      <span>{firmwares.map(({ firmware }) => firmware).join(' · ') || <span class="soft">unknown</span>}</span>
       <span>
         {firmwares.map((firmware) => {
           const text = updateText(firmware)
@@ -161,7 +161,7 @@ function DeviceFirmware({ device, pins }: DeviceDialogProps & { readonly device:
   return (
     <>
       <p>
-        <Link to={pathOf('devices', device)}>Its page</Link>
+        <Link to={pathOf('devices', device)}>Device page</Link>
       </p>
       <Answered called={fresh}>
         {(known) => (
@@ -179,7 +179,7 @@ function DeviceFirmware({ device, pins }: DeviceDialogProps & { readonly device:
       </Answered>
       {pin && (
         <p>
-          It is held at <code>{pin.firmware}</code> by a pin.
+          It is pinned to <code>{pin.firmware}</code>.
         </p>
       )}
       {mayI('updates', 'update', { deviceIdentifier: device }) && (
@@ -201,7 +201,7 @@ function Firmware({ entry, isOutdated }: { readonly entry: FirmwareEntry; readon
       <strong>{firmware}</strong>
       {hardware !== undefined && <span class="soft"> on {hardware}</span>}
       {index > 0 && <span class="soft"> index {index}</span>}{' '}
-      {isOutdated && <Status state="warning">an update is available</Status>}
+      {isOutdated && <Status state="warning">update available</Status>}
       {update && (
         <div>
           <Status state={update.status}>{updateText(entry)}</Status> <Time at={update.at} />

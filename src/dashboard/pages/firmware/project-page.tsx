@@ -53,7 +53,7 @@ export default function ProjectPage({ params }: PageProps) {
         <VersionBars tally={tally} isRead={isRead} />
       </Section>
       {isOther ? (
-        <p class="notice">Releases, pins and rollouts of this project are on another update server.</p>
+        <p class="notice">An external update server has the releases, pins and rollouts of this project.</p>
       ) : (
         <>
           <Rollout {...known} />
@@ -73,10 +73,10 @@ function VersionBars({
   readonly tally: ProjectTally
   readonly isRead: boolean
 }) {
-  if (!isRead) return <p class="soft">Reading…</p>
+  if (!isRead) return <p class="soft">Loading…</p>
   if (devices === 0) {
     return (
-      <p class="soft">No device has said that it is of this project. It says so when it comes, with its firmware.</p>
+      <p class="soft">No device has reported this project. Devices report project and firmware when they connect.</p>
     )
   }
   return (

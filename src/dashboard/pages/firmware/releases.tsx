@@ -36,7 +36,7 @@ export function Releases(known: KnownProject) {
         </>
       ),
     },
-    { key: 'created', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { key: 'created', title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       key: 'actions',
       title: <span class="hidden">Actions</span>,
@@ -47,7 +47,7 @@ export function Releases(known: KnownProject) {
             buttonKind="quiet"
             label={`Delete ${releaseText(release)}`}
             title={`Delete ${releaseText(release)}?`}
-            confirm="Delete the release"
+            confirm="Delete release"
             onConfirm={async () => {
               await removeRelease(release, known)
               say(`${project} ${releaseText(release)} is deleted`)
@@ -55,8 +55,9 @@ export function Releases(known: KnownProject) {
             }}
           >
             <p>
-              No device of {project} is offered it any more, and its image goes unless another release has the same one.
-              It is refused while a pin, the rollout or an update under way needs it. Devices that have it keep it.
+              Devices of {project} are no longer offered this release, and its image is deleted unless another release
+              uses it. This is refused while a pin, the rollout or a running update needs it. Devices with this version
+              keep it.
             </p>
           </ConfirmButton>
         ),
@@ -72,10 +73,10 @@ export function Releases(known: KnownProject) {
             rows={list}
             rowKey={releaseText}
             empty={
-              <Empty title="There is no release yet" command={mayUpload ? uploadCommand(project, '1.0.0') : undefined}>
+              <Empty title="No releases" command={mayUpload ? uploadCommand(project, '1.0.0') : undefined}>
                 {mayUpload
-                  ? 'Upload the image of one above: devices are offered it then.'
-                  : 'Who may create updates uploads one.'}
+                  ? 'Upload an image above to offer it to devices.'
+                  : 'Uploading a release needs permission to create updates.'}
               </Empty>
             }
           />
@@ -98,7 +99,7 @@ async function removeRelease({ firmware, hardware, index }: ReleaseEntry, known:
     query: { ...(hardware !== undefined && { hardware }), index: `${index}` },
   })
   await explained(call, {
-    403: 'Releases concern any device: it takes a right on all of them.',
+    403: 'Releases apply to all devices, so they need permission on all devices.',
     409: (said) => (said.includes('in use') ? `${firmware} is in use: ${usersOf(firmware, known)}.` : undefined),
   })
 }
@@ -112,12 +113,11 @@ function usersOf(firmware: string, { rollout, pins, devices }: KnownProject): st
     firmwares.some(({ update }) => update?.firmware === firmware && !isEnd(update.status)),
   )
   const keepers = [
-    rollout.value?.firmware === firmware &&
-      'the rollout brings it to devices; end it, or put another version in its place',
-    pinned.length > 0 && `pins hold ${namedOf(pinned)} at it; remove them below`,
-    updating.length > 0 && `${namedOf(updating)} are being updated to it; wait until that is through`,
+    rollout.value?.firmware === firmware && 'the rollout uses it; end the rollout, or change its version',
+    pinned.length > 0 && `${namedOf(pinned)} are pinned to it; remove the pins below`,
+    updating.length > 0 && `${namedOf(updating)} are being updated to it; wait for the end of the update`,
   ].filter((keeper) => keeper !== false)
-  return keepers.join('. Also, ') || 'a pin that is not shown here, or an update under way, needs it'
+  return keepers.join('. Also, ') || 'a pin that is not shown here, or a running update, needs it'
 }
 
 function namedOf(devices: readonly { readonly deviceIdentifier: string }[]): string {

@@ -53,17 +53,21 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
     const call = client.call('PUT /updates/projects/:project/rollout', { parameters: { project }, body })
     call.catch(setProblem)
     await explained(call, {
-      403: 'A rollout for all devices takes a right on all of them; choose groups of those that you may update.',
-      404: 'A group is gone, or holds devices that you may not update.',
+      403: 'A rollout for all devices needs permission on all devices. Choose groups of devices that you may update.',
+      404: 'A group was deleted, or contains devices that you may not update.',
     })
-    say(before && !isAnew ? `The rollout of ${project} is changed` : `${firmware} is on its way to ${project}`)
+    say(
+      before && !isAnew
+        ? `The rollout of ${project} is changed`
+        : `The rollout of ${firmware} to ${project} has started`,
+    )
     onDone()
   }
   const reach = { project, firmware, percent: percent ?? 0, devices: chosen ? membersOf(groups, chosen) : devices }
   return (
     <Form
       label="Rollout"
-      submit={before && !isAnew ? 'Change it' : 'Begin the rollout'}
+      submit={before && !isAnew ? 'Change rollout' : 'Start rollout'}
       onSubmit={put}
       onCancel={onCancel}
       isUnsaved="touched"
@@ -71,14 +75,14 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
     >
       <VersionField
         label="Version"
-        hint="It goes to devices that have an older one."
+        hint="Devices with an older version receive it."
         versions={versions}
         value={firmware}
         onChange={setFirmware}
       />
       <NumberField
-        label="Percent of the devices"
-        hint="Always the same ones; more percent only add some."
+        label="Share of the devices"
+        hint="The chosen devices stay the same; a larger share adds devices."
         value={percent}
         onInput={setPercent}
         min={0}
@@ -88,8 +92,8 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       />
       <Whom groups={groups} chosen={chosen} onChange={setChosen} />
       <NumberField
-        label="Stop when so many failed"
-        hint="Of those that finished. Empty: it goes on, however many fail."
+        label="Stop after failures"
+        hint="Share of the finished devices. Empty: failures never stop it."
         value={threshold}
         onInput={setThreshold}
         min={0}
@@ -104,8 +108,8 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
       {window && (
         <>
           <TextField
-            label="It opens (cron, UTC)"
-            hint="Five or six fields: 0 2 * * * is every night at two."
+            label="Opens at (cron, UTC)"
+            hint="Five or six fields: 0 2 * * * is 02:00 every night."
             problem={detailOf(problem, 'window.cron')}
             isCode
             value={window.cron}
@@ -113,7 +117,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
             isRequired
           />
           <NumberField
-            label="For"
+            label="Duration"
             value={window.minutes}
             onInput={(minutes) => setWindow({ ...window, minutes: minutes ?? 0 })}
             min={1}
@@ -125,8 +129,8 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
         </>
       )}
       <NumberField
-        label="Tries for one device"
-        hint="With growing pauses between them. Empty: 3."
+        label="Attempts for each device"
+        hint="With increasing pauses. Empty: 3."
         value={attempts}
         onInput={setAttempts}
         min={1}
@@ -137,8 +141,8 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
         <p>{reachText(reach)}</p>
         {isAnew && (
           <p>
-            It takes the place of the rollout of {before.firmware}, and its counts begin at 0. It runs at once, also
-            where that one is paused or stopped.
+            It replaces the rollout of {before.firmware}, and its counts start at 0. It starts at once, even if the
+            current one is paused or stopped.
           </p>
         )}
         {before && !isAnew && before.state !== 'running' && <p>It stays {before.state} until it is resumed.</p>}
@@ -164,7 +168,7 @@ function Whom({
   ]
   if (choices.length === 0) return null
   return (
-    <Field label="Whom" hint="Of groups, their members of the moment.">
+    <Field label="Devices" hint="A rollout to a group includes its current members.">
       <Checkbox
         label="All devices"
         isChecked={chosen === undefined}
@@ -203,7 +207,7 @@ function reachText({
   readonly devices: number | undefined
 }): string {
   const whom = devices === undefined ? `${percent} % of the devices of ${project}` : countOf(devices, percent, project)
-  return `${firmware || 'It'} goes by itself to ${whom}, and to those of them that come later.`
+  return `Updates ${whom} to ${firmware || 'this version'}, including devices that connect later.`
 }
 
 function countOf(devices: number, percent: number, project: string): string {

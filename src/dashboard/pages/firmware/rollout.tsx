@@ -48,12 +48,12 @@ export function Rollout({ project, releases, rollout, devices, isRead }: KnownPr
           {now && may('update') && <Switch project={project} rollout={now} onSwitched={rollout.again} />}
           {mayPut && now !== undefined && (
             <Button kind={now ? undefined : 'primary'} onPress={() => ask('put')}>
-              {now ? 'Change the rollout' : 'New rollout'}
+              {now ? 'Change rollout' : 'New rollout'}
             </Button>
           )}
           {now && may('delete') && (
             <Button kind="danger" onPress={() => ask('end')}>
-              End it
+              End rollout
             </Button>
           )}
         </>
@@ -68,7 +68,7 @@ export function Rollout({ project, releases, rollout, devices, isRead }: KnownPr
           )
         }
       </Answered>
-      <Dialog title={now ? 'Change the rollout' : 'New rollout'} isOpen={asked === 'put'} onClose={close}>
+      <Dialog title={now ? 'Change rollout' : 'New rollout'} isOpen={asked === 'put'} onClose={close}>
         <Edited found={now ?? null} what="this rollout" filled={bodyOf} isHeld>
           {({ begun, check }) => (
             <RolloutForm
@@ -91,7 +91,7 @@ export function Rollout({ project, releases, rollout, devices, isRead }: KnownPr
         title={`End the rollout of ${project}?`}
         isOpen={asked === 'end'}
         onClose={close}
-        confirm="End the rollout"
+        confirm="End rollout"
         onConfirm={async () => {
           const call = client.call('DELETE /updates/projects/:project/rollout', { parameters: { project } })
           await explained(call, { 403: notAll })
@@ -100,16 +100,16 @@ export function Rollout({ project, releases, rollout, devices, isRead }: KnownPr
         }}
       >
         <p>
-          Its counts are forgotten, and from then on{' '}
-          <strong>the newest release goes to every device of {project} that comes</strong>: {devices.length} at the
-          moment. To hold everything where it is, pause it instead.
+          Its counts are deleted. From then on{' '}
+          <strong>every device of {project} that connects is updated to the newest release</strong>: {devices.length} at
+          present. To stop updates, pause the rollout instead.
         </p>
       </Confirm>
     </Section>
   )
 }
 
-const notAll = 'It concerns devices that you may not update.'
+const notAll = 'The rollout includes devices that you may not update.'
 
 /** Pauses a running rollout, and resumes others; a rollout that stopped after errors asks first. */
 function Switch({
@@ -126,12 +126,12 @@ function Switch({
   const by = { 403: notAll, 404: notAll }
   const pause = async () => {
     await explained(client.call('POST /updates/projects/:project/rollout/pause', { parameters }), by)
-    say(`No further device begins with ${firmware}; what is under way goes on`)
+    say(`No more devices start to update to ${firmware}; running updates continue`)
     onSwitched()
   }
   const resume = async () => {
     await explained(client.call('POST /updates/projects/:project/rollout/resume', { parameters }), by)
-    say(`${firmware} goes to further devices`)
+    say(`The rollout of ${firmware} continues`)
     onSwitched()
   }
   return (
@@ -147,12 +147,12 @@ function Switch({
         title={`Resume the rollout of ${firmware}?`}
         isOpen={isAsked}
         onClose={() => ask(false)}
-        confirm="Go on all the same"
+        confirm="Resume"
         onConfirm={resume}
       >
         <p>
-          {countText(counts.failed + counts.refused)} of {project} failed or refused {firmware}. It goes to further
-          ones, until {errorThresholdPercent} % of those that finish from now on have failed.
+          {countText(counts.failed + counts.refused)} of {project} failed or refused {firmware}. The rollout continues
+          until {errorThresholdPercent} % of the devices that finish from now on have failed.
         </p>
       </Confirm>
     </>
@@ -169,34 +169,34 @@ function Shown({ rollout, groups }: { readonly rollout: RolloutEntry; readonly g
     <>
       {state === 'stopped' && (
         <p class="notice bad" role="alert">
-          It stopped by itself: of the devices that finished, at least {errorThresholdPercent} % failed or refused. Find
-          them among the devices below. Resume it, or put a better version in its place.
+          The rollout has stopped: at least {errorThresholdPercent} % of the finished devices failed or refused. See the
+          devices below. Resume it, or change its version.
         </p>
       )}
       <RolloutCounts counts={rollout.counts} />
       <dl class="facts">
-        <dt>Brings</dt>
+        <dt>Version</dt>
         <dd>
           <code>{firmware}</code> to {percent} % of {wholeText(rollout, groups)}
         </dd>
-        <dt>Begins</dt>
+        <dt>Window</dt>
         <dd>
           {window ? (
             <>
               for {window.minutes} minutes from each <code>{window.cron}</code> (UTC)
             </>
           ) : (
-            'at any time'
+            'always open'
           )}
         </dd>
         <dt>Stops</dt>
         <dd>
           {errorThresholdPercent === undefined
-            ? 'when somebody pauses it, however many fail'
-            : `by itself, when ${errorThresholdPercent} % of those that finished failed`}
+            ? 'only when a user pauses it'
+            : `when ${errorThresholdPercent} % of the finished devices have failed`}
         </dd>
-        <dt>Tries a device</dt>
-        <dd>{maxAttempts === 1 ? 'once' : `${maxAttempts} times at most`}</dd>
+        <dt>Attempts</dt>
+        <dd>{maxAttempts === 1 ? '1' : `up to ${maxAttempts}`}</dd>
         <dt>Changed</dt>
         <dd>
           <Time at={updatedAt} />
@@ -208,7 +208,7 @@ function Shown({ rollout, groups }: { readonly rollout: RolloutEntry; readonly g
 
 function wholeText({ groups }: Pick<RolloutEntry, 'groups'>, known: readonly Group[]): string {
   if (!groups) return 'all devices'
-  if (groups.length === 0) return 'no group, which is nobody'
+  if (groups.length === 0) return 'no devices'
   const names = groups.map(
     (id) => known.find(({ resourceIdentifier }) => resourceIdentifier.endsWith(`:${id}`))?.name ?? id,
   )
@@ -227,10 +227,11 @@ function None({
   readonly mayPut: boolean
 }) {
   return (
-    <Empty title="There is no rollout" command={mayPut ? rolloutCommand(project, version) : undefined}>
-      Without one the newest release goes to every device that comes{devices > 0 && `: ${devices} at the moment`}. With
-      one a version goes to a part of them first, in a window, and stops by itself when too many fail.
-      {mayPut && ' Begin one above, or from a terminal.'}
+    <Empty title="No rollout" command={mayPut ? rolloutCommand(project, version) : undefined}>
+      Without a rollout every device that connects is updated to the newest release
+      {devices > 0 && `: ${devices} at present`}. A rollout updates a part of the devices first, only in a window if you
+      like, and stops when too many fail.
+      {mayPut && ' Start one above, or in a terminal.'}
     </Empty>
   )
 }

@@ -10,13 +10,13 @@ export interface Outcome {
 }
 
 const outcomes: Readonly<Record<TriggerStatus, string>> = {
-  STARTED: 'begins to update',
-  NO_UPDATE: 'there is nothing newer for it',
-  DEVICE_OFFLINE: 'it is on no link, or did not answer: try again when it is online',
-  DEVICE_NOT_OK: 'it refused',
-  UPDATE_SERVER_OUT_OF_RESOURCES: 'the update server is too busy: try again later',
+  STARTED: 'the update has started',
+  NO_UPDATE: 'no newer version is available',
+  DEVICE_OFFLINE: 'the device is offline or did not answer: try again when it is online',
+  DEVICE_NOT_OK: 'the device refused',
+  UPDATE_SERVER_OUT_OF_RESOURCES: 'the update server is overloaded: try again later',
   UPDATE_SERVER_ERROR: 'the update server failed',
-  SERVER_ERROR: 'the server made a mistake, which stands in its log',
+  SERVER_ERROR: 'the server failed: see its log',
 }
 
 /** Having no newer version is not a failure. */
@@ -49,6 +49,6 @@ export function partsOf({ chosen, running, done, failed, refused }: RolloutCount
     { name: 'being updated', tone: 'busy', mark: '◐', count: running },
     { name: 'failed', tone: 'bad', mark: '✕', count: failed },
     { name: 'refused', tone: 'warning', mark: '▲', count: refused },
-    { name: 'waiting, or had it already', tone: 'quiet', mark: '○', count: waiting },
+    { name: 'waiting, or already updated', tone: 'quiet', mark: '○', count: waiting },
   ] as const
 }

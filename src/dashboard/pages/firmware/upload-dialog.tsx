@@ -59,21 +59,21 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
       await sendImage(file, release, calledOff.current.signal, setProgress)
     } catch (problem) {
       if (calledOff.current.signal.aborted) {
-        say(`The upload of ${project} ${firmware} was called off: choose the file again to go on`)
+        say(`The upload of ${project} ${firmware} was cancelled: choose the file again to continue`)
         return
       }
       throw refusalOf(problem, firmware)
     } finally {
       setProgress(undefined)
     }
-    say(`${project} ${firmware} is there`)
+    say(`${project} ${firmware} is uploaded`)
     onDone()
     onClose()
   }
   return (
     <Form
       label="New release"
-      submit={goesToAll ? `Upload, for ${countText(devices)}` : 'Upload'}
+      submit={goesToAll ? `Upload for ${countText(devices)}` : 'Upload'}
       onSubmit={upload}
       isLong
       onCancel={onClose}
@@ -82,7 +82,7 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
       {given === undefined && (
         <TextField
           label="Project"
-          hint="As devices name it."
+          hint="The name that devices report."
           problem={nameProblem(project)}
           isCode
           value={project}
@@ -99,7 +99,7 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
       />
       <TextField
         label="Version"
-        hint="A semantic version. A release never changes: another image is another version."
+        hint="A semantic version. A release cannot be changed: another image needs another version."
         problem={versionProblem(firmware)}
         isCode
         value={firmware}
@@ -108,7 +108,7 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
       />
       <TextField
         label="Hardware"
-        hint="Only for devices that name this hardware. Empty: for any."
+        hint="Only for devices with this hardware. Empty: any."
         problem={nameProblem(hardware)}
         isCode
         value={hardware}
@@ -116,7 +116,7 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
       />
       <NumberField
         label="Index"
-        hint="Which firmware of a device it is, where devices have several."
+        hint="The number of the firmware, for devices with several."
         value={index}
         onInput={setIndex}
         min={0}
@@ -126,11 +126,10 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
       {goesToAll && (
         <div class="notice">
           <p>
-            {project} has no rollout, and without one the newest release goes to{' '}
-            <strong>every device that comes</strong>: {countText(devices)} at the moment. To bring it to a part of them
-            first, close this and put a rollout.
+            {project} has no rollout, so <strong>every device that connects</strong> is updated to the newest release:{' '}
+            {countText(devices)} at present. To update only a part of them first, close this and start a rollout.
           </p>
-          <Checkbox label={`It is meant for ${countText(devices)}`} isChecked={isMeant} onChange={setMeant} />
+          <Checkbox label={`Deploy to ${countText(devices)}`} isChecked={isMeant} onChange={setMeant} />
         </div>
       )}
       {progress && <UploadProgress progress={progress} />}
@@ -148,7 +147,7 @@ function FileField({ onFile }: { readonly onFile: (file: File | undefined) => vo
     <Field
       label="Image"
       id={id}
-      hint="Goes on where it was when the connection breaks, or when you choose it again within a day."
+      hint="Continues after an interruption, or when you choose the file again within a day."
     >
       <input
         id={id}
@@ -170,7 +169,7 @@ function UploadProgress({ progress: { bytes, of, pause } }: { readonly progress:
       </label>
       <progress id="release-progress" class="upload-progress" value={bytes} max={of} />
       <small class="hint" role="status">
-        {pause && `${pause} It goes on by itself.`}
+        {pause && `${pause} The upload continues automatically.`}
       </small>
     </div>
   )
@@ -204,7 +203,7 @@ async function sendImage(
     signal,
     send: async (contentRange, part) => {
       const late = new AbortController()
-      const stop = after(partPatienceMs, () => late.abort(new Error('There was no answer for a minute.')))
+      const stop = after(partPatienceMs, () => late.abort(new Error('The server did not answer for a minute.')))
       try {
         const { status, body } = await client.answer('PUT /updates/projects/:project/releases/:firmware', {
           parameters: { project, firmware },
@@ -240,16 +239,14 @@ function refusalOf(problem: unknown, firmware: string): unknown {
   const { status, message } = problem
   if (status === 409 && message.includes('another image')) {
     return new Explained(
-      `${firmware} is there with another image. A release never changes: choose another version.`,
+      `${firmware} exists with another image. A release cannot be changed: choose another version.`,
       problem,
     )
   }
   if (status === 400 && message.includes('SHA-256')) {
-    return new Explained(
-      'What arrived is another file: an upload of before was mixed in. Upload it once more.',
-      problem,
-    )
+    return new Explained('The image is damaged: parts of an earlier upload were mixed in. Upload it again.', problem)
   }
-  if (status === 403) return new Explained('Releases concern any device: it takes a right on all of them.', problem)
-  return new Explained(message || `It was refused (${status}).`, problem)
+  if (status === 403)
+    return new Explained('Releases apply to all devices, so they need permission on all devices.', problem)
+  return new Explained(message || `The server refused it (${status}).`, problem)
 }

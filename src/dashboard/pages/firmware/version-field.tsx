@@ -38,7 +38,7 @@ export function VersionField({ label, hint, versions, value, onChange }: Version
       {isAnother && (
         <TextField
           label={versions.length > 0 ? 'Version' : label}
-          hint="Such as 1.2.3. It need not have a release yet."
+          hint="For example 1.2.3. The release need not exist yet."
           problem={versionProblem(value)}
           isCode
           value={value}

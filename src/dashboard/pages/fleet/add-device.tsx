@@ -13,7 +13,7 @@ import { client } from '#dashboard/session'
 /** Creates a device before its first contact, and shows its secret once. */
 export function AddDevice({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) {
   return (
-    <Dialog title="Add a device" isOpen={isOpen} onClose={onClose}>
+    <Dialog title="Add device" isOpen={isOpen} onClose={onClose}>
       <AddDeviceForm onClose={onClose} />
     </Dialog>
   )
@@ -31,14 +31,14 @@ function AddDeviceForm({ onClose }: { readonly onClose: () => void }) {
   if (made) {
     return (
       <Form
-        submit="To the device"
+        submit="Open device"
         onSubmit={() => {
           onClose()
           go(pathOf('devices', made.deviceIdentifier))
         }}
       >
         <Secret label={`Secret of ${made.deviceIdentifier}`} text={made.secret} />
-        <p>Its first message, sent by hand:</p>
+        <p>To send its first message by hand:</p>
         <Command command={firstMessage(made.deviceIdentifier, made.secret)} />
       </Form>
     )
@@ -61,7 +61,7 @@ function AddDeviceForm({ onClose }: { readonly onClose: () => void }) {
     >
       <TextField
         label="Identifier"
-        hint="Letters, digits, - and =; it is written in upper case everywhere. It links under this name."
+        hint="Letters, digits, - and =; stored in upper case. The device connects with this name."
         value={identifier}
         onInput={setIdentifier}
         problem={problem}

@@ -52,7 +52,7 @@ function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsDial
     )
   return (
     <Form
-      submit="Show these"
+      submit="Apply"
       onCancel={onClose}
       isDisabled={keys.length === 0}
       onSubmit={() => {
@@ -61,7 +61,7 @@ function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsDial
       }}
     >
       {group('Every device', general)}
-      {group('Noted about devices', metaChoices())}
+      {group('Metadata', metaChoices())}
       {[...offers]
         .filter(([serviceIdentifier]) => service === '' || service === serviceIdentifier)
         .map(([serviceIdentifier, propIds]) => {
@@ -80,7 +80,7 @@ function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsDial
             onClose()
           }}
         >
-          As usual
+          Reset
         </Button>
       </p>
     </Form>

@@ -54,7 +54,7 @@ export default function FleetPage() {
       title="Fleet"
       isFilling
       beside={total > 0 && <Count shown={identifiers.length} total={total} isComplete={devices.isComplete} />}
-      actions={mayI('device', 'create') && <Button onPress={() => setAdding(true)}>Add a device</Button>}
+      actions={mayI('device', 'create') && <Button onPress={() => setAdding(true)}>Add device</Button>}
     >
       {total > 0 && (
         <FleetToolbar
@@ -69,8 +69,8 @@ export default function FleetPage() {
       {isUnread && (connected === 'closed' ? <NotRead /> : <Reading />)}
       {total === 0 && !isUnread && <NoDevices onAdd={() => setAdding(true)} />}
       {total > 0 && identifiers.length === 0 && (
-        <Empty title="No device fits">
-          <p>None of {total.toLocaleString()} devices is what the search and the filters ask for.</p>
+        <Empty title="No devices found">
+          <p>None of the {total.toLocaleString()} devices matches the search and the filters.</p>
           <Button kind="primary" onPress={() => change(everything)}>
             Show all
           </Button>
@@ -119,7 +119,7 @@ function Count({ shown, total, isComplete }: CountProps) {
 function Reading() {
   return (
     <p class="loading" role="status">
-      <span class="spinner" aria-hidden="true" /> Reading the fleet…
+      <span class="spinner" aria-hidden="true" /> Loading the fleet…
     </p>
   )
 }
@@ -170,22 +170,22 @@ export function NoDevices({ onAdd }: { readonly onAdd: () => void }) {
   return (
     <Empty title="No devices yet">
       <p>
-        A device is here from its first message on. To see how that looks, link fifty that are simulated, from the
-        folder of this server:
+        A device appears here with its first message. To try it, start fifty simulated devices from the folder of this
+        server:
       </p>
       {(isOff || key !== '') && (
         <Command command={fleetCommand(isOff ? { options: `${options} --schemas` } : { options, key })} />
       )}
       {!isOff && key === '' && mayMake && (
         <Button kind="primary" onPress={makeKey}>
-          Make a key for them
+          Create key
         </Button>
       )}
-      {!isOff && !mayMake && <p>For that they need a provisioning key, which an administrator can make.</p>}
+      {!isOff && !mayMake && <p>They need a provisioning key, which an administrator can create.</p>}
       {mayAdd && (
         <>
-          <p>Or begin with one of your own: it gets a name and a secret to link with.</p>
-          <Button onPress={onAdd}>Add a device</Button>
+          <p>Or add a real device: it gets a name and a secret to connect with.</p>
+          <Button onPress={onAdd}>Add device</Button>
         </>
       )}
     </Empty>

@@ -51,7 +51,7 @@ const measured: readonly (readonly [id: string, name: string, of: string, rows: 
   [
     '000d-4b6d-9e3f-b00000000003',
     'Diagnostics',
-    'What every device tells of itself',
+    'General state of a device',
     [
       ['Ticks', 'uint64', 'µs'],
       ['Clock', 'datetime'],
@@ -62,13 +62,13 @@ const measured: readonly (readonly [id: string, name: string, of: string, rows: 
 
 const controls: ServiceSchema = {
   name: 'Controls',
-  description: 'What the device may be asked to be and to do',
+  description: 'Settings and actions of the device',
   properties: {
-    '0x2000': { name: 'Setpoint', description: 'What it aims at', type: 'float', unit: '°C' },
-    '0x2001': { name: 'Reset', description: 'Starts it anew', type: 'bool', actionable: true },
+    '0x2000': { name: 'Setpoint', description: 'The target temperature', type: 'float', unit: '°C' },
+    '0x2001': { name: 'Reset', description: 'Restarts the device', type: 'bool', actionable: true },
     '0x2002': {
       name: 'Mode',
-      description: 'What it does',
+      description: 'The operating mode',
       type: 'uint8',
       enum: namesOf(['Off', 'Automatic', 'Manual']),
     },

@@ -40,7 +40,7 @@ export function FleetToolbar({ view, change, counts, offers, schemas, onColumns 
         class="input search"
         type="search"
         placeholder="Search, or press /"
-        aria-label="Search in identifiers and notes"
+        aria-label="Search in identifiers and metadata"
         value={view.search}
         onInput={({ currentTarget }) => change({ search: currentTarget.value })}
         onKeyDown={({ key }) => key === 'Escape' && change({ search: '' })}
@@ -143,7 +143,7 @@ function ConditionForm({ onClose, service, offers, schemas, onChoose }: Conditio
   const { serviceIdentifier, propId } = chosen
   return (
     <Form
-      submit="Show these"
+      submit="Apply"
       onCancel={onClose}
       isDisabled={value.trim() === '' && names.length === 0}
       onSubmit={() => {
@@ -184,7 +184,7 @@ const words: Readonly<Record<Operator, string>> = {
   '<': 'less than',
   '<=': 'at most',
   '=': 'equal to',
-  '≠': 'other than',
+  '≠': 'not equal to',
 }
 
 function propertiesOf(offers: ConditionDialogProps['offers'], schemas: Schemas, service: string) {

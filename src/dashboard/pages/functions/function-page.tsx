@@ -42,10 +42,10 @@ function NewFunctionPage() {
     <Page title="New function">
       <BackTo place="Functions" />
       <FunctionForm
-        submit="Make the function"
+        submit="Create function"
         onSubmit={async (body) => {
           const made = await client.call('POST /functions', { body })
-          say(`${made.name} is made`)
+          say(`${made.name} is created`)
           go(pathOf('functions', idOf(made.resourceIdentifier)), { replace: true })
         }}
       />
@@ -59,7 +59,7 @@ function OneFunctionPage({ id }: { readonly id: string }) {
   const fn = called.value
   const remove = async () => {
     await client.call('DELETE /functions/:functionId', { parameters })
-    say('The function is removed')
+    say('The function is deleted')
     go('/functions')
   }
   return (
@@ -71,18 +71,18 @@ function OneFunctionPage({ id }: { readonly id: string }) {
           <>
             {mayI('notifications', 'create') && (
               <Link to={`/notifications?function=${id}`} class="button">
-                Subscribe to it
+                Subscribe
               </Link>
             )}
             {mayI('functions', 'delete') && (
               <ConfirmButton
-                button="Remove"
+                button="Delete"
                 buttonKind="danger"
-                title={`Remove ${fn.name}?`}
+                title={`Delete ${fn.name}?`}
                 onConfirm={remove}
-                confirm="Remove the function"
+                confirm="Delete function"
               >
-                <p>Everybody who subscribed to it is subscribed no more, and hears that. Its templates stay.</p>
+                <p>All subscriptions to it end, and the subscribers are notified. Its templates stay.</p>
               </ConfirmButton>
             )}
           </>
@@ -171,10 +171,10 @@ export function FunctionForm(props: FunctionFormProps) {
         setTold(placed(draft, detailsOf(thrown)))
         throw thrown
       }
-    }, 'You may not read what begins it on all of these devices.')
+    }, 'A function needs permission to read its triggers on all of these devices.')
   }
   const graph = (
-    <Section title="What it does">
+    <Section title="Steps">
       <GraphEditor draft={draft} onDraft={touch(setDraft)} {...{ faults, isChecked, isReadOnly }} />
     </Section>
   )
@@ -182,7 +182,7 @@ export function FunctionForm(props: FunctionFormProps) {
     return (
       <>
         {graph}
-        <Section title="Where">
+        <Section title="Devices">
           <p>{bindingInWords(binding, groups ?? [])}</p>
         </Section>
       </>
@@ -191,7 +191,7 @@ export function FunctionForm(props: FunctionFormProps) {
   return (
     <Form submit={submit} onSubmit={submitAll} label={start ? 'Function' : 'New function'} {...form}>
       {graph}
-      <Section title="Name and place">
+      <Section title="Name and devices">
         <div class="form">
           <TextField
             label="Name"
@@ -203,13 +203,13 @@ export function FunctionForm(props: FunctionFormProps) {
             problem={detailUnder(problem, 'name')}
           />
           <Checkbox
-            label="Works"
-            hint="Disabled it does nothing, and people stay subscribed."
+            label="Enabled"
+            hint="A disabled function does nothing; subscriptions stay."
             isChecked={isEnabled}
             onChange={touch(setEnabled)}
           />
           <BindingEditor
-            label="On which devices"
+            label="Devices"
             value={binding}
             onChange={touch(setBinding)}
             groups={groups}
@@ -218,7 +218,9 @@ export function FunctionForm(props: FunctionFormProps) {
           />
         </div>
       </Section>
-      <p class="hint">Whoever saves it is its author: it counts where its author may read what begins it.</p>
+      <p class="hint">
+        The user who saves a function is its author. It works on devices whose triggers the author may read.
+      </p>
     </Form>
   )
 }

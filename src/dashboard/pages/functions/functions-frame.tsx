@@ -19,7 +19,7 @@ export interface FunctionsFrameProps {
 export function FunctionsFrame({ here, actions, children }: FunctionsFrameProps) {
   return (
     <Page title={here} actions={actions}>
-      <nav class="places" aria-label="Functions and what they need">
+      <nav class="places" aria-label="Functions, templates and groups">
         {places.map(({ to, title }) => (
           <a key={to} href={`#${to}`} aria-current={title === here ? 'page' : undefined}>
             {title}

@@ -46,14 +46,22 @@ interface KindWords {
 export const kindWords: Readonly<Record<NodeKind, KindWords>> = {
   property: {
     title: 'When a value changes',
-    does: 'Begins when a property of a device comes to another value',
+    does: 'Triggers when a property of a device changes',
     id: 'changed',
   },
-  alarm: { title: 'When an alarm turns', does: 'Begins when an alarm becomes active or inactive', id: 'alarm' },
-  status: { title: 'When a device comes or goes', does: 'Begins when it is online, idle or offline', id: 'status' },
-  condition: { title: 'Only if', does: 'Lets through where a condition holds', id: 'if' },
-  throttle: { title: 'At most once in', does: 'Lets through once in so long, for each device', id: 'seldom' },
-  email: { title: 'Send mail', does: 'A mail by a template to everybody who subscribed', id: 'mail' },
+  alarm: {
+    title: 'When an alarm changes state',
+    does: 'Triggers when an alarm becomes active or inactive',
+    id: 'alarm',
+  },
+  status: {
+    title: 'When a device changes status',
+    does: 'Triggers when it becomes online, idle or offline',
+    id: 'status',
+  },
+  condition: { title: 'Only if', does: 'Continues if a condition is true', id: 'if' },
+  throttle: { title: 'Rate limit', does: 'Continues at most once every period, for each device', id: 'limit' },
+  email: { title: 'Send mail', does: 'Sends a mail from a template to all subscribers', id: 'mail' },
 }
 
 export const triggerKinds: readonly NodeKind[] = ['property', 'alarm', 'status']

@@ -74,7 +74,7 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
   const isFaulty = faults.byNode.has(node.key)
   const words = nodeInWords(node, names)
   const [id, line] = [shortened(node.id), shortened(words)]
-  const said = [isFaulty && 'not right yet', stop ? 'stopped here' : isEntered && 'entered'].filter(Boolean).join(', ')
+  const said = [isFaulty && 'invalid', stop ? 'stopped here' : isEntered && 'entered'].filter(Boolean).join(', ')
   const classes = [
     'graph-node',
     isTrigger(node) ? 'trigger' : node.kind,

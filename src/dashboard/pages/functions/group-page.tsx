@@ -29,12 +29,12 @@ function NewGroupPage() {
   return (
     <Page title="New group">
       <BackTo place="Groups" />
-      <Section title="Which devices">
+      <Section title="Devices">
         <GroupForm
-          submit="Make the group"
+          submit="Create group"
           onSubmit={async (body) => {
             const made = await client.call('POST /groups', { body })
-            say(`${made.name} is made`)
+            say(`${made.name} is created`)
             go(pathOf('functions', 'groups', idOf(made.resourceIdentifier)), { replace: true })
           }}
         />
@@ -49,7 +49,7 @@ function OneGroupPage({ id }: { readonly id: string }) {
   const group = called.value
   const remove = async () => {
     await client.call('DELETE /groups/:groupId', { parameters })
-    say('The group is removed')
+    say('The group is deleted')
     go('/functions/groups')
   }
   return (
@@ -59,13 +59,13 @@ function OneGroupPage({ id }: { readonly id: string }) {
         group &&
         mayI('functions', 'delete') && (
           <ConfirmButton
-            button="Remove"
+            button="Delete"
             buttonKind="danger"
-            title={`Remove ${group.name}?`}
+            title={`Delete ${group.name}?`}
             onConfirm={remove}
-            confirm="Remove the group"
+            confirm="Delete group"
           >
-            <p>Its devices stay. While an alarm or a function is bound to it, it cannot be removed.</p>
+            <p>Its devices stay. A group cannot be deleted while an alarm or a function uses it.</p>
           </ConfirmButton>
         )
       }
@@ -73,7 +73,7 @@ function OneGroupPage({ id }: { readonly id: string }) {
       <BackTo place="Groups" />
       <Answered called={called}>
         {(found) => (
-          <Section title="Which devices">
+          <Section title="Devices">
             {mayI('functions', 'update') ? (
               <Edited found={found} what="this group">
                 {(edit) => (
@@ -125,10 +125,7 @@ function GroupForm({ edit, submit, onSubmit }: GroupFormProps) {
   const { problem, touch, send, form } = useDraftForm({ isDirty: edit?.isDirty, onDirty: edit?.touch })
   const known = useKnownDevices()
   const submitAll = () =>
-    send(
-      () => onSubmit({ name, devices: [...devices] }),
-      'You may not read all of these devices, so you cannot put them together.',
-    )
+    send(() => onSubmit({ name, devices: [...devices] }), 'A group needs permission to read all of its devices.')
   return (
     <Form submit={submit} onSubmit={submitAll} label={edit ? 'Group' : 'New group'} {...form}>
       <TextField
@@ -153,7 +150,7 @@ function GroupForm({ edit, submit, onSubmit }: GroupFormProps) {
         }}
         problem={deviceProblem(problem, devices)}
       />
-      <p class="hint">Alarms and functions that are bound to the group follow what is in it.</p>
+      <p class="hint">Alarms and functions that use the group follow its members.</p>
     </Form>
   )
 }

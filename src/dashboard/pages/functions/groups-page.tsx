@@ -15,7 +15,7 @@ const columns: readonly Column<GroupOption>[] = [
   { key: 'count', title: 'Devices', align: 'end', cell: ({ devices }) => devices.length },
   {
     key: 'devices',
-    title: 'Such as',
+    title: 'Examples',
     cell: ({ devices }) => (
       <span class="code">
         {devices.slice(0, shownDevices).join(', ')}
@@ -42,17 +42,17 @@ export default function GroupsPage() {
       <Answered called={called}>
         {(groups) =>
           groups.length === 0 ? (
-            <Empty title="No group yet">
+            <Empty title="No groups">
               <p>
                 A group is devices under one name, such as all pumps of a hall: alarms, functions, writes and rollouts
                 can be about it.
               </p>
               {mayI('functions', 'create') ? (
                 <p>
-                  <Link to="/functions/groups/new">Make the first one</Link>.
+                  <Link to="/functions/groups/new">Create the first one</Link>.
                 </p>
               ) : (
-                <p>Ask somebody whose role may create functions to make one.</p>
+                <p>Creating a group needs permission to create functions.</p>
               )}
             </Empty>
           ) : (

@@ -18,7 +18,7 @@ export function MailView({
       <pre>{text}</pre>
       {html !== undefined && (
         <>
-          <p class="hint">As HTML, for mail programs that show it:</p>
+          <p class="hint">As HTML, for mail programs that support it:</p>
           {/* A new frame for each mail: a frame that gets another document while it loads may show neither. */}
           <iframe key={html} title={`${label}, as HTML`} sandbox="" srcDoc={withoutLinks(html)} />
         </>

@@ -80,7 +80,7 @@ function NodeCard(props: NodeCardProps) {
           <summary>Name</summary>
           <TextField
             label="Name of this step"
-            hint="Letters, digits and . _ -; what goes wrong is told by it."
+            hint="Letters, digits and . _ -. Faults name the step."
             value={node.id}
             onInput={(id) => onDraft(withChanged(draft, { ...node, id }))}
             maxLength={64}
@@ -113,7 +113,7 @@ function Behind({ node, draft, onDraft }: NodeCardProps) {
     onDraft(withNode(draft, kind, node.key))
   }
   return (
-    <Field label={others.some(isBehind) ? 'Then' : 'Then: nothing yet'}>
+    <Field label={others.some(isBehind) ? 'Then' : 'Then: no step'}>
       {others.map((other) => (
         <Checkbox
           key={other.key}
@@ -161,7 +161,7 @@ export function GraphEditor(props: GraphEditorProps) {
     <div class="graph-editor">
       <div class="graph-side">
         <GraphPicture draft={draft} names={names} faults={faults} trail={undefined} onNode={showCard} />
-        {draft.nodes.length > 0 && !sendsMail(draft) && <p class="hint">It sends no mail yet.</p>}
+        {draft.nodes.length > 0 && !sendsMail(draft) && <p class="hint">The function sends no mail yet.</p>}
         {faults.others.length > 0 && (
           <div class="problem" role="alert">
             {faults.others.map((fault) => (
@@ -197,7 +197,7 @@ function Beginnings({ draft, onDraft }: Pick<GraphEditorProps, 'draft' | 'onDraf
   const add = (kind: NodeKind) => onDraft(withNode(draft, kind))
   return (
     <fieldset class="field">
-      <legend>{draft.nodes.some(isTrigger) ? 'Begins also' : 'Begins'}</legend>
+      <legend>{draft.nodes.some(isTrigger) ? 'Other triggers' : 'Triggers'}</legend>
       <div class="actions">
         {triggerKinds.map((kind) => (
           <Button key={kind} onPress={() => add(kind)}>

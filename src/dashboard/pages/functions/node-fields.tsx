@@ -63,7 +63,7 @@ function PropertyFields({ node, onNode, names, services }: Of<'property'>) {
       ) : (
         <TextField
           label="Property"
-          hint="Its id: there is no schema of this service."
+          hint="Its id, because this service has no schema."
           value={property}
           onInput={setProperty}
           placeholder="0x2000"
@@ -102,11 +102,11 @@ function ToField({
   return (
     <>
       <Select
-        label="Begins"
+        label="Trigger"
         value={isOne ? 'one' : 'any'}
         options={[
-          { value: 'any', label: 'at every other value' },
-          { value: 'one', label: 'when it comes to one value' },
+          { value: 'any', label: 'at any change' },
+          { value: 'one', label: 'when it changes to one value' },
         ]}
         onChange={(which) => (which === 'any' ? onTo(undefined) : set(choices?.[0]?.value ?? text))}
       />
@@ -116,7 +116,7 @@ function ToField({
           label="Value"
           value={text}
           onInput={set}
-          hint={text === '' ? 'Empty, it begins when it comes to an empty text.' : undefined}
+          hint={text === '' ? 'Empty: triggers when the text becomes empty.' : undefined}
         />
       )}
     </>
@@ -130,7 +130,7 @@ function AlarmFields({ node, onNode, names }: Of<'alarm'>) {
     <>
       {options.length === 0 && (
         <p class="hint">
-          There is no alarm that you may see: <Link to="/alarms">make one first</Link>.
+          There are no alarms that you may read: <Link to="/alarms">create one first</Link>.
         </p>
       )}
       <Select
@@ -139,17 +139,17 @@ function AlarmFields({ node, onNode, names }: Of<'alarm'>) {
         options={[
           { value: '', label: 'Choose' },
           ...options,
-          ...(isKnown ? [] : [{ value: node.alarm, label: `${node.alarm} (gone, or not for you to see)` }]),
+          ...(isKnown ? [] : [{ value: node.alarm, label: `${node.alarm} (deleted, or not permitted)` }]),
         ]}
         onChange={(alarm) => onNode({ ...node, alarm })}
       />
       <Select
-        label="Begins"
+        label="Trigger"
         value={String(node.to ?? '')}
         options={[
           { value: 'active', label: 'when it becomes active' },
-          { value: 'inactive', label: 'when it is over' },
-          { value: '', label: 'at both' },
+          { value: 'inactive', label: 'when it becomes inactive' },
+          { value: '', label: 'at both changes' },
         ]}
         onChange={(to) => onNode(withTo(node, to === '' ? undefined : to))}
       />
@@ -160,13 +160,13 @@ function AlarmFields({ node, onNode, names }: Of<'alarm'>) {
 function StatusFields({ node, onNode }: Of<'status'>) {
   return (
     <Select
-      label="Begins"
+      label="Trigger"
       value={String(node.to ?? '')}
       options={[
-        { value: 'offline', label: 'when it is offline' },
-        { value: 'online', label: 'when it is online' },
-        { value: 'idle', label: 'when it answers no more (idle)' },
-        { value: '', label: 'at each of these' },
+        { value: 'offline', label: 'when it becomes offline' },
+        { value: 'online', label: 'when it becomes online' },
+        { value: 'idle', label: 'when it stops answering (idle)' },
+        { value: '', label: 'at any of these' },
       ]}
       onChange={(to) => onNode(withTo(node, to === '' ? undefined : to))}
     />
@@ -176,7 +176,7 @@ function StatusFields({ node, onNode }: Of<'status'>) {
 function ConditionFields({ node, onNode, isChecked }: Of<'condition'>) {
   return (
     <ConditionEditor
-      label="Goes on only if"
+      label="Continues only if"
       start={node.logic}
       operands={runOperands}
       isOpen
@@ -205,7 +205,7 @@ function ThrottleFields({ node, onNode }: Of<'throttle'>) {
     onNode({ ...node, seconds: next === undefined ? undefined : Math.round(next * Number(by)) })
   return (
     <div class="node-row">
-      <NumberField label="Not again within" value={amount} onInput={(next) => set(next, span)} min={0} />
+      <NumberField label="At most once every" value={amount} onInput={(next) => set(next, span)} min={0} />
       <Select
         label="Unit"
         value={span}
@@ -228,13 +228,13 @@ function EmailFields({ node, onNode, templates }: Of<'email'>) {
       label="Template"
       hint={
         template === '' ? (
-          'Which words the mail has.'
+          'The text of the mail.'
         ) : isMissing ? (
           <>
-            There is no such template yet, so nothing would be sent. <Link to={path}>Write it</Link>
+            This template does not exist, so no mail would be sent. <Link to={path}>Create it</Link>
           </>
         ) : (
-          <Link to={path}>See its words</Link>
+          <Link to={path}>Open template</Link>
         )
       }
       value={template}

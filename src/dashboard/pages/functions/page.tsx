@@ -59,9 +59,9 @@ function useColumns(again: () => void): readonly Column<Fn>[] {
   const names = { schemas: useSchemas(), alarms: useAlarmNames() }
   return [
     { key: 'name', title: 'Name', cell: (fn) => <Link to={pathOfFunction(fn)}>{fn.name}</Link> },
-    { key: 'enabled', title: 'Works', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
-    { key: 'graph', title: 'What it does', isText: true, cell: ({ graph }) => graphInWords(draftOf(graph), names) },
-    { key: 'binding', title: 'On', cell: ({ binding }) => bindingInWords(binding, groups) },
+    { key: 'enabled', title: 'Enabled', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
+    { key: 'graph', title: 'Steps', isText: true, cell: ({ graph }) => graphInWords(draftOf(graph), names) },
+    { key: 'binding', title: 'Devices', cell: ({ binding }) => bindingInWords(binding, groups) },
     { key: 'updated', title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
     {
       key: 'switch',
@@ -90,24 +90,24 @@ function Switch({ fn, again }: { readonly fn: Fn; readonly again: () => void }) 
 
 function NoFunctions() {
   return (
-    <Empty title="No function yet">
+    <Empty title="No functions">
       <p>
         A function sends people mail when something happens to devices: a value, an alarm, a device that goes offline.
       </p>
       {mayI('functions', 'create') ? (
         <ol>
           <li>
-            1. Say <Link to="/functions/templates">what the mail says</Link>.
+            1. Write <Link to="/functions/templates">a template</Link> for the mail.
           </li>
           <li>
-            2. <Link to="/functions/new">Make a function</Link> that sends it.
+            2. <Link to="/functions/new">Create a function</Link> that sends it.
           </li>
           <li>
-            3. <Link to="/notifications">Subscribe</Link> to it: nobody gets its mails by himself.
+            3. <Link to="/notifications">Subscribe</Link> to it: only subscribers receive its mails.
           </li>
         </ol>
       ) : (
-        <p>Ask somebody whose role may create functions to make one.</p>
+        <p>Creating a function needs permission to create functions.</p>
       )}
     </Empty>
   )

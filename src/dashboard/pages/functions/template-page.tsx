@@ -32,7 +32,7 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
   const isThere = called.value?.template !== undefined
   const remove = async () => {
     await client.call('DELETE /templates/:name', { parameters })
-    say(`The template ${name} is removed`)
+    say(`The template ${name} is deleted`)
     go('/functions/templates')
   }
   return (
@@ -43,11 +43,11 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
         isThere &&
         mayI('functions', 'delete', { deviceIdentifier: '*' }) && (
           <ConfirmButton
-            button="Remove"
+            button="Delete"
             buttonKind="danger"
-            title={`Remove ${name}?`}
+            title={`Delete ${name}?`}
             onConfirm={remove}
-            confirm="Remove the template"
+            confirm="Delete template"
           >
             <p>Functions that name it send no mail from then on; each that was asked for is counted as a failure.</p>
           </ConfirmButton>
@@ -167,7 +167,7 @@ export function TemplateForm({ start, isNew, isDirty, onDirty, isReadOnly, onSub
   )
   return (
     <div class="columns">
-      <Section title="Words">
+      <Section title="Texts">
         {isReadOnly ? (
           fields
         ) : (
@@ -222,7 +222,7 @@ function LocaleFields({ locale, words, problem, isReadOnly, onWords }: LocaleFie
       {!isReadOnly && (
         <Checkbox
           label="Also as HTML"
-          hint="Beside the text, for mail programs that show it."
+          hint="In addition to the text, for mail programs that support it."
           isChecked={html !== undefined}
           onChange={(isChecked) => onWords(isChecked ? { ...rest, html: '<p>{{value}}</p>' } : rest)}
         />
@@ -251,8 +251,8 @@ function NewLocale({
 }) {
   const [typed, setTyped] = useState('')
   const isLocale = /^[a-z]{2}(-[A-Z]{2})?$/.test(typed)
-  const fault = typed === '' || isLocale ? undefined : 'A language such as de, perhaps with a region: de-CH'
-  const problem = known.includes(typed) ? 'It is there already' : fault
+  const fault = typed === '' || isLocale ? undefined : 'A language such as de, optionally with a region: de-CH'
+  const problem = known.includes(typed) ? 'It exists already' : fault
   const add = () => {
     if (!isLocale || problem) return
     onLocale(typed)
@@ -262,7 +262,7 @@ function NewLocale({
     <div class="field-with-button">
       <SuggestField
         label="Another locale"
-        hint="Begins with the words shown above. Whoever reads de-CH gets de-CH, else de, else en."
+        hint="Starts with a copy of the texts above. A reader of de-CH gets de-CH, or de, or en, whichever exists."
         value={typed}
         onInput={setTyped}
         onEnter={add}
@@ -279,21 +279,21 @@ function NewLocale({
 }
 
 const tags: readonly (readonly [tag: string, meaning: string])[] = [
-  ['{{value}} {{previous}}', 'what it came to, and what it was'],
+  ['{{value}} {{previous}}', 'the new value, and the previous one'],
   ['{{deviceIdentifier}}', 'the device'],
-  ['{{service}} {{property}}', 'of a value: by the names of the schema'],
-  ['{{alarm}}', 'of an alarm: its name'],
-  ['{{date}} {{time}}', 'when: 2026-11-14T22:13:20.000Z, and in Unix milliseconds'],
-  ['{{meta.site}}', 'what is noted about the device'],
-  ['{{function}} {{on}}', 'the function, and what began it: property, alarm or status'],
-  ['{{#value}} … {{/value}}', 'only where there is one'],
-  ['{{^value}} … {{/value}}', 'only where there is none'],
+  ['{{service}} {{property}}', 'for a value: the names in the schema'],
+  ['{{alarm}}', 'for an alarm: its name'],
+  ['{{date}} {{time}}', 'the time: 2026-11-14T22:13:20.000Z, and in Unix milliseconds'],
+  ['{{meta.site}}', 'metadata of the device'],
+  ['{{function}} {{on}}', 'the function, and its trigger: property, alarm or status'],
+  ['{{#value}} … {{/value}}', 'only if there is a value'],
+  ['{{^value}} … {{/value}}', 'only if there is no value'],
 ]
 
 function Cheatsheet() {
   return (
     <details class="cheatsheet">
-      <summary>What can stand in it</summary>
+      <summary>Variables</summary>
       <dl class="facts">
         {tags.map(([tag, meaning]) => (
           <Fragment key={tag}>

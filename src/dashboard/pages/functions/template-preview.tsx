@@ -35,7 +35,7 @@ export function TemplatePreview({ words, locale }: { readonly words: Words; read
   const meta = 'value' in read && isObject(read.value) ? read.value : undefined
   const mail = mailOf(words, locale, dataOf(sample, meta ?? {}, at))
   return (
-    <Section title={`How it reads in ${locale}`}>
+    <Section title={`Preview in ${locale}`}>
       <div class="form">
         {'fault' in mail ? (
           <p class="problem">{mail.fault}</p>
@@ -46,24 +46,24 @@ export function TemplatePreview({ words, locale }: { readonly words: Words; read
           <summary>With other values</summary>
           <div class="form">
             <Select
-              label="What it is about"
+              label="Trigger"
               value={sample.on}
               options={[
                 { value: 'property', label: 'a value' },
                 { value: 'alarm', label: 'an alarm' },
-                { value: 'status', label: 'a device that came or went' },
+                { value: 'status', label: 'a change of status' },
               ]}
               onChange={(on) => setSample((before) => ({ ...before, on, ...valuesOf[on] }))}
             />
             <TextField label="Value" {...field('value')} />
-            <TextField label="Value before" {...field('previous')} />
+            <TextField label="Previous value" {...field('previous')} />
             <TextField label="Device" {...field('device')} />
             <TextField
-              label="Meta, as JSON"
+              label="Metadata as JSON"
               {...field('meta')}
               rows={2}
               isCode
-              problem={meta ? undefined : 'fault' in read ? read.fault : 'It has to be an object: {"site":"Bern"}'}
+              problem={meta ? undefined : 'fault' in read ? read.fault : 'It must be an object: {"site":"Bern"}'}
             />
           </div>
         </details>

@@ -31,12 +31,12 @@ export default function TemplatesPage() {
       <Answered called={called}>
         {(templates) =>
           templates.length === 0 ? (
-            <Empty title="No template yet">
-              <p>A template is the words of a mail, in as many languages as you like. Functions name it.</p>
+            <Empty title="No templates">
+              <p>A template contains the text of a mail in any number of languages. Functions refer to it by name.</p>
               <p>
                 {mayWrite
-                  ? 'Give it a name above, such as too-hot, and write it.'
-                  : 'Ask somebody who may write them for all devices.'}
+                  ? 'Enter a name above, such as too-hot.'
+                  : 'Creating a template needs permission to create functions for all devices.'}
               </p>
             </Empty>
           ) : (
@@ -61,10 +61,15 @@ function NewTemplate() {
   const isGood = /^[A-Za-z0-9._-]{1,64}$/.test(name)
   return (
     <Section title="New template">
-      <Form submit="Write it" label="New template" isDisabled={!isGood} onSubmit={() => go(pathOfTemplate(name))}>
+      <Form
+        submit="Create template"
+        label="New template"
+        isDisabled={!isGood}
+        onSubmit={() => go(pathOfTemplate(name))}
+      >
         <TextField
           label="Name"
-          hint="Letters, digits and . _ -; functions name it so."
+          hint="Letters, digits and . _ -. Functions refer to it by this name."
           value={name}
           onInput={setName}
           maxLength={64}

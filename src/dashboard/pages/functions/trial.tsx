@@ -55,20 +55,20 @@ export function Trial({ id, graph, isDirty }: TrialProps) {
   }
   const triggers = graph.nodes.filter(({ type }) => type === 'trigger')
   return (
-    <Section title="Try it out">
+    <Section title="Test">
       <div class="columns">
-        <Form submit="Try" onSubmit={run} label="Sample">
+        <Form submit="Run test" onSubmit={run} label="Sample">
           {isDirty && (
             <p class="notice" role="status">
-              What is tried is what is saved: your last changes are not.
+              The test runs the saved function, without your unsaved changes.
             </p>
           )}
           {triggers.length > 1 && (
             <Select
-              label="Begins at"
+              label="Trigger"
               value={typed.trigger}
               options={[
-                { value: '', label: 'whatever waits for this value' },
+                { value: '', label: 'any trigger that fits this value' },
                 ...triggers.map(({ id: value }) => ({ value, label: value })),
               ]}
               onChange={(trigger) => setTyped((before) => ({ ...before, trigger }))}
@@ -80,9 +80,9 @@ export function Trial({ id, graph, isDirty }: TrialProps) {
             placeholder="31.5"
             {...field('value')}
           />
-          <TextField label="Value before" placeholder="29" {...field('previous')} />
+          <TextField label="Previous value" placeholder="29" {...field('previous')} />
           <TextField label="Device" placeholder="TEST" {...field('deviceIdentifier')} />
-          <TextField label="Meta, as JSON" placeholder='{"site":"Bern"}' rows={2} isCode {...field('meta')} />
+          <TextField label="Metadata as JSON" placeholder='{"site":"Bern"}' rows={2} isCode {...field('meta')} />
           <TextField label="Locale of the reader" placeholder="en" {...field('locale')} />
         </Form>
         {tried && <Outcome tried={tried} />}
@@ -96,8 +96,8 @@ function Outcome({ tried }: { readonly tried: Tried & { readonly graph: Graph } 
   const names = { schemas: useSchemas(), alarms: useAlarmNames() }
   return (
     <div class="trial" role="status">
-      <h3>Its way</h3>
-      {path.length === 0 ? <p>Nothing waits for this value.</p> : <p class="code">{path.join(' → ')}</p>}
+      <h3>Path</h3>
+      {path.length === 0 ? <p>No trigger fits this value.</p> : <p class="code">{path.join(' → ')}</p>}
       <GraphPicture draft={draftOf(graph)} names={names} faults={noFaults} trail={tried} onNode={showCard} />
       {stopped.length > 0 && (
         <ul>
@@ -108,7 +108,7 @@ function Outcome({ tried }: { readonly tried: Tried & { readonly graph: Graph } 
           ))}
         </ul>
       )}
-      <h3>{mails.length === 0 ? 'No mail would be sent' : 'What would be mailed'}</h3>
+      <h3>{mails.length === 0 ? 'No mail would be sent' : 'Mails that would be sent'}</h3>
       {mails.map((mail) =>
         'error' in mail ? (
           <p key={mail.node} class="problem">
@@ -123,14 +123,14 @@ function Outcome({ tried }: { readonly tried: Tried & { readonly graph: Graph } 
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  false: 'its condition does not hold',
-  error: 'its condition makes no sense for this value',
+  false: 'its condition is false',
+  error: 'its condition cannot be evaluated with this value',
 }
 
 const mailFaults = {
-  no_template: 'there is no such template, so nothing would be sent',
+  no_template: 'the template does not exist, so no mail would be sent',
   too_large: 'the mail would be too large',
-  left_out: 'it would be sent, but there is no room to show it here',
+  left_out: 'it would be sent, but is too large to be shown here',
 } as const
 
 function sampleOf(typed: typeof blank): Sample {

@@ -7,7 +7,7 @@ export function LocaleField({ value, onInput }: { readonly value: string; readon
   return (
     <SuggestField
       label="Locale"
-      hint="Mails come in it, else in its language, else in English."
+      hint="The language of the mails, or English if a template does not have it."
       value={value}
       onInput={onInput}
       suggestions={likely.map((each) => ({ value: each }))}

@@ -16,21 +16,21 @@ type Failure = Figures['failures'][number]
 const lookEveryMs = 15_000
 
 const reasons: Readonly<Record<Failure['reason'], string>> = {
-  unbound: 'the function was gone, disabled or not bound to the device any more',
-  disabled: 'the user was gone or may not sign in',
-  forbidden: 'the user may not read it any more',
-  no_address: 'the account has no address',
-  bad_address: 'no mail goes to the address of the account',
+  unbound: 'the function was deleted, disabled, or no longer bound to the device',
+  disabled: 'the user was deleted or disabled',
+  forbidden: 'the user may no longer read it',
+  no_address: 'the user has no address',
+  bad_address: 'the address of the user does not receive mail',
   resting: 'the address refused several mails in a row',
-  no_template: 'there are no words for it',
+  no_template: 'the template does not exist',
   too_large: 'the mail would be too large',
-  rejected: 'the mail server refused it for good',
+  rejected: 'the mail server refused it permanently',
   expired: 'it could not be sent for a day',
 }
 
 const columns: readonly Column<Failure>[] = [
-  { key: 'reason', title: 'Why not', cell: ({ reason }) => reasons[reason] ?? reason },
-  { key: 'count', title: 'How often', align: 'end', cell: ({ count }) => count },
+  { key: 'reason', title: 'Reason', cell: ({ reason }) => reasons[reason] ?? reason },
+  { key: 'count', title: 'Count', align: 'end', cell: ({ count }) => count },
   { key: 'last', title: 'Last', cell: ({ lastAt }) => <Time at={lastAt} /> },
 ]
 
@@ -40,10 +40,10 @@ export function Outbox() {
   useEffect(() => every(lookEveryMs, () => document.hidden || called.again()), [called.again])
   return (
     <Section
-      title="All mail of this tenant"
+      title="Mails of this tenant"
       actions={
         <Button kind="quiet" onPress={called.again}>
-          Look again
+          Refresh
         </Button>
       }
     >
@@ -58,7 +58,7 @@ function Shown({ figures }: { readonly figures: Figures }) {
   return (
     <div class="form">
       <dl class="facts">
-        <dt>Leaves by</dt>
+        <dt>Sent by</dt>
         <dd>
           {transport.kind === 'smtp' ? 'a mail server' : 'files below the data folder (SMTP_URL is not set)'}{' '}
           <Status state={transport.state} tone={isResting ? 'warning' : 'good'} />
@@ -70,7 +70,7 @@ function Shown({ figures }: { readonly figures: Figures }) {
         </dd>
         <dt>Sent</dt>
         <dd>{sent}</dd>
-        <dt>Of these digests</dt>
+        <dt>Digests</dt>
         <dd>
           {digests}, of {counted(digested, 'message')}
         </dd>
@@ -80,7 +80,7 @@ function Shown({ figures }: { readonly figures: Figures }) {
         columns={columns}
         rows={failures}
         rowKey={({ reason }) => reason}
-        empty={<p class="soft">Nothing failed so far.</p>}
+        empty={<p class="soft">No failures so far.</p>}
       />
     </div>
   )

@@ -36,7 +36,7 @@ export default function NotificationsPage() {
     <Page title="Notifications">
       {session.value.state === 'IAM off' && (
         <p class="notice" role="status">
-          Nobody signs in on this server, so nobody has an address: subscriptions are kept, and no mail leaves.
+          Authentication is off, so users have no addresses: subscriptions are stored, but no mails are sent.
         </p>
       )}
       <SubscriptionList subscriptions={subscriptions} names={names} isRead={live.isComplete} />
@@ -67,7 +67,7 @@ export function NewSubscription({ functions, subscriptions }: NewSubscriptionPro
           const open = found.filter(({ resourceIdentifier }) => !topics.has(resourceIdentifier))
           if (found.length === 0) return <NoFunction />
           if (open.length === 0) {
-            return <p class="soft">You are subscribed to every function that you may see.</p>
+            return <p class="soft">You are subscribed to all functions that you may read.</p>
           }
           return <SubscribeForm functions={open.toSorted((a, b) => a.name.localeCompare(b.name))} />
         }}
@@ -78,14 +78,14 @@ export function NewSubscription({ functions, subscriptions }: NewSubscriptionPro
 
 function NoFunction() {
   return (
-    <Empty title="There is nothing to subscribe to yet">
-      <p>Mails come from functions, which say what is told and when.</p>
+    <Empty title="No functions to subscribe to">
+      <p>Functions send mails to their subscribers.</p>
       {mayI('functions', 'create') ? (
         <p>
-          <Link to="/functions/new">Make a function</Link> first.
+          <Link to="/functions/new">Create a function</Link> first.
         </p>
       ) : (
-        <p>You may see none. Ask somebody who makes them.</p>
+        <p>You may not create functions. Ask an administrator.</p>
       )}
     </Empty>
   )
@@ -107,10 +107,10 @@ function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
     try {
       await client.call('POST /notifications/subscribe', { body: { topic, type: 'email', locale } })
     } catch (problem) {
-      const said = refusedFor(problem, 403, 'You may not read all the devices that this function is about.')
-      throw refusedFor(said, 409, 'You are subscribed to it already.')
+      const said = refusedFor(problem, 403, 'Subscribing needs permission to read all devices of this function.')
+      throw refusedFor(said, 409, 'You are already subscribed to it.')
     }
-    say(`You get the mails of ${name} from now on`)
+    say(`You are subscribed to ${name}`)
   }
   return (
     <Form
@@ -162,12 +162,12 @@ export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionL
           <span class="code">{nameOf(subscription)}</span>
         ),
     },
-    { key: 'type', title: 'By', cell: ({ type }) => type },
+    { key: 'type', title: 'Channel', cell: ({ type }) => type },
     { key: 'locale', title: 'Locale', cell: ({ locale }) => <span class="code">{locale}</span> },
     { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {
       key: 'do',
-      title: <span class="hidden">What to do</span>,
+      title: <span class="hidden">Actions</span>,
       align: 'end',
       cell: (subscription) => (
         <div class="actions">
@@ -195,7 +195,7 @@ export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionL
   ]
   const subject = doing && nameOf(doing.subscription)
   return (
-    <Section title="What you get">
+    <Section title="Your subscriptions">
       <Table
         caption="Your subscriptions"
         columns={columns}
@@ -205,10 +205,10 @@ export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionL
           !isRead ? (
             <Reading what="your subscriptions" />
           ) : (
-            <Empty title="You are subscribed to nothing">
+            <Empty title="No subscriptions">
               <p>
                 {mayI('notifications', 'create')
-                  ? 'Choose a function below: its mails come to the address of your account from then on.'
+                  ? 'Choose a function below to receive its mails at the address of your account.'
                   : 'Your roles do not let you subscribe. Ask an administrator.'}
               </p>
             </Empty>
@@ -225,9 +225,9 @@ export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionL
         onConfirm={async () => {
           if (doing) await end(doing.subscription)
         }}
-        confirm="End it"
+        confirm="End subscription"
       >
-        <p>No mail of it comes any more. You can subscribe again.</p>
+        <p>You receive no more mails of this function. You can subscribe again.</p>
       </Confirm>
     </Section>
   )
@@ -238,7 +238,7 @@ function LocaleForm({ subscription, onDone }: { readonly subscription: Subscript
   const change = async () => {
     const parameters = { subscriptionId: idOf(subscription.resourceIdentifier) }
     await client.call('PATCH /notifications/subscribe/:subscriptionId', { parameters, body: { locale } })
-    say(`Its mails come in ${locale} from now on`)
+    say(`The locale is changed to ${locale}`)
     onDone()
   }
   return (
@@ -251,5 +251,5 @@ function LocaleForm({ subscription, onDone }: { readonly subscription: Subscript
 async function end({ resourceIdentifier }: Subscription): Promise<void> {
   const parameters = { subscriptionId: idOf(resourceIdentifier) }
   await client.call('DELETE /notifications/subscribe/:subscriptionId', { parameters })
-  say('The subscription is ended')
+  say('The subscription has ended')
 }

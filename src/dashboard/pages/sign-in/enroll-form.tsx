@@ -17,7 +17,7 @@ export function EnrollForm() {
     <>
       {way === undefined && (
         <>
-          <p>Your tenant wants one beside the password. It is set up once.</p>
+          <p>Your tenant requires a second factor. Set it up once.</p>
           <Button kind="primary" onPress={() => setWay('totp')}>
             With an app for one-time codes
           </Button>
@@ -49,7 +49,7 @@ function EnrollTotp() {
         <>
           <TotpSecret secret={secret} otpauthUri={otpauthUri} />
           <Form submit="Sign in" isDisabled={code.length < 6} onSubmit={activate}>
-            <OneTimeCode value={code} onInput={setCode} label="The code that it shows now" />
+            <OneTimeCode value={code} onInput={setCode} label="The code in the app" />
           </Form>
         </>
       )}

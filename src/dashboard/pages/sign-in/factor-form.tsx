@@ -44,7 +44,7 @@ export function FactorForm() {
 export function BeginAgain() {
   return (
     <Button kind="quiet" onPress={() => client.signOut()}>
-      Begin again
+      Start over
     </Button>
   )
 }
@@ -68,7 +68,7 @@ function RecoveryFactor() {
     >
       <TextField
         label="Recovery code"
-        hint="Each is good once."
+        hint="Each code works once."
         value={recovery}
         onInput={setRecovery}
         autocomplete="off"

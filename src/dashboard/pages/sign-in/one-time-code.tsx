@@ -11,7 +11,7 @@ export function OneTimeCode({ value, onInput, label = 'Code from the app' }: One
   return (
     <TextField
       label={label}
-      hint="Six digits; each is good for half a minute, and once."
+      hint="Six digits; a code works once, for half a minute."
       value={value}
       onInput={(text) => onInput(text.replace(/\D/g, '').slice(0, 6))}
       autocomplete="one-time-code"

@@ -55,8 +55,8 @@ function PasswordStep() {
   }
   if (tenants.length > 0) {
     return (
-      <Titled title="Which tenant?">
-        <p>This name and password fit in several.</p>
+      <Titled title="Choose a tenant">
+        <p>This name and password match several tenants.</p>
         <ul class="tenants">
           {tenants.map(({ tenantIdentifier, name: title }) => (
             <li key={tenantIdentifier}>
@@ -77,10 +77,10 @@ function PasswordStep() {
       {isEnded.value && (
         <p class="notice" role="status">
           <span>
-            Your session has ended: it ran out, or was ended elsewhere. Sign in again, and you are back on the same page
+            Your session has expired, or was ended elsewhere. Sign in again to return to the same page
             {isAwaited ? (
               <>
-                , with what you had filled in. It is kept in this tab, for <strong>{session.value.name}</strong> alone.
+                , with your unsaved input. This tab keeps it only for <strong>{session.value.name}</strong>.
               </>
             ) : (
               '.'
@@ -90,8 +90,8 @@ function PasswordStep() {
       )}
       {!isSecureContext && (
         <p class="notice warning">
-          This page came without https, so the browser keeps the keys from it that one signs in with. Open it by https,
-          or on the machine of the server itself.
+          This page was loaded without https, so the browser provides no keys for the sign-in. Open it by https, or on
+          the machine of the server.
         </p>
       )}
       <Form submit="Sign in" isDisabled={name.trim() === '' || password === ''} onSubmit={() => signIn()}>
@@ -118,9 +118,9 @@ function PasswordStep() {
         Invited, or given a new code? <Link to="/sign-up">Choose a password</Link>
       </p>
       <details>
-        <summary>The first time here?</summary>
+        <summary>First sign-in?</summary>
         <p>
-          The first start of the server prints a password for <code>admin</code> on its standard error. If it is lost,
+          The first start of the server prints a password for <code>admin</code> on its standard error. If you lost it,
           stop the server and run <code>npm run admin -- user invite admin</code>.
         </p>
       </details>
@@ -175,9 +175,9 @@ function SignUpForm() {
   }
   return (
     <>
-      <p>With the code you were given, for a new account as well as for a forgotten password.</p>
+      <p>Use the code of your invitation or password reset.</p>
       <Form
-        submit="Choose this password"
+        submit="Set password"
         onSubmit={signUp}
         isDisabled={!name || !code || password.length < passwordCharactersMin}
       >

@@ -16,8 +16,8 @@ export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) 
         <div class="sign-in-step">
           <h1 tabIndex={-1}>Recovery codes</h1>
           <p>
-            Each of them signs you in once when the second factor is lost. They are shown only now: print them, or keep
-            them where you keep passwords. Codes of before are void.
+            Each code replaces a lost second factor once. They are shown only now: print them, or keep them where you
+            keep passwords. Codes of before are void.
           </p>
           <ul class="codes">
             {codes.map((code) => (
