@@ -109,7 +109,7 @@ describe('notifications in a browser', () => {
     await page.page.getByRole('link', { name: 'Heat' }).click()
     await page.sees('Heat')
     await page.page.locator('.graph').waitFor()
-    await page.page.getByRole('region', { name: 'Devices' }).getByText('all devices').waitFor()
+    await page.page.getByRole('region', { name: 'Applies to' }).getByText('all devices').waitFor()
     expect(await page.button('Save').count()).toBe(0)
     expect(await page.button('Remove').count()).toBe(0)
     // Trying out is reading.

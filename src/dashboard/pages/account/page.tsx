@@ -146,7 +146,7 @@ export function SessionsSection() {
       <Answered called={sessions}>
         {(list) => (
           <Table
-            caption="Sessions"
+            caption="List of sessions"
             rows={list}
             rowKey={({ id }) => id}
             empty={<Empty title="No sessions" />}

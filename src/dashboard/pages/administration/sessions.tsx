@@ -24,7 +24,7 @@ export function Sessions() {
   const [name, choose] = useState('')
   return (
     <Section title="Sessions">
-      <Form label="Sessions of a user" submit="Show" onSubmit={() => choose(typed.trim())}>
+      <Form label="Show sessions" submit="Show" onSubmit={() => choose(typed.trim())}>
         <TextField label="User" hint="The name of the user." value={typed} onInput={type} maxLength={64} isRequired />
       </Form>
       {name === '' ? (

@@ -150,7 +150,7 @@ function WhereActive({ alarm }: { readonly alarm: Alarm }) {
   const active = rows.filter((row) => row.active).length
   return (
     <Section
-      title="Devices"
+      title="Status by device"
       beside={
         <Badge tone={active > 0 ? 'bad' : 'quiet'}>{alarms.isComplete ? active : `${active || ''}…`} active</Badge>
       }
@@ -282,7 +282,7 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirt
         problem={detailUnder(problem, 'forSeconds')}
       />
       <BindingEditor
-        label="Devices"
+        label="Applies to"
         value={draft.binding}
         onChange={(binding) => set({ binding })}
         groups={groups}

@@ -67,7 +67,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
   return (
     <Form
       label="Rollout"
-      submit={before && !isAnew ? 'Change rollout' : 'Start rollout'}
+      submit={before && !isAnew ? 'Save changes' : 'Start rollout'}
       onSubmit={put}
       onCancel={onCancel}
       isUnsaved="touched"
@@ -168,7 +168,7 @@ function Whom({
   ]
   if (choices.length === 0) return null
   return (
-    <Field label="Devices" hint="A rollout to a group includes its current members.">
+    <Field label="Applies to" hint="A rollout to a group includes its current members.">
       <Checkbox
         label="All devices"
         isChecked={chosen === undefined}

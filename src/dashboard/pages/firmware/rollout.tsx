@@ -53,7 +53,7 @@ export function Rollout({ project, releases, rollout, devices, isRead }: KnownPr
           )}
           {now && may('delete') && (
             <Button kind="danger" onPress={() => ask('end')}>
-              End rollout
+              End rollout…
             </Button>
           )}
         </>
@@ -147,7 +147,7 @@ function Switch({
         title={`Resume the rollout of ${firmware}?`}
         isOpen={isAsked}
         onClose={() => ask(false)}
-        confirm="Resume"
+        confirm="Resume anyway"
         onConfirm={resume}
       >
         <p>

@@ -182,7 +182,7 @@ export function FunctionForm(props: FunctionFormProps) {
     return (
       <>
         {graph}
-        <Section title="Devices">
+        <Section title="Applies to">
           <p>{bindingInWords(binding, groups ?? [])}</p>
         </Section>
       </>
@@ -209,7 +209,7 @@ export function FunctionForm(props: FunctionFormProps) {
             onChange={touch(setEnabled)}
           />
           <BindingEditor
-            label="Devices"
+            label="Applies to"
             value={binding}
             onChange={touch(setBinding)}
             groups={groups}

@@ -29,7 +29,7 @@ function NewGroupPage() {
   return (
     <Page title="New group">
       <BackTo place="Groups" />
-      <Section title="Devices">
+      <Section title="Members">
         <GroupForm
           submit="Create group"
           onSubmit={async (body) => {
@@ -73,7 +73,7 @@ function OneGroupPage({ id }: { readonly id: string }) {
       <BackTo place="Groups" />
       <Answered called={called}>
         {(found) => (
-          <Section title="Devices">
+          <Section title="Members">
             {mayI('functions', 'update') ? (
               <Edited found={found} what="this group">
                 {(edit) => (

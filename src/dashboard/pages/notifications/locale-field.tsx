@@ -20,7 +20,7 @@ export function LocaleField({ value, onInput }: { readonly value: string; readon
 
 /** Undefined for a valid locale. */
 export function localeProblem(locale: string): string | undefined {
-  return /^[a-z]{2}(-[A-Z]{2})?$/.test(locale) ? undefined : 'A language such as de, perhaps with a region: de-CH'
+  return /^[a-z]{2}(-[A-Z]{2})?$/.test(locale) ? undefined : 'A language such as de, optionally with a region: de-CH'
 }
 
 /** The language of the browser. */

@@ -197,7 +197,7 @@ export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionL
   return (
     <Section title="Your subscriptions">
       <Table
-        caption="Your subscriptions"
+        caption="List of subscriptions"
         columns={columns}
         rows={subscriptions}
         rowKey={({ resourceIdentifier }) => resourceIdentifier}
