@@ -11,13 +11,13 @@ import SignInPage from '#dashboard/pages/sign-in/page'
 import { freshCodes, RecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
 import { Boundary } from '#dashboard/parts/boundary'
 import { Button } from '#dashboard/parts/button'
-import { Leaving } from '#dashboard/parts/leaving'
 import { Link } from '#dashboard/parts/link'
 import { problemText } from '#dashboard/parts/problem-text'
 import { Status, type Tone } from '#dashboard/parts/status'
 import { clock, duration } from '#dashboard/parts/time'
 import { Toasts } from '#dashboard/parts/toasts'
 import { leave } from '#dashboard/parts/unsaved'
+import { UnsavedGuard } from '#dashboard/parts/unsaved-guard'
 import { type Called, useCall } from '#dashboard/parts/use-call'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { client, isIn, isKept, present, session, signOut, visit } from '#dashboard/session'
@@ -42,7 +42,7 @@ export function App() {
   const door = freshCodes.value ? (
     <RecoveryCodes codes={freshCodes.value} />
   ) : isInside ? undefined : (
-    <Outside begun={begun} />
+    <SignedOut begun={begun} />
   )
   const wasKept = useRef(false)
   wasKept.current = isWaiting || (wasKept.current && door !== undefined)
@@ -51,8 +51,8 @@ export function App() {
     <Boundary>
       <Router hook={useHashLocation}>
         {(isCovered || !door) && <Shell key={visit.value} isHidden={isCovered} />}
-        {door && (isCovered ? <Cover label="Sign in again">{door}</Cover> : door)}
-        <Leaving />
+        {door && (isCovered ? <CoverDialog label="Sign in again">{door}</CoverDialog> : door)}
+        <UnsavedGuard />
         <Toasts />
       </Router>
     </Boundary>
@@ -62,7 +62,7 @@ export function App() {
 const tryAgainMs = 5_000
 
 /** Shown until the session is known, and while no user is signed in. */
-function Outside({ begun }: { readonly begun: Called<unknown> }) {
+function SignedOut({ begun }: { readonly begun: Called<unknown> }) {
   const { problem, isLoading, again } = begun
   const isAway = problem !== undefined && !isLoading
   // A wall screen has no user who could press a button.
@@ -220,7 +220,7 @@ function clockTime(at: number): string {
  * Covers the whole page until it is removed; the user cannot close it. It is a modal dialog because the page may have a
  * dialog open. The page below is out of reach and keeps its state.
  */
-function Cover({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+function CoverDialog({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const show = () => {
     if (dialog.current && !dialog.current.open) dialog.current.showModal()

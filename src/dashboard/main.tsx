@@ -3,12 +3,12 @@ import '#dashboard/shell.css'
 import '#dashboard/parts/parts.css'
 import { render } from 'preact'
 import { App } from '#dashboard/app'
-import { keepFocus } from '#dashboard/parts/kept-focus'
+import { restoreFocus } from '#dashboard/parts/focus-restoration'
 import { applyTheme } from '#dashboard/theme'
 
 applyTheme()
 const place = document.getElementById('app')
 if (place) {
   render(<App />, place)
-  keepFocus(place)
+  restoreFocus(place)
 }

@@ -1,15 +1,15 @@
 import { signal } from '@preact/signals'
 import { connect, may, type Session } from '#client/client'
 import { serverUrl } from '#dashboard/address'
-import { GatheringSocket } from '#dashboard/gathering-socket'
-import { holdsWork } from '#dashboard/parts/unsaved'
+import { BatchingSocket } from '#dashboard/batching-socket'
+import { hasUnsavedInput } from '#dashboard/parts/unsaved'
 import type { Action, Resource } from '#model/scope'
 
 /** One client for the whole page, and its session as a signal. */
 
 export const client = connect({
   url: serverUrl(),
-  WebSocket: GatheringSocket,
+  WebSocket: BatchingSocket,
 })
 
 /** The current session. */
@@ -31,7 +31,7 @@ client.session.subscribe(() => {
   present.value = next
   if (wasIn && next.state === 'signed out') isEnded.value = !isLeaving
   else if (isIn()) isEnded.value = false
-  const isToKeep = wasIn ? isEnded.value && holdsWork() : isKept()
+  const isToKeep = wasIn ? isEnded.value && hasUnsavedInput() : isKept()
   if (isIn() && isSomebodyElse(next)) visit.value += 1
   if (isIn() || !isToKeep) session.value = next
 })

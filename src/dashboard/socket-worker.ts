@@ -6,25 +6,25 @@ import { after } from '#dashboard/world'
  */
 
 /** Messages of the page; `id` is the number of the socket. */
-export type Asked =
+export type WorkerRequest =
   | { readonly id: number; readonly open: string }
   | { readonly id: number; readonly send: string }
   | { readonly id: number; readonly close: number }
 
 /** Messages to the page. `messages`: the new ones in order. */
-export type Told =
+export type WorkerMessage =
   | { readonly id: number; readonly opened: true }
   | { readonly id: number; readonly messages: readonly string[] }
   | { readonly id: number; readonly closed: number }
 
 /** The worker globals that are used: the page's type library declares another `postMessage`. */
 interface Page {
-  postMessage(told: Told): void
-  addEventListener(type: 'message', listener: (event: { readonly data: Asked }) => void): void
+  postMessage(told: WorkerMessage): void
+  addEventListener(type: 'message', listener: (event: { readonly data: WorkerRequest }) => void): void
 }
 
 /** About a frame: a longer delay would be visible. */
-const gatherMs = 12
+const batchMs = 12
 
 const page = globalThis as unknown as Page
 const sockets = new Map<number, WebSocket>()
@@ -49,7 +49,7 @@ function open(id: number, url: string): void {
   socket.addEventListener('open', () => page.postMessage({ id, opened: true }))
   socket.addEventListener('message', ({ data }) => {
     messages.push(String(data))
-    stopWaiting ??= after(gatherMs, handOver)
+    stopWaiting ??= after(batchMs, handOver)
   })
   socket.addEventListener('close', ({ code }) => {
     handOver()

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { Icon } from '#dashboard/icons'
-import { keep, readKept } from '#dashboard/kept'
 import { Button } from '#dashboard/parts/button'
+import { readPreference, storePreference } from '#dashboard/preferences'
 
 /** Dark or light: by system preference, until the user chooses. */
 
@@ -12,7 +12,7 @@ export const theme = signal<Theme>(kept())
 
 function choose(chosen: Theme): void {
   theme.value = chosen
-  keep(key, chosen === 'system' ? undefined : chosen)
+  storePreference(key, chosen === 'system' ? undefined : chosen)
   applyTheme()
 }
 
@@ -22,7 +22,7 @@ export function applyTheme(): void {
 }
 
 function kept(): Theme {
-  const text = readKept(key)
+  const text = readPreference(key)
   return text === 'light' || text === 'dark' ? text : 'system'
 }
 

@@ -44,12 +44,12 @@ export function ConditionEditor(props: ConditionEditorProps) {
   const way = touched ?? wayOf(start, operands)
   const go = (next: Way) => {
     setTouched(next)
-    onChange(saidBy(next, operands).condition)
+    onChange(serverErrorOf(next, operands).condition)
   }
   useEffect(() => {
-    if (touched) onChange(saidBy(touched, operands).condition)
+    if (touched) onChange(serverErrorOf(touched, operands).condition)
   }, [operands])
-  const said = saidBy(way, operands)
+  const said = serverErrorOf(way, operands)
   const rows = said.condition === undefined ? undefined : rowsOf(said.condition, operands)
   return (
     <Field label={label} problem={problem ?? (isChecked && way.by === 'json' ? said.fault : undefined)}>
@@ -257,7 +257,7 @@ interface Said {
   readonly faults: readonly RowFault[]
 }
 
-function saidBy(way: Way, operands: readonly Operand[]): Said {
+function serverErrorOf(way: Way, operands: readonly Operand[]): Said {
   if (way.by === 'json') {
     const read = readJson(way.text)
     return 'value' in read ? { condition: read.value, faults: [] } : { fault: read.fault, faults: [] }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { problemText } from '#dashboard/parts/problem-text'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { after } from '#dashboard/world'
 
 export interface ButtonProps {
@@ -103,7 +103,7 @@ export function useAction(action: (() => unknown) | undefined) {
   }
   const fail = (thrown: unknown) => {
     if (isThere.current) setProblem(thrown)
-    else say(problemText(thrown), 'failed')
+    else notify(problemText(thrown), 'failed')
   }
   return { isRunning, isSlow, problem, run }
 }

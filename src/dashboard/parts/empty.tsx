@@ -33,7 +33,7 @@ export function Empty({ title, children, command }: EmptyProps) {
 }
 
 /** Shown if the connection was closed before anything was read. */
-export function NotRead() {
+export function NotLoaded() {
   return (
     <Empty title="Nothing loaded">
       <p>The connection was closed before the data was loaded. Connect again above.</p>

@@ -3,14 +3,14 @@ import { useId, useState } from 'preact/hooks'
 
 /** Form fields: a label, an optional hint, and a fault, linked for screen readers. */
 
-interface Told {
+interface FieldTexts {
   readonly label: string
   readonly hint?: ComponentChildren
   /** The fault of the input. */
   readonly problem?: string | undefined
 }
 
-export interface FieldProps extends Told {
+export interface FieldProps extends FieldTexts {
   /** The id of the control of the label; without it the field is a group of controls. */
   readonly id?: string | undefined
   readonly children: ComponentChildren
@@ -48,7 +48,7 @@ export function Field({ label, hint, problem, id, children }: FieldProps) {
   )
 }
 
-export interface TextFieldProps extends Told {
+export interface TextFieldProps extends FieldTexts {
   readonly value: string
   readonly onInput: (value: string) => void
   readonly type?: 'text' | 'password' | 'email' | 'search' | 'url' | undefined
@@ -91,7 +91,7 @@ export function TextField(props: TextFieldProps) {
   )
 }
 
-export interface NumberFieldProps extends Told {
+export interface NumberFieldProps extends FieldTexts {
   readonly value: number | undefined
   /** Undefined if empty or not a number. */
   readonly onInput: (value: number | undefined) => void
@@ -141,7 +141,7 @@ function numberIn(text: string): number | undefined {
   return text === '' ? undefined : Number(text)
 }
 
-export interface SelectProps<Value extends string> extends Told {
+export interface SelectProps<Value extends string> extends FieldTexts {
   readonly value: Value
   readonly options: readonly { readonly value: Value; readonly label: string }[]
   readonly onChange: (value: Value) => void
@@ -170,7 +170,7 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
   )
 }
 
-export interface CheckboxProps extends Told {
+export interface CheckboxProps extends FieldTexts {
   readonly isChecked: boolean
   readonly onChange: (isChecked: boolean) => void
   readonly isDisabled?: boolean | undefined
@@ -205,7 +205,7 @@ export function Checkbox(props: CheckboxProps) {
   )
 }
 
-function attributesOf(id: string, { hint, problem }: Told) {
+function attributesOf(id: string, { hint, problem }: FieldTexts) {
   const described = [hint !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean)
   return {
     id,

@@ -56,7 +56,7 @@ export function Section({ title, beside, actions, children }: SectionProps) {
 }
 
 /** Shown while the content is not known yet. */
-export function Reading({ what }: { readonly what: string }) {
+export function Loading({ what }: { readonly what: string }) {
   return (
     <p class="loading" role="status">
       <span class="spinner" aria-hidden="true" /> Loading {what}…
@@ -65,7 +65,7 @@ export function Reading({ what }: { readonly what: string }) {
 }
 
 /** Shows a call: loading, its failure with a button to try again, or its value. */
-export function Answered<Value>({
+export function CallResult<Value>({
   called,
   children,
 }: {

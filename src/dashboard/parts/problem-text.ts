@@ -111,10 +111,10 @@ export function refusedFor(problem: unknown, status: number, meaning: string): u
 }
 
 /** A refusal with a text that fits the action, because its status alone is too general. */
-export class Explained extends Error {
+export class ExplainedError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause })
-    this.name = 'Explained'
+    this.name = 'ExplainedError'
   }
 }
 
@@ -124,18 +124,21 @@ type Words = string | ((said: string) => string | undefined)
  * The same promise; refusals with these statuses get these texts. A text may depend on the server's error (`the release
  * is in use`); undefined keeps the problem.
  */
-export async function explained<Value>(work: Promise<Value>, by: Readonly<Record<number, Words>>): Promise<Value> {
+export async function withExplanation<Value>(
+  work: Promise<Value>,
+  by: Readonly<Record<number, Words>>,
+): Promise<Value> {
   try {
     return await work
   } catch (problem) {
     const words = by[statusOf(problem) ?? 0]
-    const text = typeof words === 'function' ? words(saidBy(problem)) : words
-    throw text === undefined ? problem : new Explained(text, problem)
+    const text = typeof words === 'function' ? words(serverErrorOf(problem)) : words
+    throw text === undefined ? problem : new ExplainedError(text, problem)
   }
 }
 
 /** The server's error text. */
-export function saidBy(problem: unknown): string {
+export function serverErrorOf(problem: unknown): string {
   const { message } = (problem ?? {}) as { readonly message?: string }
   return message ?? ''
 }

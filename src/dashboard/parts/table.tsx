@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
-import { Answered } from '#dashboard/parts/page'
+import { CallResult } from '#dashboard/parts/page'
 import type { Paged } from '#dashboard/parts/use-pages'
 
 export interface Column<Row> {
@@ -90,7 +90,7 @@ export function PagedTable<Row>({
 }) {
   const { rows, hasMore, problem, isLoading, more, again } = paged
   return (
-    <Answered called={{ value: rows, problem, isLoading, again }}>
+    <CallResult called={{ value: rows, problem, isLoading, again }}>
       {(all) => (
         <>
           <Table {...table} rows={shown ? shown(all) : all} />
@@ -105,6 +105,6 @@ export function PagedTable<Row>({
           {children}
         </>
       )}
-    </Answered>
+    </CallResult>
   )
 }

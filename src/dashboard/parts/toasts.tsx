@@ -15,7 +15,7 @@ const shownMs = { done: 6_000, failed: 20_000 } as const
 const toastsMax = 5
 let made = 0
 
-export function say(text: string, kind: Toast['kind'] = 'done'): void {
+export function notify(text: string, kind: Toast['kind'] = 'done'): void {
   made += 1
   const toast = { id: made, text, kind }
   toasts.value = [...toasts.value.slice(1 - toastsMax), toast]

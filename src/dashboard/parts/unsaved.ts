@@ -53,7 +53,7 @@ export function useFilledIn(isFilledIn: boolean): void {
 }
 
 /** Whether the page has input that would be lost. */
-export function holdsWork(): boolean {
+export function hasUnsavedInput(): boolean {
   return filledIn > 0
 }
 

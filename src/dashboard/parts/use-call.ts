@@ -53,7 +53,7 @@ const waitMs = 250
  * Repeats the call after events whose type begins with this text, and when the connection is live again, so that the
  * answer stays current.
  */
-export function useFollowed(called: Called<unknown>, typesBegin: string): void {
+export function useRefreshOnEvents(called: Called<unknown>, typesBegin: string): void {
   const again = useRef(called.again)
   again.current = called.again
   useEffect(() => {
@@ -88,7 +88,7 @@ function followed() {
 }
 
 /** Repeats an action while the page is visible and the user is signed in; undefined does nothing. */
-export function useRepeated(run: (() => void) | undefined, everyMs: number): void {
+export function usePolling(run: (() => void) | undefined, everyMs: number): void {
   useEffect(() => {
     if (!run) return undefined
     return every(everyMs, () => {
@@ -113,6 +113,6 @@ export function useFreshFirmware(
     () => client.call('GET /updates/:deviceIdentifier', { parameters: { deviceIdentifier } }),
     [deviceIdentifier, firmwares],
   )
-  useRepeated(live && fresh.again, askEveryMs)
+  usePolling(live && fresh.again, askEveryMs)
   return fresh
 }

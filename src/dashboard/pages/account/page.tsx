@@ -1,6 +1,6 @@
 import { SecondFactors } from '#dashboard/pages/account/second-factors'
 import { Empty } from '#dashboard/parts/empty'
-import { Answered, Page, Section } from '#dashboard/parts/page'
+import { CallResult, Page, Section } from '#dashboard/parts/page'
 import { Badge } from '#dashboard/parts/status'
 import { client, session, signOut } from '#dashboard/session'
 import '#dashboard/pages/account/account.css'
@@ -12,7 +12,7 @@ import { Form } from '#dashboard/parts/form'
 import { detailOf } from '#dashboard/parts/problem-text'
 import { Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 
 /** The user's own account: roles, password, second factors, and sessions. */
@@ -78,7 +78,7 @@ export function PasswordSection() {
       throw refusal
     }
     for (const clear of [setCurrent, setPassword, setAgain]) clear('')
-    say('The password was changed, and other sessions were ended')
+    notify('The password was changed, and other sessions were ended')
   }
   const isOther = again !== '' && again !== password
   return (
@@ -125,7 +125,7 @@ export function SessionsSection() {
   const sessions = useCall(() => client.call('GET /auth/sessions'), [])
   const end = async (id: string) => {
     await client.call('DELETE /auth/sessions/:id', { parameters: { id } })
-    say('The session was ended')
+    notify('The session was ended')
     sessions.again()
   }
   return (
@@ -143,7 +143,7 @@ export function SessionsSection() {
         </ConfirmButton>
       }
     >
-      <Answered called={sessions}>
+      <CallResult called={sessions}>
         {(list) => (
           <Table
             caption="List of sessions"
@@ -172,7 +172,7 @@ export function SessionsSection() {
             ]}
           />
         )}
-      </Answered>
+      </CallResult>
     </Section>
   )
 }

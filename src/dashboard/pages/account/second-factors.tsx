@@ -6,9 +6,9 @@ import { Button } from '#dashboard/parts/button'
 import { Dialog } from '#dashboard/parts/dialog'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { Answered, Section } from '#dashboard/parts/page'
+import { CallResult, Section } from '#dashboard/parts/page'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 
@@ -23,7 +23,7 @@ export function SecondFactors() {
   const close = () => setAsked(undefined)
   const done = (text: string) => {
     close()
-    say(text)
+    notify(text)
     keys.again()
     own.again()
   }
@@ -45,7 +45,7 @@ export function SecondFactors() {
             </Button>
           )}
         </li>
-        <Answered called={keys}>
+        <CallResult called={keys}>
           {(list) =>
             list.map(({ id, name, lastUsedAt }) => (
               <li key={id}>
@@ -62,7 +62,7 @@ export function SecondFactors() {
               </li>
             ))
           }
-        </Answered>
+        </CallResult>
         <li>
           <span>Key, phone or this device (WebAuthn)</span>
           <Button onPress={() => setAsked({ what: 'key' })}>Add…</Button>

@@ -4,8 +4,8 @@ import type { Item } from '#client/client'
 import { apiUrl } from '#dashboard/address'
 import { fleetCommand } from '#dashboard/commands'
 import { expiresIn, keyLifetimes } from '#dashboard/pages/administration/lifetimes'
+import { OneTimeSecret } from '#dashboard/pages/administration/one-time-secret'
 import { RoleChoice } from '#dashboard/pages/administration/role-choice'
-import { ShownOnce } from '#dashboard/pages/administration/shown-once'
 import { mayHere, tenantName, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { beyond } from '#dashboard/pages/administration/user-forms'
 import { RoleNames } from '#dashboard/pages/administration/users'
@@ -14,11 +14,11 @@ import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
 import { Command, Empty } from '#dashboard/parts/empty'
 import { NumberField, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { Answered, Section } from '#dashboard/parts/page'
-import { explained } from '#dashboard/parts/problem-text'
+import { CallResult, Section } from '#dashboard/parts/page'
+import { withExplanation } from '#dashboard/parts/problem-text'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 
@@ -95,7 +95,7 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
             confirm="Delete the key"
             onConfirm={async () => {
               await props.remove(key)
-              say(`The key ${key.name} is deleted, and ${endsWith} are closed`)
+              notify(`The key ${key.name} is deleted, and ${endsWith} are closed`)
               keys.again()
             }}
           >
@@ -116,20 +116,20 @@ function KeysSection<Listed extends Key, More>(props: KeysSectionProps<Listed, M
       }
     >
       {made && (
-        <ShownOnce
+        <OneTimeSecret
           title={`The ${kind} ${made.name}`}
           secret={made.key}
           label="Copy the key"
           onPutAway={() => setMade(undefined)}
         >
           {use(made)}
-        </ShownOnce>
+        </OneTimeSecret>
       )}
-      <Answered called={keys}>
+      <CallResult called={keys}>
         {(list) => (
           <Table caption={`List of ${kind}s`} columns={columns} rows={list} rowKey={({ id }) => id} empty={empty} />
         )}
-      </Answered>
+      </CallResult>
       <Dialog title={`New ${kind}`} isOpen={isMaking} onClose={() => setMaking(false)}>
         <KeyForm
           {...props}
@@ -201,7 +201,7 @@ export function ApiKeys() {
       fields={(roles, change) => <RoleChoice roles={roles} onChange={change} />}
       make={(key, roles) => {
         const body = { ...key, roles: [...roles] }
-        return explained(client.call('POST /iam/api-keys', { query: tenantQuery(), body }), { 403: beyond })
+        return withExplanation(client.call('POST /iam/api-keys', { query: tenantQuery(), body }), { 403: beyond })
       }}
       use={({ key }) => (
         <>
@@ -211,7 +211,7 @@ export function ApiKeys() {
       )}
       remove={({ id }) => {
         const call = client.call('DELETE /iam/api-keys/:id', { parameters: { id }, query: tenantQuery() })
-        return explained(call, { 403: beyond })
+        return withExplanation(call, { 403: beyond })
       }}
       endsWith="its sockets"
       loss={({ name, roles }) =>
@@ -264,7 +264,9 @@ export function ProvisioningKeys() {
       )}
       make={(key, limits) => {
         const body = { ...key, ...limits }
-        return explained(client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body }), { 403: notAll })
+        return withExplanation(client.call('POST /iam/provisioning-keys', { query: tenantQuery(), body }), {
+          403: notAll,
+        })
       }}
       use={({ key }) => (
         <>
@@ -277,7 +279,7 @@ export function ProvisioningKeys() {
       )}
       remove={({ id }) => {
         const call = client.call('DELETE /iam/provisioning-keys/:id', { parameters: { id }, query: tenantQuery() })
-        return explained(call, { 403: notAll })
+        return withExplanation(call, { 403: notAll })
       }}
       endsWith="its links"
       loss={({ name, devices }) =>

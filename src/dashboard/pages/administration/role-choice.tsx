@@ -1,7 +1,7 @@
 import { namesIn } from '#dashboard/pages/administration/grants'
 import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { Checkbox, Field, TextField } from '#dashboard/parts/fields'
-import { Answered } from '#dashboard/parts/page'
+import { CallResult } from '#dashboard/parts/page'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
 
@@ -22,7 +22,7 @@ function FromList({ roles, onChange, problem }: RoleChoiceProps) {
   const hint = 'The permissions of all roles are combined. You cannot give more permissions than you have.'
   return (
     <Field label="Roles" hint={hint} problem={problem}>
-      <Answered called={known}>
+      <CallResult called={known}>
         {(list) => (
           <div class="role-choices">
             {list.map(({ name }) => (
@@ -35,7 +35,7 @@ function FromList({ roles, onChange, problem }: RoleChoiceProps) {
             ))}
           </div>
         )}
-      </Answered>
+      </CallResult>
     </Field>
   )
 }

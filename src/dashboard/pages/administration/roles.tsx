@@ -4,17 +4,17 @@ import { firstGrant, isIdle, namesText, permissionsText } from '#dashboard/pages
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { beyond } from '#dashboard/pages/administration/user-forms'
 import { Button } from '#dashboard/parts/button'
+import { ConcurrentEdit, type Edit } from '#dashboard/parts/concurrent-edit'
 import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
-import { type Edit, Edited } from '#dashboard/parts/edited'
 import { Command } from '#dashboard/parts/empty'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { Answered, Section } from '#dashboard/parts/page'
-import { Explained, explained, saidBy, statusOf } from '#dashboard/parts/problem-text'
+import { CallResult, Section } from '#dashboard/parts/page'
+import { ExplainedError, serverErrorOf, statusOf, withExplanation } from '#dashboard/parts/problem-text'
 import { isShortName, nameProblem, shortNameRule } from '#dashboard/parts/short-name'
 import { Badge } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 import type { RoleEntry } from '#model/role'
@@ -67,14 +67,14 @@ export function Roles() {
         )
       }
     >
-      <Answered called={roles}>
+      <CallResult called={roles}>
         {(list) => (
           <>
             <Table caption="List of roles" columns={columns} rows={list} rowKey={({ name }) => name} />
             {list.every(({ builtIn }) => builtIn) && mayCreate && <OwnRoles />}
           </>
         )}
-      </Answered>
+      </CallResult>
       <Dialog
         title={draft?.name === undefined ? 'New role' : `Role ${draft.name}`}
         isOpen={draft !== undefined}
@@ -167,9 +167,9 @@ interface RoleEditorProps {
 
 function RoleEditor(props: RoleEditorProps) {
   return (
-    <Edited found={props.draft} what="this role" filled={({ grants }) => grants} isHeld>
+    <ConcurrentEdit found={props.draft} what="this role" filled={({ grants }) => grants} isHeld>
       {(edit) => <RoleForm {...props} draft={edit.begun} check={edit.check} />}
-    </Edited>
+    </ConcurrentEdit>
   )
 }
 
@@ -186,8 +186,8 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & 
     const place = { parameters: { role: name }, query: tenantQuery() }
     const body = { grants: grants.map(({ grant }) => grant) }
     const call = client.call('PUT /iam/roles/:role', { ...place, ...(isNew ? { ifNoneMatch: '*' } : unchanged), body })
-    await explained(call, { 403: beyond, 404: shortNameRule })
-    say(`Role ${name} is saved, and applies to signed-in users within a second`)
+    await withExplanation(call, { 403: beyond, 404: shortNameRule })
+    notify(`Role ${name} is saved, and applies to signed-in users within a second`)
     onSaved()
   }
   return (
@@ -242,7 +242,8 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & 
 async function readRole(role: string, draft: RoleDraft): Promise<RoleDraft> {
   try {
     const found = await client.call('GET /iam/roles/:role', { parameters: { role }, query: tenantQuery() })
-    if (draft.name === undefined) throw new Explained('A role with this name was created meanwhile: change that one')
+    if (draft.name === undefined)
+      throw new ExplainedError('A role with this name was created meanwhile: change that one')
     return found
   } catch (problem) {
     if (draft.name === undefined && statusOf(problem) === 404) return draft
@@ -261,7 +262,7 @@ function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; r
       confirm={`Delete ${name}`}
       onConfirm={async () => {
         await remove(name)
-        say(`Role ${name} is deleted`)
+        notify(`Role ${name} is deleted`)
         onDeleted()
       }}
     >
@@ -273,10 +274,10 @@ function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; r
 async function remove(role: string): Promise<void> {
   try {
     const call = client.call('DELETE /iam/roles/:role', { parameters: { role }, query: tenantQuery() })
-    await explained(call, { 403: beyond })
+    await withExplanation(call, { 403: beyond })
   } catch (problem) {
-    if (statusOf(problem) !== 409 || !saidBy(problem).includes('in use')) throw problem
-    throw new Explained(`Role ${role} is in use by ${await holdersOf(role)}. Remove it from them first.`, problem)
+    if (statusOf(problem) !== 409 || !serverErrorOf(problem).includes('in use')) throw problem
+    throw new ExplainedError(`Role ${role} is in use by ${await holdersOf(role)}. Remove it from them first.`, problem)
   }
 }
 

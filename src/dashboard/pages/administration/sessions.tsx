@@ -7,12 +7,12 @@ import { Confirm } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { Answered, Section } from '#dashboard/parts/page'
-import { explained } from '#dashboard/parts/problem-text'
+import { CallResult, Section } from '#dashboard/parts/page'
+import { withExplanation } from '#dashboard/parts/problem-text'
 import { Badge } from '#dashboard/parts/status'
 import { Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 
@@ -44,13 +44,13 @@ type Ended = Session | 'all'
 function SessionsOf({ name }: { readonly name: string }) {
   const sessions = useCall(() => {
     const call = client.call('GET /iam/users/:name/sessions', { parameters: { name }, query: tenantQuery() })
-    return explained(call, { 404: `There is no user ${name} here.` })
+    return withExplanation(call, { 404: `There is no user ${name} here.` })
   }, [name])
   const [ended, end] = useState<Ended>()
   const mayEnd = mayHere('users', 'update')
   return (
     <>
-      <Answered called={sessions}>
+      <CallResult called={sessions}>
         {(list) => (
           <>
             <Table
@@ -97,7 +97,7 @@ function SessionsOf({ name }: { readonly name: string }) {
             )}
           </>
         )}
-      </Answered>
+      </CallResult>
       <Confirm
         title={ended === 'all' ? `Sign ${name} out everywhere?` : 'End this session?'}
         isOpen={ended !== undefined}
@@ -105,8 +105,8 @@ function SessionsOf({ name }: { readonly name: string }) {
         confirm={ended === 'all' ? 'End all sessions' : 'End session'}
         onConfirm={async () => {
           if (ended === undefined) return
-          await explained(endOf(name, ended), { 403: beyond })
-          say(ended === 'all' ? `${name} is signed out everywhere` : `A session of ${name} has ended`)
+          await withExplanation(endOf(name, ended), { 403: beyond })
+          notify(ended === 'all' ? `${name} is signed out everywhere` : `A session of ${name} has ended`)
           sessions.again()
         }}
       >

@@ -1,11 +1,11 @@
 import { mayTenants } from '#dashboard/pages/administration/tenant-choice'
 import { ConfirmButton } from '#dashboard/parts/dialog'
-import { Answered, Section } from '#dashboard/parts/page'
-import { explained } from '#dashboard/parts/problem-text'
+import { CallResult, Section } from '#dashboard/parts/page'
+import { withExplanation } from '#dashboard/parts/problem-text'
 import { Status } from '#dashboard/parts/status'
 import { Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 
@@ -14,8 +14,8 @@ export function SigningKeys() {
   const keys = useCall(() => client.call('GET /iam/signing-keys'), [])
   const rotate = async () => {
     const tooEarly = 'They were replaced less than a minute ago.'
-    await explained(client.call('POST /iam/signing-keys'), { 409: tooEarly })
-    say('Tokens are signed with a new key from now on')
+    await withExplanation(client.call('POST /iam/signing-keys'), { 409: tooEarly })
+    notify('Tokens are signed with a new key from now on')
     keys.again()
   }
   return (
@@ -38,7 +38,7 @@ export function SigningKeys() {
         )
       }
     >
-      <Answered called={keys}>
+      <CallResult called={keys}>
         {(list) => (
           <Table
             caption="List of signing keys"
@@ -62,7 +62,7 @@ export function SigningKeys() {
             ]}
           />
         )}
-      </Answered>
+      </CallResult>
     </Section>
   )
 }

@@ -2,18 +2,18 @@ import { useState } from 'preact/hooks'
 import { namesIn } from '#dashboard/pages/administration/grants'
 import { chosenTenant, mayTenants } from '#dashboard/pages/administration/tenant-choice'
 import { Button } from '#dashboard/parts/button'
+import { ConcurrentEdit, changedOf, type Edit, partOf } from '#dashboard/parts/concurrent-edit'
 import { Confirm, Dialog } from '#dashboard/parts/dialog'
-import { changedOf, type Edit, Edited, partOf } from '#dashboard/parts/edited'
 import { Command } from '#dashboard/parts/empty'
 import { Checkbox, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, pathOf } from '#dashboard/parts/link'
-import { Answered, Section } from '#dashboard/parts/page'
-import { explained } from '#dashboard/parts/problem-text'
+import { CallResult, Section } from '#dashboard/parts/page'
+import { withExplanation } from '#dashboard/parts/problem-text'
 import { Badge } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, session } from '#dashboard/session'
 import type { TenantEntry } from '#model/tenant'
@@ -54,7 +54,7 @@ export function Tenants() {
         )
       }
     >
-      <Answered called={tenants}>
+      <CallResult called={tenants}>
         {(list) => (
           <>
             <Table
@@ -66,7 +66,7 @@ export function Tenants() {
             {list.length === 1 && mayTenants('create') && <OnlyOne />}
           </>
         )}
-      </Answered>
+      </CallResult>
       <Dialog title={before ? `Change ${before.name}` : 'New tenant'} isOpen={edited !== undefined} onClose={close}>
         <TenantForm
           tenant={before}
@@ -100,7 +100,7 @@ export function Tenants() {
 async function end({ tenantIdentifier }: TenantEntry): Promise<void> {
   await client.call('DELETE /iam/tenants/:tenantIdentifier', { parameters: { tenantIdentifier } })
   if (chosenTenant.value === tenantIdentifier) chosenTenant.value = undefined
-  say(`Tenant ${tenantIdentifier} is closed, and its data is being deleted`)
+  notify(`Tenant ${tenantIdentifier} is closed, and its data is being deleted`)
 }
 
 function TenantTitle({ tenant: { tenantIdentifier, name } }: { readonly tenant: TenantEntry }) {
@@ -177,9 +177,9 @@ interface TenantFormProps {
 function TenantForm(props: TenantFormProps) {
   if (!props.tenant) return <Fields {...props} />
   return (
-    <Edited found={props.tenant} what="this tenant" isHeld>
+    <ConcurrentEdit found={props.tenant} what="this tenant" isHeld>
       {({ begun, check }) => <Fields {...props} tenant={begun} check={check} />}
-    </Edited>
+    </ConcurrentEdit>
   )
 }
 
@@ -205,14 +205,14 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
       await client.call('PATCH /iam/tenants/:tenantIdentifier', { ...unchanged, parameters, body: changed })
     } else {
       const call = client.call('POST /iam/tenants', { body: { ...body, tenantIdentifier } })
-      await explained(call, {
+      await withExplanation(call, {
         409: (said) =>
           said.includes('deleted')
             ? 'The data of a deleted tenant with this name is still being removed. Try again later.'
             : undefined,
       })
     }
-    say(`Tenant ${tenantIdentifier} is ${tenant ? 'changed' : 'created'}`)
+    notify(`Tenant ${tenantIdentifier} is ${tenant ? 'changed' : 'created'}`)
     onSaved()
   }
   return (

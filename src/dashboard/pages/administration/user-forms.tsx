@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import { codeLifetimes, expiresIn } from '#dashboard/pages/administration/lifetimes'
+import type { Invitation } from '#dashboard/pages/administration/one-time-secret'
 import { RoleChoice } from '#dashboard/pages/administration/role-choice'
-import type { Invitation } from '#dashboard/pages/administration/shown-once'
 import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
-import { changedOf, type Edit, Edited, partOf } from '#dashboard/parts/edited'
+import { ConcurrentEdit, changedOf, type Edit, partOf } from '#dashboard/parts/concurrent-edit'
 import { Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { explained } from '#dashboard/parts/problem-text'
-import { say } from '#dashboard/parts/toasts'
+import { withExplanation } from '#dashboard/parts/problem-text'
+import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 import type { UserEntry } from '#model/user'
 
@@ -27,7 +27,7 @@ export function InviteForm({
   const [lifetime, setLifetime] = useState('')
   const invite = async () => {
     const body = { name: name.trim(), ...(email !== '' && { email }), roles: [...roles], ...expiresIn(lifetime) }
-    onInvited(await explained(client.call('POST /iam/users', { query: tenantQuery(), body }), { 403: beyond }))
+    onInvited(await withExplanation(client.call('POST /iam/users', { query: tenantQuery(), body }), { 403: beyond }))
   }
   return (
     <Form label="Create invitation" submit="Create code" onSubmit={invite} onCancel={onCancel} isUnsaved="touched">
@@ -63,9 +63,9 @@ interface EditFormProps {
 
 export function EditForm(props: EditFormProps) {
   return (
-    <Edited found={props.user} what="this user" filled={({ email, roles }) => ({ email, roles })} isHeld>
+    <ConcurrentEdit found={props.user} what="this user" filled={({ email, roles }) => ({ email, roles })} isHeld>
       {({ begun, check }) => <UserForm {...props} user={begun} check={check} />}
-    </Edited>
+    </ConcurrentEdit>
   )
 }
 
@@ -82,11 +82,11 @@ function UserForm({ user, check, onDone, onCancel }: EditFormProps & Pick<Edit<U
       () => client.call('GET /iam/users/:name', place),
       (now) => partOf(now, body),
     )
-    await explained(client.call('PATCH /iam/users/:name', { ...place, ...unchanged, body }), {
+    await withExplanation(client.call('PATCH /iam/users/:name', { ...place, ...unchanged, body }), {
       403: beyond,
       409: lastAdministrator,
     })
-    say(`${name} is changed. Sockets and tokens follow within a second`)
+    notify(`${name} is changed. Sockets and tokens follow within a second`)
     onDone()
   }
   return (

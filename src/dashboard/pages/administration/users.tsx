@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
-import { type Invitation, InvitationShown } from '#dashboard/pages/administration/shown-once'
+import { type Invitation, InvitationShown } from '#dashboard/pages/administration/one-time-secret'
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { beyond, EditForm, InviteForm, lastAdministrator } from '#dashboard/pages/administration/user-forms'
 import { Button } from '#dashboard/parts/button'
@@ -8,11 +8,11 @@ import { Empty } from '#dashboard/parts/empty'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
-import { explained } from '#dashboard/parts/problem-text'
+import { withExplanation } from '#dashboard/parts/problem-text'
 import { Badge, Status } from '#dashboard/parts/status'
 import { type Column, PagedTable } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { usePages } from '#dashboard/parts/use-pages'
 import { client, session } from '#dashboard/session'
 import type { UserEntry } from '#model/user'
@@ -244,7 +244,7 @@ function CodeConfirm({
   const renew = async () => {
     const body = isReset ? { resetTwoFactor: true } : {}
     const call = client.call('POST /iam/users/:name/code', { parameters: { name }, query: tenantQuery(), body })
-    onInvited(await explained(call, { 403: beyond }))
+    onInvited(await withExplanation(call, { 403: beyond }))
   }
   return (
     <Confirm
@@ -280,28 +280,28 @@ function codeVerb({ state }: UserEntry): string {
 
 async function enable({ name }: UserEntry, onChanged: () => void): Promise<void> {
   const body = { state: 'active' as const }
-  await explained(client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body }), {
+  await withExplanation(client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body }), {
     403: beyond,
   })
-  say(`${name} is enabled`)
+  notify(`${name} is enabled`)
   onChanged()
 }
 
 async function disable({ name }: UserEntry, onChanged: () => void): Promise<void> {
   const body = { state: 'disabled' as const }
-  await explained(client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body }), {
+  await withExplanation(client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body }), {
     403: beyond,
     409: lastAdministrator,
   })
-  say(`${name} is disabled, and all sessions have ended`)
+  notify(`${name} is disabled, and all sessions have ended`)
   onChanged()
 }
 
 async function remove({ name }: UserEntry, onChanged: () => void): Promise<void> {
-  await explained(client.call('DELETE /iam/users/:name', { parameters: { name }, query: tenantQuery() }), {
+  await withExplanation(client.call('DELETE /iam/users/:name', { parameters: { name }, query: tenantQuery() }), {
     403: beyond,
     409: lastAdministrator,
   })
-  say(`${name} is deleted, and all sessions have ended`)
+  notify(`${name} is deleted, and all sessions have ended`)
   onChanged()
 }

@@ -2,24 +2,24 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Body } from '#client/client'
 import { type Binding, bindingInWords, bodyOfBinding, idOf } from '#dashboard/binding/binding'
 import { BindingEditor } from '#dashboard/binding/binding-editor'
-import { useGroups, useKnownDevices, useKnownServices, useSchemas } from '#dashboard/binding/known'
+import { useGroups, useKnownDevices, useKnownServices, useSchemas } from '#dashboard/binding/known-names'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
 import { conditionInWords, operandsOf } from '#dashboard/conditions/words'
 import { type Alarm, rowsOfAlarm, type StatusRow } from '#dashboard/pages/alarms/alarm-rows'
 import { Button } from '#dashboard/parts/button'
+import { ConcurrentEdit } from '#dashboard/parts/concurrent-edit'
 import { ConfirmButton } from '#dashboard/parts/dialog'
-import { Edited } from '#dashboard/parts/edited'
 import { Empty } from '#dashboard/parts/empty'
 import { NumberField, Select, SuggestField, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Page, Reading, Section } from '#dashboard/parts/page'
+import { CallResult, Loading, Page, Section } from '#dashboard/parts/page'
 import { detailUnder } from '#dashboard/parts/problem-text'
 import { Badge, Status } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
-import { useCall, useFollowed } from '#dashboard/parts/use-call'
+import { notify } from '#dashboard/parts/toasts'
+import { useCall, useRefreshOnEvents } from '#dashboard/parts/use-call'
 import { useDraftForm } from '#dashboard/parts/use-draft-form'
 import { useObservable } from '#dashboard/parts/use-observable'
 import type { PageProps } from '#dashboard/routes'
@@ -40,7 +40,7 @@ function NewAlarmPage() {
           submit="Create alarm"
           onSubmit={async (body) => {
             const made = await client.call('POST /alarms', { body })
-            say(`${made.name} is created`)
+            notify(`${made.name} is created`)
             go(pathOf('alarms', idOf(made.resourceIdentifier)), { replace: true })
           }}
         />
@@ -51,11 +51,11 @@ function NewAlarmPage() {
 
 function OneAlarmPage({ id }: { readonly id: string }) {
   const called = useCall(() => readAlarm(id), [id])
-  useFollowed(called, 'ALARM_CONFIG')
+  useRefreshOnEvents(called, 'ALARM_CONFIG')
   const alarm = called.value
   const remove = async () => {
     await client.call('DELETE /alarms/:alarmId', { parameters: { alarmId: id } })
-    say('The alarm is deleted')
+    notify('The alarm is deleted')
     go('/alarms')
   }
   return (
@@ -78,7 +78,7 @@ function OneAlarmPage({ id }: { readonly id: string }) {
       }
     >
       <Link to="/alarms">All alarms</Link>
-      <Answered called={called}>
+      <CallResult called={called}>
         {(found) => (
           <>
             <WhereActive alarm={found} />
@@ -87,7 +87,7 @@ function OneAlarmPage({ id }: { readonly id: string }) {
             </Section>
           </>
         )}
-      </Answered>
+      </CallResult>
     </Page>
   )
 }
@@ -100,7 +100,7 @@ interface EditedAlarmProps {
 
 function EditedAlarm({ alarm, id, again }: EditedAlarmProps) {
   return (
-    <Edited found={alarm} what="this alarm">
+    <ConcurrentEdit found={alarm} what="this alarm">
       {({ begun, isDirty, touch, check, keep }) => (
         <AlarmForm
           start={begun}
@@ -112,13 +112,13 @@ function EditedAlarm({ alarm, id, again }: EditedAlarmProps) {
             const unchanged = await check(() => readAlarm(id))
             const parameters = { alarmId: id }
             const saved = await client.call('PUT /alarms/:alarmId', { ...unchanged, parameters, body })
-            say(`${body.name} is saved`)
+            notify(`${body.name} is saved`)
             if ('name' in saved) keep(saved)
             again()
           }}
         />
       )}
-    </Edited>
+    </ConcurrentEdit>
   )
 }
 
@@ -162,7 +162,7 @@ function WhereActive({ alarm }: { readonly alarm: Alarm }) {
         rowKey={({ deviceIdentifier }) => deviceIdentifier}
         empty={
           !alarms.isComplete ? (
-            <Reading what="its status" />
+            <Loading what="its status" />
           ) : (
             <Empty title="Not active on any device so far">
               <p>

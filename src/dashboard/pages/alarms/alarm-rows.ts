@@ -6,17 +6,17 @@ export type StatusRow = Item<'GET /alarms/status'>
 export type Alarm = Item<'GET /alarms'>
 
 /** The status of an alarm: the number of devices on which it is active, and since when on the first of them. */
-export interface Standing {
+export interface AlarmSummary {
   readonly active: number
   /** Unix ms. */
   readonly since: number | undefined
 }
 
-export const quiet: Standing = { active: 0, since: undefined }
+export const quiet: AlarmSummary = { active: 0, since: undefined }
 
 /** By resource name of the alarm; without alarms that are active on no device. */
-export function standings(rows: Iterable<StatusRow>): ReadonlyMap<string, Standing> {
-  const found = new Map<string, Standing>()
+export function alarmSummaries(rows: Iterable<StatusRow>): ReadonlyMap<string, AlarmSummary> {
+  const found = new Map<string, AlarmSummary>()
   for (const { resourceIdentifier, active, since } of rows) {
     if (!active) continue
     const before = found.get(resourceIdentifier) ?? quiet
@@ -28,7 +28,7 @@ export function standings(rows: Iterable<StatusRow>): ReadonlyMap<string, Standi
 const weights = { critical: 0, warning: 1, info: 2 } as const
 
 /** Active alarms first, by severity; then the others by name. */
-export function inOrder(alarms: readonly Alarm[], standing: ReadonlyMap<string, Standing>): readonly Alarm[] {
+export function inOrder(alarms: readonly Alarm[], standing: ReadonlyMap<string, AlarmSummary>): readonly Alarm[] {
   const isActive = ({ resourceIdentifier }: Alarm) => standing.has(resourceIdentifier)
   return alarms.toSorted(
     (a, b) =>

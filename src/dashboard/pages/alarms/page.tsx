@@ -1,17 +1,17 @@
 import { useState } from 'preact/hooks'
 import { bindingInWords, idOf } from '#dashboard/binding/binding'
-import { useGroups, useSchemas } from '#dashboard/binding/known'
+import { useGroups, useSchemas } from '#dashboard/binding/known-names'
 import { apiCommand } from '#dashboard/commands'
 import { conditionInWords, operandsOf } from '#dashboard/conditions/words'
-import { type Alarm, inOrder, quiet, type Standing, standings } from '#dashboard/pages/alarms/alarm-rows'
+import { type Alarm, type AlarmSummary, alarmSummaries, inOrder, quiet } from '#dashboard/pages/alarms/alarm-rows'
 import { Empty } from '#dashboard/parts/empty'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { go, Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Page, Reading, Section } from '#dashboard/parts/page'
+import { CallResult, Loading, Page, Section } from '#dashboard/parts/page'
 import { Badge, Status } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
-import { useCall, useFollowed } from '#dashboard/parts/use-call'
+import { useCall, useRefreshOnEvents } from '#dashboard/parts/use-call'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
@@ -20,9 +20,9 @@ import '#dashboard/pages/alarms/alarms.css'
 /** All alarms, and where they are active now. */
 export default function AlarmsPage() {
   const called = useCall(() => client.call('GET /alarms'), [])
-  useFollowed(called, 'ALARM_CONFIG')
+  useRefreshOnEvents(called, 'ALARM_CONFIG')
   const { alarms: live } = state()
-  const standing = standings(useObservable(live).values())
+  const standing = alarmSummaries(useObservable(live).values())
   const active = called.value?.filter(({ resourceIdentifier }) => standing.has(resourceIdentifier)).length ?? 0
   return (
     <Page
@@ -30,9 +30,9 @@ export default function AlarmsPage() {
       beside={called.value && active > 0 && <Badge tone="bad">{active} active</Badge>}
       actions={mayI('alarms', 'create') && <NewAlarm />}
     >
-      <Answered called={called}>
+      <CallResult called={called}>
         {(alarms) => <AlarmList alarms={alarms} standing={standing} isRead={live.isComplete} />}
-      </Answered>
+      </CallResult>
     </Page>
   )
 }
@@ -47,7 +47,7 @@ function NewAlarm() {
 
 interface AlarmListProps {
   readonly alarms: readonly Alarm[]
-  readonly standing: ReadonlyMap<string, Standing>
+  readonly standing: ReadonlyMap<string, AlarmSummary>
   /** Whether the status is known. */
   readonly isRead: boolean
 }
@@ -77,7 +77,7 @@ function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
           onRow={(alarm) => go(pathOfAlarm(alarm))}
           empty={
             isActiveOnly && !isRead ? (
-              <Reading what="their status" />
+              <Loading what="their status" />
             ) : (
               <Empty title={isActiveOnly && sought === '' ? 'No active alarms' : 'No alarms found'}>
                 <p>Clear the search and the filter to see all {alarms.length}.</p>
@@ -90,7 +90,7 @@ function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
   )
 }
 
-function useColumns(standing: ReadonlyMap<string, Standing>, isRead: boolean): readonly Column<Alarm>[] {
+function useColumns(standing: ReadonlyMap<string, AlarmSummary>, isRead: boolean): readonly Column<Alarm>[] {
   const groups = useGroups() ?? []
   const schemas = useSchemas()
   return [
@@ -123,7 +123,7 @@ function useColumns(standing: ReadonlyMap<string, Standing>, isRead: boolean): r
 }
 
 /** Undefined: not known yet. */
-function Now({ standing }: { readonly standing: Standing | undefined }) {
+function Now({ standing }: { readonly standing: AlarmSummary | undefined }) {
   if (!standing) return <span class="soft">…</span>
   const { active, since } = standing
   if (active === 0) return <Status state="quiet" tone="quiet" />

@@ -5,7 +5,7 @@ import { Link, pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
 import { Badge, Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useFreshFirmware } from '#dashboard/parts/use-call'
 import { useIsComplete, useKey } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
@@ -41,7 +41,7 @@ export function Firmware({ identifier }: { readonly identifier: string }) {
     })
     const text = `${outcomes[status] ?? status}${message ? ` (${message})` : ''}`
     setOutcome(text)
-    say(`${identifier}: ${text}`, status === 'STARTED' || status === 'NO_UPDATE' ? 'done' : 'failed')
+    notify(`${identifier}: ${text}`, status === 'STARTED' || status === 'NO_UPDATE' ? 'done' : 'failed')
   }
   const mayUpdate = mayI('updates', 'update', { deviceIdentifier: identifier })
   return (

@@ -6,7 +6,7 @@ import { Dialog } from '#dashboard/parts/dialog'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Section } from '#dashboard/parts/page'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { client, mayI } from '#dashboard/session'
 
 interface MetaSectionProps {
@@ -63,7 +63,7 @@ function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly o
         parameters: { deviceIdentifier: identifier },
         body: patch as Record<string, never>,
       })
-      say(`The metadata of ${identifier} was changed`)
+      notify(`The metadata of ${identifier} was changed`)
     }
     onClose()
   }

@@ -3,7 +3,7 @@ import { firstMessage } from '#dashboard/commands'
 import { Firmware } from '#dashboard/pages/device/firmware'
 import { MetaSection } from '#dashboard/pages/device/meta-section'
 import { ServiceSection, useHistory } from '#dashboard/pages/device/service-section'
-import { Command, Empty, NotRead } from '#dashboard/parts/empty'
+import { Command, Empty, NotLoaded } from '#dashboard/parts/empty'
 import { Page, Section } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
@@ -11,7 +11,7 @@ import { useIsComplete, useObservable } from '#dashboard/parts/use-observable'
 import type { PageProps } from '#dashboard/routes'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
-import { lastHeard } from '#dashboard/values/last-heard'
+import { lastMessageAt } from '#dashboard/values/last-message'
 import '#dashboard/pages/device/device.css'
 import type { ComponentChildren } from 'preact'
 import type { DeviceView } from '#client/client'
@@ -19,7 +19,7 @@ import { Button } from '#dashboard/parts/button'
 import { Secret } from '#dashboard/parts/copy'
 import { Confirm, Dialog } from '#dashboard/parts/dialog'
 import { Link, pathOf } from '#dashboard/parts/link'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 
 /** One device with its live values and actions. */
@@ -36,7 +36,7 @@ export default function DevicePage({ params }: PageProps) {
     const isKnown = connected === 'live' || isGone
     return (
       <Page title={identifier}>
-        {isKnown ? <NoDevice isGone={isGone} /> : connected === 'closed' ? <NotRead /> : <Reading />}
+        {isKnown ? <NoDevice isGone={isGone} /> : connected === 'closed' ? <NotLoaded /> : <Loading />}
       </Page>
     )
   }
@@ -69,7 +69,7 @@ export default function DevicePage({ params }: PageProps) {
               <dl class="facts">
                 <dt>Last message</dt>
                 <dd>
-                  <Time at={lastHeard(device)} />
+                  <Time at={lastMessageAt(device)} />
                 </dd>
                 <dt>Last connect</dt>
                 <dd>
@@ -103,7 +103,7 @@ function NoDevice({ isGone }: { readonly isGone: boolean }) {
   )
 }
 
-function Reading() {
+function Loading() {
   return (
     <p class="loading" role="status">
       <span class="spinner" aria-hidden="true" /> Loading the device…
@@ -174,7 +174,7 @@ export function DeviceActions({ identifier, onDeleted }: DeviceActionsProps) {
   }
   const remove = async () => {
     await client.call('DELETE /devices/:deviceIdentifier', { parameters: where })
-    say(`${identifier} was deleted`)
+    notify(`${identifier} was deleted`)
     onDeleted()
   }
   return (

@@ -15,7 +15,7 @@ import { NumberField, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Badge, Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 import { hexOf, nameOf, type PropertySchema, valueText } from '#dashboard/values/format-value'
 import type { Ring } from '#dashboard/values/ring'
@@ -129,8 +129,8 @@ function WriteForm({ place, property, about, isLinked, onClose }: WriteFormProps
     const said = answer.updates[0]
     if (!said) return
     setOutcome(said)
-    if (said.status === 'OK') say(`${place.deviceIdentifier} took ${name}`)
-    else say(`${place.deviceIdentifier} refused ${name}${said.message ? `: ${said.message}` : ''}`, 'failed')
+    if (said.status === 'OK') notify(`${place.deviceIdentifier} took ${name}`)
+    else notify(`${place.deviceIdentifier} refused ${name}${said.message ? `: ${said.message}` : ''}`, 'failed')
   }
   return (
     <Form submit="Write" onSubmit={write} onCancel={onClose} label={`Change ${name}`}>

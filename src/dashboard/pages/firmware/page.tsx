@@ -1,14 +1,14 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { updatedFleetCommand, uploadCommand } from '#dashboard/pages/firmware/commands'
-import { isElsewhere } from '#dashboard/pages/firmware/embedded'
-import { mayForAll, useFleetFirmware } from '#dashboard/pages/firmware/known'
+import { isElsewhere } from '#dashboard/pages/firmware/embedded-server'
+import { mayForAll, useFleetFirmware } from '#dashboard/pages/firmware/project-data'
 import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
 import { nothingTallied, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
 import { Button } from '#dashboard/parts/button'
 import { Command, Empty } from '#dashboard/parts/empty'
 import { Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Page, Section } from '#dashboard/parts/page'
+import { CallResult, Page, Section } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
 import { useCall } from '#dashboard/parts/use-call'
@@ -54,9 +54,9 @@ export default function FirmwarePage() {
         {isOther ? (
           <Projects rows={rowsOf([], tallies)} isRead={isRead} mayUpload={mayUpload} />
         ) : (
-          <Answered called={projects}>
+          <CallResult called={projects}>
             {(known) => <Projects rows={rowsOf(known, tallies)} isRead={isRead} mayUpload={mayUpload} />}
-          </Answered>
+          </CallResult>
         )}
       </Section>
       <UploadDialog

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { pinCommand } from '#dashboard/pages/firmware/commands'
-import { type KnownProject, versionsOf } from '#dashboard/pages/firmware/known'
 import { versionProblem } from '#dashboard/pages/firmware/names'
+import { type ProjectData, versionsOf } from '#dashboard/pages/firmware/project-data'
 import { VersionField } from '#dashboard/pages/firmware/version-field'
 import { Button } from '#dashboard/parts/button'
 import { ConfirmButton, Dialog } from '#dashboard/parts/dialog'
@@ -10,15 +10,15 @@ import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { Section } from '#dashboard/parts/page'
-import { explained } from '#dashboard/parts/problem-text'
+import { withExplanation } from '#dashboard/parts/problem-text'
 import { Badge } from '#dashboard/parts/status'
 import { PagedTable } from '#dashboard/parts/table'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { client, mayI } from '#dashboard/session'
 import type { PinEntry } from '#model/release'
 
 /** Devices that are pinned to a version. Contract 6. */
-export function Pins({ project, releases, pins }: KnownProject) {
+export function Pins({ project, releases, pins }: ProjectData) {
   const [isPinning, setPinning] = useState(false)
   const versions = versionsOf(releases.value)
   const mayPin = mayI('updates', 'create') || mayI('updates', 'update')
@@ -26,7 +26,7 @@ export function Pins({ project, releases, pins }: KnownProject) {
     await client.call('DELETE /updates/projects/:project/pins/:deviceIdentifier', {
       parameters: { project, deviceIdentifier },
     })
-    say(`${deviceIdentifier} is no longer pinned`)
+    notify(`${deviceIdentifier} is no longer pinned`)
     pins.again()
   }
   return (
@@ -114,8 +114,10 @@ function PinForm({
       parameters: { project, deviceIdentifier },
       body: { firmware },
     })
-    await explained(call, { 404: `${deviceIdentifier} is not a device identifier, or you may not update the device.` })
-    say(`${deviceIdentifier.toUpperCase()} is pinned to ${firmware}`)
+    await withExplanation(call, {
+      404: `${deviceIdentifier} is not a device identifier, or you may not update the device.`,
+    })
+    notify(`${deviceIdentifier.toUpperCase()} is pinned to ${firmware}`)
     onDone()
   }
   return (

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
 import { updatedFleetCommand } from '#dashboard/pages/firmware/commands'
-import type { KnownProject } from '#dashboard/pages/firmware/known'
+import type { ProjectData } from '#dashboard/pages/firmware/project-data'
 import { isEnd, isGood, outcomeText, updateText } from '#dashboard/pages/firmware/update-words'
 import { isUnderWay } from '#dashboard/pages/firmware/version-tally'
 import { Button } from '#dashboard/parts/button'
@@ -9,11 +9,11 @@ import { Dialog } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { Select, TextField } from '#dashboard/parts/fields'
 import { Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Section } from '#dashboard/parts/page'
-import { Explained } from '#dashboard/parts/problem-text'
+import { CallResult, Section } from '#dashboard/parts/page'
+import { ExplainedError } from '#dashboard/parts/problem-text'
 import { Badge, Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useFreshFirmware } from '#dashboard/parts/use-call'
 import { useKey } from '#dashboard/parts/use-observable'
 import { VirtualList } from '#dashboard/parts/virtual-list'
@@ -35,7 +35,7 @@ const filterOptions = Object.entries(filters).map(([value, { label }]) => ({ val
 
 const rowHeightPx = 48
 
-export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boolean }) {
+export function ProjectDevices(known: ProjectData & { readonly isElsewhere: boolean }) {
   const { devices, pins, isRead } = known
   const [search, setSearch] = useState('')
   const [filter, setFilter] = useState<Filter>('all')
@@ -127,7 +127,7 @@ function countText(shown: number, all: number): string {
   return shown === all ? `${all}` : `${shown} of ${all}`
 }
 
-interface DeviceDialogProps extends KnownProject {
+interface DeviceDialogProps extends ProjectData {
   /** Undefined: closed. */
   readonly device: string | undefined
   readonly onClose: () => void
@@ -154,16 +154,16 @@ function DeviceFirmware({ device, pins }: DeviceDialogProps & { readonly device:
     const call = client.call('POST /updates/:deviceIdentifier', { parameters: { deviceIdentifier: device } })
     const answer = await call
     const text = outcomeText(device, answer)
-    if (!isGood(answer)) throw new Explained(text)
+    if (!isGood(answer)) throw new ExplainedError(text)
     setOutcome(text)
-    say(text)
+    notify(text)
   }
   return (
     <>
       <p>
         <Link to={pathOf('devices', device)}>Device page</Link>
       </p>
-      <Answered called={fresh}>
+      <CallResult called={fresh}>
         {(known) => (
           <ul class="firmware-list">
             {(live?.firmwares ?? known.firmwares ?? []).map((entry) => (
@@ -176,7 +176,7 @@ function DeviceFirmware({ device, pins }: DeviceDialogProps & { readonly device:
             ))}
           </ul>
         )}
-      </Answered>
+      </CallResult>
       {pin && (
         <p>
           It is pinned to <code>{pin.firmware}</code>.

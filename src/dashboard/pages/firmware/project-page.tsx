@@ -1,14 +1,14 @@
 import { useMemo } from 'preact/hooks'
-import { isElsewhere, orNone, pagesOrNone, readRollout } from '#dashboard/pages/firmware/embedded'
-import { useFleetFirmware } from '#dashboard/pages/firmware/known'
+import { isElsewhere, orNone, pagesOrNone, readRollout } from '#dashboard/pages/firmware/embedded-server'
 import { Pins } from '#dashboard/pages/firmware/pins'
+import { useFleetFirmware } from '#dashboard/pages/firmware/project-data'
 import { ProjectDevices } from '#dashboard/pages/firmware/project-devices'
 import { Releases } from '#dashboard/pages/firmware/releases'
 import { Rollout } from '#dashboard/pages/firmware/rollout'
 import { nothingTallied, type ProjectTally, tallyOf } from '#dashboard/pages/firmware/version-tally'
 import { Link } from '#dashboard/parts/link'
 import { Page, Section } from '#dashboard/parts/page'
-import { useCall, useRepeated } from '#dashboard/parts/use-call'
+import { useCall, usePolling } from '#dashboard/parts/use-call'
 import { usePages } from '#dashboard/parts/use-pages'
 import type { PageProps } from '#dashboard/routes'
 import { client } from '#dashboard/session'
@@ -44,8 +44,8 @@ export default function ProjectPage({ params }: PageProps) {
     [project],
   )
   const isOther = isElsewhere(releases.problem)
-  useRepeated(isOther ? undefined : rollout.again, lookEveryMs)
-  useRepeated(isOther ? undefined : releases.again, releasesEveryMs)
+  usePolling(isOther ? undefined : rollout.again, lookEveryMs)
+  usePolling(isOther ? undefined : releases.again, releasesEveryMs)
   const known = { project, releases, rollout, pins, devices, isRead }
   return (
     <Page title={project} beside={<Link to="/firmware">All projects</Link>}>

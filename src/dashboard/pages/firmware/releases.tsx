@@ -1,23 +1,23 @@
 import { useState } from 'preact/hooks'
 import { uploadCommand } from '#dashboard/pages/firmware/commands'
-import { type KnownProject, mayForAll, releaseText } from '#dashboard/pages/firmware/known'
 import { bytesText } from '#dashboard/pages/firmware/names'
+import { mayForAll, type ProjectData, releaseText } from '#dashboard/pages/firmware/project-data'
 import { isEnd } from '#dashboard/pages/firmware/update-words'
 import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
 import { Button } from '#dashboard/parts/button'
 import { Copy } from '#dashboard/parts/copy'
 import { ConfirmButton } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
-import { Answered, Section } from '#dashboard/parts/page'
-import { explained } from '#dashboard/parts/problem-text'
+import { CallResult, Section } from '#dashboard/parts/page'
+import { withExplanation } from '#dashboard/parts/problem-text'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 import type { ReleaseEntry } from '#model/release'
 
 /** Firmware with an image, for the devices of a project. Contract 6. */
-export function Releases(known: KnownProject) {
+export function Releases(known: ProjectData) {
   const { project, releases, rollout, devices } = known
   const [isUploading, setUploading] = useState(false)
   const mayUpload = mayForAll('create')
@@ -50,7 +50,7 @@ export function Releases(known: KnownProject) {
             confirm="Delete release"
             onConfirm={async () => {
               await removeRelease(release, known)
-              say(`${project} ${releaseText(release)} is deleted`)
+              notify(`${project} ${releaseText(release)} is deleted`)
               releases.again()
             }}
           >
@@ -65,7 +65,7 @@ export function Releases(known: KnownProject) {
   ]
   return (
     <Section title="Releases" actions={mayUpload && <Button onPress={() => setUploading(true)}>New release</Button>}>
-      <Answered called={releases}>
+      <CallResult called={releases}>
         {(list) => (
           <Table
             caption="List of releases"
@@ -81,7 +81,7 @@ export function Releases(known: KnownProject) {
             }
           />
         )}
-      </Answered>
+      </CallResult>
       <UploadDialog
         isOpen={isUploading}
         onClose={() => setUploading(false)}
@@ -93,12 +93,12 @@ export function Releases(known: KnownProject) {
   )
 }
 
-async function removeRelease({ firmware, hardware, index }: ReleaseEntry, known: KnownProject): Promise<void> {
+async function removeRelease({ firmware, hardware, index }: ReleaseEntry, known: ProjectData): Promise<void> {
   const call = client.call('DELETE /updates/projects/:project/releases/:firmware', {
     parameters: { project: known.project, firmware },
     query: { ...(hardware !== undefined && { hardware }), index: `${index}` },
   })
-  await explained(call, {
+  await withExplanation(call, {
     403: 'Releases apply to all devices, so they need permission on all devices.',
     409: (said) => (said.includes('in use') ? `${firmware} is in use: ${usersOf(firmware, known)}.` : undefined),
   })
@@ -107,7 +107,7 @@ async function removeRelease({ firmware, hardware, index }: ReleaseEntry, known:
 const namedMax = 5
 
 /** The reasons why a version is in use, as far as they are visible here. */
-function usersOf(firmware: string, { rollout, pins, devices }: KnownProject): string {
+function usersOf(firmware: string, { rollout, pins, devices }: ProjectData): string {
   const pinned = (pins.rows ?? []).filter((pin) => pin.firmware === firmware)
   const updating = devices.filter(({ firmwares = [] }) =>
     firmwares.some(({ update }) => update?.firmware === firmware && !isEnd(update.status)),

@@ -5,8 +5,8 @@ import { versionProblem } from '#dashboard/pages/firmware/names'
 import { VersionField } from '#dashboard/pages/firmware/version-field'
 import { Checkbox, Field, NumberField, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { detailOf, explained } from '#dashboard/parts/problem-text'
-import { say } from '#dashboard/parts/toasts'
+import { detailOf, withExplanation } from '#dashboard/parts/problem-text'
+import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 import type { RolloutBody, RolloutEntry } from '#model/rollout'
 
@@ -52,11 +52,11 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
     }
     const call = client.call('PUT /updates/projects/:project/rollout', { parameters: { project }, body })
     call.catch(setProblem)
-    await explained(call, {
+    await withExplanation(call, {
       403: 'A rollout for all devices needs permission on all devices. Choose groups of devices that you may update.',
       404: 'A group was deleted, or contains devices that you may not update.',
     })
-    say(
+    notify(
       before && !isAnew
         ? `The rollout of ${project} is changed`
         : `The rollout of ${firmware} to ${project} has started`,

@@ -2,19 +2,19 @@ import { useState } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
 import { rolloutCommand } from '#dashboard/pages/firmware/commands'
-import { bodyOf, readRollout } from '#dashboard/pages/firmware/embedded'
-import { type KnownProject, mayForAll, mayForGroups, versionsOf } from '#dashboard/pages/firmware/known'
+import { bodyOf, readRollout } from '#dashboard/pages/firmware/embedded-server'
+import { mayForAll, mayForGroups, type ProjectData, versionsOf } from '#dashboard/pages/firmware/project-data'
 import { RolloutForm } from '#dashboard/pages/firmware/rollout-form'
 import { partsOf } from '#dashboard/pages/firmware/update-words'
 import { Button } from '#dashboard/parts/button'
+import { ConcurrentEdit } from '#dashboard/parts/concurrent-edit'
 import { Confirm, Dialog } from '#dashboard/parts/dialog'
-import { Edited } from '#dashboard/parts/edited'
 import { Empty } from '#dashboard/parts/empty'
-import { Answered, Section } from '#dashboard/parts/page'
-import { explained } from '#dashboard/parts/problem-text'
+import { CallResult, Section } from '#dashboard/parts/page'
+import { withExplanation } from '#dashboard/parts/problem-text'
 import { Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
 import type { RolloutCounts as Counts, RolloutEntry } from '#model/rollout'
@@ -27,7 +27,7 @@ type Group = Item<'GET /groups'>
 /** The open dialog; one at a time. */
 type Asked = 'put' | 'end' | undefined
 
-export function Rollout({ project, releases, rollout, devices, isRead }: KnownProject) {
+export function Rollout({ project, releases, rollout, devices, isRead }: ProjectData) {
   const [asked, ask] = useState<Asked>()
   const close = () => ask(undefined)
   // Users who may not read groups see their ids.
@@ -59,7 +59,7 @@ export function Rollout({ project, releases, rollout, devices, isRead }: KnownPr
         </>
       }
     >
-      <Answered called={rollout}>
+      <CallResult called={rollout}>
         {(entry) =>
           entry ? (
             <Shown rollout={entry} groups={groups} />
@@ -67,9 +67,9 @@ export function Rollout({ project, releases, rollout, devices, isRead }: KnownPr
             <None project={project} version={versionsOf(releases.value)[0]} devices={devices.length} mayPut={mayPut} />
           )
         }
-      </Answered>
+      </CallResult>
       <Dialog title={now ? 'Change rollout' : 'New rollout'} isOpen={asked === 'put'} onClose={close}>
-        <Edited found={now ?? null} what="this rollout" filled={bodyOf} isHeld>
+        <ConcurrentEdit found={now ?? null} what="this rollout" filled={bodyOf} isHeld>
           {({ begun, check }) => (
             <RolloutForm
               project={project}
@@ -85,7 +85,7 @@ export function Rollout({ project, releases, rollout, devices, isRead }: KnownPr
               }}
             />
           )}
-        </Edited>
+        </ConcurrentEdit>
       </Dialog>
       <Confirm
         title={`End the rollout of ${project}?`}
@@ -94,8 +94,8 @@ export function Rollout({ project, releases, rollout, devices, isRead }: KnownPr
         confirm="End rollout"
         onConfirm={async () => {
           const call = client.call('DELETE /updates/projects/:project/rollout', { parameters: { project } })
-          await explained(call, { 403: notAll })
-          say(`The rollout of ${project} has ended`)
+          await withExplanation(call, { 403: notAll })
+          notify(`The rollout of ${project} has ended`)
           rollout.again()
         }}
       >
@@ -125,13 +125,13 @@ function Switch({
   const parameters = { project }
   const by = { 403: notAll, 404: notAll }
   const pause = async () => {
-    await explained(client.call('POST /updates/projects/:project/rollout/pause', { parameters }), by)
-    say(`No more devices start to update to ${firmware}; running updates continue`)
+    await withExplanation(client.call('POST /updates/projects/:project/rollout/pause', { parameters }), by)
+    notify(`No more devices start to update to ${firmware}; running updates continue`)
     onSwitched()
   }
   const resume = async () => {
-    await explained(client.call('POST /updates/projects/:project/rollout/resume', { parameters }), by)
-    say(`The rollout of ${firmware} continues`)
+    await withExplanation(client.call('POST /updates/projects/:project/rollout/resume', { parameters }), by)
+    notify(`The rollout of ${firmware} continues`)
     onSwitched()
   }
   return (

@@ -4,9 +4,9 @@ import { type UploadDoors, UploadRefused, uploadImage } from '#dashboard/pages/f
 import { Dialog } from '#dashboard/parts/dialog'
 import { Checkbox, Field, NumberField, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { Explained, problemText } from '#dashboard/parts/problem-text'
+import { ExplainedError, problemText } from '#dashboard/parts/problem-text'
 import { nameProblem } from '#dashboard/parts/short-name'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 import { after } from '#dashboard/world'
 
@@ -53,20 +53,20 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
   const goesToAll = !hasRollout && devices > 0
   const isWrong = versionProblem(firmware) ?? nameProblem(project) ?? nameProblem(hardware)
   const upload = async () => {
-    if (!file) throw new Explained('Choose a file first.')
+    if (!file) throw new ExplainedError('Choose a file first.')
     const release = { project, firmware, hardware, index: index ?? 0 }
     try {
       await sendImage(file, release, calledOff.current.signal, setProgress)
     } catch (problem) {
       if (calledOff.current.signal.aborted) {
-        say(`The upload of ${project} ${firmware} was cancelled: choose the file again to continue`)
+        notify(`The upload of ${project} ${firmware} was cancelled: choose the file again to continue`)
         return
       }
       throw refusalOf(problem, firmware)
     } finally {
       setProgress(undefined)
     }
-    say(`${project} ${firmware} is uploaded`)
+    notify(`${project} ${firmware} is uploaded`)
     onDone()
     onClose()
   }
@@ -238,15 +238,18 @@ function refusalOf(problem: unknown, firmware: string): unknown {
   if (!(problem instanceof UploadRefused)) return problem
   const { status, message } = problem
   if (status === 409 && message.includes('another image')) {
-    return new Explained(
+    return new ExplainedError(
       `${firmware} exists with another image. A release cannot be changed: choose another version.`,
       problem,
     )
   }
   if (status === 400 && message.includes('SHA-256')) {
-    return new Explained('The image is damaged: parts of an earlier upload were mixed in. Upload it again.', problem)
+    return new ExplainedError(
+      'The image is damaged: parts of an earlier upload were mixed in. Upload it again.',
+      problem,
+    )
   }
   if (status === 403)
-    return new Explained('Releases apply to all devices, so they need permission on all devices.', problem)
-  return new Explained(message || `The server refused it (${status}).`, problem)
+    return new ExplainedError('Releases apply to all devices, so they need permission on all devices.', problem)
+  return new ExplainedError(message || `The server refused it (${status}).`, problem)
 }

@@ -7,7 +7,7 @@ import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, pathOf } from '#dashboard/parts/link'
 import { detailOf } from '#dashboard/parts/problem-text'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 
 /** Creates a device before its first contact, and shows its secret once. */
@@ -52,7 +52,7 @@ function AddDeviceForm({ onClose }: { readonly onClose: () => void }) {
         setProblem(undefined)
         try {
           setMade(await client.call('POST /devices', { body: { deviceIdentifier: identifier.trim() } }))
-          say(`${identifier.trim().toUpperCase()} was added`)
+          notify(`${identifier.trim().toUpperCase()} was added`)
         } catch (refusal) {
           setProblem(detailOf(refusal, 'deviceIdentifier'))
           throw refusal

@@ -1,7 +1,7 @@
 import type { DeviceView, Schema } from '#client/client'
-import type { SortKey } from '#dashboard/pages/fleet/arrange'
+import type { SortKey } from '#dashboard/pages/fleet/arrangement'
 import { aboutOf, nameOf, numberOf, plainText, valueText } from '#dashboard/values/format-value'
-import { lastHeard } from '#dashboard/values/last-heard'
+import { lastMessageAt } from '#dashboard/values/last-message'
 
 /** A column of the fleet. It is identified by a key that can be stored: `property:<service>/<propId>`. */
 export interface FleetColumn {
@@ -27,7 +27,7 @@ const fixed: readonly FleetColumn[] = [
     key: 'seen',
     title: 'Last message',
     width: 8,
-    sortKey: (device) => lastHeard(device) || undefined,
+    sortKey: (device) => lastMessageAt(device) || undefined,
   },
   { key: 'values', title: 'Values', width: 26, sortKey: ({ services }) => services.size },
   {

@@ -6,7 +6,7 @@ import { Time } from '#dashboard/parts/time'
 import { useKey } from '#dashboard/parts/use-observable'
 import { gridCell, headCell, headRow, VirtualList } from '#dashboard/parts/virtual-list'
 import { state } from '#dashboard/state'
-import { lastHeard } from '#dashboard/values/last-heard'
+import { lastMessageAt } from '#dashboard/values/last-message'
 
 export const narrow = '(max-width: 52rem)'
 
@@ -83,7 +83,7 @@ function Cells({ identifier, columns }: { readonly identifier: string; readonly 
             </Link>
           )}
           {device && key === 'status' && (device.status ? <Status state={device.status} /> : <span>–</span>)}
-          {device && key === 'seen' && <Time at={lastHeard(device)} />}
+          {device && key === 'seen' && <Time at={lastMessageAt(device)} />}
           {device && key === 'values' && lineOf(device, schemas)}
           {device && text?.(device)}
         </div>

@@ -4,12 +4,12 @@ import { columnOf, type FleetColumn, usualKeys } from '#dashboard/pages/fleet/co
 import { ColumnsDialog } from '#dashboard/pages/fleet/columns-dialog'
 import { wantedOf } from '#dashboard/pages/fleet/condition'
 import { FleetGrid, narrow } from '#dashboard/pages/fleet/grid'
-import { keepColumns, keptColumns } from '#dashboard/pages/fleet/kept-columns'
+import { storeColumns, storedColumns } from '#dashboard/pages/fleet/stored-columns'
 import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
 import { type Held, useFleet } from '#dashboard/pages/fleet/use-fleet'
 import { everything, type FleetView, queryOf, viewOf } from '#dashboard/pages/fleet/view'
 import { Button } from '#dashboard/parts/button'
-import { Command, Empty, NotRead } from '#dashboard/parts/empty'
+import { Command, Empty, NotLoaded } from '#dashboard/parts/empty'
 import { Page } from '#dashboard/parts/page'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI, session } from '#dashboard/session'
@@ -44,7 +44,7 @@ export default function FleetPage() {
   const offered = offers.get(view.service)?.join()
   const columns = useMemo(() => {
     const usual = usualKeys(view.service, offers.get(view.service) ?? [], matchMedia(narrow).matches)
-    const keys = keptColumns(view.service) ?? usual
+    const keys = storedColumns(view.service) ?? usual
     return keys.map((key) => columnOf(key, schemas)).filter((column): column is FleetColumn => column !== undefined)
   }, [view.service, offered, choice, schemas.value])
 
@@ -66,7 +66,7 @@ export default function FleetPage() {
           onColumns={() => setChoosing(true)}
         />
       )}
-      {isUnread && (connected === 'closed' ? <NotRead /> : <Reading />)}
+      {isUnread && (connected === 'closed' ? <NotLoaded /> : <Loading />)}
       {total === 0 && !isUnread && <NoDevices onAdd={() => setAdding(true)} />}
       {total > 0 && identifiers.length === 0 && (
         <Empty title="No devices found">
@@ -95,7 +95,7 @@ export default function FleetPage() {
         service={view.service}
         offers={offers}
         onChoose={(keys) => {
-          keepColumns(view.service, keys)
+          storeColumns(view.service, keys)
           setChoice(choice + 1)
         }}
       />
@@ -116,7 +116,7 @@ function Count({ shown, total, isComplete }: CountProps) {
   return <span class="soft number">{shown === total ? all : `${shown.toLocaleString()} of ${all}`}</span>
 }
 
-function Reading() {
+function Loading() {
   return (
     <p class="loading" role="status">
       <span class="spinner" aria-hidden="true" /> Loading the fleet…

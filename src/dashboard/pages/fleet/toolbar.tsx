@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Arranged } from '#dashboard/pages/fleet/arrange'
+import type { Arrangement } from '#dashboard/pages/fleet/arrangement'
 import { propertyKey, type Schemas } from '#dashboard/pages/fleet/columns'
 import { operatorsFor } from '#dashboard/pages/fleet/condition'
 import type { Condition, FleetView, Operator, StatusFilter } from '#dashboard/pages/fleet/view'
@@ -12,7 +12,7 @@ import { aboutOf, nameOf } from '#dashboard/values/format-value'
 export interface FleetToolbarProps {
   readonly view: FleetView
   readonly change: (part: Partial<FleetView>) => void
-  readonly counts: Arranged['counts']
+  readonly counts: Arrangement['counts']
   readonly offers: ReadonlyMap<string, readonly number[]>
   readonly schemas: Schemas
   readonly onColumns: () => void

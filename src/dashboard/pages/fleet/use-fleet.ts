@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeviceView, ObservableMap } from '#client/client'
-import { type Arranged, type ArrangeOptions, arrange, isSameOrder } from '#dashboard/pages/fleet/arrange'
+import { type Arrangement, type ArrangeOptions, arrange, isSameOrder } from '#dashboard/pages/fleet/arrangement'
 import { after, now, timed } from '#dashboard/world'
 
 /** The live fleet for a view. */
-export interface Fleet extends Arranged {
+export interface Fleet extends Arrangement {
   readonly total: number
   /** The property ids of each service, from the first device that has it. */
   readonly offers: ReadonlyMap<string, readonly number[]>

@@ -3,18 +3,18 @@ import type { Body, Item } from '#client/client'
 import { type Binding, bindingInWords, bodyOfBinding, idOf } from '#dashboard/binding/binding'
 import { BackTo } from '#dashboard/pages/functions/functions-frame'
 import { Trial } from '#dashboard/pages/functions/trial'
+import { ConcurrentEdit } from '#dashboard/parts/concurrent-edit'
 import { ConfirmButton } from '#dashboard/parts/dialog'
-import { Edited } from '#dashboard/parts/edited'
 import { go, Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Page, Section } from '#dashboard/parts/page'
+import { CallResult, Page, Section } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import type { PageProps } from '#dashboard/routes'
 import { client, mayI } from '#dashboard/session'
 import '#dashboard/pages/functions/functions.css'
 import { BindingEditor } from '#dashboard/binding/binding-editor'
-import { useGroups, useKnownDevices } from '#dashboard/binding/known'
+import { useGroups, useKnownDevices } from '#dashboard/binding/known-names'
 import { type Draft, draftOf, emptyDraft, graphOf } from '#dashboard/pages/functions/graph-draft'
 import {
   type Detail,
@@ -45,7 +45,7 @@ function NewFunctionPage() {
         submit="Create function"
         onSubmit={async (body) => {
           const made = await client.call('POST /functions', { body })
-          say(`${made.name} is created`)
+          notify(`${made.name} is created`)
           go(pathOf('functions', idOf(made.resourceIdentifier)), { replace: true })
         }}
       />
@@ -59,7 +59,7 @@ function OneFunctionPage({ id }: { readonly id: string }) {
   const fn = called.value
   const remove = async () => {
     await client.call('DELETE /functions/:functionId', { parameters })
-    say('The function is deleted')
+    notify('The function is deleted')
     go('/functions')
   }
   return (
@@ -90,14 +90,14 @@ function OneFunctionPage({ id }: { readonly id: string }) {
       }
     >
       <BackTo place="Functions" />
-      <Answered called={called}>{(found) => <EditedFunction fn={found} id={id} again={called.again} />}</Answered>
+      <CallResult called={called}>{(found) => <EditedFunction fn={found} id={id} again={called.again} />}</CallResult>
     </Page>
   )
 }
 
 function EditedFunction({ fn, id, again }: { readonly fn: Fn; readonly id: string; readonly again: () => void }) {
   return (
-    <Edited found={fn} what="this function">
+    <ConcurrentEdit found={fn} what="this function">
       {({ begun, isDirty, touch, check, keep }) => (
         <>
           <FunctionForm
@@ -110,7 +110,7 @@ function EditedFunction({ fn, id, again }: { readonly fn: Fn; readonly id: strin
               const unchanged = await check(() => readFunction(id))
               const parameters = { functionId: id }
               const saved = await client.call('PATCH /functions/:functionId', { ...unchanged, parameters, body })
-              say(`${body.name} is saved`)
+              notify(`${body.name} is saved`)
               if ('name' in saved) keep(saved)
               again()
             }}
@@ -118,7 +118,7 @@ function EditedFunction({ fn, id, again }: { readonly fn: Fn; readonly id: strin
           <Trial id={id} graph={begun.graph} isDirty={isDirty} />
         </>
       )}
-    </Edited>
+    </ConcurrentEdit>
   )
 }
 

@@ -2,16 +2,16 @@ import { useState } from 'preact/hooks'
 import type { Item } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
 import { DevicePicker } from '#dashboard/binding/device-picker'
-import { useKnownDevices } from '#dashboard/binding/known'
+import { useKnownDevices } from '#dashboard/binding/known-names'
 import { BackTo } from '#dashboard/pages/functions/functions-frame'
+import { ConcurrentEdit, type Edit } from '#dashboard/parts/concurrent-edit'
 import { ConfirmButton } from '#dashboard/parts/dialog'
-import { type Edit, Edited } from '#dashboard/parts/edited'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Page, Section } from '#dashboard/parts/page'
+import { CallResult, Page, Section } from '#dashboard/parts/page'
 import { detailUnder } from '#dashboard/parts/problem-text'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { useDraftForm } from '#dashboard/parts/use-draft-form'
 import type { PageProps } from '#dashboard/routes'
@@ -34,7 +34,7 @@ function NewGroupPage() {
           submit="Create group"
           onSubmit={async (body) => {
             const made = await client.call('POST /groups', { body })
-            say(`${made.name} is created`)
+            notify(`${made.name} is created`)
             go(pathOf('functions', 'groups', idOf(made.resourceIdentifier)), { replace: true })
           }}
         />
@@ -49,7 +49,7 @@ function OneGroupPage({ id }: { readonly id: string }) {
   const group = called.value
   const remove = async () => {
     await client.call('DELETE /groups/:groupId', { parameters })
-    say('The group is deleted')
+    notify('The group is deleted')
     go('/functions/groups')
   }
   return (
@@ -71,11 +71,11 @@ function OneGroupPage({ id }: { readonly id: string }) {
       }
     >
       <BackTo place="Groups" />
-      <Answered called={called}>
+      <CallResult called={called}>
         {(found) => (
           <Section title="Members">
             {mayI('functions', 'update') ? (
-              <Edited found={found} what="this group">
+              <ConcurrentEdit found={found} what="this group">
                 {(edit) => (
                   <GroupForm
                     edit={edit}
@@ -83,19 +83,19 @@ function OneGroupPage({ id }: { readonly id: string }) {
                     onSubmit={async (body) => {
                       const unchanged = await edit.check(() => client.call('GET /groups/:groupId', { parameters }))
                       const saved = await client.call('PATCH /groups/:groupId', { ...unchanged, parameters, body })
-                      say(`${body.name} is saved`)
+                      notify(`${body.name} is saved`)
                       if ('name' in saved) edit.keep(saved)
                       called.again()
                     }}
                   />
                 )}
-              </Edited>
+              </ConcurrentEdit>
             ) : (
               <GroupMembers group={found} />
             )}
           </Section>
         )}
-      </Answered>
+      </CallResult>
     </Page>
   )
 }

@@ -3,7 +3,7 @@ import { idOf } from '#dashboard/binding/binding'
 import { FunctionsFrame } from '#dashboard/pages/functions/functions-frame'
 import { Empty } from '#dashboard/parts/empty'
 import { go, Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Section } from '#dashboard/parts/page'
+import { CallResult, Section } from '#dashboard/parts/page'
 import { type Column, Table } from '#dashboard/parts/table'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
@@ -39,7 +39,7 @@ export default function GroupsPage() {
         )
       }
     >
-      <Answered called={called}>
+      <CallResult called={called}>
         {(groups) =>
           groups.length === 0 ? (
             <Empty title="No groups">
@@ -67,7 +67,7 @@ export default function GroupsPage() {
             </Section>
           )
         }
-      </Answered>
+      </CallResult>
     </FunctionsFrame>
   )
 }

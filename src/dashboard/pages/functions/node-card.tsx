@@ -1,5 +1,5 @@
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { useKnownServices, useSchemas } from '#dashboard/binding/known'
+import { useKnownServices, useSchemas } from '#dashboard/binding/known-names'
 import {
   type Draft,
   type DraftNode,
@@ -87,7 +87,7 @@ function NodeCard(props: NodeCardProps) {
             isCode
           />
         </details>
-        {node.kind !== 'email' && <Behind {...props} />}
+        {node.kind !== 'email' && <Successors {...props} />}
       </section>
     </li>
   )
@@ -106,7 +106,7 @@ function NodeView({ node, names }: Pick<NodeCardProps, 'node' | 'names'>) {
 }
 
 /** The successors: existing steps, or a new one. */
-function Behind({ node, draft, onDraft }: NodeCardProps) {
+function Successors({ node, draft, onDraft }: NodeCardProps) {
   const isBehind = (other: DraftNode) => draft.edges.some(([from, to]) => from === node.key && to === other.key)
   const others = draft.nodes.filter((other) => isBehind(other) || mayLead(draft, node, other))
   const addNode = (kind: NodeKind) => {
@@ -169,7 +169,7 @@ export function GraphEditor(props: GraphEditorProps) {
             ))}
           </div>
         )}
-        {!isReadOnly && <Beginnings draft={draft} onDraft={onDraft} />}
+        {!isReadOnly && <TriggerButtons draft={draft} onDraft={onDraft} />}
       </div>
       <ol class="node-cards" aria-label="Steps">
         {draft.nodes.map((node) =>
@@ -193,7 +193,7 @@ export function GraphEditor(props: GraphEditorProps) {
 }
 
 /** The triggers to add. */
-function Beginnings({ draft, onDraft }: Pick<GraphEditorProps, 'draft' | 'onDraft'>) {
+function TriggerButtons({ draft, onDraft }: Pick<GraphEditorProps, 'draft' | 'onDraft'>) {
   const add = (kind: NodeKind) => onDraft(withNode(draft, kind))
   return (
     <fieldset class="field">

@@ -1,6 +1,6 @@
 import type { Item } from '#client/client'
 import { bindingInWords, idOf } from '#dashboard/binding/binding'
-import { useGroups, useSchemas } from '#dashboard/binding/known'
+import { useGroups, useSchemas } from '#dashboard/binding/known-names'
 import { FunctionsFrame } from '#dashboard/pages/functions/functions-frame'
 import { draftOf } from '#dashboard/pages/functions/graph-draft'
 import { graphInWords } from '#dashboard/pages/functions/node-words'
@@ -8,11 +8,11 @@ import { useAlarmNames } from '#dashboard/pages/functions/use-names'
 import { Button } from '#dashboard/parts/button'
 import { Empty } from '#dashboard/parts/empty'
 import { go, Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Section } from '#dashboard/parts/page'
+import { CallResult, Section } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
 
@@ -33,7 +33,7 @@ export default function FunctionsPage() {
         )
       }
     >
-      <Answered called={called}>
+      <CallResult called={called}>
         {(functions) =>
           functions.length === 0 ? (
             <NoFunctions />
@@ -49,7 +49,7 @@ export default function FunctionsPage() {
             </Section>
           )
         }
-      </Answered>
+      </CallResult>
     </FunctionsFrame>
   )
 }
@@ -78,7 +78,7 @@ function Switch({ fn, again }: { readonly fn: Fn; readonly again: () => void }) 
   const turn = async () => {
     const parameters = { functionId: idOf(fn.resourceIdentifier) }
     await client.call('PATCH /functions/:functionId', { parameters, body: { enabled: !enabled } })
-    say(`${name} is ${enabled ? 'disabled' : 'enabled'}`)
+    notify(`${name} is ${enabled ? 'disabled' : 'enabled'}`)
     again()
   }
   return (

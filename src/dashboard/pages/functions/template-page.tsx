@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import { BackTo } from '#dashboard/pages/functions/functions-frame'
 import { Button } from '#dashboard/parts/button'
+import { ConcurrentEdit } from '#dashboard/parts/concurrent-edit'
 import { ConfirmButton } from '#dashboard/parts/dialog'
-import { Edited } from '#dashboard/parts/edited'
 import { go } from '#dashboard/parts/link'
-import { Answered, Page, Section } from '#dashboard/parts/page'
+import { CallResult, Page, Section } from '#dashboard/parts/page'
 import { detailUnder, statusOf } from '#dashboard/parts/problem-text'
 import { Badge } from '#dashboard/parts/status'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import type { PageProps } from '#dashboard/routes'
 import { client, mayI } from '#dashboard/session'
@@ -32,7 +32,7 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
   const isThere = called.value?.template !== undefined
   const remove = async () => {
     await client.call('DELETE /templates/:name', { parameters })
-    say(`The template ${name} is deleted`)
+    notify(`The template ${name} is deleted`)
     go('/functions/templates')
   }
   return (
@@ -55,9 +55,9 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
       }
     >
       <BackTo place="Templates" />
-      <Answered called={called}>
+      <CallResult called={called}>
         {({ template }) => (
-          <Edited found={template} what="this template">
+          <ConcurrentEdit found={template} what="this template">
             {({ begun, isDirty, touch, check, keep }) => (
               <TemplateForm
                 start={begun?.locales ?? firstWords}
@@ -73,14 +73,14 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
                     body: { locales },
                   })
                   if ('locales' in saved) keep(saved)
-                  say(`The template ${name} is saved`)
+                  notify(`The template ${name} is saved`)
                   called.again()
                 }}
               />
             )}
-          </Edited>
+          </ConcurrentEdit>
         )}
-      </Answered>
+      </CallResult>
     </Page>
   )
 }

@@ -5,7 +5,7 @@ import { Empty } from '#dashboard/parts/empty'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Section } from '#dashboard/parts/page'
+import { CallResult, Section } from '#dashboard/parts/page'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { useCall } from '#dashboard/parts/use-call'
@@ -28,7 +28,7 @@ export default function TemplatesPage() {
   return (
     <FunctionsFrame here="Templates">
       {mayWrite && <NewTemplate />}
-      <Answered called={called}>
+      <CallResult called={called}>
         {(templates) =>
           templates.length === 0 ? (
             <Empty title="No templates">
@@ -51,7 +51,7 @@ export default function TemplatesPage() {
             </Section>
           )
         }
-      </Answered>
+      </CallResult>
     </FunctionsFrame>
   )
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Answer, Body } from '#client/client'
-import { useSchemas } from '#dashboard/binding/known'
+import { useSchemas } from '#dashboard/binding/known-names'
 import { literalOf } from '#dashboard/conditions/rows'
 import { readJson } from '#dashboard/conditions/words'
 import { draftOf } from '#dashboard/pages/functions/graph-draft'

@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks'
 import type { Answer } from '#client/client'
 import { Button } from '#dashboard/parts/button'
-import { Answered, Section } from '#dashboard/parts/page'
+import { CallResult, Section } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
@@ -47,7 +47,7 @@ export function Outbox() {
         </Button>
       }
     >
-      <Answered called={called}>{(figures) => <Shown figures={figures} />}</Answered>
+      <CallResult called={called}>{(figures) => <Shown figures={figures} />}</CallResult>
     </Section>
   )
 }

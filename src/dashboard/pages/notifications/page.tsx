@@ -9,11 +9,11 @@ import { Empty } from '#dashboard/parts/empty'
 import { Select } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Page, Reading, Section } from '#dashboard/parts/page'
+import { CallResult, Loading, Page, Section } from '#dashboard/parts/page'
 import { refusedFor } from '#dashboard/parts/problem-text'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
-import { say } from '#dashboard/parts/toasts'
+import { notify } from '#dashboard/parts/toasts'
 import { type Called, useCall } from '#dashboard/parts/use-call'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI, session } from '#dashboard/session'
@@ -62,7 +62,7 @@ export function NewSubscription({ functions, subscriptions }: NewSubscriptionPro
   const topics = new Set(subscriptions.map(({ topic }) => topic))
   return (
     <Section title="Subscribe">
-      <Answered called={functions}>
+      <CallResult called={functions}>
         {(found) => {
           const open = found.filter(({ resourceIdentifier }) => !topics.has(resourceIdentifier))
           if (found.length === 0) return <NoFunction />
@@ -71,7 +71,7 @@ export function NewSubscription({ functions, subscriptions }: NewSubscriptionPro
           }
           return <SubscribeForm functions={open.toSorted((a, b) => a.name.localeCompare(b.name))} />
         }}
-      </Answered>
+      </CallResult>
     </Section>
   )
 }
@@ -110,7 +110,7 @@ function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
       const said = refusedFor(problem, 403, 'Subscribing needs permission to read all devices of this function.')
       throw refusedFor(said, 409, 'You are already subscribed to it.')
     }
-    say(`You are subscribed to ${name}`)
+    notify(`You are subscribed to ${name}`)
   }
   return (
     <Form
@@ -203,7 +203,7 @@ export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionL
         rowKey={({ resourceIdentifier }) => resourceIdentifier}
         empty={
           !isRead ? (
-            <Reading what="your subscriptions" />
+            <Loading what="your subscriptions" />
           ) : (
             <Empty title="No subscriptions">
               <p>
@@ -238,7 +238,7 @@ function LocaleForm({ subscription, onDone }: { readonly subscription: Subscript
   const change = async () => {
     const parameters = { subscriptionId: idOf(subscription.resourceIdentifier) }
     await client.call('PATCH /notifications/subscribe/:subscriptionId', { parameters, body: { locale } })
-    say(`The locale is changed to ${locale}`)
+    notify(`The locale is changed to ${locale}`)
     onDone()
   }
   return (
@@ -251,5 +251,5 @@ function LocaleForm({ subscription, onDone }: { readonly subscription: Subscript
 async function end({ resourceIdentifier }: Subscription): Promise<void> {
   const parameters = { subscriptionId: idOf(resourceIdentifier) }
   await client.call('DELETE /notifications/subscribe/:subscriptionId', { parameters })
-  say('The subscription has ended')
+  notify('The subscription has ended')
 }

@@ -6,7 +6,7 @@ import { freshCodes } from '#dashboard/pages/sign-in/recovery-codes'
 import { TotpSecret } from '#dashboard/pages/sign-in/totp-secret'
 import { Button } from '#dashboard/parts/button'
 import { Form } from '#dashboard/parts/form'
-import { Answered } from '#dashboard/parts/page'
+import { CallResult } from '#dashboard/parts/page'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 
@@ -44,7 +44,7 @@ function EnrollTotp() {
     await keepingCodes(client.activateTotp(code))
   }
   return (
-    <Answered called={enrolled}>
+    <CallResult called={enrolled}>
       {({ secret, otpauthUri }) => (
         <>
           <TotpSecret secret={secret} otpauthUri={otpauthUri} />
@@ -53,7 +53,7 @@ function EnrollTotp() {
           </Form>
         </>
       )}
-    </Answered>
+    </CallResult>
   )
 }
 

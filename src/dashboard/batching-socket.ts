@@ -1,5 +1,5 @@
 import type { Socket, SocketEvent } from '#client/client'
-import type { Asked, Told } from '#dashboard/socket-worker'
+import type { WorkerMessage, WorkerRequest } from '#dashboard/socket-worker'
 
 type Type = 'open' | 'message' | 'close' | 'error'
 
@@ -9,10 +9,10 @@ const brokenOff = 1006
 /** Created with the first socket, and reused: after an update of the server its file may be gone. */
 let worker: Worker | undefined
 let count = 0
-const open = new Map<number, GatheringSocket>()
+const open = new Map<number, BatchingSocket>()
 
 /** A websocket that delivers messages in batches. It runs in a worker (`socket-worker.ts`). */
-export class GatheringSocket implements Socket {
+export class BatchingSocket implements Socket {
   readonly #id: number
   readonly #listeners: Readonly<Record<Type, ((event: SocketEvent) => void)[]>> = {
     open: [],
@@ -40,7 +40,7 @@ export class GatheringSocket implements Socket {
     this.#listeners[type].push(listener)
   }
 
-  hear(told: Told): void {
+  hear(told: WorkerMessage): void {
     if ('messages' in told) for (const data of told.messages) this.#tell('message', { data })
     else if ('opened' in told) this.#tell('open', {})
     else {
@@ -53,7 +53,7 @@ export class GatheringSocket implements Socket {
     for (const listener of this.#listeners[type]) listener(event)
   }
 
-  #ask(asked: Asked): void {
+  #ask(asked: WorkerRequest): void {
     worker ??= begin()
     worker.postMessage(asked)
   }
@@ -61,7 +61,7 @@ export class GatheringSocket implements Socket {
 
 function begin(): Worker {
   const begun = new Worker(new URL('./socket-worker.ts', import.meta.url), { type: 'module' })
-  begun.addEventListener('message', ({ data }: MessageEvent<Told>) => open.get(data.id)?.hear(data))
+  begun.addEventListener('message', ({ data }: MessageEvent<WorkerMessage>) => open.get(data.id)?.hear(data))
   // The worker could not be loaded, or failed: the next socket starts another one.
   begun.addEventListener('error', () => {
     begun.terminate()

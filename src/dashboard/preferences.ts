@@ -1,6 +1,6 @@
 /** Preferences that this browser stores. If the browser forbids storage, access throws: then there are none. */
 
-export function readKept(key: string): string | undefined {
+export function readPreference(key: string): string | undefined {
   try {
     return localStorage.getItem(key) ?? undefined
   } catch {
@@ -9,7 +9,7 @@ export function readKept(key: string): string | undefined {
 }
 
 /** Undefined removes the entry. */
-export function keep(key: string, text: string | undefined): void {
+export function storePreference(key: string, text: string | undefined): void {
   try {
     if (text === undefined) localStorage.removeItem(key)
     else localStorage.setItem(key, text)

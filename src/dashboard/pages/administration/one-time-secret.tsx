@@ -14,7 +14,7 @@ import { useFilledIn } from '#dashboard/parts/unsaved'
  * A secret that cannot be shown again. It stays on the page until the user confirms it; a dialog could be closed by
  * accident.
  */
-export function ShownOnce({
+export function OneTimeSecret({
   title,
   secret,
   label,
@@ -70,12 +70,12 @@ export function InvitationShown({
 }) {
   const { name, code, expiresAt } = invitation
   return (
-    <ShownOnce title={`The code for ${name}`} secret={code} label="Copy the code" onPutAway={onPutAway}>
+    <OneTimeSecret title={`The code for ${name}`} secret={code} label="Copy the code" onPutAway={onPutAway}>
       <p>
         {name} can choose a password with it until {exactly(expiresAt)}. Send it privately to {name}. The address below
         includes name and code.
       </p>
       <Command command={signUpAddress(invitation)} />
-    </ShownOnce>
+    </OneTimeSecret>
   )
 }

@@ -2,7 +2,7 @@ import { type ComponentChildren, Fragment } from 'preact'
 import { useState } from 'preact/hooks'
 import { type CallOptions, etagOf } from '#client/client'
 import { Button } from '#dashboard/parts/button'
-import { Explained } from '#dashboard/parts/problem-text'
+import { ExplainedError } from '#dashboard/parts/problem-text'
 
 /** The precondition of a request: only if the resource is unchanged; `*`: only if it does not exist. */
 type Unchanged = Pick<CallOptions, 'ifMatch' | 'ifNoneMatch'>
@@ -24,7 +24,7 @@ export interface Edit<Value> {
   readonly keep: (saved: Value) => void
 }
 
-export interface EditedProps<Value> {
+export interface ConcurrentEditProps<Value> {
   /** The value as last read. */
   readonly found: Value
   /** A name for messages, such as `this alarm`. */
@@ -37,7 +37,13 @@ export interface EditedProps<Value> {
 }
 
 /** Keeps the input when another user saves the value meanwhile: shows a notice, and replaces nothing silently. */
-export function Edited<Value>({ found, what, filled = itself, isHeld = false, children }: EditedProps<Value>) {
+export function ConcurrentEdit<Value>({
+  found,
+  what,
+  filled = itself,
+  isHeld = false,
+  children,
+}: ConcurrentEditProps<Value>) {
   const [begun, setBegun] = useState(found)
   const [latest, setLatest] = useState(found)
   const [before, setBefore] = useState(found)
@@ -62,7 +68,7 @@ export function Edited<Value>({ found, what, filled = itself, isHeld = false, ch
       const now = await read()
       if (isSame(of(now), of(latest))) return now === undefined ? { ifNoneMatch: '*' } : { ifMatch: etagOf(now) }
       setLatest(now)
-      throw new Explained(`Another user changed ${what} meanwhile, so nothing was sent: see above`)
+      throw new ExplainedError(`Another user changed ${what} meanwhile, so nothing was sent: see above`)
     },
     keep: (saved) => {
       setBegun(saved)

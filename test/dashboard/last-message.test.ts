@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { DeviceView, PropertyView, ServiceView } from '#client/client'
-import { lastHeard } from '#dashboard/values/last-heard'
+import { lastMessageAt } from '#dashboard/values/last-message'
 
 const modifier = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
 
@@ -26,5 +26,5 @@ test.each([
   ['the latest of what it reported', device(5, 7, undefined, 9, 8), 9],
   ['never', device(0, undefined), 0],
 ])('a device was last heard of by %s', (_, heard, at) => {
-  expect([lastHeard(heard), lastHeard(heard)]).toEqual([at, at])
+  expect([lastMessageAt(heard), lastMessageAt(heard)]).toEqual([at, at])
 })

@@ -7,7 +7,7 @@ const found = new WeakMap<DeviceView, number>()
  * The time of a device's last message, Unix milliseconds, 0 for never. `lastMessage` changes only with the status, so
  * reports in between are found by the timestamps of properties.
  */
-export function lastHeard(device: DeviceView): number {
+export function lastMessageAt(device: DeviceView): number {
   let at = found.get(device)
   if (at === undefined) {
     at = device.lastMessage

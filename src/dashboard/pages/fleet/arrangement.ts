@@ -2,7 +2,7 @@ import type { DeviceView } from '#client/client'
 import type { Condition, FleetView } from '#dashboard/pages/fleet/view'
 
 /** The devices of a view in order, and the number of devices by status, regardless of the view's status filter. */
-export interface Arranged {
+export interface Arrangement {
   readonly identifiers: readonly string[]
   readonly counts: Readonly<Record<'any' | 'online' | 'idle' | 'offline', number>>
 }
@@ -22,7 +22,7 @@ export interface ArrangeOptions {
  * Processes all devices once; `devices` must be sorted by identifier. Takes some hundredths of a second for 100 000
  * devices, so it must not run in every frame.
  */
-export function arrange(devices: Iterable<DeviceView>, { view, sortKey, wanted }: ArrangeOptions): Arranged {
+export function arrange(devices: Iterable<DeviceView>, { view, sortKey, wanted }: ArrangeOptions): Arrangement {
   const counts = { any: 0, online: 0, idle: 0, offline: 0 }
   const shown: DeviceView[] = []
   const needle = view.search.trim().toLowerCase()

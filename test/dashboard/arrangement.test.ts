@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceView, ServiceView } from '#client/client'
-import { arrange, isSameOrder } from '#dashboard/pages/fleet/arrange'
+import { arrange, isSameOrder } from '#dashboard/pages/fleet/arrangement'
 import { operatorsFor, wantedOf } from '#dashboard/pages/fleet/condition'
 import { type Condition, everything, queryOf, viewOf } from '#dashboard/pages/fleet/view'
 

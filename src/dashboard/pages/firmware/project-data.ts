@@ -11,7 +11,7 @@ import type { RolloutEntry } from '#model/rollout'
 import type { Action } from '#model/scope'
 
 /** The data of a project's page, for its sections. */
-export interface KnownProject {
+export interface ProjectData {
   readonly project: string
   readonly releases: Called<readonly ReleaseEntry[]>
   /** Null: no rollout. */

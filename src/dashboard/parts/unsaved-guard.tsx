@@ -3,7 +3,7 @@ import { Confirm } from '#dashboard/parts/dialog'
 import { asked, leave, unsavedAt } from '#dashboard/parts/unsaved'
 
 /** Asks before unsaved input is lost, for every way to leave. One for the whole page. */
-export function Leaving() {
+export function UnsavedGuard() {
   useEffect(() => {
     const listeners = new AbortController()
     const { signal } = listeners

@@ -2,7 +2,7 @@
  * When the focused element disappears, with a row or a dialog, the browser would continue at the top of the page. Moves
  * the focus to the nearest heading instead. WCAG 2.4.3.
  */
-export function keepFocus(root: Element): void {
+export function restoreFocus(root: Element): void {
   let last: Element | undefined
   let around: readonly Element[] = []
   root.addEventListener('focusin', ({ target }) => {

@@ -1,4 +1,4 @@
-import { saidBy, statusOf } from '#dashboard/parts/problem-text'
+import { serverErrorOf, statusOf } from '#dashboard/parts/problem-text'
 import { client } from '#dashboard/session'
 import type { RolloutEntry } from '#model/rollout'
 
@@ -32,7 +32,7 @@ function isNotYet(problem: unknown): boolean {
 
 /** Whether the request was refused because firmware comes from another update server. */
 export function isElsewhere(problem: unknown): boolean {
-  return statusOf(problem) === 404 && saidBy(problem).includes('another update server')
+  return statusOf(problem) === 404 && serverErrorOf(problem).includes('another update server')
 }
 
 /** The fields of a rollout that the form replaces, without its progress. */
