@@ -40,12 +40,12 @@ export class BatchingSocket implements Socket {
     this.#listeners[type].push(listener)
   }
 
-  hear(told: WorkerMessage): void {
-    if ('messages' in told) for (const data of told.messages) this.#tell('message', { data })
-    else if ('opened' in told) this.#tell('open', {})
+  receive(message: WorkerMessage): void {
+    if ('messages' in message) for (const data of message.messages) this.#tell('message', { data })
+    else if ('opened' in message) this.#tell('open', {})
     else {
       open.delete(this.#id)
-      this.#tell('close', { code: told.closed })
+      this.#tell('close', { code: message.closed })
     }
   }
 
@@ -61,12 +61,12 @@ export class BatchingSocket implements Socket {
 
 function begin(): Worker {
   const begun = new Worker(new URL('./socket-worker.ts', import.meta.url), { type: 'module' })
-  begun.addEventListener('message', ({ data }: MessageEvent<WorkerMessage>) => open.get(data.id)?.hear(data))
+  begun.addEventListener('message', ({ data }: MessageEvent<WorkerMessage>) => open.get(data.id)?.receive(data))
   // The worker could not be loaded, or failed: the next socket starts another one.
   begun.addEventListener('error', () => {
     begun.terminate()
     worker = undefined
-    for (const [id, socket] of [...open]) socket.hear({ id, closed: brokenOff })
+    for (const [id, socket] of [...open]) socket.receive({ id, closed: brokenOff })
   })
   return begun
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import {
   type PartAnswer,
   partBytes,
-  type UploadDoors,
+  type UploadEnvironment,
   UploadRefused,
   uploadImage,
 } from '#dashboard/pages/firmware/upload'
@@ -63,9 +63,9 @@ class Receiver {
   }
 }
 
-function doorsTo(receiver: Pick<Receiver, 'take'>, more: Partial<UploadDoors> = {}) {
+function doorsTo(receiver: Pick<Receiver, 'take'>, more: Partial<UploadEnvironment> = {}) {
   const seen = { received: [] as number[], pauses: [] as string[], waits: [] as number[] }
-  const doors: UploadDoors = {
+  const environment: UploadEnvironment = {
     send: (range, part) => receiver.take(range, part),
     wait: async (ms) => void seen.waits.push(ms),
     onReceived: (bytes) => void seen.received.push(bytes),
@@ -73,7 +73,7 @@ function doorsTo(receiver: Pick<Receiver, 'take'>, more: Partial<UploadDoors> = 
     signal: new AbortController().signal,
     ...more,
   }
-  return { doors, seen }
+  return { environment, seen }
 }
 
 const imageOf = (bytes: number) => new Blob([Uint8Array.from({ length: bytes }, (_, place) => place % 251)])
@@ -82,8 +82,8 @@ const content = async (image: Blob) => Buffer.from(await image.arrayBuffer())
 test('in parts, asked first how much is there, telling how far it is', async () => {
   const image = imageOf(2 * partBytes + 7)
   const receiver = new Receiver()
-  const { doors, seen } = doorsTo(receiver)
-  expect(await uploadImage(image, doors)).toEqual(release)
+  const { environment, seen } = doorsTo(receiver)
+  expect(await uploadImage(image, environment)).toEqual(release)
   expect(receiver.sent).toEqual([
     `bytes */${image.size}`,
     `bytes 0-${partBytes - 1}/${image.size}`,
@@ -98,10 +98,10 @@ test('goes on where an upload of before ended, and sends nothing when it is ther
   const image = imageOf(partBytes + 3)
   const receiver = new Receiver()
   receiver.bytes = (await content(image)).subarray(0, 10)
-  expect(await uploadImage(image, doorsTo(receiver).doors)).toEqual(release)
+  expect(await uploadImage(image, doorsTo(receiver).environment)).toEqual(release)
   expect(receiver.sent[1]).toBe(`bytes 10-${partBytes + 9 < image.size ? partBytes + 9 : image.size - 1}/${image.size}`)
   const again = doorsTo({ take: async () => ({ status: 202, body: { received: image.size, size: image.size } }) })
-  expect(await uploadImage(image, again.doors)).toBeUndefined()
+  expect(await uploadImage(image, again.environment)).toBeUndefined()
 })
 
 test('whatever goes wrong on the way, the image that arrives is the one that was sent', async () => {
@@ -119,7 +119,7 @@ test('whatever goes wrong on the way, the image that arrives is the one that was
       fc.array(fc.option(fc.constantFrom(...faults), { nil: undefined }), { maxLength: 7 }),
       async (planned) => {
         const receiver = new Receiver(planned)
-        await uploadImage(image, doorsTo(receiver).doors)
+        await uploadImage(image, doorsTo(receiver).environment)
         expect(receiver.isStored).toBe(true)
         expect(receiver.bytes.equals(whole)).toBe(true)
       },
@@ -129,8 +129,8 @@ test('whatever goes wrong on the way, the image that arrives is the one that was
 })
 
 test('gives up behind the same failure so often in a row, with longer and longer pauses', async () => {
-  const { doors, seen } = doorsTo(new Receiver(Array.from({ length: 20 }, () => 'busy' as const)))
-  await expect(uploadImage(imageOf(9), doors)).rejects.toThrow('OVERLOADED')
+  const { environment, seen } = doorsTo(new Receiver(Array.from({ length: 20 }, () => 'busy' as const)))
+  await expect(uploadImage(imageOf(9), environment)).rejects.toThrow('OVERLOADED')
   expect(seen.waits).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000])
   expect(seen.pauses).toHaveLength(7)
 })
@@ -141,7 +141,7 @@ test('gives up where it is told how much there is, and never gets on', async () 
     sent.push(range)
     return { status: range.includes('*') ? 202 : 503, body: { received: 0, error: 'STORAGE' } }
   }
-  await expect(uploadImage(imageOf(9), doorsTo({ take }).doors)).rejects.toThrow('STORAGE')
+  await expect(uploadImage(imageOf(9), doorsTo({ take }).environment)).rejects.toThrow('STORAGE')
   expect(sent.filter((range) => range === 'bytes 0-8/9')).toHaveLength(8)
 })
 
@@ -160,7 +160,7 @@ test.each([
     sent.push(range)
     return { status, body }
   }
-  const refused = await uploadImage(imageOf(9), doorsTo({ take }).doors).catch((error: unknown) => error)
+  const refused = await uploadImage(imageOf(9), doorsTo({ take }).environment).catch((error: unknown) => error)
   expect(refused).toBeInstanceOf(UploadRefused)
   expect(refused).toMatchObject({ status, message: expect.stringContaining(said) })
   expect(sent).toHaveLength(1)
@@ -173,7 +173,7 @@ test('ends where somebody calls it off', async () => {
     if (receiver.sent.length === 1) calledOff.abort(new Error('called off'))
     return receiver.take(range, part)
   }
-  const { doors } = doorsTo({ take }, { signal: calledOff.signal })
-  await expect(uploadImage(imageOf(3 * partBytes), doors)).rejects.toThrow('called off')
+  const { environment } = doorsTo({ take }, { signal: calledOff.signal })
+  await expect(uploadImage(imageOf(3 * partBytes), environment)).rejects.toThrow('called off')
   expect(receiver.sent).toHaveLength(2)
 })

@@ -22,8 +22,8 @@ export function bindingInWords(binding: Binding, groups: readonly GroupOption[])
   const { devices = [], groups: ids = [] } = binding
   const [only, another] = devices
   const named = only === undefined ? [] : [another === undefined ? only : `${devices.length} devices`]
-  const said = [...named, ...ids.map((id) => nameOfGroup(id, groups))]
-  return said.length === 0 ? 'no device' : said.join(', ')
+  const parts = [...named, ...ids.map((id) => nameOfGroup(id, groups))]
+  return parts.length === 0 ? 'no device' : parts.join(', ')
 }
 
 /** The request body; omits undefined fields. */

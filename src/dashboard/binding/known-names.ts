@@ -9,7 +9,7 @@ import type { ServiceSchema } from '#model/service-schema'
 /** Known devices, services and groups: suggestions, not limits. */
 
 /** A fleet has few kinds of services: the first few hundred devices have nearly all of them. */
-const lookedAtMax = 500
+const scannedMax = 500
 
 /** Sorted by name; updated only when the number of devices changes. */
 export function useKnownDevices(): readonly string[] {
@@ -25,7 +25,7 @@ export function useKnownServices(): readonly string[] {
   const size = useSize(devices)
   return useMemo(() => {
     const found = new Set(known.keys())
-    let left = lookedAtMax
+    let left = scannedMax
     for (const device of devices.values()) {
       if (left-- === 0) break
       for (const service of device.services.keys()) found.add(service)

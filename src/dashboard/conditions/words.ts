@@ -14,8 +14,8 @@ function rowInWords({ comparison, values }: Row, { label, unit, choices }: Opera
   const named = values
     .flatMap((value) => (comparison === 'oneOf' ? value.split(', ') : [value]))
     .map((value) => choices?.find((choice) => choice.value === value)?.label ?? value)
-  const said = named.join(comparison === 'between' ? ' and ' : ', ')
-  return [label, comparisons[comparison].label, said, named.length > 0 ? unit : undefined].filter(Boolean).join(' ')
+  const text = named.join(comparison === 'between' ? ' and ' : ', ')
+  return [label, comparisons[comparison].label, text, named.length > 0 ? unit : undefined].filter(Boolean).join(' ')
 }
 
 /** JSON that users type. */

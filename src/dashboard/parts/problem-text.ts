@@ -118,7 +118,7 @@ export class ExplainedError extends Error {
   }
 }
 
-type Words = string | ((said: string) => string | undefined)
+type Words = string | ((error: string) => string | undefined)
 
 /**
  * The same promise; refusals with these statuses get these texts. A text may depend on the server's error (`the release

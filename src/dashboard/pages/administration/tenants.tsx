@@ -206,8 +206,8 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
     } else {
       const call = client.call('POST /iam/tenants', { body: { ...body, tenantIdentifier } })
       await withExplanation(call, {
-        409: (said) =>
-          said.includes('deleted')
+        409: (error) =>
+          error.includes('deleted')
             ? 'The data of a deleted tenant with this name is still being removed. Try again later.'
             : undefined,
       })

@@ -105,7 +105,7 @@ function UserForm({ user, check, onDone, onCancel }: EditFormProps & Pick<Edit<U
 }
 
 /** Explains this refusal; undefined for other refusals. */
-export function lastAdministrator(said: string): string | undefined {
-  if (!said.includes('last administrator')) return undefined
+export function lastAdministrator(error: string): string | undefined {
+  if (!error.includes('last administrator')) return undefined
   return 'This is the last active administrator of the tenant: appoint another one first.'
 }

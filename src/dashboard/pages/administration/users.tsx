@@ -70,7 +70,7 @@ export function Users() {
         rowKey={({ name }) => name}
         paged={users}
         shown={(rows) => rows.filter((user) => isWanted(user, wanted))}
-        empty={<NobodyFound isSearched={wanted !== ''} />}
+        empty={<NoUsers isSearched={wanted !== ''} />}
       />
       <Dialog title="Create invitation" isOpen={isInviting} onClose={() => setInviting(false)}>
         <InviteForm
@@ -93,7 +93,7 @@ function isWanted({ name, email = '', roles, state }: UserEntry, wanted: string)
   return [name, email, state, ...roles].some((text) => text.toLowerCase().includes(wanted))
 }
 
-function NobodyFound({ isSearched }: { readonly isSearched: boolean }) {
+function NoUsers({ isSearched }: { readonly isSearched: boolean }) {
   if (isSearched) return <Empty title="No users found">Search for a part of a name, address, role or state.</Empty>
   return (
     <Empty title="No users" command={`npm run admin -- user add ann --role operator${tenantOption()}`}>

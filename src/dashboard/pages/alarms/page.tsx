@@ -53,19 +53,19 @@ interface AlarmListProps {
 }
 
 function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
-  const [sought, setSought] = useState('')
+  const [search, setSearch] = useState('')
   const [isActiveOnly, setActiveOnly] = useState(false)
   const columns = useColumns(standing, isRead)
   if (alarms.length === 0) return <NoAlarms />
   const shown = inOrder(alarms, standing).filter(
     (alarm) =>
       (!isActiveOnly || standing.has(alarm.resourceIdentifier)) &&
-      `${alarm.name} ${alarm.serviceIdentifier}`.toLowerCase().includes(sought.trim().toLowerCase()),
+      `${alarm.name} ${alarm.serviceIdentifier}`.toLowerCase().includes(search.trim().toLowerCase()),
   )
   return (
     <>
       <div class="alarm-filters">
-        <TextField label="Search" type="search" value={sought} onInput={setSought} placeholder="Name or service" />
+        <TextField label="Search" type="search" value={search} onInput={setSearch} placeholder="Name or service" />
         <Checkbox label="Only active" isChecked={isActiveOnly} onChange={setActiveOnly} />
       </div>
       <Section title={shown.length === 1 ? '1 alarm' : `${shown.length} alarms`}>
@@ -79,7 +79,7 @@ function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
             isActiveOnly && !isRead ? (
               <Loading what="their status" />
             ) : (
-              <Empty title={isActiveOnly && sought === '' ? 'No active alarms' : 'No alarms found'}>
+              <Empty title={isActiveOnly && search === '' ? 'No active alarms' : 'No alarms found'}>
                 <p>Clear the search and the filter to see all {alarms.length}.</p>
               </Empty>
             )

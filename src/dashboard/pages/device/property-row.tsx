@@ -126,11 +126,11 @@ function WriteForm({ place, property, about, isLinked, onClose }: WriteFormProps
       parameters: place,
       body: { [String(property.propId)]: read.value },
     })
-    const said = answer.updates[0]
-    if (!said) return
-    setOutcome(said)
-    if (said.status === 'OK') notify(`${place.deviceIdentifier} took ${name}`)
-    else notify(`${place.deviceIdentifier} refused ${name}${said.message ? `: ${said.message}` : ''}`, 'failed')
+    const answered = answer.updates[0]
+    if (!answered) return
+    setOutcome(answered)
+    if (answered.status === 'OK') notify(`${place.deviceIdentifier} accepted ${name}`)
+    else notify(`${place.deviceIdentifier} refused ${name}${answered.message ? `: ${answered.message}` : ''}`, 'failed')
   }
   return (
     <Form submit="Write" onSubmit={write} onCancel={onClose} label={`Change ${name}`}>

@@ -19,7 +19,7 @@ import '#dashboard/pages/firmware/firmware.css'
 const pinsAtOnce = 500
 
 /** No event contains the counts of a rollout, so they are polled. */
-const lookEveryMs = 2_000
+const pollEveryMs = 2_000
 
 /** No event reports releases, which other users or builds may upload. */
 const releasesEveryMs = 10_000
@@ -44,7 +44,7 @@ export default function ProjectPage({ params }: PageProps) {
     [project],
   )
   const isOther = isElsewhere(releases.problem)
-  usePolling(isOther ? undefined : rollout.again, lookEveryMs)
+  usePolling(isOther ? undefined : rollout.again, pollEveryMs)
   usePolling(isOther ? undefined : releases.again, releasesEveryMs)
   const known = { project, releases, rollout, pins, devices, isRead }
   return (

@@ -100,7 +100,7 @@ async function removeRelease({ firmware, hardware, index }: ReleaseEntry, known:
   })
   await withExplanation(call, {
     403: 'Releases apply to all devices, so they need permission on all devices.',
-    409: (said) => (said.includes('in use') ? `${firmware} is in use: ${usersOf(firmware, known)}.` : undefined),
+    409: (error) => (error.includes('in use') ? `${firmware} is in use: ${usersOf(firmware, known)}.` : undefined),
   })
 }
 

@@ -90,7 +90,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
         unit="%"
         isRequired
       />
-      <Whom groups={groups} chosen={chosen} onChange={setChosen} />
+      <TargetGroups groups={groups} chosen={chosen} onChange={setChosen} />
       <NumberField
         label="Stop after failures"
         hint="Share of the finished devices. Empty: failures never stop it."
@@ -152,7 +152,7 @@ export function RolloutForm({ project, before, check, versions, groups, devices,
 }
 
 /** All devices, or the members of groups. */
-function Whom({
+function TargetGroups({
   groups,
   chosen,
   onChange,
@@ -206,8 +206,9 @@ function reachText({
   readonly percent: number
   readonly devices: number | undefined
 }): string {
-  const whom = devices === undefined ? `${percent} % of the devices of ${project}` : countOf(devices, percent, project)
-  return `Updates ${whom} to ${firmware || 'this version'}, including devices that connect later.`
+  const target =
+    devices === undefined ? `${percent} % of the devices of ${project}` : countOf(devices, percent, project)
+  return `Updates ${target} to ${firmware || 'this version'}, including devices that connect later.`
 }
 
 function countOf(devices: number, percent: number, project: string): string {

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { bytesText, versionIn, versionProblem } from '#dashboard/pages/firmware/names'
-import { type UploadDoors, UploadRefused, uploadImage } from '#dashboard/pages/firmware/upload'
+import { type UploadEnvironment, UploadRefused, uploadImage } from '#dashboard/pages/firmware/upload'
 import { Dialog } from '#dashboard/parts/dialog'
 import { Checkbox, Field, NumberField, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
@@ -44,10 +44,10 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
   const [hardware, setHardware] = useState('')
   const [index, setIndex] = useState<number | undefined>(0)
   const [file, setFile] = useState<File>()
-  const [isMeant, setMeant] = useState(false)
+  const [isConfirmed, setConfirmed] = useState(false)
   const [progress, setProgress] = useState<Progress>()
-  const calledOff = useRef(new AbortController())
-  useEffect(() => () => calledOff.current.abort(), [])
+  const cancellation = useRef(new AbortController())
+  useEffect(() => () => cancellation.current.abort(), [])
 
   const { hasRollout, devices } = standingOf(project)
   const goesToAll = !hasRollout && devices > 0
@@ -56,9 +56,9 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
     if (!file) throw new ExplainedError('Choose a file first.')
     const release = { project, firmware, hardware, index: index ?? 0 }
     try {
-      await sendImage(file, release, calledOff.current.signal, setProgress)
+      await sendImage(file, release, cancellation.current.signal, setProgress)
     } catch (problem) {
-      if (calledOff.current.signal.aborted) {
+      if (cancellation.current.signal.aborted) {
         notify(`The upload of ${project} ${firmware} was cancelled: choose the file again to continue`)
         return
       }
@@ -77,7 +77,7 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
       onSubmit={upload}
       isLong
       onCancel={onClose}
-      isDisabled={isWrong !== undefined || (goesToAll && !isMeant)}
+      isDisabled={isWrong !== undefined || (goesToAll && !isConfirmed)}
     >
       {given === undefined && (
         <TextField
@@ -129,7 +129,7 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
             {project} has no rollout, so <strong>every device that connects</strong> is updated to the newest release:{' '}
             {countText(devices)} at present. To update only a part of them first, close this and start a rollout.
           </p>
-          <Checkbox label={`Deploy to ${countText(devices)}`} isChecked={isMeant} onChange={setMeant} />
+          <Checkbox label={`Deploy to ${countText(devices)}`} isChecked={isConfirmed} onChange={setConfirmed} />
         </div>
       )}
       {progress && <UploadProgress progress={progress} />}
@@ -199,7 +199,7 @@ async function sendImage(
   show({})
   const sha256 = await sha256Of(file)
   const query = { ...(hardware !== '' && { hardware }), index: `${index}`, ...(sha256 !== undefined && { sha256 }) }
-  const doors: UploadDoors = {
+  const environment: UploadEnvironment = {
     signal,
     send: async (contentRange, part) => {
       const late = new AbortController()
@@ -221,7 +221,7 @@ async function sendImage(
     onReceived: (bytes) => show({ bytes, pause: undefined }),
     onPause: (why) => show({ pause: problemText(new Error(why)) }),
   }
-  await uploadImage(file, doors)
+  await uploadImage(file, environment)
 }
 
 /**

@@ -24,7 +24,7 @@ export interface PartAnswer {
 }
 
 /** The environment of an upload. */
-export interface UploadDoors {
+export interface UploadEnvironment {
   /** Sends one part with this `Content-Range`. @throws any error if no answer arrived */
   send(contentRange: string, part: Blob): Promise<PartAnswer>
   wait(ms: number): Promise<void>
@@ -50,32 +50,32 @@ export class UploadRefused extends Error {
  * @returns the release; undefined if it existed before a byte was sent
  * @throws UploadRefused; the signal's reason; the last failure, after too many
  */
-export async function uploadImage(image: Blob, doors: UploadDoors): Promise<ReleaseEntry | undefined> {
+export async function uploadImage(image: Blob, environment: UploadEnvironment): Promise<ReleaseEntry | undefined> {
   let from: number | undefined
   /** The furthest position so far. */
   let best = -1
   let failures = 0
   for (;;) {
-    doors.signal.throwIfAborted()
-    const answer = await sent(image, from, doors)
+    environment.signal.throwIfAborted()
+    const answer = await sent(image, from, environment)
     const step = answer instanceof Error ? { failed: answer } : stepOf(answer, from)
     if ('done' in step) {
-      doors.onReceived(image.size)
+      environment.onReceived(image.size)
       return step.done
     }
     if ('received' in step) {
       if (step.received > best) failures = 0
       best = Math.max(best, step.received)
       from = step.received
-      doors.onReceived(from)
+      environment.onReceived(from)
       // The server has the whole image: the release exists.
       if (from >= image.size) return undefined
       continue
     }
     failures++
     if (failures >= failuresMax) throw step.failed
-    doors.onPause(step.failed.message)
-    await doors.wait(pauseMs(failures, alwaysWhole))
+    environment.onPause(step.failed.message)
+    await environment.wait(pauseMs(failures, alwaysWhole))
     // Only the server knows how much of the part arrived.
     from = undefined
   }
@@ -85,7 +85,7 @@ export async function uploadImage(image: Blob, doors: UploadDoors): Promise<Rele
 async function sent(
   image: Blob,
   from: number | undefined,
-  { send, signal }: Pick<UploadDoors, 'send' | 'signal'>,
+  { send, signal }: Pick<UploadEnvironment, 'send' | 'signal'>,
 ): Promise<PartAnswer | Error> {
   try {
     if (from === undefined) return await send(`bytes */${image.size}`, image.slice(0, 0))

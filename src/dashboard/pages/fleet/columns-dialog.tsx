@@ -95,7 +95,7 @@ const general: readonly Choice[] = [
 ]
 
 /** The number of devices that can be scanned without delay. */
-const lookedThrough = 1_000
+const scannedMax = 1_000
 const metaKeysMax = 50
 
 function metaChoices(): readonly Choice[] {
@@ -104,7 +104,7 @@ function metaChoices(): readonly Choice[] {
   for (const { meta } of state().devices.values()) {
     for (const name of Object.keys(meta)) names.add(name)
     looked += 1
-    if (looked === lookedThrough) break
+    if (looked === scannedMax) break
   }
   return [...names]
     .sort()

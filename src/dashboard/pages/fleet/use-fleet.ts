@@ -33,29 +33,29 @@ export interface Held {
 export function useFleet(devices: Devices, options: ArrangeOptions, deps: readonly unknown[], held: Held): Fleet {
   const order = useRef<FleetOrder>()
   order.current ??= new FleetOrder(devices)
-  const look = (): Fleet => (order.current as FleetOrder).look(options)
-  const [fleet, setFleet] = useState(look)
-  const latest = useRef(look)
-  latest.current = look
+  const scan = (): Fleet => (order.current as FleetOrder).scan(options)
+  const [fleet, setFleet] = useState(scan)
+  const latest = useRef(scan)
+  latest.current = scan
 
-  useEffect(() => setFleet((before) => sparing(before, latest.current())), deps)
+  useEffect(() => setFleet((before) => reuseUnchanged(before, latest.current())), deps)
   useEffect(() => {
     let stopWaiting: (() => void) | undefined
     let restMs = restMsMin
-    const lookAgain = () => {
+    const rescan = () => {
       const heldMs = held.until - now()
-      stopWaiting = heldMs > 0 ? after(heldMs, lookAgain) : undefined
+      stopWaiting = heldMs > 0 ? after(heldMs, rescan) : undefined
       if (stopWaiting) return
-      const cost = timed(() => setFleet((before) => sparing(before, latest.current())))
+      const cost = timed(() => setFleet((before) => reuseUnchanged(before, latest.current())))
       restMs = Math.max(restMsMin, cost * restPerCost)
     }
     const stopListening = devices.subscribe((changed) => {
       order.current?.note(changed)
-      stopWaiting ??= after(restMs, lookAgain)
+      stopWaiting ??= after(restMs, rescan)
     })
     // Includes changes between the rendering and this effect.
     order.current?.note(undefined)
-    lookAgain()
+    rescan()
     return () => {
       stopListening()
       stopWaiting?.()
@@ -65,7 +65,7 @@ export function useFleet(devices: Devices, options: ArrangeOptions, deps: readon
 }
 
 /** Reuses unchanged objects, so that nothing is rendered, or only the counts. */
-function sparing(before: Fleet, after: Fleet): Fleet {
+function reuseUnchanged(before: Fleet, after: Fleet): Fleet {
   if (!isSameOrder(before.identifiers, after.identifiers)) return after
   const { counts, total, offers } = after
   const isSame = total === before.total && offers === before.offers && isSameCounts(counts, before.counts)
@@ -96,7 +96,7 @@ class FleetOrder {
     else for (const identifier of changed) this.#isOther ||= !this.#known.has(identifier)
   }
 
-  look(options: ArrangeOptions): Fleet {
+  scan(options: ArrangeOptions): Fleet {
     if (this.#isOther) {
       this.#identifiers = [...this.#devices.keys()].sort()
       this.#known = new Set(this.#identifiers)

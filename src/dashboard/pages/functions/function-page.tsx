@@ -148,27 +148,27 @@ export function FunctionForm(props: FunctionFormProps) {
   const [draft, setDraft] = useState<Draft>(() => (start ? draftOf(start.graph) : emptyDraft))
   const [isChecked, setChecked] = useState(false)
   const { problem, touch: touchAny, send, form } = useDraftForm({ isDirty, onDirty })
-  const [told, setTold] = useState<GraphFaults>(noFaults)
+  const [serverFaults, setServerFaults] = useState<GraphFaults>(noFaults)
   const groups = useGroups()
   const devices = useKnownDevices()
   // The server's faults are about the sent draft: the next change removes them.
-  const faults = hasFaults(told) ? told : isChecked ? faultsIn(draft) : noFaults
+  const faults = hasFaults(serverFaults) ? serverFaults : isChecked ? faultsIn(draft) : noFaults
   const touch = <Value,>(set: (value: Value) => void) => {
     return (value: Value) => {
       set(value)
-      setTold(noFaults)
+      setServerFaults(noFaults)
       touchAny()
     }
   }
   const submitAll = () => {
     setChecked(true)
-    setTold(noFaults)
+    setServerFaults(noFaults)
     return send(async () => {
       if (hasFaults(faultsIn(draft))) throw new Error('The graph is not complete yet: see what is marked in it')
       try {
         await onSubmit({ name, enabled: isEnabled, binding: bodyOfBinding(binding), graph: graphOf(draft) })
       } catch (thrown) {
-        setTold(placed(draft, detailsOf(thrown)))
+        setServerFaults(placed(draft, detailsOf(thrown)))
         throw thrown
       }
     }, 'A function needs permission to read its triggers on all of these devices.')

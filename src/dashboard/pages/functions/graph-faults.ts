@@ -43,10 +43,10 @@ export function placed(draft: Draft, details: readonly Detail[]): GraphFaults {
   for (const { path, message } of details) {
     const inGraph = path === 'graph' ? '' : path.startsWith('graph.') ? path.slice('graph.'.length) : undefined
     if (inGraph === undefined) continue
-    const [, named, said = message] = ofNode.exec(message) ?? []
+    const [, named, fault = message] = ofNode.exec(message) ?? []
     const [, place, inside] = atNode.exec(inGraph) ?? []
     const node = place === undefined ? draft.nodes.find(({ id }) => id === named) : draft.nodes[Number(place)]
-    const text = inside === undefined || inside === 'id' ? said : `${said} (at ${inside})`
+    const text = inside === undefined || inside === 'id' ? fault : `${fault} (at ${inside})`
     if (!node) others.push(text)
     else byNode.set(node.key, [...(byNode.get(node.key) ?? []), text])
   }

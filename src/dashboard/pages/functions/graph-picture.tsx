@@ -74,7 +74,7 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
   const isFaulty = faults.byNode.has(node.key)
   const words = nodeInWords(node, names)
   const [id, line] = [shortened(node.id), shortened(words)]
-  const said = [isFaulty && 'invalid', stop ? 'stopped here' : isEntered && 'entered'].filter(Boolean).join(', ')
+  const labels = [isFaulty && 'invalid', stop ? 'stopped here' : isEntered && 'entered'].filter(Boolean).join(', ')
   const classes = [
     'graph-node',
     isTrigger(node) ? 'trigger' : node.kind,
@@ -90,7 +90,7 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
       transform={`translate(${placed.x - boxWidth / 2} ${placed.y - boxHeight / 2})`}
       role="button"
       tabindex={0}
-      aria-label={[id, line, line === words ? '' : words, said].filter(Boolean).join(', ')}
+      aria-label={[id, line, line === words ? '' : words, labels].filter(Boolean).join(', ')}
       onClick={open}
       onKeyDown={(event) => {
         if (event.key !== 'Enter' && event.key !== ' ') return

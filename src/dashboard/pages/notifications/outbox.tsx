@@ -13,7 +13,7 @@ type Figures = Answer<'GET /notifications/outbox'>
 type Failure = Figures['failures'][number]
 
 /** No event reports the outbox, so it is polled. */
-const lookEveryMs = 15_000
+const pollEveryMs = 15_000
 
 const reasons: Readonly<Record<Failure['reason'], string>> = {
   unbound: 'the function was deleted, disabled, or no longer bound to the device',
@@ -37,7 +37,7 @@ const columns: readonly Column<Failure>[] = [
 /** Counts of mails by state. Contract 5.7. */
 export function Outbox() {
   const called = useCall(() => client.call('GET /notifications/outbox'), [])
-  useEffect(() => every(lookEveryMs, () => document.hidden || called.again()), [called.again])
+  useEffect(() => every(pollEveryMs, () => document.hidden || called.again()), [called.again])
   return (
     <Section
       title="Mails of this tenant"
