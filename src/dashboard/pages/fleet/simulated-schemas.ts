@@ -51,7 +51,7 @@ const measured: readonly (readonly [id: string, name: string, of: string, rows: 
   [
     '000d-4b6d-9e3f-b00000000003',
     'Diagnostics',
-    'General state of a device',
+    'Diagnostics of every device',
     [
       ['Ticks', 'uint64', 'µs'],
       ['Clock', 'datetime'],
