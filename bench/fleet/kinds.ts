@@ -105,7 +105,11 @@ export const controlsService: SimulatedService = {
   name: 'Controls',
   description: 'Settings and actions of the device',
   properties: [
-    { ...property(['Setpoint', 'FLOAT', '°C', 5, 30], 0x2000), description: 'The target temperature', order: 'writable' },
+    {
+      ...property(['Setpoint', 'FLOAT', '°C', 5, 30], 0x2000),
+      description: 'The target temperature',
+      order: 'writable',
+    },
     { ...property(['Reset', 'BOOL'], 0x2001), description: 'Restarts the device', order: 'actionable' },
     { ...property(['Mode', 'UINT8', mode], 0x2002), description: 'The operating mode', order: 'writable' },
   ],

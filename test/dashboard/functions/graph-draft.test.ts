@@ -51,12 +51,12 @@ test('a graph can be drawn from nothing', () => {
   expect(Graph.parse(graphOf(draft))).toEqual({
     nodes: [
       { id: 'status', type: 'trigger', on: 'status', to: 'offline' },
-      { id: 'seldom', type: 'throttle', seconds: 3_600 },
+      { id: 'limit', type: 'throttle', seconds: 3_600 },
       { id: 'mail', type: 'email', template: 'gone' },
     ],
     edges: [
-      ['status', 'seldom'],
-      ['seldom', 'mail'],
+      ['status', 'limit'],
+      ['limit', 'mail'],
     ],
   })
 })
