@@ -10,7 +10,7 @@ import { topicIndex } from '#actors/subscriber/address'
 import { endingIndex } from '#actors/tenant/address'
 import { updatingIndex } from '#actors/update/address'
 
-/** Every index that actors put something into: what goes with a tenant is found by these. */
+/** All indexes of actors. Deleting a tenant removes its rows from each of them. */
 export const indexes = [
   presentIndex,
   serviceIndex,

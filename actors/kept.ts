@@ -2,8 +2,8 @@ import type { Entry } from '#model/entry'
 import { type RecordChange, type Recorded, record } from '#runtime/actor'
 
 /**
- * The decision of an actor that is its records and nothing else: what changes in it is what is stored, so that it wakes as
- * it stood. Nobody hears of it: every entry is an event, and there are none about who may sign in.
+ * The decision of an actor whose state is exactly its records. It records no entry, because every entry is an event,
+ * and there are no events about accounts.
  */
 export function keep(
   records: readonly RecordChange[],
@@ -12,7 +12,7 @@ export function keep(
   return record<Entry>([], { ...more, changes: records, records })
 }
 
-/** A state that is nothing yet, with every record put in as the turns that made them did. */
+/** Applies every record to an empty state, as the turns that stored them did. */
 export function wokenBy<State>(
   state: State,
   records: ReadonlyMap<string, unknown>,

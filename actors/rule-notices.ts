@@ -5,8 +5,8 @@ import type { ServiceSchema } from '#model/service-schema'
 import type { StoredTemplate } from '#model/template'
 
 /**
- * What those who judge devices by alarms and run functions are told when something that decides is stored. Called as effects: after the
- * commit, with what that commit holds. Undefined: it is no more.
+ * Notices for alarms and functions about stored changes that affect them. Called as effects: after the commit, with the
+ * committed value. Undefined: deleted.
  */
 export interface RuleNotices {
   alarmChanged(tenant: string, id: string, stored: StoredAlarm | undefined): void

@@ -36,8 +36,9 @@ import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor
 const format = (name: string): RecordFormat => ({ name: `${name} of an account`, version: 1, upgrades: {} })
 
 /**
- * One user as far as nobody else is concerned: with what he proves who he is, and where he is signed in. Holds hashes and
- * sealed bytes only. Who he is to others (name, address, roles) is the directory's, which is told what others see of this.
+ * The private part of a user: credentials, second factors and the list of sessions. Holds only hashes and sealed bytes.
+ * The public part (name, e-mail address, roles) belongs to the directory, which this actor notifies of changes that
+ * others can see.
  */
 export const accountActor: ActorDefinition<AccountState, AccountCommand, Entry> = {
   kind: 'account',

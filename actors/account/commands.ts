@@ -1,7 +1,7 @@
 import type { AccessCode, StoredCredential } from '#actors/account/state'
 import type { BegunSession } from '#actors/session/commands'
 
-/** What an account actor can be asked or told. `version`: that of the credentials as the asker saw them. */
+/** Commands of an account actor. `version` is the version of the credentials that the caller has read. */
 export type AccountCommand =
   | Invite
   | OpenAccount
@@ -21,13 +21,16 @@ export type AccountCommand =
   | FactorFailed
   | ChangeAccount
 
-/** A fresh code; the one before is void. Told by the directory for a new user, asked for one who has a password. */
+/**
+ * A new invitation code; the previous code becomes invalid. Sent by the directory for a new user, or by a request for a
+ * user who has a password.
+ */
 export interface Invite {
   readonly type: 'invite'
   readonly code: AccessCode
 }
 
-/** Told by the directory: an account that needs no code, because its password was given at the start. */
+/** Sent by the directory for an account that needs no code, because it was created with a password. */
 export interface OpenAccount {
   readonly type: 'open'
   readonly passwordHash: string
@@ -48,7 +51,7 @@ export interface SetPassword {
   readonly keep: string | undefined
 }
 
-/** The same password, hashed anew: another hash, and nothing else. */
+/** A new hash of the unchanged password. */
 export interface RenewHash {
   readonly type: 'renew_hash'
   readonly version: number
@@ -59,29 +62,29 @@ export interface CredentialsChanged {
   readonly version: number
 }
 
-/** Somebody was found to be this user. At most `sessionsMax`: the oldest ends. */
+/** A user has signed in. An account has at most `sessionsMax` sessions; the oldest one ends. */
 export interface BeginAccountSession {
   readonly type: 'begin_session'
   readonly session: BegunSession
   readonly version: number
 }
 
-/** All of them, all but one, or one alone. Answered with how many. */
+/** Ends all sessions, all but one, or only one. Answered with the number of ended sessions. */
 export interface EndSessions {
   readonly type: 'end_sessions'
   readonly keep?: string
   readonly only?: string
 }
 
-/** Told by a session that ended by itself. */
+/** Sent by a session that ended by itself. */
 export interface SessionOver {
   readonly type: 'session_over'
   readonly session: string
 }
 
 /**
- * The code of this secret was shown. `step`: the last that counts as used. The recovery codes are fresh. Ends all sessions
- * but `keep`. Answered with `CredentialsChanged`.
+ * The user entered a valid code of this secret. `step` is the last step that counts as used. The recovery codes are
+ * new. Ends all sessions except `keep`. Answered with `CredentialsChanged`.
  */
 export interface SetTotp {
   readonly type: 'set_totp'
@@ -92,7 +95,7 @@ export interface SetTotp {
   readonly keep: string | undefined
 }
 
-/** `isRequired`: the tenant wants a second factor of everybody. Answered with `CredentialsChanged`. */
+/** `isRequired`: the tenant requires a second factor. Answered with `CredentialsChanged`. */
 export interface RemoveTotp {
   readonly type: 'remove_totp'
   readonly version: number
@@ -100,7 +103,7 @@ export interface RemoveTotp {
   readonly isRequired: boolean
 }
 
-/** The code of this step was shown, and is the right one. */
+/** The user entered the correct code of this step. */
 export interface UseTotp {
   readonly type: 'use_totp'
   readonly step: number
@@ -111,7 +114,7 @@ export interface UseRecovery {
   readonly hash: Uint8Array
 }
 
-/** `recovery`: undefined when it is not the first factor. Answered with `CredentialsChanged`. */
+/** `recovery` is undefined if the account has another factor already. Answered with `CredentialsChanged`. */
 export interface AddWebauthn {
   readonly type: 'add_webauthn'
   readonly version: number
@@ -129,19 +132,19 @@ export interface RemoveWebauthn {
   readonly isRequired: boolean
 }
 
-/** The credential answered a challenge of ours, well signed. `counter`: as it says. */
+/** The credential signed our challenge. `counter` is its signature counter. */
 export interface UseWebauthn {
   readonly type: 'use_webauthn'
   readonly id: string
   readonly counter: number
 }
 
-/** A code or an answer was shown that was not right. */
+/** The user gave a wrong code or a wrong signature. */
 interface FactorFailed {
   readonly type: 'factor_failed'
 }
 
-/** Told by the directory. */
+/** Sent by the directory. */
 interface ChangeAccount {
   readonly type: 'disable' | 'enable' | 'erase'
 }

@@ -26,7 +26,7 @@ import { answer, type Decision, type RecordChange, refuse, type Turn, tell } fro
 
 const fresh: Credentials = { hash: null, version: 0, code: null, isDisabled: false }
 
-/** Contract 2: the old code dies; the old password works until the new code is used. */
+/** Contract 2: the old code becomes invalid at once; the old password works until the new code is used. */
 export function decideInvite({ credentials }: AccountState, { code }: Invite): Decision<Entry> {
   return keep([credentialsChange({ ...(credentials ?? fresh), code })])
 }
@@ -36,7 +36,7 @@ export function decideOpen({ credentials }: AccountState, { passwordHash }: Open
   return keep([credentialsChange({ ...fresh, hash: passwordHash, version: 1 })])
 }
 
-/** Contract 2, Sign-up: what is wrong with a code is not said. All sessions end. */
+/** Contract 2, Sign-up: the error does not reveal why a code is invalid. All sessions end. */
 export function decideRedeem(
   state: AccountState,
   { codeHash, passwordHash }: RedeemCode,
@@ -56,7 +56,10 @@ export function decideRedeem(
   })
 }
 
-/** The code of the account, if this is it and it has not expired. Without a turn, because a password is hashed first. */
+/**
+ * The code of the account if it matches and has not expired. Read outside a turn, because the password is hashed before
+ * the turn.
+ */
 export function codeOf({ credentials }: AccountState, codeHash: Uint8Array, now: number): AccessCode | undefined {
   return credentials && goodCode(credentials, codeHash, now)
 }
@@ -74,13 +77,13 @@ export function decideSetPassword(state: AccountState, command: SetPassword): De
   })
 }
 
-/** Whose password became another meanwhile has a new hash. */
+/** Does nothing if the password was changed meanwhile: the new password has a new hash. */
 export function decideRenewHash({ credentials }: AccountState, command: RenewHash): Decision<Entry> {
   if (command.version !== credentials?.version) return answer(undefined)
   return keep([credentialsChange({ ...credentials, hash: command.passwordHash })])
 }
 
-/** A code given before is void for good: nobody knows in whose hands it is by the time of `enable`. */
+/** An outstanding code stays invalid after `enable`, because it may have leaked meanwhile. */
 export function decideDisable(state: AccountState): Decision<Entry> {
   const { credentials } = state
   if (!credentials || credentials.isDisabled) return answer(undefined)

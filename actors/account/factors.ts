@@ -10,7 +10,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
 
-/** Contract 2, Second factor. One that was there before is replaced. */
+/** Contract 2, Second factor. Replaces an existing one. */
 export function decideSetTotp(state: AccountState, command: SetTotp): Decision<Entry> {
   const { secret, step, recovery } = command
   return changeFactors(state, command, { ...state.factors, totp: { secret, step }, recovery })
@@ -22,7 +22,7 @@ export function decideRemoveTotp(state: AccountState, command: RemoveTotp): Deci
   return removeFactor(state, command, { ...factors, totp: null })
 }
 
-/** Contract 2: a code is good once. Those of earlier steps are as used as this one. */
+/** Contract 2: a code works once. Codes of earlier steps count as used too. */
 export function decideUseTotp(state: AccountState, { step }: UseTotp, { now }: Turn): Decision<Entry> {
   const { factors } = state
   const early = tooEarly(factors.wrong, now)
@@ -40,13 +40,15 @@ export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { 
   return keep([factorsChange({ ...factors, recovery })])
 }
 
-/** Counted even when it came too early: it was looked at. What is right later does not make up for it within the day. */
+/**
+ * A wrong factor counts even if it came before the delay was over. A correct one does not reset the counter of the day.
+ */
 export function decideFailed({ factors, credentials }: AccountState, { now }: Turn): Decision<Entry> {
   if (!credentials) return refuse(new Problem('not_found'))
   return keep([factorsChange({ ...factors, wrong: wrongAgain(factors.wrong, now) })])
 }
 
-/** The recovery codes go with the last factor; while the tenant requires one, the last stays. */
+/** The recovery codes are removed with the last factor. The last factor stays while the tenant requires one. */
 export function removeFactor(
   state: AccountState,
   command: { readonly version: number; readonly keep: string | undefined; readonly isRequired: boolean },
@@ -57,7 +59,10 @@ export function removeFactor(
   return changeFactors(state, command, isLast ? { ...left, recovery: [] } : left)
 }
 
-/** Turns one on or off: all sessions but one end, and the directory hears when others see a difference. */
+/**
+ * Turns a factor on or off. All sessions except one end; the directory is notified if the visible list of factors
+ * changes.
+ */
 export function changeFactors(
   state: AccountState,
   { version, keep: kept }: { readonly version: number; readonly keep: string | undefined },

@@ -9,7 +9,7 @@ import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn,
 /** Contract 2, Sessions. */
 export const sessionsMax = 100
 
-/** Contract 2: active accounts only, and only on what still stands. */
+/** Contract 2: the account must be active and its credentials unchanged since the caller read them. */
 export function decideBegin(
   state: AccountState,
   { session, version }: BeginAccountSession,
@@ -42,7 +42,7 @@ export function decideOver({ sessions }: AccountState, { session }: SessionOver)
   return left.length === sessions.length ? answer(undefined) : keep([sessionsChange(left)])
 }
 
-/** What a turn adds that ends every session but one. */
+/** The changes and messages that end every session except one. */
 export function ending(
   { tenant, sessions }: AccountState,
   kept: string | undefined,
@@ -52,7 +52,9 @@ export function ending(
   return { records: [sessionsChange(sessions.filter(([id]) => id === kept))], tells: endTells(tenant, ended) }
 }
 
-/** Whether the session that asks for a change is still one of the account's. None: somebody who is signing in asks. */
+/**
+ * Whether the session that requests a change still belongs to the account. Undefined: the request is part of a sign-in.
+ */
 export function mayAsk({ sessions }: AccountState, session: string | undefined): boolean {
   return session === undefined || sessions.some(([id]) => id === session)
 }
@@ -61,7 +63,7 @@ export function sessionOver(): Problem {
   return new Problem('unauthorized', 'session over')
 }
 
-/** What somebody saw of the account and compared with is not what stands. He looks again. */
+/** The account changed after the caller read it. The caller reads it again. */
 export function moved(): Problem {
   return new Problem('conflict', 'the account was changed meanwhile')
 }

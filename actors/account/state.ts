@@ -1,44 +1,47 @@
 import type { Principal } from '#model/caller'
 import type { SecondFactor } from '#model/user'
 
-/** What belongs to one user alone and nobody else must compare. Of one that does not exist there is an actor too. */
+/** The data of one user that is never compared with other users. An account that does not exist has an actor too. */
 export interface AccountState {
   readonly tenant: string
   readonly user: string
-  /** Undefined: there is no such account. */
+  /** Undefined: the account does not exist. */
   credentials: Credentials | undefined
   factors: Factors
-  /** In the order in which they began. */
+  /** Oldest first. */
   sessions: readonly AccountSession[]
 }
 
 export interface Credentials {
-  /** What the password engine made of the password; null before the first. */
+  /** The password hash; null before the first password. */
   readonly hash: string | null
   /**
-   * Raised with whatever decides who may sign in: password, factors turned on or off, the account itself. Who compared
-   * with what stood then (that takes long) names it, and is refused when it moved.
+   * Raised by every change that affects sign-in: password, factors turned on or off, account disabled or enabled.
+   * Comparing a password takes long, so the caller names the version it compared with, and is refused if the version
+   * has changed.
    */
   readonly version: number
   readonly code: AccessCode | null
   readonly isDisabled: boolean
 }
 
-/** What somebody may take the account with, once. Contract 2, Sign-up. */
+/** A one-time code with which a user takes over the account. Contract 2, Sign-up. */
 export interface AccessCode {
-  /** SHA-256 of its text. */
+  /** SHA-256 of the code's text. */
   readonly hash: Uint8Array
   /** Unix ms. */
   readonly expiresAt: number
-  /** The second factors go when it is used; until then they and the old password hold. */
+  /** Using the code removes the second factors. Until then the factors and the old password stay valid. */
   readonly resetsFactors: boolean
-  /** The code gives no more than its maker may give when it is used. Absent in codes that were stored before makers were. */
+  /**
+   * The code grants no more than its creator may grant at the time of use. Absent in codes stored by older versions.
+   */
   readonly createdBy?: Principal
 }
 
 export interface Factors {
   readonly totp: Totp | null
-  /** SHA-256 of the recovery codes that are left. */
+  /** SHA-256 of the unused recovery codes. */
   readonly recovery: readonly Uint8Array[]
   readonly webauthn: readonly StoredCredential[]
   readonly wrong: WrongFactors | null
@@ -47,17 +50,17 @@ export interface Factors {
 interface Totp {
   /** Sealed. */
   readonly secret: Uint8Array
-  /** The last step a code was taken of: that code and all before are used. RFC 6238 §5.2. */
+  /** The last step of which a code was accepted. Codes of this step and of earlier ones are used. RFC 6238 §5.2. */
   readonly step: number
 }
 
-/** https://www.w3.org/TR/webauthn-3/#credential-record, as far as we look at it. */
+/** The fields of https://www.w3.org/TR/webauthn-3/#credential-record that we use. */
 export interface StoredCredential {
-  /** Base64url, as the browser says it. */
+  /** Base64url, as sent by the browser. */
   readonly id: string
   /** COSE_Key. */
   readonly publicKey: Uint8Array
-  /** 0 of authenticators that don't count. */
+  /** 0 for authenticators without a counter. */
   readonly counter: number
   readonly transports: readonly string[]
   readonly name: string
@@ -66,7 +69,7 @@ export interface StoredCredential {
   readonly lastUsedAt: number | null
 }
 
-/** Wrong factors since the first of a day, Unix ms. */
+/** Wrong factors of one day, which begins with the first of them, Unix ms. */
 export interface WrongFactors {
   readonly since: number
   readonly count: number
@@ -75,7 +78,7 @@ export interface WrongFactors {
 
 export type AccountSession = readonly [session: string, createdAt: number]
 
-/** Names of its records. */
+/** Record names. */
 export const credentialsRecord = 'credentials'
 export const factorsRecord = 'factors'
 export const sessionsRecord = 'sessions'
@@ -83,7 +86,7 @@ export const sessionsRecord = 'sessions'
 export const noFactors: Factors = Object.freeze({ totp: null, recovery: [], webauthn: [], wrong: null })
 export const noSessions: readonly AccountSession[] = Object.freeze([])
 
-/** Second factors that are on. Recovery codes are none of their own: they stand in for one that was lost. */
+/** The second factors that are on. Recovery codes are not listed: they only replace a lost factor. */
 export function factorNames({ totp, webauthn }: Factors): readonly SecondFactor[] {
   const names: SecondFactor[] = []
   if (totp) names.push('totp')

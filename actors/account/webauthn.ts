@@ -7,7 +7,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, refuse, type Turn } from '#runtime/actor'
 
-/** A person has a few devices; each is a kilobyte read at every sign-in. */
+/** A user has few devices, and every sign-in reads all credentials (about 1 KB each). */
 export const credentialsMax = 10
 
 export function decideAddWebauthn(state: AccountState, command: AddWebauthn): Decision<Entry> {
@@ -30,7 +30,10 @@ export function decideRemoveWebauthn(state: AccountState, command: RemoveWebauth
   return removeFactor(state, command, { ...factors, webauthn })
 }
 
-/** One that counts, and counts no further than before, was copied. https://www.w3.org/TR/webauthn-3/#sctn-sign-counter */
+/**
+ * A counter that does not increase means that the credential was copied.
+ * https://www.w3.org/TR/webauthn-3/#sctn-sign-counter
+ */
 export function decideUseWebauthn(state: AccountState, { id, counter }: UseWebauthn, { now }: Turn): Decision<Entry> {
   const { factors } = state
   const early = tooEarly(factors.wrong, now)

@@ -1,20 +1,26 @@
 import type { WrongFactors } from '#actors/account/state'
 import { Problem } from '#model/problem'
 
-/** Contract 2: 20 wrong factors a day an account, with growing delay. The day begins with the first of them. */
+/**
+ * Contract 2: at most 20 wrong factors a day and account, with growing delays. The day begins with the first wrong
+ * factor.
+ */
 export const wrongFactorsMax = 20
 const dayMs = 24 * 60 * 60 * 1000
-/** So many cost nothing: people mistype. */
+/** Typing errors cost no delay. */
 const wrongWithoutDelay = 2
 const delayMsMax = 15 * 60 * 1000
 
-/** With one more that was wrong. */
+/** Adds one wrong factor. */
 export function wrongAgain(wrong: WrongFactors | null, now: number): WrongFactors {
   if (!wrong || isDayOver(wrong, now)) return { since: now, count: 1, last: now }
   return { since: wrong.since, count: wrong.count + 1, last: now }
 }
 
-/** Milliseconds until the next factor is looked at; 0: at once. The third wrong one costs a second, each further twice that. */
+/**
+ * Milliseconds until the next factor is checked; 0 for no delay. The third wrong factor causes a delay of one second,
+ * each further one doubles it.
+ */
 export function factorDelayMs(wrong: WrongFactors | null, now: number): number {
   if (!wrong || isDayOver(wrong, now) || wrong.count <= wrongWithoutDelay) return 0
   const dayEndsAt = wrong.since + dayMs
@@ -23,7 +29,7 @@ export function factorDelayMs(wrong: WrongFactors | null, now: number): number {
   return Math.max(0, Math.min(wrong.last + delayMs, dayEndsAt) - now)
 }
 
-/** The refusal of a factor that comes too early; undefined for one that may be looked at. */
+/** The refusal of a factor that came before the delay was over; undefined if the factor may be checked. */
 export function tooEarly(wrong: WrongFactors | null, now: number): Problem | undefined {
   const delayMs = factorDelayMs(wrong, now)
   if (delayMs === 0) return undefined

@@ -13,21 +13,20 @@ import {
   type Turn,
 } from '#runtime/actor'
 
-/** Ids of actions that go on: what a start goes on with. */
+/** Ids of running actions, which a start of the server continues. */
 export const runningActionIndex = 'running_action'
 
-/** Its one record. */
 export const actionRecord = 'action'
 
-/** One that never was, or is over, has nothing. */
+/** Undefined `stored`: the action never existed or has been deleted. */
 export interface ActionState {
   readonly id: string
   stored: StoredAction | undefined
 }
 
 /**
- * A write for many devices. What becomes of each is kept beside it, in pages, so that no turn is about more than a page of a
- * fleet. No event tells of actions. Contract 3.6.
+ * A write to many devices. The outcomes are stored in pages, so that no turn handles more than one page of a fleet.
+ * Actions cause no events. Contract 3.6.
  */
 export const actionActor: ActorDefinition<ActionState, ActionCommand, Entry> = {
   kind: 'action',
@@ -60,7 +59,7 @@ function decideBegin({ id, stored }: ActionState, { action }: BeginAction, { now
   return keep([{ name: actionRecord, value }], { indexes: [running(id, true)], reminder: now + actionKeptMs })
 }
 
-/** What every page of it says. */
+/** Sent by every page when it is complete. */
 function decideDone({ id, stored }: ActionState): Decision<Entry> {
   if (!stored || stored.isDone) return answer(undefined)
   return keep([{ name: actionRecord, value: { ...stored, isDone: true } satisfies StoredAction }], {
@@ -68,7 +67,9 @@ function decideDone({ id, stored }: ActionState): Decision<Entry> {
   })
 }
 
-/** Its day is over, done or not; or a clock was put back since, and it is not. */
+/**
+ * The retention time of the action is over. If a clock was set back since, it is not, and the reminder is set again.
+ */
 function decideDue({ id, stored }: ActionState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)
   const endsAt = stored.createdAt + actionKeptMs

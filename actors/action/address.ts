@@ -5,7 +5,7 @@ export function actionAddress(tenant: string, id: string): ActorAddress<unknown,
   return { kind: 'action', tenant, id }
 }
 
-/** `page` from 0. */
+/** Pages are numbered from 0. */
 export function actionPageAddress(
   tenant: string,
   action: string,

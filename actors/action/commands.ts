@@ -1,31 +1,33 @@
 import type { DeviceOutcome, StoredAction } from '#model/action'
 import type { ReminderDue } from '#runtime/system'
 
-/** What an action can be asked. Contract 3.6. */
+/** Commands of an action. Contract 3.6. */
 export type ActionCommand = BeginAction | { readonly type: 'done' } | ReminderDue
 
-/** Its pages are stored. */
+/** The pages are stored before the action begins. */
 export interface BeginAction {
   readonly type: 'begin'
   readonly action: Omit<StoredAction, 'createdAt' | 'isDone'>
 }
 
-/** What a page of its devices can be asked. */
+/** Commands of one page of an action. */
 export type ActionPageCommand = PutActionPage | TellOutcomes | ReminderDue
 
-/** Before its action begins. */
+/** Sent before the action begins. */
 export interface PutActionPage {
   readonly type: 'put'
   readonly devices: readonly string[]
 }
 
-/** By the place of a device in the page. Of each device the first one counts. Answered with `PageProgress`. */
+/**
+ * Indexed by the position of a device in the page. The first outcome of a device counts. Answered with `PageProgress`.
+ */
 export interface TellOutcomes {
   readonly type: 'outcomes'
   readonly outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[]
 }
 
 export interface PageProgress {
-  /** Devices of the page that have no outcome yet. */
+  /** Devices of the page without an outcome. */
   readonly pending: number
 }

@@ -4,21 +4,20 @@ import { actionKeptMs, type DeviceOutcome } from '#model/action'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, type Turn } from '#runtime/actor'
 
-/** Devices of one page: as many as are written again whenever one of them answers. */
+/** Devices of one page. Every outcome rewrites the whole page. */
 export const pageDevicesMax = 100
 
-/** Stored before the action that it belongs to; nobody finds one without its action. */
+/** A page is stored before its action and must outlive it; pages are only reachable by their action. */
 const outlivesMs = 10 * 60_000
 
-/** Its one record. */
 export const pageRecord = 'page'
 
 export interface StoredPage {
   /** Unix ms. */
   readonly createdAt: number
-  /** By name. */
+  /** By device identifier. */
   readonly devices: readonly string[]
-  /** What became of each, in the same order; null while nothing did. */
+  /** One per device, in the same order; null while there is none. */
   readonly outcomes: readonly (DeviceOutcome | null)[]
 }
 
@@ -26,7 +25,7 @@ export interface PageState {
   stored: StoredPage | undefined
 }
 
-/** Some of the devices of an action, and what became of it on each. There may be a thousand to an action. Contract 3.6. */
+/** Some of the devices of an action with their outcomes. An action may have a thousand pages. Contract 3.6. */
 export const actionPageActor: ActorDefinition<PageState, ActionPageCommand, Entry> = {
   kind: 'action_page',
   rest: 'written_through',
@@ -52,13 +51,13 @@ function put(state: PageState, { value }: RecordChange): void {
   state.stored = (value as StoredPage | null) ?? undefined
 }
 
-/** Put again where a process died before the action was begun: its devices may be others by now. */
+/** Replaces the page if a process stopped before the action began: the list of devices may differ by then. */
 function decidePut({ devices }: PutActionPage, { now }: Turn): Decision<Entry> {
   const value: StoredPage = { createdAt: now, devices, outcomes: devices.map(() => null) }
   return keep([{ name: pageRecord, value }], { reminder: now + actionKeptMs + outlivesMs })
 }
 
-/** Nobody waits for what is said of a page that is no more. */
+/** The outcomes of a deleted page are dropped. */
 function decideOutcomes({ stored }: PageState, { outcomes: told }: TellOutcomes): Decision<Entry> {
   if (!stored) return answer({ pending: 0 } satisfies PageProgress)
   const outcomes = [...stored.outcomes]
@@ -73,7 +72,7 @@ function decideOutcomes({ stored }: PageState, { outcomes: told }: TellOutcomes)
   return keep([{ name: pageRecord, value: { ...stored, outcomes } satisfies StoredPage }], { answer: progress })
 }
 
-/** Its day is over; or a clock was put back since, and it is not. */
+/** The retention time of the page is over. If a clock was set back since, it is not, and the reminder is set again. */
 function decideDue({ stored }: PageState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)
   const endsAt = stored.createdAt + actionKeptMs + outlivesMs

@@ -2,10 +2,10 @@ import type { DeliveryCommand } from '#actors/delivery/commands'
 import type { DeliveryState } from '#actors/delivery/state'
 import type { ActorAddress } from '#runtime/actor'
 
-/** What a function asked to be told. */
+/** The mail requests of one function. */
 export function deliveryAddress(tenant: string, fn: string): ActorAddress<DeliveryState, DeliveryCommand> {
   return { kind: 'delivery', tenant, id: fn }
 }
 
-/** Functions of which requests are kept: entries `<functionId>`. */
+/** Functions with stored requests: entries `<functionId>`. */
 export const deliveringIndex = 'delivering'

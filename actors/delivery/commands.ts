@@ -1,27 +1,27 @@
 import type { DeliveryRequest } from '#model/delivery'
 
-/** What the requests of a function can be told. */
+/** Commands of the mail requests of one function. */
 export type DeliveryCommand = AddRequest | CountOverflow | TrimRequests | ForgetRequests
 
-/** Told by the device that it happened to. */
+/** Sent by the device on which the function ran. */
 export interface AddRequest {
   readonly type: 'request'
   readonly request: Omit<DeliveryRequest, 'seq'>
 }
 
-/** So many more came than are kept. */
+/** Number of requests beyond the rate, which are counted and not stored. */
 export interface CountOverflow {
   readonly type: 'overflowed'
   readonly count: number
 }
 
-/** Nobody needs those up to this one. */
+/** All subscribers are past this request. */
 export interface TrimRequests {
   readonly type: 'trim'
   readonly to: number
 }
 
-/** The function is no more. */
+/** The function was deleted. */
 interface ForgetRequests {
   readonly type: 'forget'
 }

@@ -17,17 +17,18 @@ import {
 
 export interface DeliveryOptions {
   readonly notices: DeliveryNotices
-  /** Requests of a function; the oldest go, and are only a number then. */
+  /** Maximum number of stored requests of a function. The oldest ones are dropped and only counted. */
   readonly kept: number
 }
 
 /**
- * The requests of one function, each a record of its own, and how far they have come. Whoever happens tells it one in the
- * commit of what happened, so that either both are there or neither; who is to hear of it is found out afterwards. Numbers
- * are given without a gap, also to what is only counted: a number without a record is a request that nobody can be told
- * any more. Contract 5.7.
+ * The mail requests of one function, one record each, and their numbering. A device sends a request in the commit of
+ * the entry that caused it, so either both are stored or neither; recipients are determined later. Numbers have no
+ * gaps, also for requests that are only counted: a number without a record is a request that can no longer be mailed.
+ * Contract 5.7.
  *
- * While any is kept the actor is awake, because every subscriber looks at them, and in the index. No event tells of it.
+ * The actor stays awake and indexed while it stores requests, because every subscriber reads them. Requests cause no
+ * events.
  */
 export function deliveryActor({
   notices,
@@ -57,10 +58,9 @@ export function deliveryActor({
   }
 }
 
-/** Before the first. */
 const noRequests: DeliveryHead = Object.freeze({ seq: 0, trimmed: 0, at: 0 })
 
-/** The oldest first, in whatever order the names of records come. */
+/** Oldest first; records arrive in any order. */
 function inOrder(records: ReadonlyMap<string, unknown>): ReadonlyMap<string, unknown> {
   return new Map([...records].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
@@ -113,7 +113,7 @@ function decideForget(state: DeliveryState, notices: DeliveryNotices): Decision<
   })
 }
 
-/** What every turn comes to that leaves something: the head, the index by it, and who delivers told of it. */
+/** The decision of every turn that changes something: it writes the head and the index row, and notifies the mailer. */
 function moved(
   state: DeliveryState,
   head: DeliveryHead,
@@ -131,7 +131,7 @@ function indexedWhen({ function: entry, head }: DeliveryState, isPresent: boolea
   return isWaiting(head) === isPresent ? [] : [{ index: deliveringIndex, entry, isPresent }]
 }
 
-/** Somebody may not have heard of all of them. */
+/** Some subscribers may not be past all requests. */
 export function isWaiting({ seq, trimmed }: DeliveryHead): boolean {
   return seq > trimmed
 }

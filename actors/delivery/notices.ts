@@ -1,12 +1,12 @@
 import type { DeliveryHead } from '#model/delivery'
 
-/** What the requests of a function say. Called as effects: after the commit, with what that commit holds. */
+/** Notices about mail requests. Called as effects: after the commit, with the committed state. */
 export interface DeliveryNotices {
   requested(tenant: string, fn: string, head: DeliveryHead): void
 }
 
-/** What tenants say of what people are subscribed to, in the same way. */
+/** Notices of tenants about the topics of subscriptions, called like `DeliveryNotices`. */
 export interface TopicNotices {
-  /** The function is no more: its subscriptions are to end. */
+  /** The function was deleted; its subscriptions have to end. */
   topicEnded(tenant: string, fn: string): void
 }

@@ -1,7 +1,7 @@
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { RecordFormat } from '#runtime/actor'
 
-/** The requests of one function, those that are kept. */
+/** The stored requests of one function. */
 export interface DeliveryState {
   readonly tenant: string
   readonly function: string
@@ -10,11 +10,11 @@ export interface DeliveryState {
   readonly requests: Map<number, DeliveryRequest>
 }
 
-/** Names of records: `head`, and one for each request. */
+/** Record names: `head`, and one for each request. */
 export const headRecord = 'head'
 export const requestPrefix = 'request/'
 
-/** They sort as their numbers do. */
+/** Padded, so that record names sort by number. */
 export function requestRecord(seq: number): string {
   return `${requestPrefix}${String(seq).padStart(16, '0')}`
 }

@@ -2,25 +2,28 @@ import type { DeviceState } from '#actors/device/state'
 import type { AlarmChanged, Waits } from '#model/entry'
 import type { IndexChange } from '#runtime/actor'
 
-/** Which devices an alarm is or was active on: entries `<alarm id>/<deviceIdentifier>`. */
+/** Devices on which an alarm is or was active: entries `<alarm id>/<deviceIdentifier>`. */
 export const alarmIndex = 'alarm'
 
-/** What stands of an alarm on a device where it is or was active, or where its condition does not hold for long enough. */
+/**
+ * The state of an alarm on one device. It exists if the alarm is or was active there, or if its condition holds but not
+ * yet for long enough.
+ */
 export interface AlarmState {
   readonly isActive: boolean
-  /** When it last came to be active, or inactive again, Unix ms; 0: it never was active. */
+  /** Time of the last change to active or inactive, Unix ms; 0: never active. */
   readonly since: number
-  /** Since when the condition has held, while that is not long enough yet, Unix ms; 0: it does not wait. */
+  /** Unix ms; since when the condition has held, while that is not long enough; 0: it is not waiting. */
   readonly waitingSince: number
 }
 
-/** By id. Changed only by `apply` and `change`. */
+/** By alarm id. Only `apply` and `change` modify it. */
 export interface DeviceAlarms extends ReadonlyMap<string, AlarmState> {
-  /** How many are active or wait. Of all others only a condition that holds makes anything else. */
+  /** Number of alarms that are active or waiting. All others can change only when their condition holds. */
   readonly unsettled: number
 }
 
-/** What stands on one device. */
+/** The alarm states of one device. */
 export class StandingAlarms extends Map<string, AlarmState> implements DeviceAlarms {
   unsettled = 0
 
@@ -45,17 +48,17 @@ function unsettled(stands: AlarmState | undefined): number {
   return stands && (stands.isActive || stands.waitingSince > 0) ? 1 : 0
 }
 
-/** What most devices have: one for all of them. */
+/** Shared by all devices without alarm states, which are most devices. */
 export const noAlarms: DeviceAlarms = new StandingAlarms()
 
-/** Where nothing stands of an alarm. */
+/** The state of an alarm without a stored state. */
 export const neverActive: AlarmState = Object.freeze({ isActive: false, since: 0, waitingSince: 0 })
 
-/** What no event tells of a judgement, where no report tells it either. */
+/** Results of a judgement without an event, if no report carries them. */
 export interface AlarmsJudged {
   readonly type: 'alarms_judged'
   readonly waiting: Waits
-  /** Ids of alarms that were active once and mean this device no more. */
+  /** Ids of alarms that were active once and no longer apply to this device. */
   readonly forgotten: readonly string[]
 }
 
@@ -79,7 +82,7 @@ export function applyAlarmsJudged(state: DeviceState, { waiting, forgotten }: Al
   for (const alarm of forgotten) put(state, alarm, neverActive)
 }
 
-/** In place: one turn may change ten thousand of them. */
+/** Changes the map in place: one turn may change ten thousand alarms. */
 function put(state: DeviceState, alarm: string, stands: AlarmState): void {
   if (state.alarms === noAlarms) state.alarms = new StandingAlarms()
   const alarms = state.alarms as StandingAlarms
@@ -88,7 +91,7 @@ function put(state: DeviceState, alarm: string, stands: AlarmState): void {
   if (alarms.size === 0) state.alarms = noAlarms
 }
 
-/** As stored: id, isActive, since, waitingSince, id … */
+/** Stored form: id, isActive, since, waitingSince, id … */
 export type StoredAlarms = readonly (string | boolean | number)[]
 
 export function storedAlarms(alarms: DeviceAlarms): StoredAlarms {
@@ -110,5 +113,5 @@ export function alarmsOf(stored: StoredAlarms): DeviceAlarms {
   return alarms
 }
 
-/** Values stored of each. */
+/** Array elements for each alarm. */
 export const storedPerAlarm = 4

@@ -8,7 +8,7 @@ import { applyStamps, applyThrottled, type Throttled } from '#actors/device/thro
 import type { Declared, Entry, Items, PropertyState, Reported } from '#model/entry'
 import type { Shape } from '#model/shape'
 
-/** What changes in a device and nobody hears of. */
+/** Changes of a device that cause no event. */
 export type DeviceChange = Connected | ServiceDeclared | AlarmsJudged | RulesKnown | Throttled | FunctionsRun
 
 export function applyChange(state: DeviceState, change: DeviceChange): void {
@@ -34,10 +34,10 @@ export function applyChange(state: DeviceState, change: DeviceChange): void {
 }
 
 /**
- * What each entry changes in a device. Also at replay, so it depends on nothing but the two.
+ * Applies one entry to a device. Also runs at replay, so it depends only on the state and the entry.
  *
- * A device that was removed has no snapshot any more, though entries from before may still be replayed because of another
- * device's: without it they mean nothing, and the removal that ends them is among them.
+ * A removed device has no snapshot, but its older entries may be replayed because of another device. They are ignored
+ * without a snapshot; the removal follows among the replayed entries.
  */
 export function applyEntry(state: DeviceState, entry: Entry, offset: number): void {
   if (!state.isThere && entry.kind !== 'device_added') return
@@ -86,9 +86,10 @@ export function applyEntry(state: DeviceState, entry: Entry, offset: number): vo
 
 function applyReported(state: DeviceState, entry: Reported, offset: number): void {
   const declared = serviceOf(state, entry.shape.serviceIdentifier)
-  // Declared without a value, which only the snapshot said, of a device that was removed since: see above.
+  // The service was declared without a value, so only the snapshot had it, and the device was removed since (see
+  // above).
   if (!declared) return
-  // Another shape than that of now: what declared it is missing behind a repair.
+  // The shape differs from the current one: a repair of the store lost the entry that declared it.
   const service = declared.shape.id === entry.shape.id ? declared : applyShape(state, entry.shape)
   setItems(service, entry.items, entry.timestamp, offset)
   state.lastMessage = entry.at
@@ -105,7 +106,7 @@ function applyDeclared(state: DeviceState, entry: Declared, offset: number): voi
   setItems(applyShape(state, entry.shape), entry.items, entry.at, offset)
 }
 
-/** A service gets a shape; what keeps its type keeps its value. Of what is new, no entry has said anything yet. */
+/** Gives a service a shape. Properties that keep their type keep their value; new ones have no value. */
 function applyShape(state: DeviceState, shape: Shape): ServiceState {
   const before = serviceOf(state, shape.serviceIdentifier)
   const service = new ServiceState(shape)

@@ -6,7 +6,7 @@ import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 import type { ReminderDue } from '#runtime/system'
 
-/** What a device actor can be asked or told. */
+/** Commands of a device actor. */
 export type DeviceCommand =
   | AddDevice
   | EndAlarms
@@ -22,43 +22,43 @@ export type DeviceCommand =
   | Judge
   | ReminderDue
 
-/** Told by the tenant, which gives the address. Plain data. */
+/** Sent by the tenant, which assigns the flake address. */
 export interface AddDevice {
   readonly type: 'add'
   readonly flakeAddress: number
   readonly meta: JsonObject
-  /** SHA-256 of its secret, if it has one from the beginning. */
+  /** SHA-256 of the initial secret, if there is one. */
   readonly secretHash?: Uint8Array
-  /** Id of the provisioning key that let it in. */
+  /** Id of the provisioning key that registered the device. */
   readonly registrar?: string
 }
 
-/** The SHA-256 of the device's secret; the one before is void. Contract 3.11. */
+/** The SHA-256 of the device's secret, which replaces the previous one. Contract 3.11. */
 export interface SetSecret {
   readonly type: 'set_secret'
   readonly hash: Uint8Array
 }
 
 /**
- * Ends some alarms of a device that is about to be removed; the answer is true when more of them may stand. Should the device
- * stay, a reminder has them judged again.
+ * Ends some alarms of a device before its removal. The answer is true if more alarms may be active. If the device is
+ * not removed, a reminder judges them again.
  */
 interface EndAlarms {
   readonly type: 'end_alarms'
 }
 
-/** `registrar`: as its record says; the key that let the device in may then let in another one. */
+/** `registrar` as stored in the device's record; its provisioning key may then register another device. */
 export interface RemoveDevice {
   readonly type: 'remove'
   readonly registrar?: string
 }
 
-/** Which one was removed: its name may mean another by the time this is heard. */
+/** Flake address of the removed device: a new device may have the same name by now. */
 export interface DeviceRemoved {
   readonly flakeAddress: number
 }
 
-/** A service as declared now, with the values that came along: index, state, … */
+/** A declared service with the values that were sent with the declaration: index, state, … */
 export interface DeclaredService {
   readonly shape: Shape
   readonly items: Items
@@ -72,17 +72,19 @@ export interface Hello {
   readonly project: string | undefined
   readonly firmwares: readonly Firmware[] | undefined
   readonly isAutoUpdated: boolean
-  /** False when it was said before on the same link. */
+  /** False if the device repeats a HELLO on the same link. */
   readonly isConnect: boolean
 }
 
-/** What becomes of a HELLO. `seq`: the last one stored of this session, else 0. */
+/** The answer to a HELLO. `seq` is the last stored one of this session, or 0. */
 export interface Welcome {
   readonly flakeAddress: number
   readonly seq: number
 }
 
-/** Contract 7, UPDATE, checked against the declaration that the link knows. Answered with the seq to acknowledge. */
+/**
+ * Contract 7, UPDATE, validated against the declaration that the link has cached. Answered with the seq to acknowledge.
+ */
 export interface Report {
   readonly type: 'report'
   readonly shape: Shape
@@ -92,7 +94,7 @@ export interface Report {
   readonly timestamp: number | undefined
 }
 
-/** Contract 7, POST /link: several reports and perhaps a declaration in one turn, all or nothing. */
+/** Contract 7, POST /link: several reports and optionally a declaration in one turn, all or nothing. */
 export interface Post {
   readonly type: 'post'
   readonly session: string | undefined
@@ -114,7 +116,7 @@ export interface ChangeStatus {
   readonly status: DeviceStatus
 }
 
-/** RFC 7396, checked. Answered with the device's state. */
+/** RFC 7396, validated. Answered with the device's metadata. */
 export interface PatchMeta {
   readonly type: 'patch_meta'
   readonly patch: JsonObject
@@ -126,8 +128,8 @@ export interface DeleteMetaKey {
 }
 
 /**
- * Contract 3.5: whether properties may be asked to become what somebody wants. Nothing changes and nothing is told; the
- * answer is a `WriteOrder` for the device's link. `values` by key as they came, `schema` as the service's is now.
+ * Contract 3.5: checks a write to properties. Changes nothing and causes no event; the answer is a `WriteOrder` for the
+ * device's link. `values` by key as received, `schema` is the current schema of the service.
  */
 export interface Write {
   readonly type: 'write'
@@ -136,7 +138,7 @@ export interface Write {
   readonly schema: ServiceSchema | undefined
 }
 
-/** A write that was checked. `updates`: each property once, in the order of the keys. */
+/** A validated write. `updates` lists each property once, in the order of the keys. */
 export interface WriteOrder {
   readonly flakeAddress: number
   readonly service: string
@@ -148,7 +150,7 @@ export interface WriteOrder {
   }[]
 }
 
-/** Told when its alarms are others than before: a device that says nothing is judged by them too. */
+/** Sent when the device's alarms have changed, so that a device without reports is judged too. */
 interface Judge {
   readonly type: 'judge'
 }

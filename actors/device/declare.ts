@@ -6,10 +6,10 @@ import type { Entry, PropertyState, RemovedProperty } from '#model/entry'
 import { contentOf, type Shape, type ShapeProperty } from '#model/shape'
 import type { IndexChange, SharedRecord } from '#runtime/actor'
 
-/** Which devices offer a service: entries `<serviceIdentifier>/<deviceIdentifier>`. */
+/** Devices that declare a service: entries `<serviceIdentifier>/<deviceIdentifier>`. */
 export const serviceIndex = 'service'
 
-/** What a new declaration changes: entries for what there is to say, and all else that follows from it. */
+/** The effects of a new declaration: entries for events, and all other changes. */
 export interface Declaration {
   readonly entries: readonly Entry[]
   readonly changes: readonly ServiceDeclared[]
@@ -17,18 +17,18 @@ export interface Declaration {
   readonly shared: readonly SharedRecord[]
 }
 
-/** A service was declared, and there is nothing about it to say yet. */
+/** A service was declared without values, so there is no event. */
 export interface ServiceDeclared {
   readonly type: 'service_declared'
   readonly shape: Shape
 }
 
 /**
- * Compares a declaration with the one before; it replaces it whole. Contract 4.6, 7: one event for each service with
- * values that differ; a property declared no more is said once, and so is one that lost its value by getting another
- * type. What is declared without a value is read and not told.
+ * Compares a declaration with the previous one, which it replaces as a whole. Contract 4.6, 7: one event for each
+ * service with values that differ. A property that is no longer declared causes one event, and so does one that lost
+ * its value because its type changed. Properties without a value are readable and cause no event.
  *
- * A service without properties shows nowhere: there is nothing to read of it.
+ * A service without properties is not stored: it has nothing to read.
  */
 export function declare(state: DeviceState, services: readonly DeclaredService[], now: number): Declaration {
   const entries: Entry[] = []
@@ -56,7 +56,7 @@ export function declare(state: DeviceState, services: readonly DeclaredService[]
   return { entries, changes, indexes, shared }
 }
 
-/** The end of one service. */
+/** The entry for a service that is no longer declared. */
 export function undeclared({ device, flakeAddress }: DeviceState, shape: Shape, now: number): Entry {
   const service = shape.serviceIdentifier
   return { kind: 'undeclared', device, flakeAddress, service, at: now, removed: shape.properties.map(removedOf) }
@@ -68,7 +68,7 @@ function statesOf(items: DeclaredService['items']): ReadonlyMap<number, Property
   return states
 }
 
-/** Properties whose value is another than before, or shows otherwise. */
+/** Properties whose value or representation differs from before. */
 function changedItems(
   before: ServiceState | undefined,
   shape: Shape,
@@ -85,7 +85,7 @@ function changedItems(
   return changed
 }
 
-/** Properties that are declared no more, or no more as what they had a value of. */
+/** Properties that are no longer declared, or no longer with the type of their value. */
 function removedBy(before: ServiceState, after: Shape, states: ReadonlyMap<number, PropertyState>): RemovedProperty[] {
   return before.shape.properties
     .filter((property, place) => {
@@ -108,7 +108,7 @@ function removedOf({ propId, type, modifier }: ShapeProperty): RemovedProperty {
   return { propId, type: type.name, modifier }
 }
 
-/** How many shapes of a declaration the device does not have: the store may have to keep each of them. */
+/** Number of shapes of a declaration that the device does not have yet; the store may have to add each of them. */
 export function newShapeCount(state: DeviceState | undefined, services: readonly DeclaredService[]): number {
   return services.filter(({ shape }) => {
     const before = state && serviceOf(state, shape.serviceIdentifier)

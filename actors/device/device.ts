@@ -36,7 +36,7 @@ import {
 
 export interface DeviceOptions {
   readonly shapeById: (id: string) => Shape
-  /** When this process began, Unix ms: connects are counted from then. */
+  /** Start of this process, Unix ms; connects are counted from then on. */
   readonly startedAt: number
   readonly rules: DeviceRules
   readonly functions: DeviceFunctions
@@ -44,8 +44,8 @@ export interface DeviceOptions {
 }
 
 /**
- * The hash of the device's secret, and the id of the provisioning key that let it in. They stand beside its snapshot, where
- * they cost nothing of its memory: they are read at the upgrade of a link without waking the device.
+ * The hash of the device's secret and the id of its provisioning key. They are records outside the snapshot: they use
+ * no memory of the device, and the upgrade of a link reads them without waking the device.
  */
 export const secretRecord = 'secret'
 export const registrarRecord = 'registrar'
@@ -57,8 +57,8 @@ export function deviceAddress(tenant: string, device: string): ActorAddress<Devi
 }
 
 /**
- * One device of one tenant: what it offers, what its properties stand at, whether it is there, and what people noted
- * about it. Its reports are the flood, so it rests by redo.
+ * One device of one tenant: its services, property values, status and metadata. Reports are frequent, so the state is
+ * replayed from the log (rest by redo).
  */
 export function deviceActor({
   shapeById,
@@ -76,7 +76,7 @@ export function deviceActor({
     sharedIn: shapeIdsOf,
     writeSnapshot,
     readSnapshot: (address, reader) => readSnapshot(address.id, reader, shapeById),
-    // What becomes of an update is kept by an actor of its own, though it names the device.
+    // The update of a device belongs to an actor of its own, although its entries name the device.
     concerns: (entry) => ('device' in entry && entry.kind !== 'update_changed' ? entry.device : undefined),
     apply: applyEntry,
     isThere: (state) => state.isThere,
@@ -88,7 +88,7 @@ export function deviceActor({
   }
 }
 
-/** What a command comes to, before anybody is told of it by functions. */
+/** The decision for a command, before functions run on it. */
 function decideCommand(
   state: DeviceState,
   command: DeviceCommand,
@@ -126,7 +126,7 @@ function decideCommand(
   }
 }
 
-/** Contract 3.11. Its snapshot rests at once, so that the device is listed from then on. */
+/** Contract 3.11. Stores a snapshot at once, so that the device is listed immediately. */
 function decideAdd(state: DeviceState, command: AddDevice, turn: Turn): Decision<Entry> {
   if (state.isThere) return refuse(new Problem('conflict'))
   const { device } = state
@@ -156,8 +156,8 @@ function decideEndAlarms(state: DeviceState, turn: Turn, rules: DeviceRules): De
 }
 
 /**
- * Contract 3.11. Its alarms end and its properties are said to be gone first: not everybody who hears of them hears of
- * devices.
+ * Contract 3.11. First ends the alarms and removes the properties, because some clients may receive those events but
+ * not `DEVICE_REMOVED`.
  */
 function decideRemove(
   state: DeviceState,
@@ -190,7 +190,7 @@ function decideRemove(
   })
   const ended = judgeWhole(state, undefined, turn.now, null, Number.POSITIVE_INFINITY)
   if (!ended) return removal
-  // What nobody hears of goes with the device.
+  // Alarm states without events are dropped with the device.
   const where = { tenant: turn.tenant, device }
   const judged = withJudgement(removal, { ...ended, waiting: [], forgotten: [] }, where, rules)
   return { ...judged, events: [...ended.entries, ...removal.events] }

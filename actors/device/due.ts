@@ -6,13 +6,13 @@ import type { Entry } from '#model/entry'
 import { noRules } from '#rules/rule-list'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'
 
-/** Some alarm may have waited for long enough. It may not, too: nobody takes a reminder back when a wait ends. */
+/** An alarm may have waited long enough. Not always: a reminder is not cancelled when a wait ends early. */
 export function decideDue(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
   if (state.isThere && !rules.isLoaded) return record([], { reminder: turn.now + againMs })
   return decideJudge(state, turn, rules)
 }
 
-/** Its alarms may be others than before. */
+/** The alarms of the device may have changed. */
 export function decideJudge(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
   if (!rules.isLoaded) return answer(undefined)
   const view = rules.of(turn.tenant)

@@ -1,21 +1,21 @@
 import type { DeviceState } from '#actors/device/state'
 import type { IndexChange } from '#runtime/actor'
 
-/** Devices of which a project or a firmware is known: entries `<deviceIdentifier>`. */
+/** Devices with a known project or firmware: entries `<deviceIdentifier>`. */
 export const firmwareIndex = 'firmware'
 
-/** Which devices say that they are of a project: entries `<project>/<deviceIdentifier>`. */
+/** Devices by their reported project: entries `<project>/<deviceIdentifier>`. */
 export const projectDeviceIndex = 'project_device'
 
-/** What a device said of itself, as far as updates need it. */
+/** The device's own information that updates use. */
 export type FirmwareKnown = Pick<DeviceState, 'project' | 'firmwares'>
 
-/** Whether there is anything to show of it. */
+/** Whether the device has a project or a firmware to show. */
 export function isFirmwareKnown({ project, firmwares }: FirmwareKnown): boolean {
   return project !== null || firmwares.length > 0
 }
 
-/** Where it is found from now on, and no more. */
+/** The index rows to add and to remove. */
 export function firmwareRows(device: string, before: FirmwareKnown, after: FirmwareKnown): readonly IndexChange[] {
   const rows: IndexChange[] = []
   const isKnown = isFirmwareKnown(after)

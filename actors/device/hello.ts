@@ -8,7 +8,7 @@ import type { Discovered, Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
-/** A device says what it is and offers. Contract 7, HELLO; 4.6; DEVICE_DISCOVERY of contract 4. */
+/** The device identifies itself and declares its services. Contract 7, HELLO; 4.6; DEVICE_DISCOVERY of contract 4. */
 export function decideHello(state: DeviceState, hello: Hello, turn: Turn, startedAt: number): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('device_unknown'))
   const declaration = declare(state, hello.services, turn.now)

@@ -11,21 +11,24 @@ import { turnUnitsMax, work } from '#rules/rule-work'
 import type { TenantRules } from '#rules/tenant-rules'
 import type { Turn } from '#runtime/actor'
 
-/** What device turns know of alarms: those of all tenants, after their commits. */
+/** The committed alarms of all tenants, as device turns read them. */
 export interface DeviceRules {
   /** Undefined: the tenant has no alarms. */
   of(tenant: string): TenantRules | undefined
-  /** False until they were read: nothing is judged before. */
+  /** False until the rules are loaded; nothing is judged before. */
   readonly isLoaded: boolean
   /** Since the start. */
   readonly counts: { transitions: number }
-  /** Alarms were not judged on a device because their authors' shares of its turn were used up. `ids`: some of them. */
+  /**
+   * Some alarms were not judged on a device because their authors used up their shares of the turn. `ids` lists some of
+   * them.
+   */
   skipped(tenant: string, device: string, alarms: { readonly count: number; readonly ids: readonly string[] }): void
 }
 
 /**
- * Judges a device by what it just reported of a service. The hot path: as long as its rules are the same, only those are
- * judged that read a property whose value is another than before, for nothing could come of the others.
+ * Judges a device after a report of one service. Hot path: if the rules are unchanged, only rules that read a changed
+ * property are judged, because all others keep their result.
  */
 export function judgeReport(
   state: DeviceState,
@@ -48,7 +51,7 @@ export function judgeReport(
   return knowing(judgement, rulesKnown(state, view, list))
 }
 
-/** By these rules, where nothing would come of judging the device as it is. */
+/** Judges by these rules, if a judgement without the report would change nothing. */
 function judgeBy(
   list: RuleList,
   state: DeviceState,
@@ -96,7 +99,7 @@ function judgeChanged(
         const { rule } = shaped
         const stands = alarms.get(rule.id) ?? neverActive
         const next = nextOf(verdict, stands, turn.now, rule)
-        // Of one that waits on, its reminder is set.
+        // The alarm continues to wait, and its reminder is set.
         if (next === stands) continue
         judging ??= new Judging(state.device, turn.now)
         judging.became(rule, stands, next)
@@ -111,18 +114,18 @@ function judgeChanged(
   }
 }
 
-/** Whether nothing could come out otherwise. */
+/** Whether two values have the same effect on conditions. */
 export function isSame(one: PropertyState, other: PropertyState): boolean {
   return Object.is(one, other) || (typeof one === 'object' && isDeepStrictEqual(one, other))
 }
 
-/** What a service stands at behind a report, and which rules were judged by it. */
+/** The values of a service after a report, and which rules were judged already. */
 class ValuesAfter implements ValueSource {
   #service: ServiceState | undefined
   #items: Items = []
-  /** By place in the shape: where in the items stands what it is at last; 0 for a property that is not reported. */
+  /** By position in the shape: the place of the last item of this property; 0 if it is not reported. */
   #lastAt = new Uint32Array(64)
-  /** By place among the rules: the report it was judged by last. Reports are numbered. */
+  /** By position among the rules: the number of the last report that judged it. */
   #judgedBy = new Float64Array(64)
   #report = 0
 
@@ -154,5 +157,5 @@ class ValuesAfter implements ValueSource {
   }
 }
 
-/** One for all: a judgement is synchronous and there is never a second one. */
+/** Shared: a judgement is synchronous, so there is never a second one at the same time. */
 const after = new ValuesAfter()

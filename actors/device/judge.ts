@@ -8,45 +8,45 @@ import { transitionUnits, turnUnitsMax, work } from '#rules/rule-work'
 import type { TenantRules } from '#rules/tenant-rules'
 import type { IndexChange } from '#runtime/actor'
 
-/** What comes of judging a device by its alarms. Contract 5.2, 5.3. */
+/** The result of judging a device by its alarms. Contract 5.2, 5.3. */
 export interface Judgement {
   readonly entries: readonly AlarmChanged[]
-  /** Alarms that begin or cease to wait, where no entry says more of them. */
+  /** Alarms that begin or stop to wait without an entry. */
   readonly waiting: Waits
-  /** Ids of inactive alarms that mean the device no more. */
+  /** Ids of inactive alarms that no longer apply to the device. */
   readonly forgotten: readonly string[]
   readonly indexes: readonly IndexChange[]
-  /** When to judge again because something waits, Unix ms; undefined: the reminder that is set is early enough. */
+  /** When to judge again because an alarm waits, Unix ms; undefined: the current reminder is early enough. */
   readonly reminder: number | undefined
-  /** By which rules the device is known to be judged now; undefined: by those as before. */
+  /** The rules by which the device counts as judged; undefined: unchanged. */
   readonly known: RulesKnown | undefined
-  /** Rules that were not judged because the shares of their authors were used up. Counted; some ids, to be logged. */
+  /** Rules that were not judged because their authors used up their shares: the number, and some ids for the log. */
   readonly skipped: { readonly count: number; readonly ids: readonly string[] } | undefined
 }
 
-/** Nothing comes of it. */
+/** Changes nothing. */
 const noJudgement: Judgement = {
   ...{ entries: [], waiting: [], forgotten: [], indexes: [] },
   ...{ reminder: undefined, known: undefined, skipped: undefined },
 }
 
-/** A judgement by all rules of now: they are known from then on, unless some were skipped. */
+/** Marks the device as judged by all current rules, unless some were skipped. */
 export function knowing(judgement = noJudgement, known: RulesKnown | undefined): Judgement {
   return judgement.known || !known ? judgement : { ...judgement, known }
 }
 
-/** Until the rest is judged, or the alarms were read. */
+/** Delay until the remaining rules are judged, or until alarms are loaded. */
 export const againMs = 1_000
 
-/** Alarms that end in one turn: as many as may begin in one. */
+/** Maximum number of alarms that end in one turn; as many as may begin in one. */
 export const endingsMax = turnUnitsMax / transitionUnits
 
-/** As many as help to find them. */
+/** Enough ids to find them in the log. */
 const skippedIdsMax = 10
 
 const notKnown: RulesKnown = { type: 'rules_known', rules: undefined }
 
-/** The change by which a device is known to be judged by its rules of now; undefined: it is known already. */
+/** The change that marks a device as judged by its current rules; undefined if it is already. */
 export function rulesKnown(
   { rules }: DeviceState,
   view: TenantRules | undefined,
@@ -57,9 +57,9 @@ export function rulesKnown(
 }
 
 /**
- * What becomes of an alarm by a verdict: the same object where nothing changes.
- * @param verdict undefined: it cannot be said whether the condition holds, so things stay as they are
- * @param rule how long its condition has to hold, and since when it has it
+ * The next state of an alarm after a verdict; the same object if nothing changes.
+ * @param verdict undefined: the condition has no result, so the state stays
+ * @param rule how long its condition has to hold, and since when it has this condition
  */
 export function nextOf(
   verdict: boolean | undefined,
@@ -73,13 +73,13 @@ export function nextOf(
     if (isActive) return { isActive: false, since: now, waitingSince: 0 }
     return waitingSince === 0 ? stands : { isActive, since, waitingSince: 0 }
   }
-  // Long ago, when the server was down at that moment.
+  // The time is in the past if the server was down at that moment.
   const holdsSince = waitingSince === 0 ? now : Math.max(waitingSince, conditionAt)
   if (now >= holdsSince + forMs) return { isActive: true, since: holdsSince + forMs, waitingSince: 0 }
   return holdsSince === waitingSince ? stands : { isActive, since, waitingSince: holdsSince }
 }
 
-/** A judgement that is being made. */
+/** Collects the results of one judgement. */
 export class Judging {
   readonly #device: string
   readonly #now: number
@@ -97,17 +97,17 @@ export class Judging {
     this.#now = now
   }
 
-  /** What stands of the alarm became, or still is, the other. */
+  /** Records the new state of an alarm, if it differs. */
   became({ id, forMs }: AlarmRule, stands: AlarmState, next: AlarmState): void {
     if (next !== stands) work.charge(transitionUnits)
     if (next.isActive !== stands.isActive) this.#turned(id, next, stands.since === 0)
     else if (next !== stands) this.#waiting.push(id, next.waitingSince)
     const deadline = next.waitingSince + forMs
-    // One that went by without a verdict is looked at when there is one.
+    // A deadline that passed without a verdict has no reminder: the next verdict decides.
     if (next.waitingSince > 0 && deadline > this.#now) this.#deadline = Math.min(this.#deadline, deadline)
   }
 
-  /** The alarm means the device no more. */
+  /** The alarm no longer applies to the device. */
   ended(id: string, { isActive, since }: AlarmState): void {
     if (isActive) this.#entries.push({ ...this.#changed(id, false, this.#now), isEnded: true })
     else if (since > 0) this.#forgotten.push(id)
@@ -115,22 +115,22 @@ export class Judging {
     if (since > 0) this.#indexes.push(alarmRow(this.#device, id, false))
   }
 
-  /** Some alarms have still to end: a later turn ends them. */
+  /** Some alarms still have to end; a later turn ends them. */
   leftEndings(): void {
     this.#isUnfinished = true
     this.#deadline = Math.min(this.#deadline, this.#now + againMs)
   }
 
-  /** It was not judged: what stands of it stays. */
+  /** The rule was not judged, so the alarm's state stays. */
   skipped({ id }: AlarmRule): void {
     this.#skippedCount++
     if (this.#skippedIds.length < skippedIdsMax) this.#skippedIds.push(id)
   }
 
   /**
-   * Undefined when nothing comes of it. Where rules were skipped, the next report is judged whole; a reminder sees to it as
-   * long as each turn brings the rest nearer.
-   * @param remindedAt asked only when something waits
+   * Undefined if nothing changes. If rules were skipped, the next report judges all rules. A reminder does the same, as
+   * long as each turn makes progress.
+   * @param remindedAt only called if an alarm waits
    */
   outcome(remindedAt: () => number | null): Judgement | undefined {
     const isSkipping = this.#skippedCount > 0
@@ -162,13 +162,13 @@ export class Judging {
 }
 
 /**
- * Judges a device by all of its alarms, over what its services stand at in `after`. An alarm ends that is not among them
- * any more, or whose service the device no longer offers.
+ * Judges a device by all of its alarms, using the values in `after`. An alarm ends if it no longer applies to the
+ * device or if the device no longer declares its service.
  *
- * @param endings how many alarms may end: the rest does a second later
- * @param rules undefined: the tenant has no alarms, so whatever stands ends
- * @param remindedAt when the device's actor is reminded next, Unix ms
- * @returns undefined when nothing comes of it
+ * @param endings how many alarms may end; the rest ends a second later
+ * @param rules undefined: the tenant has no alarms, so all active alarms end
+ * @param remindedAt the next reminder of the device's actor, Unix ms
+ * @returns undefined if nothing changes
  */
 export function judgeWhole(
   after: DeviceState,

@@ -9,8 +9,8 @@ import { noRules } from '#rules/rule-list'
 import type { Decision, Recorded, Turn } from '#runtime/actor'
 
 /**
- * What was decided, and behind it, in the same commit, what comes of the judgement. What no event tells rests with the
- * device's snapshot at once: nothing else would keep it.
+ * Adds the results of a judgement to a decision, in the same commit. Results without an event are stored with the
+ * snapshot at once, because no entry contains them.
  */
 export function withJudgement(
   recorded: Recorded<Entry>,
@@ -37,7 +37,7 @@ export function withJudgement(
   }
 }
 
-/** Judges a device once by all that a turn decided about it. Of several reports only what stands at the end counts. */
+/** Judges a device once after all entries of a turn. Of several reports only the final values count. */
 export function judgedAfter(
   state: DeviceState,
   decision: Decision<Entry>,

@@ -1,24 +1,27 @@
 import type { DeviceState, KnownFunctions, KnownRules } from '#actors/device/state'
 import type { FunctionRule } from '#rules/function-list'
 
-/** A device was judged as a whole by these rules. Undefined: not by all of its rules, so the next report does it. */
+/** The device was judged by all of these rules. Undefined: not by all of its rules, so the next report judges all. */
 export interface RulesKnown {
   readonly type: 'rules_known'
   readonly rules: KnownRules | undefined
 }
 
-/** The changes that functions make at a device without an event. */
+/** Changes that functions make to a device without an event. */
 export interface FunctionsRun {
   readonly type: 'functions_run'
-  /** Those that it is bound to; undefined: as before. */
+  /** The functions bound to the device; undefined: unchanged. */
   readonly functions: KnownFunctions | undefined
-  /** How many requests each of them made. Taken from their rates here, because a turn may be refused after `decide`. */
+  /**
+   * Number of requests by function. Taken from the rates here and not in `decide`, because a turn may be refused after
+   * `decide`.
+   */
   readonly requests: ReadonlyMap<FunctionRule, number>
   /** Unix ms. */
   readonly at: number
 }
 
-/** Most devices have the same rules: one object for all of them is in the processor's cache when the next device reports. */
+/** Most devices have the same rules. Sharing one object keeps it in the processor's cache for the next device. */
 let lastRules: KnownRules | undefined
 let lastFunctions: KnownFunctions | undefined
 

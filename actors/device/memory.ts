@@ -12,23 +12,22 @@ import type { JsonObject } from '#model/json-value'
 import { Problem } from '#model/problem'
 import { type Decision, type Recorded, refuse, type Turn } from '#runtime/actor'
 
-/** How much memory the state of devices may take. */
+/** Limits for the memory of device states. */
 export interface MemoryBytesMax {
   readonly deviceBytesMax: number
-  /** All devices of a tenant together, also those that are asleep: they may all wake at once. */
+  /** For all devices of a tenant together, also sleeping ones, because all may wake at once. */
   readonly tenantBytesMax: number
 }
 
 /**
- * A device that is over a limit already, from a store of an earlier release, is served, and refused only what makes it
- * larger.
+ * A device over a limit, from a store of an earlier release, still works; only changes that make it larger are refused.
  */
 export interface MemoryLimits extends MemoryBytesMax {
-  /** The memory of the tenant's devices now. */
+  /** The current memory of the tenant's devices. */
   readonly of: (tenant: string) => TenantMemory
 }
 
-/** 4 MiB: 64 values of the largest size, or 32 000 numbers. The server sets a tenant's limit by the size of its heap. */
+/** 4 MiB: 64 values of the largest size, or 32 000 numbers. The limit of a tenant depends on the heap size. */
 export const defaultMemory: MemoryBytesMax = {
   deviceBytesMax: 4 * 1024 * 1024,
   tenantBytesMax: Number.POSITIVE_INFINITY,
@@ -42,14 +41,14 @@ export const unlimitedMemory: MemoryLimits = {
   of: () => noMemory,
 }
 
-/** Three numbers and a pointer, of 8 bytes each (`ServiceState`). */
+/** Three numbers and a pointer, 8 bytes each (`ServiceState`). */
 const propertyBytes = 32
 /**
- * The part of a property in its shape, which equal devices share: 84 bytes were measured. A device counts with it, because
- * it may be the only one of its shape; a tenant does not, or a fleet of equal devices would count the same shape many times.
+ * A property's part of its shape, which equal devices share: 84 bytes were measured. It counts for each device, which
+ * may be the only one with its shape. It does not count for a tenant, where many equal devices share one shape.
  */
 const shapeBytesPerProperty = 88
-/** A tenant counts devices in steps of this, so that few changes reach its state, and smaller devices not at all. */
+/** A tenant counts devices in steps of this size. So few changes reach its state, and small devices are not counted. */
 export const countedBytesStep = 16 * 1024
 
 interface Size {
@@ -58,7 +57,7 @@ interface Size {
   readonly whole: number
 }
 
-/** Refuses a decision that would make the device or its tenant too large, and reports the device's size to the tenant. */
+/** Refuses a decision that makes the device or its tenant too large, and reports the device's size to the tenant. */
 export function withinMemory(
   state: DeviceState,
   decision: Decision<Entry>,
@@ -68,14 +67,14 @@ export function withinMemory(
   if (decision.type !== 'record' || isReportOfSameSize(state, decision)) return decision
   const after = sizeAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
   if (after === undefined) return decision
-  // The route that makes a device has looked already, and its tenant has counted it.
+  // For a new device, the route has checked this already, and the tenant has counted it.
   const fault = state.isThere ? faultOf(state, after, tenant, limits) : undefined
   return fault ? refuse(fault) : counted(state.device, decision, after, tenant, limits)
 }
 
 /**
- * Why a declaration would be refused, with its values and with updates behind them. For callers that have to know it before
- * the turn: they make a device, or take it over from another link.
+ * The error of a declaration with its values and the following updates. For callers that need the answer before the
+ * turn: they create a device, or move it to another link.
  */
 export function memoryFaultOf(
   state: DeviceState,
@@ -89,7 +88,7 @@ export function memoryFaultOf(
   return after && faultOf(state, after, tenant, limits)
 }
 
-/** Why a device with this metadata would not be made. */
+/** The error of creating a device with this metadata. */
 export function metaFaultOf(
   device: string,
   meta: JsonObject,
@@ -132,14 +131,14 @@ function countedBytes({ own }: Size): number {
   return own - (own % countedBytesStep)
 }
 
-/** The usual case, numbers in the place of numbers, costs a look at each. */
+/** Fast path: numbers that replace numbers. */
 function isReportOfSameSize(state: DeviceState, { events, changes }: Recorded<Entry>): boolean {
   if (changes !== undefined || events.length !== 1) return false
   const event = events[0] as Entry
   return event.kind === 'reported' && serviceOf(state, event.shape.serviceIdentifier)?.growthBy(event.items) === 0
 }
 
-/** Undefined when nothing of it changes. */
+/** Undefined if the size does not change. */
 function sizeAfter(
   state: DeviceState,
   entries: readonly Entry[],
@@ -156,7 +155,7 @@ function sizeAfter(
   return sizeOf(stateAfter(state, entries.filter(isAboutMemory).map(withoutRules), declared))
 }
 
-/** By how many bytes an entry changes the device; undefined when that is not known without applying it. */
+/** The growth in bytes by an entry; undefined if it is only known after applying the entry. */
 function growthBy(state: DeviceState, entry: Entry): number | undefined {
   if (entry.kind === 'reported') return serviceOf(state, entry.shape.serviceIdentifier)?.growthBy(entry.items)
   return isAboutMemory(entry) ? undefined : 0
@@ -166,7 +165,7 @@ function isAboutMemory({ kind }: Entry): boolean {
   return !(kind === 'status_changed' || kind === 'discovered' || kind === 'alarm_changed')
 }
 
-/** What stands of alarms and throttles is not a copy's own. */
+/** A copied state shares its alarms and throttles with the original, so they must not be applied. */
 function withoutRules(entry: Entry): Entry {
   if (entry.kind !== 'reported' || (entry.alarms === undefined && entry.throttles === undefined)) return entry
   const { alarms: _, throttles: __, ...reported } = entry

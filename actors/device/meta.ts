@@ -5,7 +5,7 @@ import { changeMeta } from '#model/meta'
 import { Problem } from '#model/problem'
 import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
-/** Contract 3.10: a merge patch. Nothing is told when nothing changes. Answered with the meta as it stands then. */
+/** Contract 3.10: a merge patch. Without a change there is no event. Answered with the resulting metadata. */
 export function decidePatchMeta(state: DeviceState, { patch }: PatchMeta, turn: Turn): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('not_found'))
   const change = changeMeta(state.meta, patch)

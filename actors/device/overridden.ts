@@ -1,24 +1,25 @@
 import { type DeviceState, serviceOf } from '#actors/device/state'
 
-/** What an entry says of a property: what it stands at, or that it is gone. */
+/** A property in an entry: a value or a removal. */
 export interface SaidItem {
   readonly service: string
   readonly propId: number
   readonly isRemoval: boolean
-  /** The entry's. */
+  /** Offset of the entry. */
   readonly offset: number
 }
 
 /**
- * Whether a later entry says it again, so that who was away need not hear this one. Only entries that were told already
- * count: one that is still to be stored may never be.
+ * Whether a later entry contains the property again, so that a client that catches up can skip this one. Only published
+ * entries count: an entry that is not stored yet may never be.
  * @param lastOffset the last entry applied to the state
- * @param told the last entry told
+ * @param published the last published entry
  */
 export function isOverridden(state: DeviceState, lastOffset: number, item: SaidItem, told: number): boolean {
   const found = serviceOf(state, item.service)
   const index = found?.shape.indexOf.get(item.propId)
-  // Gone. Of a value, some later entry said so, and it was told if everything was. Of a removal, this may be the one.
+  // The property was removed. For a value, a later entry removed it, and that entry is published if all are. For a
+  // removal, this entry may be the one.
   if (!found || index === undefined) return !item.isRemoval && lastOffset > item.offset && lastOffset <= told
   const last = found.offsetOf(index)
   return last > item.offset && last <= told

@@ -11,12 +11,12 @@ import { describe } from '#model/property-type'
 import type { Shape, ShapeProperty } from '#model/shape'
 import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
-/** A device's own time is believed up to this far ahead of ours. Contract 4.6. */
+/** Device times are accepted up to this far in the future. Contract 4.6. */
 export const aheadMsMax = 24 * 60 * 60_000
 
 /**
- * A device says what some properties are. The hot path: values were checked at the border against `shape`, so what is
- * left is whether the device still offers that, and whether we have heard it before. Contract 7, numbering.
+ * Handles reported values. Hot path: the link has validated the values against `shape`, so this only checks that the
+ * device still declares the shape and that the report is not a repetition. Contract 7, numbering.
  */
 export function decideReport(state: DeviceState, report: Report, turn: Turn, rules: DeviceRules): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('device_unknown'))
@@ -35,13 +35,13 @@ export function decideReport(state: DeviceState, report: Report, turn: Turn, rul
   return withJudgement(record([withWaits], { answer: seq }), { ...judgement, waiting: [] }, where, rules)
 }
 
-/** Contract 7, POST /link: answered when everything is stored; one bad update refuses all. */
+/** Contract 7, POST /link: answered when everything is stored; one invalid update refuses all. */
 export function decidePost(state: DeviceState, post: Post, turn: Turn, startedAt: number): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('device_unknown'))
   const { now } = turn
   const online = heardOnline(state, now, startedAt, false)
   const isBegun = post.session !== undefined && post.session === state.session
-  // Heard before: nothing of it is new but that the device is there.
+  // A repetition: only the status of the device may change.
   if (isBegun && post.seq !== undefined && post.seq <= state.seq) return record(online.entries, online)
   const declaration = declare(state, post.services ?? declaredNow(state), now)
   const reports = reportsOf(state, post, now)
@@ -58,7 +58,7 @@ function declaredNow(state: DeviceState): DeclaredService[] {
   return state.services.map(({ shape }) => ({ shape, items: [] }))
 }
 
-/** What a POST of a device that does not exist yet would be refused for: then it is not made. */
+/** The error of a POST of an unregistered device: with an error, the device is not created. */
 export function faultOfFirstPost(
   device: string,
   post: Post,
@@ -71,10 +71,10 @@ export function faultOfFirstPost(
   return reports instanceof Problem ? reports : memoryFaultOf(state, services, reports, tenant, limits)
 }
 
-/** One entry for each run of updates of the same service and time. */
+/** One entry for each run of updates with the same service and time. */
 function reportsOf(state: DeviceState, post: Post, now: number): Reported[] | Problem {
   const reports: Reported[] = []
-  // A number without a session is one of no numbering: that of a link goes on untouched.
+  // A seq without a session is ignored: the numbering of the link continues.
   const seq = post.session === undefined ? 0 : (post.seq ?? 0)
   let run: { shape: Shape; timestamp: number | undefined; items: (number | PropertyState)[] } | undefined
   for (const [place, update] of post.updates.entries()) {

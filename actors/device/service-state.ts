@@ -2,31 +2,31 @@ import { memoryOf } from '#actors/device/value-memory'
 import type { Items, PropertyState } from '#model/entry'
 import type { Shape } from '#model/shape'
 
-/** Numbers kept of each property: what it stands at, since when (Unix ms), and by which entry's offset. */
+/** Numbers stored for each property: its value, the time of the value (Unix ms), and the offset of its entry. */
 const perProperty = 3
 const timePlace = 1
 const offsetPlace = 2
 
-/** Stands where a property is at no number: no property is ever at this one. */
+/** Marks a property without a number. No property has this value. */
 const noNumber = Number.NaN
 
 /**
- * A service as declared, with what its properties stand at.
+ * A declared service and the values of its properties.
  *
- * There are millions of them, and most are numbers: those lie in one array of nothing but numbers, 8 bytes each. In an
- * array that holds other values too, every number would be an object of its own. Other values lie in a second array, whose
- * last element is the number of bytes that they take: a field for it would cost each service a word.
+ * There are millions of values, and most are numbers. Numbers are stored in one array of only numbers, 8 bytes each; in
+ * a mixed array, V8 would allocate an object for every number. All other values are in a second array, whose last
+ * element is the number of bytes that they use; a separate field would cost each service a word.
  */
 export class ServiceState {
   readonly shape: Shape
   readonly #numbers: number[]
   #others: PropertyState[] | undefined
 
-  /** As stored: the three lists of `states`, `times` and `offsets`; without them nothing was said of it yet. */
+  /** Stored form: the three lists of `states`, `times` and `offsets`; without them no property has a value. */
   constructor(shape: Shape, states?: readonly PropertyState[], times?: readonly number[], offsets?: readonly number[]) {
     const { length } = shape.properties
     this.shape = shape
-    // At once as long as it gets: one that grows keeps room for more.
+    // Allocated with the final length, because a growing array reserves more.
     this.#numbers = new Array<number>(length * perProperty).fill(noNumber)
     this.#others = undefined
     for (let index = 0; index < length; index++) {
@@ -34,7 +34,7 @@ export class ServiceState {
     }
   }
 
-  /** Null: declared and never heard of. */
+  /** Null: declared and never reported. */
   stateOf(index: number): PropertyState {
     const number = this.#numbers[index * perProperty] as number
     return Number.isNaN(number) ? (this.#others?.[index] ?? null) : number
@@ -45,7 +45,7 @@ export class ServiceState {
     return this.#numbers[index * perProperty + timePlace] as number
   }
 
-  /** The entry that said so last: an earlier one need not be told to who was away. 0 for none. */
+  /** Offset of the entry with the last report; clients that catch up can skip earlier ones. 0 for none. */
   offsetOf(index: number): number {
     return this.#numbers[index * perProperty + offsetPlace] as number
   }
@@ -71,12 +71,12 @@ export class ServiceState {
     else if (!isNumber && state !== null) this.#others = othersWith(this.shape, index, state)
   }
 
-  /** Bytes of memory that values of variable size take, beyond the place that each property has. */
+  /** Bytes used by values of variable size, in addition to the fixed place of each property. */
   get valueBytes(): number {
     return this.#others ? (this.#others[this.#others.length - 1] as number) : 0
   }
 
-  /** By how much these items change `valueBytes`; of several about one property the last one counts. */
+  /** How much these items change `valueBytes`; of several items of one property the last one counts. */
   growthBy(items: Items): number {
     const others = this.#others
     for (let at = 0; at < items.length; at += 2) {
@@ -86,7 +86,6 @@ export class ServiceState {
     return 0
   }
 
-  /** Another one that stands at the same. */
   copy(): ServiceState {
     const copied = new ServiceState(this.shape)
     for (let at = 0; at < this.#numbers.length; at++) copied.#numbers[at] = this.#numbers[at] as number
@@ -94,7 +93,7 @@ export class ServiceState {
     return copied
   }
 
-  /** A list of what every property stands at; likewise the next two. */
+  /** The values of all properties in order; `times` and `offsets` are alike. */
   states(): PropertyState[] {
     return this.shape.properties.map((_, index) => this.stateOf(index))
   }
@@ -108,7 +107,7 @@ export class ServiceState {
   }
 }
 
-/** No method: a private one would cost each service a word. */
+/** Not a method: a private method would cost each service a word. */
 function othersWith({ properties }: Shape, index: number, state: PropertyState): PropertyState[] {
   const others: PropertyState[] = new Array<PropertyState>(properties.length + 1).fill(null)
   others[index] = state

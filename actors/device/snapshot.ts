@@ -18,12 +18,12 @@ import type { RecordFormat } from '#runtime/actor'
 import type { ValueReader } from '#runtime/value-reader'
 import type { ValueWriter } from '#runtime/value-writer'
 
-/** A new field goes to the end; one whose meaning changes raises the version and leads the old one up. */
+/** A new field is appended; a changed meaning raises the version and adds an upgrade. */
 export const deviceFormat: RecordFormat = { name: 'device', version: 1, upgrades: {} }
 
 /**
- * The stored form: an array, because there may be millions of them. `alarms` are there where something stands of them,
- * `throttles` where one let something through; `alarms` are empty then where nothing stands.
+ * Stored as an array, because there may be millions of them. `alarms` exist if there are alarm states or throttles,
+ * `throttles` exist if a throttle let something through.
  */
 type DeviceSnapshot = readonly [...DeviceFields, alarms?: StoredAlarms, throttles?: Stamps]
 
@@ -42,7 +42,7 @@ type DeviceFields = readonly [
   services: readonly (readonly [shape: string, states: PropertyState[], times: number[], offsets: number[]])[],
 ]
 
-/** Undefined for a device that is gone. Undone by `deviceOf`. */
+/** Undefined for a removed device. The reverse of `deviceOf`. */
 export function snapshotOf(state: DeviceState): DeviceSnapshot | undefined {
   if (!state.isThere) return undefined
   const fields: DeviceFields = [
@@ -69,7 +69,7 @@ export function shapeIdsOf(stored: unknown): readonly string[] {
   return services.map(([id]) => id)
 }
 
-/** The same to the byte (a property test compares the two), without a list being made of anything. */
+/** Writes the same bytes as packing `snapshotOf` (a property test compares them), without allocating lists. */
 export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean {
   if (!state.isThere) return false
   const length = lengthOf(state)
@@ -174,9 +174,9 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
 }
 
 /**
- * Reads what `writeSnapshot` wrote, straight into the state; the same as `deviceOf` makes of it unpacked (a property test
- * compares the two). Undefined for what looks otherwise, a snapshot with a field more or of another type: `deviceOf`
- * knows what to make of that.
+ * Reads the output of `writeSnapshot` directly into the state, with the same result as `deviceOf` after unpacking (a
+ * property test compares them). Undefined for any other form, such as an extra field or another type: `deviceOf`
+ * handles those.
  */
 export function readSnapshot(
   device: string,
@@ -226,14 +226,14 @@ export function readSnapshot(
   }
 }
 
-/** One text for all devices. */
+/** Shares one string among all devices. */
 const statuses: ReadonlyMap<string, DeviceStatus> = new Map(
   (['online', 'idle', 'offline'] as const).map((status) => [status, status]),
 )
 
 function readServices(reader: ValueReader, shapeById: (id: string) => Shape): ServiceState[] | undefined {
   const length = reader.array()
-  // At once as long as it gets: one that grows keeps room for more.
+  // Allocated with the final length, because a growing array reserves more.
   const services = new Array<ServiceState>(length)
   for (let index = 0; index < length; index++) {
     const service = readService(reader, shapeById)
@@ -256,7 +256,7 @@ function readService(reader: ValueReader, shapeById: (id: string) => Shape): Ser
   return service
 }
 
-/** @param mayBeNone there is more behind them */
+/** @param mayBeNone more fields follow */
 function readAlarms(reader: ValueReader, mayBeNone: boolean): DeviceAlarms | undefined {
   const length = reader.array()
   if (length === 0 && mayBeNone) return noAlarms

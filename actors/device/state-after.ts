@@ -3,8 +3,8 @@ import type { DeviceState } from '#actors/device/state'
 import type { Entry } from '#model/entry'
 
 /**
- * The device as a turn leaves it, for who has to look at it before: the state itself is not touched. What stands of its
- * alarms and throttles is the state's own, so no entry and no change may be about them.
+ * The device after a turn, for checks before the commit; the state itself does not change. The copy shares alarms and
+ * throttles with the state, so entries and changes must not modify those.
  */
 export function stateAfter(
   state: DeviceState,
@@ -13,7 +13,7 @@ export function stateAfter(
 ): DeviceState {
   const after: DeviceState = { ...state, services: state.services.map((service) => service.copy()) }
   for (const change of changes) applyChange(after, change)
-  // Whatever their offsets will be: no condition reads them.
+  // The offsets are unknown yet, and no condition reads them.
   for (const entry of entries) applyEntry(after, entry, 0)
   return after
 }

@@ -7,7 +7,7 @@ import type { DeviceStatus } from '#model/meta'
 import type { FunctionList } from '#rules/function-list'
 import type { RuleList } from '#rules/rule-list'
 
-/** A device as its actor knows it. One that does not exist has an actor too: it says so. */
+/** The state of a device. A device that does not exist has an actor too. */
 export interface DeviceState {
   readonly device: string
   isThere: boolean
@@ -17,9 +17,9 @@ export interface DeviceState {
   /** Unix ms, 0 for never. */
   lastMessage: number
   lastConnect: number
-  /** Counted since the server started; what an earlier process counted does not show. */
+  /** Counted since the server started; counts of earlier processes are not shown. */
   numConnects: number
-  /** The session whose reports were applied last, and the last number applied of it. */
+  /** The session of the last applied report, and its sequence number. */
   session: string
   seq: number
   project: string | null
@@ -29,27 +29,27 @@ export interface DeviceState {
   alarms: DeviceAlarms
   throttles: DeviceThrottles
   /**
-   * The rules that it was last judged by as a whole. Worked out again when it is missing: not stored, not shown, and nothing
-   * that `apply` reads.
+   * The rules by which the device was last judged completely. Recomputed if missing; not stored, not visible, and not
+   * read by `apply`.
    */
   rules: KnownRules | undefined
-  /** The functions that it is known to be bound to. Not stored either. */
+  /** The functions that are bound to the device. Not stored either. */
   functions: KnownFunctions | undefined
 }
 
-/** A device's rules at a version of its tenant's. */
+/** A device's rules at a version of its tenant's rules. */
 export interface KnownRules {
   readonly version: number
   readonly list: RuleList
 }
 
-/** A device's functions at a version of its tenant's. */
+/** A device's functions at a version of its tenant's functions. */
 export interface KnownFunctions {
   readonly version: number
   readonly list: FunctionList
 }
 
-/** What most devices have: one of each for all of them. Never changed, only replaced. */
+/** Shared by most devices. Never modified, only replaced. */
 export const noFirmwares: readonly Firmware[] = Object.freeze([])
 export const noMeta: JsonObject = Object.freeze({})
 const noServices: readonly ServiceState[] = Object.freeze([])

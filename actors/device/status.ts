@@ -5,10 +5,10 @@ import type { DeviceStatus } from '#model/meta'
 import { Problem } from '#model/problem'
 import { answer, type Decision, type IndexChange, record, refuse, type Turn } from '#runtime/actor'
 
-/** Devices whose recorded status is not offline: after a restart they must come back or be set offline. */
+/** Devices whose stored status is not offline. After a restart they must reconnect or are set offline. */
 export const presentIndex = 'present'
 
-/** A link was opened, or a message came without one. Nobody hears of it unless the status changes. */
+/** A link was opened, or a message came without a link. Causes no event unless the status changes. */
 export interface Connected {
   readonly type: 'connected'
   readonly lastMessage: number
@@ -16,7 +16,7 @@ export interface Connected {
   readonly numConnects: number
 }
 
-/** Contract 3.10: only a change of status is told. */
+/** Contract 3.10: only a change of status causes an event. */
 export function decideStatus(
   state: DeviceState,
   command: ChangeStatus,
@@ -29,7 +29,9 @@ export function decideStatus(
   return record([entry], { indexes: [presence(state, command.status !== 'offline')] })
 }
 
-/** Something came from the device: it is online from now on, with one more connect if it was not or says so. */
+/**
+ * The device sent something: it is online, with one more connect if it was not online or if the message is a connect.
+ */
 export function heardOnline(
   state: DeviceState,
   now: number,
@@ -51,7 +53,7 @@ export function applyConnected(state: DeviceState, { lastMessage, lastConnect, n
   state.numConnects = numConnects
 }
 
-/** Connects counted by this process: an earlier one's do not show. Contract 3.10. */
+/** Connects counted by this process; counts of earlier processes are not shown. Contract 3.10. */
 export function connectsSince(state: DeviceState, startedAt: number): number {
   return state.lastConnect < startedAt ? 0 : state.numConnects
 }

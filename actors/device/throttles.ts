@@ -2,22 +2,22 @@ import type { DeviceState } from '#actors/device/state'
 import type { Stamps } from '#model/entry'
 
 /**
- * When each throttle of a function let through last for a device, Unix ms: by `<function>/<node>`, the one of longest ago
- * first. Changed only by `apply` and `change`.
+ * When each throttle of a function last let something through for a device, Unix ms, by `<function>/<node>`, oldest
+ * first. Only `apply` and `change` modify it.
  */
 export type DeviceThrottles = ReadonlyMap<string, number>
 
-/** What most devices have: one for all of them. */
+/** Shared by devices without throttle times, which are most devices. */
 export const noThrottles: DeviceThrottles = new Map()
 
-/** Of each device. Beyond that the one of longest ago goes: it lets through once too often. */
+/** Maximum for one device. Beyond it the oldest time is dropped, and its throttle may let one run through too early. */
 export const throttlesMax = 256
 
-/** What no event tells of throttles, where no report tells it either. */
+/** Throttle times without an event, if no report carries them. */
 export interface Throttled {
   readonly type: 'throttled'
   readonly stamps: Stamps
-  /** Those that no function has any more. */
+  /** Throttles that no longer exist in any function. */
   readonly dropped: readonly string[]
 }
 
@@ -28,7 +28,7 @@ export function applyThrottled(state: DeviceState, { stamps, dropped }: Throttle
   if (throttles.size === 0) state.throttles = noThrottles
 }
 
-/** In place: a fleet that is throttled does nothing else. */
+/** Changes the map in place: for throttled fleets this runs in every turn. */
 export function applyStamps(state: DeviceState, stamps: Stamps): void {
   if (stamps.length === 0) return
   if (state.throttles === noThrottles) state.throttles = new Map()
@@ -45,8 +45,8 @@ export function applyStamps(state: DeviceState, stamps: Stamps): void {
 }
 
 /**
- * Those among a device's throttles that no function has any more. They are looked for when another comes to be kept: what
- * goes by then does not add up.
+ * The device's throttles that no longer exist in any function. Computed when a new throttle is added, so that stale
+ * ones do not accumulate.
  */
 export function staleAmong(
   throttles: DeviceThrottles,
@@ -65,7 +65,7 @@ export function stampsOf(throttles: DeviceThrottles): Stamps {
   return [...throttles].flat()
 }
 
-/** Undone by `stampsOf`. */
+/** The reverse of `stampsOf`. */
 export function throttlesOf(stamps: Stamps): DeviceThrottles {
   if (stamps.length === 0) return noThrottles
   const throttles = new Map<string, number>()

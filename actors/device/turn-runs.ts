@@ -20,22 +20,25 @@ import { overflowUnits, requestUnits, triggerUnits, turnUnitsMax, work } from '#
 import type { TenantFunctions } from '#rules/tenant-functions'
 import type { Tell, Turn } from '#runtime/actor'
 
-/** Entries that triggers wait for. */
+/** Entries that can match a trigger. */
 export type TriggeringEntry = Reported | Declared | StatusChanged | AlarmChanged
 
-/** What device turns know of functions: those of all tenants, after their commits. */
+/** The committed functions of all tenants, as device turns read them. */
 export interface DeviceFunctions {
-  /** Undefined: the tenant has none that is enabled. */
+  /** Undefined: the tenant has no enabled functions. */
   of(tenant: string): Pick<TenantFunctions, 'version' | 'listOf'> | undefined
-  /** Enabled or not; undefined: it is no more. */
+  /** Enabled or not; undefined if it was deleted. */
   storedOf(tenant: string, id: string): StoredFunction | undefined
   readonly counts: FunctionCounts
   readonly overflows: Pick<Overflows, 'add'>
-  /** Triggers were not run on a device because their authors' shares of its turn were used up. `ids`: of some functions. */
+  /**
+   * Some triggers were not run on a device because their authors used up their shares of the turn. `ids` lists some of
+   * the functions.
+   */
   skipped(tenant: string, device: string, runs: { readonly count: number; readonly ids: readonly string[] }): void
 }
 
-/** Where nobody has functions. */
+/** For servers without functions. */
 export const noDeviceFunctions: DeviceFunctions = {
   of: () => undefined,
   storedOf: () => undefined,
@@ -44,49 +47,50 @@ export const noDeviceFunctions: DeviceFunctions = {
   skipped() {},
 }
 
-/** What came of the runs of a turn. */
+/** The results of all runs of a turn. */
 export interface RunsOutcome {
   readonly stamps: Stamps
   readonly requests: readonly Tell[]
   readonly requested: ReadonlyMap<FunctionRule, number>
-  /** They count what was asked for, once that is stored. */
+  /** They count the requests after the commit. */
   readonly effects: readonly (() => void)[]
 }
 
-/** Whose turn it is when there is none. */
+/** The state between turns. */
 const nobody = absentDevice('')
 const nothing: readonly never[] = Object.freeze([])
 
 export const noRequests: ReadonlyMap<FunctionRule, number> = new Map()
 
 const overflowsKept = 64
-/** Enough for the log to help to find them. */
+/** Enough ids to find them in the log. */
 const skippedIdsMax = 10
 
 /**
- * The runs of one turn. One object does for all turns, for each is synchronous: where nothing comes of a run, nothing is
- * made.
+ * The runs of one turn. Turns are synchronous, so one object serves all of them. Runs without results allocate nothing.
  */
 export class TurnRuns implements RunSink {
   #state: DeviceState = nobody
   #list: FunctionList = noFunctions
   #functions = noDeviceFunctions
   #tenant = ''
-  /** Of the run that goes on: whose it is, and the entry that triggered it. */
+  /** The current run: its function and the entry that triggered it. */
   #rule: FunctionRule | undefined
   #entry: TriggeringEntry | undefined
-  /** Of an entry about properties, the place in its shape. */
+  /** For an entry about properties, the position in its shape. */
   #place = 0
   #stamped: ReadonlyMap<string, number> = noThrottles
   #requests: Tell[] | undefined
   #requested: ReadonlyMap<FunctionRule, number> = noRequests
   #skippedCount = 0
   readonly #skippedIds = new Set<string>()
-  /** Whose request was one too many last, and how many of his were so one after the other. */
+  /** The function of the last request beyond the rate, and how many of its requests in a row were beyond it. */
   #overflowing: FunctionRule | undefined
   #overflown = 0
   #effects: (() => void)[] | undefined
-  /** A storm is of few functions and frames of one size, and what counts requests too many is made once. By their number. */
+  /**
+   * In a storm few functions exceed their rate, with equal counts; the effect for each count is created once. By count.
+   */
   readonly #overflows = new WeakMap<FunctionRule, RunsOutcome[]>()
   readonly #happening: Happening = {
     value: null,
@@ -107,7 +111,7 @@ export class TurnRuns implements RunSink {
     work.begin(turnUnitsMax, list.authorCount)
   }
 
-  /** Runs each trigger that waits for this value. `place`: of an entry about properties, that in its shape. */
+  /** Runs each trigger that matches this value. `place`: for an entry about properties, the position in its shape. */
   run(
     byAuthor: readonly AuthorTriggers[],
     value: PropertyState | boolean,
@@ -127,7 +131,7 @@ export class TurnRuns implements RunSink {
     }
   }
 
-  /** Of one author, until their share is used up. */
+  /** Runs the triggers of one author until their share is used up. */
   #runEach(triggers: readonly ShapedTrigger[], happening: Happening): void {
     const { counts } = this.#functions
     let index = 0
@@ -179,7 +183,7 @@ export class TurnRuns implements RunSink {
     this.#functions.counts.errors++
   }
 
-  /** Undefined when nothing came of any. */
+  /** Undefined if no run had a result. */
   outcome(): RunsOutcome | undefined {
     const stamped = this.#stamped
     const requests = this.#requests
@@ -245,7 +249,7 @@ export class TurnRuns implements RunSink {
     return outcome
   }
 
-  /** Nothing of the turn is held on to. */
+  /** Releases all references to the turn. */
   end(): void {
     this.#state = nobody
     this.#list = noFunctions

@@ -6,17 +6,17 @@ import { acceptWritten, placeOf, readKey, type Written } from '#model/property-w
 import type { ShapeProperty } from '#model/shape'
 import { answer, type Decision, refuse } from '#runtime/actor'
 
-/** As many as help: a body may have a thousand faults. */
+/** A body may contain thousands of errors; more details would not help the caller. */
 const detailsMax = 100
-/** A key is shown back up to here: as long as a name can be. */
+/** Keys in errors are cut to this length, the longest possible name. */
 const keyCharactersMax = 256
 
 /**
- * Checks a write whole before anything of it is sent: what is not there is 404, and only when every key names a property
- * are those faulted that do not take their value, each by its key. Contract 3.5, 1.3.
+ * Checks a whole write before any of it is sent. Unknown services and properties are answered with 404. If all keys are
+ * known, invalid values are answered together, each with its key. Contract 3.5, 1.3.
  *
- * No entry, and so no event: a property becomes something when the device says so. A value that stands already is asked
- * for like any other, for a write may be a trigger (`modifier.isActionable`).
+ * No entry, and so no event: the property changes when the device reports it. A value equal to the current one is sent
+ * too, because a write may be a trigger (`modifier.isActionable`).
  */
 export function decideWrite(state: DeviceState, { service, values, schema }: Write): Decision<Entry> {
   const shape = state.isThere ? serviceOf(state, service)?.shape : undefined

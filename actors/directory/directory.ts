@@ -22,9 +22,9 @@ import type { Entry } from '#model/entry'
 import type { ActorDefinition, RecordChange } from '#runtime/actor'
 
 /**
- * Who there is, in all tenants. One actor, so that a name, an address or the last administrator is looked at in the very
- * turn that changes it; what a user proves who he is with is his account's, which is told in the same commit. Kept awake:
- * every request is judged by it, and it holds what users are found by.
+ * All users and tenants. One actor, so that names, e-mail addresses and the last administrator are checked in the turn
+ * that changes them. Credentials belong to the account actors, which are notified in the same commit. Kept awake: every
+ * request reads it, and it holds the lookup tables of users.
  */
 export function directoryActor(notices: IdentityNotices): ActorDefinition<DirectoryState, DirectoryCommand, Entry> {
   return {

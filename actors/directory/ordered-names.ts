@@ -1,13 +1,13 @@
-/** Names of one run: so many are moved at most when one more comes in among them. */
+/** Names of one run; adding a name moves at most this number of names. */
 const runMax = 512
 
 /**
- * Names in order, each once, for who reads them a page at a time while others come and go. They lie in runs that are short
- * enough to be changed in a microsecond: in one long list of a hundred thousand each new name would move half of them, and
- * putting them in order when they are asked for would hold the loop for a tenth of a second.
+ * Names in order without duplicates, for reading page by page while names are added and removed. Stored in runs that
+ * are short enough to be changed in a microsecond. In one list of a hundred thousand names each insertion would move
+ * half of them, and sorting on demand would block the loop for a tenth of a second.
  */
 export class OrderedNames {
-  /** Each in order, and each behind the one before; none is empty. */
+  /** Each run is sorted and follows the previous one; none is empty. */
   readonly #runs: string[][] = []
   #size = 0
 
@@ -15,7 +15,7 @@ export class OrderedNames {
     return this.#size
   }
 
-  /** One that is there already stays. */
+  /** Does nothing if the name exists. */
   add(name: string): void {
     const place = this.#placeOfRun(name)
     const run = this.#runs[place]
@@ -41,7 +41,7 @@ export class OrderedNames {
     if (run.length === 0) this.#runs.splice(place, 1)
   }
 
-  /** The first ones behind a name, which need not be there. '' stands before all. */
+  /** The first names after the given one, which need not exist. '' sorts before all names. */
   after(name: string, countMax: number): readonly string[] {
     const found: string[] = []
     for (let place = this.#placeOfRun(name); place < this.#runs.length && found.length < countMax; place++) {
@@ -52,13 +52,16 @@ export class OrderedNames {
     return found
   }
 
-  /** Of the run in which the name is, or would be. */
+  /** Index of the run that contains, or would contain, the name. */
   #placeOfRun(name: string): number {
     return Math.max(0, countOf(this.#runs.length, (index) => (this.#runs[index]?.[0] as string) <= name) - 1)
   }
 }
 
-/** How many come before the first for which it does not hold: it holds for none behind that. */
+/**
+ * Number of elements before the first one for which the predicate is false; it is false for all elements after that
+ * one.
+ */
 function countOf(length: number, holds: (index: number) => boolean): number {
   let low = 0
   let high = length

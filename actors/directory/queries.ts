@@ -7,8 +7,8 @@ import { foldEmail, foldName } from '#model/user'
 import type { System } from '#runtime/system'
 
 /**
- * What can be seen of the directory. A tenant that is being deleted, and whoever belongs to it, is seen by nobody. Contract
- * 2: at once unreachable.
+ * Read access to the directory. A tenant that is being deleted and its users are invisible. Contract 2: at once
+ * unreachable.
  */
 
 /** Every tenant except those that are being deleted. @throws Problem `storage` */
@@ -27,7 +27,7 @@ export function tenantRow(state: DirectoryState, tenant: string): TenantRow | un
   return row?.state === 'active' ? row : undefined
 }
 
-/** In the order of their identifiers. */
+/** Sorted by identifier. */
 export function tenantRows(state: DirectoryState): readonly TenantRow[] {
   const rows = [...state.tenants.values()].filter((row) => row.state === 'active')
   return rows.sort((a, b) => compare(a.tenantIdentifier, b.tenantIdentifier))
@@ -38,13 +38,13 @@ export function rowById(state: DirectoryState, id: string): UserRow | undefined 
   return row && tenantRow(state, row.tenant) ? row : undefined
 }
 
-/** Whatever case the name is written in. */
+/** Ignores case. */
 export function rowByName(state: DirectoryState, name: string): UserRow | undefined {
   const id = state.byName.get(foldName(name))
   return id === undefined ? undefined : rowById(state, id)
 }
 
-/** One tenant's users, by name: the first ones behind a name, in whatever case it is written. '' stands before all. */
+/** Users of one tenant, sorted by name: the first ones after a name, ignoring case. '' sorts before all names. */
 export function rowsAfter(state: DirectoryState, tenant: string, name: string, countMax: number): readonly UserRow[] {
   if (!tenantRow(state, tenant)) return []
   const folded = state.byTenant.get(tenant)?.after(foldName(name), countMax) ?? []
@@ -52,8 +52,8 @@ export function rowsAfter(state: DirectoryState, tenant: string, name: string, c
 }
 
 /**
- * Whom somebody may mean who signs in with this text, a name or an e-mail address, under this host: active ones only, in
- * the order of their tenants. Contract 2, Login.
+ * The users that may sign in with this text, a name or an e-mail address, under this host: only active users, in the
+ * order of their tenants. Contract 2, Login.
  */
 export function rowsByLogin(state: DirectoryState, text: string, host: string): readonly UserRow[] {
   const named = state.byName.get(foldName(text))
@@ -65,12 +65,12 @@ export function rowsByLogin(state: DirectoryState, text: string, host: string): 
     .sort((a, b) => compare(a.tenant, b.tenant) || compare(a.id, b.id))
 }
 
-/** How many may be meant by the address that most have, in whatever tenants and under whatever hosts. */
+/** The highest number of users with the same e-mail address, in all tenants and under all hosts. */
 export function emailUseMax({ emailUse }: DirectoryState): number {
   return Math.max(0, ...emailUse.keys())
 }
 
-/** Whether people of a tenant may sign in under this host, as a request names it. */
+/** Whether users of a tenant may sign in under this host, as named by a request. */
 export function isReachable(state: DirectoryState, tenant: string, host: string): boolean {
   const row = tenantRow(state, tenant)
   if (!row) return false
@@ -79,7 +79,7 @@ export function isReachable(state: DirectoryState, tenant: string, host: string)
   return row.hosts.includes(seen) || row.hosts.includes(seen.replace(/:\d+$/, ''))
 }
 
-/** By a user: API keys that hold it are the tenant's to know. */
+/** Whether a user has the role. API keys with the role are checked by the tenant. */
 export function isRoleUsed(state: DirectoryState, tenant: string, role: string): boolean {
   return state.roleUse.has(roleKey(tenant, role))
 }

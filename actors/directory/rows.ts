@@ -3,7 +3,7 @@ import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state
 import { defaultTenant } from '#actors/tenant/address'
 import { foldEmail, foldName } from '#model/user'
 
-/** Who holds it in his tenant keeps it from being locked out. Contract 2, Built-in roles. */
+/** Each tenant needs a user with this role, or it would be locked out. Contract 2, Built-in roles. */
 export const administratorRole = 'admin'
 
 export function emptyDirectory(): DirectoryState {
@@ -21,7 +21,7 @@ export function emptyDirectory(): DirectoryState {
   return state
 }
 
-/** Puts a user's row in the place of the one before, if any, and into everything he is found by. */
+/** Sets or replaces a user's row and updates all lookup tables. */
 export function putUser(state: DirectoryState, id: string, row: UserRow | undefined): void {
   const before = state.users.get(id)
   if (before) dropUser(state, before)
@@ -40,7 +40,7 @@ export function putUser(state: DirectoryState, id: string, row: UserRow | undefi
   }
 }
 
-/** Undoes `putUser`. */
+/** Reverses `putUser`. */
 function dropUser(state: DirectoryState, row: UserRow): void {
   const { id } = row
   state.users.delete(id)
@@ -59,7 +59,7 @@ function dropUser(state: DirectoryState, row: UserRow): void {
   }
 }
 
-/** The tenant that always exists is there without a row of its own. Contract 2. */
+/** The default tenant exists without a row. Contract 2. */
 export function putTenant(state: DirectoryState, tenant: string, row: TenantRow | undefined): void {
   if (row) state.tenants.set(tenant, row)
   else if (tenant !== defaultTenant) state.tenants.delete(tenant)
@@ -91,7 +91,7 @@ function changeUse({ byEmail, emailUse }: DirectoryState, email: string, change:
   count(emailUse, useOf(), 1)
 }
 
-/** Nothing is kept of what nobody has. */
+/** Rows with a count of zero are removed. */
 function count(counts: Map<number, number>, key: number, by: 1 | -1): void {
   if (key === 0) return
   const now = (counts.get(key) ?? 0) + by

@@ -2,30 +2,30 @@ import type { OrderedNames } from '#actors/directory/ordered-names'
 import type { TwoFactorPolicy } from '#model/tenant'
 import type { SecondFactor, UserState } from '#model/user'
 
-/** All that must be compared across users or tenants: names, addresses, hosts, who holds which role. */
+/** Everything that must be compared across users or tenants: names, addresses, hosts, and the users of each role. */
 export interface DirectoryState {
   /** By id. */
   readonly users: Map<string, UserRow>
-  /** Ids by folded name: names are taken in all tenants at once. */
+  /** Ids by folded name: names are unique across all tenants. */
   readonly byName: Map<string, string>
-  /** Ids by folded e-mail address: one in each tenant at most. */
+  /** Ids by folded e-mail address: unique within a tenant. */
   readonly byEmail: Map<string, Set<string>>
-  /** How many addresses are those of so many users, by how many that are. */
+  /** Number of addresses by how many users share them. */
   readonly emailUse: Map<number, number>
   /** Folded names of each tenant's users, in order. */
   readonly byTenant: Map<string, OrderedNames>
-  /** Who keeps a tenant from being locked out: active users with role `admin`, by tenant. */
+  /** Active users with role `admin`, by tenant. Without one, a tenant would be locked out. */
   readonly administrators: Map<string, Set<string>>
-  /** How many users hold a role, by `<tenant>/<role>`. */
+  /** Number of users with a role, by `<tenant>/<role>`. */
   readonly roleUse: Map<string, number>
   readonly tenants: Map<string, TenantRow>
 }
 
-/** A user as others see him. */
+/** The public data of a user. */
 export interface UserRow {
   readonly id: string
   readonly tenant: string
-  /** As it was given. */
+  /** As entered. */
   readonly name: string
   readonly email: string | null
   readonly roles: readonly string[]
@@ -35,25 +35,28 @@ export interface UserRow {
   /** Unix ms. */
   readonly createdAt: number
   /**
-   * The offset in the tenant's stream at which his roles last became others; -1 never. Null: they did, and the offset is
-   * not known yet, because it is only given when the edit has left the gate. Who finds null at a start takes the last
-   * offset there is.
+   * The offset in the tenant's stream from which the user's current roles are effective; -1: always. Null: the roles
+   * have changed and the offset is not known yet, because it is assigned after the commit gate. At a start, null means
+   * the last offset of the stream.
    */
   readonly rolesSince: number | null
-  /** The edit that `rolesSince` is about. */
+  /** The edit to which `rolesSince` belongs. */
   readonly rolesEdit: number
 }
 
 export interface TenantRow {
   readonly tenantIdentifier: string
   readonly name: string
-  /** Login and token only under these, in lower case, with or without a port; everywhere when there are none. */
+  /**
+   * Sign-in and token requests are only accepted under these hosts, in lower case, with or without a port. Empty: under
+   * all hosts.
+   */
   readonly hosts: readonly string[]
   readonly twoFactor: TwoFactorPolicy
   readonly basic: boolean
-  /** Unix ms. Of the tenant that always exists: when the first administrator came, 0 before. */
+  /** Unix ms. For the default tenant: when the first administrator was created, 0 before. */
   readonly createdAt: number
-  /** `deleting`: to everybody it is no more, but what it left is still being taken away. */
+  /** `deleting`: invisible to all, while its data is being removed. */
   readonly state: 'active' | 'deleting'
 }
 

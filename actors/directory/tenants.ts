@@ -9,12 +9,15 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
-/** Each has a stream, a counter and its rows in memory. */
+/** Each tenant has a stream, a counter and rows in memory. */
 export const tenantsMax = 10_000
-/** Users that one turn forgets, so that it holds the loop no longer than others do. */
+/** Users removed in one turn, so that the turn is no longer than others. */
 export const forgottenMax = 1_000
 
-/** A name is taken until nothing is left of who had it: else the sweep would take the new one's things. */
+/**
+ * A name is reserved until all data of its previous tenant is removed. Otherwise the removal would delete data of the
+ * new tenant.
+ */
 export function decideAddTenant(
   state: DirectoryState,
   { tenant, isRepeated }: AddTenant,
@@ -22,7 +25,7 @@ export function decideAddTenant(
   notices: IdentityNotices,
 ): Decision<Entry> {
   const taken = state.tenants.get(tenant.tenantIdentifier)
-  // Recorded, and not just answered: while the store takes no writes nobody can say that it stays so.
+  // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
   if (taken && isRepeated && isAsAsked(taken, tenant)) return record([], { answer: taken })
   if (taken)
     return refuse(new Problem('conflict', taken.state === 'active' ? 'the tenant exists' : 'it is being deleted'))
@@ -42,7 +45,7 @@ export function decideUpdateTenant(
   return stored({ ...before, ...change }, notices)
 }
 
-/** Contract 2: at once unreachable. The tenant in which the others are made can't go. */
+/** Contract 2: at once unreachable. The default tenant, which manages the others, cannot be deleted. */
 export function decideDeleteTenant(
   state: DirectoryState,
   { tenant }: ChangeTenant,
@@ -54,7 +57,7 @@ export function decideDeleteTenant(
   return stored({ ...before, state: 'deleting' }, notices)
 }
 
-/** Their accounts and sessions go with all else that lies under the tenant's name. */
+/** Accounts and sessions are removed with all other data of the tenant. */
 export function decideForgetUsers(
   state: DirectoryState,
   { tenant }: ChangeTenant,

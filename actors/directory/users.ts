@@ -22,13 +22,13 @@ import { Problem } from '#model/problem'
 import { foldEmail, foldName } from '#model/user'
 import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn, tell } from '#runtime/actor'
 
-/** All are in memory: 1.4 KB each with what they are found by, and two thirds of a second to wake them. */
+/** All users are in memory: 1.4 KB each with the lookup tables, and two thirds of a second to load them. */
 export const usersMax = 100_000
 
-/** Of one tenant but `default`, which manages the others: no tenant takes the whole server's room. */
+/** For one tenant except `default`, which manages the others: no tenant may use up the capacity of the server. */
 export const tenantUsersMax = 25_000
 
-/** Contract 2: the name in no tenant, ignoring case; the e-mail address not in this one. */
+/** Contract 2: the name is unique in all tenants, ignoring case; the e-mail address is unique in the tenant. */
 export function decideAddUser(
   state: DirectoryState,
   { user, code }: AddUser,
@@ -40,7 +40,7 @@ export function decideAddUser(
   return stored(newRow(user, turn, 'invited'), notices, { tells: [tellAccount(user, { type: 'invite', code })] })
 }
 
-/** Contract 2, First administrator: whoever has the name keeps it, and is not changed. */
+/** Contract 2, First administrator: an existing user with this name stays unchanged. */
 export function decideAddAdministrator(
   state: DirectoryState,
   { user, passwordHash }: AddAdministrator,
@@ -60,7 +60,7 @@ export function decideAddAdministrator(
   })
 }
 
-/** Contract 2. Disabling ends every session, which is the account's to do. */
+/** Contract 2. Disabling ends every session; the account does that. */
 export function decideUpdateUser(
   state: DirectoryState,
   update: UpdateUser,
@@ -90,7 +90,7 @@ export function decideRemoveUser(
   })
 }
 
-/** What others see of an account. A user may be gone by the time it is told. */
+/** Updates the public data of an account. The user may have been deleted meanwhile. */
 export function decideAccountChanged(
   state: DirectoryState,
   { type, user, factors }: AccountChanged,
@@ -103,7 +103,7 @@ export function decideAccountChanged(
   return stored({ ...before, factors, hasPassword: true, state: isFirst ? 'active' : before.state }, notices)
 }
 
-/** Of an edit that is not the last one it says nothing: that one has its own, which comes later. */
+/** Only the latest edit is settled; a later edit sends its own command. */
 export function decideRolesSettled(state: DirectoryState, { user, edit, since }: RolesSettled): Decision<Entry> {
   const row = state.users.get(user)
   if (!row || row.rolesEdit !== edit || row.rolesSince !== null) return answer(undefined)
@@ -122,13 +122,13 @@ function newRow(user: NewUser, turn: Turn, state: 'invited' | 'active'): UserRow
     hasPassword: state === 'active',
     factors: [],
     createdAt: turn.now,
-    // Nobody can have heard anything as somebody who was not there.
+    // A new user has received no events yet.
     rolesSince: -1,
     rolesEdit: newEdit(turn),
   }
 }
 
-/** One who never signed up is invited again, not active. */
+/** Enabling a user who never signed up sets them back to invited, not to active. */
 function updated(before: UserRow, { email, roles, state }: UpdateUser, turn: Turn): UserRow {
   const row: UserRow = {
     ...before,
@@ -157,7 +157,7 @@ function isEmailTaken({ users, byEmail }: DirectoryState, { id, tenant, email }:
   return [...(byEmail.get(foldEmail(email)) ?? [])].some((other) => other !== id && users.get(other)?.tenant === tenant)
 }
 
-/** Nobody could let anybody in again. */
+/** Without this user, no other user could be given access again. */
 function isLastAdministrator({ administrators }: DirectoryState, row: UserRow): boolean {
   return isAdministrator(row) && administrators.get(row.tenant)?.size === 1
 }

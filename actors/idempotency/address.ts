@@ -4,8 +4,9 @@ import type { IdempotencyState } from '#actors/idempotency/state'
 import type { ActorAddress } from '#runtime/actor'
 
 /**
- * What one user keeps under one `Idempotency-Key`. By a hash: a key may hold any visible character, and two users choose
- * the same one. `user`: CRN of the user, or of the API key that acts as one; neither holds a line break, nor does a key.
+ * The stored answer for one `Idempotency-Key` of one user. Addressed by a hash: a key may contain any visible
+ * character, and two users may choose the same key. `user` is the CRN of the user, or of the API key that acts as a
+ * user; neither contains a line break, nor does a key.
  */
 export function idempotencyAddress(
   tenant: string,
@@ -15,7 +16,7 @@ export function idempotencyAddress(
   return idempotencyAddressOf(tenant, hash('sha256', `${user}\n${key}`, 'base64url'))
 }
 
-/** The same by its id, as the index has it. */
+/** The same address by id, as stored in the index. */
 export function idempotencyAddressOf(tenant: string, id: string): ActorAddress<IdempotencyState, IdempotencyCommand> {
   return { kind: 'idempotency', tenant, id }
 }

@@ -1,8 +1,8 @@
 import { keyLifetimeMs } from '#actors/idempotency/state'
 
 /**
- * `<hour>/<id>`: which keys end in which hour. Hours are counted from 1970 and have eight digits, so that they sort as
- * numbers.
+ * `<hour>/<id>`: the keys that expire in each hour. Hours are counted from 1970 and have eight digits, so that they
+ * sort as numbers.
  */
 export const idempotencyIndex = 'idempotency'
 
@@ -13,12 +13,12 @@ export function expiryEntry(begunAt: number, id: string): string {
   return `${hourOf(begunAt + keyLifetimeMs)}/${id}`
 }
 
-/** Undone by `expiryEntry`. */
+/** Reverses `expiryEntry`. */
 export function idOfExpiry(entry: string): string {
   return entry.slice(entry.indexOf('/') + 1)
 }
 
-/** Whether the hour it ends in has passed. */
+/** Whether the hour of expiry has passed. */
 export function isPastExpiry(entry: string, now: number): boolean {
   return entry < hourOf(now)
 }

@@ -14,10 +14,10 @@ import {
 } from '#runtime/actor'
 
 /**
- * What became of a request that came with an `Idempotency-Key`. It is stored that it begins, before it does anything, and
- * what it was answered, before anybody hears that. Contract 1.10.
+ * The outcome of a request with an `Idempotency-Key`. Its begin is stored before it has effects, and its answer is
+ * stored before it is sent. Contract 1.10.
  *
- * There may be very many: each is asked twice and forgotten at once.
+ * There may be very many. Each is used twice and leaves memory at once.
  */
 export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyCommand, Entry> = {
   kind: 'idempotency',
@@ -62,7 +62,7 @@ function begunAgain({ print, seed, reply }: StoredKey, asked: string): Begun {
   return reply ? { outcome: 'answered', reply } : { outcome: 'open', seed, isRepeated: true }
 }
 
-/** Nothing is stored of a key that is over by now, or whose tenant was taken away: nobody would take it away again. */
+/** Stores nothing for a key that has expired or whose tenant was deleted: it would never be removed. */
 function decideFinish({ stored }: IdempotencyState, { reply }: FinishKeyed): Decision<Entry> {
   if (!stored) return answer(undefined)
   return keep([{ name: answerRecord, value: { ...stored, reply } satisfies StoredKey }])

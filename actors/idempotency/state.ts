@@ -1,22 +1,21 @@
-/** One `Idempotency-Key` of one user. Of one that never came, or is over, there is an actor too: it has nothing. */
+/** One `Idempotency-Key` of one user. A key that was never used, or has expired, has an actor too, without a record. */
 export interface IdempotencyState {
   readonly id: string
   stored: StoredKey | undefined
 }
 
-/** Its one record. */
 export interface StoredKey {
-  /** Hash of all that says what was asked for. */
+  /** Hash of the request's content. */
   readonly print: string
-  /** 16 bytes of chance: what the request makes is derived from them, the first time and when it is repeated. */
+  /** 16 random bytes. Generated ids of the request derive from them, also when it is repeated. */
   readonly seed: Uint8Array
   /** Unix ms. */
   readonly begunAt: number
-  /** Null while nothing final was said. */
+  /** Null until there is a final answer. */
   readonly reply: StoredReply | null
 }
 
-/** An answer, as it is given again. */
+/** An answer that can be sent again. */
 export interface StoredReply {
   readonly status: number
   readonly location: string | null
@@ -26,10 +25,10 @@ export interface StoredReply {
 
 export const answerRecord = 'answer'
 
-/** For so long after it first came a key stands for its request. Contract 1.10. */
+/** How long a key stays assigned to its request. Contract 1.10. */
 export const keyLifetimeMs = 24 * 60 * 60 * 1000
 
-/** From the moment on at which it is over. */
+/** True from the moment of expiry on. */
 export function isOver({ begunAt }: StoredKey, now: number): boolean {
   return now >= begunAt + keyLifetimeMs
 }

@@ -2,7 +2,7 @@ import type { OutboxCommand } from '#actors/outbox/commands'
 import type { OutboxState } from '#actors/outbox/state'
 import type { ActorAddress } from '#runtime/actor'
 
-/** What became of a tenant's mails, in numbers. */
+/** The mail statistics of a tenant. */
 export function outboxAddress(tenant: string): ActorAddress<OutboxState, OutboxCommand> {
   return { kind: 'outbox', tenant, id: 'outbox' }
 }

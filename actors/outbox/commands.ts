@@ -1,14 +1,14 @@
 import type { PassReason } from '#model/delivery'
 
-/** Told by subscribers, in the commit that says what became of a mail. Absent numbers are 0. */
+/** Sent by subscribers, in the commit that records the outcome of a mail. Absent numbers are 0. */
 export interface CountMails {
   readonly type: 'count'
-  /** Digests are not among them. */
+  /** Without digests. */
   readonly sent?: number
   readonly digests?: number
-  /** Requests that were told in digests. */
+  /** Requests that were mailed in digests. */
   readonly digested?: number
-  /** Requests that were told to somebody in no way. */
+  /** Requests that were never mailed to a subscriber. */
   readonly passed?: { readonly reason: PassReason; readonly count: number }
 }
 

@@ -4,7 +4,10 @@ import { type OutboxState, type OutboxTally, outboxFormats, tallyRecord } from '
 import type { Entry } from '#model/entry'
 import type { ActorDefinition, Decision, RecordChange, Turn } from '#runtime/actor'
 
-/** What became of a tenant's mails, counted in the commits that say so of each. To whom they went is not kept. Contract 5.7. */
+/**
+ * The mail statistics of a tenant, counted in the commits that record each outcome. Recipients are not stored. Contract
+ * 5.7.
+ */
 export const outboxActor: ActorDefinition<OutboxState, OutboxCommand, Entry> = {
   kind: 'outbox',
   rest: 'written_through',

@@ -5,13 +5,13 @@ export interface OutboxState {
   tally: OutboxTally
 }
 
-/** Since the tenant was made. */
+/** Counted since the tenant was created. */
 export interface OutboxTally {
   readonly sent: number
   readonly digests: number
-  /** Requests that were told in digests. */
+  /** Requests that were mailed in digests. */
   readonly digested: number
-  /** Reasons that never were are not there. `lastAt` in Unix ms. */
+  /** Reasons without failures are absent. `lastAt` in Unix ms. */
   readonly failures: Readonly<Partial<Record<PassReason, { readonly count: number; readonly lastAt: number }>>>
 }
 

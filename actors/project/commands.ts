@@ -1,7 +1,7 @@
 import type { ReleaseKey, StoredRelease } from '#model/release'
 import type { RolloutBody, RolloutCounts, StoredRollout } from '#model/rollout'
 
-/** What a project can be asked or told. Authors are resource names. */
+/** Commands of a project. Authors are resource names. */
 export type ProjectCommand =
   | PutRelease
   | DeleteRelease
@@ -16,7 +16,7 @@ export type ProjectCommand =
   | { readonly type: 'walks_begun' | 'walk_again' }
   | JobMoved
 
-/** Its image is there already. Answered with `PutReleaseAnswer`. */
+/** Sent after the image was stored. Answered with `PutReleaseAnswer`. */
 export interface PutRelease {
   readonly type: 'put_release'
   readonly release: StoredRelease
@@ -24,7 +24,7 @@ export interface PutRelease {
 
 export interface PutReleaseAnswer {
   readonly isNew: boolean
-  /** As it is stored: what was there before, if it was. */
+  /** The stored release; an existing one stays unchanged. */
   readonly release: StoredRelease
 }
 
@@ -49,7 +49,7 @@ export interface DeletePin {
   readonly device: string
 }
 
-/** `id`: of the rollout, should this be a new one. Answered with `RolloutAnswer`. */
+/** `id`: for a new rollout. Answered with `RolloutAnswer`. */
 export interface PutRollout {
   readonly type: 'put_rollout'
   readonly body: RolloutBody
@@ -63,7 +63,7 @@ export interface SwitchRollout {
   readonly author: string
 }
 
-/** `isNew`: there was none, or one of another firmware. */
+/** `isNew`: there was no rollout, or one of another firmware. */
 export interface RolloutAnswer {
   readonly isNew: boolean
   readonly rollout: StoredRollout
@@ -75,38 +75,38 @@ export interface Walk {
   readonly request: WalkRequest
 }
 
-/** Of the walk that is under way: the last device that was looked at, and how many of all until then are chosen. */
+/** Progress of the running scan: the last checked device, and how many devices the rollout has selected up to it. */
 export interface WalkProgress {
   readonly type: 'walk_progress'
   readonly cursor: string
   readonly chosen: number
 }
 
-/** It is through; of all of its devices so many are chosen. */
+/** The scan is complete; `chosen` is the number of selected devices. */
 export interface WalkDone {
   readonly type: 'walk_done'
   readonly chosen: number
-  /** Whether nothing waits for its turn any more, of this walk and of those before it. */
+  /** Whether no device of this scan or of earlier ones still waits for its update. */
   readonly isBegun: boolean
 }
 
-/** Go through the devices of a project, and see who needs an update. */
+/** A request to check the devices of a project for updates. */
 export interface WalkRequest {
   readonly by: 'hook' | 'cron' | 'rollout'
-  /** Null: all of them. As it is stored: sorted, each once; none, of one that was called off. */
+  /** Null: all devices. Stored sorted and without duplicates; empty for a cancelled scan. */
   readonly devices: readonly string[] | null
-  /** Whose reach narrows them; null: nobody's. */
+  /** The author whose permissions limit the devices; null: no limit. */
   readonly author: string | null
 }
 
-/** Where the update of a device stands, as far as it is counted. */
+/** The stage of a device's update, as counted by the project. */
 export type Stage = 'running' | 'done' | 'failed' | 'refused'
 
-/** Told by updates, in the commit in which they moved. Null: not counted. */
+/** Sent by updates, in the commit of their change. Null: not counted. */
 export interface JobMoved {
   readonly type: 'job_moved'
   readonly release: ReleaseKey
-  /** Id of the rollout it came by. */
+  /** Id of the rollout that began the update. */
   readonly rollout: string | null
   readonly from: Stage | null
   readonly to: Stage | null

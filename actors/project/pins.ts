@@ -7,7 +7,7 @@ import { Problem } from '#model/problem'
 import { pinsMax } from '#model/release'
 import { answer, type Decision, refuse } from '#runtime/actor'
 
-/** Contract 6. Neither the device nor a release of that version need be there. */
+/** Contract 6. Neither the device nor a release of that version has to exist. */
 export function decidePutPin(state: ProjectState, { device, firmware }: PutPin): Decision<Entry> {
   const before = state.pins.get(device)
   const isNew = before === undefined

@@ -2,7 +2,7 @@ import { projectIndex } from '#actors/project/address'
 import { type ProjectState, thingsOf } from '#actors/project/state'
 import type { IndexChange } from '#runtime/actor'
 
-/** With its first release, pin or rollout a project is there, and without the last one it is no more. */
+/** A project exists from its first release, pin or rollout until the last one is deleted. */
 export function presenceAfter(state: ProjectState, more: 1 | -1): readonly IndexChange[] {
   const [before, after] = [thingsOf(state), thingsOf(state) + more]
   if (before > 0 && after > 0) return []

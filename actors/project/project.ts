@@ -23,9 +23,9 @@ import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor
 const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {} })
 
 /**
- * A project of the embedded update server: its releases, who is held at which, how the next one is rolled out and what
- * became of that, and which of its devices are being gone through. Kept awake while it has anything: every device that
- * comes is looked up in it. No event tells of it. Contract 6.
+ * A project of the embedded update server: its releases, pins, rollout, the rollout's counts, and the scans of its
+ * devices. Kept awake while it has any of these, because every device that connects reads it. Projects cause no events.
+ * Contract 6.
  */
 export function projectActor(notices: ProjectNotices): ActorDefinition<ProjectState, ProjectCommand, Entry> {
   return {

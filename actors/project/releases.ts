@@ -10,8 +10,8 @@ import { type ReleaseKey, releaseName, releasesMax } from '#model/release'
 import { answer, type Decision, refuse, type Turn } from '#runtime/actor'
 
 /**
- * Contract 6. A release is never another one: the same bytes again are the same, others are refused. What a rollout that
- * runs waits for leaves at once.
+ * Contract 6. A release is immutable: uploading the same bytes again has no effect, other bytes are refused. A running
+ * rollout continues at once with the new release.
  */
 export function decidePutRelease(
   state: ProjectState,
@@ -43,7 +43,7 @@ export function decidePutRelease(
   })
 }
 
-/** Contract 6. Not one in use. */
+/** Contract 6. A release in use is not deleted. */
 export function decideDeleteRelease(
   state: ProjectState,
   { key }: DeleteRelease,
@@ -61,7 +61,7 @@ export function decideDeleteRelease(
   })
 }
 
-/** A pin or the rollout names its version, or an update to it is under way. */
+/** A pin or the rollout names the version, or an update to it is running. */
 function isInUse({ pins, rollout, tally }: ProjectState, key: ReleaseKey): boolean {
   if (rollout?.body.firmware === key.firmware || tally.uses[releaseName(key)] !== undefined) return true
   for (const firmware of pins.values()) if (firmware === key.firmware) return true

@@ -11,8 +11,8 @@ import type { StoredRollout } from '#model/rollout'
 import { answer, type Decision, type RecordChange, type Recorded, refuse, type Turn } from '#runtime/actor'
 
 /**
- * Contract 6. With another firmware it is a new rollout: it runs, and is counted from nothing. With the same one it goes on
- * as it stands, running or not. Errors of before count no more, and devices are gone through anew.
+ * Contract 6. Another firmware makes it a new rollout, which runs and counts from zero. With the same firmware it keeps
+ * its state, running or not. Earlier errors no longer count, and the devices are scanned again.
  */
 export function decidePutRollout(
   state: ProjectState,
@@ -45,7 +45,7 @@ export function decideDeleteRollout(state: ProjectState, { tenant }: Turn, notic
   })
 }
 
-/** What runs goes on to its end; nothing new begins. One that does not run stays as it is, and who changed it last. */
+/** Running updates continue; no new ones begin. A rollout that does not run stays unchanged, including its author. */
 export function decidePause(
   state: ProjectState,
   { author }: SwitchRollout,
@@ -59,7 +59,7 @@ export function decidePause(
   return changed(state, paused, turn, notices, { answer: answerOf(paused, tally) })
 }
 
-/** From a pause, or after errors, which count no more. */
+/** Resumes after a pause, or after errors, which no longer count. */
 export function decideResume(
   state: ProjectState,
   { author }: SwitchRollout,
@@ -83,7 +83,9 @@ function answerOf(rollout: StoredRollout, { counts }: StoredTally): RolloutAnswe
   return { isNew: false, rollout, counts }
 }
 
-/** Put as it is now. One that runs wants the devices gone through, by the reach of its author of now. */
+/**
+ * Stores the changed rollout. A running one requests a scan of the devices, with the permissions of its current author.
+ */
 function changed(
   state: ProjectState,
   rollout: StoredRollout,

@@ -1,22 +1,20 @@
 import { byPrecedence } from '#model/firmware-order'
 import { releaseName, type StoredRelease } from '#model/release'
 
-/**
- * The releases of a project as they are looked for when a device asks. It follows from them, in whatever order they came.
- */
+/** Releases in the form in which devices look them up. Computed from the releases, independent of their order. */
 export interface Shelves {
-  /** Of those for one index and one hardware the newest, by `shelfName`. */
+  /** The newest release for each index and hardware, by `hardwareKey`. */
   readonly newest: Map<string, StoredRelease>
-  /** All of one version, by name. */
+  /** All releases of one version, by name. */
   readonly versions: Map<string, readonly StoredRelease[]>
 }
 
-/** `hardware` null: what is for any. */
+/** `hardware` null: a release for any hardware. */
 export function shelfName(index: number, hardware: string | null): string {
   return `${index}/${hardware ?? ''}`
 }
 
-/** One release came, or went: `releases` is what there is now. */
+/** Updates the index after a release was added or deleted. `releases` is the current map. */
 export function putOnShelves(
   { newest, versions }: Shelves,
   releases: ReadonlyMap<string, StoredRelease>,
@@ -51,7 +49,7 @@ function newestOf(releases: Iterable<StoredRelease>, shelf: string): StoredRelea
   return first
 }
 
-/** The newest last. Versions that differ by their build alone come in the order in which they were put. */
+/** Newest last. Versions that differ only in their build sort by creation time. */
 function byAge(a: StoredRelease, b: StoredRelease): number {
   return byPrecedence(a.firmware, b.firmware) || a.createdAt - b.createdAt || byName(a, b)
 }

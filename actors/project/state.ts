@@ -4,59 +4,59 @@ import type { StoredRelease } from '#model/release'
 import type { RolloutCounts, StoredRollout } from '#model/rollout'
 import type { RecordChange } from '#runtime/actor'
 
-/** A project as its actor knows it. One that has nothing has an actor too: it says so. */
+/** The state of a project. A project without records has an actor too. */
 export interface ProjectState {
   readonly project: string
   /** By `releaseName`. */
   readonly releases: ReadonlyMap<string, StoredRelease>
   readonly shelves: Shelves
-  /** By device: the version it is held at. */
+  /** By device: the pinned version. */
   readonly pins: ReadonlyMap<string, string>
   readonly rollout: StoredRollout | undefined
   readonly tally: StoredTally
-  /** The devices that are being gone through, and those that will be next, in that order. */
+  /** The running scan, and the next ones in order. */
   readonly walk: StoredWalk | undefined
   readonly nextWalks: readonly WalkRequest[]
-  /** Walks that are through, and of whose devices some still waited for their turn when that was stored. */
+  /** Completed scans of which some devices still waited for their update when this was stored. */
   readonly openWalks: readonly WalkRequest[]
 }
 
-/** The same, where it is made of its records. */
+/** The same while it is built from its records. */
 type Woken = {
   -readonly [Field in keyof ProjectState]: ProjectState[Field] extends ReadonlyMap<string, infer Value>
     ? Map<string, Value>
     : ProjectState[Field]
 }
 
-/** What updates told. */
+/** The counts that updates have sent. */
 export interface StoredTally {
-  /** By `releaseName`: how many updates are under way to it; none is not kept. */
+  /** By `releaseName`: number of running updates to it; zero is not stored. */
   readonly uses: Readonly<Record<string, number>>
-  /** Of the rollout of now. */
+  /** Counts of the current rollout. */
   readonly counts: RolloutCounts
-  /** Whether all devices were gone through since it began: until then it is not known how many are chosen. */
+  /** Whether all devices were scanned since the rollout began; until then the number of selected devices is unknown. */
   readonly isChosenKnown: boolean
 }
 
-/** How far a walk has come. */
+/** Progress of a scan. */
 export interface StoredWalk extends WalkRequest {
-  /** The last device that was looked at; empty at its beginning. */
+  /** The last checked device; empty at the beginning. */
   readonly cursor: string
-  /** How many of them the rollout means. */
+  /** Number of checked devices that the rollout has selected. */
   readonly chosen: number
-  /** Id of the rollout that there was at its beginning. */
+  /** Id of the rollout at the beginning of the scan. */
   readonly rollout: string | null
 }
 
-/** The record of all walks: null when there are none. */
+/** The record of all scans; null if there are none. */
 interface StoredWalks {
   readonly running: StoredWalk | null
   readonly waiting: readonly WalkRequest[]
-  /** What a process that dies leaves undone of those that are through; left out for none. */
+  /** Completed scans with waiting devices, which a restart must repeat; absent for none. */
   readonly open?: readonly WalkRequest[]
 }
 
-/** Names of records: one for each release and pin, after what it is, and one for each of the rest. */
+/** Record names: one for each release and pin, prefixed by its kind, and one for each of the others. */
 export const releasePrefix = 'release/'
 export const pinPrefix = 'pin/'
 export const rolloutRecord = 'rollout'
@@ -80,17 +80,17 @@ export function emptyProject(project: string): ProjectState {
   }
 }
 
-/** Releases, pins and the rollout: a project that has none is not there. */
+/** Number of releases, pins and rollouts; a project with zero does not exist. */
 export function thingsOf({ releases, pins, rollout }: ProjectState): number {
   return releases.size + pins.size + (rollout ? 1 : 0)
 }
 
-/** Whether it has no record at all. */
+/** Whether it has no records. */
 export function isNothing(state: ProjectState): boolean {
   return thingsOf(state) === 0 && !isWalking(state) && state.tally === noTally
 }
 
-/** Whether its devices are being gone through, or would have to be once more if the process died. */
+/** Whether its devices are being scanned, or would have to be scanned again after a restart. */
 export function isWalking({ walk, openWalks }: Pick<ProjectState, 'walk' | 'openWalks'>): boolean {
   return walk !== undefined || openWalks.length > 0
 }
@@ -121,7 +121,7 @@ export function putRecord(state: ProjectState, { name, value }: RecordChange): v
   } else throw new Error(`a project has no record ${name}`)
 }
 
-/** Null: it is no more. */
+/** Null: deleted. */
 function putIn<Value>(map: Map<string, Value>, name: string, value: Value | null): void {
   if (value === null) map.delete(name)
   else map.set(name, value)

@@ -7,17 +7,17 @@ import { releaseName } from '#model/release'
 import type { RolloutCounts, StoredRollout } from '#model/rollout'
 import { answer, type Decision, type RecordChange, type Turn } from '#runtime/actor'
 
-/** With fewer devices than these, errors say little: so many, or all that are chosen, stand for the fleet at least. */
+/** With fewer finished devices than these (or than all selected ones) an error rate is not meaningful. */
 const sampleDevices = 20
 
-/** What is recorded when the tally is another one. */
+/** The changes to store for a new tally. */
 export interface TallyChanges {
   readonly records: readonly RecordChange[]
-  /** The rollout came to its end by errors. */
+  /** The error threshold stopped the rollout. */
   readonly isStopped: boolean
 }
 
-/** An update of a device came to stand elsewhere. What came by another rollout than that of now only holds its release. */
+/** The update of a device moved to another stage. Updates of an earlier rollout only keep their release in use. */
 export function decideJobMoved(
   state: ProjectState,
   { release, rollout: by, from, to }: JobMoved,
@@ -33,7 +33,7 @@ export function decideJobMoved(
   return keep(records, { effects: isStopped ? [() => notices.rolloutChanged(tenant, project)] : [] })
 }
 
-/** The tally as it is to be, and the rollout by it: one that runs stops when too much went wrong. */
+/** The new tally and its effect on the rollout: a running one stops when the error threshold is exceeded. */
 export function tallyChanges({ rollout }: ProjectState, tally: StoredTally): TallyChanges {
   if (!rollout) return { records: [tallyChange(tally, false)], isStopped: false }
   const countedFrom = lowered(rollout.countedFrom, tally.counts)
@@ -46,18 +46,18 @@ export function tallyChanges({ rollout }: ProjectState, tally: StoredTally): Tal
   }
 }
 
-/** Kept while there is something to count. */
+/** Stored while there is something to count. */
 export function tallyChange(tally: StoredTally, hasRollout: boolean): RecordChange {
   const isKept = hasRollout || Object.keys(tally.uses).length > 0
   return { name: tallyRecord, value: isKept ? tally : null }
 }
 
-/** What a threshold looks at. Devices that refused count as failed. */
+/** The input of the error threshold. Refused updates count as failed. */
 export function finishedOf({ done, failed, refused }: RolloutCounts): StoredRollout['countedFrom'] {
   return { finished: done + failed + refused, failed: failed + refused }
 }
 
-/** Devices that had finished before, and are tried again, count anew when they finish. */
+/** Devices that had finished before and are tried again count again when they finish. */
 function lowered(countedFrom: StoredRollout['countedFrom'], counts: RolloutCounts): StoredRollout['countedFrom'] {
   const now = finishedOf(counts)
   if (now.finished >= countedFrom.finished && now.failed >= countedFrom.failed) return countedFrom
@@ -84,7 +84,7 @@ function countsAfter(counts: RolloutCounts, from: Stage | null, to: Stage | null
   return after
 }
 
-/** An update that runs holds its release. */
+/** A running update keeps its release in use. */
 function usesAfter(
   { uses }: StoredTally,
   release: string,

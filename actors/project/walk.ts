@@ -10,28 +10,28 @@ import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
 import { answer, type Decision, type IndexChange, type RecordChange, refuse, type Turn } from '#runtime/actor'
 
-/** Walks that wait behind the one under way. Those that one author wants for one reason are one. */
+/** Scans that wait behind the running one. Requests of one author for one reason are merged. */
 export const waitingWalksMax = 100
 
-/** All walks of a project. */
+/** All scans of a project. */
 type Walks = Pick<ProjectState, 'walk' | 'nextWalks' | 'openWalks'>
 
-/** What is recorded when walks are others. */
+/** The changes to store for the scans. */
 interface WalkChanges {
   readonly records: readonly RecordChange[]
   readonly indexes: readonly IndexChange[]
 }
 
-/** What is recorded when a walk is wanted. */
+/** The result of requesting a scan. */
 export interface WantedWalk extends WalkChanges {
-  /** False: it waits behind another one. */
+  /** False: it waits behind another scan. */
   readonly isBegun: boolean
 }
 
 /**
- * One walk is under way; behind it those that are wanted for the same reason by the same author become one, which goes
- * through the devices of all. One for a rollout that does not run does not begin: without a rollout, what it would find is
- * whatever is newest.
+ * One scan runs at a time. Waiting requests of the same author for the same reason are merged into one, which covers
+ * the devices of all. A scan for a rollout that does not run is not begun: without the rollout, it would select the
+ * newest release.
  */
 export function decideWalk(
   state: ProjectState,
@@ -48,12 +48,12 @@ export function decideWalk(
   return keep(records, { indexes, effects: isBegun ? [() => notices.walkWanted(tenant, project)] : [] })
 }
 
-/** `rollout`: id of the one there is when it begins. */
+/** `rollout`: id of the current rollout when the scan begins. */
 export function withWalk(state: ProjectState, request: WalkRequest, rollout: string | null): WantedWalk {
   return { ...changesOf(state, wanted(state, request, rollout)), isBegun: !state.walk }
 }
 
-/** The rollout is no more: nothing is begun because of it. The walk under way goes through no more devices. */
+/** The rollout was deleted: no update begins because of it. The running scan checks no more devices. */
 export function withoutRolloutWalks(state: ProjectState): WalkChanges {
   if (!isWalking(state)) return { records: [], indexes: [] }
   const { walk } = state
@@ -64,21 +64,21 @@ export function withoutRolloutWalks(state: ProjectState): WalkChanges {
   })
 }
 
-/** For a rollout as it was put last: of an earlier author's nothing waits any more. */
+/** Requests a scan for the rollout as stored last; waiting scans of an earlier author are dropped. */
 export function withRolloutWalk(state: ProjectState, { id, updatedBy }: StoredRollout): WantedWalk {
   const others = { ...state, nextWalks: notForRollouts(state.nextWalks), openWalks: notForRollouts(state.openWalks) }
   const walks = wanted(others, { by: 'rollout', devices: null, author: updatedBy }, id)
   return { ...changesOf(state, walks), isBegun: !state.walk }
 }
 
-/** Nobody waits to hear of one that is over. */
+/** Progress of a scan that has ended is ignored. */
 export function decideWalkProgress(state: ProjectState, { cursor, chosen }: WalkProgress): Decision<Entry> {
   const { walk } = state
   if (!walk) return answer(undefined)
   return keep(changesOf(state, { ...state, walk: { ...walk, cursor, chosen } }).records)
 }
 
-/** The next one begins. What went through all devices for a rollout knows how many it means. */
+/** The next scan begins. A complete scan for a rollout determines the number of selected devices. */
 export function decideWalkDone(
   state: ProjectState,
   { chosen, isBegun }: WalkDone,
@@ -106,14 +106,14 @@ export function decideWalkDone(
   })
 }
 
-/** Of all walks that are through nothing waits for its turn any more. */
+/** No device of a completed scan waits for its update any more. */
 export function decideWalksBegun(state: ProjectState): Decision<Entry> {
   if (state.openWalks.length === 0) return answer(undefined)
   const { records, indexes } = changesOf(state, { ...state, openWalks: [] })
   return keep(records, { indexes })
 }
 
-/** A new process: what waited for its turn did so in memory. It is found by going through the devices once more. */
+/** After a restart: devices that waited for their update did so in memory, so the scan is repeated. */
 export function decideWalkAgain(state: ProjectState): Decision<Entry> {
   const { openWalks, rollout } = state
   if (openWalks.length === 0) return answer(undefined)
@@ -132,7 +132,7 @@ function wanted(walks: Walks, request: WalkRequest, rollout: string | null): Wal
   return { ...walks, nextWalks: withRequest(walks.nextWalks, listed) }
 }
 
-/** Those whose authors come first give way where there are too many. One that was called off leaves nothing open. */
+/** If there are too many, the first authors in order are dropped. A cancelled scan leaves nothing open. */
 function withOpen(open: readonly WalkRequest[], { by, devices, author }: StoredWalk): readonly WalkRequest[] {
   if (devices?.length === 0) return open
   return withRequest(open, { by, devices, author }).slice(-waitingWalksMax)
@@ -161,7 +161,7 @@ function begun(request: WalkRequest, rollout: string | null): StoredWalk {
   return { ...request, cursor: '', chosen: 0, rollout }
 }
 
-/** All devices, and nobody's reach but the rollout's own narrowed them. */
+/** Whether it covers all devices, with no limit other than the rollout's own. */
 function isWhole({ by, devices, author }: StoredWalk): boolean {
   return devices === null && (author === null || by === 'rollout')
 }
@@ -174,7 +174,7 @@ function united(one: WalkRequest, other: WalkRequest): WalkRequest {
   return { ...one, devices: one.devices && other.devices && listOf([...one.devices, ...other.devices]) }
 }
 
-/** Sorted, each once; with too many of them it is about all. */
+/** Sorted, without duplicates; null (all devices) if there are too many. */
 function listOf(devices: readonly string[]): readonly string[] | null {
   const names = [...new Set(devices)].sort()
   return names.length > boundDevicesMax ? null : names

@@ -5,7 +5,7 @@ import { type SessionState, type StoredSession, sessionRecord } from '#actors/se
 import type { Entry } from '#model/entry'
 import { type Decision, tell } from '#runtime/actor'
 
-/** The account ends it, and knows. */
+/** Ends the session by command of the account, which needs no notice. */
 export function endedByAccount({ tenant, id }: SessionState, notices: IdentityNotices): Decision<Entry> {
   return keep([{ name: sessionRecord, value: null }], {
     reminder: null,
@@ -13,7 +13,7 @@ export function endedByAccount({ tenant, id }: SessionState, notices: IdentityNo
   })
 }
 
-/** It ends though nobody ends it: the account is told, so that its list holds what is there. */
+/** Ends the session by itself and notifies the account, so that its list is correct. */
 export function endedByItself(
   { tenant, id }: SessionState,
   { user }: StoredSession,

@@ -6,7 +6,7 @@ import { isOver, replacedMsMax, type SessionState, type StoredSession, sessionRe
 import type { Entry } from '#model/entry'
 import { answer, type Decision, type Turn } from '#runtime/actor'
 
-/** A client that refreshes more often than this in ten seconds has no use for the tokens before. */
+/** A client that refreshes more often in ten seconds does not need all earlier tokens. */
 const rotatedBeforeMax = 16
 
 /** Contract 2, Refresh. */
@@ -17,7 +17,7 @@ export function decideRotate(
   notices: IdentityNotices,
 ): Decision<Entry> {
   const { session } = state
-  // A number above ours was given under a store that was replaced by an older one: its holder is no thief.
+  // A higher number was issued by a store that was later replaced by an older backup; its holder is not an attacker.
   if (!session || isOver(session, turn.now) || number < 1 || number > session.number)
     return said({ outcome: 'unknown' })
   if (number === session.number) {
@@ -32,12 +32,12 @@ export function decideRotate(
   return endedByItself(state, session, notices, { outcome: 'reused' } satisfies Rotation)
 }
 
-/** Only who is bound to a key: anybody could have an unbound token. */
+/** Only for tokens bound to a key: an unbound token could be in the hands of an attacker. */
 function mayRepeat(session: StoredSession, number: number, now: number): boolean {
   return session.scheme === 'dpop' && number === session.number - 1 && now - session.rotatedAt <= replacedMsMax
 }
 
-/** The first number is given, and replaces nothing. */
+/** The first number replaces no token. */
 function rotationsWithin({ number, rotatedAt, rotatedBefore = [] }: StoredSession, now: number): readonly number[] {
   const rotations = number === 1 ? [] : [rotatedAt, ...rotatedBefore]
   return rotations.filter((at) => now - at <= replacedMsMax).slice(0, rotatedBeforeMax)

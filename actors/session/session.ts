@@ -8,12 +8,12 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type ActorDefinition, answer, type Decision, type RecordChange, refuse, type Turn } from '#runtime/actor'
 
-/** That it is used is stored once in so long: one small record a minute, and not one with every request. */
+/** The last use is stored at most once in this time, not with every request. */
 export const usedEveryMs = 60_000
 
 /**
- * One sign-in: what its tokens are worth, until when, and which refresh token is the one. An actor of its own because it
- * is written at every refresh and ends alone. Its reminder is its end. Contract 2, Sessions.
+ * One sign-in: the key of its tokens, their expiry, and the number of the current refresh token. A separate actor,
+ * because it is written at every refresh and ends on its own. Its reminder is its expiry. Contract 2, Sessions.
  */
 export function sessionActor(notices: IdentityNotices): ActorDefinition<SessionState, SessionCommand, Entry> {
   return {
@@ -68,7 +68,7 @@ function decideUse({ session }: SessionState, { address }: UseSession, { now }: 
   return keep([{ name: sessionRecord, value: { ...session, lastUsedAt: now, address } }])
 }
 
-/** Its end has come; or a clock was set back since, and it has not. */
+/** The session has expired. If a clock was set back since, it has not, and the reminder is set again. */
 function decideDue(state: SessionState, { now }: Turn, notices: IdentityNotices): Decision<Entry> {
   const { session } = state
   if (!session) return answer(undefined)

@@ -1,27 +1,27 @@
-/** One sign-in of one user. Of one that never was, or is over, there is an actor too: it says so. */
+/** One sign-in of one user. A session that never existed, or has ended, has an actor too. */
 export interface SessionState {
   readonly tenant: string
   readonly id: string
   session: StoredSession | undefined
 }
 
-/** Its one record. Times are Unix ms. */
+/** Times are Unix ms. */
 export interface StoredSession {
   /** Bare id. */
   readonly user: string
   readonly scheme: SessionScheme
   /** Thumbprint of the key that its tokens are bound to; null: not bound. */
   readonly jkt: string | null
-  /** Of the refresh token that is good now; the first is 1. 0: it has none. */
+  /** Number of the current refresh token; the first is 1. 0: it has none. */
   readonly number: number
   readonly createdAt: number
-  /** When the refresh token of now was given. */
+  /** When the current refresh token was issued. */
   readonly rotatedAt: number
-  /** When the refresh tokens before it were given, newest first, while older access tokens are accepted. */
+  /** When earlier refresh tokens were issued, newest first, while their access tokens are still accepted. */
   readonly rotatedBefore?: readonly number[]
-  /** When its newest token ends, and with it the session and its sockets. */
+  /** When its newest token expires, which ends the session and its sockets. */
   readonly endsAt: number
-  /** To the minute, and from where that was. */
+  /** Precise to the minute; with the client address at that time. */
   readonly lastUsedAt: number
   readonly address: string
   readonly agent: string
@@ -32,12 +32,12 @@ export type SessionScheme = 'basic' | 'dpop'
 export const sessionRecord = 'session'
 
 /**
- * How long after a refresh its answer, if it was lost, may be asked for again, and requests in flight may show the access
- * token that was replaced. Contract 2, Refresh.
+ * How long after a refresh a lost answer can be requested again, and requests in flight may use the replaced access
+ * token. Contract 2, Refresh.
  */
 export const replacedMsMax = 10_000
 
-/** `number`: of the refresh token that the access token was issued with. */
+/** `number`: the refresh token with which the access token was issued. */
 export function isReplaced(session: StoredSession, number: number, now: number): boolean {
   const age = session.number - number
   if (age <= 0) return false
@@ -45,7 +45,7 @@ export function isReplaced(session: StoredSession, number: number, now: number):
   return replacedAt === undefined || now - replacedAt > replacedMsMax
 }
 
-/** As a token is: from the moment named on it is no good. RFC 7519 §4.1.4. */
+/** Expired from this moment on, like a token. RFC 7519 §4.1.4. */
 export function isOver(session: StoredSession, now: number): boolean {
   return now >= session.endsAt
 }

@@ -3,7 +3,7 @@ import type { SigningKeysState } from '#actors/signing-keys/state'
 import { defaultTenant } from '#actors/tenant/address'
 import type { ActorAddress } from '#runtime/actor'
 
-/** One set of keys for the tokens of all tenants. */
+/** One set of keys signs the tokens of all tenants. */
 export const signingKeysAddress: ActorAddress<SigningKeysState, SigningKeysCommand> = {
   kind: 'signing_keys',
   tenant: defaultTenant,

@@ -1,10 +1,13 @@
 import type { StoredSigningKey } from '#actors/signing-keys/state'
 import type { ReminderDue } from '#runtime/system'
 
-/** What the signing keys can be asked or told. */
+/** Commands of the signing keys. */
 export type SigningKeysCommand = AddSigningKey | ReminderDue
 
-/** From now on this one signs; the others verify until `retireOthersAt`, Unix ms, when what they signed has ended. */
+/**
+ * The new key signs from now on. The others verify until `retireOthersAt`, Unix ms, when the last token signed by them
+ * has expired.
+ */
 export interface AddSigningKey {
   readonly type: 'add'
   readonly key: Pick<StoredSigningKey, 'kid' | 'sealed' | 'fingerprint'>

@@ -6,16 +6,19 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type ActorDefinition, type Decision, type RecordChange, refuse, type Turn } from '#runtime/actor'
 
-/** A key that signs for longer is asked to be replaced. */
+/** After this time the key should be replaced. */
 export const signsForMs = 90 * 24 * 60 * 60 * 1000
-/** Asked again in so long when nobody could replace it. */
+/** Repeated after this time if the key could not be replaced. */
 const askAgainMs = 60 * 60 * 1000
-/** Each rotation leaves a key for hours; a loop that rotates would fill the public list with them. */
+/** Each rotation leaves an old key for hours; rotating in a loop would fill the public key list. */
 export const rotationEveryMs = 60_000
 
 const prefix = 'key/'
 
-/** Contract 2, Tokens. Kept awake: every token is verified with them. Its reminder: the next to retire, or to replace. */
+/**
+ * Contract 2, Tokens. Kept awake: every token is verified with these keys. The reminder is set for the next key that
+ * retires or should be replaced.
+ */
 export function signingKeysActor(
   notices: IdentityNotices,
 ): ActorDefinition<SigningKeysState, SigningKeysCommand, Entry> {
@@ -64,7 +67,7 @@ function decideDue(state: SigningKeysState, { now }: Turn, notices: IdentityNoti
   return standing([], gone, left, now, notices)
 }
 
-/** Decides for what will stand: stored, said, and with the moment when to look again. */
+/** Stores the changed keys, sends the notices and sets the next reminder. */
 function standing(
   changed: readonly StoredSigningKey[],
   gone: readonly StoredSigningKey[],

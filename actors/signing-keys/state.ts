@@ -5,17 +5,20 @@ export interface SigningKeysState {
 
 export interface StoredSigningKey {
   readonly kid: string
-  /** The private key, sealed under the key file. */
+  /** The private key, encrypted with the key file. */
   readonly sealed: Uint8Array
-  /** Which key file that is: with another one it can't be opened, and that must not look like damage. */
+  /**
+   * Identifies the key file. With another key file the key cannot be decrypted, and that must be distinguishable from
+   * damage.
+   */
   readonly fingerprint: Uint8Array
   /** Unix ms. */
   readonly createdAt: number
-  /** When the last token it signed has ended; null while it signs. */
+  /** When the last token it signed has expired; null while it signs. */
   readonly retiresAt: number | null
 }
 
-/** The one that signs. */
+/** The key that signs. */
 export function signingKeyOf({ keys }: SigningKeysState): StoredSigningKey | undefined {
   return [...keys.values()].find(({ retiresAt }) => retiresAt === null)
 }

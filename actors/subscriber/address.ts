@@ -3,18 +3,18 @@ import type { SubscriberState } from '#actors/subscriber/state'
 import { parseCrn } from '#model/crn'
 import type { ActorAddress } from '#runtime/actor'
 
-/** What somebody is subscribed to, and how far he has heard of it. `id`: see `subscriberIdOf`. */
+/** The subscriptions of one user and their progress. `id`: see `subscriberIdOf`. */
 export function subscriberAddress(tenant: string, id: string): ActorAddress<SubscriberState, SubscriberCommand> {
   return { kind: 'subscriber', tenant, id }
 }
 
-/** The bare id of a user, of an API key that acts as one, or `anonymous`. `user`: its resource name. */
+/** The bare id of a user or of an API key that acts as a user, or `anonymous`. `user` is its resource name. */
 export function subscriberIdOf(user: string): string {
   const crn = parseCrn(user)
   return crn && 'id' in crn ? crn.id : user.slice(user.indexOf(':') + 1)
 }
 
-/** Who is subscribed to which function: entries `<functionId>/<subscriber>/<subscriptionId>`. */
+/** Subscribers of functions: entries `<functionId>/<subscriber>/<subscriptionId>`. */
 export const topicIndex = 'topic'
 
 export function topicRow(fn: string, subscriber: string, subscription: string): string {

@@ -2,7 +2,7 @@ import type { MailState } from '#actors/subscriber/state'
 import type { PassReason } from '#model/delivery'
 import type { StoredSubscription } from '#model/subscription'
 
-/** What somebody who is subscribed can be asked or told. */
+/** Commands of a subscriber. */
 export type SubscriberCommand =
   | Subscribe
   | SetLocale
@@ -13,8 +13,8 @@ export type SubscriberCommand =
   | MailFailed
 
 /**
- * The asker has looked that the function is there and that he may hear of it. `from`: its last request by then. Answered
- * with the subscription.
+ * The caller has checked that the function exists and that the user may receive its mails. `from` is its last request
+ * at that time. Answered with the subscription.
  */
 export interface Subscribe {
   readonly type: 'subscribe'
@@ -22,7 +22,10 @@ export interface Subscribe {
   readonly from: number
 }
 
-/** Answered with the subscription. `isRepeated`: asked before under the same `Idempotency-Key`, and perhaps done. */
+/**
+ * Answered with the subscription. `isRepeated`: a request with the same `Idempotency-Key` came before and may have
+ * succeeded.
+ */
 export interface SetLocale {
   readonly type: 'set_locale'
   readonly id: string
@@ -30,38 +33,38 @@ export interface SetLocale {
   readonly isRepeated?: boolean
 }
 
-/** `isByLink`: of a mail; one that is gone already is no fault then. */
+/** `isByLink`: by the link in a mail; a missing subscription is then no error. */
 export interface Unsubscribe {
   readonly type: 'unsubscribe'
   readonly id: string
   readonly isByLink?: true
 }
 
-/** The function is no more. */
+/** The function was deleted. */
 export interface TopicEnded {
   readonly type: 'topic_ended'
   readonly function: string
 }
 
-/** Told in the commit in which user or key end: nobody is left to hear of it. */
+/** Sent in the commit that deletes the user or key. */
 interface EraseSubscriber {
   readonly type: 'erase'
 }
 
-/** What became of one mail, or of requests that he gets no mail of. */
+/** The outcome of one mail, or of requests that are not mailed to the user. */
 export interface AdvanceMail {
   readonly type: 'advance'
   readonly moves: readonly CursorMove[]
-  /** Null: only moved. */
+  /** Null: only the cursors move. */
   readonly outcome: MailOutcome | null
-  /** As they are from now on. */
+  /** The values from now on. */
   readonly hour: MailState['hour']
   readonly refusals: MailState['refusals']
 }
 
 /**
- * `to`: the last request that he has heard of, or never will. `missed`: how many requests of this function that were never
- * kept wait for his next digest from now on, 0 for none; undefined: as many as did.
+ * `to`: the last request that was mailed or passed over. `missed`: how many unstored requests of this function wait for
+ * the user's next digest, 0 for none; undefined: unchanged.
  */
 export interface CursorMove {
   readonly subscription: string
@@ -69,12 +72,12 @@ export interface CursorMove {
   readonly missed?: number
 }
 
-/** `of`: how many requests it told. */
+/** `of`: number of requests in the mail. */
 export type MailOutcome =
   | { readonly sent: 'mail' | 'digest'; readonly of: number }
   | { readonly passed: PassReason; readonly count: number }
 
-/** It is tried again. */
+/** The mail will be tried again. */
 export interface MailFailed {
   readonly type: 'failed'
   readonly retry: NonNullable<MailState['retry']>

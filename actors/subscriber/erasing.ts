@@ -1,7 +1,7 @@
 import { subscriberAddress } from '#actors/subscriber/address'
 import { type Tell, tell } from '#runtime/actor'
 
-/** Told in the commit in which a user, or a key that acts as one, ends: all that he is subscribed to goes. `id`: his. */
+/** Sent in the commit that deletes a user or a key that acts as one; removes all subscriptions. `id` is the bare id. */
 export function erasing(tenant: string, id: string): Tell {
   return tell(subscriberAddress(tenant, id), { type: 'erase' })
 }

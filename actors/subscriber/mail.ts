@@ -7,10 +7,12 @@ import type { Entry } from '#model/entry'
 import type { StoredSubscription } from '#model/subscription'
 import { answer, type Decision } from '#runtime/actor'
 
-/** Mails are counted by it, from the first one behind the one before. In ms. Contract 5.7. */
+/**
+ * Mails are limited by this period, in ms, which begins with the first mail after the previous period. Contract 5.7.
+ */
 export const mailHourMs = 3_600_000
 
-/** Of who was sent nothing yet. */
+/** The mail state of a user without mails. */
 export const noMail: MailState = Object.freeze({
   cursors: {},
   hour: { from: 0, count: 0 },
@@ -20,8 +22,9 @@ export const noMail: MailState = Object.freeze({
 })
 
 /**
- * A mail left, or requests were passed over: the next is another one, which was not tried yet. What he unsubscribed from
- * meanwhile is only counted; what is stored already, by a write that failed and reached the disk, is not counted twice.
+ * A mail was sent, or requests were passed over; the next mail has not been tried yet. Subscriptions that ended
+ * meanwhile are only counted. Cursors that are stored already, by a write that failed but reached the disk, are not
+ * counted twice.
  */
 export function decideAdvance(
   { tenant, subscriptions, mail }: SubscriberState,
@@ -29,14 +32,14 @@ export function decideAdvance(
 ): Decision<Entry> {
   const isStored = moves.length > 0 && moves.every((move) => isMoved(move, subscriptions, mail))
   const tells = outcome && !isStored ? [{ to: outboxAddress(tenant), command: countOf(outcome) }] : []
-  // Of somebody who was erased nothing may come back: nobody would take it away again.
+  // Nothing is stored for an erased user: it would never be removed.
   if (subscriptions.length === 0 && mail === noMail) return keep([], { tells })
   const cursors = { ...mail.cursors }
   const missed = { ...mail.missed }
   for (const { subscription, to, missed: left } of moves) {
     const moved = subscriptions.find(({ id }) => id === subscription)
     if (!moved) continue
-    // Never back: what he has heard he has heard.
+    // A cursor never moves back.
     cursors[moved.id] = Math.max(cursors[moved.id] ?? 0, to)
     if (left === 0) delete missed[moved.function]
     else if (left !== undefined) missed[moved.function] = left
@@ -45,7 +48,7 @@ export function decideAdvance(
   return keep([{ name: mailRecord, value }], { tells })
 }
 
-/** A digest of what was too much to be kept, and of nothing else, moves no cursor. */
+/** A digest of only unstored requests moves no cursor. */
 function isMoved(
   { subscription, to, missed: left }: AdvanceMail['moves'][number],
   subscriptions: readonly StoredSubscription[],
@@ -55,15 +58,15 @@ function isMoved(
   return (cursors[subscription] ?? -1) >= to && (!moved || left === undefined || (missed[moved.function] ?? 0) <= left)
 }
 
-/** Of who is subscribed to nothing any more there is no mail to try again. */
+/** A user without subscriptions has no mail to repeat. */
 export function decideFailed({ subscriptions, mail }: SubscriberState, { retry }: MailFailed): Decision<Entry> {
   if (subscriptions.length === 0) return answer(undefined)
   return keep([{ name: mailRecord, value: { ...mail, retry } satisfies MailState }])
 }
 
 /**
- * What is left of it where only these subscriptions are left; null: nothing. The hour that runs and what his address
- * refused stay: nobody gets more mails by subscribing again. `now` in Unix ms.
+ * The mail state for the remaining subscriptions; null: nothing remains. The current hour and the refusals of the
+ * address stay, so that subscribing again does not give more mails. `now` in Unix ms.
  */
 export function mailAfter(mail: MailState, left: readonly StoredSubscription[], now: number): MailState | null {
   const { hour, refusals } = mail

@@ -1,26 +1,29 @@
 import type { StoredSubscription } from '#model/subscription'
 import type { RecordFormat } from '#runtime/actor'
 
-/** Somebody who is subscribed to something. Nothing of it is there once nothing is. */
+/** A user with subscriptions. Nothing is stored without them. */
 export interface SubscriberState {
   readonly tenant: string
   readonly id: string
-  /** In the order in which they were made. */
+  /** In the order of creation. */
   subscriptions: readonly StoredSubscription[]
   mail: MailState
 }
 
-/** How far he has heard. Times are Unix ms. */
+/** Progress of the mails to one user. Times are Unix ms. */
 export interface MailState {
-  /** By subscription: the last request of its function that was sent, told in a digest or passed over. */
+  /** By subscription: the last request of its function that was mailed, alone or in a digest, or passed over. */
   readonly cursors: Readonly<Record<string, number>>
-  /** The hour that his mails are counted in: from the first one behind the hour before. */
+  /** The period in which mails are counted; it begins with the first mail after the previous one. */
   readonly hour: { readonly from: number; readonly count: number }
-  /** By function: requests that were counted and never kept, for the next digest. */
+  /** By function: unstored requests, counted for the next digest. */
   readonly missed: Readonly<Record<string, number>>
-  /** The next mail failed so often; null: not yet. */
+  /** Failed attempts of the next mail; null: none. */
   readonly retry: { readonly attempts: number; readonly nextAt: number } | null
-  /** How often in a row his address refused. `address`: SHA-256, the first 16 hex digits. Null: never since it took one. */
+  /**
+   * How often in a row the user's address was rejected. `address`: SHA-256, the first 16 hex digits. Null: never since
+   * it last accepted a mail.
+   */
   readonly refusals: { readonly inRow: number; readonly address: string; readonly restsUntil: number } | null
 }
 

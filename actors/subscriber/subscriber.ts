@@ -21,11 +21,12 @@ import type { StoredSubscription } from '#model/subscription'
 import type { ActorDefinition, RecordChange } from '#runtime/actor'
 
 /**
- * Somebody who is subscribed: what to, and how far he has heard of it. One actor for all that is his, so that of many who
- * subscribe him at once one does, and so that he has one hour, whatever his mails are about. §2.6, §3.1, contract 5.6, 5.7.
+ * A user with subscriptions, and the progress of their mails. One actor for all subscriptions of a user, so that
+ * concurrent requests create one subscription, and so that one mail limit covers all subjects. §2.6, §3.1, contract
+ * 5.6, 5.7.
  *
- * His subscriptions, their rows in the index of topics, and the entries that tell of them are in one commit. How far he has
- * heard is nobody's event.
+ * Subscriptions, their rows in the topic index and their entries are in one commit. The progress of mails causes no
+ * events.
  */
 export function subscriberActor(
   notices: SubscriberNotices,
@@ -37,7 +38,7 @@ export function subscriberActor(
     fixedRecords: [subscriptionsRecord, mailRecord],
     wake: ({ tenant, id }, records) => wokenBy({ tenant, id, subscriptions: [], mail: noMail }, records, put),
     change: (state, change) => put(state, change as RecordChange),
-    // Each of his entries comes with records, and these say all that it says.
+    // Each entry comes with records, and those contain the complete change.
     apply() {},
     decide(state, command, turn) {
       switch (command.type) {

@@ -18,7 +18,7 @@ import {
   type Turn,
 } from '#runtime/actor'
 
-/** §3.1. Whoever subscribes again by the same id asks again, not having heard the answer. */
+/** §3.1. A repeated subscribe request with the same id gets the same answer. */
 export function decideSubscribe(
   state: SubscriberState,
   { subscription, from }: Subscribe,
@@ -27,7 +27,7 @@ export function decideSubscribe(
 ): Decision<Entry> {
   const { tenant, subscriptions, mail } = state
   const known = subscriptions.find(({ id }) => id === subscription.id)
-  // Recorded, and not just answered: while the store takes no writes nobody can say that it stays so.
+  // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
   if (known && isSame(known, subscription)) return record([], { answer: known })
   if (subscriptions.some((other) => isOfSame(other, subscription))) return refuse(new Problem('conflict_empty'))
   if (known) return refuse(new Problem('conflict', 'the id is taken'))
@@ -46,7 +46,7 @@ export function decideSubscribe(
   })
 }
 
-/** §3.1. One that is set again as it is is told again, but for whoever had only not heard the answer. */
+/** §3.1. Setting the same locale causes an event again, except for a repeated request. */
 export function decideSetLocale(
   { subscriptions }: SubscriberState,
   { id, locale, isRepeated }: SetLocale,
@@ -75,7 +75,7 @@ export function decideUnsubscribe(
   return isByLink ? answer(undefined) : refuse(new Problem('not_found_empty'))
 }
 
-/** §3.1. Of a function that ended once more there is nothing left. */
+/** §3.1. If the function ends twice, the second time changes nothing. */
 export function decideTopicEnded(
   state: SubscriberState,
   topic: TopicEnded,
@@ -86,7 +86,7 @@ export function decideTopicEnded(
   return ended.length > 0 ? decideEnd(state, ended, turn, notices) : answer(undefined)
 }
 
-/** Contract 5.6. Nobody is left to hear of it. */
+/** Contract 5.6. Causes no event, because its only receiver is gone. */
 export function decideErase(state: SubscriberState, notices: SubscriberNotices): Decision<Entry> {
   if (state.subscriptions.length === 0 && state.mail === noMail) return answer(undefined)
   return keep(
@@ -117,7 +117,7 @@ function decideEnd(
   })
 }
 
-/** Their rows, and whom it is said to. */
+/** The index rows to remove, and the notices. */
 function goneFrom(
   state: SubscriberState,
   ended: readonly StoredSubscription[],
@@ -133,7 +133,7 @@ function goneFrom(
   }
 }
 
-/** Entries about what the records of the same turn hold. */
+/** Records entries whose content is in the records of the same turn. */
 function told(
   entries: readonly Entry[],
   { records, ...more }: { readonly records: readonly RecordChange[] } & Omit<Recorded<Entry>, 'type' | 'events'>,
@@ -145,12 +145,12 @@ function rowOf({ id }: SubscriberState, stored: StoredSubscription, isPresent: b
   return { index: topicIndex, entry: topicRow(stored.function, id, stored.id), isPresent }
 }
 
-/** What a subscription is known by; a user has it once. §2.6 */
+/** What identifies a subscription; a user has each only once. §2.6 */
 function isOfSame(one: StoredSubscription, other: StoredSubscription): boolean {
   return one.function === other.function && one.type === other.type
 }
 
-/** When and under which origin it was asked for may differ from one time to the next. */
+/** The creation time and origin may differ between repetitions. */
 function isSame(one: StoredSubscription, other: StoredSubscription): boolean {
   return isOfSame(one, other) && one.locale === other.locale && one.createdBy === other.createdBy
 }

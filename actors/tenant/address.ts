@@ -5,7 +5,7 @@ import type { ActorAddress } from '#runtime/actor'
 /** The tenant that always exists. Contract 2. */
 export const defaultTenant = 'default'
 
-/** Functions that are no more and still have subscriptions: entries `<functionId>`. */
+/** Deleted functions that still have subscriptions: entries `<functionId>`. */
 export const endingIndex = 'ending'
 
 export function tenantAddress(tenant: string): ActorAddress<TenantState, TenantCommand> {

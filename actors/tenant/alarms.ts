@@ -13,8 +13,8 @@ import { unknownNamesIn } from '#rules/property-name'
 import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /**
- * Contract 5.3. Nobody hears of one that is put again unchanged, unless by somebody else: it counts by what its author may
- * read.
+ * Contract 5.3. An unchanged alarm causes no event, unless the author changes: the author's permissions decide what the
+ * alarm reads.
  */
 export function decidePutAlarm(
   state: TenantState,
@@ -41,7 +41,7 @@ export function decidePutAlarm(
     ...conditionAtOf(before, wanted, turn),
   }
   const entry: AlarmSet = { kind: 'alarm_set', alarm: id, at: turn.now, stored }
-  // From its making on there is a record of how far it was judged, until what devices hold of it is gone.
+  // From its creation on, an alarm has a record of its sweep, until no device has a state of it.
   const judged = state.judged.has(id) ? [] : [{ name: judgedRecord(id), value: neverJudged }]
   return record([entry], {
     changes: judged,
@@ -66,7 +66,7 @@ export function decideDeleteAlarm(
   })
 }
 
-/** Since when it watches for what it watches for, where that is not since it was made. */
+/** Since when the alarm has its current condition, if not since its creation. */
 function conditionAtOf(
   before: StoredAlarm | undefined,
   { condition, serviceIdentifier }: AlarmContent,
@@ -80,7 +80,7 @@ function conditionAtOf(
 
 const neverJudged: StoredJudged = { digest: '', sweeping: null, cursor: '' }
 
-/** What of an alarm people say. */
+/** The user-defined fields of an alarm. */
 type AlarmContent = Omit<StoredAlarm, 'createdBy' | 'createdAt' | 'updatedBy' | 'updatedAt' | 'edit' | 'conditionAt'>
 
 function contentOf(said: AlarmBody | StoredAlarm): AlarmContent {
@@ -88,7 +88,7 @@ function contentOf(said: AlarmBody | StoredAlarm): AlarmContent {
   return { name, severity, serviceIdentifier, condition, forSeconds, devices, groups }
 }
 
-/** Groups that are not there, names that the schema lacks. Without a schema any name may come to be one. */
+/** Checks for unknown groups and for names that the schema lacks. Without a schema any name is accepted. */
 function faultOf({ groups, schemas }: TenantState, wanted: AlarmContent): Problem | undefined {
   if (wanted.groups?.some((group) => !groups.has(group))) return new Problem('not_found')
   const schema = schemas.get(wanted.serviceIdentifier)
@@ -97,7 +97,7 @@ function faultOf({ groups, schemas }: TenantState, wanted: AlarmContent): Proble
   return details.length === 0 ? undefined : new Problem('invalid', undefined, { details })
 }
 
-/** By alarm as stored: counting the nodes of ten thousand conditions at each edit would take long. */
+/** By stored alarm: counting the nodes of ten thousand conditions at each edit would take long. */
 const nodesKnown = new WeakMap<Pick<StoredAlarm, 'condition'>, number>()
 
 function nodesOf(alarm: Pick<StoredAlarm, 'condition'>): number {

@@ -5,7 +5,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, refuse, type Turn } from '#runtime/actor'
 
-/** Whose something is that people make and edit, by resource names, and since when, in Unix ms. */
+/** Creator and last editor, as resource names, with times in Unix ms. */
 export interface Authored {
   readonly createdBy: string
   readonly createdAt: number
@@ -13,28 +13,28 @@ export interface Authored {
   readonly updatedAt: number
 }
 
-/** What is put, and by whom. `isNew`: the id was made for it; otherwise there is one. */
+/** The author of a put. `isNew`: the id was generated for it; otherwise the object exists. */
 export interface Authoring {
   readonly isNew: boolean
   readonly author: string
 }
 
-/** The maker of something, as far as quotas go. */
+/** The author as quotas see them. */
 export interface QuotaHolder {
   readonly author?: string | undefined
-  /** They may make it for some devices and not for all. */
+  /** Their permission to create covers only some devices. */
   readonly isNarrow?: boolean | undefined
 }
 
 /**
- * The share of a tenant's quota for one author who does not reach all devices: a user who reaches one device must not keep
- * the others from making theirs. Ten such authors may fill it.
+ * The share of a tenant's quota for one author who cannot reach all devices, so that a user with one device cannot use
+ * up the quota. Ten such authors may.
  */
 const narrowShare = 0.1
 
 /**
- * The fault of making one more, of `max` at most; undefined where there is none. `makers`: of all that exist, by resource
- * name, undefined where it was not stored. `what`: in the plural.
+ * The error of creating one more, up to `max`; undefined for none. `makers`: the creators of all existing ones, as
+ * resource names, undefined where not stored. `what`: the plural for the error.
  */
 export function quotaFault(
   state: TenantState,
@@ -54,17 +54,17 @@ export function quotaFault(
   )
 }
 
-/** Alarms or functions of a tenant, by id. `what`: which of them, in the plural. */
+/** Alarms or functions of a tenant, by id. `what`: the plural for the error. */
 interface RuleQuota<Stored extends Authored> {
   readonly all: ReadonlyMap<string, Stored>
   readonly max: number
   readonly nodesOf: (stored: Stored) => number
-  /** Nodes of all of them together. */
+  /** Limit for the nodes of all of them together. */
   readonly nodesMax: number
   readonly what: string
 }
 
-/** The fault of putting a rule of this many nodes in the place of `before`; undefined where there is none. */
+/** The error of replacing `before` by a rule with this number of nodes; undefined for none. */
 export function ruleQuotaFault<Stored extends Authored>(
   state: TenantState,
   quota: RuleQuota<Stored>,
@@ -76,7 +76,7 @@ export function ruleQuotaFault<Stored extends Authored>(
   return full ?? nodesFault(state, quota, holder, nodes, before)
 }
 
-/** An edit that adds no nodes has no fault. */
+/** An edit that adds no nodes has no error. */
 function nodesFault<Stored extends Authored>(
   state: TenantState,
   { all, nodesOf, nodesMax, what }: RuleQuota<Stored>,
@@ -110,18 +110,18 @@ function nodesFault<Stored extends Authored>(
 
 const keyStart = formatCrn({ type: 'key', id: '' })
 
-/** Things that a key made count for the maker of the key. */
+/** Objects that an API key created count for the creator of the key. */
 function ownerOf(state: TenantState, maker: string): string {
   const key = maker.startsWith(keyStart) ? state.apiKeys.get(maker.slice(keyStart.length)) : undefined
   return key?.createdBy ? ownerOf(state, key.createdBy.user) : maker
 }
 
-/** The maker of each. */
+/** The creator of each. */
 export function makersOf(all: ReadonlyMap<string, Pick<Authored, 'createdBy'>>): readonly string[] {
   return [...all.values()].map(({ createdBy }) => createdBy)
 }
 
-/** Whose it is once it is put. */
+/** Creator and editor after a put. */
 export function authoredBy(before: Authored | undefined, author: string, { now }: Turn): Authored {
   return {
     createdBy: before?.createdBy ?? author,
@@ -131,9 +131,7 @@ export function authoredBy(before: Authored | undefined, author: string, { now }
   }
 }
 
-/**
- * What comes of putting what may not be put so; undefined where it may. `isSame`: it is there already, and just so.
- */
+/** The answer to a put that is not allowed; undefined if it is. `isSame`: an identical one exists. */
 export function decideMisput<Stored extends Authored>(
   before: Stored | undefined,
   { isNew, author }: Authoring,
@@ -141,12 +139,12 @@ export function decideMisput<Stored extends Authored>(
 ): Decision<Entry> | undefined {
   if (!isNew) return before ? undefined : refuse(new Problem('not_found'))
   if (!before) return undefined
-  // Whoever makes one again by the same id asks again, not having heard the answer.
+  // A repeated create request with the same id gets the same answer.
   const isAgain = isSame && before.createdBy === author
   return isAgain ? unchanged(before) : refuse(new Problem('conflict', 'the id is taken'))
 }
 
-/** Recorded, and not just answered: while the store takes no writes nobody can say that it stays so. */
+/** Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back. */
 export function unchanged<Stored>(stored: Stored): Decision<Entry> {
   return keep([], { answer: stored })
 }

@@ -5,31 +5,31 @@ import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
 
-/** What alarms and functions are bound to by name. It follows from them and from groups, whichever came first. */
+/** Counts the devices that alarms and functions name. Computed from them and from groups, independent of order. */
 export interface BindingCounts {
-  /** Devices, groups counted by their members. */
+  /** Number of devices; a group counts with all members. */
   total: number
-  /** How many alarms and functions name each group; none has no row. */
+  /** Number of alarms and functions that name each group; zero has no row. */
   readonly uses: Map<string, number>
 }
 
-/** How many devices it names; of groups that are not there, none. */
+/** Number of devices that a rule names; unknown groups count zero. */
 function bindingsOf({ groups }: TenantState, bound: Bound): number {
   const members = (bound.groups ?? []).map((group) => groups.get(group)?.devices.length ?? 0)
   return members.reduce((sum, count) => sum + count, bound.devices?.length ?? 0)
 }
 
-/** How many more it would be if a group had so many members. */
+/** How many more there would be if a group had this number of members. */
 function bindingsAdded({ groups, bindings }: TenantState, group: string, members: number): number {
   return (bindings.uses.get(group) ?? 0) * (members - (groups.get(group)?.devices.length ?? 0))
 }
 
-/** What is wrong with binding something to this, where `before` was bound; undefined where nothing is. */
+/** The error of binding a rule to these devices instead of `before`; undefined for none. */
 export function bindingsFault(state: TenantState, wanted: Bound, before: Bound | undefined): Problem | undefined {
   return tooManyAt(state.bindings.total + bindingsOf(state, wanted) - (before ? bindingsOf(state, before) : 0))
 }
 
-/** The same of a group that comes to have so many members. */
+/** The same for a group with a new number of members. */
 export function membersFault(state: TenantState, group: string, members: number): Problem | undefined {
   return tooManyAt(state.bindings.total + bindingsAdded(state, group, members))
 }

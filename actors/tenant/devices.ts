@@ -16,8 +16,8 @@ import { Problem } from '#model/problem'
 import { type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
 
 /**
- * Gives a new device its address and tells it. The asker has looked that there is none of this name. One that comes by a
- * provisioning key is counted there, in the turn that lets it in: of many that come at once none is one too many.
+ * Assigns a flake address to a new device and creates its actor. The caller has checked that the name is free. A device
+ * with a provisioning key is counted there in the same turn, so that concurrent requests cannot exceed its limit.
  */
 export function decideAdmit(state: TenantState, command: AdmitDevice, { now }: Turn): Decision<Entry> {
   const { tenant, counters } = state
@@ -54,7 +54,7 @@ function mayAdmit(key: StoredProvisioningKey, now: number): boolean {
   return !isExpired(key, now) && key.devices < (key.maxDevices ?? Number.POSITIVE_INFINITY)
 }
 
-/** A key may be gone before the devices that it let in. */
+/** A key may be deleted before its devices. */
 function countedBy(id: string | undefined, key: StoredProvisioningKey | undefined, more: 1 | -1): RecordChange[] {
   if (id === undefined || !key) return []
   const devices = Math.max(0, key.devices + more)

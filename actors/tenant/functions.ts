@@ -21,7 +21,7 @@ import {
 import { Problem, type ProblemDetail } from '#model/problem'
 import { type Decision, refuse, type Turn, tell } from '#runtime/actor'
 
-/** Contract 5.4. One that is put again unchanged is an edit only of somebody else: it runs by what its author may read. */
+/** Contract 5.4. An unchanged function is edited only if the author changes: its runs use the author's permissions. */
 export function decidePutFunction(
   state: TenantState,
   { id, isNew, body, author, isNarrow }: PutFunction,
@@ -48,8 +48,8 @@ export function decidePutFunction(
 }
 
 /**
- * Contract 5.4. What was to be told of it is forgotten in the same commit; its subscriptions end behind it, one by one, and
- * until they have it stands in the index of those that end.
+ * Contract 5.4. Its mail requests are deleted in the same commit. Its subscriptions end afterwards, one by one; until
+ * then the function is listed in the index of ending topics.
  */
 export function decideDeleteFunction(
   { tenant, functions }: TenantState,
@@ -64,20 +64,19 @@ export function decideDeleteFunction(
   })
 }
 
-/** Undoes what stands of it in the index. */
+/** Removes the row from the index of ending topics. */
 export function decideTopicSwept(topic: TopicSwept): Decision<Entry> {
   return keep([], { indexes: [{ index: endingIndex, entry: topic.function, isPresent: false }] })
 }
 
 /**
- * What is wrong with a node whose alarm nobody knows: the same for one that is not there and for one that is there and out
- * of the author's sight. Contract 5.4.
+ * The error of a node that names an unknown alarm. It is the same if the author may not see the alarm. Contract 5.4.
  */
 export function alarmFault(graph: FunctionBody['graph'], place: number): ProblemDetail {
   return nodeFault(graph, place, 'must name an alarm that is there')
 }
 
-/** What of a function people say. */
+/** The user-defined fields of a function. */
 type FunctionContent = Pick<StoredFunction, 'name' | 'enabled' | 'devices' | 'groups' | 'graph'>
 
 function contentOf({ name, enabled, binding, graph }: FunctionBody): FunctionContent {
@@ -90,8 +89,8 @@ function contentOfStored({ name, enabled, devices, groups, graph }: StoredFuncti
 }
 
 /**
- * Groups and alarms that are not there. An alarm may be deleted from under a function, which then still has to be disabled
- * or bound otherwise: so only another graph is looked at.
+ * Checks for unknown groups and alarms. An alarm may be deleted while a function uses it, and the function can still be
+ * disabled or bound to other devices; so only a changed graph is checked.
  */
 function faultOf(
   { groups, alarms }: TenantState,

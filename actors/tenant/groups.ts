@@ -11,7 +11,7 @@ import { groupsMax, type StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
 import { type Decision, refuse, type Turn } from '#runtime/actor'
 
-/** Contract 5.1. One that is put again unchanged stays who changed it last. No event tells of groups. */
+/** Contract 5.1. Putting an unchanged group keeps the last editor. */
 export function decidePutGroup(
   state: TenantState,
   { id, isNew, body, author, isNarrow }: PutGroup,
@@ -35,7 +35,7 @@ export function decidePutGroup(
   })
 }
 
-/** Contract 5.1. Not one that an alarm or a function names. */
+/** Contract 5.1. A group that an alarm or function names is not deleted. */
 export function decideDeleteGroup(
   { tenant, groups, bindings }: TenantState,
   { id }: DeleteGroup,

@@ -17,7 +17,7 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, refuse, type Tell, type Turn } from '#runtime/actor'
 
-/** Of either kind, in one tenant: all are in memory, and are listed whole. */
+/** Maximum number of keys of each kind in one tenant: all are in memory and are listed without paging. */
 export const keysMax = 1_000
 
 const kinds: readonly KeyKind[] = ['api_key', 'provisioning_key']
@@ -54,7 +54,7 @@ export function decideDeleteKey(
   })
 }
 
-/** Those whose time has come end by themselves; the next is waited for. */
+/** Ends expired keys and sets the reminder for the next expiry. */
 export function decideKeysDue(state: TenantState, { now }: Turn, notices: IdentityNotices): Decision<Entry> {
   const all = kinds.flatMap((kind) => [...keysOf(state, kind)].map(([id, key]) => ({ kind, id, key })))
   const ended = all.filter(({ key }) => isExpired(key, now))
@@ -72,7 +72,7 @@ export function decideKeysDue(state: TenantState, { now }: Turn, notices: Identi
   )
 }
 
-/** What a key is subscribed to, as a user would be, ends with it. Contract 5.6. */
+/** The subscriptions of a key end with it. Contract 5.6. */
 function subscriptionsEnded(
   { tenant }: TenantState,
   keys: readonly { readonly kind: KeyKind; readonly id: string }[],

@@ -11,10 +11,10 @@ import { builtInRoles, isBuiltIn } from '#model/role'
 import type { Grant } from '#model/scope'
 import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
-/** Of one tenant, beside those that every tenant has: all are in memory. */
+/** Maximum for one tenant, without the built-in roles: all are in memory. */
 export const rolesMax = 1_000
 
-/** Contract 2. One that is put again unchanged means what it meant: nobody has to read anything again. */
+/** Contract 2. An unchanged role keeps its meaning, so no client has to read the full state again. */
 export function decidePutRole(
   state: TenantState,
   { role, grants, author, isNarrow }: PutRole,
@@ -24,13 +24,13 @@ export function decidePutRole(
   const { tenant, roles } = state
   if (isBuiltIn(role)) return refuse(builtIn())
   const before = roles.get(role)
-  // Recorded, and not just answered: while the store takes no writes nobody can say that it stays so.
+  // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
   if (before && isDeepStrictEqual(before.grants, grants)) return record([], { answer: { isNew: false } })
   const makers = [...roles.values()].map(({ createdBy }) => createdBy)
   const full = before ? undefined : quotaFault(state, makers, { author, isNarrow }, { max: rolesMax, what: 'roles' })
   if (full) return refuse(full)
   const createdBy = before ? before.createdBy : author
-  // Nobody can have heard anything by a role that was not there.
+  // No client can have received events by a role that did not exist.
   const since = before ? null : -1
   const stored: StoredRole = { grants, since, edit: newEdit(turn), ...(createdBy !== undefined && { createdBy }) }
   return keep([{ name: roleRecord(role), value: stored }], {
@@ -39,7 +39,9 @@ export function decidePutRole(
   })
 }
 
-/** Contract 2: not one in use. Who of the users holds it is known elsewhere, and was looked at before. */
+/**
+ * Contract 2: a role in use is not deleted. The directory knows the users with the role; the caller has checked them.
+ */
 export function decideDeleteRole(
   { tenant, roles, apiKeys }: TenantState,
   { role }: DeleteRole,
@@ -55,14 +57,14 @@ export function decideDeleteRole(
   })
 }
 
-/** Of an edit that is not the last one it says nothing: that one has its own, which comes later. */
+/** Only the latest edit is settled; a later edit sends its own command. */
 export function decideRoleSettled({ roles }: TenantState, { role, edit, since }: RoleSettled): Decision<Entry> {
   const stored = roles.get(role)
   if (!stored || stored.edit !== edit || stored.since !== null) return answer(undefined)
   return keep([{ name: roleRecord(role), value: { ...stored, since } }])
 }
 
-/** The grants of a role of a tenant; undefined when there is no such role. */
+/** The grants of a role; undefined if the tenant has no such role. */
 export function grantsOfRole({ roles }: Pick<TenantState, 'roles'>, role: string): readonly Grant[] | undefined {
   return isBuiltIn(role) ? builtInRoles[role] : roles.get(role)?.grants
 }

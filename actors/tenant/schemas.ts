@@ -7,12 +7,12 @@ import { Problem } from '#model/problem'
 import type { ServiceSchema } from '#model/service-schema'
 import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
-/** Schemas of one tenant: they are kept in memory, because every read of names needs them. */
+/** Maximum number of schemas of one tenant: all are in memory, because reads by name need them. */
 export const schemasMax = 10_000
-/** All of them as JSON text. */
+/** All schemas of a tenant as JSON text. */
 export const schemaCharactersMax = 64 * 1024 * 1024
 
-/** Contract 3.9. Nobody hears of one that is put again unchanged. */
+/** Contract 3.9. An unchanged schema causes no event. */
 export function decidePutSchema(
   state: TenantState,
   { service, schema }: PutSchema,
@@ -20,7 +20,7 @@ export function decidePutSchema(
   notices: RuleNotices,
 ): Decision<Entry> {
   const before = state.schemas.get(service)
-  // Recorded, and not just answered: while the store takes no writes nobody can say that it stays so.
+  // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
   if (before && isDeepStrictEqual(before, schema)) return record([])
   if (!before && state.schemas.size >= schemasMax) {
     return refuse(new Problem('conflict', `a tenant has at most ${schemasMax} schemas`))
@@ -48,7 +48,7 @@ export function decideDeleteSchema(
   })
 }
 
-/** By schema, which is never changed in place: it is asked for several times in an edit. */
+/** By schema, which is immutable: an edit needs it several times. */
 const charactersKnown = new WeakMap<ServiceSchema, number>()
 
 export function charactersOf(schema: ServiceSchema): number {

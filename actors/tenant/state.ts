@@ -7,10 +7,7 @@ import type { Grant } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { StoredTemplate } from '#model/template'
 
-/**
- * A tenant: what its devices' services mean, which addresses its devices have, what its roles and keys allow, what is
- * watched for and who is told of it.
- */
+/** The shared data of a tenant: schemas, flake addresses, roles, keys, groups, alarms, functions and templates. */
 export interface TenantState {
   readonly tenant: string
   /** By serviceIdentifier. */
@@ -19,7 +16,7 @@ export interface TenantState {
   schemaCharacters: number
   counters: TenantCounters
   readonly memory: TenantMemory
-  /** By name; those that every tenant has are not among them. */
+  /** By name; without the built-in roles. */
   readonly roles: Map<string, StoredRole>
   /** By id. */
   readonly apiKeys: Map<string, StoredApiKey>
@@ -33,32 +30,32 @@ export interface TenantState {
   /** Of all templates as JSON text. */
   templateCharacters: number
   readonly bindings: BindingCounts
-  /** By alarm, also for a while after its end. */
+  /** By alarm, also for a while after its deletion. */
   readonly judged: Map<string, StoredJudged>
 }
 
 /**
- * How far devices were judged by an alarm. A digest stands for all that decides a judgement: where it is not the one of
- * now, devices are still to be judged. It is '' before the first sweep, and while one goes on over an alarm that is no more.
+ * Progress of judging devices by an alarm. The digest covers all inputs of a judgement: if it differs from the current
+ * one, devices still have to be judged. It is '' before the first sweep, and during the sweep of a deleted alarm.
  */
 export interface StoredJudged {
-  /** By which all devices were judged last. */
+  /** The digest by which all devices were judged last. */
   readonly digest: string
-  /** By which some were; null where none are under way. */
+  /** The digest of the running sweep; null for none. */
   readonly sweeping: string | null
-  /** Up to which. */
+  /** The last device of the running sweep. */
   readonly cursor: string
 }
 
 export interface TenantCounters {
-  /** The last flakeAddress given; they are never given twice. */
+  /** The last assigned flake address; addresses are never reused. */
   readonly lastFlakeAddress: number
   readonly devices: number
 }
 
 /** Memory of the larger devices of a tenant when they are awake (`actors/device/memory.ts`). */
 export interface TenantMemory {
-  /** Of all of them. */
+  /** For all of them. */
   bytes: number
   readonly byDevice: Map<string, number>
 }
@@ -66,23 +63,23 @@ export interface TenantMemory {
 export interface StoredRole {
   readonly grants: readonly Grant[]
   /**
-   * The offset in the tenant's stream at which the role last came to mean something else; -1 never. Null: it did, and the
-   * offset is not known yet, because it is only given when the edit has left the gate. Who finds null at a start takes the
-   * last offset there is.
+   * The offset in the tenant's stream from which the role's current meaning is effective; -1: always. Null: the role
+   * has changed and the offset is not known yet, because it is assigned after the commit gate. At a start, null means
+   * the last offset of the stream.
    */
   readonly since: number | null
-  /** The edit that `since` is about. */
+  /** The edit to which `since` belongs. */
   readonly edit: number
-  /** Resource name. Absent in roles that were stored before it was kept. */
+  /** Resource name. Absent in roles stored by older versions. */
   readonly createdBy?: string
 }
 
 export type KeyKind = 'api_key' | 'provisioning_key'
 
-/** What speaks for itself, once its text is shown. Times are Unix ms. */
+/** A key whose text is its only credential. Times are Unix ms. */
 export interface StoredKey {
   readonly name: string
-  /** SHA-256 of its text. */
+  /** SHA-256 of the code's text. */
   readonly hash: Uint8Array
   readonly createdAt: number
   /** Null: never. */
@@ -92,19 +89,19 @@ export interface StoredKey {
 /** Acts as a user with these roles. */
 export interface StoredApiKey extends StoredKey {
   readonly roles: readonly string[]
-  /** The key is suspended while its maker may not give its roles. Absent in keys that were stored before makers were. */
+  /** The key is suspended while its creator may not give its roles. Absent in keys stored by older versions. */
   readonly createdBy?: Principal
 }
 
-/** Lets devices in. */
+/** Registers devices. */
 export interface StoredProvisioningKey extends StoredKey {
-  /** Null: as many as come. */
+  /** Null: no limit. */
   readonly maxDevices: number | null
-  /** Those it let in that are still there. */
+  /** Registered devices that still exist. */
   readonly devices: number
 }
 
-/** Names of records: `counters`, and one for each of the others, after what it is. */
+/** Record names: `counters`, and one for each of the others, prefixed by its kind. */
 export const countersRecord = 'counters'
 export const memoryPrefix = 'memory/'
 export const schemaPrefix = 'schema/'
@@ -153,7 +150,7 @@ export function templateRecord(name: string): string {
   return `${templatePrefix}${name}`
 }
 
-/** Null: it is no more. */
+/** Null: deleted. */
 export function putIn<Value>(map: Map<string, Value>, id: string, value: unknown): void {
   if (value === null) map.delete(id)
   else map.set(id, value as Value)
@@ -168,7 +165,7 @@ export function keysOf(state: TenantState, kind: KeyKind): ReadonlyMap<string, S
   return kind === 'api_key' ? state.apiKeys : state.provisioningKeys
 }
 
-/** From the moment named on it is no good. */
+/** Expired from this moment on. */
 export function isExpired({ expiresAt }: StoredKey, now: number): boolean {
   return expiresAt !== null && now >= expiresAt
 }

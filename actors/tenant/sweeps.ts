@@ -4,7 +4,7 @@ import { judgedRecord, type StoredJudged, type TenantState } from '#actors/tenan
 import type { Entry } from '#model/entry'
 import { answer, type Decision } from '#runtime/actor'
 
-/** Of an alarm that nothing is left of it says nothing: its sweep ended before. */
+/** Ignored for an alarm without a record: its sweep has ended. */
 export function decideSweepProgress(
   { judged }: TenantState,
   { alarm, digest, cursor }: SweepProgress,
@@ -15,7 +15,7 @@ export function decideSweepProgress(
   return keep([{ name: judgedRecord(alarm), value }])
 }
 
-/** Of an alarm that came to be, or ceased to be, meanwhile it says nothing: that has a sweep of its own. */
+/** Ignored for an alarm that was created or deleted meanwhile: it has a sweep of its own. */
 export function decideSweepDone({ alarms, judged }: TenantState, { alarm, digest }: SweepDone): Decision<Entry> {
   const isGone = digest === ''
   if (!judged.has(alarm) || alarms.has(alarm) === isGone) return answer(undefined)

@@ -9,10 +9,10 @@ import { Problem } from '#model/problem'
 import { type StoredTemplate, type TemplateBody, templatesMax } from '#model/template'
 import { type Decision, refuse, type Turn } from '#runtime/actor'
 
-/** All of a tenant as JSON text: they are kept in memory, because every mail needs one. */
+/** All templates of a tenant as JSON text: they are kept in memory, because every mail needs one. */
 export const templateCharactersMax = 16 * 1024 * 1024
 
-/** Contract 5.5. One that is put again unchanged stays who changed it last. */
+/** Contract 5.5. Putting an unchanged template keeps the last editor. */
 export function decidePutTemplate(
   state: TenantState,
   { name, body, author }: PutTemplate,
@@ -31,7 +31,7 @@ export function decidePutTemplate(
   })
 }
 
-/** Contract 5.5. Also one that functions name: their mails are counted as not sent until there is one again. */
+/** Contract 5.5. Also a template that functions name: their mails count as not sent until it exists again. */
 export function decideDeleteTemplate(
   { tenant, templates }: TenantState,
   { name }: DeleteTemplate,
@@ -43,7 +43,7 @@ export function decideDeleteTemplate(
   })
 }
 
-/** A template in the place of the one before, if any; null: none. */
+/** Sets or replaces a template; null: deletes it. */
 export function putTemplate(state: TenantState, name: string, stored: StoredTemplate | null): void {
   const before = state.templates.get(name)
   if (before) state.templateCharacters -= charactersOf(before)

@@ -41,9 +41,9 @@ import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor
 const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {} })
 
 /**
- * One tenant: its schemas, roles, keys, groups, alarms, functions and templates are records of their own, beside the
- * counters. It is kept awake, because every device's turn and every request may need it. Of schemas and alarms people hear;
- * of the rest nobody does.
+ * One tenant: its schemas, roles, keys, groups, alarms, functions and templates, one record each, and its counters.
+ * Kept awake, because every device turn and every request may need it. Schemas and alarms cause events; the others do
+ * not.
  */
 export function tenantActor(
   notices: IdentityNotices & RuleNotices & TopicNotices,

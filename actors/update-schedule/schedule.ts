@@ -3,7 +3,7 @@ import { defaultTenant } from '#actors/tenant/address'
 import type { Entry } from '#model/entry'
 import { type ActorAddress, type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
 
-/** When all devices of the server are gone through next. Contract 6, Options. */
+/** The next check of all devices of the server. Contract 6, Options. */
 export interface StoredSchedule {
   readonly pattern: string
   /** Unix ms. */
@@ -16,20 +16,19 @@ export interface UpdateScheduleState {
 
 export type UpdateScheduleCommand =
   | { readonly type: 'put'; readonly schedule: StoredSchedule }
-  /** Nothing is scheduled any more. */
+  /** Ends the schedule. */
   | { readonly type: 'clear' }
 
-/** One for the server. */
+/** There is one schedule, for the whole server. */
 export const updateScheduleAddress: ActorAddress<UpdateScheduleState, UpdateScheduleCommand> = {
   kind: 'update_schedule',
   tenant: defaultTenant,
   id: 'auto',
 }
 
-/** Its one record. */
 export const scheduleRecord = 'schedule'
 
-/** The row of the update schedule: written behind a run, so that one that a killed process missed is made up for. */
+/** The update schedule: stored after a run, so that a run that a killed process missed is made up for. */
 export const updateScheduleActor: ActorDefinition<UpdateScheduleState, UpdateScheduleCommand, Entry> = {
   kind: updateScheduleAddress.kind,
   rest: 'written_through',

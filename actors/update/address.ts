@@ -7,5 +7,5 @@ export function updateAddress(tenant: string, device: string): ActorAddress<Upda
   return { kind: 'update', tenant, id: device }
 }
 
-/** Devices with an update under way: entries `<deviceIdentifier>`. */
+/** Devices with a running update: entries `<deviceIdentifier>`. */
 export const updatingIndex = 'updating'

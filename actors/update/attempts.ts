@@ -6,17 +6,17 @@ import { defaultAttempts } from '#model/rollout'
 import type { Turn } from '#runtime/actor'
 import { backOffMs } from '#runtime/back-off-time'
 
-/** Behind the first attempt that was in vain; behind each further one twice as long, at most a day. */
+/** Delay after the first failed attempt; it doubles with each further one, up to a day. */
 export const retryMsMin = 5 * 60_000
 export const retryMsMax = 24 * 60 * 60_000
 const retryTimes = { firstMs: retryMsMin, longestMs: retryMsMax, spread: 0.2 }
-/** So many firmwares are remembered of one index: enough for an update server that offers two of them in turns. */
+/** Firmwares remembered for one index: enough for an update server that alternates between two of them. */
 export const rememberedMax = 4
 
 /**
- * What is remembered of attempts behind a turn: one counts from its beginning on, whatever comes of it. Of a firmware that
- * its device has by now it is remembered too, for it may fall back: until it kept that long enough, another one is chosen,
- * or somebody asks by hand.
+ * The remembered attempts after a turn. An attempt counts from its beginning, even if it fails. A successful firmware
+ * is remembered too, because the device may fall back: until it has kept the firmware for long enough, another firmware
+ * is chosen, or a user starts an update.
  */
 export function attemptsAfter(
   before: StoredUpdate | undefined,
@@ -40,7 +40,7 @@ export function attemptsAfter(
   return all.map((each) => (each === last ? after : each))
 }
 
-/** Whether a firmware may not begin by itself now: it was tried too often, or too short a time ago. */
+/** Whether a firmware may not begin automatically now: it was tried too often or too recently. */
 export function isHeldBack(
   attempts: readonly UpdateAttempts[] | undefined,
   { index, offer }: Pick<FoundUpdate, 'index' | 'offer'>,
@@ -51,7 +51,7 @@ export function isHeldBack(
   return last.nextAt === null || last.nextAt > now
 }
 
-/** What waits to be tried again: of each index only what was chosen last. The one that is due first comes first. */
+/** Attempts that will be repeated: for each index only the last chosen firmware. The earliest one comes first. */
 export function waitingAttempts(attempts: readonly UpdateAttempts[]): readonly WaitingAttempts[] {
   const chosenLast = new Map(attempts.map((each) => [each.index, each]))
   return [...chosenLast.values()].filter(isWaiting).sort((one, next) => one.nextAt - next.nextAt)
@@ -70,7 +70,7 @@ function movedTo(last: UpdateAttempts, state: UpdateState, countMax: number, tur
   return { ...last, nextAt, doneAt: state === 'done' ? turn.now : null }
 }
 
-/** Of the same index those that failed last, and none that was done. */
+/** The last failed attempts of the same index, without successful ones. */
 function besideChosen(all: readonly UpdateAttempts[], { index, firmware }: UpdateAttempts): readonly UpdateAttempts[] {
   const kept = all.filter((each) => each.index === index && each.firmware !== firmware && each.doneAt === null)
   const isKept = new Set(kept.slice(1 - rememberedMax))

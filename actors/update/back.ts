@@ -6,8 +6,8 @@ import { hasArrived } from '#model/firmware-order'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'
 
 /**
- * The device said HELLO: by the firmware that it has it is seen how far it came. One that takes none by itself any more is
- * not offered again what began by itself: that has failed. Contract 6, Options.
+ * The device sent HELLO; its firmware version shows the progress of the update. If the device now refuses automatic
+ * updates, an update that began automatically is not offered again: it has failed. Contract 6, Options.
  */
 export function decideBack(
   actor: UpdateActorState,
@@ -26,9 +26,9 @@ export function decideBack(
 }
 
 /**
- * A new process. One that is there by what is stored of its device is done, for the process of before may have died
- * between the two. That it is not says nothing: whether it started anew is only known from its next HELLO. What the update
- * server would have said is asked once more; nothing else is lost that the device does not say again.
+ * After a restart. If the stored device has the new firmware, the update is done: the previous process may have stopped
+ * between the two commits. If it does not, that proves nothing: whether the device restarted is known from its next
+ * HELLO. The update server is asked again; the device repeats everything it has to report.
  */
 export function decideResume(
   actor: UpdateActorState,
@@ -44,7 +44,7 @@ export function decideResume(
   if (offer && has !== undefined && hasArrived(has, offer.firmware, from)) {
     return decideMove(actor, [backOf(session, has, turn, parts)], turn, parts)
   }
-  // One whose time is over ends by its reminder.
+  // An expired update ends by its reminder.
   const isOver = context.deadline !== null && context.deadline <= turn.now
   if (state !== 'checking' || isOver) return answer(undefined)
   const { tenant } = turn

@@ -7,8 +7,8 @@ import type { Entry } from '#model/entry'
 import { answer, type Decision, type Turn } from '#runtime/actor'
 
 /**
- * One at a time: who asks while one is under way joins it. Where it is known already what to offer, nobody hears that
- * anything was asked: a fleet that comes back makes no entries. Contract 6.
+ * One update at a time: a request during a running update joins it. If the offer is known already, asking causes no
+ * event, so that a fleet that reconnects records no entries. Contract 6.
  */
 export function decideBegin(
   actor: UpdateActorState,

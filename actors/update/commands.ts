@@ -4,7 +4,7 @@ import type { FirmwareStatusMessage } from '#model/link-message'
 import type { OfferedFirmware } from '#model/update-offer'
 import type { ReminderDue } from '#runtime/system'
 
-/** What the actor of a device's updates can be asked or told. */
+/** Commands of the update actor of a device. */
 export type UpdateCommand =
   | BeginUpdate
   | UpdateFound
@@ -22,33 +22,33 @@ export interface BeginUpdate {
   readonly by: Trigger
   readonly project: string
   readonly firmwares: readonly Firmware[]
-  /** The device's of now. */
+  /** The current session of the device. */
   readonly session: string
-  /** The update's id: the same again when it is asked for again under one `Idempotency-Key`. */
+  /** The update's id; a repetition under the same `Idempotency-Key` has the same id. */
   readonly seed: string
-  /** Null: the update server is to be asked first. */
+  /** Null: the update server has to be asked first. */
   readonly found: FoundUpdate | null
 }
 
-/** For one of the firmwares there is another. */
+/** A newer firmware for one of the device's indexes. */
 export interface FoundUpdate {
   readonly index: number
   readonly from: string
   readonly offer: OfferedFirmware
-  /** Indexes that were not looked at yet. */
+  /** Indexes that were not checked yet. */
   readonly rest: readonly number[]
 }
 
 export type BeginAnswer =
   | { readonly outcome: 'begun'; readonly id: string }
-  /** One is under way: nothing was begun. */
+  /** An update is running; no new one was begun. */
   | { readonly outcome: 'joined'; readonly state: UpdateState }
-  /** It was begun under this very id, and has ended: what was said of it then. */
+  /** An update with this id has ended already; this was its outcome. */
   | { readonly outcome: 'over'; readonly said: TriggerOutcome }
-  /** By itself this firmware is not tried now, or not any more. */
+  /** This firmware is not tried automatically now, or not any more. */
   | { readonly outcome: 'held_back' }
 
-/** What the update server said; `id` of the update that asked. */
+/** The answer of the update server; `id` is the update that asked. */
 export interface UpdateFound extends FoundUpdate {
   readonly type: 'found'
   readonly id: string
@@ -57,12 +57,14 @@ export interface UpdateFound extends FoundUpdate {
 export interface NoUpdateFound {
   readonly type: 'not_found'
   readonly id: string
-  /** `none`: there is nothing newer; `busy` and `failed`: the update server; `fault`: we. */
+  /**
+   * `none`: there is nothing newer; `busy` and `failed`: the update server's fault; `fault`: an error of this server.
+   */
   readonly why: 'none' | 'busy' | 'failed' | 'fault'
   readonly message?: string
 }
 
-/** Contract 7, FIRMWARE_STATUS; checked by the link. */
+/** Contract 7, FIRMWARE_STATUS; validated by the link. */
 export interface FirmwareSaid {
   readonly type: 'said'
   readonly id: string
@@ -71,28 +73,28 @@ export interface FirmwareSaid {
   readonly message?: string
 }
 
-/** The link that heard the offer is gone. */
+/** The link that received the offer is closed. */
 export interface OfferLost {
   readonly type: 'lost'
   readonly id: string
 }
 
-/** The device said HELLO, with these firmwares: of those it leaves out nothing is concluded. */
+/** The device sent HELLO with these firmwares. Missing ones have no meaning. */
 export interface DeviceBack {
   readonly type: 'back'
   readonly session: string
   readonly firmwares: readonly Firmware[]
-  /** It takes firmware by hand alone, and nobody waits who asked for this one. */
+  /** The device refuses automatic updates, and no user waits for this one. */
   readonly isRefusing?: boolean
 }
 
-/** A new process goes on with it; what the device last said that it has. */
+/** After a restart, with the firmwares that the device last reported. */
 export interface ResumeUpdate {
   readonly type: 'resume'
   readonly firmwares: readonly Firmware[]
 }
 
-/** The device is gone. */
+/** The device was removed. */
 interface ForgetUpdates {
   readonly type: 'forget'
 }

@@ -6,8 +6,8 @@ import { releaseName } from '#model/release'
 import { type Tell, tell } from '#runtime/actor'
 
 /**
- * What the project counts of a device behind a turn. It stands where it stood until something else is offered: asking
- * whether there is an update takes nobody out of a rollout. Images of others are not counted.
+ * The stage that the project counts for a device after a turn. It stays until another firmware is offered: checking for
+ * an update does not remove a device from a rollout. Images of external update servers are not counted.
  */
 export function countedAfter(
   before: CountedUpdate | null,
@@ -20,7 +20,7 @@ export function countedAfter(
   return { project, release: { firmware, hardware, index }, rollout: rollout?.id ?? null, stage: stageOf(state) }
 }
 
-/** What the projects hear of it: together all tells say where every update stands. */
+/** The messages to the projects; together they contain the stage of every update. */
 export function countTells(tenant: string, before: CountedUpdate | null, after: CountedUpdate | null): Tell[] {
   if (before && after && isOfOne(before, after))
     return before.stage === after.stage ? [] : [tellOf(tenant, after, before.stage, after.stage)]

@@ -5,7 +5,10 @@ import type { UpdateActorState } from '#actors/update/state'
 import type { Entry } from '#model/entry'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'
 
-/** Its time is over, or it may be tried once more; or a clock was put back since, and neither is so. */
+/**
+ * The update has timed out, or it may be tried again. If a clock was set back since, neither is true, and the reminder
+ * is set again.
+ */
 export function decideDue(actor: UpdateActorState, turn: Turn, parts: UpdateParts): Decision<Entry> {
   const { device, stored } = actor
   if (!stored) return answer(undefined)

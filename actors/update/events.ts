@@ -1,9 +1,9 @@
 import type { FoundUpdate } from '#actors/update/commands'
 import type { UpdateContext } from '#actors/update/state'
 
-/** What the machine of an update hears. It reads no clock: each event says the moment. */
+/** Events of the update state machine. The machine reads no clock: each event contains the time. */
 
-/** Those of a device are named as it says them. Contract 7, FIRMWARE_STATUS. */
+/** Device events are named like the reported status. Contract 7, FIRMWARE_STATUS. */
 export const updateEventTypes = [
   'BEGIN',
   'FOUND',
@@ -26,17 +26,17 @@ export type UpdateEventType = (typeof updateEventTypes)[number]
 interface UpdateEventFields {
   /** Unix ms. */
   readonly now: number
-  /** When an offer that is sent now is over, Unix ms. */
+  /** When an offer that is sent now expires, Unix ms. */
   readonly offerUntil: number
   /** Of BEGIN. */
   readonly begun?: UpdateContext
   /** Of FOUND. */
   readonly found?: FoundUpdate
-  /** In percent, of what the device says. */
+  /** In percent, as reported by the device. */
   readonly progress?: number | undefined
-  /** Words of the device or of the update server, cut. */
+  /** Text of the device or of the update server, cut. */
   readonly message?: string | undefined
-  /** Of BACK: the device's session, and the version that it says it has; undefined when it says none. */
+  /** Of BACK: the device's session, and its reported version; undefined if it reports none. */
   readonly session?: string
   readonly reported?: string | undefined
 }

@@ -4,35 +4,41 @@ import type { FailureReason, UpdateContext } from '#actors/update/state'
 import type { TriggerStatus, UpdateState } from '#model/firmware'
 import { hasArrived, hasFallenBack } from '#model/firmware-order'
 
-/** Of all that decides where a stored update goes on: raised with an upgrade of what is stored whenever that changes. */
+/**
+ * Version of everything that decides how a stored update continues. A change raises it and adds an upgrade of the
+ * stored state.
+ */
 export const machineVersion = 2
 
 const minuteMs = 60_000
 export const checkingMsMax = 30_000
 export const startedMsMax = 10 * minuteMs
-/** Between two signs of a download; and from its first one on. */
+/** Between two reports of a download; and from its first report on. */
 export const downloadSilenceMsMax = 10 * minuteMs
 export const downloadMsMax = 24 * 60 * minuteMs
 export const verifyingMsMax = 10 * minuteMs
-/** Between two signs of an installation; and from its first one on. */
+/** Between two reports of an installation; and from its first report on. */
 export const installingSilenceMsMax = 30 * minuteMs
 export const installingMsMax = 24 * 60 * minuteMs
 export const rebootingMsMax = 10 * minuteMs
 
 /**
- * A device that starts anew on its way is offered the same so often again. One that has not answered yet, and comes back over
- * and over, has time anew as often: perhaps it is the offer that breaks it.
+ * How often an update is offered again to a device that restarts. A device that has not answered and reconnects
+ * repeatedly gets a new offer timeout as often; perhaps the offer crashes it.
  */
 export const resendsMax = 3
 
-/** A device that has its new firmware for so long has it for good: an older one behind that is no failure of the update. */
+/**
+ * After a device has kept its new firmware for this time, the update is final: a later older firmware is not a failure
+ * of the update.
+ */
 export const stayMsMin = 24 * 60 * minuteMs
 
-/** Progress is told this often, or when it grew by so much. Contract 4, UPDATE_STATUS. */
+/** Progress is published this often, or when it grew by this amount. Contract 4, UPDATE_STATUS. */
 const tellEveryMs = 1_000
 const tellEveryPercent = 5
 
-/** Before the first update. */
+/** The context before the first update. */
 export const noUpdate: UpdateContext = {
   id: '',
   by: 'post',
@@ -60,15 +66,15 @@ interface Seen {
   readonly event: UpdateEvent
 }
 
-/** How an update ends before the device began: what is said of it, and why. */
+/** The outcome of an update that ends before the device has begun, with a reason. */
 interface Ended {
   readonly status: TriggerStatus
   readonly reason: FailureReason
-  /** Ours, where nobody has any. */
+  /** Our own message, if there is no other. */
   readonly words?: string
 }
 
-/** How one ends that the device began. */
+/** The reason of an update that fails after the device has begun. */
 interface Broken {
   readonly reason: FailureReason
   readonly words?: string
@@ -78,16 +84,19 @@ const isThere = ({ context: { offer, from }, event: { reported } }: Seen): boole
   offer !== null && reported !== undefined && hasArrived(reported, offer.firmware, from)
 const isOther = (seen: Seen): boolean =>
   seen.event.reported !== undefined && seen.event.reported !== seen.context.from && !isThere(seen)
-/** As old as before, and started anew. */
+/** Has restarted with the old version. */
 const isOldAnew = ({ context, event }: Seen): boolean =>
   event.reported === context.from && event.session !== context.session
 const isWhole = ({ event }: Seen): boolean => (event.progress ?? 0) >= 100
-/** Taken for dead, and is not: what a device does is so, whatever was said of it. But not for ever. */
+/**
+ * The update counted as failed, and the device reports progress: its report counts, but only until the end of the time
+ * limits.
+ */
 const isLate = ({ context: { offer, reason, downloadsUntil, installsUntil }, event: { now } }: Seen): boolean =>
   offer !== null &&
   (reason === 'offline' || reason === 'timeout') &&
   now < (installsUntil || downloadsUntil || Number.POSITIVE_INFINITY)
-/** Has what it had before, or what is older, soon after it was done. */
+/** Has its previous or an older version again, soon after the update was done. */
 const isFallenBack = ({ context, event: { now, reported, session } }: Seen): boolean =>
   context.offer !== null &&
   reported !== undefined &&
@@ -96,7 +105,7 @@ const isFallenBack = ({ context, event: { now, reported, session } }: Seen): boo
   now - context.toldAt < stayMsMin
 const isTimeOver = ({ context: { deadline }, event: { now } }: Seen): boolean => deadline !== null && deadline <= now
 
-/** Also when the clock was put back since. */
+/** Also true if the clock was set back since. */
 function isWorthTelling({ context: { toldAt, toldProgress }, event: { now, progress } }: Seen): boolean {
   return now < toldAt || now - toldAt >= tellEveryMs || (progress ?? 0) - toldProgress >= tellEveryPercent
 }
@@ -110,7 +119,7 @@ function endedBy({ event: { message } }: Seen, { status, reason, words = message
   }
 }
 
-/** Named, for who does it is elsewhere. */
+/** Only a name: `move.ts` executes the action. */
 const doneElsewhere = () => {}
 
 const definition = setup({
@@ -220,8 +229,8 @@ const download = [
 const accepted = ['take_words', 'accept', 'say_outcome'] as const
 
 /**
- * An update, from the question whether there is one to the device that came back with it. Its states are in the order in
- * which it goes through them: what a device says late, of a state behind the one it is in, is no event of that state.
+ * An update, from the question to the update server until the device reconnects with the new version. The states are in
+ * the order of an update. A late report of an earlier state is no event of the current state.
  */
 export const updateMachine = definition.createMachine({
   id: 'update',
@@ -377,7 +386,7 @@ export const updateMachine = definition.createMachine({
 
 const ends: ReadonlySet<UpdateState> = new Set<UpdateState>(['idle', 'done', 'failed', 'refused'])
 
-/** Whether it goes on. */
+/** Whether the update has not ended. */
 export function isRunning(state: UpdateState): boolean {
   return !ends.has(state)
 }

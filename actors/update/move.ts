@@ -11,21 +11,21 @@ import type { Entry, UpdateChanged } from '#model/entry'
 import type { UpdateState } from '#model/firmware'
 import { answer, type Decision, type IndexChange, record, type Turn } from '#runtime/actor'
 
-/** What turns of updates need beside the state. */
+/** Dependencies of update turns. */
 export interface UpdateParts {
   readonly notices: UpdateNotices
   /** How long a device has to answer an offer. */
   readonly offerTimeoutMs: number
 }
 
-/** Where the machine stands behind an event, and what is to be done about it. */
+/** The machine's state after an event, and the actions to execute. */
 interface Step {
   readonly state: UpdateState
   readonly context: UpdateContext
   readonly actions: ReadonlySet<string>
 }
 
-/** One event. Undefined: it is none there, and changes nothing. */
+/** Handles one event. Undefined: the event has no meaning in this state and changes nothing. */
 export function stepBy(state: UpdateState, context: UpdateContext, event: UpdateEvent): Step | undefined {
   const before = updateMachine.resolveState({ value: state, context })
   const [after, actions] = transition(updateMachine, before, event)
@@ -34,8 +34,8 @@ export function stepBy(state: UpdateState, context: UpdateContext, event: Update
 }
 
 /**
- * Events of one turn, one after the other: the last of them alone is told and acted on. Nothing is recorded when none of
- * them is one there.
+ * Handles the events of one turn in order; only the final state is published and acted on. Records nothing if no event
+ * has an effect.
  */
 export function decideMove(
   actor: UpdateActorState,
@@ -81,18 +81,18 @@ export function decideMove(
   })
 }
 
-/** Where it is found, if that changes. */
+/** The index row, if it changes. */
 export function updating(device: string, before: StoredUpdate | undefined, isPresent: boolean): IndexChange[] {
   const wasPresent = before !== undefined && isRunning(before.state)
   return wasPresent === isPresent ? [] : [{ index: updatingIndex, entry: device, isPresent }]
 }
 
-/** The one moment at which something is to happen by itself. */
+/** The time of the next automatic step. */
 function reminderOf({ state, context, attempts }: StoredUpdate): number | null {
   return isRunning(state) ? context.deadline : (waitingAttempts(attempts)[0]?.nextAt ?? null)
 }
 
-/** A turn's moment and tenant are looked at now: the turn is another's by the time that these run. */
+/** Effects run after the turn, when its time and tenant are no longer available, so they are copied here. */
 function effectsOf(
   tenant: string,
   device: string,

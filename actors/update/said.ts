@@ -8,7 +8,9 @@ import { answer, type Decision, type Turn } from '#runtime/actor'
 
 const whyNot = { none: 'NONE', busy: 'SERVER_BUSY', failed: 'SERVER_FAILED', fault: 'OUR_FAULT' } as const
 
-/** What the update server, the device or its link says of one update. Of another one it says nothing. */
+/**
+ * Handles reports of the update server, the device or its link about one update. Reports with another id are ignored.
+ */
 export function decideSaid(
   actor: UpdateActorState,
   command: UpdateFound | NoUpdateFound | FirmwareSaid | OfferLost,
@@ -37,7 +39,7 @@ function eventOf(
   }
 }
 
-/** Whole characters only; nothing for an empty text. */
+/** Cuts between characters; undefined for an empty text. */
 function cut(words: string | undefined): string | undefined {
   if (!words || words.length <= updateMessageCharactersMax) return words || undefined
   const start = words.slice(0, updateMessageCharactersMax)

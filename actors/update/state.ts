@@ -4,92 +4,91 @@ import type { Trigger, TriggerOutcome, UpdateState } from '#model/firmware'
 import type { ReleaseKey } from '#model/release'
 import type { OfferedFirmware } from '#model/update-offer'
 
-/** The updates of one device. Of one that never had any there is an actor too: it has nothing. */
+/** The updates of one device. A device without updates has an actor too. */
 export interface UpdateActorState {
   readonly device: string
   stored: StoredUpdate | undefined
 }
 
-/** Its one record. */
 export const updateRecord = 'update'
 
-/** The update of one device at rest: where it stands, and what it remembers of the one before. */
+/** The stored update of one device: the state of the machine, and memories of earlier updates. */
 export interface StoredUpdate {
-  /** Version of the machine by which it stands there. */
+  /** Version of the state machine. */
   readonly machine: number
   readonly state: UpdateState
   readonly context: UpdateContext
-  /** By index and firmware, in the order in which they were last begun. */
+  /** By index and firmware, in the order of their last begin. */
   readonly attempts: readonly UpdateAttempts[]
   readonly counted: CountedUpdate | null
-  /** What was last told of the device's other firmwares; of one that is not in it, nothing. */
+  /** The last published states of the device's other firmwares. */
   readonly earlier?: readonly ToldUpdate[]
 }
 
-/** What events of one firmware come to. */
+/** The published state of one firmware. */
 export type ToldUpdate = Omit<UpdateChanged, 'kind' | 'device'>
 
-/** What the machine knows beside its state. Times are Unix ms, 0 for never. */
+/** The context of the state machine. Times are Unix ms, 0 for never. */
 export interface UpdateContext {
-  /** At most 36 characters: the device is told it with the FIRMWARE, and says it in each status. */
+  /** At most 36 characters: it is part of the FIRMWARE message, and of each status of the device. */
   readonly id: string
-  /** Of a retry: what began the first attempt. */
+  /** For a retry: the trigger of the first attempt. */
   readonly by: Trigger
   readonly project: string
   readonly index: number
-  /** The firmware at its beginning. */
+  /** The firmware version at the beginning. */
   readonly from: string
   /** Null: the update server has not answered yet. */
   readonly offer: OfferedFirmware | null
-  /** Indexes still to be looked at when this one is done. */
+  /** Indexes to check when this one is done. */
   readonly rest: readonly number[]
-  /** The device's, when it was last offered: another one means that it started anew. */
+  /** The device's session at the last offer; another session means that the device restarted. */
   readonly session: string
   /** In percent. */
   readonly progress: number | null
   readonly message: string | null
   /** Why it failed. */
   readonly reason: FailureReason | null
-  /** What whoever asked for it was answered. §3.2. Null: nothing yet. */
+  /** The answer to the caller that triggered it. §3.2. Null: none yet. */
   readonly outcome: TriggerOutcome | null
-  /** When it fails unless something comes; null: it may stay as it is. */
+  /** When the update times out unless there is an event; null: no limit. */
   readonly deadline: number | null
-  /** When downloading fails whatever the device says on the way; 0 before it. */
+  /** When downloading fails even if the device reports progress; 0 before it. */
   readonly downloadsUntil: number
-  /** The same of installing. */
+  /** The same for installing. */
   readonly installsUntil: number
   readonly beganAt: number
-  /** The last event, and the progress that it told. */
+  /** The time and progress of the last published event. */
   readonly toldAt: number
   readonly toldProgress: number
-  /** How often it was offered again after a start of the device. */
+  /** How often it was offered again after a restart of the device. */
   readonly resends: number
 }
 
-/** `server`: the update server, or we. */
+/** `server`: the update server, or this server. */
 export type FailureReason = 'offline' | 'timeout' | 'device' | 'server'
 
-/** What the project was told last: what it counts of this device. */
+/** The stage last sent to the project, which counts it. */
 export interface CountedUpdate {
   readonly project: string
   readonly release: ReleaseKey
-  /** Id of the rollout it came by. */
+  /** Id of the rollout that began the update. */
   readonly rollout: string | null
   readonly stage: Stage
 }
 
-/** How often one firmware was tried by itself. */
+/** Automatic attempts of one firmware. */
 export interface UpdateAttempts {
   readonly firmware: string
   readonly index: number
-  /** Id of the rollout it came by. */
+  /** Id of the rollout that began it. */
   readonly rollout: string | null
-  /** What began the last one. */
+  /** The trigger of the last attempt. */
   readonly by: Trigger
-  /** With the one that is under way. */
+  /** Including the running attempt. */
   readonly count: number
-  /** From when on it is tried again, Unix ms; null: not by itself, or it is under way. */
+  /** When it may be tried again, Unix ms; null: not automatically, or it is running. */
   readonly nextAt: number | null
-  /** Since when the device had it, Unix ms; null: it has not, or fell back. */
+  /** Since when the device has had it, Unix ms; null: it does not have it, or fell back. */
   readonly doneAt: number | null
 }

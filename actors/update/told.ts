@@ -1,6 +1,6 @@
 import type { StoredUpdate, ToldUpdate } from '#actors/update/state'
 
-/** What was told last of the firmware that the update is of now. */
+/** The published state of the current firmware. */
 export function toldOf({ state, context }: StoredUpdate): ToldUpdate {
   const { index, offer, progress, message, toldAt } = context
   return {
@@ -13,21 +13,21 @@ export function toldOf({ state, context }: StoredUpdate): ToldUpdate {
   }
 }
 
-/** What was told last of one firmware of the device; undefined: nothing ever was. */
+/** The last published state of one firmware of the device; undefined: never published. */
 export function toldAbout(stored: StoredUpdate, index: number): ToldUpdate | undefined {
   return stored.context.index === index ? toldOf(stored) : stored.earlier?.find((told) => told.index === index)
 }
 
 /**
- * What has to be told, behind a turn, of the firmware that was looked at before and had nothing newer: that somebody asked
- * for it was told, and would stand there for ever.
+ * The correction to publish after a turn for the firmware that was checked before and had no newer version. Its
+ * checking state was published and would otherwise stay for ever.
  */
 export function passedOver(before: StoredUpdate | undefined, index: number, now: number): ToldUpdate | undefined {
   if (before?.state !== 'checking' || before.context.index === index) return undefined
   return { index: before.context.index, at: now, status: 'idle', message: 'NO_UPDATE' }
 }
 
-/** What was told of all firmwares but the one that the update is of behind a turn. */
+/** The published states of all firmwares except the one of the current update. */
 export function earlierAfter(
   before: StoredUpdate | undefined,
   index: number,

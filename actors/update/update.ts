@@ -12,20 +12,20 @@ import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, record, type Turn } from '#runtime/actor'
 
 /**
- * The firmware updates of one device: one at a time, stored with each step, so that a process that dies at any moment
- * leaves one that goes on, or ends when its time is over. Where it stands is decided by `updateMachine` alone; the turn
- * turns what that wants into entries, tells and effects. Contract 6.
+ * The firmware updates of one device: one at a time. Each step is stored, so that after a crash the update continues or
+ * times out. `updateMachine` alone decides the states; the turn translates its actions into entries, messages and
+ * effects. Contract 6.
  */
 export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorState, UpdateCommand, Entry> {
   return {
     kind: 'update',
     rest: 'written_through',
-    // A stored state has a meaning in its machine only: a new machine is a new version of the record.
+    // A stored state only has a meaning in its machine: a new machine is a new version of the record.
     formats: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: {} } },
     fixedRecords: [updateRecord],
     wake: ({ id }, records) => wokenBy({ device: id, stored: undefined }, records, put),
     change: (state, change) => put(state, change as RecordChange),
-    // What its entries tell is in the record of the same turn.
+    // The record of the same turn contains everything in its entries.
     apply: () => {},
     decide(state, command, turn) {
       switch (command.type) {
@@ -53,7 +53,7 @@ function put(state: UpdateActorState, { value }: RecordChange): void {
   state.stored = (value as StoredUpdate | null) ?? undefined
 }
 
-/** The device is gone: nobody is told of its update any more, and it counts no more. */
+/** The device was removed: its update causes no more events and is no longer counted. */
 function decideForget({ device, stored }: UpdateActorState, turn: Turn, { notices }: UpdateParts): Decision<Entry> {
   if (!stored) return answer(undefined)
   const { tenant } = turn

@@ -2,7 +2,7 @@ import type { MeantLists } from '#model/bound'
 import { type EventType, eventKinds } from '#model/event'
 import { holds, type Reach, reachesLists, type Scope } from '#model/scope'
 
-/** What a client asked to be left of what it may hear. Absent: everything. Contract 4.2. */
+/** The part of its readable events that a client asks for. Absent: everything. Contract 4.2. */
 export interface EventFilter {
   readonly types?: ReadonlySet<string>
   readonly devices?: ReadonlySet<string>
@@ -10,14 +10,14 @@ export interface EventFilter {
 }
 
 /**
- * Sockets that hear the same: same access, same filter. One class is one topic, so that an event is published once per
- * class however many sockets there are, and no socket hears it twice however many grants allow it.
+ * Sockets that receive the same events: same access, same filter. Each class has one topic, so that an event is
+ * published once per class, independent of the number of sockets, and no socket receives it twice.
  */
 export interface AudienceClass {
   readonly topic: string
-  /** `keyOf` its access and filter. Kept, because it costs more to make than the rest of a socket. */
+  /** `keyOf` its access and filter. Stored, because computing it costs more than the rest of a socket. */
   readonly key: string
-  /** Names the access: changing that redefines every class of it. */
+  /** Names the access: changing that redefines all of its classes. */
   readonly access: string
   readonly filter: EventFilter
   scope: Scope
@@ -27,10 +27,10 @@ export interface AudienceClass {
 }
 
 /**
- * Whether a class hears an event. A filter narrows like a scope does: what an event does not say it is not judged by.
+ * Whether a class receives an event. A filter narrows like a scope: it does not apply to fields that an event lacks.
  *
- * @param bound of events that name no device: those that the thing is bound to. The class must reach every one of them,
- * whatever devices its filter names
+ * @param bound for events without a device: the devices to which their object is bound. The class must reach all of
+ * them, independent of the devices in its filter
  */
 export function isHeard(
   audience: AudienceClass,
@@ -47,12 +47,12 @@ export function isHeard(
 }
 
 /**
- * Classes that are found by the same devices: those of one access, or one whose filter names devices. A scope may name
- * 18 000 devices, and a user may open a thousand sockets, each with a filter of its own: the names are entered once for all.
+ * Classes with the same set of devices: all classes of one access, or one class whose filter names devices. A scope may
+ * name 18 000 devices, and a user may open a thousand sockets with different filters, so each set is indexed only once.
  */
 interface Naming {
   readonly classes: Set<AudienceClass>
-  /** The scope that `devices` is of. */
+  /** The scope from which `devices` was computed. */
   scope: Scope | undefined
   devices: ReadonlySet<string>
   /** Its classes also receive events of devices that it does not name. */
@@ -60,8 +60,8 @@ interface Naming {
 }
 
 /**
- * Which classes hear what. Classes that hear of any device are few and found by type and service, a list that is kept;
- * classes that name their devices may be many and are found by device.
+ * Finds the classes that receive an event. Classes for any device are few and are cached by type and service. Classes
+ * that name devices may be many and are indexed by device.
  */
 export class Audiences {
   readonly #prefix: string
@@ -69,7 +69,7 @@ export class Audiences {
   readonly #wide = new Set<AudienceClass>()
   readonly #namings = new Map<string, Naming>()
   readonly #byDevice = new Map<string, Set<Naming>>()
-  /** Wide classes by type and service. Emptied when a class comes, goes or is redefined. */
+  /** Wide classes by type and service. Cleared when a class is added, removed or redefined. */
   readonly #known = new Map<EventType, Map<string | undefined, readonly AudienceClass[]>>()
   #knownCount = 0
   #nextTopic = 0
@@ -82,7 +82,7 @@ export class Audiences {
     return this.#classes.size
   }
 
-  /** The class of this access and filter, with one more socket. */
+  /** Adds a socket to the class of this access and filter. */
   join(access: string, scope: Scope, filter: EventFilter): AudienceClass {
     const key = keyOf(access, filter)
     let audience = this.#classes.get(key)
@@ -109,7 +109,7 @@ export class Audiences {
     this.#remove(audience)
   }
 
-  /** These accesses reach something else from now on. Their audiences are paused, and returned. */
+  /** Changes the scopes of these accesses. Pauses and returns their classes. */
   redefine(changed: ReadonlyMap<string, Scope>): readonly AudienceClass[] {
     const redefined = [...this.#classes.values()].filter(({ access }) => changed.has(access))
     for (const audience of redefined) {
@@ -119,7 +119,7 @@ export class Audiences {
     return redefined
   }
 
-  /** Ends the pause of `redefine`. Takes some 5 ms for an access that names 18 000 other devices than before. */
+  /** Ends the pause of `redefine`. Takes about 5 ms for an access with 18 000 other devices than before. */
   resume(audience: AudienceClass): void {
     // Lists that were made during the pause may be those of another scope.
     this.#forgetKnown()
@@ -127,7 +127,7 @@ export class Audiences {
     audience.isPaused = false
   }
 
-  /** Every class that hears the event, each once. `bound`: see `isHeard`. */
+  /** Every class that receives the event, each once. `bound`: see `isReceivedBy`. */
   hearers(
     type: EventType,
     device: string | undefined,
@@ -150,7 +150,7 @@ export class Audiences {
     return more.length === 0 ? wide : [...wide, ...more]
   }
 
-  /** Thousands of devices may have to be looked at: once for an access, however many filters it is heard by. */
+  /** Bound devices may be thousands, so they are checked once for an access and not for each filter. */
   #boundHearers(type: EventType, bound: MeantLists): readonly AudienceClass[] {
     const known = new Map<Scope, boolean>()
     const reaches = (scope: Scope): boolean => {
@@ -212,7 +212,7 @@ export class Audiences {
     this.#enter(naming, noDevices)
   }
 
-  /** Enters the devices of this class, one of its classes, unless they are those of the same scope already. */
+  /** Indexes the devices of a class, unless they come from the same scope as before. */
   #name(naming: Naming, audience: AudienceClass): void {
     if (naming.scope === audience.scope) return
     naming.scope = audience.scope
@@ -226,7 +226,7 @@ export class Audiences {
     }
   }
 
-  /** It is found by these devices. An edit of a role changes few of them. */
+  /** Updates the index by device. An edit of a role changes few entries. */
   #enter(naming: Naming, devices: ReadonlySet<string>): void {
     for (const device of naming.devices) {
       if (devices.has(device)) continue
@@ -246,7 +246,7 @@ export class Audiences {
 
 const noDevices: ReadonlySet<string> = new Set()
 
-/** Types times services that lists are kept for; services are named by devices, so there must be an end. */
+/** Maximum number of cached lists (types times services). Devices choose service names, so there must be a limit. */
 const knownMax = 4_096
 
 function isWanted(filter: EventFilter, type: EventType, device?: string, service?: string): boolean {
@@ -263,7 +263,7 @@ function isReached(reach: Reach, device: string | undefined, service: string | u
   )
 }
 
-/** The devices whose events a class receives, each grant of its scope taken once. */
+/** The devices whose events a class receives, over all grants of its scope. */
 function devicesOf({ filter, scope }: AudienceClass): Pick<Naming, 'devices' | 'isWide'> {
   if (filter.devices) return { devices: filter.devices, isWide: false }
   const reaches = new Set(Object.values(eventKinds).flatMap(({ resource }) => scope.reaches(resource, 'read')))
@@ -276,7 +276,7 @@ function devicesOf({ filter, scope }: AudienceClass): Pick<Naming, 'devices' | '
   return { devices, isWide }
 }
 
-/** Equal for classes that are found by the same devices. */
+/** Equal for classes with the same set of devices. */
 function namingKeyOf({ key, access, filter }: AudienceClass): string {
   return filter.devices ? key : keyOf(access, {})
 }

@@ -7,48 +7,50 @@ import { Slices } from '#runtime/slices'
 import type { Chunk, StreamReader } from '#runtime/stream'
 import type { World } from '#runtime/world'
 
-/** A property, as an entry says what it stands at or that it is gone. */
+/** A property in an entry: a value or a removal. */
 interface SaidItem {
   readonly tenant: string
   readonly device: string
   readonly service: string
   readonly propId: number
   readonly isRemoval: boolean
-  /** The entry's. */
+  /** Offset of the entry. */
   readonly offset: number
 }
 
-/** Whether a later entry says it again, which was told already: live sockets have heard everything up to `told`. */
+/**
+ * Whether a later published entry contains the property again; live sockets have received everything up to `published`.
+ */
 export type IsOverridden = (item: SaidItem, told: number) => boolean
 
 export interface CatchUpOptions {
   readonly world: World
   readonly reader: StreamReader<Entry>
   readonly isOverridden: IsOverridden
-  /** `caughtUp`: events that were sent. */
+  /** `caughtUp`: number of sent events. */
   readonly counts: { caughtUp: number }
-  /** The devices that the thing is bound to which an entry tells of, if it names none of its own. */
+  /** For an entry without a device: the devices to which its object is bound. */
   readonly boundTo: (tenant: string, entry: Entry) => MeantLists | undefined
-  /** The last offset that live sockets were told. */
+  /** The last offset sent to live sockets. */
   readonly toldTo: (tenant: string) => number
-  /** It has been sent everything: it is live from this very moment. */
+  /** The socket has received everything and is live from this call on. */
   readonly caughtUp: (connection: Connection) => void
-  /** What it missed is not retained any more. */
+  /** The events it missed are no longer retained. */
   readonly lost: (connection: Connection) => void
   readonly failed: (error: unknown) => void
   /**
-   * No more is sent to a socket with this much in its buffer, and none goes live: it is looked at again when that has
-   * drained. Well below the limit above which messages are lost.
+   * Above this number of unsent bytes, a socket is sent no more and does not become live; it continues when they have
+   * drained. Well below the limit above which messages are dropped.
    */
   readonly highWaterBytes: () => number
 }
 
-/** When a chunk could not be read. */
+/** Delay after a failed read of a chunk. */
 const retryMs = 1_000
 
 /**
- * Sends sockets what they missed, in offset order, as fast as each takes it. All share slices of two milliseconds, so
- * that neither one with much to hear nor a thousand at once hold up the others.
+ * Sends missed events to sockets, in offset order, as fast as each accepts them. All sockets share slices of two
+ * milliseconds, so that neither one socket with many events nor a thousand at once block the others.
  */
 export class CatchUp {
   readonly #options: CatchUpOptions
@@ -59,7 +61,7 @@ export class CatchUp {
     this.#options = options
   }
 
-  /** It can be sent more: it is behind and its buffer has room. */
+  /** Queues a socket that is behind and has room in its buffer. */
   ready(connection: Connection): void {
     if (connection.state !== 'behind' || connection.isQueued || connection.isLoading) return
     connection.isQueued = true
@@ -85,7 +87,7 @@ export class CatchUp {
     if (this.#isRunning) world.soon(() => this.#run())
   }
 
-  /** Sends chunk after chunk until it has all, takes no more, or the slice is over. */
+  /** Sends chunks until the socket has everything, its buffer is full, or the slice is over. */
   #send(connection: Connection, slice: Slices): void {
     const { reader, toldTo, caughtUp, lost, highWaterBytes } = this.#options
     const { tenant } = connection
@@ -141,13 +143,13 @@ export class CatchUp {
       (error) => {
         connection.isLoading = false
         failed(error)
-        // The store is being reopened, perhaps: we look again.
+        // The store may be reopening, so the read is repeated.
         world.after(retryMs, () => this.ready(connection))
       },
     )
   }
 
-  /** An event could not be sent, and without it there is no order to go on in. */
+  /** An event could not be sent, so the order cannot be continued. */
   #giveUp(connection: Connection, error: unknown): void {
     this.#options.failed(error)
     if (connection.state === 'behind') this.#options.lost(connection)
@@ -161,7 +163,9 @@ export class CatchUp {
     return takesMore
   }
 
-  /** False when it takes no more for now. An event has up to 300 KB: the slice may end within a chunk. */
+  /**
+   * Returns false if the socket accepts no more for now. An event may have 300 KB, so the slice may end within a chunk.
+   */
   #sendChunk(connection: Connection, chunk: Chunk<Entry>, told: number, slice: Slices): boolean {
     const last = Math.min(chunk.firstOffset + chunk.events.length - 1, told)
     while (connection.position < last) {
@@ -200,7 +204,7 @@ export class CatchUp {
   }
 }
 
-/** It takes no more for now: what is told from here on comes to it stripped. */
+/** The socket is slow: events published from now on are stripped of overridden properties. */
 function isSlow(connection: Connection, told: number): void {
   connection.unstrippedUntil = Math.min(connection.unstrippedUntil, told)
 }

@@ -25,10 +25,10 @@ export interface HubOptions {
   readonly publisher: SocketPublisher
   readonly reader: StreamReader<Entry>
   readonly isOverridden: IsOverridden
-  /** Who is in a group now; undefined for one that is gone. */
+  /** The current members of a group; undefined if it was deleted. */
   readonly membersOf: (tenant: string, group: string) => readonly string[] | undefined
   readonly failed: (error: unknown) => void
-  /** See `CatchUp`; a live socket with four times as much in its buffer falls behind. Default: `highWaterBytesOf`. */
+  /** See `CatchUp`; a live socket falls behind at four times this size. Default: `highWaterBytesOf`. */
   readonly highWaterBytes?: number
 }
 
@@ -36,18 +36,21 @@ export interface HubOptions {
 export type Resume = { readonly after: Position } | 'now' | undefined
 
 /**
- * Who hears of what happened. Every event that was committed is encoded at most once and published once to each class
- * that may hear it. A socket that can't follow loses its subscription and nothing else: what it missed is read from the
- * stream, and others never wait for it. Contract 4.
+ * Publishes committed events to sockets. Every event is encoded at most once and published once to each class that may
+ * receive it. A socket that is too slow is only unsubscribed: it reads missed events from the stream, and others never
+ * wait for it. Contract 4.
  */
 export class Hub implements EventListener<Entry> {
   readonly #options: HubOptions
   readonly #tenants = new Map<string, TenantHub>()
   readonly #connections = new Map<Socket, Connection>()
   readonly #catchUp: CatchUp
-  /** Lost a message since the last release: nothing may be done about it inside `dropped`. */
+  /** Sockets that lost a message since the last release; they cannot be changed inside `dropped`. */
   readonly #fallen: Connection[] = []
-  /** `bytes`: of all deliveries; a character beyond ASCII counts as one. `caughtUp`: events said again to who missed them. */
+  /**
+   * `bytes`: of all deliveries; a character beyond ASCII counts as one. `caughtUp`: events sent again to sockets that
+   * missed them.
+   */
   readonly counts = { events: 0, publishes: 0, deliveries: 0, bytes: 0, caughtUp: 0, fallen: 0, resyncs: 0 }
   #behindCount = 0
 
@@ -79,7 +82,7 @@ export class Hub implements EventListener<Entry> {
     return this.#behindCount
   }
 
-  /** The last offset that live sockets of a tenant were told. */
+  /** The last offset sent to live sockets of a tenant. */
   toldTo(tenant: string): number {
     return this.#tenant(tenant).told
   }
@@ -106,7 +109,7 @@ export class Hub implements EventListener<Entry> {
     return hearers.length
   }
 
-  /** Sockets of the tenant may lack the event that could not be published: all of them read the full state again. */
+  /** Sockets of the tenant may lack the event that could not be published, so all of them read the full state again. */
   lost({ tenant }: StreamHead<Entry>): void {
     this.beforeRelease()
     for (const connection of this.#tenant(tenant).connections) this.#resync(connection)
@@ -143,23 +146,23 @@ export class Hub implements EventListener<Entry> {
     this.#tenant(connection.tenant).remove(connection)
   }
 
-  /** Remembers that a message was lost. */
+  /** Marks a socket that lost a message. */
   dropped(socket: Socket): void {
     const connection = this.#connections.get(socket)
-    // Also of one behind: what was published before it fell may be let out, and lost, later than that.
+    // Also for a socket that is behind: an event published before it fell behind may be flushed, and dropped, later.
     if (connection && !this.#fallen.includes(connection)) this.#fallen.push(connection)
   }
 
   drained(socket: Socket): void {
-    // What it lost may have been the last there was to say: nobody else would begin to catch it up.
+    // The lost event may have been the last one, so without this call the socket would never catch up.
     this.beforeRelease()
     const connection = this.#connections.get(socket)
     if (connection) this.#catchUp.ready(connection)
   }
 
   /**
-   * The position of a socket that may have heard nothing for long: everything up to it was sent, or is not for it.
-   * Undefined when it has none: a RESYNC is on its way.
+   * The position of a socket: everything up to it was sent, or is not readable for it. Undefined without one: a RESYNC
+   * is pending.
    */
   positionOf(socket: Socket): Position | undefined {
     const connection = this.#connections.get(socket)
@@ -169,8 +172,8 @@ export class Hub implements EventListener<Entry> {
   }
 
   /**
-   * Accesses reach something else from now on, all of them at one moment: their sockets read the full state again. RESYNC is
-   * sent in slices, because one takes some 20 µs; until then they receive nothing. Contract 4.4.
+   * Changes the scopes of accesses, all at the same time: their sockets read the full state again. RESYNC takes about
+   * 20 µs per socket and is sent in slices; until then the sockets receive nothing. Contract 4.4.
    */
   redefine(tenant: string, changed: ReadonlyMap<string, Scope>): void {
     const hub = this.#tenant(tenant)
@@ -191,8 +194,8 @@ export class Hub implements EventListener<Entry> {
   }
 
   /**
-   * A socket has another access from now on, and reads the full state again. It receives nothing until RESYNC, which is sent
-   * in slices, and then by its filter what the new access reaches.
+   * Gives a socket another access: it reads the full state again. It receives nothing until its RESYNC, which is sent
+   * in slices, and then everything in its filter that the new access allows.
    */
   move(socket: Socket, access: Access): void {
     this.beforeRelease()
@@ -205,8 +208,8 @@ export class Hub implements EventListener<Entry> {
   }
 
   /**
-   * The store was read again after a failure. What it holds beyond what was told is told now; when it holds less, nobody
-   * can go on from where he is.
+   * The store was reloaded after a failure. Unpublished entries in it are published now. If it contains less than was
+   * published, no client can resume from its position.
    */
   reloaded(lastOf: (tenant: string) => number, isRewound: boolean): void {
     this.beforeRelease()
@@ -223,12 +226,14 @@ export class Hub implements EventListener<Entry> {
     }
   }
 
-  /** At the start: what is stored counts as told. */
+  /** At the start: everything stored counts as published. */
   load(tenant: string, last: number): void {
     this.#tenant(tenant).told = last
   }
 
-  /** STREAM, and from where on it hears. Never a partial recovery. Contract 4.4. */
+  /**
+   * Sends STREAM and sets the position from which the socket receives events. Never a partial recovery. Contract 4.4.
+   */
   #begin(connection: Connection, listener: Listener, resume: Exclude<Resume, undefined>): void {
     const { reader } = this.#options
     const hub = this.#tenant(connection.tenant)
@@ -241,7 +246,7 @@ export class Hub implements EventListener<Entry> {
   #isRecoverable({ tenant, scopeSince }: Listener, { epoch, offset }: Position): boolean {
     const { reader } = this.#options
     const last = reader.lastOffsetUnder(tenant, epoch)
-    // What is committed and not told yet is no position anybody can have.
+    // An offset that is committed but not published was never given to a client.
     if (last === undefined || offset > Math.min(last, this.#tenant(tenant).told)) return false
     return offset > scopeSince && offset + 1 >= reader.retainedFrom(tenant)
   }
@@ -265,8 +270,8 @@ export class Hub implements EventListener<Entry> {
   }
 
   /**
-   * Whose buffer fills falls behind here, where all it was told is on its way: uWebSockets.js lets nothing be done before
-   * later messages pass those that did not fit, and nobody can be told those any more in their order.
+   * Makes sockets with full buffers fall behind now, while all messages sent so far are still in order: after
+   * uWebSockets.js drops a message, later ones overtake it, and the order cannot be restored.
    */
   #look(hub: TenantHub): void {
     hub.unlookedBytes = 0
@@ -277,7 +282,7 @@ export class Hub implements EventListener<Entry> {
     }
   }
 
-  /** Nothing more is published to it. It has been told everything up to `position`. */
+  /** Unsubscribes a socket. It has received everything up to `position`. */
   #fall(connection: Connection, position: number): void {
     this.counts.fallen++
     this.#leave(connection)
@@ -286,7 +291,7 @@ export class Hub implements EventListener<Entry> {
     this.#catchUp.ready(connection)
   }
 
-  /** It lost a message, and may have been told what came behind it: there is nothing to catch up with. */
+  /** The socket lost a message and may have received later ones, so it cannot catch up. */
   #lost(connection: Connection): void {
     if (connection.state === 'closed') return
     if (connection.state === 'live') {
@@ -301,13 +306,14 @@ export class Hub implements EventListener<Entry> {
     connection.socket.unsubscribe(connection.audience.topic)
   }
 
-  /** It has to read the full state again, and hears everything from now on. */
+  /** The socket has to read the full state again, and receives everything from now on. */
   #resync(connection: Connection): void {
     const hub = this.#tenant(connection.tenant)
     const wasLive = connection.state === 'live'
     if (!wasLive) connection.position = nowhere
     if (!connection.socket.send(this.#resyncMessage(hub.told))) {
-      // Its buffer is full. It stays behind all that is retained, and is told when it has drained.
+      // The buffer is full. The socket stays behind the retained events, and gets its RESYNC when the buffer has
+      // drained.
       if (wasLive) this.#fallen.push(connection)
       return
     }
@@ -327,7 +333,7 @@ export class Hub implements EventListener<Entry> {
     return audiences.hearers(typeOf(entry), deviceOf(entry), serviceOf(entry), this.#boundTo(tenant, entry))
   }
 
-  /** Such events are rare, and a user has few sockets: no topic is needed. Returns the number of sockets. */
+  /** Such events are rare, and a user has few sockets, so they need no topic. Returns the number of sockets. */
   #sendToOwner(hub: TenantHub, entry: Entry, offset: number): number {
     const connections = [...hub.ofUser(ownerOf(entry) as string)].filter(
       ({ state, audience }) => state === 'live' && !audience.isPaused && isHeard(audience, typeOf(entry)),
@@ -342,7 +348,9 @@ export class Hub implements EventListener<Entry> {
     return connections.length
   }
 
-  /** The last offset up to which the socket received everything, where live sockets received everything up to `told`. */
+  /**
+   * The last offset up to which the socket received everything, if live sockets received everything up to `published`.
+   */
   #offsetOf({ state, position, audience }: Connection, told: number): number {
     if (state === 'behind') return position
     return audience.isPaused ? nowhere : told
@@ -352,7 +360,7 @@ export class Hub implements EventListener<Entry> {
     const slice = new Slices(this.#options.world)
     const message = this.#resyncMessage(hub.told)
     for (let audience = paused.pop(); audience; audience = paused.pop()) {
-      // Another edit, or the end of its last socket, may have come first.
+      // Another edit, or the end of the class's last socket, may have come first.
       if (!audience.isPaused || audience.sockets === 0) continue
       hub.audiences.resume(audience)
       this.#publish(audience, message)
@@ -361,7 +369,7 @@ export class Hub implements EventListener<Entry> {
     if (paused.length > 0) this.#options.world.soon(() => this.#resume(hub, paused))
   }
 
-  /** By the groups of now, live and catching up alike. */
+  /** Uses the current groups, for live sockets and those that catch up. */
   #boundTo(tenant: string, entry: Entry): MeantLists | undefined {
     const bound = boundOf(entry)
     return bound && meantLists(bound, (group) => this.#options.membersOf(tenant, group))
@@ -385,5 +393,5 @@ export class Hub implements EventListener<Entry> {
   }
 }
 
-/** A position from which nothing can be caught up with. */
+/** A position from which a socket cannot catch up. */
 const nowhere = -1

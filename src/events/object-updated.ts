@@ -2,12 +2,12 @@ import { itemTexts, quote, removedText, startsOf } from '#events/property-text'
 import type { Declared, RemovedProperty, Reported, Undeclared } from '#model/entry'
 import type { Shape } from '#model/shape'
 
-/** Whether an item need not be said. `isRemoval`: it says that the property is gone. */
+/** Whether to omit an item. `isRemoval`: the item removes the property. */
 export type IsLeftOut = (propId: number, isRemoval: boolean) => boolean
 
 /**
- * OBJECT_UPDATED, the event there are millions of: the fields after `offset`, items in the device's order. §6.
- * With `isLeftOut`: without those items; undefined when that leaves none of them.
+ * OBJECT_UPDATED, the most frequent event: the fields after `offset`, items in the device's order. §6. Items for which
+ * `isLeftOut` returns true are omitted; undefined if none are left.
  */
 export function objectUpdated(entry: Reported | Declared | Undeclared): string
 export function objectUpdated(entry: Reported | Declared | Undeclared, isLeftOut: IsLeftOut): string | undefined
@@ -31,12 +31,13 @@ function removedTexts(removed: readonly RemovedProperty[], isLeftOut?: IsLeftOut
 }
 
 /**
- * OBJECT_UPDATED of a report as UTF-8, the same to the byte as its text (`wire.ts`; a property test compares the two).
+ * OBJECT_UPDATED of a report as UTF-8, byte for byte the same as its text (`wire.ts`; a property test compares them).
  *
- * Parts that a fleet shares are encoded once, numbers are written digit by digit: no string is built, flattened, measured
- * and copied, which is most of what an event costs. Undefined for reports that hold more than numbers: they go as text.
+ * Shared parts are encoded once and numbers are written digit by digit: building, flattening, measuring and copying a
+ * string would be most of the cost of an event. Undefined for reports with other values than numbers, which are encoded
+ * as text.
  *
- * One buffer serves them all: the bytes are only valid until the next call.
+ * There is one buffer: the bytes are only valid until the next call.
  */
 export function reportedBytes(entry: Reported, offset: number): Uint8Array | undefined {
   const { device, shape, items } = entry
@@ -70,9 +71,9 @@ export function reportedBytes(entry: Reported, offset: number): Uint8Array | und
 }
 
 interface ShapeParts {
-  /** From behind the device's name up to the first item. */
+  /** The bytes from the device's name to the first item. */
   readonly service: Uint8Array
-  /** By property, up to its value. */
+  /** For each property, the bytes before its value. */
   readonly starts: readonly Uint8Array[]
 }
 
@@ -103,14 +104,14 @@ const backslash = 0x5c
 const closingBracket = 0x5d
 const closingBrace = 0x7d
 
-/** Everything but names, service and items. */
+/** Maximum size without names, service and items. */
 const headBytesMax = 256
-/** The longest a double is as text, −1.2345678901234567e−300, with a comma and a brace. */
+/** The longest text of a double, −1.2345678901234567e−300, with a comma and a brace. */
 const numberBytesMax = 32
-/** Above it nothing is kept: such events are rare. */
+/** Beyond this number nothing is cached: such events are rare. */
 const viewsMax = 8_192
 
-/** A longer one goes as text: the buffer stays for ever. */
+/** Longer events are encoded as text, because the buffer is never freed. */
 const bytesMax = 512 * 1024
 
 let bytes = new Uint8Array(64 * 1024)
@@ -136,7 +137,7 @@ function put(part: Uint8Array): void {
   end += part.length
 }
 
-/** False when it holds what JSON escapes, or is not ASCII. */
+/** False if the name needs escaping or is not ASCII. */
 function putName(name: string): boolean {
   for (let index = 0; index < name.length; index++) {
     const unit = name.charCodeAt(index)
@@ -157,7 +158,7 @@ function putNatural(value: number): void {
   putDigits(value - high * 1e9, 9)
 }
 
-/** So many of them, the last ones. */
+/** Writes the last digits of a number. */
 function putDigits(value: number, digits: number): void {
   let rest = value
   end += digits
@@ -178,8 +179,8 @@ const decimals = 6
 const decimalsScale = 10 ** decimals
 
 /**
- * As JSON has it. Digit by digit where that is certain; not by `String`, whose texts V8 keeps for a while: they live long
- * enough to be collected with all that is old, which held up everything for some 25 ms each second.
+ * Writes a number as JSON. Digit by digit where the result is exact, not with `String`: V8 caches its texts for a
+ * while, and collecting them with old objects blocked the process for about 25 ms each second.
  */
 function putNumber(value: number): void {
   if (value >>> 0 === value) {
@@ -192,7 +193,7 @@ function putNumber(value: number): void {
     putNatural(size)
     return
   }
-  // Fifteen digits at most: no others say this number in fewer.
+  // With at most fifteen digits, no shorter text means the same number.
   const scaled = Math.round(size * decimalsScale)
   if (size < 1e9 && scaled / decimalsScale === size) {
     if (value < 0) bytes[end++] = minus

@@ -4,18 +4,18 @@ import { propertyTypeOf } from '#model/property-type'
 import type { Shape, ShapeProperty } from '#model/shape'
 
 /**
- * Property objects as JSON text. §2.2, contract 3.8. There are millions of them, and all but the value is the same for
- * a property of a shape: that is encoded once and kept with the shape.
+ * Property objects as JSON text. §2.2, contract 3.8. There are millions, and everything except the value is the same
+ * for a property of a shape: that part is encoded once for each shape.
  */
 const startsOfShapes = new WeakMap<Shape, readonly string[]>()
 
-/** One property; with `timestamp` where state is read, without it in events, whose own time it is. */
+/** One property; with `timestamp` in state, without it in events, which have their own time. */
 export function propertyText(shape: Shape, index: number, state: PropertyState, timestamp?: number): string {
   const end = timestamp === undefined || timestamp === 0 ? '}' : `,"timestamp":${timestamp}}`
   return textOf(shape, startsOf(shape)[index] as string, index, state, end)
 }
 
-/** Properties of an event, in the order of the items, without those that are left out. */
+/** Properties of an event, in the order of the items, without omitted ones. */
 export function itemTexts(shape: Shape, items: Items, isLeftOut?: (propId: number) => boolean): string {
   const starts = startsOf(shape)
   let texts = ''
@@ -38,19 +38,19 @@ function textOf(shape: Shape, start: string, index: number, state: PropertyState
   return `${start},"value":${JSON.stringify(state)}${end}`
 }
 
-/** A property that is declared no more. */
+/** A property that is no longer declared. */
 export function removedText({ propId, type, modifier }: RemovedProperty): string {
   const known = propertyTypeOf(type)
   if (!known) throw new Error(`${type} is no data type`)
   return `${startOf({ propId, type: known, modifier }, 'removed', false)}}`
 }
 
-/** Text as JSON. Identifiers seldom hold what has to be escaped; the check is cheaper than the call. */
+/** Text as JSON. Identifiers rarely contain characters that need escaping, and the check is cheaper than the call. */
 export function quote(text: string): string {
   return text.includes('"') || text.includes('\\') ? JSON.stringify(text) : `"${text}"`
 }
 
-/** By property, up to its value. */
+/** For each property, the text before its value. */
 export function startsOf(shape: Shape): readonly string[] {
   let starts = startsOfShapes.get(shape)
   if (!starts) {
@@ -60,7 +60,7 @@ export function startsOf(shape: Shape): readonly string[] {
   return starts
 }
 
-/** Up to the type, without the closing brace. */
+/** The text before the value, without the closing brace. */
 function startOf({ propId, type, modifier }: ShapeProperty, tag: string, isError: boolean): string {
   const isArray = type.isArray ? modifierFlags.isArray : 0
   const shown = (modifier & ~modifierFlags.isError) | isArray | (isError ? modifierFlags.isError : 0)

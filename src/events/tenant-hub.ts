@@ -8,9 +8,9 @@ export class TenantHub {
   readonly audiences: Audiences
   readonly #connections = new Set<Connection>()
   readonly #byUser = new Map<string, Set<Connection>>()
-  /** The last offset of which live sockets have everything. */
+  /** The last offset up to which live sockets have everything. */
   told = 0
-  /** Bytes of events since the buffers of all sockets were looked at. */
+  /** Bytes of events since the buffers of all sockets were checked. */
   unlookedBytes = 0
 
   constructor(tenant: string) {
@@ -43,31 +43,31 @@ export class TenantHub {
   }
 }
 
-/** What a socket may receive. `access` names it: a change of the scope concerns every socket with this access. */
+/** The scope of a socket. `access` names it: a change of the scope affects every socket with this access. */
 export interface Access {
   readonly access: string
   readonly scope: Scope
 }
 
-/** The user of a socket, and what it asks for. */
+/** The user of a socket, and its filter. */
 export interface Listener extends Access {
   readonly tenant: string
-  /** CRN: events that concern this user alone reach no other. */
+  /** CRN: events for only this user are not sent to others. */
   readonly user: string
   /**
-   * The last offset of the stream when this access last changed, −1 for never: a client that is no further may have events
-   * that the access does not reach any more, or lack others.
+   * The last offset of the stream when this access last changed, −1 for never. A client at or before it may have events
+   * that the access no longer allows, or lack others.
    */
   readonly scopeSince: number
   readonly filter: EventFilter
 }
 
 /**
- * A dashboard's socket.
+ * An event socket.
  *
- * - `live`: subscribed to the topic of its audience; events of its user alone are sent to it directly.
- * - `behind`: not subscribed; it has everything it may hear up to `position`, and waits for its buffer to drain, for a
- *   chunk to be read or for its turn to be sent more.
+ * - `live`: subscribed to the topic of its class; events for only its user are sent directly.
+ * - `behind`: not subscribed; it has everything up to `position`, and waits for its buffer to drain, for a chunk to be
+ *   read, or for its place in the queue.
  */
 export interface Connection {
   readonly socket: Socket
@@ -75,32 +75,38 @@ export interface Connection {
   /** CRN of the user, or of the API key that acts as one. */
   readonly user: string
   audience: AudienceClass
-  /** It joins the audience of this access when it is live again; until then it is behind, at no position. */
+  /** It joins the class of this access when it becomes live again; until then it is behind, without a position. */
   nextAccess: Access | undefined
   state: 'live' | 'behind' | 'closed'
-  /** While behind: the last offset it has been sent or may not hear. */
+  /** While behind: the last offset that was sent or that it may not read. */
   position: number
-  /** Up to here it hears everything; beyond, it was slow and hears what was not overridden. Infinite until it is. */
+  /**
+   * Up to this offset it gets every event; after it, only events that are not overridden, because it was slow. Infinite
+   * until it is slow.
+   */
   unstrippedUntil: number
   /** A chunk is being read for it. */
   isLoading: boolean
-  /** It waits in the queue of those that can be sent more. */
+  /** It waits in the queue of sockets that can be sent more. */
   isQueued: boolean
 }
 
 /**
- * Unsent bytes of one socket above which it is sent no more until they have drained. The kernel's own buffer of some
- * megabytes is filled before, so this decides little about speed.
+ * Above this number of unsent bytes, a socket is sent no more until they have drained. The kernel's buffer of some
+ * megabytes fills first, so this hardly affects throughput.
  */
 const highWaterBytesMax = 128 * 1024
-/** Less would be a few events, and sockets would fall behind at every burst. */
+/** With less, sockets would fall behind at every burst of a few events. */
 const highWaterBytesMin = 16 * 1024
-/** A live socket with this many times the high water in its buffer falls behind. */
+/** A live socket falls behind at this multiple of the high-water mark. */
 export const slowHighWaters = 4
-/** Of up to 4 000 stalled sockets of all users; beyond that each may keep the least. */
+/** Total for up to 4 000 stalled sockets of all users; beyond that each may use the minimum. */
 const stalledBytesMax = 256 * 1024 * 1024
 
-/** The more sockets there are, the less each may keep: one user with a thousand stalled sockets costs no more memory. */
+/**
+ * The limit per socket falls with the number of sockets, so that one user with a thousand stalled sockets uses no more
+ * memory.
+ */
 export function highWaterBytesOf(socketCount: number): number {
   const shareBytes = Math.floor(stalledBytesMax / slowHighWaters / Math.max(socketCount, 1))
   return Math.max(highWaterBytesMin, Math.min(highWaterBytesMax, shareBytes))

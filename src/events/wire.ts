@@ -8,18 +8,18 @@ import { modifierFlags, modifierOf } from '#model/property'
 import { type StoredSubscription, subscriptionEntryOf } from '#model/subscription'
 
 /**
- * The wire form of every event, and what one must be allowed to read to hear it. §6, contract 4.
+ * The wire form of every event, and the permission to receive it. §6, contract 4.
  *
- * The text begins with `type`, `timestamp` and `offset`, in this order: a lost message is known by its offset, read from
- * its first bytes.
+ * The text begins with `type`, `timestamp` and `offset`, in this order: the offset of a lost message is read from its
+ * first bytes.
  */
 interface WireForm<E extends Entry> {
   readonly type: (entry: E) => EventType
   readonly device: (entry: E) => string | undefined
   readonly service: (entry: E) => string | undefined
-  /** Of what names no device of its own, but is bound to some. */
+  /** For objects without a device that are bound to devices. */
   readonly bound?: (entry: E) => Bound
-  /** The resource name of the one user who hears it. */
+  /** The resource name of the only user who receives the event. */
   readonly owner?: (entry: E) => string
   /** The fields after `type`, `timestamp` and `offset`, as JSON text that begins with a comma. */
   readonly fields: (entry: E) => string
@@ -81,7 +81,9 @@ const forms: WireForms = {
   },
 }
 
-/** What an entry is about: who may hear it is decided by this alone. */
+/**
+ * The type of an entry's event. With device, service, bound devices and owner it decides the permission to receive it.
+ */
 export function typeOf(entry: Entry): EventType {
   return formOf(entry).type(entry)
 }
@@ -94,25 +96,25 @@ export function serviceOf(entry: Entry): string | undefined {
   return formOf(entry).service(entry)
 }
 
-/** To what the thing is bound that it tells of: who hears of it reaches all of these devices. Contract 5.1. */
+/** The devices to which the event's object is bound: a receiver must reach all of them. Contract 5.1. */
 export function boundOf(entry: Entry): Bound | undefined {
   return formOf(entry).bound?.(entry)
 }
 
-/** Whose it is, of what nobody else hears; undefined for everything that is told by what one may read. §6 */
+/** The only user who receives the event; undefined for events that depend on permissions. §6 */
 export function ownerOf(entry: Entry): string | undefined {
   return formOf(entry).owner?.(entry)
 }
 
-/** The event as every socket gets it. */
+/** The event as sent to every socket. */
 export function encode(entry: Entry, offset: number): string {
   const form = formOf(entry)
   return `${head(form.type(entry), timestampOf(entry), offset)}${form.fields(entry)}}`
 }
 
 /**
- * The event without the property updates that `isOverridden`; undefined when nothing is left of it. Other events are
- * never changed. Contract 4.5.
+ * The event without the property updates that `isOverridden`; undefined if none are left. Other events are never
+ * changed. Contract 4.5.
  */
 export function encodeStripped(entry: Entry, offset: number, isOverridden: IsLeftOut): string | undefined {
   if (entry.kind !== 'reported' && entry.kind !== 'declared' && entry.kind !== 'undeclared')
@@ -141,12 +143,12 @@ function ofService<E extends { service: string }>(type: (entry: E) => EventType)
   return { type, device: () => undefined, service: (entry: E) => entry.service }
 }
 
-/** What names neither, but is bound to devices. */
+/** For events without device and service whose object is bound to devices. */
 function ofBound(type: EventType) {
   return { type: () => type, device: () => undefined, service: () => undefined }
 }
 
-/** What only one user hears. */
+/** For events that only one user receives. */
 function ofOwner(type: EventType) {
   return { ...ofBound(type), owner: (entry: { user: string }) => entry.user }
 }
@@ -176,7 +178,7 @@ function updateFields({ index, status, firmware, progress, message, ...entry }: 
   return `${deviceField(entry)},${about.slice(1, -1)}`
 }
 
-/** The device's own information as properties, numbered as contract 4 says. */
+/** The device's own information as properties, with the numbers of contract 4. */
 function discoveredProperties(entry: Discovered) {
   const item = (propId: number, value: string) => ({
     tag: 'value',

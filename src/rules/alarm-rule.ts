@@ -7,14 +7,14 @@ import { type CompiledCondition, compile } from '#rules/compile'
 import { indexIn, type PropertyPlace, readPropertyName } from '#rules/property-name'
 import { work } from '#rules/rule-work'
 
-/** What the properties of a service stand at, by their place in its shape. */
+/** The property values of a service, by their position in its shape. */
 export interface ValueSource {
   at(place: number): PropertyState
 }
 
 /**
- * Whether a condition holds. Undefined when that cannot be said: a property it names has no value, or it failed. `skipped`:
- * its author's rules have used up their share of the turn. Both are counted as errors.
+ * Whether a condition holds. Undefined if there is no result: a property that it names has no value, or its evaluation
+ * failed. `skipped`: its author has used up their share of the turn. Both are counted as errors.
  */
 type Verdict = boolean | undefined | 'skipped'
 
@@ -24,25 +24,33 @@ export interface JudgingCounts {
   errors: number
 }
 
-/** Values by slot, of the judgement that is going on: it is synchronous and there is never a second one. */
+/** Values by slot for the current judgement: it is synchronous, so there is never a second one at the same time. */
 const values: unknown[] = []
 
-/** The rule of an alarm under a schema: one object for one meaning, so that a device with the same object has nothing new. */
+/**
+ * The rule of an alarm under a schema. Rules with the same meaning are the same object, so that a device can compare
+ * them by identity.
+ */
 export class AlarmRule {
   readonly id: string
   readonly service: string
-  /** How long it has to hold, in ms. */
+  /** How long the condition has to hold, in ms. */
   readonly forMs: number
-  /** Since when it has this condition, Unix ms; 0: always. What another one held before does not count. */
+  /**
+   * Since when it has this condition, Unix ms; 0: always. The time during which an earlier condition held does not
+   * count.
+   */
   readonly conditionAt: number
-  /** The resource name of whoever put it last. */
+  /** The resource name of the last editor. */
   readonly author: string
-  /** Unlike any other rule's, now and later: lists of rules are found by these. */
+  /** A unique number, never reused: rule lists are found by these. */
   readonly serial: number
-  /** What its names mean. */
+  /** The meaning of its property names. */
   readonly #meant: Meant
   readonly #counts: JudgingCounts
-  /** For the shape and the author's place asked for last. After an edit, the next list of a device is of the same rules but one. */
+  /**
+   * For the last requested shape and author position. After an edit, the new list of a device shares all rules but one.
+   */
   #shaped: ShapedRule | undefined
 
   constructor(
@@ -62,12 +70,12 @@ export class AlarmRule {
     this.#counts = counts
   }
 
-  /** What its condition reads; two rules of one condition judge alike when these mean the same. */
+  /** The meaning of the names in its condition; equal conditions with equal meanings have equal results. */
   get meant(): Meant {
     return this.#meant
   }
 
-  /** `author`: its place among the authors of the list that the rule is in. */
+  /** `author`: position among the authors of the rule's list. */
   shaped(shape: Shape, author: number): ShapedRule {
     const known = this.#shaped
     if (known?.shape === shape && known.author === author) return known
@@ -81,11 +89,11 @@ export class AlarmRule {
   }
 }
 
-/** A rule that knows where in a shape its properties are. */
+/** A rule with the positions of its properties in a shape. */
 export class ShapedRule {
   readonly rule: AlarmRule
   readonly shape: Shape
-  /** The places in the shape that it reads, by slot; −1 for a property that is not there. */
+  /** Positions in the shape, by slot; −1 for a missing property. */
   readonly places: readonly number[]
   readonly author: number
   readonly #counts: JudgingCounts
@@ -100,7 +108,7 @@ export class ShapedRule {
     this.#compiled = undefined
   }
 
-  /** Allocates nothing of its own. */
+  /** Allocates nothing. */
   judge(source: ValueSource): Verdict {
     const known = this.#compiled
     if (!work.turnTo(this.author) || ((!known || known.isCold) && !work.mayCompile)) {
@@ -128,9 +136,9 @@ export class ShapedRule {
   }
 }
 
-/** A condition, whatever a schema makes of its names. Read once and compiled once: it may have hundreds of nodes. */
+/** A condition, independent of the schema. Parsed and compiled once: it may have hundreds of nodes. */
 export class ReadCondition {
-  /** By slot; in the order in which `compile` gives slots. */
+  /** By slot; in the order in which `compile` assigns slots. */
   readonly names: readonly string[]
   readonly #condition: StoredAlarm['condition']
   #compiled: CompiledCondition | undefined
@@ -141,19 +149,19 @@ export class ReadCondition {
     this.#condition = condition
   }
 
-  /** Made when it is first judged: a start with ten thousand compiles none. */
+  /** Compiled at the first judgement, so that a start with ten thousand alarms compiles none. */
   get compiled(): CompiledCondition {
     this.#compiled ??= compile(this.#condition)
     return this.#compiled
   }
 }
 
-/** What a condition reads under a schema. */
+/** The meaning of a condition's names under a schema. */
 export interface Meant {
   readonly condition: ReadCondition
   /** By slot. */
   readonly places: readonly (PropertyPlace | undefined)[]
-  /** Equal where the places are. */
+  /** Equal if the places are equal. */
   readonly text: string
 }
 

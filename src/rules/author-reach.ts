@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { holds, type Resource, type Scope } from '#model/scope'
 
 /**
- * The devices on which somebody may read a service, or something else that is not by service: what tells of values counts
- * only where its author might look at them himself. Contract 5.1.
+ * The devices on which an author may read a service or another resource. An alarm or function counts only for devices
+ * on which its author could read the same data directly. Contract 5.1.
  */
 export interface AuthorReach {
   readonly isWhole: boolean
   readonly isNothing: boolean
-  /** Equal where the devices are. */
+  /** Equal if the devices are equal. */
   readonly digest: string
   holds(device: string): boolean
 }
@@ -32,8 +32,8 @@ function reachOfAuthor(scope: Scope, resource: Resource, service?: string): Auth
 }
 
 /**
- * The reaches of many authors at one moment, each worked out once: thousands of alarms have few authors. Whoever may
- * read something new is asked for anew by `forget`.
+ * The reaches of many authors at one time. Each is computed once, because thousands of alarms have few authors.
+ * `forget` discards them after a change of permissions.
  */
 export class AuthorReaches {
   readonly #scopeOf: (author: string) => Scope

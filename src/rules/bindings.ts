@@ -1,6 +1,9 @@
 import { isAmong } from '#model/bound'
 
-/** Devices that a rule or a group named, and those that it names from now on. Both lists are sorted, each device in them once. */
+/**
+ * The devices that a rule or a group named before, and those it names now. Both lists are sorted and have no
+ * duplicates.
+ */
 export interface BindingChange {
   readonly kind: BindingKind
   readonly id: string
@@ -8,25 +11,25 @@ export interface BindingChange {
   readonly after: readonly string[]
 }
 
-/** Calls the step again and again until it answers false, and gives the loop back in between. */
+/** Calls the step repeatedly until it returns false, and yields to the event loop in between. */
 export type InSlices = (step: () => boolean) => void
 
-/** Devices moved before the loop may be given back. */
+/** Devices changed before the event loop may run other work. */
 const devicesAtOnce = 256
 
-/** What a device is named in: by rules, which are rules or functions, and by groups that rules name. */
+/** A device is named by rules (alarms or functions), and by groups that rules name. */
 export type BindingKind = 'rules' | 'groups'
 
 /**
- * What devices have in common that are named in the same: thousands of devices, few of these. Whoever works something
- * out for a device keeps it here for all of them.
+ * Shared by all devices that the same rules and groups name: there are thousands of devices, and few profiles. Callers
+ * cache here what they compute for a device.
  */
 export class Profile<T> {
   readonly key: string
   readonly rules: readonly string[]
   readonly groups: readonly string[]
   devices = 0
-  /** What was worked out, and at which version of what it depends on. */
+  /** The computed value, and the version of its inputs. */
   kept: T | undefined
   keptAt = -1
 
@@ -38,21 +41,22 @@ export class Profile<T> {
 }
 
 /**
- * Who is named in what, by device: one entry each, 40–50 bytes, however many rules name it together with others.
+ * The rules and groups that name each device: one entry per device, 40–50 bytes, independent of the number of rules
+ * that name it together with others.
  *
- * A rule may name a million devices by its groups, so entries change in slices. Until a change is complete, `of` applies
- * it to the entry it reads: answers do not depend on how far the slices came.
+ * A rule may name a million devices by its groups, so changes run in slices. Until a change is complete, `of` applies
+ * it to each entry that it reads, so results do not depend on the progress of the slices.
  */
 export class Bindings<T> {
   readonly #profiles = new Map<string, Profile<T>>()
   readonly #byDevice = new Map<string, Profile<T>>()
-  /** Of every device that nothing names. */
+  /** For devices that no rule or group names. */
   readonly #unnamed = new Profile<T>(keyOf([], []), [], [])
   readonly #inSlices: InSlices
   /** In order; slices work on the first. */
   readonly #pending: PendingChange<T>[] = []
   #isRunning = false
-  /** Profiles made while changes are pending: `of` may have made some that no device keeps. */
+  /** Profiles created during pending changes: `of` may have created some that no device uses. */
   readonly #made = new Set<Profile<T>>()
 
   constructor(inSlices: InSlices) {
@@ -61,7 +65,8 @@ export class Bindings<T> {
 
   of(device: string): Profile<T> {
     let profile = this.#profileNow(device)
-    // Applied again where the slices already changed the entry: the last change of a group or rule decides.
+    // Applies the change again if the slices have changed the entry already: the last change of a group or rule
+    // decides.
     for (const change of this.#pending) {
       const isNamed = isAmong(change.after, device)
       if (isNamed || isAmong(change.before, device)) profile = this.#behind(change, profile, isNamed)
@@ -69,7 +74,7 @@ export class Bindings<T> {
     return profile
   }
 
-  /** Everything at once, into empty bindings: one step for each device, not one for each time it is named. */
+  /** Fills empty bindings at once: one step for each device, not one for each time it is named. */
   fill(lists: Readonly<Record<BindingKind, readonly (readonly [id: string, devices: readonly string[]])[]>>): void {
     const named = new Map<string, Record<BindingKind, string[]>>()
     for (const kind of ['rules', 'groups'] as const) {
@@ -117,7 +122,7 @@ export class Bindings<T> {
     return this.#isRunning
   }
 
-  /** The profile after a change that concerns the device. */
+  /** The profile after a change that affects the device. */
   #behind(change: PendingChange<T>, from: Profile<T>, isNamed: boolean): Profile<T> {
     const ways = isNamed ? change.entering : change.leaving
     let to = ways.get(from)
@@ -158,13 +163,16 @@ export class Bindings<T> {
   }
 }
 
-/** A change that slices have not completed. */
+/** A change whose slices are not complete. */
 class PendingChange<T> implements BindingChange {
   readonly kind: BindingKind
   readonly id: string
   readonly before: readonly string[]
   after: readonly string[]
-  /** By the profile before: the one after, for devices that it names and for those that it names no more. */
+  /**
+   * Maps the profile before to the profile after the change, for devices that it names and for those that it no longer
+   * names.
+   */
   readonly entering = new Map<Profile<T>, Profile<T>>()
   readonly leaving = new Map<Profile<T>, Profile<T>>()
   #beforeAt = 0
@@ -181,7 +189,7 @@ class PendingChange<T> implements BindingChange {
     return this.#beforeAt + this.#afterAt > 0
   }
 
-  /** The next device of one list that is not in the other. */
+  /** The next device that is in only one of the lists. */
   next(): { readonly device: string; readonly isNamed: boolean } | undefined {
     for (;;) {
       const old = this.before[this.#beforeAt]
@@ -208,7 +216,7 @@ function changed(
   return { rules: [...named.rules].sort(), groups: [...named.groups].sort() }
 }
 
-/** Ids hold neither a comma nor a bar. */
+/** Ids contain neither a comma nor a bar. */
 function keyOf(rules: readonly string[], groups: readonly string[]): string {
   return `${rules.join()}|${groups.join()}`
 }

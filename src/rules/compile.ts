@@ -13,16 +13,16 @@ import {
 } from '#rules/rule-work'
 
 /**
- * Inlining is the library's working out of constant parts while it compiles: what fails there would fail the compiling,
- * though it may stand in a branch that is never taken.
+ * Inlining evaluates constant parts during compilation. An error there would fail the compilation, even if the part is
+ * in a branch that is never taken.
  */
 const logic = new LogicEngine(operators, { disableInline: true, disableInterpretedOptimization: true })
 logic.truthy = isTrue
 
 /**
- * Functions of the conditions met lately, by their form: what is left without names and literals. Most alarms of a fleet
- * differ in nothing else, and code that is met once in a thousand alarms is never made fast (measured: 120–500 ns a
- * judgement each with its own function, 10–40 with one for all; and 70 µs for making it).
+ * Compiled functions of recent conditions, by their form: the condition without names and literals. Most alarms of a
+ * fleet differ only in those, and V8 does not optimize code that runs once per thousand alarms (measured: 120–500 ns a
+ * judgement with one function for each alarm, 10–40 ns with a shared one; compiling takes 70 µs).
  */
 const forms = new Map<string, Form>()
 
@@ -33,15 +33,15 @@ interface Form {
   coldRunsLeft: number
 }
 
-/** Forms that people think of; a few KB each. */
+/** More than the forms that people write; a few KB each. */
 const formsMax = 1_024
 
 const nothing: readonly unknown[] = Object.freeze([])
 
-/** One for all: to evaluate is synchronous, and no condition evaluates another. */
+/** Shared: evaluation is synchronous, and conditions do not evaluate others. */
 const context: Context = { values: nothing, constants: nothing }
 
-/** Takes conditions that `Condition` has checked. */
+/** Expects conditions that `Condition` has validated. */
 export function compile(condition: Condition): CompiledCondition {
   const { needed, optional, nodes } = namesIn(condition)
   const names = [...needed, ...optional]
@@ -51,13 +51,13 @@ export function compile(condition: Condition): CompiledCondition {
 }
 
 /**
- * A condition made into a function. Its parts lie side by side: among a thousand alarms each step to another object costs more
- * than to compare.
+ * A compiled condition. Its fields are in one object: with a thousand alarms, each further memory access costs more
+ * than a comparison.
  */
 export class CompiledCondition {
-  /** What it reads. The place of a name is its slot. */
+  /** The names that it reads; the index of a name is its slot. */
   readonly names: readonly string[]
-  /** How many of the first slots must have a value before it may be evaluated: those read without a default. */
+  /** Number of first slots that must have a value before evaluation: those read without a default. */
   readonly neededCount: number
   readonly #form: Form
   readonly #constants: readonly unknown[]
@@ -71,16 +71,16 @@ export class CompiledCondition {
     this.#nodes = nodes
   }
 
-  /** Its next evaluation may make V8 compile it, and then costs as much as `compile`. */
+  /** The next evaluation may make V8 compile it, and then costs as much as `compile`. */
   get isCold(): boolean {
     return this.#form.coldRunsLeft > 0
   }
 
   /**
-   * Whether it holds, over values by slot, null where there is none. Changes nothing in them and keeps none of them.
+   * Whether the condition holds for these values by slot, null for none. Neither modifies nor retains them.
    *
-   * @throws when there is no outcome: no number where one is needed, `in` over its limit, or the work of the turn over its
-   * limit. What is thrown says nothing to anybody: whoever judges counts it and leaves things as they were.
+   * @throws if there is no result: an operand is not a number, `in` exceeds its limit, or the turn exceeds its work
+   * limit. The error has no details: the caller only counts it and keeps the previous result.
    */
   evaluate(values: readonly unknown[]): boolean {
     const form = this.#form
@@ -112,7 +112,7 @@ function formOf(rewritten: unknown, nodes: number): Form {
   return made
 }
 
-/** Slots in place of names, places in place of literals. */
+/** Replaces names by slots, and literals by their indexes. */
 function rewrite(value: JsonValue, slots: ReadonlyMap<string, number>, constants: unknown[]): unknown {
   const place = (constant: unknown) => constants.push(constant) - 1
   if (typeof value !== 'object' || value === null) return { constant: [place(value)] }
@@ -132,7 +132,7 @@ function rewrite(value: JsonValue, slots: ReadonlyMap<string, number>, constants
   return operator === 'if' ? choice(rewritten) : { [operator]: rewritten }
 }
 
-/** With an else at the end: without one the library does not compile it but interprets. */
+/** Adds a final default branch: without one the library interprets the condition and does not compile it. */
 function choice(args: readonly unknown[]): unknown {
   if (args.length === 1) return args[0]
   return { if: args.length % 2 === 1 ? args : [...args, null] }

@@ -12,21 +12,21 @@ import { indexIn, readPropertyName } from '#rules/property-name'
 import { filterUnitsMax, serviceUnits, work } from '#rules/rule-work'
 
 /**
- * Conditions over whole devices, for finding them. They read `deviceIdentifier`, `status`, `meta`, what is in it
+ * Conditions over whole devices, for searching. They read `deviceIdentifier`, `status`, `meta`, fields of it
  * (`meta.site.floor`), and properties (`services.<serviceIdentifier>.<name or 0x-id>`). Contract 3.7.
  *
- * Identifiers, names and keys may hold dots. Behind `services.` stands the longest identifier of a service of the device
- * that a dot follows, and then one whole name. In `meta`, at every level, the whole rest is tried as a key first, then
- * the longest key that a dot follows.
+ * Identifiers, names and keys may contain dots. After `services.` follows the longest service identifier of the device
+ * that is followed by a dot, and then one whole name. In `meta`, at every level, the whole rest is tried as a key
+ * first, then the longest key that is followed by a dot.
  */
 export interface DeviceFilter {
-  /** False when it reads nothing but names: `onlyNamed` is enough for it. */
+  /** False if it reads only names: `onlyNamed` is enough for it. */
   readonly needsState: boolean
-  /** False also when a property it names has no value, and when the condition fails or costs more than it may. */
+  /** False also if a named property has no value, or if the condition fails or exceeds its limit. */
   matches(device: FilteredDevice, source: FilterSource): boolean
 }
 
-/** What of a device is read. */
+/** The fields of a device that a filter reads. */
 export interface FilteredDevice {
   readonly device: string
   readonly status: string
@@ -39,7 +39,10 @@ interface FilteredService {
   stateOf(index: number): PropertyState
 }
 
-/** Who asks: what he may not read is not there for him. Else a filter would read it to him, one yes or no at a time. */
+/**
+ * The permissions of the caller: unreadable data counts as missing. Otherwise a caller could find it out by filters,
+ * one bit at a time.
+ */
 export interface FilterSource {
   readonly tenant: { readonly schemas: Pick<ReadonlyMap<string, ServiceSchema>, 'get'> }
   mayReadService(device: string, service: string): boolean
@@ -50,15 +53,15 @@ type Get = (device: FilteredDevice, source: FilterSource) => PropertyValue | Jso
 
 const noMeta: JsonObject = Object.freeze({})
 
-/** A device of which nothing is known but its name. */
+/** A device of which only the name is known. */
 export function onlyNamed(device: string): FilteredDevice {
   return { device, status: '', meta: noMeta, services: [] }
 }
 
 /**
- * Takes conditions that `FilterCondition` has checked.
+ * Expects conditions that `FilterCondition` has validated.
  *
- * @throws Problem `invalid`, for names of nothing a device has; each a detail behind `filter`.
+ * @throws Problem `invalid` for unknown names, with one detail below `filter` for each.
  */
 export function compileFilter(condition: Condition): DeviceFilter {
   const unknown = variablesIn(condition).filter(({ name }) => getterOf(name) === undefined)
@@ -71,7 +74,7 @@ export function compileFilter(condition: Condition): DeviceFilter {
   const compiled = compile(condition)
   const { names, neededCount } = compiled
   const getters = names.map((name) => getterOf(name) as Get)
-  // A property that is waited for; `meta` and `status` are null where they are not there.
+  // A property without a default; missing `meta` and `status` are null.
   const isNeeded = names.map((name, slot) => slot < neededCount && name.startsWith(servicesStart))
   const values: unknown[] = names.map(() => null)
   return {
@@ -115,21 +118,21 @@ function getterOf(name: string): Get | undefined {
 
 const uuidCharacters = 36
 
-/** With a UUID at the beginning as services have it, whatever case it is written in. Contract 1.8. */
+/** Converts a leading UUID to the case that services have. Contract 1.8. */
 function inNormalForm(path: string): string {
   const start = path.slice(0, uuidCharacters)
   const rest = path.slice(uuidCharacters)
   return rest.startsWith('.') ? (serviceIdentifierOf(start) ?? start) + rest : path
 }
 
-/** Where in a shape a name is, −1 for nowhere, as long as the schema is this one. */
+/** Position of a name in a shape under this schema, −1 for none. */
 interface KnownPlace {
   readonly schema: ServiceSchema | undefined
   readonly index: number
 }
 
 function propertyGetter(path: string): Get {
-  // A fleet has few shapes; where the name is in one is found once.
+  // A fleet has few shapes, so the position of the name is found once for each.
   const known = new WeakMap<Shape, KnownPlace>()
   return ({ device, services }, source) => {
     let service: FilteredService | undefined
@@ -155,7 +158,7 @@ function propertyGetter(path: string): Get {
   }
 }
 
-/** Whether the path goes on behind this start with a dot and something more. */
+/** Whether the path continues after this start with a dot and at least one character. */
 function isFollowed(path: string, start: string): boolean {
   return path.startsWith(start) && path[start.length] === '.' && path.length > start.length + 1
 }

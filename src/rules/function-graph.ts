@@ -4,19 +4,19 @@ import { GraphCondition } from '#rules/graph-condition'
 import { throttleUnits, work } from '#rules/rule-work'
 
 /**
- * The graph of a function, as it is run. From a trigger everything behind it is gone through in an order in which each
- * node comes before what is behind it; entered is what something in front of it let through to, once. Contract 5.4.
+ * The graph of a function, for running. From a trigger, all later nodes are visited in topological order; a node is
+ * entered once if an earlier node let the run through to it. Contract 5.4.
  *
- * A run allocates nothing of its own. Takes graphs that `Graph` has checked.
+ * A run allocates nothing. Expects graphs that `Graph` has validated.
  */
 export class FunctionGraph {
-  /** The function's. */
+  /** The function's id. */
   readonly id: string
-  /** Of its throttles: `<function>/<node>`. Devices keep under them when each let through last. */
+  /** Keys of its throttles, `<function>/<node>`, under which devices store when each last let something through. */
   readonly throttles: ReadonlySet<string>
   readonly #nodes: readonly GraphNode[]
   readonly #steps: readonly Step[]
-  /** By place of a node: its step. */
+  /** By index of a node: its step. */
   readonly #positions: readonly number[]
 
   constructor(id: string, { nodes, edges }: Graph) {
@@ -31,7 +31,7 @@ export class FunctionGraph {
     this.throttles = new Set(this.#steps.flatMap(({ node, key }) => (node.type === 'throttle' ? [key] : [])))
   }
 
-  /** Whether that trigger waits for this value. */
+  /** Whether the trigger matches this value. */
   fits(trigger: number, value: Happened): boolean {
     const node = this.#nodes[trigger]
     if (node?.type !== 'trigger') return false
@@ -39,11 +39,11 @@ export class FunctionGraph {
     return node.on === 'alarm' ? value === (node.to === 'active') : value === node.to
   }
 
-  /** `trigger`: its place among the nodes. Whatever its `to` says: whoever calls has asked `fits`. */
+  /** `trigger`: its index among the nodes. Does not check its `to`: callers check `fits` first. */
   run(trigger: number, happening: Happening, sink: RunSink, trace?: RunTrace): void {
     const start = this.#steps[this.#positions[trigger] as number] as Step
     trace?.entered(start.node)
-    // Steps that are entered and were not yet taken, a bit each: the lowest comes before all that is behind it.
+    // Entered steps that were not taken yet, as bits; the lowest one precedes all of its successors.
     let { low, high } = start
     while ((low | high) !== 0) {
       let step: Step
@@ -69,7 +69,7 @@ function lowestBit(word: number): number {
   return wordBits - 1 - Math.clz32(word & -word)
 }
 
-/** A node and, as bits, the steps behind it. */
+/** A node and, as bits, its next steps. */
 class Step {
   readonly node: GraphNode
   readonly key: string
@@ -99,7 +99,7 @@ function letsThrough(step: Step, happening: Happening, sink: RunSink, trace: Run
     case 'throttle': {
       const passedAt = happening.passedAt(step.key)
       const { time } = happening
-      // A clock that was put back must not hold back for longer than was asked for.
+      // A clock that was set back must not extend the throttle.
       if (passedAt !== undefined && time >= passedAt && time - passedAt < node.seconds * 1_000) {
         trace?.stopped(node, 'throttled')
         return false
@@ -123,7 +123,7 @@ function holds(step: Step, happening: Happening, sink: RunSink, trace: RunTrace 
   return false
 }
 
-/** Places of the nodes, each before those behind it; of those that may come next the first. */
+/** Indexes of the nodes in topological order; among possible ones the first. */
 function inOrder(nodes: readonly GraphNode[], edges: Graph['edges']): readonly number[] {
   const inFront = new Map(nodes.map(({ id }) => [id, 0]))
   for (const [, to] of edges) inFront.set(to, (inFront.get(to) ?? 0) + 1)

@@ -4,30 +4,30 @@ import type { FunctionGraph } from '#rules/function-graph'
 import type { RequestRate } from '#rules/request-rate'
 
 export interface FunctionRule {
-  /** Of the function. */
+  /** The function's id. */
   readonly id: string
   readonly graph: FunctionGraph
-  /** How many requests may be kept of it. */
+  /** Limits the stored requests of the function. */
   readonly rate: Pick<RequestRate, 'mayTake' | 'take'>
-  /** Keys of its stamps. */
+  /** Keys of its throttle times. */
   readonly throttles: ReadonlySet<string>
-  /** The resource name of whoever edited it last. */
+  /** The resource name of the last editor. */
   readonly author: string
 }
 
 export interface ShapedTrigger {
   readonly rule: FunctionRule
-  /** Its place among the nodes. */
+  /** Index of the trigger among the nodes. */
   readonly trigger: number
 }
 
-/** Triggers of functions by one author. `author`: their place among those of the list. */
+/** Triggers of functions by one author. `author`: position among the authors of the list. */
 export interface AuthorTriggers {
   readonly author: number
   readonly triggers: readonly ShapedTrigger[]
 }
 
-/** A function as it counts on some devices: by the triggers whose happenings its author may read there. */
+/** A function with the triggers that its author may read on some devices. */
 export interface ListedFunction {
   readonly rule: FunctionRule
   readonly triggers: readonly PlacedTrigger[]
@@ -35,7 +35,7 @@ export interface ListedFunction {
 }
 
 export interface PlacedTrigger {
-  /** Among the nodes. */
+  /** Index among the nodes. */
   readonly place: number
   readonly node: TriggerNode
 }
@@ -44,18 +44,18 @@ type ByPlace = readonly (readonly AuthorTriggers[] | undefined)[]
 
 const none: readonly AuthorTriggers[] = Object.freeze([])
 
-/** The functions bound to one device. Never changed, and shared by all that are bound to the same ones. */
+/** The functions bound to one device. Immutable, and shared by all devices with the same functions. */
 export class FunctionList {
   readonly rules: readonly FunctionRule[]
   readonly ofStatus: readonly AuthorTriggers[]
   readonly #listed: readonly ListedFunction[]
   readonly #metaReaders: ReadonlySet<FunctionRule>
-  /** The place of each. */
+  /** The position of each author. */
   readonly #authors: ReadonlyMap<string, number>
   readonly #byAlarm: ReadonlyMap<string, readonly AuthorTriggers[]>
-  /** Null: nothing concerns it. */
+  /** Null: no trigger matches. */
   readonly #byShape = new WeakMap<Shape, ByPlace | null>()
-  /** What was asked for last: the devices of a list are mostly alike. */
+  /** The last requested shape: devices of a list are mostly alike. */
   #lastShape: Shape | undefined
   #last: ByPlace | undefined
 
@@ -81,12 +81,12 @@ export class FunctionList {
     this.#byAlarm = new Map([...byAlarm].map(([alarm, triggers]) => [alarm, this.#byAuthor(triggers)]))
   }
 
-  /** How many people its functions are by. */
+  /** Number of authors of its functions. */
   get authorCount(): number {
     return this.#authors.size
   }
 
-  /** The triggers that wait for a property, by its place in the shape; undefined where none waits for any. */
+  /** The triggers for properties, by position in the shape; undefined if there are none. */
   of(shape: Shape): ByPlace | undefined {
     if (this.rules.length === 0) return undefined
     if (shape === this.#lastShape) return this.#last
@@ -104,7 +104,7 @@ export class FunctionList {
     return this.#byAlarm.get(alarm) ?? none
   }
 
-  /** Whether its author may read what people recorded about the device. */
+  /** Whether its author may read the device's metadata. */
   mayReadMeta(rule: FunctionRule): boolean {
     return this.#metaReaders.has(rule)
   }
@@ -138,5 +138,5 @@ export class FunctionList {
   }
 }
 
-/** Of devices that no function is bound to. */
+/** For devices without functions. */
 export const noFunctions = new FunctionList([])

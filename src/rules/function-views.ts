@@ -10,17 +10,17 @@ import { turnUnitsMax } from '#rules/rule-work'
 import { TenantFunctions } from '#rules/tenant-functions'
 
 export interface FunctionViewsParts {
-  /** How many mails one subscriber gets at most: by it so many requests are made. */
+  /** Maximum number of mails to one subscriber; determines the rate of requests. */
   readonly mailsPerHourMax: number
-  /** Requests of one function; default: by these mails. */
+  /** Stored requests of one function; by default derived from the mails. */
   readonly requestsKept?: number
-  /** What somebody may do now, by his resource name; nothing when he is gone. */
+  /** The current permissions of an author, by resource name; none for a deleted one. */
   scopeOf(tenant: string, author: string): Scope
   readonly inSlices: InSlices
   readonly log: { info(fields: object, message: string): void }
 }
 
-/** The functions of a tenant and what they depend on, as stored. */
+/** The stored functions of a tenant and their inputs. */
 export interface LoadedFunctions {
   readonly tenant: string
   readonly functions: ReadonlyMap<string, StoredFunction>
@@ -31,10 +31,10 @@ export interface LoadedFunctions {
 /** Since the process started. */
 export interface FunctionCounts {
   runs: number
-  /** Conditions without an outcome. */
+  /** Conditions without a result. */
   errors: number
   requests: number
-  /** Those that were only counted. */
+  /** Requests that were only counted. */
   overflown: number
 }
 
@@ -45,41 +45,43 @@ interface TenantEntry {
 }
 
 /**
- * The functions of all tenants. Filled at the start, and told of everything after its commit, in the order of the
- * commits. Apart from the alarms': a function is about what happens and not about how things stand, so an edit of one
- * leaves nothing to be judged again.
+ * The functions of all tenants. Loaded at the start and updated after each commit, in the order of commits. Separate
+ * from the alarms: a function reacts to events and not to states, so an edit requires no new judgement.
  */
 export class FunctionViews {
   readonly #parts: FunctionViewsParts
   readonly #tenants = new Map<string, TenantEntry>()
-  /** Those with enabled functions. */
+  /** Tenants with enabled functions. */
   readonly #active = new Map<string, TenantFunctions>()
-  /** Of all functions together. */
+  /** For all functions together. */
   readonly #rate = rateOfAll()
-  /** Never given twice, by no tenant and over no loading: versions and rules are compared by it. */
+  /** Unique across tenants and reloads: versions and rules are compared by it. */
   #last = 0
   #isLoaded = false
-  /** By tenant: the version of its functions at which skipped runs were logged. */
+  /** By tenant: the version of its functions at the last log of skipped runs. */
   readonly #loggedAt = new Map<string, number>()
   readonly overflows = new Overflows()
-  /** Counted by the devices' turns. */
+  /** Counted by device turns. */
   readonly counts: FunctionCounts = { runs: 0, errors: 0, requests: 0, overflown: 0 }
 
   constructor(parts: FunctionViewsParts) {
     this.#parts = parts
   }
 
-  /** False until the first `load`: nothing can be run before. */
+  /** False until the first `load`; no function runs before. */
   get isLoaded(): boolean {
     return this.#isLoaded
   }
 
-  /** Of a tenant that has an enabled function. */
+  /** Undefined for a tenant without enabled functions. */
   of(tenant: string): TenantFunctions | undefined {
     return this.#active.get(tenant)
   }
 
-  /** Runs of a device's functions were left out. Logged once until the tenant's functions change: it may be every turn. */
+  /**
+   * Runs of a device's functions were skipped. Logged once until the tenant's functions change, because it may happen
+   * in every turn.
+   */
   skipped(tenant: string, device: string, { count, ids }: { readonly count: number; readonly ids: readonly string[] }) {
     const version = this.#active.get(tenant)?.version
     if (version === undefined || version === this.#loggedAt.get(tenant)) return
@@ -102,7 +104,7 @@ export class FunctionViews {
     return this.#tenants.get(tenant)?.view.membersOf(group)
   }
 
-  /** Everything anew, at the start and when the store was read again. */
+  /** Loads everything, at the start and after the store was reloaded. */
   load(tenants: Iterable<LoadedFunctions>): void {
     this.#tenants.clear()
     this.#active.clear()
@@ -115,7 +117,7 @@ export class FunctionViews {
     }
   }
 
-  /** Undefined when it was deleted. Likewise the next two. */
+  /** Undefined if it was deleted; the next two are alike. */
   functionChanged(tenant: string, id: string, stored: StoredFunction | undefined): void {
     if (!stored) this.overflows.forget(tenant, id)
     this.#change(tenant, ({ view }) => view.functionChanged(id, stored))
@@ -132,12 +134,12 @@ export class FunctionViews {
     this.#change(tenant, ({ view }) => view.groupChanged(id, stored))
   }
 
-  /** Somebody of the tenant may do more or less than before. */
+  /** The permissions of a user of the tenant have changed. */
   accessChanged(tenant: string): void {
     if (this.#active.has(tenant)) this.#change(tenant, ({ view }) => view.accessChanged())
   }
 
-  /** The tenant was deleted; its devices go with it. */
+  /** The tenant was deleted with its devices. */
   tenantEnded(tenant: string): void {
     this.#tenants.delete(tenant)
     this.#active.delete(tenant)
@@ -145,11 +147,11 @@ export class FunctionViews {
     this.overflows.forgetTenant(tenant)
   }
 
-  /** What was told before the first loading is in what is loaded. */
+  /** Changes before the first loading are part of the loaded state. */
   #change(tenant: string, change: (entry: TenantEntry) => void): void {
     if (!this.#isLoaded) return
     const entry = this.#entryOf(tenant)
-    // Asked once for each change and not kept: a change of another author's access may not have been told yet.
+    // Not cached across changes: another author's permissions may have changed without a notice yet.
     entry.reaches.forget()
     change(entry)
     this.#settle(tenant, entry)

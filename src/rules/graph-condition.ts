@@ -6,24 +6,24 @@ import type { Happened, Happening } from '#rules/function-run'
 import { valueIn } from '#rules/meta-value'
 import { work } from '#rules/rule-work'
 
-/** `no value`: something that is read without a default has none. `error`: there is no outcome. */
+/** `no value`: a name that is read without a default has none. `error`: there is no result. */
 export type Verdict = 'true' | 'false' | 'no value' | 'error'
 
 /**
- * Values by slot, of the judgement that is going on: it is synchronous and there is never a second one. Not only numbers
- * from the beginning: V8 would keep those unboxed and box each again when it is read.
+ * Values by slot for the current judgement: it is synchronous, so there is never a second one at the same time. Begins
+ * with null, because V8 would store only numbers unboxed and box each at every read.
  */
 const values: unknown[] = [null]
 
 const metaStart = 'meta.'
 
-/** A condition of a graph, over one happening. Allocates nothing of its own, but where it reads deep into `meta`. */
+/** A condition of a graph, evaluated over one event. Allocates only when it reads nested fields of `meta`. */
 export class GraphCondition {
   readonly #condition: ReadCondition
-  /** By slot: what is behind `meta.`, undefined for everything else. */
+  /** By slot: the path after `meta.`, undefined for all other names. */
   readonly #paths: readonly (string | undefined)[]
   #compiled: CompiledCondition | undefined
-  /** Of the last judgement that came to `no value`: the first name that has none. */
+  /** The first name without a value, after a result of `no value`. */
   lacking = ''
 
   constructor(condition: Condition) {
@@ -70,7 +70,7 @@ export class GraphCondition {
   }
 }
 
-/** An error is no value. */
+/** An error counts as no value. */
 function stateOf(happened: Happened): unknown {
   return typeof happened === 'object' && isPropertyError(happened) ? null : happened
 }

@@ -1,9 +1,9 @@
-/** Lists worked out for devices, found by their keys: equal ones are the same object while they are in use. */
+/** Computed lists of devices by key: equal lists are the same object while they are in use. */
 export class InternedLists<List> {
   readonly #lists = new Map<string, { readonly list: List; usedAt: number }>()
   #sizeMax = listsMin
 
-  /** `version` says when. */
+  /** `version` is the time of use. */
   of(key: string, version: number, make: () => List): List {
     let known = this.#lists.get(key)
     if (!known) {
@@ -15,8 +15,8 @@ export class InternedLists<List> {
   }
 
   /**
-   * Lets go of lists that nobody asked for lately, once there are twice as many as last time. Whoever still holds such
-   * a list gets another one of the same content, and does once for nothing what he does for a new one.
+   * Drops lists that were not used lately, when there are twice as many as after the last sweep. A caller that still
+   * holds a dropped list gets another object with the same content, which only costs a repeated check.
    */
   sweep(version: number): void {
     if (this.#lists.size <= this.#sizeMax) return
@@ -25,5 +25,5 @@ export class InternedLists<List> {
   }
 }
 
-/** Lists that are kept without a look: a few hundred KB. */
+/** Minimum number of cached lists: a few hundred KB. */
 const listsMin = 1_024

@@ -1,14 +1,14 @@
 import { isJsonObject, type JsonValue } from '#model/json-value'
 import { work } from '#rules/rule-work'
 
-/** To look for one key in an object. */
+/** For looking up one key in an object. */
 const keyUnits = 100
 
 /**
- * What stands in a value under a path of keys joined by dots, null for nothing. Keys may hold dots themselves: at every
- * level the whole rest is tried as a key first, then the longest key that a dot follows. Contract 3.7.
+ * The value at a path of keys joined by dots, null for none. Keys may contain dots: at every level the whole rest is
+ * tried as a key first, then the longest key that is followed by a dot. Contract 3.7.
  *
- * @throws when the work of the turn is over its limit.
+ * @throws if the turn exceeds its work limit.
  */
 export function valueIn(value: JsonValue, path: string): JsonValue {
   if (!isJsonObject(value)) return null

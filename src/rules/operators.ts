@@ -2,20 +2,22 @@ import { Constants, defaultMethods } from 'json-logic-engine'
 import { work } from '#rules/rule-work'
 
 /**
- * The operators that conditions are compiled from, as `json-logic-engine` takes them: each makes the text of its own
- * application out of its arguments'. The text calls functions of this file and the library, and reads values and constants
- * by their places: nothing that an author wrote is in it.
+ * The operators of conditions, in the form of `json-logic-engine`: each returns the source text of its application to
+ * its arguments. The text calls functions of this file and the library, and reads values and constants by index: it
+ * contains nothing that an author wrote.
  *
- * `if`, `and`, `or`, `!` and `!!` are the library's, which brackets what it has to. Its others, of 5.0.7, would not do:
- * - all comparisons of a condition share one variable `prev`, which is written before the right side is worked out and
- *   read after: with a comparison inside it, `{"<":[1,{"if":[{"<":["a","b"]},10,20]}]}`, that one's left side is read;
- * - a literal that is no number makes arithmetic fail while it is compiled, also in a branch that is never taken;
- * - `==` takes `null` for 0, so that a floor 0 would be no floor;
- * - `min` and `max` take no text that is a number, and an array is made for them each time;
- * - `in` fails where its right side is a number, and has no limit.
+ * `if`, `and`, `or`, `!` and `!!` are the library's, which adds the necessary brackets. Its other operators, in version
+ * 5.0.7, have errors:
+ * - all comparisons of a condition share one variable `prev`, which is written before the right side is evaluated and
+ *   read after it: with a comparison inside, as in `{"<":[1,{"if":[{"<":["a","b"]},10,20]}]}`, the left side of the
+ *   inner one is read;
+ * - a literal that is not a number makes arithmetic fail at compile time, even in a branch that is never taken;
+ * - `==` treats `null` as 0, so that floor 0 would count as no floor;
+ * - `min` and `max` reject text that is a number, and allocate an array each time;
+ * - `in` fails if its right side is a number, and has no limit.
  */
 
-/** What the library hands to `compile`: `compile` is a template tag that puts texts together. */
+/** The library's argument to `compile`; its `compile` is a template tag that joins source texts. */
 interface BuildState {
   compile(strings: TemplateStringsArray, ...items: unknown[]): Compiled
 }
@@ -23,19 +25,24 @@ type Compiled = object
 type Compile = (args: readonly unknown[], state: BuildState) => Compiled | string
 type Apply = (...args: never[]) => unknown
 
-/** Character comparisons that `in` may cost in one judgement: a third of a millisecond, a few times in a turn. */
+/**
+ * Maximum number of character comparisons by `in` in one judgement: a third of a millisecond, a few times in a turn.
+ */
 export const searchesMax = 1_048_576
 
-/** V8 searches texts up to here in time linear in the searched text; longer ones at up to 0.3 ns for each pair of characters. */
+/**
+ * V8 searches for texts up to this length in time linear in the searched text; for longer ones it takes up to 0.3 ns
+ * for each pair of characters.
+ */
 const linearCharactersMax = 250
 
-/** Texts up to here are compared as fast as numbers. */
+/** Texts up to this length are compared as fast as numbers. */
 const shortCharacters = 64
 
-/** A text longer than this is no number; its digits would be read again at every judgement. */
+/** Longer texts are not parsed as numbers, which every judgement would repeat. */
 export const numberCharactersMax = 128
 
-/** Thrown where there is no outcome. Made once: it is caught and counted, and nobody looks where it came from. */
+/** Thrown if there is no result. Created once: it is only caught and counted, so its stack is not needed. */
 const noNumber = new Error('what should be a number is none')
 const tooDear = new Error(`in takes more than ${searchesMax} comparisons`)
 
@@ -46,14 +53,14 @@ export function resetSearches(): void {
   searches = 0
 }
 
-/** JsonLogic's truth. */
+/** Truth as defined by JsonLogic. */
 export function isTrue(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value)
 }
 
-/** What evaluated text reads. */
+/** The values that compiled source text reads. */
 export interface Context {
-  /** By slot; null where there is none. */
+  /** By slot; null for none. */
   values: readonly unknown[]
   constants: readonly unknown[]
 }
@@ -64,7 +71,9 @@ export interface Asked {
   readonly names: readonly string[]
 }
 
-/** What the engine knows. `value`, `constant` and `lacking` are what `compile` makes of `var`, literals and `missing`. */
+/**
+ * The operators of the engine. `compile` turns `var`, literals and `missing` into `value`, `constant` and `lacking`.
+ */
 export const operators: Readonly<Record<string, unknown>> = {
   if: defaultMethods.if,
   and: defaultMethods.and,
@@ -89,14 +98,14 @@ export const operators: Readonly<Record<string, unknown>> = {
   '/': calling((left: unknown, right: unknown) => finite(numberOf(left) / numberOf(right))),
   '%': calling((left: unknown, right: unknown) => finite(numberOf(left) % numberOf(right))),
   in: calling(isIn),
-  /** `[slot]`, or `[slot, place of the default]`. */
+  /** `[slot]`, or `[slot, index of the default]`. */
   value: {
     compile: ([slot, place]: readonly unknown[]) =>
       place === undefined ? `context.values[${slot}]` : `(context.values[${slot}] ?? context.constants[${place}])`,
   },
-  /** `[place]`. */
+  /** `[index]`. */
   constant: { compile: ([place]: readonly unknown[]) => `context.constants[${place}]` },
-  /** `[place]`, of what is asked for. */
+  /** `[index]` of the requested names. */
   lacking: {
     compile: ([place]: readonly unknown[], state: BuildState) =>
       state.compile`${synchronous(namesLacking)}(context.values, context.constants[${place}])`,
@@ -107,13 +116,13 @@ function calling(apply: Apply): { compile: Compile } {
   return { compile: (args, state) => call(apply, args, state) }
 }
 
-/** Two arguments, or three: the second between the others. All are worked out before they are compared. */
+/** Two arguments, or three: the second must be between the others. All are evaluated before the comparison. */
 function ordering(isBefore: (left: unknown, right: unknown) => boolean): { compile: Compile } {
   const isBetween = (low: unknown, value: unknown, high: unknown) => isBefore(low, value) && isBefore(value, high)
   return { compile: (args, state) => call(args.length > 2 ? isBetween : isBefore, args, state) }
 }
 
-/** Any number of arguments, from the left. */
+/** Any number of arguments, from left to right. */
 function folding(fold: (left: number, right: number) => number): { compile: Compile } {
   const step = (left: unknown, right: unknown) => fold(numberOf(left), numberOf(right))
   return {
@@ -122,7 +131,7 @@ function folding(fold: (left: number, right: number) => number): { compile: Comp
   }
 }
 
-/** The text of a call: its arguments are bracketed by its commas. */
+/** The text of a call, in which commas separate the arguments. */
 function call(apply: Apply, args: readonly unknown[], state: BuildState): Compiled {
   const [first, ...others] = args
   let text = state.compile`${synchronous(apply)}(${first}`
@@ -130,12 +139,12 @@ function call(apply: Apply, args: readonly unknown[], state: BuildState): Compil
   return state.compile`${text})`
 }
 
-/** Else the library would take the function for one to be awaited. */
+/** Otherwise the library would await the function. */
 function synchronous(apply: Apply): Apply {
   return Object.assign(apply, { [Constants.Sync]: true })
 }
 
-/** Without telling arrays and objects apart by where they lie: that would depend on how a condition was compiled. */
+/** Never compares arrays and objects by identity, which would depend on how a condition was compiled. */
 function isSame(left: unknown, right: unknown): boolean {
   if (typeof left === 'string' && typeof right === 'string') return isSameText(left, right)
   return left === right && (typeof left !== 'object' || left === null)
@@ -194,7 +203,7 @@ function finite(value: number): number {
   throw noNumber
 }
 
-/** Whether a list has the item, or a text has the text of it. Neither: false. */
+/** Whether a list contains the item, or a text contains the item's text; false for all other types. */
 function isIn(item: unknown, whole: unknown): boolean {
   if (Array.isArray(whole)) return isListed(item, whole)
   if (typeof whole !== 'string' || (typeof item === 'object' && item !== null)) return false
@@ -209,7 +218,7 @@ function isListed(item: unknown, list: readonly unknown[]): boolean {
   const { length } = typeof item === 'string' ? item : ''
   for (let index = 0; index < list.length; index++) {
     const other = list[index]
-    // Texts of different lengths are told apart by those.
+    // Texts of different lengths differ without comparing characters.
     const comparisons = length > 0 && typeof other === 'string' && other.length === length ? length : 1
     spend(comparisons, comparisons / 2)
     if (isSame(other, item)) return true
@@ -217,7 +226,7 @@ function isListed(item: unknown, list: readonly unknown[]): boolean {
   return false
 }
 
-/** For each character that is searched, at most 4 ns a unit: V8 takes 6 ns at most for short texts, 4 ns for others. */
+/** For each searched character, at most 4 ns a unit: V8 takes at most 6 ns for short texts and 4 ns for others. */
 function searchUnitsOf(text: string): number {
   return text.length < 7 ? 2 : 1
 }

@@ -7,19 +7,19 @@ import { propIdOfName, type ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 
 /**
- * How conditions name a property of a service: `0x2000` and `0x2000.FLOAT` are ids, the second only while it is of that
- * type. Anything else is a name of the service's schema, looked up whole. Contract 5.3.
+ * The property names in conditions: `0x2000` and `0x2000.FLOAT` are ids, the second only while the property has that
+ * type. All others are names of the service's schema. Contract 5.3.
  */
 export interface PropertyPlace {
   readonly propId: number
-  /** Any, when not said. */
+  /** Any type, if absent. */
   readonly type: PropertyType | undefined
 }
 
-/** `0x`, and a type behind a dot. */
+/** `0x` with an id, and optionally a type after a dot. */
 const idPattern = /^(0[xX][0-9a-fA-F]{1,8})(?:\.([A-Za-z0-9-]+))?$/
 
-/** What the name means under this schema; undefined when it means nothing, now. */
+/** The meaning of the name under this schema; undefined if it currently has none. */
 export function readPropertyName(name: string, schema: ServiceSchema | undefined): PropertyPlace | undefined {
   const place = placeOfId(name)
   if (place) return place
@@ -27,14 +27,14 @@ export function readPropertyName(name: string, schema: ServiceSchema | undefined
   return propId === undefined ? undefined : { propId, type: undefined }
 }
 
-/** Where in the shape it is; −1 when it is not there. */
+/** Position in the shape; −1 if it is missing. */
 export function indexIn(shape: Shape, place: PropertyPlace | undefined): number {
   const index = place && shape.indexOf.get(place.propId)
   if (index === undefined) return -1
   return place?.type === undefined || shape.properties[index]?.type === place.type ? index : -1
 }
 
-/** Of a checked condition: what it names that this schema lacks, each a detail with its place behind `path`. */
+/** Names in a validated condition that this schema lacks, each a detail with its place below `path`. */
 export function unknownNamesIn(
   condition: Condition,
   schema: ServiceSchema | undefined,

@@ -1,13 +1,13 @@
 /**
- * How many requests may be made: so many at once, and then so many a second, by the server's clock of the turns. What may
- * be made by all functions together is asked too.
+ * A token bucket for requests: a number at once, and then a number per second, by the server time of turns. Also checks
+ * the limit of all functions together.
  */
 export class RequestRate {
   readonly #all: RequestRate | undefined
   readonly #atOnce: number
   readonly #perSecond: number
   #left: number
-  /** When `left` was what it is, Unix ms. */
+  /** Time of `left`, Unix ms. */
   #at = Number.NEGATIVE_INFINITY
 
   constructor(all: RequestRate | undefined, atOnce: number, perSecond: number) {
@@ -18,14 +18,14 @@ export class RequestRate {
   }
 
   /**
-   * Whether one more may be made now, Unix ms, after those that the same turn makes: so many by this function, so many by
-   * all functions. Changes nothing.
+   * Whether one more request is allowed now, Unix ms, after the requests of the same turn by this function and by all
+   * functions. Changes nothing.
    */
   mayTake(now: number, made: number, madeByAll: number): boolean {
     return this.#leftAt(now) - made >= 1 && this.#all?.mayTake(now, madeByAll, madeByAll) !== false
   }
 
-  /** Takes as many as `mayTake` allowed. */
+  /** Takes the requests that `mayTake` has allowed. */
   take(now: number, count: number): void {
     this.#left = this.#leftAt(now) - count
     this.#at = now
@@ -34,29 +34,32 @@ export class RequestRate {
 
   #leftAt(now: number): number {
     const refill = ((now - this.#at) * this.#perSecond) / 1_000
-    // The clock was set back, by more than it takes to fill up: nobody waits until it is where it was.
+    // The clock was set back by more than the fill time: requests need not wait until it catches up.
     if (refill < -this.#atOnce) return this.#atOnce
     return Math.min(this.#atOnce, this.#left + Math.max(0, refill))
   }
 }
 
-/** Of all functions together: what stores and mails them has to keep up, and devices come first. */
+/** For all functions together: storing and mailing requests has to keep up, and devices have priority. */
 const allAtOnce = 8_192
 const allPerSecond = 500
 
-/** Of one function, whoever may get many mails an hour; those who may get few are told how many more there were. */
+/**
+ * Minimum for one function, independent of its subscribers' mail limits. Subscribers with a low limit get the number of
+ * the remaining requests.
+ */
 const perSecondMin = 16
 
 export function rateOfAll(): RequestRate {
   return new RequestRate(undefined, allAtOnce, allPerSecond)
 }
 
-/** `kept`: as many as are kept of one function. */
+/** `kept`: maximum number of stored requests of one function. */
 export function rateOfFunction(all: RequestRate, kept: number, mailsPerHourMax: number): RequestRate {
   return new RequestRate(all, kept, Math.max(perSecondMin, (2 * mailsPerHourMax) / 3_600))
 }
 
-/** What came above the rate, by function: told as a number, from time to time. */
+/** Number of requests above the rate, by function; drained periodically. */
 export class Overflows {
   #counts = new Map<string, Map<string, number>>()
 
@@ -69,7 +72,7 @@ export class Overflows {
     functions.set(fn, (functions.get(fn) ?? 0) + count)
   }
 
-  /** All that was added since the last time. */
+  /** All counts since the last call. */
   drain(): readonly { readonly tenant: string; readonly function: string; readonly count: number }[] {
     const drained = [...this.#counts].flatMap(([tenant, functions]) =>
       [...functions].map(([fn, count]) => ({ tenant, function: fn, count })),
@@ -78,7 +81,7 @@ export class Overflows {
     return drained
   }
 
-  /** Of a function that is no more nobody has to hear. */
+  /** Drops the count of a deleted function. */
   forget(tenant: string, fn: string): void {
     this.#counts.get(tenant)?.delete(fn)
   }

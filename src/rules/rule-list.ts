@@ -2,24 +2,24 @@ import type { Shape } from '#model/shape'
 import type { AlarmRule, ShapedRule } from '#rules/alarm-rule'
 import { InternedLists } from '#rules/interned-lists'
 
-/** Rules over one shape. */
+/** Rules for one shape. */
 export interface ServiceRules {
   readonly rules: readonly ShapedRule[]
-  /** By a property's place in the shape: the places in `rules` of those that read it, each once. */
+  /** By property position in the shape: indexes in `rules` of the rules that read it, without duplicates. */
   readonly readers: readonly (readonly number[] | undefined)[]
 }
 
 /**
- * The rules that one device is judged by. Never changed, and shared by all that are judged by the same ones: whoever
- * holds the same list again has nothing to judge anew.
+ * The rules of one device. Immutable, and shared by all devices with the same rules: a device with an unchanged list
+ * needs no new judgement.
  */
 export class RuleList {
   readonly rules: readonly AlarmRule[]
-  /** The place of each. */
+  /** The position of each author. */
   readonly #authors: ReadonlyMap<string, number>
-  /** Null: nothing concerns it. */
+  /** Null: no rule reads it. */
   readonly #byShape = new WeakMap<Shape, ServiceRules | null>()
-  /** What was asked for last: the devices of a list are mostly alike. */
+  /** The last requested shape: devices of a list are mostly alike. */
   #lastShape: Shape | undefined
   #last: ServiceRules | undefined
   #byId: ReadonlyMap<string, AlarmRule> | undefined
@@ -30,12 +30,12 @@ export class RuleList {
     this.#authors = new Map(names.map((author, place) => [author, place]))
   }
 
-  /** How many people its rules are by. */
+  /** Number of authors of its rules. */
   get authorCount(): number {
     return this.#authors.size
   }
 
-  /** What of it concerns a service of this shape; undefined for nothing. */
+  /** The rules that read a service of this shape; undefined for none. */
   of(shape: Shape): ServiceRules | undefined {
     if (shape === this.#lastShape) return this.#last
     let found = this.#byShape.get(shape)
@@ -56,11 +56,11 @@ export class RuleList {
 
 export const noRules = new RuleList([])
 
-/** Finds the list of these rules, or makes it. */
+/** Finds or creates the list of these rules. */
 export class RuleLists {
   readonly #lists = new InternedLists<RuleList>()
 
-  /** `rules` come in one order; `version` says when. */
+  /** `rules` have a fixed order; `version` is the time of use. */
   of(rules: readonly AlarmRule[], version: number): RuleList {
     if (rules.length === 0) return noRules
     const key = rules.map(({ serial }) => serial).join()

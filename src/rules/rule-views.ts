@@ -8,9 +8,9 @@ import { turnUnitsMax } from '#rules/rule-work'
 import { type StoredRules, TenantRules } from '#rules/tenant-rules'
 
 export interface RuleViewsParts {
-  /** What somebody may do now, by his resource name; nothing when he is gone. */
+  /** The current permissions of an author, by resource name; none for a deleted one. */
   scopeOf(tenant: string, author: string): Scope
-  /** Devices have to be judged by this alarm again, or be freed of it. */
+  /** Devices have to be judged again by this alarm, or lose its state. */
   sweep(tenant: string, alarm: string): void
   readonly inSlices: InSlices
   readonly log: { info(fields: object, message: string): void }
@@ -21,45 +21,48 @@ export interface LoadedRules extends StoredRules {
 }
 
 /**
- * The rules of all tenants. Filled at the start, and told of everything after its commit, in the order of the commits:
- * whoever is told of a judgement can find what it was judged by in the store.
+ * The rules of all tenants. Loaded at the start and updated after each commit, in the order of commits, so that the
+ * rules behind every published judgement are stored.
  *
- * `sweep` is called for every alarm that is decided otherwise than before. Not for what the first loading finds: then
- * whoever sweeps compares `digestOf` with what he last did himself.
+ * `sweep` is called for every alarm whose judgements may differ from before, except at the first loading: then the
+ * sweeper compares `digestOf` with its stored progress.
  */
 export class RuleViews {
   readonly #parts: RuleViewsParts
   readonly #views = new Map<string, { readonly view: TenantRules; readonly reaches: AuthorReaches }>()
-  /** Those with alarms. */
+  /** Tenants with alarms. */
   readonly #active = new Map<string, TenantRules>()
-  /** Never given twice, by no tenant and over no loading: versions and rules are compared by it. */
+  /** Unique across tenants and reloads: versions and rules are compared by it. */
   #last = 0
   #isLoaded = false
-  /** By tenant: the version of its rules at which skipped ones were logged. */
+  /** By tenant: the version of its rules at the last log of skipped ones. */
   readonly #loggedAt = new Map<string, number>()
-  /** Since the start; `transitions` is counted by the devices' turns. */
+  /** Since the start; device turns count `transitions`. */
   readonly counts = { judged: 0, errors: 0, transitions: 0 }
 
   constructor(parts: RuleViewsParts) {
     this.#parts = parts
   }
 
-  /** False until the first `load`: nothing can be judged before. */
+  /** False until the first `load`; nothing is judged before. */
   get isLoaded(): boolean {
     return this.#isLoaded
   }
 
-  /** Of a tenant that has alarms. */
+  /** Undefined for a tenant without alarms. */
   of(tenant: string): TenantRules | undefined {
     return this.#active.get(tenant)
   }
 
-  /** Of any tenant: groups are there without alarms. */
+  /** For any tenant: groups exist without alarms. */
   membersOf(tenant: string, group: string): readonly string[] | undefined {
     return this.#views.get(tenant)?.view.membersOf(group)
   }
 
-  /** Rules of a device were not judged in a turn. Logged once until the tenant's rules change: it may be every turn. */
+  /**
+   * Rules of a device were skipped in a turn. Logged once until the tenant's rules change, because it may happen in
+   * every turn.
+   */
   skipped(tenant: string, device: string, { count, ids }: { readonly count: number; readonly ids: readonly string[] }) {
     const version = this.#active.get(tenant)?.version
     if (version === undefined || version === this.#loggedAt.get(tenant)) return
@@ -70,7 +73,7 @@ export class RuleViews {
     )
   }
 
-  /** Everything anew, at the start and when the store was read again. */
+  /** Loads everything, at the start and after the store was reloaded. */
   load(tenants: Iterable<LoadedRules>): void {
     const before = this.#isLoaded ? new Map(this.#active) : undefined
     this.#views.clear()
@@ -84,7 +87,7 @@ export class RuleViews {
     if (before) this.#sweepOthers(before)
   }
 
-  /** Undefined when it was deleted. Likewise the next two. */
+  /** Undefined if it was deleted; the next two are alike. */
   alarmChanged(tenant: string, id: string, stored: StoredAlarm | undefined): void {
     this.#change(tenant, (view) => (view.alarmChanged(id, stored) ? [id] : []))
   }
@@ -97,19 +100,19 @@ export class RuleViews {
     this.#change(tenant, (view) => view.schemaChanged(service, schema))
   }
 
-  /** Somebody of the tenant may do more or less than before. */
+  /** The permissions of a user of the tenant have changed. */
   accessChanged(tenant: string): void {
     if (this.#active.has(tenant)) this.#change(tenant, (view) => view.accessChanged())
   }
 
-  /** The tenant was deleted; its devices go with it. */
+  /** The tenant was deleted with its devices. */
   tenantEnded(tenant: string): void {
     this.#views.delete(tenant)
     this.#active.delete(tenant)
     this.#loggedAt.delete(tenant)
   }
 
-  /** Whatever is decided otherwise than in these views. */
+  /** Sweeps every alarm whose judgements differ from those of the previous views. */
   #sweepOthers(before: ReadonlyMap<string, TenantRules>): void {
     for (const tenant of new Set([...before.keys(), ...this.#active.keys()])) {
       const views = [before.get(tenant), this.#active.get(tenant)]
@@ -120,11 +123,11 @@ export class RuleViews {
     }
   }
 
-  /** What was told before the first loading is in what is loaded. */
+  /** Changes before the first loading are part of the loaded state. */
   #change(tenant: string, change: (view: TenantRules) => readonly string[]): void {
     if (!this.#isLoaded) return
     const { view, reaches } = this.#entryOf(tenant)
-    // Asked once for each change and not kept: a change of another author's access may not have been told yet.
+    // Not cached across changes: another author's permissions may have changed without a notice yet.
     reaches.forget()
     this.#settle(tenant, view, change(view))
   }

@@ -15,54 +15,54 @@ import { InternedLists } from '#rules/interned-lists'
 import type { RequestRate } from '#rules/request-rate'
 import { RuleBindings } from '#rules/rule-bindings'
 
-/** What a view of a tenant's functions needs to know beside what it is told. */
+/** Dependencies of the view of a tenant's functions. */
 export interface TenantFunctionsParts {
   readonly reaches: AuthorReaches
   readonly inSlices: InSlices
-  /** A number that was never given before. */
+  /** A number that was never used before. */
   next(): number
   /** For one function. */
   newRate(): RequestRate
-  /** An enabled function whose author may read nowhere what it is about. */
+  /** An enabled function whose author cannot read its subject on any device. */
   isSilenced(fn: string, stored: StoredFunction): void
 }
 
-/** An enabled function, and what was worked out of it. */
+/** An enabled function and its computed values. */
 interface FunctionView {
   readonly stored: StoredFunction
   readonly rule: Rule
-  /** `functions` of its author, and what he may know of devices. */
+  /** Devices on which the author may read functions, and metadata. */
   readonly own: AuthorReach
   readonly meta: AuthorReach
   readonly triggers: readonly (PlacedTrigger & { readonly reach: AuthorReach })[]
   readonly isSilent: boolean
-  /** Equal where all reaches are. */
+  /** Equal if all reaches are equal. */
   readonly digest: string
-  /** Where it counts alike on all devices it is bound to. */
+  /** Set if the function is the same on all devices it is bound to. */
   readonly everywhere: ListedFunction | undefined
 }
 
-/** One object for one graph and author, however often the rest of its function is edited. */
+/** One object per graph and author; other edits of the function keep it. */
 interface Rule extends FunctionRule {
-  /** Unlike any other rule's, now and later: lists are found by these. */
+  /** A unique number, never reused: lists are found by these. */
   readonly serial: number
 }
 
-/** The functions of devices that are named in the same. */
+/** The functions of a profile's devices. */
 interface ProfileFunctions {
-  /** In the order of their ids, but those that are silent. */
+  /** In the order of their ids, without silenced ones. */
   readonly views: readonly FunctionView[]
-  /** Theirs, when every one of them counts alike on every device. */
+  /** Their list, if every one of them is the same on every device. */
   readonly list: FunctionList | undefined
 }
 
-/** The functions of one tenant as device turns read them. Told of changes after their commits. Contract 5.1, 5.4. */
+/** The functions of one tenant, as device turns read them. Updated after each commit. Contract 5.1, 5.4. */
 export class TenantFunctions {
   readonly #parts: TenantFunctionsParts
-  /** The disabled ones too. */
+  /** Including disabled ones. */
   readonly #stored = new Map<string, StoredFunction>()
   readonly #views = new Map<string, FunctionView>()
-  /** Kept over edits: they give nobody more mails. */
+  /** Kept across edits, so that an edit does not allow more mails. */
   readonly #rates = new Map<string, RequestRate>()
   readonly #bindings: RuleBindings<ProfileFunctions>
   readonly #lists = new InternedLists<FunctionList>()
@@ -74,7 +74,7 @@ export class TenantFunctions {
     this.#version = parts.next()
   }
 
-  /** Another when any list may be another. */
+  /** Changes whenever a list may change. */
   get version(): number {
     return this.#version
   }
@@ -98,7 +98,7 @@ export class TenantFunctions {
     return this.#bindings.membersOf(group)
   }
 
-  /** Everything that is there, at once, into an empty view. */
+  /** Loads everything into an empty view. */
   load(functions: ReadonlyMap<string, StoredFunction>, groups: ReadonlyMap<string, StoredGroup>): void {
     for (const [id, stored] of functions) this.#stored.set(id, stored)
     const enabled = [...functions].filter(([, stored]) => stored.enabled)
@@ -115,7 +115,7 @@ export class TenantFunctions {
       this.#rates.delete(id)
     }
     const before = this.#views.get(id)
-    // A disabled one is bound to nothing.
+    // A disabled function is bound to nothing.
     const enabled = stored?.enabled ? stored : undefined
     if (!before && !enabled) return
     this.#bindings.bind(id, before?.stored, enabled)
@@ -173,7 +173,7 @@ export class TenantFunctions {
     return { id, serial: this.#parts.next(), graph, rate, throttles: graph.throttles, author }
   }
 
-  /** Where its author may read what a trigger tells of. */
+  /** The devices on which the author may read the trigger's subject. */
   #reachOf(author: string, node: GraphNode): AuthorReach | undefined {
     if (node.type !== 'trigger') return undefined
     const { reaches } = this.#parts
@@ -203,7 +203,7 @@ export class TenantFunctions {
   }
 }
 
-/** What counts of it on this device; undefined for nothing. */
+/** The function as listed for this device; undefined if no trigger counts. */
 function listedOn({ rule, own, meta, triggers, everywhere }: FunctionView, device: string): ListedFunction | undefined {
   if (everywhere) return everywhere
   if (!own.holds(device)) return undefined

@@ -8,14 +8,14 @@ import type { InSlices, Profile } from '#rules/bindings'
 import { RuleBindings } from '#rules/rule-bindings'
 import { type RuleList, RuleLists } from '#rules/rule-list'
 
-/** A tenant's alarms and what they depend on, as stored. */
+/** A tenant's stored alarms and their inputs. */
 export interface StoredRules {
   readonly alarms: ReadonlyMap<string, StoredAlarm>
   readonly groups: ReadonlyMap<string, StoredGroup>
   readonly schemas: ReadonlyMap<string, ServiceSchema>
 }
 
-/** What an alarm is, and what was worked out of it. */
+/** A stored alarm and its computed values. */
 interface AlarmView {
   readonly stored: StoredAlarm
   readonly rule: AlarmRule
@@ -23,28 +23,28 @@ interface AlarmView {
   readonly digest: string
 }
 
-/** The rules of devices that are named in the same. */
+/** The rules of a profile's devices. */
 interface ProfileRules {
-  /** In the order of their ids, but those that nobody may read. */
+  /** In the order of their ids, without those whose author can read no device. */
   readonly views: readonly AlarmView[]
-  /** Theirs, when every author reaches every device. */
+  /** Their list, if every author reaches every device. */
   readonly list: RuleList | undefined
 }
 
-/** What a view needs to know beside what it is told. */
+/** Dependencies of the view of a tenant's rules. */
 export interface TenantRulesParts {
   readonly reaches: AuthorReaches
   readonly counts: JudgingCounts
   readonly inSlices: InSlices
-  /** A number that was never given before. */
+  /** A number that was never used before. */
   next(): number
-  /** An alarm whose author may read its service nowhere. */
+  /** An alarm whose author cannot read its service on any device. */
   isSilenced(alarm: string, stored: StoredAlarm): void
 }
 
 /**
- * The rules of one tenant, as device turns read them: what is committed, and nothing else. Told of changes after their commits; each tells which alarms are decided otherwise than
- * before, by their ids.
+ * The rules of one tenant, as device turns read them: only committed state. Updated after each commit; each update
+ * returns the ids of the alarms whose judgements may differ from before.
  */
 export class TenantRules {
   readonly #parts: TenantRulesParts
@@ -60,7 +60,7 @@ export class TenantRules {
     this.#version = parts.next()
   }
 
-  /** Grows with everything that may change a list, and is never the same again for this tenant. */
+  /** Raised whenever a list may change; never reused for this tenant. */
   get version(): number {
     return this.#version
   }
@@ -69,7 +69,7 @@ export class TenantRules {
     return this.#alarms.size === 0
   }
 
-  /** The rules that a device is judged by: bound to it, by authors who may read the service there. */
+  /** The rules of a device: bound to it, by authors who may read the service there. */
   listOf(device: string): RuleList {
     const profile = this.#bindings.profileOf(device)
     const isKept = profile.keptAt === this.#version
@@ -77,12 +77,12 @@ export class TenantRules {
     return list ?? this.#listOf(views.filter(({ reach }) => reach.holds(device)))
   }
 
-  /** Of all that decides a judgement of this alarm; undefined when there is no such alarm. */
+  /** A digest of all inputs of this alarm's judgements; undefined if there is no such alarm. */
   digestOf(alarm: string): string | undefined {
     return this.#alarms.get(alarm)?.digest
   }
 
-  /** The devices an alarm is bound to, whoever its author is: list by list as they stand, or all. */
+  /** The devices to which an alarm is bound, independent of its author: as a list of lists, or all. */
   boundOf(alarm: string): readonly (readonly string[])[] | '*' | undefined {
     const view = this.#alarms.get(alarm)
     return view && this.#bindings.boundOf(view.stored)
@@ -96,7 +96,7 @@ export class TenantRules {
     return this.#alarms.keys()
   }
 
-  /** Everything that is there, at once, into an empty view. */
+  /** Loads everything into an empty view. */
   load({ alarms, groups, schemas }: StoredRules): void {
     for (const [service, schema] of schemas) this.#schemas.set(service, schema)
     this.#bindings.load([...alarms], groups)
@@ -104,7 +104,7 @@ export class TenantRules {
     this.#publish()
   }
 
-  /** @returns whether it is decided otherwise than before. */
+  /** @returns whether its judgements may differ from before. */
   alarmChanged(id: string, stored: StoredAlarm | undefined): boolean {
     const before = this.#alarms.get(id)
     this.#bindings.bind(id, before?.stored, stored)
@@ -119,7 +119,7 @@ export class TenantRules {
     return this.#renew(this.#bindings.groupChanged(id, stored))
   }
 
-  /** @returns the alarms that mean something else by it. */
+  /** @returns the alarms whose meaning changes. */
   schemaChanged(service: string, schema: ServiceSchema | undefined): readonly string[] {
     if (schema) this.#schemas.set(service, schema)
     else this.#schemas.delete(service)
@@ -128,7 +128,7 @@ export class TenantRules {
 
   /** @returns the alarms whose authors may read their services on other devices than before. */
   accessChanged(): readonly string[] {
-    // Ten thousand alarms, and most of their authors were not touched.
+    // There may be ten thousand alarms, and most of their authors are unaffected.
     return this.#renew(this.#alarmsWhere(({ stored, reach }) => this.#reachOf(stored).digest !== reach.digest))
   }
 
@@ -136,7 +136,7 @@ export class TenantRules {
     return [...this.#alarms].filter(([, view]) => isWanted(view)).map(([id]) => id)
   }
 
-  /** Works out anew what these are; says which came out otherwise. */
+  /** Recomputes these alarms and returns the changed ones. */
   #renew(alarms: readonly string[]): readonly string[] {
     const changed = alarms.filter((id) => {
       const before = this.#alarms.get(id) as AlarmView
