@@ -1,11 +1,11 @@
 import { runningActionIndex } from '#actors/action/action'
 import { deliveringIndex } from '#actors/delivery/address'
 import { alarmIndex } from '#actors/device/alarms'
-import { serviceIndex } from '#actors/device/declare'
+import { serviceIndex } from '#actors/device/declaration'
 import { firmwareIndex, projectDeviceIndex } from '#actors/device/firmware-index'
 import { presentIndex } from '#actors/device/status'
 import { idempotencyIndex } from '#actors/idempotency/expiry'
-import { projectIndex, walkingIndex } from '#actors/project/address'
+import { projectIndex, scanningIndex } from '#actors/project/address'
 import { topicIndex } from '#actors/subscriber/address'
 import { endingIndex } from '#actors/tenant/address'
 import { updatingIndex } from '#actors/update/address'
@@ -21,7 +21,7 @@ export const indexes = [
   runningActionIndex,
   updatingIndex,
   projectIndex,
-  walkingIndex,
+  scanningIndex,
   topicIndex,
   endingIndex,
   deliveringIndex,

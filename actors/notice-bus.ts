@@ -42,7 +42,7 @@ const names: Readonly<Record<keyof Notices, true>> = {
   updateRetryDue: true,
   nextUpdateWanted: true,
   releasesChanged: true,
-  walkWanted: true,
+  scanRequested: true,
   rolloutChanged: true,
 }
 

@@ -29,7 +29,7 @@ import {
   sessionsRecord,
 } from '#actors/account/state'
 import { decideAddWebauthn, decideRemoveWebauthn, decideUseWebauthn } from '#actors/account/webauthn'
-import { changedByNone, wokenBy } from '#actors/kept'
+import { rejectEntry, restoreState } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor'
 
@@ -57,10 +57,10 @@ export const accountActor: ActorDefinition<AccountState, AccountCommand, Entry> 
       factors: noFactors,
       sessions: noSessions,
     }
-    return wokenBy(absent, records, put)
+    return restoreState(absent, records, put)
   },
   change: (state, change) => put(state, change as RecordChange),
-  apply: changedByNone,
+  apply: rejectEntry,
   decide(state, command, turn) {
     switch (command.type) {
       case 'invite':

@@ -6,8 +6,8 @@ import type {
   RenewHash,
   SetPassword,
 } from '#actors/account/commands'
-import { isSame } from '#actors/account/same'
-import { ending, mayAsk, moved, sessionOver } from '#actors/account/sessions'
+import { isSameHash } from '#actors/account/hash-comparison'
+import { endSessions, mayChangeAccount, sessionOver, versionConflict } from '#actors/account/sessions'
 import {
   type AccessCode,
   type AccountState,
@@ -19,7 +19,7 @@ import {
   sessionsRecord,
 } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/address'
-import { keep } from '#actors/kept'
+import { recordOnly } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { answer, type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
@@ -28,12 +28,12 @@ const fresh: Credentials = { hash: null, version: 0, code: null, isDisabled: fal
 
 /** Contract 2: the old code becomes invalid at once; the old password works until the new code is used. */
 export function decideInvite({ credentials }: AccountState, { code }: Invite): Decision<Entry> {
-  return keep([credentialsChange({ ...(credentials ?? fresh), code })])
+  return recordOnly([credentialsChange({ ...(credentials ?? fresh), code })])
 }
 
 export function decideOpen({ credentials }: AccountState, { passwordHash }: OpenAccount): Decision<Entry> {
-  if (credentials) return refuse(new Problem('conflict', 'there is such an account'))
-  return keep([credentialsChange({ ...fresh, hash: passwordHash, version: 1 })])
+  if (credentials) return refuse(new Problem('conflict', 'the account exists'))
+  return recordOnly([credentialsChange({ ...fresh, hash: passwordHash, version: 1 })])
 }
 
 /** Contract 2, Sign-up: the error does not reveal why a code is invalid. All sessions end. */
@@ -47,10 +47,10 @@ export function decideRedeem(
   if (!credentials || !code) return refuse(new Problem('unauthorized', 'invalid or expired code'))
   const factors = code.resetsFactors ? noFactors : state.factors
   const next = { ...credentials, hash: passwordHash, version: credentials.version + 1, code: null }
-  const { records, tells } = ending(state, undefined)
+  const { records, tells } = endSessions(state, undefined)
   const reset: RecordChange[] = code.resetsFactors ? [{ name: factorsRecord, value: null }] : []
   const activated = tell(directoryAddress, { type: 'activated', user, factors: factorNames(factors) })
-  return keep([credentialsChange(next), ...reset, ...records], {
+  return recordOnly([credentialsChange(next), ...reset, ...records], {
     tells: [...tells, activated],
     answer: { version: next.version } satisfies CredentialsChanged,
   })
@@ -67,11 +67,11 @@ export function codeOf({ credentials }: AccountState, codeHash: Uint8Array, now:
 export function decideSetPassword(state: AccountState, command: SetPassword): Decision<Entry> {
   const { credentials } = state
   if (!credentials || credentials.isDisabled) return refuse(new Problem('not_found'))
-  if (!mayAsk(state, command.keep)) return refuse(sessionOver())
-  if (command.version !== credentials.version) return refuse(moved())
+  if (!mayChangeAccount(state, command.keep)) return refuse(sessionOver())
+  if (command.version !== credentials.version) return refuse(versionConflict())
   const next = { ...credentials, hash: command.passwordHash, version: credentials.version + 1 }
-  const { records, tells } = ending(state, command.keep)
-  return keep([credentialsChange(next), ...records], {
+  const { records, tells } = endSessions(state, command.keep)
+  return recordOnly([credentialsChange(next), ...records], {
     tells,
     answer: { version: next.version } satisfies CredentialsChanged,
   })
@@ -80,7 +80,7 @@ export function decideSetPassword(state: AccountState, command: SetPassword): De
 /** Does nothing if the password was changed meanwhile: the new password has a new hash. */
 export function decideRenewHash({ credentials }: AccountState, command: RenewHash): Decision<Entry> {
   if (command.version !== credentials?.version) return answer(undefined)
-  return keep([credentialsChange({ ...credentials, hash: command.passwordHash })])
+  return recordOnly([credentialsChange({ ...credentials, hash: command.passwordHash })])
 }
 
 /** An outstanding code stays invalid after `enable`, because it may have leaked meanwhile. */
@@ -88,20 +88,20 @@ export function decideDisable(state: AccountState): Decision<Entry> {
   const { credentials } = state
   if (!credentials || credentials.isDisabled) return answer(undefined)
   const next = { ...credentials, version: credentials.version + 1, code: null, isDisabled: true }
-  const { records, tells } = ending(state, undefined)
-  return keep([credentialsChange(next), ...records], { tells })
+  const { records, tells } = endSessions(state, undefined)
+  return recordOnly([credentialsChange(next), ...records], { tells })
 }
 
 export function decideEnable({ credentials }: AccountState): Decision<Entry> {
   if (!credentials?.isDisabled) return answer(undefined)
-  return keep([credentialsChange({ ...credentials, isDisabled: false })])
+  return recordOnly([credentialsChange({ ...credentials, isDisabled: false })])
 }
 
 export function decideErase(state: AccountState): Decision<Entry> {
   const names = [credentialsRecord, factorsRecord, sessionsRecord]
-  return keep(
+  return recordOnly(
     names.map((name) => ({ name, value: null })),
-    { tells: ending(state, undefined).tells },
+    { tells: endSessions(state, undefined).tells },
   )
 }
 
@@ -110,5 +110,5 @@ export function credentialsChange(credentials: Credentials): RecordChange {
 }
 
 function goodCode({ code, isDisabled }: Credentials, hash: Uint8Array, now: number): AccessCode | undefined {
-  return code && !isDisabled && now < code.expiresAt && isSame(code.hash, hash) ? code : undefined
+  return code && !isDisabled && now < code.expiresAt && isSameHash(code.hash, hash) ? code : undefined
 }

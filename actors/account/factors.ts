@@ -1,11 +1,11 @@
 import type { CredentialsChanged, RemoveTotp, SetTotp, UseRecovery, UseTotp } from '#actors/account/commands'
 import { credentialsChange } from '#actors/account/credentials'
-import { isSame } from '#actors/account/same'
-import { ending, mayAsk, moved, sessionOver } from '#actors/account/sessions'
+import { isSameHash } from '#actors/account/hash-comparison'
+import { endSessions, mayChangeAccount, sessionOver, versionConflict } from '#actors/account/sessions'
 import { type AccountState, type Factors, factorNames, factorsRecord } from '#actors/account/state'
 import { tooEarly, wrongAgain } from '#actors/account/wrong-factors'
 import { directoryAddress } from '#actors/directory/address'
-import { keep } from '#actors/kept'
+import { recordOnly } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, type RecordChange, refuse, type Turn, tell } from '#runtime/actor'
@@ -28,16 +28,16 @@ export function decideUseTotp(state: AccountState, { step }: UseTotp, { now }: T
   const early = tooEarly(factors.wrong, now)
   if (early) return refuse(early)
   if (!factors.totp || step <= factors.totp.step) return refuse(wrongCode())
-  return keep([factorsChange({ ...factors, totp: { ...factors.totp, step } })])
+  return recordOnly([factorsChange({ ...factors, totp: { ...factors.totp, step } })])
 }
 
 export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { now }: Turn): Decision<Entry> {
   const { factors } = state
   const early = tooEarly(factors.wrong, now)
   if (early) return refuse(early)
-  const recovery = factors.recovery.filter((code) => !isSame(code, hash))
+  const recovery = factors.recovery.filter((code) => !isSameHash(code, hash))
   if (recovery.length === factors.recovery.length) return refuse(wrongCode())
-  return keep([factorsChange({ ...factors, recovery })])
+  return recordOnly([factorsChange({ ...factors, recovery })])
 }
 
 /**
@@ -45,7 +45,7 @@ export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { 
  */
 export function decideFailed({ factors, credentials }: AccountState, { now }: Turn): Decision<Entry> {
   if (!credentials) return refuse(new Problem('not_found'))
-  return keep([factorsChange({ ...factors, wrong: wrongAgain(factors.wrong, now) })])
+  return recordOnly([factorsChange({ ...factors, wrong: wrongAgain(factors.wrong, now) })])
 }
 
 /** The recovery codes are removed with the last factor. The last factor stays while the tenant requires one. */
@@ -70,15 +70,15 @@ export function changeFactors(
 ): Decision<Entry> {
   const { user, credentials } = state
   if (!credentials || credentials.isDisabled) return refuse(new Problem('not_found'))
-  if (!mayAsk(state, kept)) return refuse(sessionOver())
-  if (version !== credentials.version) return refuse(moved())
+  if (!mayChangeAccount(state, kept)) return refuse(sessionOver())
+  if (version !== credentials.version) return refuse(versionConflict())
   const next = { ...credentials, version: version + 1 }
-  const { records, tells } = ending(state, kept)
+  const { records, tells } = endSessions(state, kept)
   const names = factorNames(factors)
-  const told = tell(directoryAddress, { type: 'factors_changed', user, factors: names })
-  const isTold = names.join() !== factorNames(state.factors).join()
-  return keep([credentialsChange(next), factorsChange(factors), ...records], {
-    tells: isTold ? [...tells, told] : tells,
+  const notice = tell(directoryAddress, { type: 'factors_changed', user, factors: names })
+  const isVisible = names.join() !== factorNames(state.factors).join()
+  return recordOnly([credentialsChange(next), factorsChange(factors), ...records], {
+    tells: isVisible ? [...tells, notice] : tells,
     answer: { version: next.version } satisfies CredentialsChanged,
   })
 }

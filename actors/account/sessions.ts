@@ -1,6 +1,6 @@
 import type { BeginAccountSession, EndSessions, SessionOver } from '#actors/account/commands'
 import { type AccountSession, type AccountState, sessionsRecord } from '#actors/account/state'
-import { keep } from '#actors/kept'
+import { recordOnly } from '#actors/record-only'
 import { sessionAddress } from '#actors/session/address'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -19,11 +19,11 @@ export function decideBegin(
   if (!credentials || credentials.isDisabled || credentials.hash === null) {
     return refuse(new Problem('unauthorized', 'invalid credentials'))
   }
-  if (version !== credentials.version) return refuse(moved())
+  if (version !== credentials.version) return refuse(versionConflict())
   if (sessions.some(([id]) => id === session.id)) return refuse(new Problem('conflict', 'the session has begun'))
   const begun: AccountSession = [session.id, turn.now]
   const ended = sessions.slice(0, Math.max(0, sessions.length + 1 - sessionsMax))
-  return keep([sessionsChange([...sessions.slice(ended.length), begun])], {
+  return recordOnly([sessionsChange([...sessions.slice(ended.length), begun])], {
     tells: [...endTells(tenant, ended), tell(sessionAddress(tenant, session.id), { type: 'begin', user, session })],
   })
 }
@@ -34,16 +34,16 @@ export function decideEnd(state: AccountState, { keep: kept, only }: EndSessions
   if (only !== undefined && ended.length === 0) return refuse(new Problem('not_found'))
   if (ended.length === 0) return answer(0)
   const left = sessions.filter((session) => !ended.includes(session))
-  return keep([sessionsChange(left)], { tells: endTells(tenant, ended), answer: ended.length })
+  return recordOnly([sessionsChange(left)], { tells: endTells(tenant, ended), answer: ended.length })
 }
 
 export function decideOver({ sessions }: AccountState, { session }: SessionOver): Decision<Entry> {
   const left = sessions.filter(([id]) => id !== session)
-  return left.length === sessions.length ? answer(undefined) : keep([sessionsChange(left)])
+  return left.length === sessions.length ? answer(undefined) : recordOnly([sessionsChange(left)])
 }
 
 /** The changes and messages that end every session except one. */
-export function ending(
+export function endSessions(
   { tenant, sessions }: AccountState,
   kept: string | undefined,
 ): { readonly records: readonly RecordChange[]; readonly tells: readonly Tell[] } {
@@ -55,7 +55,7 @@ export function ending(
 /**
  * Whether the session that requests a change still belongs to the account. Undefined: the request is part of a sign-in.
  */
-export function mayAsk({ sessions }: AccountState, session: string | undefined): boolean {
+export function mayChangeAccount({ sessions }: AccountState, session: string | undefined): boolean {
   return session === undefined || sessions.some(([id]) => id === session)
 }
 
@@ -64,7 +64,7 @@ export function sessionOver(): Problem {
 }
 
 /** The account changed after the caller read it. The caller reads it again. */
-export function moved(): Problem {
+export function versionConflict(): Problem {
   return new Problem('conflict', 'the account was changed meanwhile')
 }
 

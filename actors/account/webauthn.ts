@@ -2,7 +2,7 @@ import type { AddWebauthn, RemoveWebauthn, UseWebauthn } from '#actors/account/c
 import { changeFactors, factorsChange, removeFactor, wrongCode } from '#actors/account/factors'
 import type { AccountState, StoredCredential } from '#actors/account/state'
 import { tooEarly } from '#actors/account/wrong-factors'
-import { keep } from '#actors/kept'
+import { recordOnly } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, refuse, type Turn } from '#runtime/actor'
@@ -42,7 +42,7 @@ export function decideUseWebauthn(state: AccountState, { id, counter }: UseWebau
   if (!used || isCopied(used, counter)) return refuse(wrongCode())
   const next = { ...used, counter: Math.max(counter, used.counter), lastUsedAt: now }
   const webauthn = factors.webauthn.map((credential) => (credential === used ? next : credential))
-  return keep([factorsChange({ ...factors, webauthn })])
+  return recordOnly([factorsChange({ ...factors, webauthn })])
 }
 
 function isCopied(stored: StoredCredential, counter: number): boolean {

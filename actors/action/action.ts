@@ -1,5 +1,5 @@
 import type { ActionCommand, BeginAction } from '#actors/action/commands'
-import { changedByNone, keep, wokenBy } from '#actors/kept'
+import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import { actionKeptMs, type StoredAction } from '#model/action'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -34,9 +34,9 @@ export const actionActor: ActorDefinition<ActionState, ActionCommand, Entry> = {
   formats: { [actionRecord]: { name: 'action', version: 1, upgrades: {} } },
   fixedRecords: [actionRecord],
   isBrief: true,
-  wake: ({ id }, records) => wokenBy({ id, stored: undefined }, records, put),
+  wake: ({ id }, records) => restoreState({ id, stored: undefined }, records, put),
   change: (state, change) => put(state, change as RecordChange),
-  apply: changedByNone,
+  apply: rejectEntry,
   decide(state, command, turn) {
     switch (command.type) {
       case 'begin':
@@ -56,13 +56,13 @@ function put(state: ActionState, { value }: RecordChange): void {
 function decideBegin({ id, stored }: ActionState, { action }: BeginAction, { now }: Turn): Decision<Entry> {
   if (stored) return refuse(new Problem('conflict', 'the id is taken'))
   const value: StoredAction = { ...action, createdAt: now, isDone: false }
-  return keep([{ name: actionRecord, value }], { indexes: [running(id, true)], reminder: now + actionKeptMs })
+  return recordOnly([{ name: actionRecord, value }], { indexes: [running(id, true)], reminder: now + actionKeptMs })
 }
 
 /** Sent by every page when it is complete. */
 function decideDone({ id, stored }: ActionState): Decision<Entry> {
   if (!stored || stored.isDone) return answer(undefined)
-  return keep([{ name: actionRecord, value: { ...stored, isDone: true } satisfies StoredAction }], {
+  return recordOnly([{ name: actionRecord, value: { ...stored, isDone: true } satisfies StoredAction }], {
     indexes: [running(id, false)],
   })
 }
@@ -73,8 +73,8 @@ function decideDone({ id, stored }: ActionState): Decision<Entry> {
 function decideDue({ id, stored }: ActionState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)
   const endsAt = stored.createdAt + actionKeptMs
-  if (now < endsAt) return keep([], { reminder: endsAt })
-  return keep([{ name: actionRecord, value: null }], { indexes: [running(id, false)] })
+  if (now < endsAt) return recordOnly([], { reminder: endsAt })
+  return recordOnly([{ name: actionRecord, value: null }], { indexes: [running(id, false)] })
 }
 
 function running(entry: string, isPresent: boolean): IndexChange {

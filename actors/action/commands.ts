@@ -11,7 +11,7 @@ export interface BeginAction {
 }
 
 /** Commands of one page of an action. */
-export type ActionPageCommand = PutActionPage | TellOutcomes | ReminderDue
+export type ActionPageCommand = PutActionPage | PutOutcomes | ReminderDue
 
 /** Sent before the action begins. */
 export interface PutActionPage {
@@ -22,7 +22,7 @@ export interface PutActionPage {
 /**
  * Indexed by the position of a device in the page. The first outcome of a device counts. Answered with `PageProgress`.
  */
-export interface TellOutcomes {
+export interface PutOutcomes {
   readonly type: 'outcomes'
   readonly outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[]
 }

@@ -1,5 +1,5 @@
-import type { ActionPageCommand, PageProgress, PutActionPage, TellOutcomes } from '#actors/action/commands'
-import { changedByNone, keep, wokenBy } from '#actors/kept'
+import type { ActionPageCommand, PageProgress, PutActionPage, PutOutcomes } from '#actors/action/commands'
+import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import { actionKeptMs, type DeviceOutcome } from '#model/action'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, type Turn } from '#runtime/actor'
@@ -32,9 +32,9 @@ export const actionPageActor: ActorDefinition<PageState, ActionPageCommand, Entr
   formats: { [pageRecord]: { name: 'page of an action', version: 1, upgrades: {} } },
   fixedRecords: [pageRecord],
   isBrief: true,
-  wake: (_, records) => wokenBy({ stored: undefined }, records, put),
+  wake: (_, records) => restoreState({ stored: undefined }, records, put),
   change: (state, change) => put(state, change as RecordChange),
-  apply: changedByNone,
+  apply: rejectEntry,
   decide(state, command, turn) {
     switch (command.type) {
       case 'put':
@@ -54,27 +54,27 @@ function put(state: PageState, { value }: RecordChange): void {
 /** Replaces the page if a process stopped before the action began: the list of devices may differ by then. */
 function decidePut({ devices }: PutActionPage, { now }: Turn): Decision<Entry> {
   const value: StoredPage = { createdAt: now, devices, outcomes: devices.map(() => null) }
-  return keep([{ name: pageRecord, value }], { reminder: now + actionKeptMs + outlivesMs })
+  return recordOnly([{ name: pageRecord, value }], { reminder: now + actionKeptMs + outlivesMs })
 }
 
 /** The outcomes of a deleted page are dropped. */
-function decideOutcomes({ stored }: PageState, { outcomes: told }: TellOutcomes): Decision<Entry> {
+function decideOutcomes({ stored }: PageState, { outcomes: added }: PutOutcomes): Decision<Entry> {
   if (!stored) return answer({ pending: 0 } satisfies PageProgress)
   const outcomes = [...stored.outcomes]
   let isChanged = false
-  for (const [place, outcome] of told) {
+  for (const [place, outcome] of added) {
     if (outcomes[place] !== null) continue
     outcomes[place] = outcome
     isChanged = true
   }
   const progress: PageProgress = { pending: outcomes.filter((outcome) => outcome === null).length }
   if (!isChanged) return answer(progress)
-  return keep([{ name: pageRecord, value: { ...stored, outcomes } satisfies StoredPage }], { answer: progress })
+  return recordOnly([{ name: pageRecord, value: { ...stored, outcomes } satisfies StoredPage }], { answer: progress })
 }
 
 /** The retention time of the page is over. If a clock was set back since, it is not, and the reminder is set again. */
 function decideDue({ stored }: PageState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)
   const endsAt = stored.createdAt + actionKeptMs + outlivesMs
-  return now < endsAt ? keep([], { reminder: endsAt }) : keep([{ name: pageRecord, value: null }])
+  return now < endsAt ? recordOnly([], { reminder: endsAt }) : recordOnly([{ name: pageRecord, value: null }])
 }

@@ -2,7 +2,7 @@ import { deliveringIndex } from '#actors/delivery/address'
 import type { AddRequest, CountOverflow, DeliveryCommand, TrimRequests } from '#actors/delivery/commands'
 import type { DeliveryNotices } from '#actors/delivery/notices'
 import { type DeliveryState, deliveryFormats, headRecord, requestPrefix, requestRecord } from '#actors/delivery/state'
-import { changedByNone, keep, wokenBy } from '#actors/kept'
+import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import {
@@ -40,9 +40,9 @@ export function deliveryActor({
     formats: deliveryFormats,
     isForgettable: ({ requests }) => requests.size === 0,
     wake: ({ tenant, id }, records) =>
-      wokenBy({ tenant, function: id, head: noRequests, requests: new Map() }, inOrder(records), put),
+      restoreState({ tenant, function: id, head: noRequests, requests: new Map() }, inOrder(records), put),
     change: (state, change) => put(state, change as RecordChange),
-    apply: changedByNone,
+    apply: rejectEntry,
     decide(state, command, turn) {
       switch (command.type) {
         case 'request':
@@ -82,8 +82,8 @@ function decideRequest(
   const seq = head.seq + 1
   const value: DeliveryRequest = { ...request, seq }
   const [oldest] = requests.keys()
-  const falling = requests.size >= kept && oldest !== undefined ? [gone(oldest)] : []
-  return moved(state, { ...head, seq, at: now }, notices, [{ name: requestRecord(seq), value }, ...falling])
+  const dropped = requests.size >= kept && oldest !== undefined ? [removalOf(oldest)] : []
+  return headDecision(state, { ...head, seq, at: now }, notices, [{ name: requestRecord(seq), value }, ...dropped])
 }
 
 function decideOverflowed(
@@ -93,35 +93,35 @@ function decideOverflowed(
   notices: DeliveryNotices,
 ): Decision<Entry> {
   const { head } = state
-  return moved(state, { ...head, seq: head.seq + count, at: now }, notices)
+  return headDecision(state, { ...head, seq: head.seq + count, at: now }, notices)
 }
 
 function decideTrim(state: DeliveryState, { to }: TrimRequests, notices: DeliveryNotices): Decision<Entry> {
   const { head, requests } = state
   const trimmed = Math.min(to, head.seq)
   if (trimmed <= head.trimmed) return answer(undefined)
-  const needless = [...requests.keys()].filter((seq) => seq <= trimmed)
-  return moved(state, { ...head, trimmed }, notices, needless.map(gone))
+  const unneeded = [...requests.keys()].filter((seq) => seq <= trimmed)
+  return headDecision(state, { ...head, trimmed }, notices, unneeded.map(removalOf))
 }
 
 function decideForget(state: DeliveryState, notices: DeliveryNotices): Decision<Entry> {
   const { tenant, function: fn, head, requests } = state
   if (head === noRequests && requests.size === 0) return answer(undefined)
-  return keep([{ name: headRecord, value: null }, ...[...requests.keys()].map(gone)], {
+  return recordOnly([{ name: headRecord, value: null }, ...[...requests.keys()].map(removalOf)], {
     indexes: indexedWhen(state, false),
     effects: [() => notices.requested(tenant, fn, noRequests)],
   })
 }
 
 /** The decision of every turn that changes something: it writes the head and the index row, and notifies the mailer. */
-function moved(
+function headDecision(
   state: DeliveryState,
   head: DeliveryHead,
   notices: DeliveryNotices,
   records: readonly RecordChange[] = [],
 ): Recorded<Entry> {
   const { tenant, function: fn } = state
-  return keep([{ name: headRecord, value: head }, ...records], {
+  return recordOnly([{ name: headRecord, value: head }, ...records], {
     indexes: indexedWhen(state, isWaiting(head)),
     effects: [() => notices.requested(tenant, fn, head)],
   })
@@ -136,6 +136,6 @@ export function isWaiting({ seq, trimmed }: DeliveryHead): boolean {
   return seq > trimmed
 }
 
-function gone(seq: number): RecordChange {
+function removalOf(seq: number): RecordChange {
   return { name: requestRecord(seq), value: null }
 }

@@ -29,13 +29,13 @@ export class StandingAlarms extends Map<string, AlarmState> implements DeviceAla
 
   static of(alarms: Iterable<readonly [string, AlarmState]>): StandingAlarms {
     const standing = new StandingAlarms()
-    for (const [id, stands] of alarms) standing.set(id, stands)
+    for (const [id, current] of alarms) standing.set(id, current)
     return standing
   }
 
-  override set(id: string, stands: AlarmState): this {
-    this.unsettled += unsettled(stands) - unsettled(this.get(id))
-    return super.set(id, stands)
+  override set(id: string, current: AlarmState): this {
+    this.unsettled += unsettled(current) - unsettled(this.get(id))
+    return super.set(id, current)
   }
 
   override delete(id: string): boolean {
@@ -44,8 +44,8 @@ export class StandingAlarms extends Map<string, AlarmState> implements DeviceAla
   }
 }
 
-function unsettled(stands: AlarmState | undefined): number {
-  return stands && (stands.isActive || stands.waitingSince > 0) ? 1 : 0
+function unsettled(current: AlarmState | undefined): number {
+  return current && (current.isActive || current.waitingSince > 0) ? 1 : 0
 }
 
 /** Shared by all devices without alarm states, which are most devices. */
@@ -83,10 +83,10 @@ export function applyAlarmsJudged(state: DeviceState, { waiting, forgotten }: Al
 }
 
 /** Changes the map in place: one turn may change ten thousand alarms. */
-function put(state: DeviceState, alarm: string, stands: AlarmState): void {
+function put(state: DeviceState, alarm: string, current: AlarmState): void {
   if (state.alarms === noAlarms) state.alarms = new StandingAlarms()
   const alarms = state.alarms as StandingAlarms
-  if (stands.since > 0 || stands.waitingSince > 0) alarms.set(alarm, stands)
+  if (current.since > 0 || current.waitingSince > 0) alarms.set(alarm, current)
   else alarms.delete(alarm)
   if (alarms.size === 0) state.alarms = noAlarms
 }

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Hello, Welcome } from '#actors/device/commands'
-import { declare } from '#actors/device/declare'
+import { declare } from '#actors/device/declaration'
 import { firmwareRows } from '#actors/device/firmware-index'
 import type { DeviceState } from '#actors/device/state'
-import { heardOnline } from '#actors/device/status'
+import { markOnline } from '#actors/device/status'
 import type { Discovered, Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, record, refuse, type Turn } from '#runtime/actor'
@@ -12,7 +12,7 @@ import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 export function decideHello(state: DeviceState, hello: Hello, turn: Turn, startedAt: number): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('device_unknown'))
   const declaration = declare(state, hello.services, turn.now)
-  const online = heardOnline(state, turn.now, startedAt, hello.isConnect)
+  const online = markOnline(state, turn.now, startedAt, hello.isConnect)
   const discovered = discover(state, hello, turn.now)
   const welcome: Welcome = {
     flakeAddress: state.flakeAddress,

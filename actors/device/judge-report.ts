@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { neverActive } from '#actors/device/alarms'
-import { type Judgement, Judging, judgeWhole, knowing, nextOf, rulesKnown } from '#actors/device/judge'
+import { type Judgement, Judging, judgeWhole, nextOf, rulesKnown, withKnownRules } from '#actors/device/judge'
 import type { ServiceState } from '#actors/device/service-state'
 import type { DeviceState } from '#actors/device/state'
 import { stateAfter } from '#actors/device/state-after'
@@ -48,7 +48,7 @@ export function judgeReport(
   const judgement = isOther
     ? judgeWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
     : judgeBy(list, state, service, entry, turn)
-  return knowing(judgement, rulesKnown(state, view, list))
+  return withKnownRules(judgement, rulesKnown(state, view, list))
 }
 
 /** Judges by these rules, if a judgement without the report would change nothing. */
@@ -92,17 +92,17 @@ function judgeChanged(
         const verdict = shaped.judge(after)
         if (verdict === 'skipped') {
           judging ??= new Judging(state.device, turn.now)
-          judging.skipped(shaped.rule)
+          judging.skipRule(shaped.rule)
           continue
         }
         if (!verdict && alarms.unsettled === 0) continue
         const { rule } = shaped
-        const stands = alarms.get(rule.id) ?? neverActive
-        const next = nextOf(verdict, stands, turn.now, rule)
+        const current = alarms.get(rule.id) ?? neverActive
+        const next = nextOf(verdict, current, turn.now, rule)
         // The alarm continues to wait, and its reminder is set.
-        if (next === stands) continue
+        if (next === current) continue
         judging ??= new Judging(state.device, turn.now)
-        judging.became(rule, stands, next)
+        judging.changeAlarm(rule, current, next)
       }
     }
     return judging?.outcome(() => turn.reminder())

@@ -31,7 +31,7 @@ const noJudgement: Judgement = {
 }
 
 /** Marks the device as judged by all current rules, unless some were skipped. */
-export function knowing(judgement = noJudgement, known: RulesKnown | undefined): Judgement {
+export function withKnownRules(judgement = noJudgement, known: RulesKnown | undefined): Judgement {
   return judgement.known || !known ? judgement : { ...judgement, known }
 }
 
@@ -63,20 +63,20 @@ export function rulesKnown(
  */
 export function nextOf(
   verdict: boolean | undefined,
-  stands: AlarmState,
+  current: AlarmState,
   now: number,
   { forMs, conditionAt }: Pick<AlarmRule, 'forMs' | 'conditionAt'>,
 ): AlarmState {
-  const { isActive, since, waitingSince } = stands
-  if (verdict === undefined || (verdict && isActive)) return stands
+  const { isActive, since, waitingSince } = current
+  if (verdict === undefined || (verdict && isActive)) return current
   if (!verdict) {
     if (isActive) return { isActive: false, since: now, waitingSince: 0 }
-    return waitingSince === 0 ? stands : { isActive, since, waitingSince: 0 }
+    return waitingSince === 0 ? current : { isActive, since, waitingSince: 0 }
   }
   // The time is in the past if the server was down at that moment.
   const holdsSince = waitingSince === 0 ? now : Math.max(waitingSince, conditionAt)
   if (now >= holdsSince + forMs) return { isActive: true, since: holdsSince + forMs, waitingSince: 0 }
-  return holdsSince === waitingSince ? stands : { isActive, since, waitingSince: holdsSince }
+  return holdsSince === waitingSince ? current : { isActive, since, waitingSince: holdsSince }
 }
 
 /** Collects the results of one judgement. */
@@ -98,17 +98,17 @@ export class Judging {
   }
 
   /** Records the new state of an alarm, if it differs. */
-  became({ id, forMs }: AlarmRule, stands: AlarmState, next: AlarmState): void {
-    if (next !== stands) work.charge(transitionUnits)
-    if (next.isActive !== stands.isActive) this.#turned(id, next, stands.since === 0)
-    else if (next !== stands) this.#waiting.push(id, next.waitingSince)
+  changeAlarm({ id, forMs }: AlarmRule, current: AlarmState, next: AlarmState): void {
+    if (next !== current) work.charge(transitionUnits)
+    if (next.isActive !== current.isActive) this.#recordChange(id, next, current.since === 0)
+    else if (next !== current) this.#waiting.push(id, next.waitingSince)
     const deadline = next.waitingSince + forMs
     // A deadline that passed without a verdict has no reminder: the next verdict decides.
     if (next.waitingSince > 0 && deadline > this.#now) this.#deadline = Math.min(this.#deadline, deadline)
   }
 
   /** The alarm no longer applies to the device. */
-  ended(id: string, { isActive, since }: AlarmState): void {
+  endAlarm(id: string, { isActive, since }: AlarmState): void {
     if (isActive) this.#entries.push({ ...this.#changed(id, false, this.#now), isEnded: true })
     else if (since > 0) this.#forgotten.push(id)
     else this.#waiting.push(id, 0)
@@ -116,13 +116,13 @@ export class Judging {
   }
 
   /** Some alarms still have to end; a later turn ends them. */
-  leftEndings(): void {
+  deferEndings(): void {
     this.#isUnfinished = true
     this.#deadline = Math.min(this.#deadline, this.#now + againMs)
   }
 
   /** The rule was not judged, so the alarm's state stays. */
-  skipped({ id }: AlarmRule): void {
+  skipRule({ id }: AlarmRule): void {
     this.#skippedCount++
     if (this.#skippedIds.length < skippedIdsMax) this.#skippedIds.push(id)
   }
@@ -151,7 +151,7 @@ export class Judging {
     }
   }
 
-  #turned(id: string, { isActive, since }: AlarmState, isFirst: boolean): void {
+  #recordChange(id: string, { isActive, since }: AlarmState, isFirst: boolean): void {
     this.#entries.push(this.#changed(id, isActive, since))
     if (isFirst) this.#indexes.push(alarmRow(this.#device, id, true))
   }
@@ -184,22 +184,22 @@ export function judgeWhole(
     const source = { at: (place: number) => service.stateOf(place) }
     for (const shaped of list.of(service.shape)?.rules ?? []) {
       const { rule } = shaped
-      const stands = after.alarms.get(rule.id) ?? neverActive
+      const current = after.alarms.get(rule.id) ?? neverActive
       const verdict = shaped.judge(source)
-      if (verdict === 'skipped') judging.skipped(rule)
-      else judging.became(rule, stands, nextOf(verdict, stands, now, rule))
+      if (verdict === 'skipped') judging.skipRule(rule)
+      else judging.changeAlarm(rule, current, nextOf(verdict, current, now, rule))
     }
   }
   work.end()
   let endingsLeft = endings
-  for (const [id, stands] of after.alarms) {
+  for (const [id, current] of after.alarms) {
     const rule = list.rule(id)
     if (rule && serviceOf(after, rule.service)) continue
     if (endingsLeft-- === 0) {
-      judging.leftEndings()
+      judging.deferEndings()
       break
     }
-    judging.ended(id, stands)
+    judging.endAlarm(id, current)
   }
   return judging.outcome(() => remindedAt)
 }

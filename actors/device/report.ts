@@ -1,10 +1,10 @@
 import type { DeclaredService, Post, PostedUpdate, Report } from '#actors/device/commands'
-import { declare } from '#actors/device/declare'
+import { declare } from '#actors/device/declaration'
 import { type DeviceRules, judgeReport } from '#actors/device/judge-report'
-import { withJudgement } from '#actors/device/judged'
 import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
-import { heardOnline } from '#actors/device/status'
+import { markOnline } from '#actors/device/status'
+import { withJudgement } from '#actors/device/turn-judgement'
 import type { Entry, PropertyState, Reported } from '#model/entry'
 import { Problem } from '#model/problem'
 import { describe } from '#model/property-type'
@@ -25,8 +25,8 @@ export function decideReport(state: DeviceState, report: Report, turn: Turn, rul
   if (isBegun && seq <= state.seq) return answer(state.seq)
   const service = serviceOf(state, shape.serviceIdentifier)
   if (service?.shape.id !== shape.id) return refuse(new Problem('service_unknown'))
-  const said = reported(state, shape, turn.now, report.timestamp, seq, report.items)
-  const entry = isBegun ? said : { ...said, session }
+  const plain = reported(state, shape, turn.now, report.timestamp, seq, report.items)
+  const entry = isBegun ? plain : { ...plain, session }
   const judgement = judgeReport(state, service, entry, rules, turn)
   if (judgement === undefined) return { type: 'record', events: [entry], answer: seq }
   const { waiting } = judgement
@@ -39,7 +39,7 @@ export function decideReport(state: DeviceState, report: Report, turn: Turn, rul
 export function decidePost(state: DeviceState, post: Post, turn: Turn, startedAt: number): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('device_unknown'))
   const { now } = turn
-  const online = heardOnline(state, now, startedAt, false)
+  const online = markOnline(state, now, startedAt, false)
   const isBegun = post.session !== undefined && post.session === state.session
   // A repetition: only the status of the device may change.
   if (isBegun && post.seq !== undefined && post.seq <= state.seq) return record(online.entries, online)

@@ -1,9 +1,9 @@
-import { applyEntry, type DeviceChange } from '#actors/device/apply'
 import { isSame } from '#actors/device/judge-report'
 import type { FunctionsRun } from '#actors/device/known-rules'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, type KnownFunctions, serviceOf } from '#actors/device/state'
 import { stateAfter } from '#actors/device/state-after'
+import { applyEntry, type DeviceChange } from '#actors/device/state-changes'
 import { staleAmong, type Throttled } from '#actors/device/throttles'
 import { type DeviceFunctions, noRequests, type RunsOutcome, TurnRuns } from '#actors/device/turn-runs'
 import {
@@ -70,7 +70,7 @@ function outcomeOf(
 }
 
 function runBy(state: DeviceState, { events, changes }: Recorded<Entry>, list: FunctionList): void {
-  const isOne = events.length < 2 || !saysAgain(events)
+  const isOne = events.length < 2 || !mayRepeatProperty(events)
   const before = isOne
     ? state
     : stateAfter(state, [], (changes as readonly DeviceChange[] | undefined)?.filter(declares))
@@ -94,7 +94,7 @@ function runBy(state: DeviceState, { events, changes }: Recorded<Entry>, list: F
 }
 
 /** Whether a report follows another entry about properties and may contain the same property. Only a POST does that. */
-function saysAgain(events: readonly Entry[]): boolean {
+function mayRepeatProperty(events: readonly Entry[]): boolean {
   const first = events.findIndex(({ kind }) => kind === 'reported' || kind === 'declared')
   return first >= 0 && events.some(({ kind }, at) => at > first && kind === 'reported')
 }
@@ -108,7 +108,7 @@ function runByItems(entry: Reported | Declared, before: DeviceState, list: Funct
   const { shape, items } = entry
   const byPlace = list.of(shape)
   if (byPlace === undefined) return
-  const stands = serviceOf(before, shape.serviceIdentifier)
+  const serviceBefore = serviceOf(before, shape.serviceIdentifier)
   let isNumbered = items.length === 2
   for (let at = 0; at < items.length; at += 2) {
     const place = items[at] as number
@@ -119,9 +119,9 @@ function runByItems(entry: Reported | Declared, before: DeviceState, list: Funct
     if (items.length > 2 && lastAt[place] !== at) continue
     const value = items[at + 1] as PropertyState
     if (value === null || isPropertyError(value)) continue
-    const stood = stands === undefined ? null : stoodAt(stands, shape, place)
-    if (isSame(value, stood)) continue
-    const previous = stood !== null && isPropertyError(stood) ? null : stood
+    const stateBefore = serviceBefore === undefined ? null : stateOf(serviceBefore, shape, place)
+    if (isSame(value, stateBefore)) continue
+    const previous = stateBefore !== null && isPropertyError(stateBefore) ? null : stateBefore
     runs.run(triggers, value, previous, entry, place)
   }
 }
@@ -135,7 +135,7 @@ function numberLast(items: Items, { properties }: Shape): void {
 }
 
 /** Finds the property by its id, because the service may have another shape. */
-function stoodAt(service: ServiceState, shape: Shape, place: number): PropertyState {
+function stateOf(service: ServiceState, shape: Shape, place: number): PropertyState {
   if (service.shape === shape) return service.stateOf(place)
   const there = service.shape.indexOf.get((shape.properties[place] as ShapeProperty).propId)
   return there === undefined ? null : service.stateOf(there)
@@ -152,22 +152,22 @@ function withOutcome(
   const isThrottle = (fn: string, node: string) =>
     functions.storedOf(tenant, fn)?.graph.nodes.some(({ id, type }) => id === node && type === 'throttle') ?? false
   const dropped = stamps.length === 0 ? none : staleAmong(state.throttles, stamps, isThrottle)
-  const told = stamps.length === 0 ? -1 : decision.events.findIndex(({ kind }) => kind === 'reported')
-  const events = told < 0 ? decision.events : withStamps(decision.events, told, stamps)
-  const isUntold = (stamps.length > 0 && told < 0) || dropped.length > 0
-  if (!isUntold && isBare(decision)) {
+  const reportAt = stamps.length === 0 ? -1 : decision.events.findIndex(({ kind }) => kind === 'reported')
+  const events = reportAt < 0 ? decision.events : withStamps(decision.events, reportAt, stamps)
+  const isWithoutReport = (stamps.length > 0 && reportAt < 0) || dropped.length > 0
+  if (!isWithoutReport && isBare(decision)) {
     const { answer } = decision
     if (run === undefined) return { type: 'record', events, answer, tells: requests, effects }
     return { type: 'record', events, changes: [run], answer, tells: requests, effects }
   }
-  const throttled: Throttled = { type: 'throttled', stamps: told < 0 ? stamps : [], dropped }
+  const throttled: Throttled = { type: 'throttled', stamps: reportAt < 0 ? stamps : [], dropped }
   return {
     ...decision,
     events,
     tells: [...(decision.tells ?? []), ...requests],
     effects: [...(decision.effects ?? []), ...effects],
-    changes: [...(decision.changes ?? []), ...(isUntold ? [throttled] : []), ...(run ? [run] : [])],
-    ...(isUntold && { isCheckpointed: true }),
+    changes: [...(decision.changes ?? []), ...(isWithoutReport ? [throttled] : []), ...(run ? [run] : [])],
+    ...(isWithoutReport && { isCheckpointed: true }),
   }
 }
 

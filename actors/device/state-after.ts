@@ -1,5 +1,5 @@
-import { applyChange, applyEntry, type DeviceChange } from '#actors/device/apply'
 import type { DeviceState } from '#actors/device/state'
+import { applyChange, applyEntry, type DeviceChange } from '#actors/device/state-changes'
 import type { Entry } from '#model/entry'
 
 /**

@@ -32,7 +32,7 @@ export function decideStatus(
 /**
  * The device sent something: it is online, with one more connect if it was not online or if the message is a connect.
  */
-export function heardOnline(
+export function markOnline(
   state: DeviceState,
   now: number,
   startedAt: number,

@@ -13,7 +13,7 @@ import {
   noFunctions,
   type ShapedTrigger,
 } from '#rules/function-list'
-import type { Happening, RunSink } from '#rules/function-run'
+import type { RunInput, RunSink } from '#rules/function-run'
 import type { FunctionCounts } from '#rules/function-views'
 import type { Overflows } from '#rules/request-rate'
 import { overflowUnits, requestUnits, triggerUnits, turnUnitsMax, work } from '#rules/rule-work'
@@ -57,7 +57,7 @@ export interface RunsOutcome {
 }
 
 /** The state between turns. */
-const nobody = absentDevice('')
+const noDevice = absentDevice('')
 const nothing: readonly never[] = Object.freeze([])
 
 export const noRequests: ReadonlyMap<FunctionRule, number> = new Map()
@@ -70,7 +70,7 @@ const skippedIdsMax = 10
  * The runs of one turn. Turns are synchronous, so one object serves all of them. Runs without results allocate nothing.
  */
 export class TurnRuns implements RunSink {
-  #state: DeviceState = nobody
+  #state: DeviceState = noDevice
   #list: FunctionList = noFunctions
   #functions = noDeviceFunctions
   #tenant = ''
@@ -92,7 +92,7 @@ export class TurnRuns implements RunSink {
    * In a storm few functions exceed their rate, with equal counts; the effect for each count is created once. By count.
    */
   readonly #overflows = new WeakMap<FunctionRule, RunsOutcome[]>()
-  readonly #happening: Happening = {
+  readonly #input: RunInput = {
     value: null,
     previous: null,
     device: '',
@@ -106,8 +106,8 @@ export class TurnRuns implements RunSink {
     this.#list = list
     this.#functions = functions
     this.#tenant = turn.tenant
-    this.#happening.device = state.device
-    this.#happening.time = turn.now
+    this.#input.device = state.device
+    this.#input.time = turn.now
     work.begin(turnUnitsMax, list.authorCount)
   }
 
@@ -119,29 +119,29 @@ export class TurnRuns implements RunSink {
     entry: TriggeringEntry,
     place = 0,
   ): void {
-    const happening = this.#happening
-    happening.value = value
-    happening.previous = previous
+    const input = this.#input
+    input.value = value
+    input.previous = previous
     this.#entry = entry
     this.#place = place
     for (let index = 0; index < byAuthor.length; index++) {
       const { author, triggers } = byAuthor[index] as AuthorTriggers
       work.turnTo(author)
-      this.#runEach(triggers, happening)
+      this.#runEach(triggers, input)
     }
   }
 
   /** Runs the triggers of one author until their share is used up. */
-  #runEach(triggers: readonly ShapedTrigger[], happening: Happening): void {
+  #runEach(triggers: readonly ShapedTrigger[], input: RunInput): void {
     const { counts } = this.#functions
     let index = 0
     for (; index < triggers.length && !work.isOver; index++) {
       const { rule, trigger } = triggers[index] as ShapedTrigger
       work.charge(triggerUnits)
-      if (!rule.graph.fits(trigger, happening.value)) continue
+      if (!rule.graph.fits(trigger, input.value)) continue
       this.#rule = rule
       counts.runs++
-      rule.graph.run(trigger, happening, this)
+      rule.graph.run(trigger, input, this)
     }
     const skipped = triggers.length - index
     if (skipped === 0) return
@@ -155,11 +155,11 @@ export class TurnRuns implements RunSink {
   stamped(key: string): void {
     if (this.#stamped === noThrottles) this.#stamped = new Map()
     const stamped = this.#stamped as Map<string, number>
-    stamped.set(key, this.#happening.time)
+    stamped.set(key, this.#input.time)
   }
 
   reached({ id, template }: EmailNode): void {
-    const { value, previous, device, time } = this.#happening
+    const { value, previous, device, time } = this.#input
     const rule = this.#rule as FunctionRule
     const made = this.#requested.get(rule) ?? 0
     // Beyond the share of the turn a request is only counted for the digest, as beyond the rate.
@@ -251,7 +251,7 @@ export class TurnRuns implements RunSink {
 
   /** Releases all references to the turn. */
   end(): void {
-    this.#state = nobody
+    this.#state = noDevice
     this.#list = noFunctions
     this.#functions = noDeviceFunctions
     this.#rule = undefined
@@ -266,8 +266,8 @@ export class TurnRuns implements RunSink {
     this.#overflowing = undefined
     this.#overflown = 0
     this.#effects = undefined
-    this.#happening.value = null
-    this.#happening.previous = null
+    this.#input.value = null
+    this.#input.previous = null
     work.end()
   }
 }

@@ -16,8 +16,8 @@ import {
   decideRolesSettled,
   decideUpdateUser,
 } from '#actors/directory/users'
-import { changedByNone, wokenBy } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
+import { rejectEntry, restoreState } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import type { ActorDefinition, RecordChange } from '#runtime/actor'
 
@@ -35,9 +35,9 @@ export function directoryActor(notices: IdentityNotices): ActorDefinition<Direct
       [tenantRecord('*')]: { name: 'tenant', version: 1, upgrades: {} },
     },
     isForgettable: () => false,
-    wake: (_, records) => wokenBy(emptyDirectory(), records, put),
+    wake: (_, records) => restoreState(emptyDirectory(), records, put),
     change: (state, change) => put(state, change as RecordChange),
-    apply: changedByNone,
+    apply: rejectEntry,
     decide(state, command, turn) {
       switch (command.type) {
         case 'add_user':

@@ -75,8 +75,8 @@ export function isReachable(state: DirectoryState, tenant: string, host: string)
   const row = tenantRow(state, tenant)
   if (!row) return false
   if (row.hosts.length === 0) return true
-  const seen = host.toLowerCase()
-  return row.hosts.includes(seen) || row.hosts.includes(seen.replace(/:\d+$/, ''))
+  const lowerCaseHost = host.toLowerCase()
+  return row.hosts.includes(lowerCaseHost) || row.hosts.includes(lowerCaseHost.replace(/:\d+$/, ''))
 }
 
 /** Whether a user has the role. API keys with the role are checked by the tenant. */

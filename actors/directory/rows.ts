@@ -63,7 +63,7 @@ function dropUser(state: DirectoryState, row: UserRow): void {
 export function putTenant(state: DirectoryState, tenant: string, row: TenantRow | undefined): void {
   if (row) state.tenants.set(tenant, row)
   else if (tenant !== defaultTenant) state.tenants.delete(tenant)
-  else state.tenants.set(tenant, alwaysThere)
+  else state.tenants.set(tenant, defaultTenantRow)
 }
 
 export function isAdministrator({ state, roles }: UserRow): boolean {
@@ -74,7 +74,7 @@ export function roleKey(tenant: string, role: string): string {
   return `${tenant}/${role}`
 }
 
-const alwaysThere: TenantRow = Object.freeze({
+const defaultTenantRow: TenantRow = Object.freeze({
   tenantIdentifier: defaultTenant,
   name: defaultTenant,
   hosts: [],

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { AddTenant, ChangeTenant, NewTenant, UpdateTenant } from '#actors/directory/commands'
 import { tenantRow } from '#actors/directory/queries'
 import { type DirectoryState, type TenantRow, tenantRecord, userRecord } from '#actors/directory/state'
-import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
+import { recordOnly } from '#actors/record-only'
 import { defaultTenant } from '#actors/tenant/address'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -24,11 +24,11 @@ export function decideAddTenant(
   { now }: Turn,
   notices: IdentityNotices,
 ): Decision<Entry> {
-  const taken = state.tenants.get(tenant.tenantIdentifier)
+  const existing = state.tenants.get(tenant.tenantIdentifier)
   // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
-  if (taken && isRepeated && isAsAsked(taken, tenant)) return record([], { answer: taken })
-  if (taken)
-    return refuse(new Problem('conflict', taken.state === 'active' ? 'the tenant exists' : 'it is being deleted'))
+  if (existing && isRepeated && isSameTenant(existing, tenant)) return record([], { answer: existing })
+  if (existing)
+    return refuse(new Problem('conflict', existing.state === 'active' ? 'the tenant exists' : 'it is being deleted'))
   if (state.tenants.size >= tenantsMax) {
     return refuse(new Problem('conflict', `a server has at most ${tenantsMax} tenants`))
   }
@@ -66,7 +66,7 @@ export function decideForgetUsers(
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
   const names = state.byTenant.get(tenant)
   const forgotten = (names?.after('', forgottenMax) ?? []).flatMap((name) => state.byName.get(name) ?? [])
-  return keep(
+  return recordOnly(
     forgotten.map((user) => ({ name: userRecord(user), value: null })),
     {
       effects: forgotten.map((user) => () => notices.userChanged(tenant, user, undefined)),
@@ -82,17 +82,17 @@ export function decideTenantSwept(
 ): Decision<Entry> {
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
   if (state.byTenant.has(tenant)) return refuse(new Problem('conflict', 'it still has users'))
-  return keep([{ name: tenantRecord(tenant), value: null }], {
+  return recordOnly([{ name: tenantRecord(tenant), value: null }], {
     effects: [() => notices.tenantChanged(tenant, undefined)],
   })
 }
 
-function isAsAsked({ createdAt, ...row }: TenantRow, tenant: NewTenant): boolean {
+function isSameTenant({ createdAt, ...row }: TenantRow, tenant: NewTenant): boolean {
   return isDeepStrictEqual(row, { ...tenant, state: 'active' })
 }
 
 function stored(row: TenantRow, notices: IdentityNotices): Decision<Entry> {
-  return keep([{ name: tenantRecord(row.tenantIdentifier), value: row }], {
+  return recordOnly([{ name: tenantRecord(row.tenantIdentifier), value: row }], {
     effects: [() => notices.tenantChanged(row.tenantIdentifier, row)],
     answer: row,
   })

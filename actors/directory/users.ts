@@ -13,9 +13,9 @@ import { rowById, tenantRow } from '#actors/directory/queries'
 import { isAdministrator } from '#actors/directory/rows'
 import { type DirectoryState, tenantRecord, type UserRow, userRecord } from '#actors/directory/state'
 import { newEdit } from '#actors/edit'
-import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
-import { erasing } from '#actors/subscriber/erasing'
+import { recordOnly } from '#actors/record-only'
+import { eraseSubscriber } from '#actors/subscriber/erasure'
 import { defaultTenant } from '#actors/tenant/address'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -35,7 +35,7 @@ export function decideAddUser(
   turn: Turn,
   notices: IdentityNotices,
 ): Decision<Entry> {
-  const problem = whyNot(state, user)
+  const problem = userProblem(state, user)
   if (problem) return refuse(problem)
   return stored(newRow(user, turn, 'invited'), notices, { tells: [tellAccount(user, { type: 'invite', code })] })
 }
@@ -48,7 +48,7 @@ export function decideAddAdministrator(
   notices: IdentityNotices,
 ): Decision<Entry> {
   if (state.byName.has(foldName(user.name))) return answer(false)
-  const problem = whyNot(state, user)
+  const problem = userProblem(state, user)
   if (problem) return refuse(problem)
   const tenant = tenantRow(state, user.tenant)
   const stamped: RecordChange[] =
@@ -84,8 +84,8 @@ export function decideRemoveUser(
   const row = rowById(state, user)
   if (!row) return refuse(new Problem('not_found'))
   if (isLastAdministrator(state, row)) return refuse(lastAdministrator())
-  return keep([{ name: userRecord(user), value: null }], {
-    tells: [tellAccount(row, { type: 'erase' }), erasing(row.tenant, user)],
+  return recordOnly([{ name: userRecord(user), value: null }], {
+    tells: [tellAccount(row, { type: 'erase' }), eraseSubscriber(row.tenant, user)],
     effects: [() => notices.userChanged(row.tenant, user, undefined)],
   })
 }
@@ -107,7 +107,7 @@ export function decideAccountChanged(
 export function decideRolesSettled(state: DirectoryState, { user, edit, since }: RolesSettled): Decision<Entry> {
   const row = state.users.get(user)
   if (!row || row.rolesEdit !== edit || row.rolesSince !== null) return answer(undefined)
-  return keep([{ name: userRecord(user), value: { ...row, rolesSince: since } }])
+  return recordOnly([{ name: userRecord(user), value: { ...row, rolesSince: since } }])
 }
 
 function newRow(user: NewUser, turn: Turn, state: 'invited' | 'active'): UserRow {
@@ -140,7 +140,7 @@ function updated(before: UserRow, { email, roles, state }: UpdateUser, turn: Tur
   return areSame ? row : { ...row, rolesSince: null, rolesEdit: newEdit(turn) }
 }
 
-function whyNot(state: DirectoryState, user: NewUser): Problem | undefined {
+function userProblem(state: DirectoryState, user: NewUser): Problem | undefined {
   if (!tenantRow(state, user.tenant)) return new Problem('not_found')
   if (state.byName.has(foldName(user.name))) return new Problem('conflict', 'the name is taken')
   if (isEmailTaken(state, user)) return emailTaken()
@@ -183,7 +183,7 @@ function stored(
     readonly answer?: unknown
   } = {},
 ): Decision<Entry> {
-  return keep([{ name: userRecord(row.id), value: row }, ...(more.records ?? [])], {
+  return recordOnly([{ name: userRecord(row.id), value: row }, ...(more.records ?? [])], {
     tells: more.tells ?? [],
     effects: [() => notices.userChanged(row.tenant, row.id, row)],
     answer: more.answer ?? row,

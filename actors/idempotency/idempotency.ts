@@ -1,7 +1,7 @@
 import type { BeginKeyed, Begun, FinishKeyed, IdempotencyCommand } from '#actors/idempotency/commands'
 import { expiryEntry, idempotencyIndex } from '#actors/idempotency/expiry'
 import { answerRecord, type IdempotencyState, isOver, type StoredKey } from '#actors/idempotency/state'
-import { changedByNone, keep, wokenBy } from '#actors/kept'
+import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import { seedBytes } from '#model/seeded'
 import {
@@ -25,9 +25,9 @@ export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyComm
   formats: { [answerRecord]: { name: 'answer under an idempotency key', version: 1, upgrades: {} } },
   fixedRecords: [answerRecord],
   isBrief: true,
-  wake: ({ id }, records) => wokenBy({ id, stored: undefined }, records, put),
+  wake: ({ id }, records) => restoreState({ id, stored: undefined }, records, put),
   change: (state, change) => put(state, change as RecordChange),
-  apply: changedByNone,
+  apply: rejectEntry,
   decide(state, command, turn) {
     switch (command.type) {
       case 'begin':
@@ -47,17 +47,17 @@ function put(state: IdempotencyState, { value }: RecordChange): void {
 }
 
 function decideBegin({ id, stored }: IdempotencyState, { print, isFull }: BeginKeyed, turn: Turn): Decision<Entry> {
-  if (stored && !isOver(stored, turn.now)) return answer(begunAgain(stored, print))
+  if (stored && !isOver(stored, turn.now)) return answer(repeatedAnswer(stored, print))
   if (isFull) return answer({ outcome: 'full' } satisfies Begun)
   const seed = turn.random(seedBytes)
   const fresh: StoredKey = { print, seed, begunAt: turn.now, reply: null }
-  return keep([{ name: answerRecord, value: fresh }], {
+  return recordOnly([{ name: answerRecord, value: fresh }], {
     indexes: [...(stored ? [expiry(id, stored, false)] : []), expiry(id, fresh, true)],
     answer: { outcome: 'open', seed, isRepeated: false } satisfies Begun,
   })
 }
 
-function begunAgain({ print, seed, reply }: StoredKey, asked: string): Begun {
+function repeatedAnswer({ print, seed, reply }: StoredKey, asked: string): Begun {
   if (print !== asked) return { outcome: 'other' }
   return reply ? { outcome: 'answered', reply } : { outcome: 'open', seed, isRepeated: true }
 }
@@ -65,12 +65,12 @@ function begunAgain({ print, seed, reply }: StoredKey, asked: string): Begun {
 /** Stores nothing for a key that has expired or whose tenant was deleted: it would never be removed. */
 function decideFinish({ stored }: IdempotencyState, { reply }: FinishKeyed): Decision<Entry> {
   if (!stored) return answer(undefined)
-  return keep([{ name: answerRecord, value: { ...stored, reply } satisfies StoredKey }])
+  return recordOnly([{ name: answerRecord, value: { ...stored, reply } satisfies StoredKey }])
 }
 
 function decideForget({ id, stored }: IdempotencyState): Decision<Entry> {
   if (!stored) return answer(undefined)
-  return keep([{ name: answerRecord, value: null }], { indexes: [expiry(id, stored, false)] })
+  return recordOnly([{ name: answerRecord, value: null }], { indexes: [expiry(id, stored, false)] })
 }
 
 function expiry(id: string, { begunAt }: StoredKey, isPresent: boolean): IndexChange {

@@ -1,6 +1,6 @@
-import { changedByNone, keep, wokenBy } from '#actors/kept'
 import type { CountMails, OutboxCommand } from '#actors/outbox/commands'
 import { type OutboxState, type OutboxTally, outboxFormats, tallyRecord } from '#actors/outbox/state'
+import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import type { ActorDefinition, Decision, RecordChange, Turn } from '#runtime/actor'
 
@@ -13,9 +13,9 @@ export const outboxActor: ActorDefinition<OutboxState, OutboxCommand, Entry> = {
   rest: 'written_through',
   formats: outboxFormats,
   fixedRecords: [tallyRecord],
-  wake: (_, records) => wokenBy({ tally: noMails }, records, put),
+  wake: (_, records) => restoreState({ tally: noMails }, records, put),
   change: (state, change) => put(state, change as RecordChange),
-  apply: changedByNone,
+  apply: rejectEntry,
   decide: decideCount,
 }
 
@@ -38,5 +38,5 @@ function decideCount({ tally }: OutboxState, counted: CountMails, { now }: Turn)
         }
       : tally.failures,
   }
-  return keep([{ name: tallyRecord, value }])
+  return recordOnly([{ name: tallyRecord, value }])
 }

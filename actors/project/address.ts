@@ -11,4 +11,4 @@ export function projectAddress(tenant: string, project: string): ActorAddress<Pr
 export const projectIndex = 'project'
 
 /** Projects with a running scan of their devices: entries `<project>`. */
-export const walkingIndex = 'walking'
+export const scanningIndex = 'walking'

@@ -10,10 +10,10 @@ export type ProjectCommand =
   | PutRollout
   | { readonly type: 'delete_rollout' }
   | SwitchRollout
-  | Walk
-  | WalkProgress
-  | WalkDone
-  | { readonly type: 'walks_begun' | 'walk_again' }
+  | Scan
+  | ScanProgress
+  | ScanDone
+  | { readonly type: 'scans_begun' | 'repeat_scans' }
   | JobMoved
 
 /** Sent after the image was stored. Answered with `PutReleaseAnswer`. */
@@ -70,28 +70,28 @@ export interface RolloutAnswer {
   readonly counts: RolloutCounts
 }
 
-export interface Walk {
-  readonly type: 'walk'
-  readonly request: WalkRequest
+export interface Scan {
+  readonly type: 'scan'
+  readonly request: ScanRequest
 }
 
 /** Progress of the running scan: the last checked device, and how many devices the rollout has selected up to it. */
-export interface WalkProgress {
-  readonly type: 'walk_progress'
+export interface ScanProgress {
+  readonly type: 'scan_progress'
   readonly cursor: string
   readonly chosen: number
 }
 
 /** The scan is complete; `chosen` is the number of selected devices. */
-export interface WalkDone {
-  readonly type: 'walk_done'
+export interface ScanDone {
+  readonly type: 'scan_done'
   readonly chosen: number
   /** Whether no device of this scan or of earlier ones still waits for its update. */
   readonly isBegun: boolean
 }
 
 /** A request to check the devices of a project for updates. */
-export interface WalkRequest {
+export interface ScanRequest {
   readonly by: 'hook' | 'cron' | 'rollout'
   /** Null: all devices. Stored sorted and without duplicates; empty for a cancelled scan. */
   readonly devices: readonly string[] | null

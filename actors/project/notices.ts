@@ -3,6 +3,6 @@ export interface ProjectNotices {
   /** SHA-256 of the image that the release named before and names now; null: none. `release` is its `releaseName`. */
   releasesChanged(tenant: string, project: string, before: string | null, after: string | null, release: string): void
   /** The devices of the project have to be checked. */
-  walkWanted(tenant: string, project: string): void
+  scanRequested(tenant: string, project: string): void
   rolloutChanged(tenant: string, project: string): void
 }

@@ -1,7 +1,7 @@
-import { keep } from '#actors/kept'
 import type { DeletePin, PutPin, PutPinAnswer } from '#actors/project/commands'
 import { presenceAfter } from '#actors/project/presence'
 import { type ProjectState, pinPrefix } from '#actors/project/state'
+import { recordOnly } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { pinsMax } from '#model/release'
@@ -15,7 +15,7 @@ export function decidePutPin(state: ProjectState, { device, firmware }: PutPin):
   if (isNew && state.pins.size >= pinsMax) {
     return refuse(new Problem('conflict', `a project has at most ${pinsMax} pins`))
   }
-  return keep([{ name: `${pinPrefix}${device}`, value: firmware }], {
+  return recordOnly([{ name: `${pinPrefix}${device}`, value: firmware }], {
     indexes: isNew ? presenceAfter(state, 1) : [],
     answer: { isNew } satisfies PutPinAnswer,
   })
@@ -23,5 +23,5 @@ export function decidePutPin(state: ProjectState, { device, firmware }: PutPin):
 
 export function decideDeletePin(state: ProjectState, { device }: DeletePin): Decision<Entry> {
   if (!state.pins.has(device)) return refuse(new Problem('not_found'))
-  return keep([{ name: `${pinPrefix}${device}`, value: null }], { indexes: presenceAfter(state, -1) })
+  return recordOnly([{ name: `${pinPrefix}${device}`, value: null }], { indexes: presenceAfter(state, -1) })
 }

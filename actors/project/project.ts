@@ -1,9 +1,15 @@
-import { changedByNone, wokenBy } from '#actors/kept'
 import type { ProjectCommand } from '#actors/project/commands'
 import type { ProjectNotices } from '#actors/project/notices'
 import { decideDeletePin, decidePutPin } from '#actors/project/pins'
 import { decideDeleteRelease, decidePutRelease } from '#actors/project/releases'
 import { decideDeleteRollout, decidePause, decidePutRollout, decideResume } from '#actors/project/rollout'
+import {
+  decideRepeatScans,
+  decideScan,
+  decideScanDone,
+  decideScanProgress,
+  decideScansBegun,
+} from '#actors/project/scan'
 import {
   emptyProject,
   isNothing,
@@ -12,11 +18,11 @@ import {
   putRecord,
   releasePrefix,
   rolloutRecord,
+  scanRecord,
   tallyRecord,
-  walkRecord,
 } from '#actors/project/state'
 import { decideJobMoved } from '#actors/project/tally'
-import { decideWalk, decideWalkAgain, decideWalkDone, decideWalkProgress, decideWalksBegun } from '#actors/project/walk'
+import { rejectEntry, restoreState } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor'
 
@@ -36,12 +42,12 @@ export function projectActor(notices: ProjectNotices): ActorDefinition<ProjectSt
       [`${pinPrefix}*`]: format('pin'),
       [rolloutRecord]: format('rollout'),
       [tallyRecord]: format('tally of a project'),
-      [walkRecord]: format('walks of a project'),
+      [scanRecord]: format('walks of a project'),
     },
     isForgettable: isNothing,
-    wake: ({ id }, records) => wokenBy(emptyProject(id), records, putRecord),
+    wake: ({ id }, records) => restoreState(emptyProject(id), records, putRecord),
     change: (state, change) => putRecord(state, change as RecordChange),
-    apply: changedByNone,
+    apply: rejectEntry,
     decide(state, command, turn) {
       switch (command.type) {
         case 'put_release':
@@ -60,16 +66,16 @@ export function projectActor(notices: ProjectNotices): ActorDefinition<ProjectSt
           return decidePause(state, command, turn, notices)
         case 'resume':
           return decideResume(state, command, turn, notices)
-        case 'walk':
-          return decideWalk(state, command, turn, notices)
-        case 'walk_progress':
-          return decideWalkProgress(state, command)
-        case 'walk_done':
-          return decideWalkDone(state, command, turn, notices)
-        case 'walks_begun':
-          return decideWalksBegun(state)
-        case 'walk_again':
-          return decideWalkAgain(state)
+        case 'scan':
+          return decideScan(state, command, turn, notices)
+        case 'scan_progress':
+          return decideScanProgress(state, command)
+        case 'scan_done':
+          return decideScanDone(state, command, turn, notices)
+        case 'scans_begun':
+          return decideScansBegun(state)
+        case 'repeat_scans':
+          return decideRepeatScans(state)
         case 'job_moved':
           return decideJobMoved(state, command, turn, notices)
       }

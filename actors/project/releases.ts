@@ -1,9 +1,9 @@
-import { keep } from '#actors/kept'
 import type { DeleteRelease, PutRelease, PutReleaseAnswer } from '#actors/project/commands'
 import type { ProjectNotices } from '#actors/project/notices'
 import { presenceAfter } from '#actors/project/presence'
+import { type RequestedScan, withScan } from '#actors/project/scan'
 import { type ProjectState, releasePrefix } from '#actors/project/state'
-import { type WantedWalk, withWalk } from '#actors/project/walk'
+import { recordOnly } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseName, releasesMax } from '#model/release'
@@ -23,21 +23,21 @@ export function decidePutRelease(
   const name = releaseName(release)
   const before = releases.get(name)
   if (before && before.sha256 !== release.sha256) {
-    return refuse(new Problem('conflict', 'the release is there with other bytes'))
+    return refuse(new Problem('conflict', 'the release exists with other bytes'))
   }
   if (before) return answer({ isNew: false, release: before } satisfies PutReleaseAnswer)
   if (releases.size >= releasesMax) {
     return refuse(new Problem('conflict', `a project has at most ${releasesMax} releases`))
   }
   const isAwaited = rollout?.state === 'running' && rollout.body.firmware === release.firmware
-  const walk: WantedWalk | undefined = isAwaited
-    ? withWalk(state, { by: 'rollout', devices: null, author: rollout.updatedBy }, rollout.id)
+  const scan: RequestedScan | undefined = isAwaited
+    ? withScan(state, { by: 'rollout', devices: null, author: rollout.updatedBy }, rollout.id)
     : undefined
-  return keep([{ name: `${releasePrefix}${name}`, value: release }, ...(walk?.records ?? [])], {
-    indexes: [...presenceAfter(state, 1), ...(walk?.indexes ?? [])],
+  return recordOnly([{ name: `${releasePrefix}${name}`, value: release }, ...(scan?.records ?? [])], {
+    indexes: [...presenceAfter(state, 1), ...(scan?.indexes ?? [])],
     effects: [
       () => notices.releasesChanged(tenant, project, null, release.sha256, name),
-      ...(walk?.isBegun ? [() => notices.walkWanted(tenant, project)] : []),
+      ...(scan?.isBegun ? [() => notices.scanRequested(tenant, project)] : []),
     ],
     answer: { isNew: true, release } satisfies PutReleaseAnswer,
   })
@@ -55,7 +55,7 @@ export function decideDeleteRelease(
   const before = releases.get(name)
   if (!before) return refuse(new Problem('not_found'))
   if (isInUse(state, key)) return refuse(new Problem('conflict', 'the release is in use'))
-  return keep([{ name: `${releasePrefix}${name}`, value: null }], {
+  return recordOnly([{ name: `${releasePrefix}${name}`, value: null }], {
     indexes: presenceAfter(state, -1),
     effects: [() => notices.releasesChanged(tenant, project, before.sha256, null, name)],
   })

@@ -1,10 +1,10 @@
-import { keep } from '#actors/kept'
 import type { PutRollout, RolloutAnswer, SwitchRollout } from '#actors/project/commands'
 import type { ProjectNotices } from '#actors/project/notices'
 import { presenceAfter } from '#actors/project/presence'
+import { withoutRolloutScans, withRolloutScan } from '#actors/project/scan'
 import { noCounts, type ProjectState, rolloutRecord, type StoredTally } from '#actors/project/state'
 import { finishedOf, tallyChange } from '#actors/project/tally'
-import { withoutRolloutWalks, withRolloutWalk } from '#actors/project/walk'
+import { recordOnly } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
@@ -38,9 +38,9 @@ export function decideDeleteRollout(state: ProjectState, { tenant }: Turn, notic
   const { project, rollout, tally } = state
   if (!rollout) return refuse(new Problem('not_found'))
   const uncounted: StoredTally = { ...tally, counts: noCounts, isChosenKnown: false }
-  const walks = withoutRolloutWalks(state)
-  return keep([{ name: rolloutRecord, value: null }, tallyChange(uncounted, false), ...walks.records], {
-    indexes: [...presenceAfter(state, -1), ...walks.indexes],
+  const scans = withoutRolloutScans(state)
+  return recordOnly([{ name: rolloutRecord, value: null }, tallyChange(uncounted, false), ...scans.records], {
+    indexes: [...presenceAfter(state, -1), ...scans.indexes],
     effects: [() => notices.rolloutChanged(tenant, project)],
   })
 }
@@ -94,12 +94,12 @@ function changed(
   more: Pick<Recorded<Entry>, 'indexes' | 'answer'> & { readonly records?: readonly RecordChange[] },
 ): Decision<Entry> {
   const { project } = state
-  const walk = rollout.state === 'running' ? withRolloutWalk(state, rollout) : undefined
-  return keep([{ name: rolloutRecord, value: rollout }, ...(more.records ?? []), ...(walk?.records ?? [])], {
-    indexes: [...(more.indexes ?? []), ...(walk?.indexes ?? [])],
+  const scan = rollout.state === 'running' ? withRolloutScan(state, rollout) : undefined
+  return recordOnly([{ name: rolloutRecord, value: rollout }, ...(more.records ?? []), ...(scan?.records ?? [])], {
+    indexes: [...(more.indexes ?? []), ...(scan?.indexes ?? [])],
     effects: [
       () => notices.rolloutChanged(tenant, project),
-      ...(walk?.isBegun ? [() => notices.walkWanted(tenant, project)] : []),
+      ...(scan?.isBegun ? [() => notices.scanRequested(tenant, project)] : []),
     ],
     answer: more.answer,
   })

@@ -1,5 +1,5 @@
-import type { WalkRequest } from '#actors/project/commands'
-import { putOnShelves, type Shelves } from '#actors/project/shelves'
+import type { ScanRequest } from '#actors/project/commands'
+import { type ReleaseIndex, updateReleaseIndex } from '#actors/project/release-index'
 import type { StoredRelease } from '#model/release'
 import type { RolloutCounts, StoredRollout } from '#model/rollout'
 import type { RecordChange } from '#runtime/actor'
@@ -9,16 +9,16 @@ export interface ProjectState {
   readonly project: string
   /** By `releaseName`. */
   readonly releases: ReadonlyMap<string, StoredRelease>
-  readonly shelves: Shelves
+  readonly releaseIndex: ReleaseIndex
   /** By device: the pinned version. */
   readonly pins: ReadonlyMap<string, string>
   readonly rollout: StoredRollout | undefined
   readonly tally: StoredTally
   /** The running scan, and the next ones in order. */
-  readonly walk: StoredWalk | undefined
-  readonly nextWalks: readonly WalkRequest[]
+  readonly scan: StoredScan | undefined
+  readonly nextScans: readonly ScanRequest[]
   /** Completed scans of which some devices still waited for their update when this was stored. */
-  readonly openWalks: readonly WalkRequest[]
+  readonly openScans: readonly ScanRequest[]
 }
 
 /** The same while it is built from its records. */
@@ -39,7 +39,7 @@ export interface StoredTally {
 }
 
 /** Progress of a scan. */
-export interface StoredWalk extends WalkRequest {
+export interface StoredScan extends ScanRequest {
   /** The last checked device; empty at the beginning. */
   readonly cursor: string
   /** Number of checked devices that the rollout has selected. */
@@ -49,11 +49,11 @@ export interface StoredWalk extends WalkRequest {
 }
 
 /** The record of all scans; null if there are none. */
-interface StoredWalks {
-  readonly running: StoredWalk | null
-  readonly waiting: readonly WalkRequest[]
+interface StoredScans {
+  readonly running: StoredScan | null
+  readonly waiting: readonly ScanRequest[]
   /** Completed scans with waiting devices, which a restart must repeat; absent for none. */
-  readonly open?: readonly WalkRequest[]
+  readonly open?: readonly ScanRequest[]
 }
 
 /** Record names: one for each release and pin, prefixed by its kind, and one for each of the others. */
@@ -61,7 +61,7 @@ export const releasePrefix = 'release/'
 export const pinPrefix = 'pin/'
 export const rolloutRecord = 'rollout'
 export const tallyRecord = 'tally'
-export const walkRecord = 'walk'
+export const scanRecord = 'walk'
 
 export const noCounts: RolloutCounts = { chosen: 0, running: 0, done: 0, failed: 0, refused: 0 }
 const noTally: StoredTally = { uses: {}, counts: noCounts, isChosenKnown: false }
@@ -70,29 +70,29 @@ export function emptyProject(project: string): ProjectState {
   return {
     project,
     releases: new Map(),
-    shelves: { newest: new Map(), versions: new Map() },
+    releaseIndex: { newest: new Map(), versions: new Map() },
     pins: new Map(),
     rollout: undefined,
     tally: noTally,
-    walk: undefined,
-    nextWalks: [],
-    openWalks: [],
+    scan: undefined,
+    nextScans: [],
+    openScans: [],
   }
 }
 
 /** Number of releases, pins and rollouts; a project with zero does not exist. */
-export function thingsOf({ releases, pins, rollout }: ProjectState): number {
+export function itemCount({ releases, pins, rollout }: ProjectState): number {
   return releases.size + pins.size + (rollout ? 1 : 0)
 }
 
 /** Whether it has no records. */
 export function isNothing(state: ProjectState): boolean {
-  return thingsOf(state) === 0 && !isWalking(state) && state.tally === noTally
+  return itemCount(state) === 0 && !isScanning(state) && state.tally === noTally
 }
 
 /** Whether its devices are being scanned, or would have to be scanned again after a restart. */
-export function isWalking({ walk, openWalks }: Pick<ProjectState, 'walk' | 'openWalks'>): boolean {
-  return walk !== undefined || openWalks.length > 0
+export function isScanning({ scan, openScans }: Pick<ProjectState, 'scan' | 'openScans'>): boolean {
+  return scan !== undefined || openScans.length > 0
 }
 
 export function putRecord(state: ProjectState, { name, value }: RecordChange): void {
@@ -104,11 +104,11 @@ export function putRecord(state: ProjectState, { name, value }: RecordChange): v
     case tallyRecord:
       woken.tally = (value as StoredTally | null) ?? noTally
       return
-    case walkRecord: {
-      const walks = value as StoredWalks | null
-      woken.walk = walks?.running ?? undefined
-      woken.nextWalks = walks?.waiting ?? []
-      woken.openWalks = walks?.open ?? []
+    case scanRecord: {
+      const scans = value as StoredScans | null
+      woken.scan = scans?.running ?? undefined
+      woken.nextScans = scans?.waiting ?? []
+      woken.openScans = scans?.open ?? []
       return
     }
   }
@@ -117,7 +117,7 @@ export function putRecord(state: ProjectState, { name, value }: RecordChange): v
     const release = name.slice(releasePrefix.length)
     const before = woken.releases.get(release)
     putIn(woken.releases, release, value as StoredRelease | null)
-    putOnShelves(woken.shelves, woken.releases, before, value as StoredRelease | null)
+    updateReleaseIndex(woken.releaseIndex, woken.releases, before, value as StoredRelease | null)
   } else throw new Error(`a project has no record ${name}`)
 }
 

@@ -1,7 +1,7 @@
-import { keep } from '#actors/kept'
 import type { JobMoved, Stage } from '#actors/project/commands'
 import type { ProjectNotices } from '#actors/project/notices'
 import { type ProjectState, rolloutRecord, type StoredTally, tallyRecord } from '#actors/project/state'
+import { recordOnly } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import { releaseName } from '#model/release'
 import type { RolloutCounts, StoredRollout } from '#model/rollout'
@@ -30,7 +30,7 @@ export function decideJobMoved(
   if (uses === tally.uses && !isCounted) return answer(undefined)
   const counts = isCounted ? countsAfter(tally.counts, from, to) : tally.counts
   const { records, isStopped } = tallyChanges(state, { ...tally, uses, counts })
-  return keep(records, { effects: isStopped ? [() => notices.rolloutChanged(tenant, project)] : [] })
+  return recordOnly(records, { effects: isStopped ? [() => notices.rolloutChanged(tenant, project)] : [] })
 }
 
 /** The new tally and its effect on the rollout: a running one stops when the error threshold is exceeded. */

@@ -1,8 +1,8 @@
-import { changedByNone, keep, wokenBy } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
+import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { BeginSession, SessionCommand, UseSession } from '#actors/session/commands'
-import { endedByAccount, endedByItself } from '#actors/session/end'
-import { decideRotate } from '#actors/session/rotate'
+import { decideRotate } from '#actors/session/rotation'
+import { endedByAccount, endedByItself } from '#actors/session/session-end'
 import { isOver, type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -21,9 +21,9 @@ export function sessionActor(notices: IdentityNotices): ActorDefinition<SessionS
     rest: 'written_through',
     formats: { [sessionRecord]: { name: 'session', version: 1, upgrades: {} } },
     fixedRecords: [sessionRecord],
-    wake: ({ tenant, id }, records) => wokenBy({ tenant, id, session: undefined }, records, put),
+    wake: ({ tenant, id }, records) => restoreState({ tenant, id, session: undefined }, records, put),
     change: (state, change) => put(state, change as RecordChange),
-    apply: changedByNone,
+    apply: rejectEntry,
     decide(state, command, turn) {
       switch (command.type) {
         case 'begin':
@@ -60,12 +60,12 @@ function decideBegin(state: SessionState, { user, session }: BeginSession, { now
     address,
     agent,
   }
-  return keep([{ name: sessionRecord, value: stored }], { reminder: endsAt })
+  return recordOnly([{ name: sessionRecord, value: stored }], { reminder: endsAt })
 }
 
 function decideUse({ session }: SessionState, { address }: UseSession, { now }: Turn): Decision<Entry> {
   if (!session || isOver(session, now) || now - session.lastUsedAt < usedEveryMs) return answer(undefined)
-  return keep([{ name: sessionRecord, value: { ...session, lastUsedAt: now, address } }])
+  return recordOnly([{ name: sessionRecord, value: { ...session, lastUsedAt: now, address } }])
 }
 
 /** The session has expired. If a clock was set back since, it has not, and the reminder is set again. */
@@ -73,5 +73,5 @@ function decideDue(state: SessionState, { now }: Turn, notices: IdentityNotices)
   const { session } = state
   if (!session) return answer(undefined)
   if (isOver(session, now)) return endedByItself(state, session, notices, undefined)
-  return keep([], { reminder: session.endsAt })
+  return recordOnly([], { reminder: session.endsAt })
 }

@@ -1,5 +1,5 @@
-import { changedByNone, keep, wokenBy } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
+import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { AddSigningKey, SigningKeysCommand } from '#actors/signing-keys/commands'
 import { type SigningKeysState, type StoredSigningKey, signingKeyOf } from '#actors/signing-keys/state'
 import type { Entry } from '#model/entry'
@@ -27,9 +27,9 @@ export function signingKeysActor(
     rest: 'written_through',
     formats: { [`${prefix}*`]: { name: 'signing key', version: 1, upgrades: {} } },
     isForgettable: () => false,
-    wake: (_, records) => wokenBy({ keys: new Map() }, records, put),
+    wake: (_, records) => restoreState({ keys: new Map() }, records, put),
     change: (state, change) => put(state, change as RecordChange),
-    apply: changedByNone,
+    apply: rejectEntry,
     decide(state, command, turn) {
       return command.type === 'add' ? decideAdd(state, command, turn, notices) : decideDue(state, turn, notices)
     },
@@ -52,7 +52,7 @@ function decideAdd(
   if (signing && now - signing.createdAt < rotationEveryMs) {
     return refuse(new Problem('conflict', 'the last rotation is younger than a minute'))
   }
-  if (state.keys.has(key.kid)) return refuse(new Problem('conflict', 'there is such a key'))
+  if (state.keys.has(key.kid)) return refuse(new Problem('conflict', 'the key exists'))
   const { kid, sealed, fingerprint } = key
   const added: StoredSigningKey = { kid, sealed, fingerprint, createdAt: now, retiresAt: null }
   const retired = signing ? [{ ...signing, retiresAt: retireOthersAt }] : []
@@ -81,7 +81,7 @@ function standing(
   const isOld = oldAt <= now
   const retirements = keys.flatMap(({ retiresAt }) => retiresAt ?? [])
   const next = Math.min(isOld ? now + askAgainMs : oldAt, ...retirements)
-  return keep(
+  return recordOnly(
     [
       ...changed.map((key) => ({ name: `${prefix}${key.kid}`, value: key })),
       ...gone.map(({ kid }) => ({ name: `${prefix}${kid}`, value: null })),

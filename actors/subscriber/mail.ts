@@ -1,6 +1,6 @@
-import { keep } from '#actors/kept'
 import { outboxAddress } from '#actors/outbox/address'
 import type { CountMails } from '#actors/outbox/commands'
+import { recordOnly } from '#actors/record-only'
 import type { AdvanceMail, MailFailed, MailOutcome } from '#actors/subscriber/commands'
 import { type MailState, mailRecord, type SubscriberState } from '#actors/subscriber/state'
 import type { Entry } from '#model/entry'
@@ -33,7 +33,7 @@ export function decideAdvance(
   const isStored = moves.length > 0 && moves.every((move) => isMoved(move, subscriptions, mail))
   const tells = outcome && !isStored ? [{ to: outboxAddress(tenant), command: countOf(outcome) }] : []
   // Nothing is stored for an erased user: it would never be removed.
-  if (subscriptions.length === 0 && mail === noMail) return keep([], { tells })
+  if (subscriptions.length === 0 && mail === noMail) return recordOnly([], { tells })
   const cursors = { ...mail.cursors }
   const missed = { ...mail.missed }
   for (const { subscription, to, missed: left } of moves) {
@@ -45,7 +45,7 @@ export function decideAdvance(
     else if (left !== undefined) missed[moved.function] = left
   }
   const value: MailState = { cursors, hour, missed, retry: null, refusals }
-  return keep([{ name: mailRecord, value }], { tells })
+  return recordOnly([{ name: mailRecord, value }], { tells })
 }
 
 /** A digest of only unstored requests moves no cursor. */
@@ -61,7 +61,7 @@ function isMoved(
 /** A user without subscriptions has no mail to repeat. */
 export function decideFailed({ subscriptions, mail }: SubscriberState, { retry }: MailFailed): Decision<Entry> {
   if (subscriptions.length === 0) return answer(undefined)
-  return keep([{ name: mailRecord, value: { ...mail, retry } satisfies MailState }])
+  return recordOnly([{ name: mailRecord, value: { ...mail, retry } satisfies MailState }])
 }
 
 /**

@@ -1,4 +1,4 @@
-import { wokenBy } from '#actors/kept'
+import { restoreState } from '#actors/record-only'
 import type { SubscriberCommand } from '#actors/subscriber/commands'
 import { decideAdvance, decideFailed, noMail } from '#actors/subscriber/mail'
 import type { SubscriberNotices } from '#actors/subscriber/notices'
@@ -36,7 +36,7 @@ export function subscriberActor(
     rest: 'written_through',
     formats: subscriberFormats,
     fixedRecords: [subscriptionsRecord, mailRecord],
-    wake: ({ tenant, id }, records) => wokenBy({ tenant, id, subscriptions: [], mail: noMail }, records, put),
+    wake: ({ tenant, id }, records) => restoreState({ tenant, id, subscriptions: [], mail: noMail }, records, put),
     change: (state, change) => put(state, change as RecordChange),
     // Each entry comes with records, and those contain the complete change.
     apply() {},

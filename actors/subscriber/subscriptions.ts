@@ -1,4 +1,4 @@
-import { keep } from '#actors/kept'
+import { recordOnly } from '#actors/record-only'
 import { topicIndex, topicRow } from '#actors/subscriber/address'
 import type { SetLocale, Subscribe, TopicEnded, Unsubscribe } from '#actors/subscriber/commands'
 import { mailAfter, noMail } from '#actors/subscriber/mail'
@@ -35,7 +35,7 @@ export function decideSubscribe(
     return refuse(new Problem('bad_request_message', `a user has at most ${subscriptionsMax} subscriptions`))
   }
   const cursors = { ...mail.cursors, [subscription.id]: from }
-  return told([{ kind: 'subscribed', at: now, user: subscription.createdBy, stored: subscription }], {
+  return recordEntries([{ kind: 'subscribed', at: now, user: subscription.createdBy, stored: subscription }], {
     records: [
       { name: subscriptionsRecord, value: [...subscriptions, subscription] },
       { name: mailRecord, value: { ...mail, cursors } },
@@ -57,7 +57,7 @@ export function decideSetLocale(
   if (isRepeated && before.locale === locale) return record([], { answer: before })
   const stored = { ...before, locale }
   const all = subscriptions.map((each) => (each === before ? stored : each))
-  return told([{ kind: 'subscription_updated', at: now, user: stored.createdBy, stored }], {
+  return recordEntries([{ kind: 'subscription_updated', at: now, user: stored.createdBy, stored }], {
     records: [{ name: subscriptionsRecord, value: all }],
     answer: stored,
   })
@@ -89,12 +89,12 @@ export function decideTopicEnded(
 /** Contract 5.6. Causes no event, because its only receiver is gone. */
 export function decideErase(state: SubscriberState, notices: SubscriberNotices): Decision<Entry> {
   if (state.subscriptions.length === 0 && state.mail === noMail) return answer(undefined)
-  return keep(
+  return recordOnly(
     [
       { name: subscriptionsRecord, value: null },
       { name: mailRecord, value: null },
     ],
-    goneFrom(state, state.subscriptions, notices),
+    removalOf(state, state.subscriptions, notices),
   )
 }
 
@@ -108,17 +108,17 @@ function decideEnd(
   const entries = ended.map(
     ({ id, createdBy }): Unsubscribed => ({ kind: 'unsubscribed', at: now, user: createdBy, subscription: id }),
   )
-  return told(entries, {
+  return recordEntries(entries, {
     records: [
       { name: subscriptionsRecord, value: left.length === 0 ? null : left },
       { name: mailRecord, value: mailAfter(state.mail, left, now) },
     ],
-    ...goneFrom(state, ended, notices),
+    ...removalOf(state, ended, notices),
   })
 }
 
 /** The index rows to remove, and the notices. */
-function goneFrom(
+function removalOf(
   state: SubscriberState,
   ended: readonly StoredSubscription[],
   notices: SubscriberNotices,
@@ -134,7 +134,7 @@ function goneFrom(
 }
 
 /** Records entries whose content is in the records of the same turn. */
-function told(
+function recordEntries(
   entries: readonly Entry[],
   { records, ...more }: { readonly records: readonly RecordChange[] } & Omit<Recorded<Entry>, 'type' | 'events'>,
 ): Recorded<Entry> {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
 import type { RuleNotices } from '#actors/rule-notices'
-import { authoredBy, decideMisput, ruleQuotaFault, unchanged } from '#actors/tenant/authored'
+import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
 import { alarmRecord, judgedRecord, type StoredJudged, type TenantState } from '#actors/tenant/state'
@@ -25,7 +25,7 @@ export function decidePutAlarm(
   const before = state.alarms.get(id)
   const wanted = contentOf(body)
   const isSame = before !== undefined && isDeepStrictEqual(contentOf(before), wanted)
-  const misput = decideMisput(before, { isNew, author }, isSame)
+  const misput = refusePut(before, { isNew, author }, isSame)
   if (misput) return misput
   if (isSame && before.updatedBy === author) return unchanged(before)
   const quota = { all: state.alarms, max: alarmsMax, nodesOf, nodesMax: alarmNodesMax, what: 'alarms' }
@@ -36,7 +36,7 @@ export function decidePutAlarm(
   if (problem) return refuse(problem)
   const stored: StoredAlarm = {
     ...wanted,
-    ...authoredBy(before, author, turn),
+    ...authorshipAfter(before, author, turn),
     edit: newEdit(turn),
     ...conditionAtOf(before, wanted, turn),
   }
@@ -83,8 +83,8 @@ const neverJudged: StoredJudged = { digest: '', sweeping: null, cursor: '' }
 /** The user-defined fields of an alarm. */
 type AlarmContent = Omit<StoredAlarm, 'createdBy' | 'createdAt' | 'updatedBy' | 'updatedAt' | 'edit' | 'conditionAt'>
 
-function contentOf(said: AlarmBody | StoredAlarm): AlarmContent {
-  const { name, severity, serviceIdentifier, condition, forSeconds = 0, devices = null, groups = null } = said
+function contentOf(source: AlarmBody | StoredAlarm): AlarmContent {
+  const { name, severity, serviceIdentifier, condition, forSeconds = 0, devices = null, groups = null } = source
   return { name, severity, serviceIdentifier, condition, forSeconds, devices, groups }
 }
 

@@ -1,6 +1,6 @@
 import type { AddDevice } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
-import { keep } from '#actors/kept'
+import { recordOnly } from '#actors/record-only'
 import type { AdmitDevice, DeviceGone, DeviceSized } from '#actors/tenant/commands'
 import {
   countersRecord,
@@ -34,7 +34,7 @@ export function decideAdmit(state: TenantState, command: AdmitDevice, { now }: T
     ...(key !== undefined && { registrar: key }),
   }
   const counted = { lastFlakeAddress: flakeAddress, devices: counters.devices + 1 }
-  return keep([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, 1)], {
+  return recordOnly([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, 1)], {
     tells: [tell(deviceAddress(tenant, device), add)],
   })
 }
@@ -43,11 +43,11 @@ export function decideGone(state: TenantState, { key }: DeviceGone): Decision<En
   const { counters } = state
   const counted = { ...counters, devices: Math.max(0, counters.devices - 1) }
   const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
-  return keep([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, -1)])
+  return recordOnly([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, -1)])
 }
 
 export function decideSized({ device, bytes }: DeviceSized): Decision<Entry> {
-  return keep([{ name: memoryRecord(device), value: bytes === 0 ? null : bytes }])
+  return recordOnly([{ name: memoryRecord(device), value: bytes === 0 ? null : bytes }])
 }
 
 function mayAdmit(key: StoredProvisioningKey, now: number): boolean {

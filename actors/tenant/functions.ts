@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { deliveryAddress } from '#actors/delivery/address'
 import type { TopicNotices } from '#actors/delivery/notices'
 import { newEdit } from '#actors/edit'
-import { keep } from '#actors/kept'
+import { recordOnly } from '#actors/record-only'
 import type { RuleNotices } from '#actors/rule-notices'
 import { endingIndex } from '#actors/tenant/address'
-import { authoredBy, decideMisput, ruleQuotaFault, unchanged } from '#actors/tenant/authored'
+import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteFunction, PutFunction, TopicSwept } from '#actors/tenant/commands'
 import { functionRecord, type TenantState } from '#actors/tenant/state'
@@ -31,7 +31,7 @@ export function decidePutFunction(
   const before = state.functions.get(id)
   const wanted = contentOf(body)
   const isSame = before !== undefined && isDeepStrictEqual(contentOfStored(before), wanted)
-  const misput = decideMisput(before, { isNew, author }, isSame)
+  const misput = refusePut(before, { isNew, author }, isSame)
   if (misput) return misput
   if (isSame && before.updatedBy === author) return unchanged(before)
   const quota = { all: state.functions, max: functionsMax, nodesOf, nodesMax: functionNodesMax, what: 'functions' }
@@ -40,8 +40,8 @@ export function decidePutFunction(
     ruleQuotaFault(state, quota, { author, isNarrow }, nodesOf(wanted), before) ??
     bindingsFault(state, wanted, before)
   if (problem) return refuse(problem)
-  const stored: StoredFunction = { ...wanted, ...authoredBy(before, author, turn), edit: newEdit(turn) }
-  return keep([{ name: functionRecord(id), value: stored }], {
+  const stored: StoredFunction = { ...wanted, ...authorshipAfter(before, author, turn), edit: newEdit(turn) }
+  return recordOnly([{ name: functionRecord(id), value: stored }], {
     effects: [() => notices.functionChanged(state.tenant, id, stored)],
     answer: stored,
   })
@@ -57,7 +57,7 @@ export function decideDeleteFunction(
   notices: RuleNotices & TopicNotices,
 ): Decision<Entry> {
   if (!functions.has(id)) return refuse(new Problem('not_found'))
-  return keep([{ name: functionRecord(id), value: null }], {
+  return recordOnly([{ name: functionRecord(id), value: null }], {
     indexes: [{ index: endingIndex, entry: id, isPresent: true }],
     tells: [tell(deliveryAddress(tenant, id), { type: 'forget' })],
     effects: [() => notices.functionChanged(tenant, id, undefined), () => notices.topicEnded(tenant, id)],
@@ -66,14 +66,14 @@ export function decideDeleteFunction(
 
 /** Removes the row from the index of ending topics. */
 export function decideTopicSwept(topic: TopicSwept): Decision<Entry> {
-  return keep([], { indexes: [{ index: endingIndex, entry: topic.function, isPresent: false }] })
+  return recordOnly([], { indexes: [{ index: endingIndex, entry: topic.function, isPresent: false }] })
 }
 
 /**
  * The error of a node that names an unknown alarm. It is the same if the author may not see the alarm. Contract 5.4.
  */
 export function alarmFault(graph: FunctionBody['graph'], place: number): ProblemDetail {
-  return nodeFault(graph, place, 'must name an alarm that is there')
+  return nodeFault(graph, place, 'must name an existing alarm')
 }
 
 /** The user-defined fields of a function. */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
-import { keep } from '#actors/kept'
+import { recordOnly } from '#actors/record-only'
 import type { RuleNotices } from '#actors/rule-notices'
-import { authoredBy, decideMisput, makersOf, quotaFault, unchanged } from '#actors/tenant/authored'
+import { authorshipAfter, makersOf, quotaFault, refusePut, unchanged } from '#actors/tenant/authorship'
 import { membersFault } from '#actors/tenant/bindings'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
 import { groupRecord, type TenantState } from '#actors/tenant/state'
@@ -21,15 +21,15 @@ export function decidePutGroup(
   const { name, devices } = body
   const before = state.groups.get(id)
   const isSame = before !== undefined && isDeepStrictEqual([before.name, before.devices], [name, devices])
-  const misput = decideMisput(before, { isNew, author }, isSame)
+  const misput = refusePut(before, { isNew, author }, isSame)
   if (misput) return misput
   if (isSame) return unchanged(before)
   const quota = { max: groupsMax, what: 'groups' }
   const full = before ? undefined : quotaFault(state, makersOf(state.groups), { author, isNarrow }, quota)
   const problem = full ?? membersFault(state, id, devices.length)
   if (problem) return refuse(problem)
-  const stored: StoredGroup = { name, devices, ...authoredBy(before, author, turn), edit: newEdit(turn) }
-  return keep([{ name: groupRecord(id), value: stored }], {
+  const stored: StoredGroup = { name, devices, ...authorshipAfter(before, author, turn), edit: newEdit(turn) }
+  return recordOnly([{ name: groupRecord(id), value: stored }], {
     effects: [() => notices.groupChanged(state.tenant, id, stored)],
     answer: stored,
   })
@@ -43,7 +43,7 @@ export function decideDeleteGroup(
 ): Decision<Entry> {
   if (!groups.has(id)) return refuse(new Problem('not_found'))
   if (bindings.uses.has(id)) return refuse(new Problem('conflict', 'the group is in use'))
-  return keep([{ name: groupRecord(id), value: null }], {
+  return recordOnly([{ name: groupRecord(id), value: null }], {
     effects: [() => notices.groupChanged(tenant, id, undefined)],
   })
 }

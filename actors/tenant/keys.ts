@@ -1,7 +1,7 @@
-import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
-import { erasing } from '#actors/subscriber/erasing'
-import { quotaFault } from '#actors/tenant/authored'
+import { recordOnly } from '#actors/record-only'
+import { eraseSubscriber } from '#actors/subscriber/erasure'
+import { quotaFault } from '#actors/tenant/authorship'
 import type { AddApiKey, AddProvisioningKey, DeleteKey } from '#actors/tenant/commands'
 import {
   isExpired,
@@ -48,7 +48,7 @@ export function decideDeleteKey(
   notices: IdentityNotices,
 ): Decision<Entry> {
   if (!keysOf(state, kind).has(id)) return refuse(new Problem('not_found'))
-  return keep([{ name: keyRecord(kind, id), value: null }], {
+  return recordOnly([{ name: keyRecord(kind, id), value: null }], {
     tells: subscriptionsEnded(state, [{ kind, id }]),
     effects: [() => notices.keyEnded(state.tenant, id, kind)],
   })
@@ -58,7 +58,7 @@ export function decideDeleteKey(
 export function decideKeysDue(state: TenantState, { now }: Turn, notices: IdentityNotices): Decision<Entry> {
   const all = kinds.flatMap((kind) => [...keysOf(state, kind)].map(([id, key]) => ({ kind, id, key })))
   const ended = all.filter(({ key }) => isExpired(key, now))
-  return keep(
+  return recordOnly(
     ended.map(({ kind, id }) => ({ name: keyRecord(kind, id), value: null })),
     {
       reminder: nextExpiry(all.filter((one) => !ended.includes(one)).map(({ key }) => key)),
@@ -77,7 +77,7 @@ function subscriptionsEnded(
   { tenant }: TenantState,
   keys: readonly { readonly kind: KeyKind; readonly id: string }[],
 ): readonly Tell[] {
-  return keys.filter(({ kind }) => kind === 'api_key').map(({ id }) => erasing(tenant, id))
+  return keys.filter(({ kind }) => kind === 'api_key').map(({ id }) => eraseSubscriber(tenant, id))
 }
 
 function decideAdd(
@@ -90,7 +90,7 @@ function decideAdd(
   if (keys.has(id)) return refuse(new Problem('conflict', 'the id is taken'))
   if (keys.size >= keysMax) return refuse(new Problem('conflict', `a tenant has at most ${keysMax} provisioning keys`))
   const standing = [...state.apiKeys.values(), ...state.provisioningKeys.values(), key]
-  return keep([{ name: keyRecord(kind, id), value: key }], { reminder: nextExpiry(standing), answer: key })
+  return recordOnly([{ name: keyRecord(kind, id), value: key }], { reminder: nextExpiry(standing), answer: key })
 }
 
 function nextExpiry(keys: readonly StoredKey[]): number | null {

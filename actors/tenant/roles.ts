@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
-import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
-import { quotaFault } from '#actors/tenant/authored'
+import { recordOnly } from '#actors/record-only'
+import { quotaFault } from '#actors/tenant/authorship'
 import type { DeleteRole, PutRole, RoleSettled } from '#actors/tenant/commands'
 import { roleRecord, type StoredRole, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -33,7 +33,7 @@ export function decidePutRole(
   // No client can have received events by a role that did not exist.
   const since = before ? null : -1
   const stored: StoredRole = { grants, since, edit: newEdit(turn), ...(createdBy !== undefined && { createdBy }) }
-  return keep([{ name: roleRecord(role), value: stored }], {
+  return recordOnly([{ name: roleRecord(role), value: stored }], {
     effects: [() => notices.rolesChanged(tenant, role, stored)],
     answer: { isNew: !before },
   })
@@ -52,7 +52,7 @@ export function decideDeleteRole(
   if ([...apiKeys.values()].some((key) => key.roles.includes(role))) {
     return refuse(new Problem('conflict', 'the role is in use'))
   }
-  return keep([{ name: roleRecord(role), value: null }], {
+  return recordOnly([{ name: roleRecord(role), value: null }], {
     effects: [() => notices.rolesChanged(tenant, role, undefined)],
   })
 }
@@ -61,7 +61,7 @@ export function decideDeleteRole(
 export function decideRoleSettled({ roles }: TenantState, { role, edit, since }: RoleSettled): Decision<Entry> {
   const stored = roles.get(role)
   if (!stored || stored.edit !== edit || stored.since !== null) return answer(undefined)
-  return keep([{ name: roleRecord(role), value: { ...stored, since } }])
+  return recordOnly([{ name: roleRecord(role), value: { ...stored, since } }])
 }
 
 /** The grants of a role; undefined if the tenant has no such role. */

@@ -1,4 +1,4 @@
-import { keep } from '#actors/kept'
+import { recordOnly } from '#actors/record-only'
 import type { SweepDone, SweepProgress } from '#actors/tenant/commands'
 import { judgedRecord, type StoredJudged, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -12,7 +12,7 @@ export function decideSweepProgress(
   const before = judged.get(alarm)
   if (!before) return answer(undefined)
   const value: StoredJudged = { ...before, sweeping: digest, cursor }
-  return keep([{ name: judgedRecord(alarm), value }])
+  return recordOnly([{ name: judgedRecord(alarm), value }])
 }
 
 /** Ignored for an alarm that was created or deleted meanwhile: it has a sweep of its own. */
@@ -20,5 +20,5 @@ export function decideSweepDone({ alarms, judged }: TenantState, { alarm, digest
   const isGone = digest === ''
   if (!judged.has(alarm) || alarms.has(alarm) === isGone) return answer(undefined)
   const value: StoredJudged | null = isGone ? null : { digest, sweeping: null, cursor: '' }
-  return keep([{ name: judgedRecord(alarm), value }])
+  return recordOnly([{ name: judgedRecord(alarm), value }])
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { keep } from '#actors/kept'
+import { recordOnly } from '#actors/record-only'
 import type { RuleNotices } from '#actors/rule-notices'
-import { authoredBy, unchanged } from '#actors/tenant/authored'
+import { authorshipAfter, unchanged } from '#actors/tenant/authorship'
 import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
 import { type TenantState, templateRecord } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -24,8 +24,8 @@ export function decidePutTemplate(
   if (before && isDeepStrictEqual(before.locales, locales)) return unchanged(before)
   const problem = limitOf(state, body, before)
   if (problem) return refuse(problem)
-  const stored: StoredTemplate = { locales, ...authoredBy(before, author, turn) }
-  return keep([{ name: templateRecord(name), value: stored }], {
+  const stored: StoredTemplate = { locales, ...authorshipAfter(before, author, turn) }
+  return recordOnly([{ name: templateRecord(name), value: stored }], {
     effects: [() => notices.templateChanged(state.tenant, name, stored)],
     answer: stored,
   })
@@ -38,7 +38,7 @@ export function decideDeleteTemplate(
   notices: RuleNotices,
 ): Decision<Entry> {
   if (!templates.has(name)) return refuse(new Problem('not_found'))
-  return keep([{ name: templateRecord(name), value: null }], {
+  return recordOnly([{ name: templateRecord(name), value: null }], {
     effects: [() => notices.templateChanged(tenant, name, undefined)],
   })
 }

@@ -1,6 +1,6 @@
 import type { TopicNotices } from '#actors/delivery/notices'
-import { wokenBy } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
+import { restoreState } from '#actors/record-only'
 import type { RuleNotices } from '#actors/rule-notices'
 import { decideDeleteAlarm, decidePutAlarm } from '#actors/tenant/alarms'
 import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
@@ -65,7 +65,7 @@ export function tenantActor(
       [`${templatePrefix}*`]: format('template'),
     },
     isForgettable: () => false,
-    wake: ({ tenant }, records) => wokenBy(emptyTenant(tenant), records, put),
+    wake: ({ tenant }, records) => restoreState(emptyTenant(tenant), records, put),
     change: (state, change) => put(state, change as RecordChange),
     apply(state, entry) {
       switch (entry.kind) {

@@ -1,4 +1,4 @@
-import { changedByNone, keep, wokenBy } from '#actors/kept'
+import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import { defaultTenant } from '#actors/tenant/address'
 import type { Entry } from '#model/entry'
 import { type ActorAddress, type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
@@ -34,12 +34,12 @@ export const updateScheduleActor: ActorDefinition<UpdateScheduleState, UpdateSch
   rest: 'written_through',
   formats: { [scheduleRecord]: { name: 'schedule of updates', version: 1, upgrades: {} } },
   fixedRecords: [scheduleRecord],
-  wake: (_, records) => wokenBy({ stored: undefined }, records, put),
+  wake: (_, records) => restoreState({ stored: undefined }, records, put),
   change: (state, change) => put(state, change as RecordChange),
-  apply: changedByNone,
+  apply: rejectEntry,
   decide({ stored }, command) {
-    if (command.type === 'put') return keep([{ name: scheduleRecord, value: command.schedule }])
-    return stored ? keep([{ name: scheduleRecord, value: null }]) : answer(undefined)
+    if (command.type === 'put') return recordOnly([{ name: scheduleRecord, value: command.schedule }])
+    return stored ? recordOnly([{ name: scheduleRecord, value: null }]) : answer(undefined)
   },
 }
 

@@ -9,9 +9,9 @@ export type UpdateCommand =
   | BeginUpdate
   | UpdateFound
   | NoUpdateFound
-  | FirmwareSaid
+  | FirmwareReported
   | OfferLost
-  | DeviceBack
+  | DeviceReconnected
   | ResumeUpdate
   | ForgetUpdates
   | ReminderDue
@@ -65,8 +65,8 @@ export interface NoUpdateFound {
 }
 
 /** Contract 7, FIRMWARE_STATUS; validated by the link. */
-export interface FirmwareSaid {
-  readonly type: 'said'
+export interface FirmwareReported {
+  readonly type: 'reported'
   readonly id: string
   readonly status: FirmwareStatusMessage['status']
   readonly progress?: number
@@ -80,8 +80,8 @@ export interface OfferLost {
 }
 
 /** The device sent HELLO with these firmwares. Missing ones have no meaning. */
-export interface DeviceBack {
-  readonly type: 'back'
+export interface DeviceReconnected {
+  readonly type: 'reconnected'
   readonly session: string
   readonly firmwares: readonly Firmware[]
   /** The device refuses automatic updates, and no user waits for this one. */

@@ -35,8 +35,8 @@ export const resendsMax = 3
 export const stayMsMin = 24 * 60 * minuteMs
 
 /** Progress is published this often, or when it grew by this amount. Contract 4, UPDATE_STATUS. */
-const tellEveryMs = 1_000
-const tellEveryPercent = 5
+const publishEveryMs = 1_000
+const publishEveryPercent = 5
 
 /** The context before the first update. */
 export const noUpdate: UpdateContext = {
@@ -61,13 +61,13 @@ export const noUpdate: UpdateContext = {
   resends: 0,
 }
 
-interface Seen {
+interface MachineInput {
   readonly context: UpdateContext
   readonly event: UpdateEvent
 }
 
 /** The outcome of an update that ends before the device has begun, with a reason. */
-interface Ended {
+interface EndBeforeStart {
   readonly status: TriggerStatus
   readonly reason: FailureReason
   /** Our own message, if there is no other. */
@@ -75,42 +75,43 @@ interface Ended {
 }
 
 /** The reason of an update that fails after the device has begun. */
-interface Broken {
+interface FailureAfterStart {
   readonly reason: FailureReason
   readonly words?: string
 }
 
-const isThere = ({ context: { offer, from }, event: { reported } }: Seen): boolean =>
+const isThere = ({ context: { offer, from }, event: { reported } }: MachineInput): boolean =>
   offer !== null && reported !== undefined && hasArrived(reported, offer.firmware, from)
-const isOther = (seen: Seen): boolean =>
+const isOther = (seen: MachineInput): boolean =>
   seen.event.reported !== undefined && seen.event.reported !== seen.context.from && !isThere(seen)
 /** Has restarted with the old version. */
-const isOldAnew = ({ context, event }: Seen): boolean =>
+const isOldAnew = ({ context, event }: MachineInput): boolean =>
   event.reported === context.from && event.session !== context.session
-const isWhole = ({ event }: Seen): boolean => (event.progress ?? 0) >= 100
+const isWhole = ({ event }: MachineInput): boolean => (event.progress ?? 0) >= 100
 /**
  * The update counted as failed, and the device reports progress: its report counts, but only until the end of the time
  * limits.
  */
-const isLate = ({ context: { offer, reason, downloadsUntil, installsUntil }, event: { now } }: Seen): boolean =>
+const isLate = ({ context: { offer, reason, downloadsUntil, installsUntil }, event: { now } }: MachineInput): boolean =>
   offer !== null &&
   (reason === 'offline' || reason === 'timeout') &&
   now < (installsUntil || downloadsUntil || Number.POSITIVE_INFINITY)
 /** Has its previous or an older version again, soon after the update was done. */
-const isFallenBack = ({ context, event: { now, reported, session } }: Seen): boolean =>
+const isFallenBack = ({ context, event: { now, reported, session } }: MachineInput): boolean =>
   context.offer !== null &&
   reported !== undefined &&
   session !== context.session &&
   hasFallenBack(reported, context.offer.firmware, context.from) &&
   now - context.toldAt < stayMsMin
-const isTimeOver = ({ context: { deadline }, event: { now } }: Seen): boolean => deadline !== null && deadline <= now
+const isTimeOver = ({ context: { deadline }, event: { now } }: MachineInput): boolean =>
+  deadline !== null && deadline <= now
 
 /** Also true if the clock was set back since. */
-function isWorthTelling({ context: { toldAt, toldProgress }, event: { now, progress } }: Seen): boolean {
-  return now < toldAt || now - toldAt >= tellEveryMs || (progress ?? 0) - toldProgress >= tellEveryPercent
+function isWorthTelling({ context: { toldAt, toldProgress }, event: { now, progress } }: MachineInput): boolean {
+  return now < toldAt || now - toldAt >= publishEveryMs || (progress ?? 0) - toldProgress >= publishEveryPercent
 }
 
-function endedBy({ event: { message } }: Seen, { status, reason, words = message }: Ended) {
+function endedBy({ event: { message } }: MachineInput, { status, reason, words = message }: EndBeforeStart) {
   return {
     reason,
     progress: null,
@@ -120,7 +121,7 @@ function endedBy({ event: { message } }: Seen, { status, reason, words = message
 }
 
 /** Only a name: `move.ts` executes the action. */
-const doneElsewhere = () => {}
+const runByTurn = () => {}
 
 const definition = setup({
   types: {} as { context: UpdateContext; events: UpdateEvent },
@@ -128,20 +129,20 @@ const definition = setup({
     isThere,
     isOther,
     isOldAnew,
-    mayResend: (seen: Seen) => isOldAnew(seen) && seen.context.resends < resendsMax,
+    mayResend: (seen: MachineInput) => isOldAnew(seen) && seen.context.resends < resendsMax,
     isWhole,
     isWorthTelling,
     isLate,
     isFallenBack,
-    isLateAndWhole: (seen: Seen) => isLate(seen) && isWhole(seen),
+    isLateAndWhole: (seen: MachineInput) => isLate(seen) && isWhole(seen),
     isTimeOver,
   },
   actions: {
-    tell_status: doneElsewhere,
-    ask_server: doneElsewhere,
-    send_offer: doneElsewhere,
-    say_outcome: doneElsewhere,
-    want_next: doneElsewhere,
+    publish_status: runByTurn,
+    ask_server: runByTurn,
+    send_offer: runByTurn,
+    say_outcome: runByTurn,
+    want_next: runByTurn,
 
     begin: assign(({ context, event: { begun } }) => begun ?? context),
     take_found: assign(({ event: { found } }) => {
@@ -163,8 +164,8 @@ const definition = setup({
     find_nothing: assign({ message: 'NO_UPDATE', outcome: { status: 'NO_UPDATE' as const } }),
     be_there: assign({ progress: null, message: null, reason: null }),
     need_nothing: assign({ outcome: { status: 'NO_UPDATE' as const } }),
-    end: assign((seen, ended: Ended) => endedBy(seen, ended)),
-    break_off: assign(({ event: { message } }, { reason, words = message }: Broken) => ({
+    end: assign((seen, ended: EndBeforeStart) => endedBy(seen, ended)),
+    break_off: assign(({ event: { message } }, { reason, words = message }: FailureAfterStart) => ({
       reason,
       progress: null,
       message: words ?? null,
@@ -174,7 +175,10 @@ const definition = setup({
       ...{ downloadsUntil: 0, installsUntil: 0 },
     })),
 
-    note_told: assign(({ context: { progress }, event: { now } }) => ({ toldAt: now, toldProgress: progress ?? 0 })),
+    note_published: assign(({ context: { progress }, event: { now } }) => ({
+      toldAt: now,
+      toldProgress: progress ?? 0,
+    })),
     wait: assign(({ event: { now } }, { forMs }: { forMs: number }) => ({ deadline: now + forMs })),
     wait_for_answer: assign(({ event: { offerUntil } }) => ({ deadline: offerUntil })),
     wait_again: assign(({ context: { resends, deadline }, event: { offerUntil } }) => ({
@@ -196,10 +200,10 @@ const definition = setup({
   },
 })
 
-const told = ['note_told', 'tell_status'] as const
+const published = ['note_published', 'publish_status'] as const
 const wait = (forMs: number) => ({ type: 'wait', params: { forMs } }) as const
-const end = (params: Ended) => [{ type: 'end', params }, 'say_outcome'] as const
-const breakOff = (params: Broken) => ({ type: 'break_off', params }) as const
+const end = (params: EndBeforeStart) => [{ type: 'end', params }, 'say_outcome'] as const
+const breakOff = (params: FailureAfterStart) => ({ type: 'break_off', params }) as const
 
 const onBegin = { target: 'checking', actions: 'begin' } as const
 const onFailed = { target: 'failed', actions: breakOff({ reason: 'device' }) } as const
@@ -215,7 +219,7 @@ const other = {
 const startedTooOften = {
   target: 'failed',
   guard: 'isOldAnew',
-  actions: breakOff({ reason: 'device', words: 'started anew too often' }),
+  actions: breakOff({ reason: 'device', words: 'restarted too often' }),
 } as const
 const resend = ['take_session', 'count_resend', 'send_offer'] as const
 const onBack = [there, other, { target: 'started', guard: 'mayResend', actions: resend }, startedTooOften] as const
@@ -237,9 +241,9 @@ export const updateMachine = definition.createMachine({
   context: noUpdate,
   initial: 'idle',
   states: {
-    idle: { entry: ['rest', ...told], on: { BEGIN: onBegin } },
+    idle: { entry: ['rest', ...published], on: { BEGIN: onBegin } },
     checking: {
-      entry: [wait(checkingMsMax), ...told, 'ask_server'],
+      entry: [wait(checkingMsMax), ...published, 'ask_server'],
       on: {
         FOUND: { target: 'offering', actions: 'take_found' },
         NONE: { target: 'idle', actions: ['find_nothing', 'say_outcome'] },
@@ -258,7 +262,7 @@ export const updateMachine = definition.createMachine({
       },
     },
     offering: {
-      entry: ['wait_for_answer', ...told, 'send_offer'],
+      entry: ['wait_for_answer', ...published, 'send_offer'],
       on: {
         STARTED: { target: 'started', actions: [...accepted] },
         DOWNLOADING: [
@@ -293,7 +297,7 @@ export const updateMachine = definition.createMachine({
       },
     },
     started: {
-      entry: [wait(startedMsMax), ...told],
+      entry: [wait(startedMsMax), ...published],
       on: {
         DOWNLOADING: [...download],
         INSTALLING: install,
@@ -305,11 +309,11 @@ export const updateMachine = definition.createMachine({
       },
     },
     downloading: {
-      entry: ['limit_download', 'wait_for_download', ...told],
+      entry: ['limit_download', 'wait_for_download', ...published],
       on: {
         DOWNLOADING: [
           { target: 'verifying', guard: 'isWhole', actions: 'take_words' },
-          { guard: 'isWorthTelling', actions: ['take_progress', 'wait_for_download', ...told] },
+          { guard: 'isWorthTelling', actions: ['take_progress', 'wait_for_download', ...published] },
         ],
         INSTALLING: install,
         INSTALLED: installed,
@@ -320,7 +324,7 @@ export const updateMachine = definition.createMachine({
       },
     },
     verifying: {
-      entry: [wait(verifyingMsMax), ...told],
+      entry: [wait(verifyingMsMax), ...published],
       on: {
         INSTALLING: install,
         INSTALLED: installed,
@@ -330,9 +334,9 @@ export const updateMachine = definition.createMachine({
       },
     },
     installing: {
-      entry: ['limit_install', 'wait_for_install', ...told],
+      entry: ['limit_install', 'wait_for_install', ...published],
       on: {
-        INSTALLING: { guard: 'isWorthTelling', actions: ['take_progress', 'wait_for_install', ...told] },
+        INSTALLING: { guard: 'isWorthTelling', actions: ['take_progress', 'wait_for_install', ...published] },
         INSTALLED: installed,
         FAILED: onFailed,
         BACK: [...onBack],
@@ -340,7 +344,7 @@ export const updateMachine = definition.createMachine({
       },
     },
     rebooting: {
-      entry: [wait(rebootingMsMax), ...told],
+      entry: [wait(rebootingMsMax), ...published],
       on: {
         FAILED: onFailed,
         BACK: [
@@ -356,7 +360,7 @@ export const updateMachine = definition.createMachine({
       },
     },
     done: {
-      entry: ['rest', ...told, 'want_next'],
+      entry: ['rest', ...published, 'want_next'],
       on: {
         BEGIN: onBegin,
         BACK: {
@@ -367,7 +371,7 @@ export const updateMachine = definition.createMachine({
       },
     },
     failed: {
-      entry: ['rest', ...told],
+      entry: ['rest', ...published],
       on: {
         BEGIN: onBegin,
         STARTED: { target: 'started', guard: 'isLate', actions: 'take_words' },
@@ -380,7 +384,7 @@ export const updateMachine = definition.createMachine({
         BACK: there,
       },
     },
-    refused: { entry: ['rest', ...told], on: { BEGIN: onBegin } },
+    refused: { entry: ['rest', ...published], on: { BEGIN: onBegin } },
   },
 })
 

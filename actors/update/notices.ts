@@ -4,7 +4,7 @@ import type { Trigger, TriggerOutcome } from '#model/firmware'
 /** Notices about a turn of an update. Called as effects: after the commit, with the committed state. */
 export interface UpdateNotices {
   /** Undefined: the record was deleted. */
-  updateMoved(tenant: string, device: string, stands: StoredUpdate | undefined): void
+  updateMoved(tenant: string, device: string, stored: StoredUpdate | undefined): void
   /** The update server has to be asked. */
   updateCheckWanted(tenant: string, device: string, context: UpdateContext): void
   /** The offer has to be sent to the device. */

@@ -22,11 +22,11 @@ export interface StoredUpdate {
   readonly attempts: readonly UpdateAttempts[]
   readonly counted: CountedUpdate | null
   /** The last published states of the device's other firmwares. */
-  readonly earlier?: readonly ToldUpdate[]
+  readonly earlier?: readonly PublishedUpdate[]
 }
 
 /** The published state of one firmware. */
-export type ToldUpdate = Omit<UpdateChanged, 'kind' | 'device'>
+export type PublishedUpdate = Omit<UpdateChanged, 'kind' | 'device'>
 
 /** The context of the state machine. Times are Unix ms, 0 for never. */
 export interface UpdateContext {

@@ -1,13 +1,13 @@
-import { wokenBy } from '#actors/kept'
-import { decideBack, decideResume } from '#actors/update/back'
-import { decideBegin } from '#actors/update/begin'
+import { restoreState } from '#actors/record-only'
+import { decideBegin } from '#actors/update/begin-update'
 import type { UpdateCommand } from '#actors/update/commands'
-import { countTells } from '#actors/update/counted'
-import { decideDue } from '#actors/update/due'
 import { machineVersion } from '#actors/update/machine'
-import { type UpdateParts, updating } from '#actors/update/move'
-import { decideSaid } from '#actors/update/said'
+import { decideReconnect, decideResume } from '#actors/update/reconnection'
+import { decideDue } from '#actors/update/reminder'
 import { type StoredUpdate, type UpdateActorState, updateRecord } from '#actors/update/state'
+import { type UpdateParts, updatingRows } from '#actors/update/transition'
+import { decideReport } from '#actors/update/update-report'
+import { countTells } from '#actors/update/update-stage'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, record, type Turn } from '#runtime/actor'
 
@@ -23,7 +23,7 @@ export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorStat
     // A stored state only has a meaning in its machine: a new machine is a new version of the record.
     formats: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: {} } },
     fixedRecords: [updateRecord],
-    wake: ({ id }, records) => wokenBy({ device: id, stored: undefined }, records, put),
+    wake: ({ id }, records) => restoreState({ device: id, stored: undefined }, records, put),
     change: (state, change) => put(state, change as RecordChange),
     // The record of the same turn contains everything in its entries.
     apply: () => {},
@@ -33,11 +33,11 @@ export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorStat
           return decideBegin(state, command, turn, parts)
         case 'found':
         case 'not_found':
-        case 'said':
+        case 'reported':
         case 'lost':
-          return decideSaid(state, command, turn, parts)
-        case 'back':
-          return decideBack(state, command, turn, parts)
+          return decideReport(state, command, turn, parts)
+        case 'reconnected':
+          return decideReconnect(state, command, turn, parts)
         case 'resume':
           return decideResume(state, command, turn, parts)
         case 'forget':
@@ -61,7 +61,7 @@ function decideForget({ device, stored }: UpdateActorState, turn: Turn, { notice
   return record<Entry>([], {
     changes: records,
     records,
-    indexes: updating(device, stored, false),
+    indexes: updatingRows(device, stored, false),
     ...(turn.reminder() !== null && { reminder: null }),
     tells: countTells(tenant, stored.counted, null),
     effects: [() => notices.updateMoved(tenant, device, undefined)],

@@ -63,7 +63,7 @@ export class AccessChanges implements IdentityNotices {
   rolesChanged(tenant: string, role: string, stored: StoredRole | undefined): void {
     const { accesses, hub } = this.#parts
     if (!accesses.hasTenant(tenant)) return
-    const since = stored?.since ?? hub.toldTo(tenant)
+    const since = stored?.since ?? hub.publishedTo(tenant)
     this.#redefine(tenant, accesses.publishRole(tenant, role, stored?.grants, since))
     this.#rightsChanged(tenant)
     if (stored?.since === null) this.#settle({ type: 'role', tenant, role, edit: stored.edit }, since)
@@ -115,7 +115,7 @@ export class AccessChanges implements IdentityNotices {
   /** Everything anew from the actors: at the start, and when the store was read again. */
   load(): void {
     const { system, accesses, hub } = this.#parts
-    const lastOf = (tenant: string) => hub.toldTo(tenant)
+    const lastOf = (tenant: string) => hub.publishedTo(tenant)
     const view = readView(system, lastOf)
     this.#settling.clear()
     const { redefined, endedTenants } = accesses.load(view)
@@ -189,7 +189,7 @@ export class AccessChanges implements IdentityNotices {
   /** Told once: a later notice about the same edit must not move it. */
   #sinceOf(tenant: string, { id, rolesEdit }: UserRow): number {
     const settling = this.#settling.get(settlingKey({ type: 'user', tenant, user: id, edit: rolesEdit }))
-    return settling?.edit === rolesEdit ? settling.since : this.#parts.hub.toldTo(tenant)
+    return settling?.edit === rolesEdit ? settling.since : this.#parts.hub.publishedTo(tenant)
   }
 
   #settle(unsettled: Unsettled, since: number): void {

@@ -8,7 +8,7 @@ import { refreshTokenText } from '#access/refresh-token'
 import type { Pair, SignInPlace, TokenAnswer } from '#access/requests'
 import type { Tokens } from '#access/tokens'
 import { accountAddress } from '#actors/account/address'
-import { moved } from '#actors/account/sessions'
+import { versionConflict } from '#actors/account/sessions'
 import type { AccountState } from '#actors/account/state'
 import { factorNames } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/address'
@@ -118,7 +118,7 @@ function accessTokenOf(
 /** The password of somebody who may have changed since: what he has now, or the refusal that it moved. */
 export function accountAt({ system }: SignInParts, { tenant, user, version }: Recognised): AccountState {
   const account = system.look(accountAddress(tenant, user))
-  if (account.credentials?.version !== version) throw moved()
+  if (account.credentials?.version !== version) throw versionConflict()
   return account
 }
 
@@ -183,5 +183,5 @@ export async function startingOverOnce<T>(flow: () => Promise<T>): Promise<T> {
 }
 
 function isMoved(error: unknown): boolean {
-  return error instanceof Problem && error.code === 'conflict' && error.message === moved().message
+  return error instanceof Problem && error.code === 'conflict' && error.message === versionConflict().message
 }

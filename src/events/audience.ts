@@ -32,7 +32,7 @@ export interface AudienceClass {
  * @param bound for events without a device: the devices to which their object is bound. The class must reach all of
  * them, independent of the devices in its filter
  */
-export function isHeard(
+export function isReceivedBy(
   audience: AudienceClass,
   type: EventType,
   device?: string,
@@ -50,7 +50,7 @@ export function isHeard(
  * Classes with the same set of devices: all classes of one access, or one class whose filter names devices. A scope may
  * name 18 000 devices, and a user may open a thousand sockets with different filters, so each set is indexed only once.
  */
-interface Naming {
+interface DeviceSet {
   readonly classes: Set<AudienceClass>
   /** The scope from which `devices` was computed. */
   scope: Scope | undefined
@@ -67,11 +67,11 @@ export class Audiences {
   readonly #prefix: string
   readonly #classes = new Map<string, AudienceClass>()
   readonly #wide = new Set<AudienceClass>()
-  readonly #namings = new Map<string, Naming>()
-  readonly #byDevice = new Map<string, Set<Naming>>()
+  readonly #deviceSets = new Map<string, DeviceSet>()
+  readonly #byDevice = new Map<string, Set<DeviceSet>>()
   /** Wide classes by type and service. Cleared when a class is added, removed or redefined. */
-  readonly #known = new Map<EventType, Map<string | undefined, readonly AudienceClass[]>>()
-  #knownCount = 0
+  readonly #cached = new Map<EventType, Map<string | undefined, readonly AudienceClass[]>>()
+  #cachedCount = 0
   #nextTopic = 0
 
   constructor(prefix: string) {
@@ -122,36 +122,36 @@ export class Audiences {
   /** Ends the pause of `redefine`. Takes about 5 ms for an access with 18 000 other devices than before. */
   resume(audience: AudienceClass): void {
     // Lists that were made during the pause may be those of another scope.
-    this.#forgetKnown()
-    this.#name(this.#namings.get(namingKeyOf(audience)) as Naming, audience)
+    this.#clearCache()
+    this.#index(this.#deviceSets.get(deviceSetKeyOf(audience)) as DeviceSet, audience)
     audience.isPaused = false
   }
 
   /** Every class that receives the event, each once. `bound`: see `isReceivedBy`. */
-  hearers(
+  receivers(
     type: EventType,
     device: string | undefined,
     service: string | undefined,
     bound?: MeantLists,
   ): readonly AudienceClass[] {
-    if (bound !== undefined) return this.#boundHearers(type, bound)
+    if (bound !== undefined) return this.#boundReceivers(type, bound)
     if (device === undefined) {
-      return [...this.#classes.values()].filter((audience) => isHeard(audience, type, undefined, service))
+      return [...this.#classes.values()].filter((audience) => isReceivedBy(audience, type, undefined, service))
     }
-    const wide = this.#wideHearers(type, service)
+    const wide = this.#wideReceivers(type, service)
     const named = this.#byDevice.size === 0 ? undefined : this.#byDevice.get(device)
     if (!named) return wide
     const more: AudienceClass[] = []
     for (const { classes, isWide } of named) {
       for (const audience of classes) {
-        if (isHeard(audience, type, device, service) && !(isWide && wide.includes(audience))) more.push(audience)
+        if (isReceivedBy(audience, type, device, service) && !(isWide && wide.includes(audience))) more.push(audience)
       }
     }
     return more.length === 0 ? wide : [...wide, ...more]
   }
 
   /** Bound devices may be thousands, so they are checked once for an access and not for each filter. */
-  #boundHearers(type: EventType, bound: MeantLists): readonly AudienceClass[] {
+  #boundReceivers(type: EventType, bound: MeantLists): readonly AudienceClass[] {
     const known = new Map<Scope, boolean>()
     const reaches = (scope: Scope): boolean => {
       const isReaching = known.get(scope) ?? reachesLists(scope, eventKinds[type].resource, 'read', bound)
@@ -161,93 +161,93 @@ export class Audiences {
     return [...this.#classes.values()].filter(({ filter, scope }) => isWanted(filter, type) && reaches(scope))
   }
 
-  #wideHearers(type: EventType, service: string | undefined): readonly AudienceClass[] {
-    const known = this.#known.get(type)?.get(service)
+  #wideReceivers(type: EventType, service: string | undefined): readonly AudienceClass[] {
+    const known = this.#cached.get(type)?.get(service)
     if (known) return known
-    const hearers = [...this.#wide].filter(
+    const receivers = [...this.#wide].filter(
       (audience) =>
         isWanted(audience.filter, type, undefined, service) &&
         audience.scope
           .reaches(eventKinds[type].resource, 'read')
           .some((reach) => reach.devices === '*' && isReached(reach, undefined, service)),
     )
-    this.#know(type, service, hearers)
-    return hearers
+    this.#cache(type, service, receivers)
+    return receivers
   }
 
-  #know(type: EventType, service: string | undefined, hearers: readonly AudienceClass[]): void {
-    if (this.#knownCount >= knownMax) this.#forgetKnown()
-    const byService = this.#known.get(type) ?? new Map<string | undefined, readonly AudienceClass[]>()
-    byService.set(service, hearers)
-    this.#known.set(type, byService)
-    this.#knownCount++
+  #cache(type: EventType, service: string | undefined, receivers: readonly AudienceClass[]): void {
+    if (this.#cachedCount >= cachedMax) this.#clearCache()
+    const byService = this.#cached.get(type) ?? new Map<string | undefined, readonly AudienceClass[]>()
+    byService.set(service, receivers)
+    this.#cached.set(type, byService)
+    this.#cachedCount++
   }
 
-  #forgetKnown(): void {
-    this.#known.clear()
-    this.#knownCount = 0
+  #clearCache(): void {
+    this.#cached.clear()
+    this.#cachedCount = 0
   }
 
   #add(audience: AudienceClass): void {
-    this.#forgetKnown()
-    const key = namingKeyOf(audience)
-    let naming = this.#namings.get(key)
-    if (!naming) {
-      naming = { classes: new Set(), scope: undefined, devices: noDevices, isWide: false }
-      this.#namings.set(key, naming)
+    this.#clearCache()
+    const key = deviceSetKeyOf(audience)
+    let deviceSet = this.#deviceSets.get(key)
+    if (!deviceSet) {
+      deviceSet = { classes: new Set(), scope: undefined, devices: noDevices, isWide: false }
+      this.#deviceSets.set(key, deviceSet)
     }
-    naming.classes.add(audience)
-    this.#name(naming, audience)
-    if (naming.isWide) this.#wide.add(audience)
+    deviceSet.classes.add(audience)
+    this.#index(deviceSet, audience)
+    if (deviceSet.isWide) this.#wide.add(audience)
   }
 
   #remove(audience: AudienceClass): void {
-    this.#forgetKnown()
+    this.#clearCache()
     this.#wide.delete(audience)
-    const key = namingKeyOf(audience)
-    const naming = this.#namings.get(key) as Naming
-    naming.classes.delete(audience)
-    if (naming.classes.size > 0) return
-    this.#namings.delete(key)
-    this.#enter(naming, noDevices)
+    const key = deviceSetKeyOf(audience)
+    const deviceSet = this.#deviceSets.get(key) as DeviceSet
+    deviceSet.classes.delete(audience)
+    if (deviceSet.classes.size > 0) return
+    this.#deviceSets.delete(key)
+    this.#indexDevices(deviceSet, noDevices)
   }
 
   /** Indexes the devices of a class, unless they come from the same scope as before. */
-  #name(naming: Naming, audience: AudienceClass): void {
-    if (naming.scope === audience.scope) return
-    naming.scope = audience.scope
-    this.#forgetKnown()
+  #index(deviceSet: DeviceSet, audience: AudienceClass): void {
+    if (deviceSet.scope === audience.scope) return
+    deviceSet.scope = audience.scope
+    this.#clearCache()
     const { devices, isWide } = devicesOf(audience)
-    this.#enter(naming, devices)
-    naming.isWide = isWide
-    for (const each of naming.classes) {
+    this.#indexDevices(deviceSet, devices)
+    deviceSet.isWide = isWide
+    for (const each of deviceSet.classes) {
       if (isWide) this.#wide.add(each)
       else this.#wide.delete(each)
     }
   }
 
   /** Updates the index by device. An edit of a role changes few entries. */
-  #enter(naming: Naming, devices: ReadonlySet<string>): void {
-    for (const device of naming.devices) {
+  #indexDevices(deviceSet: DeviceSet, devices: ReadonlySet<string>): void {
+    for (const device of deviceSet.devices) {
       if (devices.has(device)) continue
-      const namings = this.#byDevice.get(device)
-      namings?.delete(naming)
-      if (namings?.size === 0) this.#byDevice.delete(device)
+      const deviceSets = this.#byDevice.get(device)
+      deviceSets?.delete(deviceSet)
+      if (deviceSets?.size === 0) this.#byDevice.delete(device)
     }
     for (const device of devices) {
-      if (naming.devices.has(device)) continue
-      const namings = this.#byDevice.get(device)
-      if (namings) namings.add(naming)
-      else this.#byDevice.set(device, new Set([naming]))
+      if (deviceSet.devices.has(device)) continue
+      const deviceSets = this.#byDevice.get(device)
+      if (deviceSets) deviceSets.add(deviceSet)
+      else this.#byDevice.set(device, new Set([deviceSet]))
     }
-    naming.devices = devices
+    deviceSet.devices = devices
   }
 }
 
 const noDevices: ReadonlySet<string> = new Set()
 
 /** Maximum number of cached lists (types times services). Devices choose service names, so there must be a limit. */
-const knownMax = 4_096
+const cachedMax = 4_096
 
 function isWanted(filter: EventFilter, type: EventType, device?: string, service?: string): boolean {
   return (
@@ -264,7 +264,7 @@ function isReached(reach: Reach, device: string | undefined, service: string | u
 }
 
 /** The devices whose events a class receives, over all grants of its scope. */
-function devicesOf({ filter, scope }: AudienceClass): Pick<Naming, 'devices' | 'isWide'> {
+function devicesOf({ filter, scope }: AudienceClass): Pick<DeviceSet, 'devices' | 'isWide'> {
   if (filter.devices) return { devices: filter.devices, isWide: false }
   const reaches = new Set(Object.values(eventKinds).flatMap(({ resource }) => scope.reaches(resource, 'read')))
   const devices = new Set<string>()
@@ -277,7 +277,7 @@ function devicesOf({ filter, scope }: AudienceClass): Pick<Naming, 'devices' | '
 }
 
 /** Equal for classes with the same set of devices. */
-function namingKeyOf({ key, access, filter }: AudienceClass): string {
+function deviceSetKeyOf({ key, access, filter }: AudienceClass): string {
   return filter.devices ? key : keyOf(access, {})
 }
 

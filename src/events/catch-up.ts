@@ -1,4 +1,4 @@
-import { isHeard } from '#events/audience'
+import { isReceivedBy } from '#events/audience'
 import type { Connection } from '#events/tenant-hub'
 import { deviceOf, encode, encodeStripped, ownerOf, serviceOf, typeOf } from '#events/wire'
 import type { MeantLists } from '#model/bound'
@@ -8,7 +8,7 @@ import type { Chunk, StreamReader } from '#runtime/stream'
 import type { World } from '#runtime/world'
 
 /** A property in an entry: a value or a removal. */
-interface SaidItem {
+interface PropertyItem {
   readonly tenant: string
   readonly device: string
   readonly service: string
@@ -21,7 +21,7 @@ interface SaidItem {
 /**
  * Whether a later published entry contains the property again; live sockets have received everything up to `published`.
  */
-export type IsOverridden = (item: SaidItem, told: number) => boolean
+export type IsOverridden = (item: PropertyItem, published: number) => boolean
 
 export interface CatchUpOptions {
   readonly world: World
@@ -32,7 +32,7 @@ export interface CatchUpOptions {
   /** For an entry without a device: the devices to which its object is bound. */
   readonly boundTo: (tenant: string, entry: Entry) => MeantLists | undefined
   /** The last offset sent to live sockets. */
-  readonly toldTo: (tenant: string) => number
+  readonly publishedTo: (tenant: string) => number
   /** The socket has received everything and is live from this call on. */
   readonly caughtUp: (connection: Connection) => void
   /** The events it missed are no longer retained. */
@@ -89,15 +89,15 @@ export class CatchUp {
 
   /** Sends chunks until the socket has everything, its buffer is full, or the slice is over. */
   #send(connection: Connection, slice: Slices): void {
-    const { reader, toldTo, caughtUp, lost, highWaterBytes } = this.#options
+    const { reader, publishedTo, caughtUp, lost, highWaterBytes } = this.#options
     const { tenant } = connection
     while (connection.state === 'behind') {
-      const told = toldTo(tenant)
+      const published = publishedTo(tenant)
       if (connection.socket.bufferedBytes() > highWaterBytes()) {
-        isSlow(connection, told)
+        markSlow(connection, published)
         return
       }
-      if (connection.position >= told) {
+      if (connection.position >= published) {
         caughtUp(connection)
         return
       }
@@ -115,7 +115,7 @@ export class CatchUp {
         this.#load(connection, next)
         return
       }
-      if (!this.#sendTogether(connection, chunk, told, slice)) return
+      if (!this.#sendTogether(connection, chunk, published, slice)) return
     }
   }
 
@@ -129,8 +129,8 @@ export class CatchUp {
         lost(connection)
         return
       }
-      const told = this.#options.toldTo(connection.tenant)
-      if (this.#sendTogether(connection, chunk, told, new Slices(world))) this.ready(connection)
+      const published = this.#options.publishedTo(connection.tenant)
+      if (this.#sendTogether(connection, chunk, published, new Slices(world))) this.ready(connection)
     }
     reader.load(connection.tenant, offset).then(
       (chunk) => {
@@ -155,10 +155,10 @@ export class CatchUp {
     if (connection.state === 'behind') this.#options.lost(connection)
   }
 
-  #sendTogether(connection: Connection, chunk: Chunk<Entry>, told: number, slice: Slices): boolean {
+  #sendTogether(connection: Connection, chunk: Chunk<Entry>, published: number, slice: Slices): boolean {
     let takesMore = true
     connection.socket.together(() => {
-      takesMore = this.#sendChunk(connection, chunk, told, slice)
+      takesMore = this.#sendChunk(connection, chunk, published, slice)
     })
     return takesMore
   }
@@ -166,16 +166,16 @@ export class CatchUp {
   /**
    * Returns false if the socket accepts no more for now. An event may have 300 KB, so the slice may end within a chunk.
    */
-  #sendChunk(connection: Connection, chunk: Chunk<Entry>, told: number, slice: Slices): boolean {
-    const last = Math.min(chunk.firstOffset + chunk.events.length - 1, told)
+  #sendChunk(connection: Connection, chunk: Chunk<Entry>, published: number, slice: Slices): boolean {
+    const last = Math.min(chunk.firstOffset + chunk.events.length - 1, published)
     while (connection.position < last) {
       const offset = connection.position + 1
       const entry = chunk.events[offset - chunk.firstOffset]
       if (!entry) return true
-      const message = this.#encodeFor(connection, entry, offset, told)
+      const message = this.#encodeFor(connection, entry, offset, published)
       if (message !== undefined) {
         if (connection.socket.bufferedBytes() > this.#options.highWaterBytes() || !connection.socket.send(message)) {
-          isSlow(connection, told)
+          markSlow(connection, published)
           return false
         }
         this.#options.counts.caughtUp++
@@ -187,24 +187,24 @@ export class CatchUp {
     return true
   }
 
-  #encodeFor(connection: Connection, entry: Entry, offset: number, told: number): string | undefined {
+  #encodeFor(connection: Connection, entry: Entry, offset: number, published: number): string | undefined {
     const owner = ownerOf(entry)
     if (owner !== undefined && owner !== connection.user) return undefined
     const device = deviceOf(entry)
     const service = serviceOf(entry)
     const bound = this.#options.boundTo(connection.tenant, entry)
-    if (!isHeard(connection.audience, typeOf(entry), device, service, bound)) return undefined
+    if (!isReceivedBy(connection.audience, typeOf(entry), device, service, bound)) return undefined
     if (offset <= connection.unstrippedUntil || device === undefined || service === undefined)
       return encode(entry, offset)
     const { isOverridden } = this.#options
     const { tenant } = connection
     return encodeStripped(entry, offset, (propId, isRemoval) =>
-      isOverridden({ tenant, device, service, propId, isRemoval, offset }, told),
+      isOverridden({ tenant, device, service, propId, isRemoval, offset }, published),
     )
   }
 }
 
 /** The socket is slow: events published from now on are stripped of overridden properties. */
-function isSlow(connection: Connection, told: number): void {
-  connection.unstrippedUntil = Math.min(connection.unstrippedUntil, told)
+function markSlow(connection: Connection, published: number): void {
+  connection.unstrippedUntil = Math.min(connection.unstrippedUntil, published)
 }

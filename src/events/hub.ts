@@ -1,4 +1,4 @@
-import { type AudienceClass, isHeard } from '#events/audience'
+import { type AudienceClass, isReceivedBy } from '#events/audience'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
 import { reportedBytes } from '#events/object-updated'
 import {
@@ -46,7 +46,7 @@ export class Hub implements EventListener<Entry> {
   readonly #connections = new Map<Socket, Connection>()
   readonly #catchUp: CatchUp
   /** Sockets that lost a message since the last release; they cannot be changed inside `dropped`. */
-  readonly #fallen: Connection[] = []
+  readonly #lossy: Connection[] = []
   /**
    * `bytes`: of all deliveries; a character beyond ASCII counts as one. `caughtUp`: events sent again to sockets that
    * missed them.
@@ -62,8 +62,8 @@ export class Hub implements EventListener<Entry> {
       counts: this.counts,
       isOverridden: options.isOverridden,
       boundTo: (tenant, entry) => this.#boundTo(tenant, entry),
-      toldTo: (tenant) => this.#tenant(tenant).told,
-      caughtUp: (connection) => this.#golive(connection),
+      publishedTo: (tenant) => this.#tenant(tenant).published,
+      caughtUp: (connection) => this.#goLive(connection),
       lost: (connection) => this.#resync(connection),
       failed: options.failed,
       highWaterBytes: () => this.#highWaterBytes,
@@ -83,30 +83,30 @@ export class Hub implements EventListener<Entry> {
   }
 
   /** The last offset sent to live sockets of a tenant. */
-  toldTo(tenant: string): number {
-    return this.#tenant(tenant).told
+  publishedTo(tenant: string): number {
+    return this.#tenant(tenant).published
   }
 
   beforeRelease(): void {
-    for (const connection of this.#fallen.splice(0)) this.#lost(connection)
+    for (const connection of this.#lossy.splice(0)) this.#lost(connection)
   }
 
   released(head: StreamHead<Entry>, entry: Entry, offset: number): number {
     const hub = this.#tenant(head.tenant)
-    hub.told = offset
+    hub.published = offset
     this.counts.events++
     if (hub.connections.size === 0) return 0
-    const hearers =
+    const receivers =
       entry.kind === 'reported'
-        ? hub.audiences.hearers('OBJECT_UPDATED', entry.device, entry.shape.serviceIdentifier)
-        : this.#hearers(hub, entry)
-    if (!hearers) return this.#sendToOwner(hub, entry, offset)
-    if (hearers.length === 0) return 0
+        ? hub.audiences.receivers('OBJECT_UPDATED', entry.device, entry.shape.serviceIdentifier)
+        : this.#receivers(hub, entry)
+    if (!receivers) return this.#sendToOwner(hub, entry, offset)
+    if (receivers.length === 0) return 0
     const message = (entry.kind === 'reported' && reportedBytes(entry, offset)) || encode(entry, offset)
-    for (const audience of hearers) this.#publish(audience, message)
-    hub.unlookedBytes += message.length
-    if (hub.unlookedBytes > this.#highWaterBytes) this.#look(hub)
-    return hearers.length
+    for (const audience of receivers) this.#publish(audience, message)
+    hub.uncheckedBytes += message.length
+    if (hub.uncheckedBytes > this.#highWaterBytes) this.#unsubscribeSlow(hub)
+    return receivers.length
   }
 
   /** Sockets of the tenant may lack the event that could not be published, so all of them read the full state again. */
@@ -125,7 +125,7 @@ export class Hub implements EventListener<Entry> {
       audience: hub.audiences.join(access, scope, filter),
       nextAccess: undefined,
       state: 'behind',
-      position: hub.told,
+      position: hub.published,
       unstrippedUntil: Number.POSITIVE_INFINITY,
       isLoading: false,
       isQueued: false,
@@ -134,8 +134,8 @@ export class Hub implements EventListener<Entry> {
     this.#connections.set(socket, connection)
     hub.add(connection)
     if (resume !== undefined) this.#begin(connection, listener, resume)
-    if (connection.position < hub.told) this.#catchUp.ready(connection)
-    else this.#golive(connection)
+    if (connection.position < hub.published) this.#catchUp.ready(connection)
+    else this.#goLive(connection)
   }
 
   remove(socket: Socket): void {
@@ -150,7 +150,7 @@ export class Hub implements EventListener<Entry> {
   dropped(socket: Socket): void {
     const connection = this.#connections.get(socket)
     // Also for a socket that is behind: an event published before it fell behind may be flushed, and dropped, later.
-    if (connection && !this.#fallen.includes(connection)) this.#fallen.push(connection)
+    if (connection && !this.#lossy.includes(connection)) this.#lossy.push(connection)
   }
 
   drained(socket: Socket): void {
@@ -166,8 +166,8 @@ export class Hub implements EventListener<Entry> {
    */
   positionOf(socket: Socket): Position | undefined {
     const connection = this.#connections.get(socket)
-    if (!connection || this.#fallen.includes(connection)) return undefined
-    const offset = this.#offsetOf(connection, this.#tenant(connection.tenant).told)
+    if (!connection || this.#lossy.includes(connection)) return undefined
+    const offset = this.#offsetOf(connection, this.#tenant(connection.tenant).published)
     return offset === nowhere ? undefined : { epoch: this.#options.reader.epoch, offset }
   }
 
@@ -215,12 +215,12 @@ export class Hub implements EventListener<Entry> {
     this.beforeRelease()
     for (const hub of this.#tenants.values()) {
       const last = lastOf(hub.tenant)
-      const before = hub.told
-      hub.told = last
+      const before = hub.published
+      hub.published = last
       for (const connection of hub.connections) {
         if (isRewound) this.#resync(connection)
         else if (connection.state === 'live' && before < last)
-          this.#fall(connection, this.#offsetOf(connection, before))
+          this.#fallBehind(connection, this.#offsetOf(connection, before))
         else this.#catchUp.ready(connection)
       }
     }
@@ -228,7 +228,7 @@ export class Hub implements EventListener<Entry> {
 
   /** At the start: everything stored counts as published. */
   load(tenant: string, last: number): void {
-    this.#tenant(tenant).told = last
+    this.#tenant(tenant).published = last
   }
 
   /**
@@ -239,7 +239,7 @@ export class Hub implements EventListener<Entry> {
     const hub = this.#tenant(connection.tenant)
     const isRecovered = resume === 'now' || this.#isRecoverable(listener, resume.after)
     if (isRecovered && resume !== 'now') connection.position = resume.after.offset
-    const offset = isRecovered ? connection.position : hub.told
+    const offset = isRecovered ? connection.position : hub.published
     connection.socket.send(JSON.stringify({ type: 'STREAM', epoch: reader.epoch, offset, recovered: isRecovered }))
   }
 
@@ -247,7 +247,7 @@ export class Hub implements EventListener<Entry> {
     const { reader } = this.#options
     const last = reader.lastOffsetUnder(tenant, epoch)
     // An offset that is committed but not published was never given to a client.
-    if (last === undefined || offset > Math.min(last, this.#tenant(tenant).told)) return false
+    if (last === undefined || offset > Math.min(last, this.#tenant(tenant).published)) return false
     return offset > scopeSince && offset + 1 >= reader.retainedFrom(tenant)
   }
 
@@ -257,7 +257,7 @@ export class Hub implements EventListener<Entry> {
     connection.state = state
   }
 
-  #golive(connection: Connection): void {
+  #goLive(connection: Connection): void {
     const { nextAccess, audience } = connection
     if (nextAccess) {
       const { audiences } = this.#tenant(connection.tenant)
@@ -273,17 +273,17 @@ export class Hub implements EventListener<Entry> {
    * Makes sockets with full buffers fall behind now, while all messages sent so far are still in order: after
    * uWebSockets.js drops a message, later ones overtake it, and the order cannot be restored.
    */
-  #look(hub: TenantHub): void {
-    hub.unlookedBytes = 0
+  #unsubscribeSlow(hub: TenantHub): void {
+    hub.uncheckedBytes = 0
     const slowBytes = slowHighWaters * this.#highWaterBytes
     for (const connection of hub.connections) {
       if (connection.state === 'live' && connection.socket.bufferedBytes() > slowBytes)
-        this.#fall(connection, this.#offsetOf(connection, hub.told))
+        this.#fallBehind(connection, this.#offsetOf(connection, hub.published))
     }
   }
 
   /** Unsubscribes a socket. It has received everything up to `position`. */
-  #fall(connection: Connection, position: number): void {
+  #fallBehind(connection: Connection, position: number): void {
     this.counts.fallen++
     this.#leave(connection)
     connection.position = position
@@ -311,16 +311,16 @@ export class Hub implements EventListener<Entry> {
     const hub = this.#tenant(connection.tenant)
     const wasLive = connection.state === 'live'
     if (!wasLive) connection.position = nowhere
-    if (!connection.socket.send(this.#resyncMessage(hub.told))) {
+    if (!connection.socket.send(this.#resyncMessage(hub.published))) {
       // The buffer is full. The socket stays behind the retained events, and gets its RESYNC when the buffer has
       // drained.
-      if (wasLive) this.#fallen.push(connection)
+      if (wasLive) this.#lossy.push(connection)
       return
     }
     this.counts.resyncs++
-    connection.position = hub.told
-    connection.unstrippedUntil = hub.told
-    if (!wasLive) this.#golive(connection)
+    connection.position = hub.published
+    connection.unstrippedUntil = hub.published
+    if (!wasLive) this.#goLive(connection)
   }
 
   #resyncMessage(offset: number): string {
@@ -328,15 +328,15 @@ export class Hub implements EventListener<Entry> {
   }
 
   /** Undefined for an event of one user, which other users with the same access do not receive. */
-  #hearers({ tenant, audiences }: TenantHub, entry: Entry): readonly AudienceClass[] | undefined {
+  #receivers({ tenant, audiences }: TenantHub, entry: Entry): readonly AudienceClass[] | undefined {
     if (ownerOf(entry) !== undefined) return undefined
-    return audiences.hearers(typeOf(entry), deviceOf(entry), serviceOf(entry), this.#boundTo(tenant, entry))
+    return audiences.receivers(typeOf(entry), deviceOf(entry), serviceOf(entry), this.#boundTo(tenant, entry))
   }
 
   /** Such events are rare, and a user has few sockets, so they need no topic. Returns the number of sockets. */
   #sendToOwner(hub: TenantHub, entry: Entry, offset: number): number {
     const connections = [...hub.ofUser(ownerOf(entry) as string)].filter(
-      ({ state, audience }) => state === 'live' && !audience.isPaused && isHeard(audience, typeOf(entry)),
+      ({ state, audience }) => state === 'live' && !audience.isPaused && isReceivedBy(audience, typeOf(entry)),
     )
     if (connections.length === 0) return 0
     const message = encode(entry, offset)
@@ -351,14 +351,14 @@ export class Hub implements EventListener<Entry> {
   /**
    * The last offset up to which the socket received everything, if live sockets received everything up to `published`.
    */
-  #offsetOf({ state, position, audience }: Connection, told: number): number {
+  #offsetOf({ state, position, audience }: Connection, published: number): number {
     if (state === 'behind') return position
-    return audience.isPaused ? nowhere : told
+    return audience.isPaused ? nowhere : published
   }
 
   #resume(hub: TenantHub, paused: AudienceClass[]): void {
     const slice = new Slices(this.#options.world)
-    const message = this.#resyncMessage(hub.told)
+    const message = this.#resyncMessage(hub.published)
     for (let audience = paused.pop(); audience; audience = paused.pop()) {
       // Another edit, or the end of the class's last socket, may have come first.
       if (!audience.isPaused || audience.sockets === 0) continue

@@ -3,29 +3,29 @@ import type { Declared, RemovedProperty, Reported, Undeclared } from '#model/ent
 import type { Shape } from '#model/shape'
 
 /** Whether to omit an item. `isRemoval`: the item removes the property. */
-export type IsLeftOut = (propId: number, isRemoval: boolean) => boolean
+export type IsOmitted = (propId: number, isRemoval: boolean) => boolean
 
 /**
  * OBJECT_UPDATED, the most frequent event: the fields after `offset`, items in the device's order. §6. Items for which
- * `isLeftOut` returns true are omitted; undefined if none are left.
+ * `isOmitted` returns true are omitted; undefined if none are left.
  */
 export function objectUpdated(entry: Reported | Declared | Undeclared): string
-export function objectUpdated(entry: Reported | Declared | Undeclared, isLeftOut: IsLeftOut): string | undefined
-export function objectUpdated(entry: Reported | Declared | Undeclared, isLeftOut?: IsLeftOut): string | undefined {
+export function objectUpdated(entry: Reported | Declared | Undeclared, isOmitted: IsOmitted): string | undefined
+export function objectUpdated(entry: Reported | Declared | Undeclared, isOmitted?: IsOmitted): string | undefined {
   const service = entry.kind === 'undeclared' ? entry.service : entry.shape.serviceIdentifier
-  const said =
+  const updated =
     entry.kind === 'undeclared'
       ? ''
-      : itemTexts(entry.shape, entry.items, isLeftOut && ((propId) => isLeftOut(propId, false)))
-  const removed = entry.kind === 'reported' ? '' : removedTexts(entry.removed, isLeftOut)
-  const items = said === '' || removed === '' ? said + removed : `${said},${removed}`
-  if (isLeftOut && items === '') return undefined
+      : itemTexts(entry.shape, entry.items, isOmitted && ((propId) => isOmitted(propId, false)))
+  const removed = entry.kind === 'reported' ? '' : removedTexts(entry.removed, isOmitted)
+  const items = updated === '' || removed === '' ? updated + removed : `${updated},${removed}`
+  if (isOmitted && items === '') return undefined
   return `,"flakeAddress":${entry.flakeAddress},"deviceIdentifier":${quote(entry.device)},"serviceIdentifier":${quote(service)},"updates":[${items}]`
 }
 
-function removedTexts(removed: readonly RemovedProperty[], isLeftOut?: IsLeftOut): string {
+function removedTexts(removed: readonly RemovedProperty[], isOmitted?: IsOmitted): string {
   return removed
-    .filter(({ propId }) => !isLeftOut?.(propId, true))
+    .filter(({ propId }) => !isOmitted?.(propId, true))
     .map(removedText)
     .join(',')
 }

@@ -16,12 +16,12 @@ export function propertyText(shape: Shape, index: number, state: PropertyState, 
 }
 
 /** Properties of an event, in the order of the items, without omitted ones. */
-export function itemTexts(shape: Shape, items: Items, isLeftOut?: (propId: number) => boolean): string {
+export function itemTexts(shape: Shape, items: Items, isOmitted?: (propId: number) => boolean): string {
   const starts = startsOf(shape)
   let texts = ''
   for (let at = 0; at < items.length; at += 2) {
     const index = items[at] as number
-    if (isLeftOut?.((shape.properties[index] as ShapeProperty).propId)) continue
+    if (isOmitted?.((shape.properties[index] as ShapeProperty).propId)) continue
     const text = textOf(shape, starts[index] as string, index, items[at + 1] as PropertyState, '}')
     texts = texts === '' ? text : `${texts},${text}`
   }

@@ -9,9 +9,9 @@ export class TenantHub {
   readonly #connections = new Set<Connection>()
   readonly #byUser = new Map<string, Set<Connection>>()
   /** The last offset up to which live sockets have everything. */
-  told = 0
+  published = 0
   /** Bytes of events since the buffers of all sockets were checked. */
-  unlookedBytes = 0
+  uncheckedBytes = 0
 
   constructor(tenant: string) {
     this.tenant = tenant

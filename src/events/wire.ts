@@ -1,4 +1,4 @@
-import { type IsLeftOut, objectUpdated } from '#events/object-updated'
+import { type IsOmitted, objectUpdated } from '#events/object-updated'
 import { alarmEntryOf } from '#model/alarm'
 import type { Bound } from '#model/bound'
 import { formatCrn } from '#model/crn'
@@ -116,7 +116,7 @@ export function encode(entry: Entry, offset: number): string {
  * The event without the property updates that `isOverridden`; undefined if none are left. Other events are never
  * changed. Contract 4.5.
  */
-export function encodeStripped(entry: Entry, offset: number, isOverridden: IsLeftOut): string | undefined {
+export function encodeStripped(entry: Entry, offset: number, isOverridden: IsOmitted): string | undefined {
   if (entry.kind !== 'reported' && entry.kind !== 'declared' && entry.kind !== 'undeclared')
     return encode(entry, offset)
   const fields = objectUpdated(entry, isOverridden)

@@ -1,5 +1,5 @@
 import { projectAddress } from '#actors/project/address'
-import { shelfName } from '#actors/project/shelves'
+import { hardwareKey } from '#actors/project/release-index'
 import { isNothing, type ProjectState } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/address'
 import { isChosen } from '#firmware/chosen'
@@ -146,25 +146,25 @@ function chooseRelease(
   return !rollout || isMeant(rollout) ? { release, isPinned: false, rollout } : undefined
 }
 
-function isHeldAt({ shelves }: ProjectState, version: string, { index }: UpdateQuestion): boolean {
-  const releases = shelves.versions.get(version)
+function isHeldAt({ releaseIndex }: ProjectState, version: string, { index }: UpdateQuestion): boolean {
+  const releases = releaseIndex.versions.get(version)
   return !releases || releases.some((release) => release.index === index)
 }
 
 /** The release of a version that fits. */
 function releaseOf(
-  { shelves }: ProjectState,
+  { releaseIndex }: ProjectState,
   version: string,
   { index, hardware }: UpdateQuestion,
 ): StoredRelease | undefined {
-  const all = (shelves.versions.get(version) ?? []).filter((release) => release.index === index)
+  const all = (releaseIndex.versions.get(version) ?? []).filter((release) => release.index === index)
   return (
     all.find((release) => release.hardware === (hardware ?? null)) ?? all.find((release) => release.hardware === null)
   )
 }
 
-function newestOf({ shelves }: ProjectState, { index, hardware }: UpdateQuestion): StoredRelease | undefined {
-  const named = shelves.newest.get(shelfName(index, hardware ?? null))
-  const any = hardware === undefined ? undefined : shelves.newest.get(shelfName(index, null))
+function newestOf({ releaseIndex }: ProjectState, { index, hardware }: UpdateQuestion): StoredRelease | undefined {
+  const named = releaseIndex.newest.get(hardwareKey(index, hardware ?? null))
+  const any = hardware === undefined ? undefined : releaseIndex.newest.get(hardwareKey(index, null))
   return named && any ? (isNewer(any.firmware, named.firmware) ? any : named) : (named ?? any)
 }

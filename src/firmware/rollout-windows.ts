@@ -133,7 +133,7 @@ export class RolloutWindows {
   /** A failed write refuses it: then it is open still when the store was read. */
   #walk(tenant: string, project: string, { updatedBy: author }: StoredRollout): void {
     const request = { by: 'rollout', devices: null, author } as const
-    const command: ProjectCommand = { type: 'walk', request }
+    const command: ProjectCommand = { type: 'scan', request }
     this.#parts.system.ask(projectAddress(tenant, project), command, 0).catch((error: unknown) => {
       if (!(error instanceof Problem)) this.#parts.failed(error)
     })

@@ -105,7 +105,7 @@ export class UpdateSchedule {
     const { system, failed } = this.#parts
     const request = { by: 'cron', devices: null, author: null } as const
     try {
-      await system.ask(projectAddress(tenant, project), { type: 'walk', request })
+      await system.ask(projectAddress(tenant, project), { type: 'scan', request })
     } catch (error) {
       // A fault of one project's holds up no other.
       if (error instanceof Problem && error.code !== 'bug') throw error

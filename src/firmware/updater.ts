@@ -202,7 +202,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
       const settled = () => world.soon(() => world.soon(() => void this.#beginnings.returned(tenant, device)))
       // Who asks by hand has joined it: then it is offered by hand.
       const isRefusing = !known.isAutoUpdated && !this.#waiters.has(tenant, device)
-      this.#tell(tenant, device, { type: 'back', session, firmwares: said, isRefusing }, settled)
+      this.#tell(tenant, device, { type: 'reconnected', session, firmwares: said, isRefusing }, settled)
     } else void this.#beginnings.returned(tenant, device)
   }
 
@@ -214,7 +214,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
     if (stored?.context.id !== id) return
     this.#beginnings.sign(tenant, device)
     const said: UpdateCommand = {
-      type: 'said',
+      type: 'reported',
       id,
       status,
       ...(progress !== undefined && { progress }),

@@ -1,9 +1,9 @@
 import { deviceAddress } from '#actors/device/device'
 import { projectDeviceIndex } from '#actors/device/firmware-index'
 import { isTenantThere, tenantsThere } from '#actors/directory/queries'
-import { projectAddress, walkingIndex } from '#actors/project/address'
+import { projectAddress, scanningIndex } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
-import type { StoredWalk } from '#actors/project/state'
+import type { StoredScan } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/address'
 import { isChosen } from '#firmware/chosen'
 import type { Updater } from '#firmware/updater'
@@ -76,7 +76,7 @@ export class Walks {
   }
 
   /** A project has stored that its devices are to be gone through. */
-  walkWanted(tenant: string, project: string): void {
+  scanRequested(tenant: string, project: string): void {
     const key = tenantKey(tenant, project)
     // What runs asks its project for more when it is done.
     if (this.#isStopped || this.#running.has(key)) return
@@ -125,14 +125,14 @@ export class Walks {
   }
 
   async #resume(tenant: string): Promise<void> {
-    const pages = this.#parts.listing.entries(walkingIndex, tenant)
+    const pages = this.#parts.listing.entries(scanningIndex, tenant)
     try {
       for (let names = await pages.next(listedAtATime); names.length > 0; names = await pages.next(listedAtATime)) {
         for (const project of names) {
-          await this.#ask({ tenant, project }, { type: 'walk_again' })
+          await this.#ask({ tenant, project }, { type: 'repeat_scans' })
           if (!isTenantThere(this.#parts.system, tenant)) return
           this.#resumed.add(tenantKey(tenant, project))
-          this.walkWanted(tenant, project)
+          this.scanRequested(tenant, project)
         }
       }
     } finally {
@@ -169,17 +169,17 @@ export class Walks {
     if (this.#isStopped || isEnded || error instanceof Stopped) return
     // A failed write, which others say: it goes on when the store takes writes again.
     if (!(error instanceof Problem)) this.#parts.failed(error)
-    this.#parts.system.world.after(retryMs, () => this.walkWanted(tenant, project))
+    this.#parts.system.world.after(retryMs, () => this.scanRequested(tenant, project))
   }
 
   /** Undefined: nothing is left to be gone through. */
-  #walkOf(wanted: Wanted): StoredWalk | undefined {
+  #walkOf(wanted: Wanted): StoredScan | undefined {
     const { system } = this.#parts
     this.#check(wanted)
-    return system.wake(projectAddress(wanted.tenant, wanted.project)).walk
+    return system.wake(projectAddress(wanted.tenant, wanted.project)).scan
   }
 
-  async #go(wanted: Wanted, walk: StoredWalk): Promise<void> {
+  async #go(wanted: Wanted, walk: StoredScan): Promise<void> {
     const readings = this.#readings
     let { chosen } = walk
     let count = 0
@@ -197,10 +197,10 @@ export class Walks {
       count += page.length
       if (count < devicesPerProgress || this.#isHeld(wanted)) continue
       count = 0
-      await this.#ask(wanted, { type: 'walk_progress', cursor: page.at(-1) ?? '', chosen })
+      await this.#ask(wanted, { type: 'scan_progress', cursor: page.at(-1) ?? '', chosen })
       this.#check(wanted)
     }
-    await this.#ask(wanted, { type: 'walk_done', chosen, isBegun: !this.#isHeld(wanted) })
+    await this.#ask(wanted, { type: 'scan_done', chosen, isBegun: !this.#isHeld(wanted) })
   }
 
   #isHeld(wanted: Wanted): boolean {
@@ -233,14 +233,14 @@ export class Walks {
     const { tenant, project, isEnded } = wanted
     if (this.#isStopped || isEnded || this.#running.has(key) || !system.isServing || !isTenantThere(system, tenant))
       return
-    if (this.#isHeld(wanted) || system.wake(projectAddress(tenant, project)).openWalks.length === 0) return
-    this.#ask(wanted, { type: 'walks_begun' }).catch((error: unknown) => {
+    if (this.#isHeld(wanted) || system.wake(projectAddress(tenant, project)).openScans.length === 0) return
+    this.#ask(wanted, { type: 'scans_begun' }).catch((error: unknown) => {
       if (!(error instanceof Problem)) failed(error)
     })
   }
 
   /** Devices behind the walk's cursor, some at a time. */
-  async *#pagesOf({ tenant, project }: Wanted, { devices, cursor }: StoredWalk): AsyncGenerator<readonly string[]> {
+  async *#pagesOf({ tenant, project }: Wanted, { devices, cursor }: StoredScan): AsyncGenerator<readonly string[]> {
     if (devices) {
       for (let from = devices.indexOf(cursor) + 1; from < devices.length; from += listedAtATime) {
         yield devices.slice(from, from + listedAtATime)
@@ -260,11 +260,11 @@ export class Walks {
 
   /** The rollout that it was for is no more. */
   #isCalledOff({ tenant, project }: Wanted): boolean {
-    return this.#parts.system.wake(projectAddress(tenant, project)).walk?.devices?.length === 0
+    return this.#parts.system.wake(projectAddress(tenant, project)).scan?.devices?.length === 0
   }
 
   /** The one that there was when the walk began, as it is now: its devices are counted. */
-  #rolloutOf({ tenant, project }: Wanted, walk: StoredWalk): StoredRollout | undefined {
+  #rolloutOf({ tenant, project }: Wanted, walk: StoredScan): StoredRollout | undefined {
     const { rollout } = this.#parts.system.wake(projectAddress(tenant, project))
     return rollout?.id === walk.rollout ? rollout : undefined
   }
@@ -273,13 +273,13 @@ export class Walks {
     return this.#parts.system.look(deviceAddress(tenant, device))?.project === project
   }
 
-  #consider(wanted: Wanted, { by, author }: StoredWalk, device: string): Promise<void> | undefined {
+  #consider(wanted: Wanted, { by, author }: StoredScan, device: string): Promise<void> | undefined {
     const scope = author === null ? undefined : this.#parts.scopeOf(wanted.tenant, author)
     if (scope && !reachesDevice(scope, 'updates', 'update', device)) return undefined
     return this.#settled(wanted, device, by)
   }
 
-  async #settled(wanted: Wanted, device: string, by: StoredWalk['by']): Promise<void> {
+  async #settled(wanted: Wanted, device: string, by: StoredScan['by']): Promise<void> {
     const { updater, failed, system } = this.#parts
     try {
       await updater.consider(wanted.tenant, device, by === 'cron' ? 'cron' : 'hook', {

@@ -1,5 +1,5 @@
 import type { DeclaredService, Hello, Welcome } from '#actors/device/commands'
-import { newShapeCount } from '#actors/device/declare'
+import { newShapeCount } from '#actors/device/declaration'
 import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
 import type { DeviceState } from '#actors/device/state'
 import { type DeclarationRate, declaredService, readService, tooManyShapes } from '#link/declaration'

@@ -1,5 +1,5 @@
 import { projectAddress, projectIndex } from '#actors/project/address'
-import { type ProjectState, thingsOf } from '#actors/project/state'
+import { itemCount, type ProjectState } from '#actors/project/state'
 import type { Binding } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
@@ -21,7 +21,7 @@ export function embeddedOnly(context: RouteContext, bindings: readonly Binding[]
 /** @throws Problem `not_found` for one that has nothing */
 export function projectThere(context: RouteContext, tenant: string, project: string): ProjectState {
   const state = context.system.look(projectAddress(tenant, project))
-  if (thingsOf(state) === 0) throw new Problem('not_found')
+  if (itemCount(state) === 0) throw new Problem('not_found')
   return state
 }
 
@@ -30,7 +30,7 @@ const narrowProjectsMax = projectsMax / 2
 
 /** @throws Problem `conflict` where this would be one project too many for the tenant, or for the caller */
 export async function mustHaveRoom(context: RouteContext, { tenant, scope }: Caller, project: string): Promise<void> {
-  if (thingsOf(context.system.look(projectAddress(tenant, project))) > 0) return
+  if (itemCount(context.system.look(projectAddress(tenant, project))) > 0) return
   const isNarrow = !reachesEvery(scope, 'updates', 'create', '*')
   const max = isNarrow ? narrowProjectsMax : projectsMax
   const pages = context.listing.entries(projectIndex, tenant)

@@ -18,7 +18,7 @@ import { ReadSlices } from '#routes/read-slices'
 import { isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { FunctionGraph } from '#rules/function-graph'
-import type { Happened, Happening } from '#rules/function-run'
+import type { RunInput, TriggerValue } from '#rules/function-run'
 import { turnUnitsMax, work } from '#rules/rule-work'
 
 /** Of the mails in one answer, as JSON; those that do not fit any more are left out. */
@@ -83,8 +83,8 @@ function triggersOf({ nodes }: Graph, { trigger: asked }: Sample): readonly Plac
 interface AskedMail {
   readonly node: EmailNode
   readonly cause: DeliveryCause
-  readonly value: Happened
-  readonly previous: Happened
+  readonly value: TriggerValue
+  readonly previous: TriggerValue
   readonly device: string
   readonly time: number
 }
@@ -124,7 +124,7 @@ class Trial {
       if (asked !== undefined) this.#stop(trigger.id, 'false')
       return
     }
-    const happening: Happening = {
+    const input: RunInput = {
       value,
       previous,
       device: deviceIdentifier,
@@ -140,7 +140,7 @@ class Trial {
     work.begin(turnUnitsMax, 1)
     this.#graph.run(
       place,
-      happening,
+      input,
       { stamped() {}, reached, failed() {} },
       { entered: ({ id }) => this.#path.add(id), stopped: ({ id }, because) => this.#stop(id, because) },
     )
@@ -154,7 +154,7 @@ class Trial {
 }
 
 /** Null: for anything. */
-function waitedFor(trigger: TriggerNode): Happened {
+function waitedFor(trigger: TriggerNode): TriggerValue {
   const { to } = trigger
   if (to === undefined) return null
   return trigger.on === 'alarm' ? to === 'active' : to

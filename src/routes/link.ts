@@ -1,6 +1,6 @@
 import type { Identity } from '#access/identity'
 import type { Post } from '#actors/device/commands'
-import { newShapeCount } from '#actors/device/declare'
+import { newShapeCount } from '#actors/device/declaration'
 import { deviceAddress } from '#actors/device/device'
 import { faultOfFirstPost } from '#actors/device/report'
 import { defaultTenant, tenantAddress } from '#actors/tenant/address'

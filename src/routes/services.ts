@@ -1,4 +1,4 @@
-import { serviceIndex } from '#actors/device/declare'
+import { serviceIndex } from '#actors/device/declaration'
 import { deviceAddress } from '#actors/device/device'
 import { serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/address'

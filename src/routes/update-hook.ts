@@ -30,7 +30,7 @@ async function hear(context: RouteContext, call: Call, project: string): Promise
   context.firmware.checks.forgetProject(tenant, project)
   if (await hasDevices(context, tenant, project)) {
     const request = { by: 'hook', devices, author: isSigned ? null : caller.user } as const
-    await context.system.ask(projectAddress(tenant, project), { type: 'walk', request })
+    await context.system.ask(projectAddress(tenant, project), { type: 'scan', request })
   }
   return { status: 204 }
 }

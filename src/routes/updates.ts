@@ -2,8 +2,8 @@ import { deviceAddress } from '#actors/device/device'
 import { firmwareIndex, isFirmwareKnown } from '#actors/device/firmware-index'
 import type { DeviceState } from '#actors/device/state'
 import { updateAddress } from '#actors/update/address'
-import { type StoredUpdate, type ToldUpdate, updateRecord } from '#actors/update/state'
-import { toldAbout } from '#actors/update/told'
+import { publishedFor } from '#actors/update/published-updates'
+import { type PublishedUpdate, type StoredUpdate, updateRecord } from '#actors/update/state'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/updates'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
@@ -119,12 +119,12 @@ function firmwareEntryOf(
   stored: StoredUpdate | undefined,
 ): FirmwareEntry {
   const updateAvailable = project !== null && (checks.knownOf(questionOf(tenant, device, project, firmware)) ?? false)
-  const told = stored && toldAbout(stored, firmware.index)
+  const told = stored && publishedFor(stored, firmware.index)
   return { ...firmware, updateAvailable, ...(told && { update: updateEntryOf(told) }) }
 }
 
 /** What its events come to. */
-function updateEntryOf({ index: _, status, ...told }: ToldUpdate): UpdateEntry {
+function updateEntryOf({ index: _, status, ...told }: PublishedUpdate): UpdateEntry {
   return { ...told, status: status.toUpperCase() as UpdateStatus }
 }
 

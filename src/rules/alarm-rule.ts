@@ -3,7 +3,7 @@ import { namesIn } from '#model/condition'
 import { isPropertyError, type PropertyState } from '#model/entry'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
-import { type CompiledCondition, compile } from '#rules/compile'
+import { type CompiledCondition, compile } from '#rules/compiled-condition'
 import { indexIn, type PropertyPlace, readPropertyName } from '#rules/property-name'
 import { work } from '#rules/rule-work'
 
@@ -46,7 +46,7 @@ export class AlarmRule {
   /** A unique number, never reused: rule lists are found by these. */
   readonly serial: number
   /** The meaning of its property names. */
-  readonly #meant: Meant
+  readonly #resolved: ResolvedNames
   readonly #counts: JudgingCounts
   /**
    * For the last requested shape and author position. After an edit, the new list of a device shares all rules but one.
@@ -57,7 +57,7 @@ export class AlarmRule {
     id: string,
     serial: number,
     { serviceIdentifier, forSeconds, conditionAt = 0, updatedBy }: StoredAlarm,
-    meant: Meant,
+    resolved: ResolvedNames,
     counts: JudgingCounts,
   ) {
     this.id = id
@@ -66,26 +66,26 @@ export class AlarmRule {
     this.conditionAt = conditionAt
     this.author = updatedBy
     this.serial = serial
-    this.#meant = meant
+    this.#resolved = resolved
     this.#counts = counts
   }
 
   /** The meaning of the names in its condition; equal conditions with equal meanings have equal results. */
-  get meant(): Meant {
-    return this.#meant
+  get resolved(): ResolvedNames {
+    return this.#resolved
   }
 
   /** `author`: position among the authors of the rule's list. */
   shaped(shape: Shape, author: number): ShapedRule {
     const known = this.#shaped
     if (known?.shape === shape && known.author === author) return known
-    const places = this.#meant.places.map((place) => indexIn(shape, place))
+    const places = this.#resolved.places.map((place) => indexIn(shape, place))
     this.#shaped = new ShapedRule(this, shape, places, author, this.#counts)
     return this.#shaped
   }
 
   get compiled(): CompiledCondition {
-    return this.#meant.condition.compiled
+    return this.#resolved.condition.compiled
   }
 }
 
@@ -157,7 +157,7 @@ export class ReadCondition {
 }
 
 /** The meaning of a condition's names under a schema. */
-export interface Meant {
+export interface ResolvedNames {
   readonly condition: ReadCondition
   /** By slot. */
   readonly places: readonly (PropertyPlace | undefined)[]
@@ -165,7 +165,7 @@ export interface Meant {
   readonly text: string
 }
 
-export function meantUnder(condition: ReadCondition, schema: ServiceSchema | undefined): Meant {
+export function resolveNames(condition: ReadCondition, schema: ServiceSchema | undefined): ResolvedNames {
   const places = condition.names.map((name) => readPropertyName(name, schema))
   const text = places.map((place) => (place ? `${place.propId}.${place.type?.name ?? ''}` : '')).join()
   return { condition, places, text }

@@ -30,8 +30,8 @@ export class Profile<T> {
   readonly groups: readonly string[]
   devices = 0
   /** The computed value, and the version of its inputs. */
-  kept: T | undefined
-  keptAt = -1
+  cached: T | undefined
+  cachedAt = -1
 
   constructor(key: string, rules: readonly string[], groups: readonly string[]) {
     this.key = key
@@ -57,7 +57,7 @@ export class Bindings<T> {
   readonly #pending: PendingChange<T>[] = []
   #isRunning = false
   /** Profiles created during pending changes: `of` may have created some that no device uses. */
-  readonly #made = new Set<Profile<T>>()
+  readonly #created = new Set<Profile<T>>()
 
   constructor(inSlices: InSlices) {
     this.#inSlices = inSlices
@@ -69,7 +69,7 @@ export class Bindings<T> {
     // decides.
     for (const change of this.#pending) {
       const isNamed = isAmong(change.after, device)
-      if (isNamed || isAmong(change.before, device)) profile = this.#behind(change, profile, isNamed)
+      if (isNamed || isAmong(change.before, device)) profile = this.#profileAfter(change, profile, isNamed)
     }
     return profile
   }
@@ -91,7 +91,7 @@ export class Bindings<T> {
       profile.devices++
       this.#byDevice.set(device, profile)
     }
-    this.#made.clear()
+    this.#created.clear()
   }
 
   change(changes: readonly BindingChange[]): void {
@@ -114,7 +114,7 @@ export class Bindings<T> {
         break
       }
       const from = this.#profileNow(next.device)
-      const to = this.#behind(change, from, next.isNamed)
+      const to = this.#profileAfter(change, from, next.isNamed)
       if (to !== from) this.#move(next.device, from, to)
     }
     this.#isRunning = this.#pending.length > 0
@@ -123,12 +123,12 @@ export class Bindings<T> {
   }
 
   /** The profile after a change that affects the device. */
-  #behind(change: PendingChange<T>, from: Profile<T>, isNamed: boolean): Profile<T> {
-    const ways = isNamed ? change.entering : change.leaving
-    let to = ways.get(from)
+  #profileAfter(change: PendingChange<T>, from: Profile<T>, isNamed: boolean): Profile<T> {
+    const transitions = isNamed ? change.entering : change.leaving
+    let to = transitions.get(from)
     if (!to || (to !== this.#unnamed && this.#profiles.get(to.key) !== to)) {
       to = this.#profileOf(changed(from, change, isNamed))
-      ways.set(from, to)
+      transitions.set(from, to)
     }
     return to
   }
@@ -146,8 +146,8 @@ export class Bindings<T> {
   }
 
   #dropUnused(): void {
-    for (const { key, devices } of this.#made) if (devices === 0) this.#profiles.delete(key)
-    this.#made.clear()
+    for (const { key, devices } of this.#created) if (devices === 0) this.#profiles.delete(key)
+    this.#created.clear()
   }
 
   #profileOf({ rules, groups }: Pick<Profile<T>, BindingKind>): Profile<T> {
@@ -157,7 +157,7 @@ export class Bindings<T> {
     if (!profile) {
       profile = new Profile(key, rules, groups)
       this.#profiles.set(key, profile)
-      this.#made.add(profile)
+      this.#created.add(profile)
     }
     return profile
   }

@@ -1,5 +1,5 @@
 import type { Graph, GraphNode } from '#model/graph'
-import type { Happened, Happening, RunSink, RunTrace } from '#rules/function-run'
+import type { RunInput, RunSink, RunTrace, TriggerValue } from '#rules/function-run'
 import { GraphCondition } from '#rules/graph-condition'
 import { throttleUnits, work } from '#rules/rule-work'
 
@@ -32,7 +32,7 @@ export class FunctionGraph {
   }
 
   /** Whether the trigger matches this value. */
-  fits(trigger: number, value: Happened): boolean {
+  fits(trigger: number, value: TriggerValue): boolean {
     const node = this.#nodes[trigger]
     if (node?.type !== 'trigger') return false
     if (node.to === undefined) return true
@@ -40,7 +40,7 @@ export class FunctionGraph {
   }
 
   /** `trigger`: its index among the nodes. Does not check its `to`: callers check `fits` first. */
-  run(trigger: number, happening: Happening, sink: RunSink, trace?: RunTrace): void {
+  run(trigger: number, input: RunInput, sink: RunSink, trace?: RunTrace): void {
     const start = this.#steps[this.#positions[trigger] as number] as Step
     trace?.entered(start.node)
     // Entered steps that were not taken yet, as bits; the lowest one precedes all of its successors.
@@ -55,7 +55,7 @@ export class FunctionGraph {
         high &= high - 1
       }
       trace?.entered(step.node)
-      if (letsThrough(step, happening, sink, trace)) {
+      if (letsThrough(step, input, sink, trace)) {
         low |= step.low
         high |= step.high
       }
@@ -89,16 +89,16 @@ class Step {
   }
 }
 
-function letsThrough(step: Step, happening: Happening, sink: RunSink, trace: RunTrace | undefined): boolean {
+function letsThrough(step: Step, input: RunInput, sink: RunSink, trace: RunTrace | undefined): boolean {
   const { node } = step
   switch (node.type) {
     case 'trigger':
       return true
     case 'condition':
-      return holds(step, happening, sink, trace)
+      return holds(step, input, sink, trace)
     case 'throttle': {
-      const passedAt = happening.passedAt(step.key)
-      const { time } = happening
+      const passedAt = input.passedAt(step.key)
+      const { time } = input
       // A clock that was set back must not extend the throttle.
       if (passedAt !== undefined && time >= passedAt && time - passedAt < node.seconds * 1_000) {
         trace?.stopped(node, 'throttled')
@@ -114,9 +114,9 @@ function letsThrough(step: Step, happening: Happening, sink: RunSink, trace: Run
   }
 }
 
-function holds(step: Step, happening: Happening, sink: RunSink, trace: RunTrace | undefined): boolean {
+function holds(step: Step, input: RunInput, sink: RunSink, trace: RunTrace | undefined): boolean {
   const condition = step.condition as GraphCondition
-  const verdict = condition.judge(happening)
+  const verdict = condition.judge(input)
   if (verdict === 'true') return true
   if (verdict === 'error') sink.failed()
   if (trace) trace.stopped(step.node, verdict === 'no value' ? `no value: ${condition.lacking}` : verdict)

@@ -3,13 +3,13 @@ import type { EmailNode, GraphNode } from '#model/graph'
 import type { JsonObject } from '#model/json-value'
 
 /** The value of an event: a property value, an alarm's state, or a status. */
-export type Happened = PropertyState | boolean
+export type TriggerValue = PropertyState | boolean
 
 /** The input of a run. One object, reused for each, because runs are synchronous. */
-export interface Happening {
-  value: Happened
+export interface RunInput {
+  value: TriggerValue
   /** Null: there was none. */
-  previous: Happened
+  previous: TriggerValue
   device: string
   /** Unix ms, of the server. */
   time: number

@@ -172,10 +172,10 @@ export class FunctionViews {
       inSlices: this.#parts.inSlices,
       next: () => ++this.#last,
       newRate: () => rateOfFunction(this.#rate, kept, mailsPerHourMax),
-      isSilenced: (fn, { updatedBy }) =>
+      reportSilenced: (fn, { updatedBy }) =>
         this.#parts.log.info(
           { tenant, function: fn, author: updatedBy },
-          'the author of a function may no longer read what it is about: it runs nowhere until somebody edits it',
+          'the author of a function may no longer read its trigger data: it does not run until a user edits it',
         ),
     })
     const entry = { view, reaches, templates: new Map<string, StoredTemplate>() }

@@ -1,8 +1,8 @@
 import type { Condition } from '#model/condition'
 import { isPropertyError } from '#model/entry'
 import { ReadCondition } from '#rules/alarm-rule'
-import type { CompiledCondition } from '#rules/compile'
-import type { Happened, Happening } from '#rules/function-run'
+import type { CompiledCondition } from '#rules/compiled-condition'
+import type { RunInput, TriggerValue } from '#rules/function-run'
 import { valueIn } from '#rules/meta-value'
 import { work } from '#rules/rule-work'
 
@@ -33,13 +33,13 @@ export class GraphCondition {
     )
   }
 
-  judge(happening: Happening): Verdict {
+  judge(input: RunInput): Verdict {
     if ((!this.#compiled || this.#compiled.isCold) && !work.mayCompile) return 'error'
     this.#compiled ??= this.#condition.compiled
     const { names, neededCount } = this.#compiled
     try {
       for (let slot = 0; slot < names.length; slot++) {
-        const value = this.#read(slot, happening)
+        const value = this.#read(slot, input)
         if (value === null && slot < neededCount) {
           this.lacking = names[slot] as string
           return 'no value'
@@ -52,25 +52,25 @@ export class GraphCondition {
     }
   }
 
-  #read(slot: number, happening: Happening): unknown {
+  #read(slot: number, input: RunInput): unknown {
     const path = this.#paths[slot]
-    if (path !== undefined) return valueIn(happening.meta(), path)
+    if (path !== undefined) return valueIn(input.meta(), path)
     switch (this.#condition.names[slot]) {
       case 'value':
-        return stateOf(happening.value)
+        return stateOf(input.value)
       case 'previous':
-        return stateOf(happening.previous)
+        return stateOf(input.previous)
       case 'device':
-        return happening.device
+        return input.device
       case 'time':
-        return happening.time
+        return input.time
       default:
-        return happening.meta()
+        return input.meta()
     }
   }
 }
 
 /** An error counts as no value. */
-function stateOf(happened: Happened): unknown {
+function stateOf(happened: TriggerValue): unknown {
   return typeof happened === 'object' && isPropertyError(happened) ? null : happened
 }

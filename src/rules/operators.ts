@@ -43,8 +43,8 @@ const shortCharacters = 64
 export const numberCharactersMax = 128
 
 /** Thrown if there is no result. Created once: it is only caught and counted, so its stack is not needed. */
-const noNumber = new Error('what should be a number is none')
-const tooDear = new Error(`in takes more than ${searchesMax} comparisons`)
+const noNumber = new Error('an operand is not a number')
+const tooExpensive = new Error(`in takes more than ${searchesMax} comparisons`)
 
 let searches = 0
 
@@ -66,7 +66,7 @@ export interface Context {
 }
 
 /** A constant of `missing`. */
-export interface Asked {
+export interface RequestedNames {
   readonly slots: readonly number[]
   readonly names: readonly string[]
 }
@@ -234,12 +234,12 @@ function searchUnitsOf(text: string): number {
 function spend(comparisons: number, units: number): void {
   work.spend(Math.ceil(units))
   searches += comparisons
-  if (searches > searchesMax) throw tooDear
+  if (searches > searchesMax) throw tooExpensive
 }
 
 const nothing: readonly string[] = Object.freeze([])
 
-function namesLacking(values: readonly unknown[], { slots, names }: Asked): readonly string[] {
+function namesLacking(values: readonly unknown[], { slots, names }: RequestedNames): readonly string[] {
   let lacking: string[] | undefined
   for (let index = 0; index < slots.length; index++) {
     if (values[slots[index] as number] !== null) continue

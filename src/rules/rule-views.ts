@@ -147,10 +147,10 @@ export class RuleViews {
       inSlices: this.#parts.inSlices,
       counts: this.counts,
       next: () => ++this.#last,
-      isSilenced: (alarm, { updatedBy }) =>
+      reportSilenced: (alarm, { updatedBy }) =>
         this.#parts.log.info(
           { tenant, alarm, author: updatedBy },
-          'the author of an alarm may no longer read what it is about: it is judged nowhere until somebody puts it',
+          'the author of an alarm may no longer read its service: it is not judged until a user edits it',
         ),
     })
     const entry = { view, reaches }

@@ -24,7 +24,7 @@ export interface TenantFunctionsParts {
   /** For one function. */
   newRate(): RequestRate
   /** An enabled function whose author cannot read its subject on any device. */
-  isSilenced(fn: string, stored: StoredFunction): void
+  reportSilenced(fn: string, stored: StoredFunction): void
 }
 
 /** An enabled function and its computed values. */
@@ -85,8 +85,8 @@ export class TenantFunctions {
 
   listOf(device: string): FunctionList {
     const profile = this.#bindings.profileOf(device)
-    const isKept = profile.keptAt === this.#version
-    const { views, list } = isKept ? (profile.kept as ProfileFunctions) : this.#keep(profile)
+    const isCached = profile.cachedAt === this.#version
+    const { views, list } = isCached ? (profile.cached as ProfileFunctions) : this.#computeProfile(profile)
     return list ?? this.#listOf(views.flatMap((view) => listedOn(view, device) ?? []))
   }
 
@@ -149,7 +149,7 @@ export class TenantFunctions {
       return node.type === 'trigger' && reach ? [{ place, node, reach }] : []
     })
     const isSilent = own.isNothing || triggers.every(({ reach }) => reach.isNothing)
-    if (isSilent && !before?.isSilent) this.#parts.isSilenced(id, stored)
+    if (isSilent && !before?.isSilent) this.#parts.reportSilenced(id, stored)
     const reaches = [own, meta, ...triggers.map(({ reach }) => reach)]
     const isUniform = reaches.every((reach) => reach.isWhole || reach.isNothing)
     return {
@@ -186,15 +186,15 @@ export class TenantFunctions {
     this.#version = this.#parts.next()
   }
 
-  #keep(profile: Profile<ProfileFunctions>): ProfileFunctions {
+  #computeProfile(profile: Profile<ProfileFunctions>): ProfileFunctions {
     const views = this.#bindings
       .rulesOf(profile)
       .map((id) => this.#views.get(id) as FunctionView)
       .filter(({ isSilent }) => !isSilent)
     const listed = views.flatMap(({ everywhere }) => everywhere ?? [])
-    profile.kept = { views, list: listed.length === views.length ? this.#listOf(listed) : undefined }
-    profile.keptAt = this.#version
-    return profile.kept
+    profile.cached = { views, list: listed.length === views.length ? this.#listOf(listed) : undefined }
+    profile.cachedAt = this.#version
+    return profile.cached
   }
 
   #listOf(listed: readonly ListedFunction[]): FunctionList {
@@ -207,8 +207,8 @@ export class TenantFunctions {
 function listedOn({ rule, own, meta, triggers, everywhere }: FunctionView, device: string): ListedFunction | undefined {
   if (everywhere) return everywhere
   if (!own.holds(device)) return undefined
-  const heard = triggers.filter(({ reach }) => reach.holds(device))
-  return heard.length > 0 ? { rule, triggers: heard, mayReadMeta: meta.holds(device) } : undefined
+  const readable = triggers.filter(({ reach }) => reach.holds(device))
+  return readable.length > 0 ? { rule, triggers: readable, mayReadMeta: meta.holds(device) } : undefined
 }
 
 function keyOf({ rule, triggers, mayReadMeta }: ListedFunction): string {

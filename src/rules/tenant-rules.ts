@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
-import { AlarmRule, type JudgingCounts, meantUnder, ReadCondition } from '#rules/alarm-rule'
+import { AlarmRule, type JudgingCounts, ReadCondition, resolveNames } from '#rules/alarm-rule'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
 import type { InSlices, Profile } from '#rules/bindings'
 import { RuleBindings } from '#rules/rule-bindings'
@@ -39,7 +39,7 @@ export interface TenantRulesParts {
   /** A number that was never used before. */
   next(): number
   /** An alarm whose author cannot read its service on any device. */
-  isSilenced(alarm: string, stored: StoredAlarm): void
+  reportSilenced(alarm: string, stored: StoredAlarm): void
 }
 
 /**
@@ -72,8 +72,8 @@ export class TenantRules {
   /** The rules of a device: bound to it, by authors who may read the service there. */
   listOf(device: string): RuleList {
     const profile = this.#bindings.profileOf(device)
-    const isKept = profile.keptAt === this.#version
-    const { views, list } = isKept ? (profile.kept as ProfileRules) : this.#keep(profile)
+    const isCached = profile.cachedAt === this.#version
+    const { views, list } = isCached ? (profile.cached as ProfileRules) : this.#computeProfile(profile)
     return list ?? this.#listOf(views.filter(({ reach }) => reach.holds(device)))
   }
 
@@ -151,11 +151,11 @@ export class TenantRules {
   #viewOf(id: string, stored: StoredAlarm, before: AlarmView | undefined): AlarmView {
     const schema = this.#schemas.get(stored.serviceIdentifier)
     const old = before?.stored === stored ? before.rule : undefined
-    const meant = meantUnder(old?.meant.condition ?? new ReadCondition(stored.condition), schema)
-    const isSame = old?.meant.text === meant.text
-    const rule = old && isSame ? old : new AlarmRule(id, this.#parts.next(), stored, meant, this.#parts.counts)
+    const resolved = resolveNames(old?.resolved.condition ?? new ReadCondition(stored.condition), schema)
+    const isSame = old?.resolved.text === resolved.text
+    const rule = old && isSame ? old : new AlarmRule(id, this.#parts.next(), stored, resolved, this.#parts.counts)
     const reach = this.#reachOf(stored)
-    if (reach.isNothing && !before?.reach.isNothing) this.#parts.isSilenced(id, stored)
+    if (reach.isNothing && !before?.reach.isNothing) this.#parts.reportSilenced(id, stored)
     return { stored, rule, reach, digest: this.#digest(stored, rule, reach) }
   }
 
@@ -165,7 +165,7 @@ export class TenantRules {
 
   #digest({ edit, groups, forSeconds }: StoredAlarm, rule: AlarmRule, reach: AuthorReach): string {
     const edits = (groups ?? []).map((group) => [group, this.#bindings.editOf(group) ?? null])
-    const decides = JSON.stringify([edit, forSeconds, edits, rule.meant.text, reach.digest])
+    const decides = JSON.stringify([edit, forSeconds, edits, rule.resolved.text, reach.digest])
     return createHash('sha256').update(decides).digest('base64url').slice(0, digestCharacters)
   }
 
@@ -174,15 +174,15 @@ export class TenantRules {
     this.#version = this.#parts.next()
   }
 
-  #keep(profile: Profile<ProfileRules>): ProfileRules {
+  #computeProfile(profile: Profile<ProfileRules>): ProfileRules {
     const views = this.#bindings
       .rulesOf(profile)
       .map((id) => this.#alarms.get(id) as AlarmView)
       .filter(({ reach }) => !reach.isNothing)
     const isForAll = views.every(({ reach }) => reach.isWhole)
-    profile.kept = { views, list: isForAll ? this.#listOf(views) : undefined }
-    profile.keptAt = this.#version
-    return profile.kept
+    profile.cached = { views, list: isForAll ? this.#listOf(views) : undefined }
+    profile.cachedAt = this.#version
+    return profile.cached
   }
 
   #listOf(views: readonly AlarmView[]): RuleList {

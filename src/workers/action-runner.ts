@@ -1,6 +1,6 @@
 import { actionRecord, runningActionIndex } from '#actors/action/action'
 import { actionAddress, actionPageAddress } from '#actors/action/address'
-import type { BeginAction, PageProgress, PutActionPage, TellOutcomes } from '#actors/action/commands'
+import type { BeginAction, PageProgress, PutActionPage, PutOutcomes } from '#actors/action/commands'
 import { pageDevicesMax } from '#actors/action/page'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
@@ -325,7 +325,7 @@ export class ActionRunner {
     const { tenant, id } = action
     if (action.isEnded) return true
     const told = action.take().map(async ([page, outcomes]) => {
-      const tell: TellOutcomes = { type: 'outcomes', outcomes }
+      const tell: PutOutcomes = { type: 'outcomes', outcomes }
       const progress = (await this.#ask(actionPageAddress(tenant, id, page), tell)) as PageProgress | undefined
       if (!progress) action.giveBack(page, outcomes)
       else if (progress.pending === 0) action.open.delete(page)

@@ -1,5 +1,5 @@
 import { alarmIndex } from '#actors/device/alarms'
-import { serviceIndex } from '#actors/device/declare'
+import { serviceIndex } from '#actors/device/declaration'
 import { deviceAddress } from '#actors/device/device'
 import { judgeWhole } from '#actors/device/judge'
 import { isTenantThere, tenantsThere } from '#actors/directory/queries'

@@ -17,7 +17,7 @@ async function withAnn(grants: readonly Grant[] = [readOf('schemas')]): Promise<
 /** One more event in the stream. */
 async function happen(stage: IdentityStage, service: string): Promise<number> {
   await stage.tenant('default', { type: 'put_schema', service, schema: { serviceIdentifier: service } as never })
-  return stage.assembly.context.hub.toldTo('default')
+  return stage.assembly.context.hub.publishedTo('default')
 }
 
 describe('an edit reaches', () => {
@@ -75,7 +75,7 @@ describe('who is removed and made anew under his name', () => {
     expect(await stage.bearer(token)).toMatchObject({ access: 'viewer', roles: ['viewer'] })
     expect(socket.types).toEqual(['RESYNC', 'RESYNC'])
     await stage.world.settle()
-    const heard = stage.assembly.context.hub.toldTo('default')
+    const heard = stage.assembly.context.hub.publishedTo('default')
     expect([stage.row('ann').rolesSince, (await stage.bearer(token)).scopeSince]).toEqual([heard, heard])
 
     expect(await stage.judge(() => stage.bearer(before.token))).toBe('unauthorized session over')

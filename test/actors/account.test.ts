@@ -137,7 +137,7 @@ describe('an account that is opened with a password', () => {
 
   test('was not there before', () => {
     const account = ActingAccount.signedUp()
-    expect(outcomeOf(account.act({ type: 'open', passwordHash: 'x' }))).toBe('conflict: there is such an account')
+    expect(outcomeOf(account.act({ type: 'open', passwordHash: 'x' }))).toBe('conflict: the account exists')
   })
 })
 

@@ -1,4 +1,4 @@
-import type { JobMoved, ProjectCommand, Stage, WalkRequest } from '#actors/project/commands'
+import type { JobMoved, ProjectCommand, ScanRequest, Stage } from '#actors/project/commands'
 import type { ProjectNotices } from '#actors/project/notices'
 import { projectActor } from '#actors/project/project'
 import type { ProjectState } from '#actors/project/state'
@@ -19,7 +19,7 @@ export class RecordingProjects implements ProjectNotices {
     this.said.push(`${tenant}/${project}/${release} ${shortOf(before)} → ${shortOf(after)}`)
   }
 
-  walkWanted: ProjectNotices['walkWanted'] = (tenant, project) => {
+  scanRequested: ProjectNotices['scanRequested'] = (tenant, project) => {
     this.said.push(`walk ${tenant}/${project}`)
   }
 
@@ -92,11 +92,11 @@ export function moved(from: Stage | null, to: Stage | null, more: Partial<JobMov
 }
 
 export function walk(
-  by: WalkRequest['by'],
+  by: ScanRequest['by'],
   devices: readonly string[] | null,
   author: string | null = null,
 ): ProjectCommand {
-  return { type: 'walk', request: { by, devices, author } }
+  return { type: 'scan', request: { by, devices, author } }
 }
 
 function shortOf(sha256: string | null): string {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { DeviceCommand } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
-import { isOverridden } from '#actors/device/overridden'
+import { isOverridden } from '#actors/device/property-override'
 import { connectsSince } from '#actors/device/status'
 import type { JsonObject } from '#model/json-value'
 import { metaBytesMax } from '#model/meta'

@@ -31,7 +31,7 @@ describe('a rollout stops for its errors', () => {
   ])('of %i at %s %%: %j: %s', (chosen, errorThresholdPercent, outcomes, isStopped) => {
     const project = new ActingProject()
     const threshold = errorThresholdPercent === undefined ? {} : { errorThresholdPercent }
-    project.all(putRollout('2.0.0', threshold), { type: 'walk_done', chosen, isBegun: true })
+    project.all(putRollout('2.0.0', threshold), { type: 'scan_done', chosen, isBegun: true })
     project.notices.heard
     for (const [stage, count] of Object.entries(outcomes)) project.move(null, stage as Stage, count)
     expect(project.state.rollout?.state).toBe(isStopped ? 'stopped' : 'running')
@@ -44,14 +44,14 @@ describe('a rollout stops for its errors', () => {
     project.move(null, 'failed', 3)
     expect(project.state.rollout?.state).toBe('running')
     project.notices.heard
-    project.act({ type: 'walk_done', chosen: 10, isBegun: true })
+    project.act({ type: 'scan_done', chosen: 10, isBegun: true })
     expect(project.state.rollout?.state).toBe('stopped')
     expect(project.notices.heard).toEqual(['rollout t/boiler'])
   })
 
   test('and goes on when it is resumed: what was before counts no more', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10, isBegun: true })
+    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'scan_done', chosen: 10, isBegun: true })
     project.move(null, 'failed', 2)
     project.act({ type: 'resume', author: ada })
     expect(project.state.rollout).toMatchObject({ state: 'running', countedFrom: { finished: 2, failed: 2 } })
@@ -64,7 +64,7 @@ describe('a rollout stops for its errors', () => {
 
   test('also for those that failed before it was resumed, and fail again', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10, isBegun: true })
+    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'scan_done', chosen: 10, isBegun: true })
     project.move(null, 'failed', 2)
     project.act({ type: 'resume', author: ada })
     project.move('failed', 'running', 2)
@@ -77,7 +77,7 @@ describe('a rollout stops for its errors', () => {
 
   test('not for those that come right at last', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10, isBegun: true })
+    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'scan_done', chosen: 10, isBegun: true })
     for (let device = 0; device < 10; device++) {
       project.move(null, 'failed')
       project.move('failed', 'running')
@@ -150,9 +150,9 @@ const command: fc.Arbitrary<ProjectCommand> = fc.oneof(
   fc
     .tuple(few('hook', 'cron', 'rollout'), few(null, ['A'], ['B']), fc.option(author))
     .map(([by, devices, of]) => walk(by, devices, of)),
-  fc.record({ type: few('walk_progress'), cursor: few('A', 'B'), chosen: few(1, 2) }),
-  fc.record({ type: few('walk_done'), chosen: few(1, 30), isBegun: fc.boolean() }),
-  fc.record({ type: few('walks_begun', 'walk_again') }),
+  fc.record({ type: few('scan_progress'), cursor: few('A', 'B'), chosen: few(1, 2) }),
+  fc.record({ type: few('scan_done'), chosen: few(1, 30), isBegun: fc.boolean() }),
+  fc.record({ type: few('scans_begun', 'repeat_scans') }),
 )
 
 test('whatever is put, taken away and told: woken as it stands, found as it is, indexed when it is there', () => {
@@ -171,17 +171,19 @@ test('whatever is put, taken away and told: woken as it stands, found as it is, 
             indexed.set(index, isPresent)
           }
         }
-        const { releases, shelves, pins, rollout, walk: running, nextWalks, openWalks } = project.state
+        const { releases, releaseIndex, pins, rollout, scan: running, nextScans, openScans } = project.state
         expect(indexed.get('project')).toBe(releases.size + pins.size + (rollout ? 1 : 0) > 0)
-        expect(indexed.get('walking')).toBe(running !== undefined || openWalks.length > 0)
-        if (!running) expect(nextWalks).toEqual([])
+        expect(indexed.get('walking')).toBe(running !== undefined || openScans.length > 0)
+        if (!running) expect(nextScans).toEqual([])
         for (const { index, hardware, firmware: version } of releases.values()) {
-          const newest = shelves.newest.get(`${index}/${hardware ?? ''}`)
+          const newest = releaseIndex.newest.get(`${index}/${hardware ?? ''}`)
           expect(byPrecedence(newest?.firmware ?? '', version)).toBeGreaterThanOrEqual(0)
           expect(releases.get(releaseName(newest ?? { firmware: '', hardware: null, index: 0 }))).toBe(newest)
         }
-        expect([...shelves.versions.values()].flat().map(releaseName).sort()).toEqual([...releases.keys()].sort())
-        expect(shelves.newest.size).toBe(new Set([...releases.values()].map((of) => `${of.index}/${of.hardware}`)).size)
+        expect([...releaseIndex.versions.values()].flat().map(releaseName).sort()).toEqual([...releases.keys()].sort())
+        expect(releaseIndex.newest.size).toBe(
+          new Set([...releases.values()].map((of) => `${of.index}/${of.hardware}`)).size,
+        )
       }
     }),
     { numRuns: 300 },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { waitingWalksMax } from '#actors/project/walk'
+import { waitingScansMax } from '#actors/project/scan'
 import { boundDevicesMax } from '#model/group'
 import { ActingProject, ada, bob, putRollout, walk } from '#test/actors/acting-project'
 
@@ -8,8 +8,8 @@ describe('walks', () => {
     const project = new ActingProject()
     expect(project.indexed(walk('hook', ['B', 'A', 'B'], bob))).toEqual(['+ walking boiler'])
     expect(project.notices.heard).toEqual(['walk t/boiler'])
-    project.act({ type: 'walk_progress', cursor: 'A', chosen: 1 })
-    expect(project.state.walk).toEqual({
+    project.act({ type: 'scan_progress', cursor: 'A', chosen: 1 })
+    expect(project.state.scan).toEqual({
       by: 'hook',
       devices: ['A', 'B'],
       author: bob,
@@ -17,8 +17,8 @@ describe('walks', () => {
       chosen: 1,
       rollout: null,
     })
-    expect(project.indexed({ type: 'walk_done', chosen: 1, isBegun: true })).toEqual(['- walking boiler'])
-    expect(project.state.walk).toBeUndefined()
+    expect(project.indexed({ type: 'scan_done', chosen: 1, isBegun: true })).toEqual(['- walking boiler'])
+    expect(project.state.scan).toBeUndefined()
     expect(project.records.size).toBe(0)
     expect(project.notices.heard).toEqual([])
   })
@@ -26,27 +26,27 @@ describe('walks', () => {
   test('what is said of one that is over is not heard', () => {
     const project = new ActingProject()
     expect(
-      project.all({ type: 'walk_progress', cursor: 'A', chosen: 1 }, { type: 'walk_done', chosen: 1, isBegun: true }),
+      project.all({ type: 'scan_progress', cursor: 'A', chosen: 1 }, { type: 'scan_done', chosen: 1, isBegun: true }),
     ).toEqual([undefined, undefined])
-    expect(project.state.walk).toBeUndefined()
+    expect(project.state.scan).toBeUndefined()
   })
 
   test('those wanted meanwhile for one reason by one author are one, and begin behind it', () => {
     const project = new ActingProject()
     project.all(walk('hook', ['A']), walk('hook', ['C']), walk('hook', ['B', 'C']))
     project.notices.heard
-    expect(project.state.walk?.devices).toEqual(['A'])
-    expect(project.state.nextWalks).toEqual([{ by: 'hook', devices: ['B', 'C'], author: null }])
-    expect(project.indexed({ type: 'walk_done', chosen: 0, isBegun: true })).toEqual([])
+    expect(project.state.scan?.devices).toEqual(['A'])
+    expect(project.state.nextScans).toEqual([{ by: 'hook', devices: ['B', 'C'], author: null }])
+    expect(project.indexed({ type: 'scan_done', chosen: 0, isBegun: true })).toEqual([])
     expect(project.notices.heard).toEqual(['walk t/boiler'])
-    expect(project.state.walk).toMatchObject({ devices: ['B', 'C'], cursor: '', chosen: 0 })
-    expect(project.state.nextWalks).toEqual([])
+    expect(project.state.scan).toMatchObject({ devices: ['B', 'C'], cursor: '', chosen: 0 })
+    expect(project.state.nextScans).toEqual([])
   })
 
   test('those of others do not become theirs: a reach is nobody else’s', () => {
     const project = new ActingProject()
     project.all(walk('hook', null), walk('hook', ['A'], ada), walk('hook', ['B'], bob), walk('cron', null))
-    expect(project.state.nextWalks).toEqual([
+    expect(project.state.nextScans).toEqual([
       { by: 'hook', devices: ['A'], author: ada },
       { by: 'hook', devices: ['B'], author: bob },
       { by: 'cron', devices: null, author: null },
@@ -63,74 +63,74 @@ describe('walks', () => {
   ])('two lists together: %s', (_, one, other, both) => {
     const project = new ActingProject()
     project.all(walk('cron', null), walk('hook', one), walk('hook', other))
-    expect(project.state.nextWalks).toEqual([{ by: 'hook', devices: both, author: null }])
+    expect(project.state.nextScans).toEqual([{ by: 'hook', devices: both, author: null }])
   })
 
-  test(`behind ${waitingWalksMax} that wait another one is refused, unless it is one of theirs`, () => {
+  test(`behind ${waitingScansMax} that wait another one is refused, unless it is one of theirs`, () => {
     const project = new ActingProject()
     project.act(walk('cron', null))
-    for (let author = 0; author < waitingWalksMax; author++) project.act(walk('hook', ['A'], `crn#user:${author}`))
+    for (let author = 0; author < waitingScansMax; author++) project.act(walk('hook', ['A'], `crn#user:${author}`))
     expect(project.all(walk('hook', ['B'], 'crn#user:7'), walk('hook', ['B'], 'crn#user:more'))).toEqual([
       undefined,
       'overloaded: OVERLOADED',
     ])
-    expect(project.state.nextWalks[7]).toMatchObject({ devices: ['A', 'B'] })
+    expect(project.state.nextScans[7]).toMatchObject({ devices: ['A', 'B'] })
     // Of a rollout there is always one.
     project.act(putRollout('2.0.0'))
-    expect(project.state.nextWalks).toHaveLength(waitingWalksMax + 1)
+    expect(project.state.nextScans).toHaveLength(waitingScansMax + 1)
   })
 })
 
 describe('a walk that is through, while devices of it wait for their turn,', () => {
-  const done = (isBegun: boolean) => ({ type: 'walk_done', chosen: 1, isBegun }) as const
+  const done = (isBegun: boolean) => ({ type: 'scan_done', chosen: 1, isBegun }) as const
 
   test('is remembered until none does', () => {
     const project = new ActingProject()
     project.all(walk('hook', ['A'], bob))
     expect(project.indexed(done(false))).toEqual([])
-    expect([project.state.walk, project.state.openWalks]).toEqual([
+    expect([project.state.scan, project.state.openScans]).toEqual([
       undefined,
       [{ by: 'hook', devices: ['A'], author: bob }],
     ])
     // Another one runs beside that.
     expect(project.indexed(walk('cron', null))).toEqual([])
-    expect(project.state.openWalks).toHaveLength(1)
+    expect(project.state.openScans).toHaveLength(1)
     expect(project.indexed(done(false))).toEqual([])
-    expect(project.indexed({ type: 'walks_begun' })).toEqual(['- walking boiler'])
+    expect(project.indexed({ type: 'scans_begun' })).toEqual(['- walking boiler'])
     expect(project.records.size).toBe(0)
-    expect(project.all({ type: 'walks_begun' })).toEqual([undefined])
+    expect(project.all({ type: 'scans_begun' })).toEqual([undefined])
   })
 
   test('is over with one behind it of which none does', () => {
     const project = new ActingProject()
     project.all(walk('hook', ['A']), done(false), walk('cron', null))
     expect(project.indexed(done(true))).toEqual(['- walking boiler'])
-    expect(project.state.openWalks).toEqual([])
+    expect(project.state.openScans).toEqual([])
   })
 
   test('is gone through again by a new process, in front of nothing that runs', () => {
     const project = new ActingProject()
     project.all(walk('hook', ['B']), done(false), walk('hook', ['A']), done(false), walk('cron', null))
-    expect(project.indexed({ type: 'walk_again' })).toEqual([])
+    expect(project.indexed({ type: 'repeat_scans' })).toEqual([])
     expect(project.state).toMatchObject({
-      walk: { by: 'cron', cursor: '' },
-      nextWalks: [{ by: 'hook', devices: ['A', 'B'], author: null }],
-      openWalks: [],
+      scan: { by: 'cron', cursor: '' },
+      nextScans: [{ by: 'hook', devices: ['A', 'B'], author: null }],
+      openScans: [],
     })
     const other = new ActingProject()
-    other.all(walk('hook', ['B'], bob), done(false), { type: 'walk_again' })
-    expect(other.state.walk).toEqual({ by: 'hook', devices: ['B'], author: bob, cursor: '', chosen: 0, rollout: null })
-    expect(other.all({ type: 'walk_again' })).toEqual([undefined])
+    other.all(walk('hook', ['B'], bob), done(false), { type: 'repeat_scans' })
+    expect(other.state.scan).toEqual({ by: 'hook', devices: ['B'], author: bob, cursor: '', chosen: 0, rollout: null })
+    expect(other.all({ type: 'repeat_scans' })).toEqual([undefined])
   })
 
   test('is not, where it was for a rollout that does not run; nor behind another author of it', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0'), done(false), { type: 'pause', author: ada })
-    expect(project.indexed({ type: 'walk_again' })).toEqual(['- walking boiler'])
+    expect(project.indexed({ type: 'repeat_scans' })).toEqual(['- walking boiler'])
     project.all({ type: 'resume', author: ada }, done(false))
     project.act({ type: 'pause', author: bob })
     project.act({ type: 'resume', author: bob })
-    expect(project.state).toMatchObject({ walk: { author: bob }, nextWalks: [], openWalks: [] })
+    expect(project.state).toMatchObject({ scan: { author: bob }, nextScans: [], openScans: [] })
     project.act(done(false))
     expect(project.indexed({ type: 'delete_rollout' })).toEqual(['- project boiler', '- walking boiler'])
     expect(project.records.size).toBe(0)
@@ -138,11 +138,11 @@ describe('a walk that is through, while devices of it wait for their turn,', () 
 
   test('is forgotten, the first of all, where too many authors want some', () => {
     const project = new ActingProject()
-    for (let author = 0; author <= waitingWalksMax; author++) {
+    for (let author = 0; author <= waitingScansMax; author++) {
       project.all(walk('hook', ['A'], `crn#user:${author}`), done(false))
     }
-    expect(project.state.openWalks).toHaveLength(waitingWalksMax)
-    expect(project.state.openWalks[0]?.author).toBe('crn#user:1')
+    expect(project.state.openScans).toHaveLength(waitingScansMax)
+    expect(project.state.openScans[0]?.author).toBe('crn#user:1')
   })
 })
 
@@ -150,38 +150,38 @@ describe('walks for a rollout', () => {
   test('do not begin while none runs', () => {
     const project = new ActingProject()
     project.act(walk('rollout', null, ada))
-    expect(project.state.walk).toBeUndefined()
-    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 1, isBegun: true }, { type: 'pause', author: ada })
+    expect(project.state.scan).toBeUndefined()
+    project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 1, isBegun: true }, { type: 'pause', author: ada })
     project.act(walk('rollout', null, ada))
-    expect(project.state.walk).toBeUndefined()
+    expect(project.state.scan).toBeUndefined()
     project.all(
       { type: 'resume', author: ada },
-      { type: 'walk_done', chosen: 1, isBegun: true },
+      { type: 'scan_done', chosen: 1, isBegun: true },
       walk('rollout', null, ada),
     )
-    expect(project.state.walk).toMatchObject({ by: 'rollout', rollout: 'R1' })
+    expect(project.state.scan).toMatchObject({ by: 'rollout', rollout: 'R1' })
   })
 
   test('end with it: what is under way goes through no more devices, what waits for it is gone', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0'), { type: 'walk_progress', cursor: 'D', chosen: 4 })
+    project.all(putRollout('2.0.0'), { type: 'scan_progress', cursor: 'D', chosen: 4 })
     project.all(walk('rollout', null, ada), walk('hook', null), { type: 'delete_rollout' })
-    expect(project.state.walk).toMatchObject({ by: 'rollout', devices: [], cursor: 'D' })
-    expect(project.state.nextWalks).toEqual([{ by: 'hook', devices: null, author: null }])
+    expect(project.state.scan).toMatchObject({ by: 'rollout', devices: [], cursor: 'D' })
+    expect(project.state.nextScans).toEqual([{ by: 'hook', devices: null, author: null }])
   })
 
   test('are by its author of now: nothing waits of an earlier one’s', () => {
     const project = new ActingProject()
     for (const author of [ada, bob, ada, bob]) project.act(putRollout('2.0.0', {}, 'R1', author))
-    expect(project.state.walk?.author).toBe(ada)
-    expect(project.state.nextWalks).toEqual([{ by: 'rollout', devices: null, author: bob }])
+    expect(project.state.scan?.author).toBe(ada)
+    expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
   })
 
   test('leave others as they are when it ends', () => {
     const project = new ActingProject()
     project.all(walk('hook', null), putRollout('2.0.0'), { type: 'delete_rollout' })
-    expect(project.state.walk).toMatchObject({ by: 'hook', devices: null })
-    expect(project.state.nextWalks).toEqual([])
+    expect(project.state.scan).toMatchObject({ by: 'hook', devices: null })
+    expect(project.state.nextScans).toEqual([])
   })
 
   test.each([
@@ -192,8 +192,8 @@ describe('walks for a rollout', () => {
     ['a hook for some devices', walk('hook', ['A', 'B']), 3],
   ])('how many are chosen is known from all: %s', (_, request, chosen) => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 3, isBegun: true }, request, {
-      type: 'walk_done',
+    project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 3, isBegun: true }, request, {
+      type: 'scan_done',
       chosen: 7,
       isBegun: true,
     })
@@ -202,11 +202,11 @@ describe('walks for a rollout', () => {
 
   test('how many are chosen by a new one is not known from a walk that began before it', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'), { type: 'walk_done', chosen: 3, isBegun: true })
+    project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'), { type: 'scan_done', chosen: 3, isBegun: true })
     expect(project.state.tally).toMatchObject({ counts: { chosen: 0 }, isChosenKnown: false })
-    project.act({ type: 'walk_done', chosen: 5, isBegun: true })
+    project.act({ type: 'scan_done', chosen: 5, isBegun: true })
     expect(project.state.tally).toMatchObject({ counts: { chosen: 5 }, isChosenKnown: true })
-    expect(project.state.walk).toBeUndefined()
+    expect(project.state.scan).toBeUndefined()
   })
 })
 

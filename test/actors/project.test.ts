@@ -26,7 +26,7 @@ describe('a release', () => {
     project.notices.heard
     expect(project.all(putRelease('2.0.0', { createdBy: bob }), putRelease('2.0.0', { image: 'b' }))).toEqual([
       { isNew: false, release: releaseOf('2.0.0') },
-      'conflict: the release is there with other bytes',
+      'conflict: the release exists with other bytes',
     ])
     expect(project.notices.heard).toEqual([])
   })
@@ -85,7 +85,7 @@ describe('a release', () => {
     }
     expect(outcomeOf(project.decide(putRelease('2.0.0')))).toBe('conflict: a project has at most 1000 releases')
     expect(outcomeOf(project.decide(putRelease('1.0.0')))).toMatchObject({ isNew: false })
-    expect(project.state.shelves.newest.get('0/')?.firmware).toBe('1.999.0')
+    expect(project.state.releaseIndex.newest.get('0/')?.firmware).toBe('1.999.0')
   })
 })
 
@@ -126,7 +126,7 @@ test('a project is there while it has a release, a pin or a rollout, and forgott
   expect(project.indexed({ type: 'delete_pin', device: 'A' })).toEqual([])
   expect(project.indexed(deletion)).toEqual([])
   expect(project.indexed({ type: 'delete_rollout' })).toEqual(['- project boiler'])
-  expect(project.indexed({ type: 'walk_done', chosen: 0, isBegun: true })).toEqual(['- walking boiler'])
+  expect(project.indexed({ type: 'scan_done', chosen: 0, isBegun: true })).toEqual(['- walking boiler'])
   expect(isNothing(project.state)).toBe(true)
   expect(project.records.size).toBe(0)
   expect(project.indexed(pin)).toEqual(['+ project boiler'])
@@ -149,7 +149,7 @@ describe('a rollout', () => {
     const project = new ActingProject()
     expect(project.all(putRollout('2.0.0'))).toEqual([{ isNew: true, rollout: stored, counts }])
     expect(project.notices.heard).toEqual(['rollout t/boiler', 'walk t/boiler'])
-    expect(project.state.walk).toEqual({
+    expect(project.state.scan).toEqual({
       by: 'rollout',
       devices: null,
       author: ada,
@@ -176,7 +176,7 @@ describe('a rollout', () => {
     ])
     // The first walk goes on; the next one is by the author of now.
     expect(project.notices.heard).toEqual(['rollout t/boiler'])
-    expect(project.state.nextWalks).toEqual([{ by: 'rollout', devices: null, author: bob }])
+    expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
   })
 
   test.each(['paused', 'stopped'] as const)('of another firmware is a new one, also after one that is %s', (state) => {
@@ -206,18 +206,18 @@ describe('a rollout', () => {
   test('paused or stopped stays so when it is put with the same firmware, and nothing is gone through', () => {
     for (const state of ['paused', 'stopped']) {
       const project = new ActingProject()
-      project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'walk_done', chosen: 9, isBegun: true })
+      project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'scan_done', chosen: 9, isBegun: true })
       if (state === 'paused') project.act({ type: 'pause', author: ada })
       else project.move(null, 'failed')
       project.act(putRollout('2.0.0', { percent: 10 }))
       expect(project.state.rollout).toMatchObject({ state, body: { percent: 10 } })
-      expect(project.state.walk).toBeUndefined()
+      expect(project.state.scan).toBeUndefined()
     }
   })
 
   test('is paused and resumed by whoever does it, once; each way again changes nothing', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 9, isBegun: true })
+    project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
     project.notices.heard
     const known = { ...counts, chosen: 9 }
     project.at = now + 5
@@ -246,14 +246,14 @@ describe('a rollout', () => {
 
   test('that waits for its release begins with it; no other release is gone through for', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 9, isBegun: true })
+    project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
     project.notices.heard
     project.all(putRelease('2.0.1'))
-    expect(project.state.walk).toBeUndefined()
+    expect(project.state.scan).toBeUndefined()
     expect(project.indexed(putRelease('2.0.0'))).toEqual(['+ walking boiler'])
     expect(project.notices.heard.slice(1)).toEqual(['t/boiler/0//2.0.0 none → a', 'walk t/boiler'])
-    project.all({ type: 'walk_done', chosen: 9, isBegun: true }, { type: 'pause', author: ada })
+    project.all({ type: 'scan_done', chosen: 9, isBegun: true }, { type: 'pause', author: ada })
     project.all(putRelease('2.0.0', { hardware: 'revA' }))
-    expect(project.state.walk).toBeUndefined()
+    expect(project.state.scan).toBeUndefined()
   })
 })

@@ -93,7 +93,7 @@ describe('a rotation', () => {
     const keys = new ActingKeys()
     keys.add('K1')
     keys.at += rotationEveryMs
-    expect(outcomeOf(keys.add('K1'))).toBe('conflict: there is such a key')
+    expect(outcomeOf(keys.add('K1'))).toBe('conflict: the key exists')
   })
 })
 

@@ -3,10 +3,10 @@ import { accountActor } from '#actors/account/account'
 import { directoryAddress } from '#actors/directory/address'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import { directoryActor } from '#actors/directory/directory'
-import { changedByNone, keep } from '#actors/kept'
 import { noticeBus } from '#actors/notice-bus'
 import { outboxAddress } from '#actors/outbox/address'
 import { outboxFormats, tallyRecord } from '#actors/outbox/state'
+import { recordOnly, rejectEntry } from '#actors/record-only'
 import { subscriberAddress, topicIndex, topicRow } from '#actors/subscriber/address'
 import type { SubscriberCommand } from '#actors/subscriber/commands'
 import type { SubscriberState } from '#actors/subscriber/state'
@@ -34,8 +34,8 @@ const counting: ActorDefinition<{ told: number }, unknown, Entry> = {
   formats: outboxFormats,
   wake: (_, records) => ({ told: (records.get(tallyRecord) as number | undefined) ?? 0 }),
   change: (state) => void state.told++,
-  apply: changedByNone,
-  decide: ({ told }) => keep([{ name: tallyRecord, value: told + 1 }]),
+  apply: rejectEntry,
+  decide: ({ told }) => recordOnly([{ name: tallyRecord, value: told + 1 }]),
 }
 
 /** User `U1` and API key `K1` of tenant `acme`, and what they are subscribed to. */

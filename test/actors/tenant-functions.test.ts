@@ -155,8 +155,8 @@ describe('an alarm that a function names', () => {
     expect(problem satisfies Problem | undefined).toMatchObject({
       code: 'invalid',
       details: [
-        { path: expect.stringMatching(/^graph\.nodes\.0/), message: 'node "t0": must name an alarm that is there' },
-        { path: expect.stringMatching(/^graph\.nodes\.2/), message: 'node "t2": must name an alarm that is there' },
+        { path: expect.stringMatching(/^graph\.nodes\.0/), message: 'node "t0": must name an existing alarm' },
+        { path: expect.stringMatching(/^graph\.nodes\.2/), message: 'node "t2": must name an existing alarm' },
       ],
     })
     expect(outcomeOf(tenant.makeFunction('F1', { graph: watching('A1') }))).toMatchObject({ name: 'Told' })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Audiences, type EventFilter, isHeard } from '#events/audience'
+import { Audiences, type EventFilter, isReceivedBy } from '#events/audience'
 import type { MeantLists } from '#model/bound'
 import { type EventType, eventKinds } from '#model/event'
 import { everything, type Grant, resources, scopeOf } from '#model/scope'
@@ -98,7 +98,7 @@ const happenings = fc.array(happening, { minLength: 1, maxLength: 12 })
 /** Joined listeners, and what each happening reached against the plain filter above. */
 function expectExactly(audiences: Audiences, listeners: ReadonlyMap<string, Listener>, happened: readonly Happening[]) {
   for (const each of happened) {
-    const topics = audiences.hearers(each.type, each.device, each.service, each.bound).map(({ topic }) => topic)
+    const topics = audiences.receivers(each.type, each.device, each.service, each.bound).map(({ topic }) => topic)
     expect(new Set(topics).size, 'heard twice').toBe(topics.length)
     const expected = [...listeners].filter(([, listener]) => hears(listener, each)).map(([topic]) => topic)
     expect(topics.sort(), JSON.stringify(each)).toEqual(expected.sort())
@@ -197,9 +197,9 @@ describe('a class', () => {
     const one = audiences.join('a', everything, {})
     audiences.join('a', everything, {})
     audiences.leave(one)
-    expect(audiences.hearers('DEVICE_ADD', 'A', undefined)).toEqual([one])
+    expect(audiences.receivers('DEVICE_ADD', 'A', undefined)).toEqual([one])
     audiences.leave(one)
-    expect(audiences.hearers('DEVICE_ADD', 'A', undefined)).toEqual([])
+    expect(audiences.receivers('DEVICE_ADD', 'A', undefined)).toEqual([])
     expect(audiences.join('a', everything, {}).topic).not.toBe(one.topic)
   })
 })
@@ -211,17 +211,17 @@ test('a grant reaches its own devices and services together, never those of anot
     { permissions: read, devices: ['B'], services: ['t'] },
   ])
   const audience = new Audiences('t').join('a', scope, {})
-  expect(isHeard(audience, 'OBJECT_UPDATED', 'A', 's')).toBe(true)
-  expect(isHeard(audience, 'OBJECT_UPDATED', 'B', 't')).toBe(true)
-  expect(isHeard(audience, 'OBJECT_UPDATED', 'A', 't')).toBe(false)
-  expect(isHeard(audience, 'OBJECT_UPDATED', 'B', 's')).toBe(false)
+  expect(isReceivedBy(audience, 'OBJECT_UPDATED', 'A', 's')).toBe(true)
+  expect(isReceivedBy(audience, 'OBJECT_UPDATED', 'B', 't')).toBe(true)
+  expect(isReceivedBy(audience, 'OBJECT_UPDATED', 'A', 't')).toBe(false)
+  expect(isReceivedBy(audience, 'OBJECT_UPDATED', 'B', 's')).toBe(false)
 })
 
 test('however many names of services come by, what is kept has an end, and stays right', () => {
   const audiences = new Audiences('t')
   const audience = audiences.join('a', everything, {})
   for (let index = 0; index < 10_000; index++) {
-    expect(audiences.hearers('OBJECT_UPDATED', 'A', `s${index}`)).toEqual([audience])
+    expect(audiences.receivers('OBJECT_UPDATED', 'A', `s${index}`)).toEqual([audience])
   }
 })
 
@@ -236,21 +236,21 @@ test('devices of a large role are entered once, however many filters its sockets
   const classes = Array.from({ length: 1_000 }, (_, place) =>
     audiences.join('a', role, { services: new Set([`s${place}`]) }),
   )
-  expect(audiences.hearers('OBJECT_UPDATED', 'A17', 's5')).toEqual([classes[5]])
+  expect(audiences.receivers('OBJECT_UPDATED', 'A17', 's5')).toEqual([classes[5]])
   const redefined = audiences.redefine(new Map([['a', roleOf('B')]]))
   expect(redefined).toHaveLength(1_000)
   for (const audience of redefined) audiences.resume(audience)
-  expect(audiences.hearers('OBJECT_UPDATED', 'A17', 's5')).toEqual([])
-  expect(audiences.hearers('OBJECT_UPDATED', 'B17', 's5')).toEqual([classes[5]])
+  expect(audiences.receivers('OBJECT_UPDATED', 'A17', 's5')).toEqual([])
+  expect(audiences.receivers('OBJECT_UPDATED', 'B17', 's5')).toEqual([classes[5]])
 })
 
 test('an access that is redefined twice before it resumes is found by the last scope', () => {
   const audiences = new Audiences('t')
   const audience = audiences.join('a', everything, {})
-  const hearers = () => audiences.hearers('OBJECT_UPDATED', 'A', 's')
+  const receivers = () => audiences.receivers('OBJECT_UPDATED', 'A', 's')
   audiences.redefine(new Map([['a', scopeOf([])]]))
-  expect(hearers()).toEqual([])
+  expect(receivers()).toEqual([])
   audiences.redefine(new Map([['a', everything]]))
   audiences.resume(audience)
-  expect(hearers()).toEqual([audience])
+  expect(receivers()).toEqual([audience])
 })

@@ -433,7 +433,7 @@ describe('an event that cannot be encoded', () => {
 test('at the start what is stored counts as told', async () => {
   for (let offset = 1; offset <= 3; offset++) stream.entries.push(stream.reportOf())
   stream.hub.load('default', 3)
-  expect(stream.hub.toldTo('default')).toBe(3)
+  expect(stream.hub.publishedTo('default')).toBe(3)
   const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 1 } } })
   await readAll(stream)
   expect(offsets(socket)).toEqual([2, 3])

@@ -197,10 +197,10 @@ describe('stripped', () => {
 
   test('an update is the same without what is left out, and nothing when nothing is left', () => {
     fc.assert(
-      fc.property(updated, fc.func(fc.boolean()), (said, isLeftOut) => {
+      fc.property(updated, fc.func(fc.boolean()), (said, isOmitted) => {
         const whole = JSON.parse(encode(said, 9)) as { updates: Property[] }
-        const left = whole.updates.filter(({ tag, propId }) => !isLeftOut(propId, tag === 'removed'))
-        const stripped = encodeStripped(said, 9, isLeftOut)
+        const left = whole.updates.filter(({ tag, propId }) => !isOmitted(propId, tag === 'removed'))
+        const stripped = encodeStripped(said, 9, isOmitted)
         if (left.length === 0) expect(stripped).toBeUndefined()
         else expect(JSON.parse(stripped ?? '')).toEqual({ ...whole, updates: left })
       }),

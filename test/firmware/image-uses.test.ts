@@ -54,7 +54,7 @@ class ImageStage extends ProjectStage {
   constructor(images: Images, options: ProjectStageOptions = {}) {
     const notices: ProjectNotices = {
       releasesChanged: (...change) => this.uses.releasesChanged(...change),
-      walkWanted: () => {},
+      scanRequested: () => {},
       rolloutChanged: () => {},
     }
     super({ ...options, notices })

@@ -61,12 +61,12 @@ describe.each(triggers)('%s', (_, command) => {
     await installAll(after)
     expect(names.map(firmwareNow)).toEqual(names.map(() => '2.0.0'))
     expect(names.map((name) => stage.stored(name)?.state)).toEqual(names.map(() => 'done'))
-    expect(stage.project.openWalks).toEqual([])
+    expect(stage.project.openScans).toEqual([])
   })
 
   test('leaves nothing behind that would begin it once more', async () => {
     await installAll(await begun())
-    expect(stage.project.openWalks).toEqual([])
+    expect(stage.project.openScans).toEqual([])
     await stage.ask({ type: 'delete_rollout' })
     await stage.ask(putRelease('3.0.0'))
     stage = await stage.reborn()

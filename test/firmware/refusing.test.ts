@@ -88,7 +88,7 @@ describe('one that was offered firmware, and refuses from then on', () => {
   test('is not offered it later by itself, and is done if it installed it all the same', async () => {
     await begun('connect')
     await device.hello({ autoUpdate: false })
-    expect(stage.stored()?.context.message).toBe('DEVICE_NOT_OK: it takes no updates by itself')
+    expect(stage.stored()?.context.message).toBe('DEVICE_NOT_OK: it refuses automatic updates')
     await stage.world.advance(60 * 60_000)
     expect(device.offers).toHaveLength(1)
     await device.hello({ firmware: '2.0.0', session: 'boot-2', autoUpdate: false })

@@ -42,7 +42,7 @@ async function begun(by: 'release' | 'rollout' | 'pin', ...said: readonly Status
   if (by === 'pin') for (const held of ['A', 'B']) await stage.ask({ type: 'put_pin', device: held, firmware: '2.0.0' })
   await stage.ask(putRelease('2.0.0'))
   await stage.ask(
-    by === 'rollout' ? putRollout('2.0.0') : { type: 'walk', request: { by: 'hook', devices: null, author: null } },
+    by === 'rollout' ? putRollout('2.0.0') : { type: 'scan', request: { by: 'hook', devices: null, author: null } },
   )
   for (const status of said) await device.say(status)
 }

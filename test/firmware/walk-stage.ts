@@ -4,7 +4,7 @@ import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { noticeBus } from '#actors/notice-bus'
 import { projectAddress } from '#actors/project/address'
-import type { ProjectCommand, WalkRequest } from '#actors/project/commands'
+import type { ProjectCommand, ScanRequest } from '#actors/project/commands'
 import { projectActor } from '#actors/project/project'
 import type { ProjectState } from '#actors/project/state'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -52,7 +52,7 @@ export class WalkStage {
     const notices = new RecordingNotices()
     const projects = {
       releasesChanged: () => {},
-      walkWanted: (tenant: string, project: string) => this.walks.walkWanted(tenant, project),
+      scanRequested: (tenant: string, project: string) => this.walks.scanRequested(tenant, project),
       rolloutChanged: (tenant: string, project: string) => this.windows.rolloutChanged(tenant, project),
     }
     this.stage = new Stage({
@@ -120,8 +120,8 @@ export class WalkStage {
     return this.stage.system.ask(projectAddress('default', project), command)
   }
 
-  walk(more: Partial<WalkRequest> = {}, project?: string): Promise<unknown> {
-    return this.ask({ type: 'walk', request: { by: 'hook', devices: null, author: null, ...more } }, project)
+  walk(more: Partial<ScanRequest> = {}, project?: string): Promise<unknown> {
+    return this.ask({ type: 'scan', request: { by: 'hook', devices: null, author: null, ...more } }, project)
   }
 
   putRollout(more: Partial<RolloutBody> = {}, id = 'r1'): Promise<unknown> {

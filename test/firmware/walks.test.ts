@@ -109,7 +109,7 @@ test('10 000 devices are gone through a little at a time, and none is woken', as
   await open(...devices)
   await fleet.sleep(devices)
   fleet.considering = () => fleet.world.spend(0.25)
-  const asked = fleet.asking({ type: 'walk', request: { by: 'hook', devices: null, author: null } })
+  const asked = fleet.asking({ type: 'scan', request: { by: 'hook', devices: null, author: null } })
   let [most, before] = [0, 0]
   for (let rounds = 0; rounds < 20_000 && fleet.considered.length < 10_000; rounds++) {
     if (!fleet.world.step()) await new Promise((resolve) => setImmediate(resolve))
@@ -193,7 +193,7 @@ describe('one device keeps no other from being considered:', () => {
     await fleet.world.settle()
     expect(fleet.considered).toEqual(['A hook', 'B hook'])
     expect(fleet.failures).toEqual(isSaid ? [error] : [])
-    expect(fleet.project().walk).toBeUndefined()
+    expect(fleet.project().scan).toBeUndefined()
   })
 
   test('too much waits: it is tried again', async () => {
@@ -208,7 +208,7 @@ describe('one device keeps no other from being considered:', () => {
     await fleet.world.advance(1_000)
     expect(fleet.considered).toEqual(['A hook', 'B hook', 'A hook'])
     expect(fleet.failures).toEqual([])
-    expect(fleet.project().walk).toBeUndefined()
+    expect(fleet.project().scan).toBeUndefined()
   })
 })
 
@@ -230,7 +230,7 @@ describe('killed at any moment, what is stored goes on:', () => {
         const taken = () => {
           isTaken = true
         }
-        fleet.asking({ type: 'walk', request }).then(taken, () => {})
+        fleet.asking({ type: 'scan', request }).then(taken, () => {})
         let done = 0
         while (done < steps && fleet.considered.length < devices.length) {
           if (!fleet.world.step()) await new Promise((resolve) => setImmediate(resolve))
@@ -287,7 +287,7 @@ describe('killed at any moment, what is stored goes on:', () => {
     await fleet.world.advance(2_000)
     for (const line of first) expect(fleet.considered.filter((other) => other === line)).toHaveLength(2)
     expect(new Set(fleet.considered).size).toBe(devices.length)
-    expect(fleet.project().walk).toBeUndefined()
+    expect(fleet.project().scan).toBeUndefined()
   })
 })
 
@@ -300,7 +300,7 @@ test('when it is stopped nothing more is considered, and nothing said to be', as
   await fleet.walk()
   await fleet.world.settle()
   expect(fleet.considered).toHaveLength(1_100)
-  expect(fleet.project().walk?.cursor).toBe('D-11023')
+  expect(fleet.project().scan?.cursor).toBe('D-11023')
   fleet = await fleet.restart()
   await fleet.world.settle()
   expect(fleet.considered).toHaveLength(1_100 + 976)

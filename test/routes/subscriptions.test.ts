@@ -70,7 +70,10 @@ async function subscribe(who: string, fn: string, locale?: string): Promise<stri
 }
 
 /** What there is of it at rest, past all that is asked for. */
-async function keep(who: string, more: Partial<StoredSubscription> & { id: string; function: string }): Promise<void> {
+async function recordOnly(
+  who: string,
+  more: Partial<StoredSubscription> & { id: string; function: string },
+): Promise<void> {
   const rest = { type: 'email', locale: 'en', createdBy: userOf(who), createdAt: 1, origin: '' }
   await door.ask(subscriberAddress('default', who), { type: 'subscribe', subscription: { ...rest, ...more }, from: 0 })
 }
@@ -156,7 +159,7 @@ describe('the order of refusals: what comes first answers', () => {
     {
       name: 'subscribed already',
       answer: [409, undefined],
-      make: () => keep(eve, { id: '9Pw3tKc8La', function: first }),
+      make: () => recordOnly(eve, { id: '9Pw3tKc8La', function: first }),
     },
     {
       name: 'too many to the function',
@@ -172,7 +175,7 @@ describe('the order of refusals: what comes first answers', () => {
         for (let index = stateOf(eve).subscriptions.length; index < 100; index++) {
           const two = 'abcdefghij'
           const end = `${two[Math.floor(index / 10)]}${two[index % 10]}`
-          await keep(eve, { id: `9Pw3tKc8${end}`, function: `7Gm2sXv5${end}` })
+          await recordOnly(eve, { id: `9Pw3tKc8${end}`, function: `7Gm2sXv5${end}` })
         }
       },
     },
@@ -295,9 +298,9 @@ test('of 50 at once one is made', async () => {
 
 describe('lists', () => {
   test('are of who asks, in the order in which they were made, also by pages', async () => {
-    await keep(eve, { id: '9Pw3tKc8Lz', function: first, createdAt: 5 })
-    await keep(eve, { id: '9Pw3tKc8La', function: second, createdAt: 12 })
-    await keep(bob, { id: '9Pw3tKc8Lb', function: first, createdAt: 7 })
+    await recordOnly(eve, { id: '9Pw3tKc8Lz', function: first, createdAt: 5 })
+    await recordOnly(eve, { id: '9Pw3tKc8La', function: second, createdAt: 12 })
+    await recordOnly(bob, { id: '9Pw3tKc8Lb', function: first, createdAt: 7 })
     const namesOf = ({ json }: Answer) =>
       (json as { resourceIdentifier: string }[]).map((each) => each.resourceIdentifier.slice(-10))
     const whole = await door.call(eve, 'GET', path)
@@ -325,7 +328,7 @@ describe('a function that is no more', () => {
   const id = '9Pw3tKc8La'
 
   test('has no subscriptions any more, also before they have ended', async () => {
-    await keep(eve, { id, function: unknown })
+    await recordOnly(eve, { id, function: unknown })
     expect((await door.call(eve, 'GET', path)).json).toEqual([])
     const set = await door.call(eve, 'PATCH', `${path}/${id}`, { locale: 'fr' })
     const ended = await door.call(eve, 'DELETE', `${path}/${id}`)

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { WalkRequest } from '#actors/project/commands'
+import type { ScanRequest } from '#actors/project/commands'
 import { FirmwareGround, hookSecret, onUpdates } from '#test/routes/firmware-ground'
 
 /** Contract 6, Hook. The signature itself has a test of its own. */
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => ground?.close())
 
 /** What projects were asked to go through, and of which it was forgotten what is known. */
-let walks: (readonly [tenant: string, project: string, request: WalkRequest])[]
+let walks: (readonly [tenant: string, project: string, request: ScanRequest])[]
 let forgotten: (readonly [string, string])[]
 beforeEach(() => {
   walks = []
@@ -21,8 +21,8 @@ beforeEach(() => {
   const { system, firmware } = ground.assembly.context
   const ask = system.ask.bind(system)
   vi.spyOn(system, 'ask').mockImplementation((address, command, ...more) => {
-    const { type, request } = command as { type: string; request: WalkRequest }
-    if (type === 'walk') walks.push([address.tenant, address.id, request])
+    const { type, request } = command as { type: string; request: ScanRequest }
+    if (type === 'scan') walks.push([address.tenant, address.id, request])
     return ask(address, command, ...more)
   })
   vi.spyOn(firmware.checks, 'forgetProject').mockImplementation((...of) => void forgotten.push(of))

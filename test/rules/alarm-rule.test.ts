@@ -4,7 +4,7 @@ import { Condition } from '#model/condition'
 import type { PropertyState } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
-import { AlarmRule, type JudgingCounts, meantUnder, ReadCondition } from '#rules/alarm-rule'
+import { AlarmRule, type JudgingCounts, ReadCondition, resolveNames } from '#rules/alarm-rule'
 import { unknownNamesIn } from '#rules/property-name'
 import { noRules, RuleLists, type ServiceRules } from '#rules/rule-list'
 import { schema, shape, storedAlarm } from '#test/rules/stored-rules'
@@ -24,7 +24,7 @@ function ruleOf(
   names: ServiceSchema | undefined,
   counts: JudgingCounts,
 ): AlarmRule {
-  return new AlarmRule(id, serial, stored, meantUnder(new ReadCondition(stored.condition), names), counts)
+  return new AlarmRule(id, serial, stored, resolveNames(new ReadCondition(stored.condition), names), counts)
 }
 
 function listed(condition: JsonValue, names: ServiceSchema | undefined = named, counts = { judged: 0, errors: 0 }) {

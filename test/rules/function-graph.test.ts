@@ -6,7 +6,7 @@ import type { PropertyState } from '#model/entry'
 import { Graph, type GraphNode } from '#model/graph'
 import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
 import { FunctionGraph } from '#rules/function-graph'
-import type { Happened, Happening, RunSink, RunTrace } from '#rules/function-run'
+import type { RunInput, RunSink, RunTrace, TriggerValue } from '#rules/function-run'
 import { evaluatePlainly, NoOutcome, truth } from '#test/rules/reference-logic'
 import { graphOf } from '#test/rules/stored-functions'
 
@@ -17,7 +17,7 @@ const siren: GraphNode = { id: 'siren', type: 'trigger', on: 'alarm', alarmId: '
 const gone: GraphNode = { id: 'gone', type: 'trigger', on: 'status' }
 const tell: GraphNode = { id: 'tell', type: 'email', template: 'a' }
 
-function happened(more: Partial<Happening> = {}): Happening {
+function happened(more: Partial<RunInput> = {}): RunInput {
   return { value: 31, previous: 29, device: 'A', time: now, meta: () => ({}), passedAt: () => undefined, ...more }
 }
 
@@ -42,7 +42,7 @@ class Heard implements RunSink, RunTrace {
 }
 
 /** What comes of a condition behind a trigger, without the trigger. */
-function judged(logic: JsonValue, more: Partial<Happening> = {}): string[] {
+function judged(logic: JsonValue, more: Partial<RunInput> = {}): string[] {
   const graph = graphOf([heat, { id: 'if', type: 'condition', logic }, tell], 'heat if, if tell')
   const heard = new Heard()
   new FunctionGraph('f', Graph.parse(graph)).run(0, happened(more), heard, heard)
@@ -55,7 +55,7 @@ const stops = (because: string) => ['if', `if stops: ${because}`]
 describe('a condition', () => {
   const meta = () => ({ site: { floor: 2, 'a.b': 3 }, 'site.room': 'K', tags: [], none: null }) as JsonObject
 
-  test.each<[what: string, logic: JsonValue, more: Partial<Happening>, said: string[]]>([
+  test.each<[what: string, logic: JsonValue, more: Partial<RunInput>, said: string[]]>([
     ['of a value that fits', { '>': [{ var: 'value' }, 30] }, {}, through],
     ['of a value that does not', { '<': [{ var: 'value' }, 30] }, {}, stops('false')],
     ['of a change', { '>=': [{ '-': [{ var: 'value' }, { var: 'previous' }] }, 2] }, {}, through],
@@ -159,7 +159,7 @@ describe('a trigger', () => {
   const to = (node: GraphNode, value: unknown) =>
     graphOf([value === undefined ? node : ({ ...node, to: value } as GraphNode)])
 
-  test.each<[node: GraphNode, to: unknown, fitting: Happened[], others: Happened[]]>([
+  test.each<[node: GraphNode, to: unknown, fitting: TriggerValue[], others: TriggerValue[]]>([
     [heat, undefined, [1, 'a', true, [1]], []],
     [heat, 31, [31], [30, '31', true, [31]]],
     [heat, 'on', ['on'], ['off', 1]],
@@ -173,8 +173,8 @@ describe('a trigger', () => {
     [gone, 'offline', ['offline'], ['online', 'idle']],
   ])('%j to %j waits for %j, not for %j', (node, value, fitting, others) => {
     const graph = new FunctionGraph('f', to(node, value))
-    expect(fitting.map((happening) => graph.fits(0, happening))).toEqual(fitting.map(() => true))
-    expect(others.map((happening) => graph.fits(0, happening))).toEqual(others.map(() => false))
+    expect(fitting.map((input) => graph.fits(0, input))).toEqual(fitting.map(() => true))
+    expect(others.map((input) => graph.fits(0, input))).toEqual(others.map(() => false))
   })
 
   test('is nothing else', () => {
@@ -249,7 +249,7 @@ const graphs = fc
 const states = fc.constantFrom<PropertyState[]>(null, 0, 1, 2, 'a', true, [1], { error: 'a' })
 
 /** What is let through, by going from node to node and asking each in front whether it let through. */
-function plainRun({ nodes, edges }: Graph, start: GraphNode, happening: Happening): Map<string, string> {
+function plainRun({ nodes, edges }: Graph, start: GraphNode, input: RunInput): Map<string, string> {
   const outcomes = new Map<string, string>()
   const outcomeOf = (id: string): string => {
     const known = outcomes.get(id)
@@ -264,8 +264,8 @@ function plainRun({ nodes, edges }: Graph, start: GraphNode, happening: Happenin
     if (node.type === 'trigger') return 'through'
     if (node.type === 'email') return 'mail'
     if (node.type === 'throttle') {
-      const last = happening.passedAt(`f/${node.id}`) ?? Number.NEGATIVE_INFINITY
-      const isHeld = last <= happening.time && last > happening.time - node.seconds * 1_000
+      const last = input.passedAt(`f/${node.id}`) ?? Number.NEGATIVE_INFINITY
+      const isHeld = last <= input.time && last > input.time - node.seconds * 1_000
       return isHeld ? 'held' : 'through'
     }
     try {
@@ -277,8 +277,8 @@ function plainRun({ nodes, edges }: Graph, start: GraphNode, happening: Happenin
     }
   }
   const read = (name: string): JsonValue => {
-    if (name === 'meta.a.b') return happening.meta()?.['a.b'] ?? null
-    const value = { value: happening.value, previous: happening.previous, device: happening.device }[name] ?? null
+    if (name === 'meta.a.b') return input.meta()?.['a.b'] ?? null
+    const value = { value: input.value, previous: input.previous, device: input.device }[name] ?? null
     return isJsonObject(value) ? null : (value as JsonValue)
   }
   for (const { id } of nodes) outcomeOf(id)
@@ -310,10 +310,10 @@ test('a run enters each node once and lets through what a plain reading does, wh
         const graph = Graph.parse(drawn)
         largest = Math.max(largest, graph.nodes.length)
         const compiled = new FunctionGraph('f', graph)
-        const happening = happened({ value, previous, meta: () => meta, passedAt: (key) => stamps[key] })
+        const input = happened({ value, previous, meta: () => meta, passedAt: (key) => stamps[key] })
         for (const [place, node] of graph.nodes.entries()) {
           if (node.type !== 'trigger') continue
-          const outcomes = [...plainRun(graph, node, happening)]
+          const outcomes = [...plainRun(graph, node, input)]
           const ids = (wanted: string[]) =>
             outcomes
               .filter(([, outcome]) => wanted.includes(outcome))
@@ -329,7 +329,7 @@ test('a run enters each node once and lets through what a plain reading does, wh
             reached: ({ id }) => mails?.push(id),
             failed: () => failures++,
           }
-          compiled.run(place, happening, sink, sink)
+          compiled.run(place, input, sink, sink)
           expect([...entered].sort()).toEqual(
             outcomes
               .filter(([, outcome]) => outcome !== 'not entered')
@@ -373,14 +373,14 @@ test('a run that lets nothing through allocates nothing', () => {
   ]
   const graph = new FunctionGraph('f', graphOf(nodes, 'heat hot, heat hourly, hot tell, hourly tell'))
   const stamps = new Map([['f/hourly', now - 1]])
-  const happening = happened({ passedAt: (key) => stamps.get(key) })
+  const input = happened({ passedAt: (key) => stamps.get(key) })
   const heard = new Heard()
   // Not only numbers, which would lie unboxed and be boxed with each look.
   const values: PropertyState[] = ['100', ...Array.from({ length: 63 }, (_, number) => 28 + number / 3)]
   const runs = (count: number) => {
     for (let number = 0; number < count; number++) {
-      happening.value = values[number % values.length] as PropertyState
-      graph.run(0, happening, heard)
+      input.value = values[number % values.length] as PropertyState
+      graph.run(0, input, heard)
     }
   }
   runs(400_000)

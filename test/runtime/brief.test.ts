@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { changedByNone, keep, wokenBy } from '#actors/kept'
+import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import type { AnyDefinition } from '#runtime/activation'
 import { type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
@@ -16,12 +16,12 @@ const brief: ActorDefinition<Note, { type: string }, Entry> = {
   formats: { text: { name: 'note', version: 1, upgrades: {} } },
   fixedRecords: ['text'],
   isBrief: true,
-  wake: (_, records) => wokenBy<Note>({ text: undefined }, records, put),
+  wake: (_, records) => restoreState<Note>({ text: undefined }, records, put),
   change: (state, change) => put(state, change as RecordChange),
-  apply: changedByNone,
+  apply: rejectEntry,
   decide({ text }, { type }) {
     if (type === 'throw') throw new Error('thrown')
-    return type === 'read' ? answer(text) : keep([{ name: 'text', value: type }])
+    return type === 'read' ? answer(text) : recordOnly([{ name: 'text', value: type }])
   },
 }
 

@@ -256,7 +256,7 @@ export class Simulation {
   }
 
   get #told(): number {
-    return this.#server.assembly.context.hub.toldTo(tenant)
+    return this.#server.assembly.context.hub.publishedTo(tenant)
   }
 
   /** Waits for what needs tasks to run. */

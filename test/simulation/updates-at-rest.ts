@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { projectAddress, walkingIndex } from '#actors/project/address'
+import { projectAddress, scanningIndex } from '#actors/project/address'
 import type { ProjectState } from '#actors/project/state'
 import { updateAddress, updatingIndex } from '#actors/update/address'
 import { waitingAttempts } from '#actors/update/attempts'
@@ -106,7 +106,7 @@ export class UpdatesAtRest {
     for (let round = 0, ms = 50; round < roundsMax; round++, ms = Math.min(60_000, ms * 1.5)) {
       await life.advance(ms)
       await life.comeToRest()
-      const isGoingOn = (await life.pumped(this.#has(updatingIndex))) || (await life.pumped(this.#has(walkingIndex)))
+      const isGoingOn = (await life.pumped(this.#has(updatingIndex))) || (await life.pumped(this.#has(scanningIndex)))
       const isWaiting = isPatient && devices.some(({ name }) => this.#waitsFor(name))
       if (!isGoingOn && !isWaiting && round > 0) return
     }

@@ -92,12 +92,12 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
   }
 
   says(status: FirmwareStatusMessage['status'], more: { progress?: number; message?: string; id?: string } = {}) {
-    return this.act({ type: 'said', id: this.stands.context.id, status, ...more })
+    return this.act({ type: 'reported', id: this.stands.context.id, status, ...more })
   }
 
   back(firmware: string | undefined, session = 's') {
     const firmwares = firmware === undefined ? [] : [{ firmware, index: this.stands.context.index }]
-    return this.act({ type: 'back', session, firmwares })
+    return this.act({ type: 'reconnected', session, firmwares })
   }
 
   /** What it was reminded of comes true now. */

@@ -172,7 +172,7 @@ describe('a device that starts anew on its way', () => {
       expect(acting.stands.context).toMatchObject({ session: `s${count}`, resends: count })
       expect(acting.reminder).toBe(acting.at + startedMsMax)
     }
-    expect(told(acting.back('1.0.0', 'last'))).toEqual(['FAILED 2.0.0 started anew too often'])
+    expect(told(acting.back('1.0.0', 'last'))).toEqual(['FAILED 2.0.0 restarted too often'])
     expect(acting.heard).toEqual([])
   })
 
@@ -252,9 +252,9 @@ describe('several firmwares', () => {
       const acting = new ActingUpdate()
       acting.begins({ by, firmwares, found: foundOf({ index: 2, firmware: '2.1.0' }, [4]) })
       acting.forgetHeard()
-      acting.act({ type: 'back', session: 't', firmwares: [{ firmware: '2.1.0', index: 0 }] })
+      acting.act({ type: 'reconnected', session: 't', firmwares: [{ firmware: '2.1.0', index: 0 }] })
       expect(acting.standsAt).not.toBe('done')
-      acting.act({ type: 'back', session: 't', firmwares: [{ firmware: '2.1.0', index: 2 }] })
+      acting.act({ type: 'reconnected', session: 't', firmwares: [{ firmware: '2.1.0', index: 2 }] })
       expect(acting.standsAt).toBe('done')
       expect(acting.heard.filter((line) => line.startsWith('next'))).toEqual([`next A ${by} 4`])
     }

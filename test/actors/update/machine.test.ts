@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type UpdateEvent, type UpdateEventType, updateEventTypes } from '#actors/update/events'
 import { isRunning, noUpdate } from '#actors/update/machine'
-import { stepBy } from '#actors/update/move'
 import type { UpdateContext } from '#actors/update/state'
+import { nextStep } from '#actors/update/transition'
 import { type UpdateState, updateStates } from '#model/firmware'
 import { foundOf, offerOf } from '#test/actors/update/acting-update'
 
@@ -78,7 +78,7 @@ test.each(table)('%s, %s: %s', (column, name, target) => {
   const state = (column === 'late' ? 'failed' : column) as UpdateState
   const reason = column === 'late' ? 'timeout' : column === 'failed' ? 'device' : null
   const offer = state === 'checking' || state === 'idle' ? null : context.offer
-  const step = stepBy(state, { ...context, offer, reason, deadline: isRunning(state) ? now : null }, eventOf(name))
+  const step = nextStep(state, { ...context, offer, reason, deadline: isRunning(state) ? now : null }, eventOf(name))
   if (target === '·') expect(step).toBeUndefined()
   else expect(step?.state).toBe(target === '=' ? state : target)
 })
@@ -92,12 +92,12 @@ test('the table is about every state and every event', () => {
 describe('what has nothing to do with an update', () => {
   test('a deadline that has not come ends nothing', () => {
     for (const state of updateStates)
-      expect(stepBy(state, { ...context, deadline: now + 1 }, eventOf('DUE'))).toBeUndefined()
+      expect(nextStep(state, { ...context, deadline: now + 1 }, eventOf('DUE'))).toBeUndefined()
   })
 
   test('one that failed before anything was offered is not made good by a version', () => {
-    expect(stepBy('failed', { ...context, offer: null, reason: 'server' }, eventOf('BACK_target'))).toBeUndefined()
-    expect(stepBy('failed', { ...context, offer: null, reason: 'timeout' }, eventOf('STARTED'))).toBeUndefined()
+    expect(nextStep('failed', { ...context, offer: null, reason: 'server' }, eventOf('BACK_target'))).toBeUndefined()
+    expect(nextStep('failed', { ...context, offer: null, reason: 'timeout' }, eventOf('STARTED'))).toBeUndefined()
   })
 })
 
@@ -110,7 +110,7 @@ test.each([
   ['0.9.0', '0.9.0', '1.0.0', 'done'],
 ])('who reports %s and should have %s in place of %s is %s', (reported, firmware, from, state) => {
   const event = { ...eventOf('BACK_old'), reported } as UpdateEvent
-  const step = stepBy('installing', { ...context, from, offer: offerOf({ firmware }) }, event)
+  const step = nextStep('installing', { ...context, from, offer: offerOf({ firmware }) }, event)
   expect(step?.state ?? 'installing').toBe(state)
 })
 

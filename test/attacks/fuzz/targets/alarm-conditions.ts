@@ -2,7 +2,7 @@ import { parseJson } from '#http/json-body'
 import { validate } from '#http/validation'
 import { AlarmBody } from '#model/alarm'
 import { ServiceSchema } from '#model/service-schema'
-import { AlarmRule, meantUnder, ReadCondition } from '#rules/alarm-rule'
+import { AlarmRule, ReadCondition, resolveNames } from '#rules/alarm-rule'
 import { declared } from '#test/attacks/fuzz/link-frame'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
@@ -32,7 +32,7 @@ export const fuzz: Target['fuzz'] = (bytes) =>
       const people = { createdBy: user, createdAt: at, updatedBy: user, updatedAt: at }
       const stored = { ...body, ...people, condition, forSeconds: 0, devices: null, groups: null, edit: 1 }
       const counts = { judged: 0, errors: 0 }
-      const rule = new AlarmRule('A', 1, stored, meantUnder(new ReadCondition(condition), schema), counts)
+      const rule = new AlarmRule('A', 1, stored, resolveNames(new ReadCondition(condition), schema), counts)
       const shaped = rule.shaped(declared, 0)
       for (const first of states.keys()) {
         const source = { at: (place: number) => states[(first + place) % states.length] ?? null }

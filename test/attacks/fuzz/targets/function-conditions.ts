@@ -2,7 +2,7 @@ import { parseJson } from '#http/json-body'
 import { validate } from '#http/validation'
 import { FunctionBody } from '#model/function'
 import { FunctionGraph } from '#rules/function-graph'
-import type { Happened, Happening } from '#rules/function-run'
+import type { RunInput, TriggerValue } from '#rules/function-run'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
 /** JsonLogic in the graph of a function. */
@@ -15,7 +15,7 @@ export const seeds = seedsOf(
   { or: [{ '!!': { var: 'meta' } }, { '!=': [{ var: 'meta.site.floor' }, null] }, { '*': [2, '3'] }] },
 )
 
-const values: readonly Happened[] = [31, 'abc', '7', null, true, [1, 'a'], { error: 'broken' }]
+const values: readonly TriggerValue[] = [31, 'abc', '7', null, true, [1, 'a'], { error: 'broken' }]
 const meta = { n: 3, site: { floor: 'x' }, 'site.floor': 0 }
 
 export const fuzz: Target['fuzz'] = (bytes) =>
@@ -42,9 +42,9 @@ export const fuzz: Target['fuzz'] = (bytes) =>
   )
 
 /** Where a run comes to: to its mail, or why not. */
-function endOf(graph: FunctionGraph, value: Happened): string {
+function endOf(graph: FunctionGraph, value: TriggerValue): string {
   const ends: string[] = []
-  const happening: Happening = {
+  const input: RunInput = {
     value,
     previous: 29,
     device: 'A',
@@ -54,7 +54,7 @@ function endOf(graph: FunctionGraph, value: Happened): string {
   }
   graph.run(
     0,
-    happening,
+    input,
     { stamped() {}, reached: ({ id }) => ends.push(id), failed() {} },
     { entered() {}, stopped: (_, because) => ends.push(because) },
   )

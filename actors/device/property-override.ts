@@ -1,7 +1,7 @@
 import { type DeviceState, serviceOf } from '#actors/device/state'
 
 /** A property in an entry: a value or a removal. */
-export interface SaidItem {
+export interface PropertyItem {
   readonly service: string
   readonly propId: number
   readonly isRemoval: boolean
@@ -15,12 +15,12 @@ export interface SaidItem {
  * @param lastOffset the last entry applied to the state
  * @param published the last published entry
  */
-export function isOverridden(state: DeviceState, lastOffset: number, item: SaidItem, told: number): boolean {
+export function isOverridden(state: DeviceState, lastOffset: number, item: PropertyItem, published: number): boolean {
   const found = serviceOf(state, item.service)
   const index = found?.shape.indexOf.get(item.propId)
   // The property was removed. For a value, a later entry removed it, and that entry is published if all are. For a
   // removal, this entry may be the one.
-  if (!found || index === undefined) return !item.isRemoval && lastOffset > item.offset && lastOffset <= told
+  if (!found || index === undefined) return !item.isRemoval && lastOffset > item.offset && lastOffset <= published
   const last = found.offsetOf(index)
-  return last > item.offset && last <= told
+  return last > item.offset && last <= published
 }

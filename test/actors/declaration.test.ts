@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { declare } from '#actors/device/declare'
+import { declare } from '#actors/device/declaration'
 import type { Entry, Items } from '#model/entry'
 import type { Shape } from '#model/shape'
 import { ActingDevice, hello, report, shapeOf } from '#test/actors/acting'

@@ -1,7 +1,7 @@
-import type { StoredUpdate, ToldUpdate } from '#actors/update/state'
+import type { PublishedUpdate, StoredUpdate } from '#actors/update/state'
 
 /** The published state of the current firmware. */
-export function toldOf({ state, context }: StoredUpdate): ToldUpdate {
+export function publishedOf({ state, context }: StoredUpdate): PublishedUpdate {
   const { index, offer, progress, message, toldAt } = context
   return {
     index,
@@ -14,15 +14,21 @@ export function toldOf({ state, context }: StoredUpdate): ToldUpdate {
 }
 
 /** The last published state of one firmware of the device; undefined: never published. */
-export function toldAbout(stored: StoredUpdate, index: number): ToldUpdate | undefined {
-  return stored.context.index === index ? toldOf(stored) : stored.earlier?.find((told) => told.index === index)
+export function publishedFor(stored: StoredUpdate, index: number): PublishedUpdate | undefined {
+  return stored.context.index === index
+    ? publishedOf(stored)
+    : stored.earlier?.find((published) => published.index === index)
 }
 
 /**
  * The correction to publish after a turn for the firmware that was checked before and had no newer version. Its
  * checking state was published and would otherwise stay for ever.
  */
-export function passedOver(before: StoredUpdate | undefined, index: number, now: number): ToldUpdate | undefined {
+export function checkedCorrection(
+  before: StoredUpdate | undefined,
+  index: number,
+  now: number,
+): PublishedUpdate | undefined {
   if (before?.state !== 'checking' || before.context.index === index) return undefined
   return { index: before.context.index, at: now, status: 'idle', message: 'NO_UPDATE' }
 }
@@ -31,10 +37,11 @@ export function passedOver(before: StoredUpdate | undefined, index: number, now:
 export function earlierAfter(
   before: StoredUpdate | undefined,
   index: number,
-  passed: ToldUpdate | undefined,
-): readonly ToldUpdate[] | undefined {
+  passed: PublishedUpdate | undefined,
+): readonly PublishedUpdate[] | undefined {
   if (!before || before.context.index === index) return before?.earlier
-  const last = passed ?? toldOf(before)
-  const others = before.earlier?.filter((told) => told.index !== index && told.index !== last.index) ?? []
+  const last = passed ?? publishedOf(before)
+  const others =
+    before.earlier?.filter((published) => published.index !== index && published.index !== last.index) ?? []
   return [...others, last]
 }

@@ -1,4 +1,4 @@
-import { keep } from '#actors/kept'
+import { recordOnly } from '#actors/record-only'
 import type { TenantState } from '#actors/tenant/state'
 import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
@@ -122,7 +122,7 @@ export function makersOf(all: ReadonlyMap<string, Pick<Authored, 'createdBy'>>):
 }
 
 /** Creator and editor after a put. */
-export function authoredBy(before: Authored | undefined, author: string, { now }: Turn): Authored {
+export function authorshipAfter(before: Authored | undefined, author: string, { now }: Turn): Authored {
   return {
     createdBy: before?.createdBy ?? author,
     createdAt: before?.createdAt ?? now,
@@ -132,7 +132,7 @@ export function authoredBy(before: Authored | undefined, author: string, { now }
 }
 
 /** The answer to a put that is not allowed; undefined if it is. `isSame`: an identical one exists. */
-export function decideMisput<Stored extends Authored>(
+export function refusePut<Stored extends Authored>(
   before: Stored | undefined,
   { isNew, author }: Authoring,
   isSame: boolean,
@@ -146,5 +146,5 @@ export function decideMisput<Stored extends Authored>(
 
 /** Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back. */
 export function unchanged<Stored>(stored: Stored): Decision<Entry> {
-  return keep([], { answer: stored })
+  return recordOnly([], { answer: stored })
 }

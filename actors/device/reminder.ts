@@ -1,7 +1,7 @@
-import { againMs, judgeWhole, knowing, rulesKnown } from '#actors/device/judge'
+import { againMs, judgeWhole, rulesKnown, withKnownRules } from '#actors/device/judge'
 import type { DeviceRules } from '#actors/device/judge-report'
-import { withJudgement } from '#actors/device/judged'
 import type { DeviceState } from '#actors/device/state'
+import { withJudgement } from '#actors/device/turn-judgement'
 import type { Entry } from '#model/entry'
 import { noRules } from '#rules/rule-list'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'
@@ -20,5 +20,5 @@ export function decideJudge(state: DeviceState, turn: Turn, rules: DeviceRules):
   if (!judgement) return answer(undefined)
   const { device } = state
   const known = rulesKnown(state, view, view?.listOf(device) ?? noRules)
-  return withJudgement(record([]), knowing(judgement, known), { tenant: turn.tenant, device }, rules)
+  return withJudgement(record([]), withKnownRules(judgement, known), { tenant: turn.tenant, device }, rules)
 }

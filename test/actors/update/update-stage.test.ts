@@ -58,11 +58,13 @@ const command: fc.Arbitrary<UpdateCommand> = fc.oneof(
     .map((more) => ({ type: 'not_found', ...more }) as UpdateCommand),
   fc
     .record({ id, status: fc.constantFrom('STARTED', 'NOT_OK', 'DOWNLOADING', 'INSTALLING', 'INSTALLED', 'FAILED') })
-    .map((more) => ({ type: 'said', ...more }) as UpdateCommand),
+    .map((more) => ({ type: 'reported', ...more }) as UpdateCommand),
   id.map((id): UpdateCommand => ({ type: 'lost', id })),
   fc
     .record({ session: fc.constantFrom('s', 't'), firmware: fc.constantFrom('1.0.0', '1.5.0', '2.0.0') })
-    .map(({ session, firmware }): UpdateCommand => ({ type: 'back', session, firmwares: [{ firmware, index: 0 }] })),
+    .map(
+      ({ session, firmware }): UpdateCommand => ({ type: 'reconnected', session, firmwares: [{ firmware, index: 0 }] }),
+    ),
   fc.constant<UpdateCommand>({ type: 'reminder_due', dueAt: 0 }),
   fc.constant<UpdateCommand>({ type: 'forget' }),
 )

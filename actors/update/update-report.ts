@@ -1,29 +1,29 @@
-import type { FirmwareSaid, NoUpdateFound, OfferLost, UpdateFound } from '#actors/update/commands'
+import type { FirmwareReported, NoUpdateFound, OfferLost, UpdateFound } from '#actors/update/commands'
 import type { UpdateEvent } from '#actors/update/events'
-import { decideMove, type UpdateParts } from '#actors/update/move'
 import type { UpdateActorState } from '#actors/update/state'
+import { decideTransition, type UpdateParts } from '#actors/update/transition'
 import type { Entry } from '#model/entry'
 import { updateMessageCharactersMax } from '#model/firmware'
 import { answer, type Decision, type Turn } from '#runtime/actor'
 
-const whyNot = { none: 'NONE', busy: 'SERVER_BUSY', failed: 'SERVER_FAILED', fault: 'OUR_FAULT' } as const
+const failureEvents = { none: 'NONE', busy: 'SERVER_BUSY', failed: 'SERVER_FAILED', fault: 'OUR_FAULT' } as const
 
 /**
  * Handles reports of the update server, the device or its link about one update. Reports with another id are ignored.
  */
-export function decideSaid(
+export function decideReport(
   actor: UpdateActorState,
-  command: UpdateFound | NoUpdateFound | FirmwareSaid | OfferLost,
+  command: UpdateFound | NoUpdateFound | FirmwareReported | OfferLost,
   turn: Turn,
   parts: UpdateParts,
 ): Decision<Entry> {
   if (command.id !== actor.stored?.context.id) return answer(undefined)
   const moment = { now: turn.now, offerUntil: turn.now + parts.offerTimeoutMs }
-  return decideMove(actor, [{ ...eventOf(command), ...moment } as UpdateEvent], turn, parts)
+  return decideTransition(actor, [{ ...eventOf(command), ...moment } as UpdateEvent], turn, parts)
 }
 
 function eventOf(
-  command: UpdateFound | NoUpdateFound | FirmwareSaid | OfferLost,
+  command: UpdateFound | NoUpdateFound | FirmwareReported | OfferLost,
 ): Omit<UpdateEvent, 'now' | 'offerUntil'> {
   switch (command.type) {
     case 'found': {
@@ -31,8 +31,8 @@ function eventOf(
       return { type: 'FOUND', found: { index, from, offer, rest } }
     }
     case 'not_found':
-      return { type: whyNot[command.why], message: cut(command.message) }
-    case 'said':
+      return { type: failureEvents[command.why], message: cut(command.message) }
+    case 'reported':
       return { type: command.status, progress: command.progress, message: cut(command.message) }
     case 'lost':
       return { type: 'LOST' }

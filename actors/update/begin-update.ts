@@ -1,8 +1,8 @@
 import { isHeldBack } from '#actors/update/attempts'
 import type { BeginAnswer, BeginUpdate } from '#actors/update/commands'
 import { isRunning, noUpdate } from '#actors/update/machine'
-import { decideMove, type UpdateParts } from '#actors/update/move'
 import type { UpdateActorState, UpdateContext } from '#actors/update/state'
+import { decideTransition, type UpdateParts } from '#actors/update/transition'
 import type { Entry } from '#model/entry'
 import { answer, type Decision, type Turn } from '#runtime/actor'
 
@@ -18,14 +18,15 @@ export function decideBegin(
 ): Decision<Entry> {
   const { stored } = actor
   const { by, seed, found } = command
-  if (stored && isRunning(stored.state)) return said({ outcome: 'joined', state: stored.state })
+  if (stored && isRunning(stored.state)) return answerWith({ outcome: 'joined', state: stored.state })
   if (stored?.context.id === seed && stored.context.outcome)
-    return said({ outcome: 'over', said: stored.context.outcome })
-  if (found && by !== 'post' && isHeldBack(stored?.attempts, found, turn.now)) return said({ outcome: 'held_back' })
+    return answerWith({ outcome: 'over', said: stored.context.outcome })
+  if (found && by !== 'post' && isHeldBack(stored?.attempts, found, turn.now))
+    return answerWith({ outcome: 'held_back' })
   const moment = { now: turn.now, offerUntil: turn.now + parts.offerTimeoutMs }
   const begin = { type: 'BEGIN', ...moment, begun: begun(command, turn.now) } as const
   const events = found ? [begin, { type: 'FOUND', ...moment, found } as const] : [begin]
-  return decideMove(actor, events, turn, parts, { outcome: 'begun', id: seed } satisfies BeginAnswer)
+  return decideTransition(actor, events, turn, parts, { outcome: 'begun', id: seed } satisfies BeginAnswer)
 }
 
 function begun({ by, project, firmwares, session, seed }: BeginUpdate, now: number): UpdateContext {
@@ -43,6 +44,6 @@ function begun({ by, project, firmwares, session, seed }: BeginUpdate, now: numb
   }
 }
 
-function said(value: BeginAnswer): Decision<Entry> {
+function answerWith(value: BeginAnswer): Decision<Entry> {
   return answer(value)
 }

@@ -77,10 +77,11 @@ function changedItems(
   const changed: (number | PropertyState)[] = []
   shape.properties.forEach((property, index) => {
     const old = before && propertyBefore(before, property)
-    const stood = old?.isSameType ? old.state : null
-    const stands = states.get(index) ?? stood
-    if (stands === null) return
-    if (!old || old.modifier !== property.modifier || !isDeepStrictEqual(stands, stood)) changed.push(index, stands)
+    const previous = old?.isSameType ? old.state : null
+    const current = states.get(index) ?? previous
+    if (current === null) return
+    if (!old || old.modifier !== property.modifier || !isDeepStrictEqual(current, previous))
+      changed.push(index, current)
   })
   return changed
 }

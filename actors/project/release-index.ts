@@ -2,7 +2,7 @@ import { byPrecedence } from '#model/firmware-order'
 import { releaseName, type StoredRelease } from '#model/release'
 
 /** Releases in the form in which devices look them up. Computed from the releases, independent of their order. */
-export interface Shelves {
+export interface ReleaseIndex {
   /** The newest release for each index and hardware, by `hardwareKey`. */
   readonly newest: Map<string, StoredRelease>
   /** All releases of one version, by name. */
@@ -10,13 +10,13 @@ export interface Shelves {
 }
 
 /** `hardware` null: a release for any hardware. */
-export function shelfName(index: number, hardware: string | null): string {
+export function hardwareKey(index: number, hardware: string | null): string {
   return `${index}/${hardware ?? ''}`
 }
 
 /** Updates the index after a release was added or deleted. `releases` is the current map. */
-export function putOnShelves(
-  { newest, versions }: Shelves,
+export function updateReleaseIndex(
+  { newest, versions }: ReleaseIndex,
   releases: ReadonlyMap<string, StoredRelease>,
   before: StoredRelease | undefined,
   after: StoredRelease | null,
@@ -29,7 +29,7 @@ export function putOnShelves(
   if (all.length === 0) versions.delete(firmware)
   else versions.set(firmware, all)
 
-  const shelf = shelfName(index, hardware)
+  const shelf = hardwareKey(index, hardware)
   const first = newest.get(shelf)
   if (after) {
     if (!first || byAge(first, after) <= 0) newest.set(shelf, after)
@@ -43,7 +43,7 @@ export function putOnShelves(
 function newestOf(releases: Iterable<StoredRelease>, shelf: string): StoredRelease | undefined {
   let first: StoredRelease | undefined
   for (const release of releases) {
-    if (shelfName(release.index, release.hardware) !== shelf) continue
+    if (hardwareKey(release.index, release.hardware) !== shelf) continue
     if (!first || byAge(first, release) <= 0) first = release
   }
   return first

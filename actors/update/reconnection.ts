@@ -1,6 +1,6 @@
-import type { DeviceBack, ResumeUpdate } from '#actors/update/commands'
-import { decideMove, stepBy, type UpdateParts } from '#actors/update/move'
+import type { DeviceReconnected, ResumeUpdate } from '#actors/update/commands'
 import type { UpdateActorState, UpdateContext } from '#actors/update/state'
+import { decideTransition, nextStep, type UpdateParts } from '#actors/update/transition'
 import type { Entry, Firmware } from '#model/entry'
 import { hasArrived } from '#model/firmware-order'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'
@@ -9,9 +9,9 @@ import { answer, type Decision, record, type Turn } from '#runtime/actor'
  * The device sent HELLO; its firmware version shows the progress of the update. If the device now refuses automatic
  * updates, an update that began automatically is not offered again: it has failed. Contract 6, Options.
  */
-export function decideBack(
+export function decideReconnect(
   actor: UpdateActorState,
-  { session, firmwares, isRefusing = false }: DeviceBack,
+  { session, firmwares, isRefusing = false }: DeviceReconnected,
   turn: Turn,
   parts: UpdateParts,
 ): Decision<Entry> {
@@ -19,10 +19,10 @@ export function decideBack(
   if (!stored) return answer(undefined)
   const { state, context } = stored
   const back = backOf(session, reported(context, firmwares), turn, parts)
-  const isUnwanted =
-    isRefusing && context.by !== 'post' && stepBy(state, context, back)?.actions.has('send_offer') === true
-  const event = isUnwanted ? ({ ...back, type: 'FAILED', message: 'it takes no updates by itself' } as const) : back
-  return decideMove(actor, [event], turn, parts)
+  const isRefused =
+    isRefusing && context.by !== 'post' && nextStep(state, context, back)?.actions.has('send_offer') === true
+  const event = isRefused ? ({ ...back, type: 'FAILED', message: 'it refuses automatic updates' } as const) : back
+  return decideTransition(actor, [event], turn, parts)
 }
 
 /**
@@ -42,7 +42,7 @@ export function decideResume(
   const { offer, from, session } = context
   const has = reported(context, firmwares)
   if (offer && has !== undefined && hasArrived(has, offer.firmware, from)) {
-    return decideMove(actor, [backOf(session, has, turn, parts)], turn, parts)
+    return decideTransition(actor, [backOf(session, has, turn, parts)], turn, parts)
   }
   // An expired update ends by its reminder.
   const isOver = context.deadline !== null && context.deadline <= turn.now

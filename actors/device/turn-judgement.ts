@@ -1,9 +1,9 @@
 import type { AlarmsJudged } from '#actors/device/alarms'
-import type { DeviceChange } from '#actors/device/apply'
-import { type Judgement, judgeWhole, knowing, rulesKnown } from '#actors/device/judge'
+import { type Judgement, judgeWhole, rulesKnown, withKnownRules } from '#actors/device/judge'
 import type { DeviceRules } from '#actors/device/judge-report'
 import type { DeviceState } from '#actors/device/state'
 import { stateAfter } from '#actors/device/state-after'
+import type { DeviceChange } from '#actors/device/state-changes'
 import type { Entry } from '#model/entry'
 import { noRules } from '#rules/rule-list'
 import type { Decision, Recorded, Turn } from '#runtime/actor'
@@ -19,7 +19,7 @@ export function withJudgement(
   rules: DeviceRules,
 ): Recorded<Entry> {
   const judged: AlarmsJudged = { type: 'alarms_judged', waiting, forgotten }
-  const isUntold = waiting.length > 0 || forgotten.length > 0
+  const isWithoutReport = waiting.length > 0 || forgotten.length > 0
   const count = () => {
     rules.counts.transitions += entries.length
     if (skipped) rules.skipped(tenant, device, skipped)
@@ -28,10 +28,10 @@ export function withJudgement(
     ...recorded,
     events: [...recorded.events, ...entries],
     indexes: [...(recorded.indexes ?? []), ...indexes],
-    ...((isUntold || known) && {
-      changes: [...(recorded.changes ?? []), ...(isUntold ? [judged] : []), ...(known ? [known] : [])],
+    ...((isWithoutReport || known) && {
+      changes: [...(recorded.changes ?? []), ...(isWithoutReport ? [judged] : []), ...(known ? [known] : [])],
     }),
-    ...(isUntold && { isCheckpointed: true }),
+    ...(isWithoutReport && { isCheckpointed: true }),
     ...(reminder !== undefined && { reminder }),
     ...((entries.length > 0 || skipped) && { effects: [...(recorded.effects ?? []), count] }),
   }
@@ -52,5 +52,5 @@ export function judgedAfter(
   const after = stateAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
   const judgement = judgeWhole(after, view, turn.now, turn.reminder())
   if (!judgement && !known) return decision
-  return withJudgement(decision, knowing(judgement, known), { tenant: turn.tenant, device: state.device }, rules)
+  return withJudgement(decision, withKnownRules(judgement, known), { tenant: turn.tenant, device: state.device }, rules)
 }

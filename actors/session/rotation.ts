@@ -1,7 +1,7 @@
-import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
+import { recordOnly } from '#actors/record-only'
 import type { RotateSession, Rotation } from '#actors/session/commands'
-import { endedByItself } from '#actors/session/end'
+import { endedByItself } from '#actors/session/session-end'
 import { isOver, replacedMsMax, type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import { answer, type Decision, type Turn } from '#runtime/actor'
@@ -19,16 +19,16 @@ export function decideRotate(
   const { session } = state
   // A higher number was issued by a store that was later replaced by an older backup; its holder is not an attacker.
   if (!session || isOver(session, turn.now) || number < 1 || number > session.number)
-    return said({ outcome: 'unknown' })
+    return answerWith({ outcome: 'unknown' })
   if (number === session.number) {
     const rotatedBefore = rotationsWithin(session, turn.now)
     const rotated = { ...session, number: number + 1, rotatedAt: turn.now, rotatedBefore, endsAt, lastUsedAt: turn.now }
-    return keep([{ name: sessionRecord, value: rotated }], {
+    return recordOnly([{ name: sessionRecord, value: rotated }], {
       reminder: endsAt,
       answer: { outcome: 'rotated', ...standing(rotated) } satisfies Rotation,
     })
   }
-  if (mayRepeat(session, number, turn.now)) return said({ outcome: 'repeated', ...standing(session) })
+  if (mayRepeat(session, number, turn.now)) return answerWith({ outcome: 'repeated', ...standing(session) })
   return endedByItself(state, session, notices, { outcome: 'reused' } satisfies Rotation)
 }
 
@@ -47,6 +47,6 @@ function standing({ number, endsAt, rotatedAt }: StoredSession) {
   return { number, endsAt, rotatedAt }
 }
 
-function said(rotation: Rotation): Decision<Entry> {
+function answerWith(rotation: Rotation): Decision<Entry> {
   return answer(rotation)
 }

@@ -1,12 +1,12 @@
 import { transition } from 'xstate'
 import { updatingIndex } from '#actors/update/address'
 import { attemptsAfter, waitingAttempts } from '#actors/update/attempts'
-import { countedAfter, countTells } from '#actors/update/counted'
 import type { UpdateEvent } from '#actors/update/events'
 import { isRunning, machineVersion, updateMachine } from '#actors/update/machine'
 import type { UpdateNotices } from '#actors/update/notices'
+import { checkedCorrection, earlierAfter, publishedOf } from '#actors/update/published-updates'
 import { type StoredUpdate, type UpdateActorState, type UpdateContext, updateRecord } from '#actors/update/state'
-import { earlierAfter, passedOver, toldOf } from '#actors/update/told'
+import { countedAfter, countTells } from '#actors/update/update-stage'
 import type { Entry, UpdateChanged } from '#model/entry'
 import type { UpdateState } from '#model/firmware'
 import { answer, type Decision, type IndexChange, record, type Turn } from '#runtime/actor'
@@ -26,7 +26,7 @@ interface Step {
 }
 
 /** Handles one event. Undefined: the event has no meaning in this state and changes nothing. */
-export function stepBy(state: UpdateState, context: UpdateContext, event: UpdateEvent): Step | undefined {
+export function nextStep(state: UpdateState, context: UpdateContext, event: UpdateEvent): Step | undefined {
   const before = updateMachine.resolveState({ value: state, context })
   const [after, actions] = transition(updateMachine, before, event)
   if (after === before) return undefined
@@ -37,25 +37,25 @@ export function stepBy(state: UpdateState, context: UpdateContext, event: Update
  * Handles the events of one turn in order; only the final state is published and acted on. Records nothing if no event
  * has an effect.
  */
-export function decideMove(
+export function decideTransition(
   actor: UpdateActorState,
   events: readonly UpdateEvent[],
   turn: Turn,
   parts: UpdateParts,
-  said?: unknown,
+  reply?: unknown,
 ): Decision<Entry> {
   const { device, stored: before } = actor
   let step: Step | undefined
   for (const event of events) {
     const { state, context } = step ??
       before ?? { state: 'idle', context: updateMachine.config.context as UpdateContext }
-    step = stepBy(state, context, event) ?? step
+    step = nextStep(state, context, event) ?? step
   }
-  if (!step) return answer(said)
+  if (!step) return answer(reply)
   const { state, context, actions } = step
-  const passed = passedOver(before, context.index, turn.now)
+  const passed = checkedCorrection(before, context.index, turn.now)
   const earlier = earlierAfter(before, context.index, passed)
-  const stands: StoredUpdate = {
+  const next: StoredUpdate = {
     machine: machineVersion,
     state,
     context,
@@ -63,26 +63,26 @@ export function decideMove(
     counted: countedAfter(before?.counted ?? null, state, context),
     ...(earlier && { earlier }),
   }
-  const records = [{ name: updateRecord, value: stands }]
-  const reminder = reminderOf(stands)
-  const told = [...(passed ? [passed] : []), ...(actions.has('tell_status') ? [toldOf(stands)] : [])]
-  const entries = told.map((each): UpdateChanged => ({ kind: 'update_changed', device, ...each }))
+  const records = [{ name: updateRecord, value: next }]
+  const reminder = reminderOf(next)
+  const published = [...(passed ? [passed] : []), ...(actions.has('publish_status') ? [publishedOf(next)] : [])]
+  const entries = published.map((each): UpdateChanged => ({ kind: 'update_changed', device, ...each }))
   return record<Entry>(entries, {
     changes: records,
     records,
-    indexes: updating(device, before, isRunning(state)),
+    indexes: updatingRows(device, before, isRunning(state)),
     ...(reminder !== turn.reminder() && { reminder }),
-    tells: countTells(turn.tenant, before?.counted ?? null, stands.counted),
+    tells: countTells(turn.tenant, before?.counted ?? null, next.counted),
     effects: [
-      () => parts.notices.updateMoved(turn.tenant, device, stands),
+      () => parts.notices.updateMoved(turn.tenant, device, next),
       ...effectsOf(turn.tenant, device, context, actions, parts.notices),
     ],
-    answer: said,
+    answer: reply,
   })
 }
 
 /** The index row, if it changes. */
-export function updating(device: string, before: StoredUpdate | undefined, isPresent: boolean): IndexChange[] {
+export function updatingRows(device: string, before: StoredUpdate | undefined, isPresent: boolean): IndexChange[] {
   const wasPresent = before !== undefined && isRunning(before.state)
   return wasPresent === isPresent ? [] : [{ index: updatingIndex, entry: device, isPresent }]
 }

@@ -1,5 +1,5 @@
 import { type AlarmsJudged, applyAlarmChanged, applyAlarmsJudged, applyWaiting } from '#actors/device/alarms'
-import type { ServiceDeclared } from '#actors/device/declare'
+import type { ServiceDeclared } from '#actors/device/declaration'
 import { applyFunctionsRun, applyRulesKnown, type FunctionsRun, type RulesKnown } from '#actors/device/known-rules'
 import { ServiceState } from '#actors/device/service-state'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'

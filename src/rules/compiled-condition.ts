@@ -1,7 +1,7 @@
 import { LogicEngine } from 'json-logic-engine'
 import { argumentsOf, type Condition, namesIn } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
-import { type Asked, type Context, isTrue, operators, resetSearches } from '#rules/operators'
+import { type Context, isTrue, operators, type RequestedNames, resetSearches } from '#rules/operators'
 import {
   coldNodeUnits,
   coldRuns,
@@ -125,7 +125,7 @@ function rewrite(value: JsonValue, slots: ReadonlyMap<string, number>, constants
   const slotOf = (name: JsonValue | undefined) => slots.get(name as string) as number
   if (operator === 'var') return { value: [slotOf(args[0]), ...args.slice(1).map(place)] }
   if (operator === 'missing') {
-    const asked: Asked = { slots: args.map(slotOf), names: args as readonly string[] }
+    const asked: RequestedNames = { slots: args.map(slotOf), names: args as readonly string[] }
     return { lacking: [place(asked)] }
   }
   const rewritten = args.map((arg) => rewrite(arg, slots, constants))

@@ -5,7 +5,7 @@ import { type RecordChange, type Recorded, record } from '#runtime/actor'
  * The decision of an actor whose state is exactly its records. It records no entry, because every entry is an event,
  * and there are no events about accounts.
  */
-export function keep(
+export function recordOnly(
   records: readonly RecordChange[],
   more: Omit<Recorded<Entry>, 'type' | 'events' | 'changes' | 'records'> = {},
 ): Recorded<Entry> {
@@ -13,7 +13,7 @@ export function keep(
 }
 
 /** Applies every record to an empty state, as the turns that stored them did. */
-export function wokenBy<State>(
+export function restoreState<State>(
   state: State,
   records: ReadonlyMap<string, unknown>,
   put: (state: State, change: RecordChange) => void,
@@ -23,6 +23,6 @@ export function wokenBy<State>(
 }
 
 /** `apply` of such an actor. */
-export function changedByNone(_: unknown, entry: Entry): never {
+export function rejectEntry(_: unknown, entry: Entry): never {
   throw new Error(`no entry changes this actor, nor does ${entry.kind}`)
 }

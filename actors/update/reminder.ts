@@ -1,7 +1,7 @@
 import { waitingAttempts } from '#actors/update/attempts'
 import { isRunning } from '#actors/update/machine'
-import { decideMove, type UpdateParts } from '#actors/update/move'
 import type { UpdateActorState } from '#actors/update/state'
+import { decideTransition, type UpdateParts } from '#actors/update/transition'
 import type { Entry } from '#model/entry'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'
 
@@ -19,7 +19,7 @@ export function decideDue(actor: UpdateActorState, turn: Turn, parts: UpdatePart
   if (dueAt === null) return answer(undefined)
   if (dueAt > now) return record<Entry>([], { reminder: dueAt })
   if (isRunning(state)) {
-    return decideMove(actor, [{ type: 'DUE', now, offerUntil: now + parts.offerTimeoutMs }], turn, parts)
+    return decideTransition(actor, [{ type: 'DUE', now, offerUntil: now + parts.offerTimeoutMs }], turn, parts)
   }
   const later = waiting.find(({ nextAt }) => nextAt > now)
   return record<Entry>([], {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toldAbout } from '#actors/update/told'
+import { publishedFor } from '#actors/update/published-updates'
 import type { UpdateChanged } from '#model/entry'
 import { ActingUpdate, begin, foundOf } from '#test/actors/update/acting-update'
 
@@ -27,16 +27,16 @@ class Follower {
 
   says(status: 'STARTED' | 'NOT_OK' | 'DOWNLOADING' | 'INSTALLED', progress?: number): this {
     const { id } = this.acting.stands.context
-    return this.does({ type: 'said', id, status, ...(progress !== undefined && { progress }) })
+    return this.does({ type: 'reported', id, status, ...(progress !== undefined && { progress }) })
   }
 
   back(index: number, firmware: string): this {
-    return this.does({ type: 'back', session: 'anew', firmwares: [{ firmware, index }] })
+    return this.does({ type: 'reconnected', session: 'anew', firmwares: [{ firmware, index }] })
   }
 
   agrees(): void {
     for (const { index } of firmwares) {
-      expect(toldAbout(this.acting.stands, index), `index ${index}`).toEqual(this.known.get(index))
+      expect(publishedFor(this.acting.stands, index), `index ${index}`).toEqual(this.known.get(index))
     }
   }
 }

@@ -1,13 +1,13 @@
 import { accountAddress } from '#actors/account/address'
-import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
+import { recordOnly } from '#actors/record-only'
 import { type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import { type Decision, tell } from '#runtime/actor'
 
 /** Ends the session by command of the account, which needs no notice. */
 export function endedByAccount({ tenant, id }: SessionState, notices: IdentityNotices): Decision<Entry> {
-  return keep([{ name: sessionRecord, value: null }], {
+  return recordOnly([{ name: sessionRecord, value: null }], {
     reminder: null,
     effects: [() => notices.sessionEnded(tenant, id)],
   })
@@ -20,7 +20,7 @@ export function endedByItself(
   notices: IdentityNotices,
   answer: unknown,
 ): Decision<Entry> {
-  return keep([{ name: sessionRecord, value: null }], {
+  return recordOnly([{ name: sessionRecord, value: null }], {
     reminder: null,
     tells: [tell(accountAddress(tenant, user), { type: 'session_over', session: id })],
     effects: [() => notices.sessionEnded(tenant, id)],

@@ -1,0 +1,181 @@
+import { scanningIndex } from '#actors/project/address'
+import type { Scan, ScanDone, ScanProgress, ScanRequest } from '#actors/project/commands'
+import type { ProjectNotices } from '#actors/project/notices'
+import { isScanning, type ProjectState, type StoredScan, scanRecord } from '#actors/project/state'
+import { tallyChanges } from '#actors/project/tally'
+import { recordOnly } from '#actors/record-only'
+import type { Entry } from '#model/entry'
+import { boundDevicesMax } from '#model/group'
+import { Problem } from '#model/problem'
+import type { StoredRollout } from '#model/rollout'
+import { answer, type Decision, type IndexChange, type RecordChange, refuse, type Turn } from '#runtime/actor'
+
+/** Scans that wait behind the running one. Requests of one author for one reason are merged. */
+export const waitingScansMax = 100
+
+/** All scans of a project. */
+type Scans = Pick<ProjectState, 'scan' | 'nextScans' | 'openScans'>
+
+/** The changes to store for the scans. */
+interface ScanChanges {
+  readonly records: readonly RecordChange[]
+  readonly indexes: readonly IndexChange[]
+}
+
+/** The result of requesting a scan. */
+export interface RequestedScan extends ScanChanges {
+  /** False: it waits behind another scan. */
+  readonly isBegun: boolean
+}
+
+/**
+ * One scan runs at a time. Waiting requests of the same author for the same reason are merged into one, which covers
+ * the devices of all. A scan for a rollout that does not run is not begun: without the rollout, it would select the
+ * newest release.
+ */
+export function decideScan(
+  state: ProjectState,
+  { request }: Scan,
+  { tenant }: Turn,
+  notices: ProjectNotices,
+): Decision<Entry> {
+  const { project, rollout, nextScans } = state
+  if (request.by === 'rollout' && rollout?.state !== 'running') return answer(undefined)
+  if (nextScans.length >= waitingScansMax && !nextScans.some((waiting) => isAlike(waiting, request))) {
+    return refuse(new Problem('overloaded'))
+  }
+  const { records, indexes, isBegun } = withScan(state, request, rollout?.id ?? null)
+  return recordOnly(records, { indexes, effects: isBegun ? [() => notices.scanRequested(tenant, project)] : [] })
+}
+
+/** `rollout`: id of the current rollout when the scan begins. */
+export function withScan(state: ProjectState, request: ScanRequest, rollout: string | null): RequestedScan {
+  return { ...changesOf(state, withScanRequest(state, request, rollout)), isBegun: !state.scan }
+}
+
+/** The rollout was deleted: no update begins because of it. The running scan checks no more devices. */
+export function withoutRolloutScans(state: ProjectState): ScanChanges {
+  if (!isScanning(state)) return { records: [], indexes: [] }
+  const { scan } = state
+  return changesOf(state, {
+    scan: scan?.by === 'rollout' ? { ...scan, devices: [] } : scan,
+    nextScans: notForRollouts(state.nextScans),
+    openScans: notForRollouts(state.openScans),
+  })
+}
+
+/** Requests a scan for the rollout as stored last; waiting scans of an earlier author are dropped. */
+export function withRolloutScan(state: ProjectState, { id, updatedBy }: StoredRollout): RequestedScan {
+  const others = { ...state, nextScans: notForRollouts(state.nextScans), openScans: notForRollouts(state.openScans) }
+  const scans = withScanRequest(others, { by: 'rollout', devices: null, author: updatedBy }, id)
+  return { ...changesOf(state, scans), isBegun: !state.scan }
+}
+
+/** Progress of a scan that has ended is ignored. */
+export function decideScanProgress(state: ProjectState, { cursor, chosen }: ScanProgress): Decision<Entry> {
+  const { scan } = state
+  if (!scan) return answer(undefined)
+  return recordOnly(changesOf(state, { ...state, scan: { ...scan, cursor, chosen } }).records)
+}
+
+/** The next scan begins. A complete scan for a rollout determines the number of selected devices. */
+export function decideScanDone(
+  state: ProjectState,
+  { chosen, isBegun }: ScanDone,
+  { tenant }: Turn,
+  notices: ProjectNotices,
+): Decision<Entry> {
+  const { project, scan, nextScans, openScans, rollout, tally } = state
+  if (!scan) return answer(undefined)
+  const [next, ...waiting] = nextScans
+  const counted = isWhole(scan) && rollout && scan.rollout === rollout.id
+  const tallied = counted
+    ? tallyChanges(state, { ...tally, counts: { ...tally.counts, chosen }, isChosenKnown: true })
+    : undefined
+  const scans = changesOf(state, {
+    scan: next && newScan(next, rollout?.id ?? null),
+    nextScans: waiting,
+    openScans: isBegun ? [] : withOpen(openScans, scan),
+  })
+  return recordOnly([...scans.records, ...(tallied?.records ?? [])], {
+    indexes: scans.indexes,
+    effects: [
+      ...(next ? [() => notices.scanRequested(tenant, project)] : []),
+      ...(tallied?.isStopped ? [() => notices.rolloutChanged(tenant, project)] : []),
+    ],
+  })
+}
+
+/** No device of a completed scan waits for its update any more. */
+export function decideScansBegun(state: ProjectState): Decision<Entry> {
+  if (state.openScans.length === 0) return answer(undefined)
+  const { records, indexes } = changesOf(state, { ...state, openScans: [] })
+  return recordOnly(records, { indexes })
+}
+
+/** After a restart: devices that waited for their update did so in memory, so the scan is repeated. */
+export function decideRepeatScans(state: ProjectState): Decision<Entry> {
+  const { openScans, rollout } = state
+  if (openScans.length === 0) return answer(undefined)
+  let scans: Scans = { ...state, openScans: [] }
+  for (const request of openScans) {
+    if (request.by === 'rollout' && rollout?.state !== 'running') continue
+    scans = withScanRequest(scans, request, rollout?.id ?? null)
+  }
+  const { records, indexes } = changesOf(state, scans)
+  return recordOnly(records, { indexes })
+}
+
+function withScanRequest(scans: Scans, request: ScanRequest, rollout: string | null): Scans {
+  const listed = { ...request, devices: request.devices && listOf(request.devices) }
+  if (!scans.scan) return { ...scans, scan: newScan(listed, rollout) }
+  return { ...scans, nextScans: withRequest(scans.nextScans, listed) }
+}
+
+/** If there are too many, the first authors in order are dropped. A cancelled scan leaves nothing open. */
+function withOpen(open: readonly ScanRequest[], { by, devices, author }: StoredScan): readonly ScanRequest[] {
+  if (devices?.length === 0) return open
+  return withRequest(open, { by, devices, author }).slice(-waitingScansMax)
+}
+
+function withRequest(requests: readonly ScanRequest[], request: ScanRequest): readonly ScanRequest[] {
+  const place = requests.findIndex((other) => isAlike(other, request))
+  return place < 0 ? [...requests, request] : requests.with(place, united(requests[place] as ScanRequest, request))
+}
+
+function notForRollouts(requests: readonly ScanRequest[]): readonly ScanRequest[] {
+  return requests.filter(({ by }) => by !== 'rollout')
+}
+
+function changesOf(before: ProjectState, after: Scans): ScanChanges {
+  const { scan = null, nextScans: waiting, openScans: open } = after
+  const isPresent = isScanning(after)
+  const value = isPresent ? { running: scan, waiting, ...(open.length > 0 && { open }) } : null
+  return {
+    records: [{ name: scanRecord, value }],
+    indexes: isScanning(before) === isPresent ? [] : [{ index: scanningIndex, entry: before.project, isPresent }],
+  }
+}
+
+function newScan(request: ScanRequest, rollout: string | null): StoredScan {
+  return { ...request, cursor: '', chosen: 0, rollout }
+}
+
+/** Whether it covers all devices, with no limit other than the rollout's own. */
+function isWhole({ by, devices, author }: StoredScan): boolean {
+  return devices === null && (author === null || by === 'rollout')
+}
+
+function isAlike(one: ScanRequest, other: ScanRequest): boolean {
+  return one.by === other.by && one.author === other.author
+}
+
+function united(one: ScanRequest, other: ScanRequest): ScanRequest {
+  return { ...one, devices: one.devices && other.devices && listOf([...one.devices, ...other.devices]) }
+}
+
+/** Sorted, without duplicates; null (all devices) if there are too many. */
+function listOf(devices: readonly string[]): readonly string[] | null {
+  const names = [...new Set(devices)].sort()
+  return names.length > boundDevicesMax ? null : names
+}
