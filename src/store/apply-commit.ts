@@ -9,19 +9,20 @@ import { addressOf, numberOf, partNameOf } from '#store/keys'
 import { unpackRecord } from '#store/record-codec'
 import { redoFormat, type StoreJournal } from '#store/store-journal'
 
-/** What commits are applied to. */
+/** The part of the system that commits are applied to. */
 export interface Follower {
   readonly journal: StoreJournal
   readonly system: System<Entry>
-  /** Activations by the hash of the name, which chunks are applied to without a search by address. */
+  /** Finds an activation by the hash of its name; without it, activations are found by address. */
   find?(nameHash: number): Activation<Entry> | undefined
 }
 
 /**
- * Applies stored operations of commits to memory: streams, states of actors, reminders, stored tells. Decides nothing and
- * sends nothing. The operations are in the store already, and each is applied once, in the order of the commits.
+ * Applies stored operations of commits to memory: streams, states of actors, reminders and stored messages. It decides
+ * nothing and sends nothing. The operations are already in the store, and each is applied once, in the order of the
+ * commits.
  *
- * A start applies the rows that it finds. A node that follows another one applies each commit behind the last one.
+ * A start applies the rows that it finds. A node that follows another one applies each commit after the last one.
  */
 export function applyCommit(follower: Follower, operations: Iterable<Operation>): void {
   const { journal, system } = follower
@@ -53,7 +54,7 @@ export function applyCommit(follower: Follower, operations: Iterable<Operation>)
   }
 }
 
-/** The next question wakes the actor with its new record. */
+/** The next query wakes the actor with its new record. */
 function endBody({ registry }: System<Entry>, address: ActorAddress): void {
   const awake = registry.awake(address)
   if (awake) registry.kill(awake)

@@ -1,16 +1,16 @@
 import { Problem } from '#model/problem'
 import type { BlobPart } from '#runtime/blobs'
 
-/** What all stores of large bytes refuse, and when. */
+/** Limits of all stores of large bytes, and the errors for them. */
 
 export const partAgeMsMax = 24 * 3_600_000
-/** An image that has just come is not swept for so long. */
+/** A new image is not swept for this time. */
 export const freshMsMax = 3_600_000
-/** Taken in at once. */
+/** The number of uploads at the same time. */
 const receivesMax = 64
 
 /**
- * Whether a part may begin.
+ * Checks whether an upload may begin.
  * @throws Problem `conflict`, `too_large`, `overloaded`
  */
 export function mayBegin(name: string, part: BlobPart, underWay: ReadonlySet<string>, bytesMax: number): void {
@@ -19,28 +19,28 @@ export function mayBegin(name: string, part: BlobPart, underWay: ReadonlySet<str
   if ((part.size ?? part.from) > bytesMax) throw tooLarge(bytesMax)
 }
 
-/** @throws Problem `conflict`, for people: it says where to go on */
+/** @throws Problem `conflict` with a message that gives the offset to continue from */
 export function mustGoOn(from: number, received: number): void {
   if (from !== 0 && from !== received) throw new Problem('conflict', `bytes from ${received} are expected`)
 }
 
-/** @throws Problem `too_large` when a piece would go beyond what was said, or what may be */
+/** @throws Problem `too_large` if a piece exceeds the size that the client declared, or the limit */
 export function mayGrow(received: number, part: BlobPart, bytesMax: number): void {
   if (part.size !== null && received > part.size) throw new Problem('too_large', `more than ${part.size} bytes came`)
   if (received > bytesMax) throw tooLarge(bytesMax)
 }
 
-/** Whether what came is of use to nobody when it was broken off: only what is of a size that was said is gone on with. */
+/** Whether a part is useless once its upload is interrupted: only a part of declared size can be resumed. */
 export function isInVain({ size }: BlobPart): boolean {
   return size === null
 }
 
-/** Whether what came is of use to nobody when its image was refused so: nobody ever owns it. */
+/** Whether a part is useless after this error: its image will never have an owner. */
 export function isRefusedForGood(error: unknown, part: BlobPart): boolean {
   return isInVain(part) || (error instanceof Problem && !['storage', 'overloaded', 'bug'].includes(error.code))
 }
 
-/** Whether that is all: to be asked behind the last piece. */
+/** Whether the part is complete. To be called after the last piece. */
 export function isWhole(received: number, part: BlobPart): boolean {
   return part.size === null || received === part.size
 }

@@ -5,10 +5,12 @@ import { join } from 'node:path'
 import { isMissing } from '#store/missing'
 
 const pieceBytes = 64 * 1024
-/** How many parts that nobody writes just now keep their hash; others are read again to go on. */
+/**
+ * The number of parts without a writer whose hash stays in memory; other parts are read again when an upload resumes.
+ */
 const hashesMax = 64
 
-/** One part, open to be written on. */
+/** A part that is open for writing. */
 export interface OpenPart {
   readonly handle: FileHandle
   readonly hash: Hash
@@ -16,11 +18,10 @@ export interface OpenPart {
 }
 
 /**
- * Files of what has not come whole, in a folder. Of a part its bytes are kept, and beside them how many of these are on the
- * disk: of what was being written at a power loss there may be zeros. The hash so far stays in memory, or is made again from
- * the file.
+ * Files of incomplete uploads. A second file for each part records how many of its bytes are synced: after a power loss,
+ * bytes that were being written may be zeros. The hash so far stays in memory, or is computed again from the file.
  *
- * Nothing here is called for one name twice at a time.
+ * No method may be called for a name while another call for that name runs.
  */
 export class BlobParts {
   readonly #folder: string
@@ -35,11 +36,11 @@ export class BlobParts {
   }
 
   fileOf(name: string): string {
-    // Names hold what people chose.
+    // A name contains text that a user chose.
     return join(this.#folder, `${createHash('sha256').update(name).digest('hex')}.part`)
   }
 
-  /** 0 for one that is not there, or too old. */
+  /** 0 if the part does not exist or is too old. */
   async receivedOf(name: string): Promise<number> {
     const file = this.fileOf(name)
     const found = await this.#statOf(file)
@@ -48,7 +49,10 @@ export class BlobParts {
     return bytes <= found.size ? bytes : 0
   }
 
-  /** To go on behind `received` bytes, which are there; 0: none is. What is behind them was never told to be there. */
+  /**
+   * Opens a part to continue after `received` synced bytes; 0 begins a new file. Bytes after them were never confirmed
+   * to a client.
+   */
   async open(name: string, received: number): Promise<OpenPart> {
     const handle = await open(this.fileOf(name), received === 0 ? 'wx+' : 'r+', 0o600)
     try {
@@ -61,13 +65,13 @@ export class BlobParts {
     }
   }
 
-  /** What has come so far is there for good. */
+  /** Syncs all bytes that were written so far. */
   async keep(name: string, part: OpenPart): Promise<void> {
     await part.handle.datasync()
     await saySynced(lengthOf(this.fileOf(name)), part.received)
   }
 
-  /** Of what was being written when the disk refused, there is what was kept. */
+  /** After a failed write only the synced bytes remain. */
   async cutOff(name: string): Promise<void> {
     this.#hashes.delete(name)
     const file = this.fileOf(name)
@@ -76,7 +80,7 @@ export class BlobParts {
     else if (((await this.#statOf(file))?.size ?? 0) > bytes) await truncate(file, bytes)
   }
 
-  /** It stays as it is, to be gone on with. */
+  /** Closes the part; it can be opened again. */
   async rest(name: string, part: OpenPart): Promise<void> {
     await this.keep(name, part)
     this.#hashes.delete(name)
@@ -85,7 +89,10 @@ export class BlobParts {
     if (oldest !== undefined && this.#hashes.size > hashesMax) this.#hashes.delete(oldest)
   }
 
-  /** Gives it a second name, in place of what has it; on a disk where nothing can have two, that is its only one from now on. */
+  /**
+   * Links the part to a second name, replacing the file that has it. On a file system without hard links the part is
+   * renamed.
+   */
   async bringTo(name: string, file: string): Promise<void> {
     const own = this.fileOf(name)
     const second = secondOf(own)
@@ -97,22 +104,22 @@ export class BlobParts {
       return
     }
     await rename(second, file)
-    // Where that was the same file already, nothing was renamed.
+    // If both were the same file already, `rename` did nothing.
     await rm(second, { force: true })
   }
 
   async remove(name: string): Promise<void> {
     this.#hashes.delete(name)
     const file = this.fileOf(name)
-    // In this order: a length beside another part would be none of it.
+    // In this order: a length must not remain next to another part.
     await rm(lengthOf(file), { force: true })
     await rm(file, { force: true })
   }
 
-  /** Takes away those that are too old, and those of a length whose names are owned; but none of the kept. */
+  /** Deletes parts that are too old, and parts without an owner whose length is given; but none in `kept`. */
   async sweep(kept: ReadonlySet<string>, owned: (bytes: number) => Iterable<string> = () => []): Promise<void> {
     const entries = await readdir(this.#folder)
-    // At once from here: nobody may begin to write one in between.
+    // Synchronous from here on, so that no upload can begin in between.
     const keptFiles = new Set(Array.from(kept, (name) => this.fileOf(name)))
     const left = new Map<string, number>()
     for (const file of entries.map((entry) => join(this.#folder, entry))) {
@@ -136,7 +143,7 @@ export class BlobParts {
     if (kept?.received === received) return kept.hash
     const hash = createHash('sha256')
     const piece = Buffer.allocUnsafe(pieceBytes)
-    // Piece by piece, others have the loop in between.
+    // In pieces, so that other work can run in between.
     for (let at = 0; at < received; ) {
       const { bytesRead } = await handle.read(piece, 0, Math.min(pieceBytes, received - at), at)
       if (bytesRead === 0) throw new Error(`${this.fileOf(name)} has become shorter`)
@@ -162,14 +169,14 @@ export class BlobParts {
 
 const second = '.whole'
 
-/** Of a part that is whole, until it has the other one. */
+/** The name of a complete part until it is linked to the image. */
 function secondOf(file: string): string {
   return `${file}${second}`
 }
 
 const length = '.length'
 
-/** Says how much of a part is on the disk. */
+/** The file that records how much of a part is synced. */
 function lengthOf(file: string): string {
   return `${file}${length}`
 }
@@ -185,8 +192,8 @@ const rowBytes = 16
 const rowsRead = 64
 
 /**
- * How much of a file is on the disk, in a file beside it: rows of one length each, and the last one that can be read counts.
- * A power loss may leave the last one cut off, or nothing but zeros of it.
+ * Reads how many bytes of a file are synced, from the second file: rows of equal length, of which the last readable one
+ * counts. A power loss may leave the last row cut off or filled with zeros.
  */
 export async function syncedLength(path: string): Promise<number> {
   let file: FileHandle | undefined
@@ -205,7 +212,7 @@ export async function syncedLength(path: string): Promise<number> {
   }
 }
 
-/** Of a file whose first `bytes` are on the disk. When this comes back, so is that. */
+/** Records that the first `bytes` of a file are synced. When the promise is fulfilled, the record is synced too. */
 export async function saySynced(path: string, bytes: number): Promise<void> {
   const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
   try {
@@ -217,7 +224,7 @@ export async function saySynced(path: string, bytes: number): Promise<void> {
   }
 }
 
-/** What is cut off is written over. */
+/** A row that is cut off is overwritten. */
 function startOfRow(size: number): number {
   return size - (size % rowBytes)
 }

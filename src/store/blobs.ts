@@ -18,11 +18,14 @@ import { freeBytes } from '#store/headroom'
 import { isMissing } from '#store/missing'
 import { syncFolder } from '#store/sync-folder'
 
-/** Free besides the headroom, for the database goes on while images come. */
+/** Free space required in addition to the headroom, because the database grows during uploads. */
 const roomBytes = 64 * 1024 * 1024
-/** Whenever so much has come it is kept for good, and room asked for again: others write too, and a length may be unknown. */
+/**
+ * After each such amount the bytes are synced and free space is checked again: other uploads write too, and a length
+ * may be unknown.
+ */
 const stretchBytes = 16 * 1024 * 1024
-/** Old parts go when the next one comes, not more often than this. */
+/** Old parts are deleted when the next one begins, but not more often than this. */
 const sweepMs = 3_600_000
 const sha256Pattern = /^[0-9a-f]{64}$/
 
@@ -32,11 +35,11 @@ export interface FileBlobsOptions {
   readonly bytesMax: number
   readonly headroomBytes: number
   now(): number
-  /** For the log: the disk refused. Whoever asked only hears `storage`. */
+  /** Called for the log when the disk refuses a write. The caller only receives `storage`. */
   failed?(error: Error): void
 }
 
-/** Large bytes as files, for their owner only: `images/<sha256>`, and `uploads/<name's hash>.part`. */
+/** Stores large bytes as files that only their owner can read: `images/<sha256>`, and `uploads/<name's hash>.part`. */
 export function fileBlobs(options: FileBlobsOptions): BlobStore {
   return new FileBlobs(options)
 }
@@ -47,7 +50,7 @@ class FileBlobs implements BlobStore {
   readonly #uploads: string
   readonly #parts: BlobParts
   readonly #underWay = new Set<string>()
-  /** When images came that nothing may name yet. */
+  /** When images were completed that may not be named by a row yet. */
   readonly #fresh = new Map<string, number>()
   #sweptAt: number
 
@@ -105,7 +108,7 @@ class FileBlobs implements BlobStore {
   async *read(sha256: string, from: number, to: number): AsyncIterable<Uint8Array> {
     const handle = await this.#ofDisk(() => this.#openImage(sha256))
     try {
-      // One for all pieces: memory of their own, 32 MiB a second, made V8 collect the whole heap twice a second.
+      // One buffer for all pieces: with a new buffer for each, at 32 MiB/s, V8 collected the whole heap twice a second.
       const room = new Uint8Array(Math.min(pieceBytesMax, to - from))
       for (let at = from; at < to; ) {
         const piece = room.subarray(0, to - at)
@@ -153,7 +156,7 @@ class FileBlobs implements BlobStore {
     await this.#ofDisk(async () => {
       for (const entry of await readdir(this.#images, { withFileTypes: true })) {
         const { name } = entry
-        // A folder there is none of ours.
+        // This store makes no folders there.
         if (!entry.isDirectory() && !isNamed(name) && !this.#fresh.has(name)) {
           await rm(join(this.#images, name), { force: true })
         }
@@ -168,7 +171,7 @@ class FileBlobs implements BlobStore {
       await this.#sweepParts()
       const received = await this.#parts.receivedOf(name)
       mustGoOn(part.from, received)
-      // It begins anew, and takes no room; as an image it may have another name, under which it stays as it is.
+      // The upload begins again and needs no space; an image made of the old part keeps its own name.
       if (part.from === 0) await this.#parts.remove(name)
       await this.#askForRoom(part.size === null ? 0 : part.size - part.from)
       return this.#parts.open(name, part.from)
@@ -219,10 +222,10 @@ class FileBlobs implements BlobStore {
     await this.#askForRoom(0)
   }
 
-  /** The file is on the disk before it has its name, and its name before anybody hears of it. */
+  /** The file is synced before it gets its name, and named before any client is informed. */
   async #finish(name: string, opened: OpenPart): Promise<BlobReceived> {
     const sha256 = opened.hash.copy().digest('hex')
-    // Also how long it is, before it may be an image: what has that name as well is never made shorter.
+    // The length too, before the part is linked to an image: a file that has both names is never made shorter.
     await this.#parts.keep(name, opened)
     this.#fresh.set(sha256, this.#options.now())
     await this.#parts.bringTo(name, this.#fileOf(sha256))
@@ -241,7 +244,7 @@ class FileBlobs implements BlobStore {
     await letGo()
   }
 
-  /** For good: an image could be made of it when its release has long been deleted. */
+  /** Deletes the part for good: otherwise it could become an image long after its release was deleted. */
   async #letGo(name: string): Promise<void> {
     await this.#parts.remove(name)
     await syncFolder(this.#uploads)
@@ -268,14 +271,14 @@ class FileBlobs implements BlobStore {
   }
 
   #fileOf(sha256: string): string {
-    // It comes from outside; nothing else may ever become a path.
+    // The value comes from a client and becomes part of a path.
     if (!sha256Pattern.test(sha256)) throw new Problem('not_found')
     return join(this.#images, sha256)
   }
 
   /**
-   * A step that writes: when the disk refuses, as much is left of the part as was kept; of one that met a full disk nothing,
-   * which would only keep it full.
+   * Runs a step that writes. If the disk refuses, the synced bytes of the part stay; if the disk is full, the part is
+   * deleted, because it would keep the disk full.
    */
   async #written<T>(name: string, part: BlobPart, step: () => Promise<T>): Promise<T> {
     try {
@@ -303,7 +306,7 @@ class FileBlobs implements BlobStore {
   }
 }
 
-/** Carries a refusal of the disk past what the pieces throw, which is another's. */
+/** Separates errors of the disk from errors of the source of the pieces. */
 class DiskRefused extends Error {
   readonly problem: Problem
 
@@ -317,7 +320,7 @@ function asked(error: unknown): unknown {
   return error instanceof DiskRefused ? error.problem : error
 }
 
-/** Read by `failureFrom` as a full disk. */
+/** `failureFrom` reads this as a full disk. */
 class NoRoom extends Error {
   readonly code = 'ENOSPC'
 

@@ -11,15 +11,15 @@ import { pagesOf } from '#store/pages'
 import type { StoreJournal } from '#store/store-journal'
 
 export interface BulkWakeLimits {
-  /** Fewer entries to be applied again, or of fewer actors: each is read when its turn comes. */
+  /** With fewer entries to apply, or entries of fewer actors, each snapshot is read when its turn comes. */
   readonly entriesMin: number
   readonly actorsMin: number
-  /** Snapshots read on trust, and for each that was of use beyond them: behind those it is given up. */
+  /** The bulk read stops once it has read more useless snapshots than this number plus the useful ones. */
   readonly rowsAhead: number
   readonly rowsPerActor: number
 }
 
-/** A snapshot alone is read in 5 µs, all of them one behind the other in 1 µs each. */
+/** A single read of a snapshot takes 5 µs; in a scan each takes 1 µs. */
 export const bulkWakeLimits: BulkWakeLimits = {
   entriesMin: 32_768,
   actorsMin: 4_096,
@@ -28,11 +28,12 @@ export const bulkWakeLimits: BulkWakeLimits = {
 }
 
 /**
- * Wakes the actors whom a tenant's entries in `range` are about, with one scan over the snapshots in place of a read for
- * each. It only saves time: whom it leaves out is woken by the first of his entries, and who was taken for another sleeps
- * again when he has been idle. So hashes of names are enough, and it may be given up where it does not pay.
+ * Wakes the actors that the entries of a tenant in `range` belong to, with one scan over the snapshots instead of a
+ * read for each. It only saves time: an actor that is left out is woken by the first of its entries, and an actor that
+ * was woken by mistake sleeps again when it has been idle. So hashes of names are enough, and the scan may stop where
+ * it does not pay.
  *
- * Answers to whom reports are to be applied at once, without asking who is awake.
+ * Resolves to an index of the actors to which reports can be applied at once.
  */
 export async function wakeInBulk(
   journal: StoreJournal,
@@ -93,31 +94,31 @@ async function wakeNamed(
   }
 }
 
-/** Whether a report belongs to whoever has the name of its device. */
+/** Whether the entry is a report, which belongs to the actor named like its device. */
 function isOfDevices({ concerns }: AnyDefinition<Entry>): boolean {
   const shape: Shape = { id: '', serviceIdentifier: '', properties: [], indexOf: new Map() }
   const none = { flakeAddress: 0, shape, at: 0, timestamp: 0, seq: 0, items: [] }
   return concerns?.({ kind: 'reported', device: 'D', ...none }) === 'D'
 }
 
-/** A text of its own. V8 lets a part of 13 signs or more keep the whole that it was cut from. */
+/** Copies the text. V8 lets a slice of 13 characters or more keep the whole text in memory. */
 function ownText(part: string): string {
   return part.length < 13 ? part : Buffer.from(part).toString()
 }
 
 /**
- * 1 MiB, and one bit a name: more fits no cache near the processor, and marking four million names took a second. Of a
- * million names one in nine others is taken for one of them.
+ * 1 MiB, one bit for each name. A larger table does not fit in the cache of the processor: marking four million names
+ * took a second. With a million names, one in nine other names counts as marked.
  */
 const bitsLog2 = 23
 
 /**
- * Which names were seen, by their hashes alone, so that any number of them takes the same room: a name that was seen is
- * always known, and one that was not is taken for one at times.
+ * Marks names by their hashes alone, so that any number of them takes the same memory. A marked name is always found;
+ * another name may be found by mistake.
  */
 export class NameMarks {
   readonly #words = new Uint32Array(2 ** (bitsLog2 - 5))
-  /** How many names were seen: of those seen late some are taken for one of the others. */
+  /** The number of marks set. A name that shares its bit with another is not counted. */
   count = 0
 
   readonly add = (hash: number): void => {
@@ -127,7 +128,7 @@ export class NameMarks {
     this.count++
   }
 
-  /** The name that this text holds from a place on. */
+  /** Whether the rest of the text from this index on is a marked name. */
   has(text: string, from: number): boolean {
     return this.#isMarked(bitOf(textHash(text, from)))
   }
@@ -137,19 +138,19 @@ export class NameMarks {
   }
 }
 
-/** Names differ at their ends, which alone do not change all bits of their hashes. */
+/** Names differ at their ends, and a difference there alone does not change all bits of the hash. */
 function bitOf(hash: number): number {
   return Math.imul(hash ^ (hash >>> 16), 0x85ebca6b) >>> (32 - bitsLog2)
 }
 
 const slotsAtFirst = 1024
-/** Numbers in a slot: a hash, and one more than the place of its activation; 0 for an empty slot. */
+/** Numbers in a slot: a hash, and the index of its activation plus one; 0 for an empty slot. */
 const perSlot = 2
 
 /**
- * Who was woken in bulk, by the hash of his name as it stands in a chunk: to find him no text is made, and where a map of
- * a million texts is asked in six places of the memory, this is in two. Whoever is found may have another name with the
- * same hash.
+ * Finds activations woken in bulk by the hash of their name, which is read from the chunk without making a string. A
+ * map of a million strings reads six places in memory for a search; this index reads two. The found activation may have
+ * another name with the same hash.
  */
 export class Woken {
   #slots = new Uint32Array(slotsAtFirst * perSlot)
@@ -185,7 +186,7 @@ function put(slots: Uint32Array, nameHash: number, place: number): void {
   slots[at + 1] = place
 }
 
-/** Names differ at their ends, which alone do not change all bits of their hashes. */
+/** Names differ at their ends, and a difference there alone does not change all bits of the hash. */
 function slotOf(nameHash: number, length: number): number {
   const mixed = Math.imul(nameHash ^ (nameHash >>> 16), 0x85ebca6b)
   return ((mixed ^ (mixed >>> 13)) * perSlot) & (length - 1)

@@ -10,13 +10,13 @@ import { pack, unpack } from '#store/record-codec'
 import type { Shapes } from '#store/shapes'
 
 /**
- * A chunk: consecutive entries of one stream, stored under the first one's offset.
+ * A chunk: consecutive entries of one stream, stored under the offset of the first one.
  *
- * | bytes | what |
+ * | bytes | content |
  * |---|---|
- * | 1 | version of this form |
+ * | 1 | version of this format |
  * | 8 | time of the commit, Unix ms, float64 |
- * | 8 | bytes of the stream before this chunk since it began, float64: the stream's size is a difference of two |
+ * | 8 | bytes of all earlier chunks of the stream, float64: the stream's size is a difference of two |
  * | 4 | number of entries |
  * | … | msgpack: `[ids of shapes, entries]` |
  *
@@ -25,11 +25,14 @@ import type { Shapes } from '#store/shapes'
 const version = 1
 const headBytes = 21
 
-/** Entries in one chunk: unpacking one is work that can't be interrupted, and takes about a microsecond an entry. */
+/**
+ * The limit of entries in one chunk: unpacking a chunk can't be interrupted, and takes about a microsecond for each
+ * entry.
+ */
 export const chunkEntriesMax = 512
 /**
- * Bytes of entries, after which a chunk ends: large values take up to eight times as much when they are unpacked, and some
- * milliseconds. It has at most one entry more.
+ * A chunk ends after this many bytes of entries: large values take up to eight times as much when they are unpacked,
+ * and some milliseconds. It has at most one entry more.
  */
 export const chunkBytesMax = 256 * 1024
 
@@ -63,7 +66,7 @@ class PackedEntries implements ShapePlaces {
   }
 }
 
-/** Few entries wait in most streams, and there may be thousands of streams. */
+/** Most streams have few entries waiting, and there may be thousands of streams. */
 const packerBytesAtFirst = 4 * 1024
 const packerBytesKeptMax = 1024 * 1024
 
@@ -73,7 +76,7 @@ export class ChunkPacker implements EventPacker<Entry> {
   readonly #shapeNamed: (id: string) => void
   #chunks: PackedEntries[] = []
 
-  /** `shapeNamed`: called with the id of each shape that a chunk names. */
+  /** `shapeNamed` is called with the id of each shape that a chunk names. */
   constructor(shapeNamed: (id: string) => void) {
     this.#shapeNamed = shapeNamed
   }
@@ -156,7 +159,7 @@ export function headOf(bytes: Uint8Array): ChunkHead {
   return { time: view.readDoubleLE(1), bytesBefore: view.readDoubleLE(9), count: view.readUInt32LE(17) }
 }
 
-/** Chunks are read one after the other, too. */
+/** Chunks are read one at a time. */
 const reader = new EntryReader()
 
 export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: Shapes): Chunk<Entry> {
@@ -173,21 +176,21 @@ export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: Shap
   return { firstOffset, events: read ?? unpackEntries(body, count, shapes) }
 }
 
-/** Goes through entries again. */
+/** Receives the entries of a chunk that is applied again. */
 export interface Replay<Known extends KnownDevice> {
   find(nameHash: number): Known | undefined
-  /** An entry that whoever was found does not hold. */
+  /** A report that the found device does not hold yet. */
   news(known: Known, entry: Entry, offset: number): void
-  /** Any other entry, also one that was said before when the chunk is read anew. */
+  /** Any other entry. After a damaged chunk is read again, an entry may come twice. */
   entry(entry: Entry, offset: number): void
 }
 
-/** Not the reader of the others: one who hears of an entry may have to unpack a chunk. */
+/** A separate reader: a callback for an entry may have to unpack another chunk. */
 const replayReader = new EntryReader()
 
 /**
- * Goes through a chunk's entries from an offset on, in order; old ones of who is found are left out. Answers how many
- * entries the chunk has. One that is damaged may be gone through in part before it is refused.
+ * Goes through the entries of a chunk from an offset on, in order. Reports that their device already holds are left
+ * out. Returns the number of entries in the chunk. It may go through a part of a damaged chunk before it throws.
  */
 export function replayChunk<Known extends KnownDevice>(
   firstOffset: number,
@@ -228,7 +231,7 @@ function replayNext<Known extends KnownDevice>(
   else if (news.entry) replay.news(news.known, news.entry, offset)
 }
 
-/** The general way. */
+/** With the general decoder. */
 function unpackEntries(body: Uint8Array, count: number, shapes: Shapes): readonly Entry[] {
   const [ids, packed] = unpack(body) as [string[], Parameters<typeof unpackEntry>[0][]]
   if (packed.length !== count)
@@ -238,8 +241,8 @@ function unpackEntries(body: Uint8Array, count: number, shapes: Shapes): readonl
 }
 
 /**
- * Tells the hash of each entry's device, or service or alarm if it has none, without unpacking anything. Of a chunk that is
- * damaged it may tell some of them: whoever unpacks it hears of that.
+ * Passes the hash of the name of each entry's device, or service or alarm if it has none, to `tell`, without unpacking
+ * the chunk. Of a damaged chunk it may pass only some: the code that unpacks the chunk reports the damage.
  */
 export function hashNames(bytes: Uint8Array, tell: (hash: number) => void): void {
   reader.whole(bytes.subarray(headBytes), () => {

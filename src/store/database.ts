@@ -11,10 +11,10 @@ import { Retention, type RetentionLimits } from '#store/retention'
 import { sweepShapes } from '#store/shape-sweep'
 import type { StoreJournal } from '#store/store-journal'
 
-/** How often we look whether there is room again. */
+/** The interval of checks for free space after a failure. */
 const roomEveryMs = 1_000
 
-/** 96 bits: epochs are told apart by chance alone. */
+/** 96 bits: random names of epochs never collide in practice. */
 const epochBytes = 12
 
 export interface DatabaseOptions {
@@ -25,7 +25,7 @@ export interface DatabaseOptions {
   /** Default: `bulkWakeLimits`. */
   readonly bulkWake?: BulkWakeLimits
   readonly log: DatabaseLog
-  /** The store was read again after a failure; `isRewound`: less is there than was told. */
+  /** The store was read again after a failure; `isRewound`: some published events were lost. */
   readonly reloaded: (isRewound: boolean) => void
 }
 
@@ -40,13 +40,13 @@ interface DatabaseLog {
 
 export type DatabaseStatus = 'ok' | 'read_only' | 'closed'
 
-/** Until a sweep, unused shapes take nothing but disk space. */
+/** Until a sweep, unused shapes only take disk space. */
 const shapeSweepEveryMs = 3_600_000
 
 /**
- * The life of the store: opened, read, written to; after a failed write read only, closed and reopened when there is
- * room; closed. The one that fails never writes again (a storage's handle loses later batches), so the only way back is
- * a new handle, read from the beginning.
+ * Opens, reads, writes and closes the store. After a failed write it only reads, until there is space to close and
+ * reopen it. A storage handle never writes again after a failure, because it would lose later batches; so the only way
+ * back is a new handle, read from the beginning.
  */
 export class Database {
   readonly #options: DatabaseOptions
@@ -56,7 +56,7 @@ export class Database {
   #storage: Storage | undefined
   #cancelRetry: (() => void) | undefined
   #reopening: Promise<void> | undefined
-  /** The last offset of each stream that was stored, and perhaps told, before a write failed. */
+  /** The last offset of each stream that was stored, and perhaps published, before a write failed. */
   #told: ReadonlyMap<string, number> = new Map()
   #status: DatabaseStatus = 'closed'
 
@@ -70,13 +70,13 @@ export class Database {
     return this.#status
   }
 
-  /** Bytes of memory that the store holds for itself, outside of the heap. */
+  /** Bytes of memory outside the heap that the store uses. */
   get memoryBytes(): number {
     return this.#storage?.memoryBytes() ?? 0
   }
 
   /**
-   * Opens the store and brings the system to where it is; answers questions when fulfilled.
+   * Opens the store and brings the system to its stored state. Queries are answered once it is fulfilled.
    * @throws StorageFailure
    */
   async open(system: System<Entry>): Promise<void> {
@@ -88,16 +88,16 @@ export class Database {
   }
 
   /**
-   * All rows, as the last commit left them. To be closed.
-   * @throws StorageFailure `closed` while the store is being opened anew
+   * All rows after the last commit. The caller must close the scan.
+   * @throws StorageFailure `closed` while the store is being reopened
    */
   snapshot(): Scan {
     return this.#options.journal.storage.scan({ ...everyKey, hasValues: true })
   }
 
-  /** Told by the system: a commit failed. */
+  /** The system calls it when a commit failed. */
   readonly commitFailed = (error: unknown): void => {
-    // Sealed while we were closing: nobody waits for it, and nothing is to be recovered.
+    // The commit was sealed during the close: no caller waits for it, and there is nothing to recover.
     if (this.#isClosed()) return
     const failure =
       error instanceof StorageFailure ? error : new StorageFailure('io', 'a commit failed', { cause: error })
@@ -109,7 +109,7 @@ export class Database {
     void this.#recover(failure)
   }
 
-  /** Waits for what is under way and closes. */
+  /** Waits for running work and closes. */
   async close(): Promise<void> {
     this.#status = 'closed'
     this.#retention.stop()
@@ -159,7 +159,7 @@ export class Database {
     })
   }
 
-  /** Deletes shapes that nothing names, if many are new. Resolves to how many that were. */
+  /** Deletes unused shapes if at least `newMin` are new. Resolves to the number of deleted shapes. */
   sweepShapes(newMin?: number): Promise<number> {
     return sweepShapes(this.#options.journal, this.#requireSystem(), newMin)
   }
@@ -168,7 +168,7 @@ export class Database {
     const { journal, log } = this.#options
     const system = this.#requireSystem()
     try {
-      // The old handle still reads: answers go on from what is stored while there is no room.
+      // The old handle still reads: queries are answered from the stored state until there is space.
       const storage = journal.storage
       journal.open(storage)
       await load(journal, system, this.#options.bulkWake)

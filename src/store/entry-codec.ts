@@ -10,15 +10,15 @@ import type { EntryWriter } from '#store/entry-writer'
 import { pack } from '#store/record-codec'
 
 /**
- * The stored form of entries: an array whose first element is the kind's number. Compact, because it is written for
- * every change: names of fields are not stored, shapes are named by their place in the chunk's list.
+ * The stored form of entries: an array whose first element is the number of the kind. It is compact because one is
+ * written for every change: field names are not stored, and shapes are given by their index in the list of the chunk.
  *
- * The numbers are on disk. A new field goes to the end and is optional on the way out; a kind whose meaning changes gets
- * a new number and keeps its old way out.
+ * The numbers are on disk. A new field goes to the end and is optional when it is read. A kind whose meaning changes
+ * gets a new number, and the code that reads the old one stays.
  */
 type Packed = readonly [code: number, ...fields: unknown[]]
 
-/** Gives shapes their places in a chunk. */
+/** Assigns shapes their indexes in a chunk. */
 export interface ShapePlaces {
   placeOf(shape: Shape): number
   shapeAt(place: number): Shape
@@ -35,8 +35,9 @@ type Forms = { readonly [K in EntryKind]: EntryForm<Extract<Entry, { kind: K }>>
 const forms: Forms = {
   reported: {
     code: 1,
-    // The timestamp is null when it is the arrival, which it mostly is. `session` is there only when it begins, `alarms`
-    // only when some wait or cease to, `throttles` only when one let something through: each else as null before a later one.
+    // The timestamp is null when it equals the arrival, as it usually does. `session` is present only when a session
+    // begins, `alarms` only when an alarm begins or ends to wait, `throttles` only when a throttle passes an event. An
+    // absent field before a present one is null.
     pack: (e, shapes) => {
       const timestamp = e.timestamp === e.at ? null : e.timestamp
       const place = shapes.placeOf(e.shape)
@@ -227,7 +228,7 @@ const forms: Forms = {
   },
   alarm_changed: {
     code: 14,
-    // The last field is there only when it is true.
+    // The last field is present only when it is true.
     pack: (e) => [14, e.device, e.alarm, e.at, e.isActive, e.since, ...(e.isEnded ? [true] : [])],
     unpack: ([, device, alarm, at, isActive, since, isEnded]) => ({
       kind: 'alarm_changed',
@@ -262,7 +263,7 @@ const forms: Forms = {
       ...(message !== null && { message: message as string }),
     }),
   },
-  // A name comes second, as in all others: whoever looks for entries about something reads no further.
+  // The name is the second element, as in all other kinds, so a search for entries about a name reads no further.
   subscribed: {
     code: 16,
     pack: (e) => [16, e.user, e.at, e.stored],
@@ -295,7 +296,7 @@ const forms: Forms = {
   },
 }
 
-/** The places are on disk. */
+/** The indexes are on disk. */
 const statuses = ['online', 'idle', 'offline'] as const
 const updateStates: readonly UpdateState[] = [
   'idle',
@@ -319,21 +320,23 @@ const byCode: readonly (EntryForm<Entry> | undefined)[] = Object.values(forms).r
   [],
 )
 
-/** Writes the entry behind what was written before. */
+/** Appends the entry to the writer. */
 export function packEntry(entry: Entry, shapes: ShapePlaces, writer: EntryWriter): void {
   if (entry.kind === 'reported' && writer.writeReported(forms.reported.code, shapes.placeOf(entry.shape), entry)) return
   writer.append(pack((forms[entry.kind] as EntryForm<Entry>).pack(entry, shapes)))
 }
 
 /**
- * The next entry, as `unpackEntry` makes it.
+ * Reads the next entry, with the result of `unpackEntry`.
  * @throws Error for a kind this release does not know.
  */
 export function readEntry(reader: EntryReader, shapes: ShapePlaces): Entry {
   return reader.readReported(forms.reported.code, shapes.shapeAt) ?? unpackEntry(reader.any() as Packed, shapes)
 }
 
-/** The next entry, if it is a report of a device that is known by its name; else nothing is passed. */
+/**
+ * Reads the next entry if it is a report of a device that is known by its name; otherwise the reader stays where it is.
+ */
 export function readNews<Known extends KnownDevice>(
   reader: EntryReader,
   offset: number,
@@ -342,7 +345,7 @@ export function readNews<Known extends KnownDevice>(
   return reader.readNews(forms.reported.code, offset, search)
 }
 
-/** Passes the next entry, and tells the hash of the name behind its kind: that of its device, if it has one. */
+/** Skips the next entry. Returns the hash of the name after its kind: the name of its device, if it has one. */
 export function passEntry(reader: EntryReader): number {
   const length = reader.array()
   reader.pass(1)

@@ -2,32 +2,32 @@ import type { PropertyState, Reported } from '#model/entry'
 import type { Shape } from '#model/shape'
 import { MsgpackReader } from '#store/msgpack-reader'
 
-/** What of a device is in memory: the last entry that it holds. */
+/** The state of a device in memory: the last entry that it holds. */
 export interface KnownDevice {
   readonly id: string
   readonly lastOffset: number
 }
 
 export interface NewsSearch<Known extends KnownDevice> {
-  /** Whoever's name has this hash, or whose name's hash is the same by chance. */
+  /** An activation whose name has this hash. In rare cases it is another name with the same hash. */
   find(nameHash: number): Known | undefined
   shapeAt(place: number): Shape
 }
 
-/** Without an entry: an old one. */
+/** `entry` is absent if the device already holds it. */
 export interface News<Known extends KnownDevice> {
   readonly known: Known
   readonly entry: Reported | undefined
 }
 
 /**
- * Reads entries one behind the other. Reports are read by hand, as they are written: a start goes through hundreds of
- * thousands of them, and the general decoder makes a list of each first.
+ * Reads consecutive entries. Reports are read without the general decoder, which makes a list of each first: a start
+ * reads hundreds of thousands of them.
  */
 export class EntryReader extends MsgpackReader {
   /**
-   * A report in the form of the table in `entry-codec`. Undefined, and nothing is passed, for any other entry, and for the
-   * few reports by which alarms wait or throttles let something through: they have a field more, or two.
+   * Reads a report in the form of the table in `entry-codec`. Returns undefined, and stays where it is, for any other
+   * entry, and for the few reports with one or two further fields, for waiting alarms and throttles.
    */
   readReported(code: number, shapeAt: (place: number) => Shape): Reported | undefined {
     const before = this.place
@@ -37,8 +37,8 @@ export class EntryReader extends MsgpackReader {
   }
 
   /**
-   * The same of a report whose device is known, that is, found by the hash of its name; it is passed, and nothing is made
-   * of it, where what is known holds it already.
+   * Like `readReported`, for a report whose device is found by the hash of its name. The report is skipped, and no
+   * object is made, if the device already holds it.
    */
   readNews<Known extends KnownDevice>(
     code: number,
@@ -59,7 +59,7 @@ export class EntryReader extends MsgpackReader {
     return { known, entry: undefined }
   }
 
-  /** How many fields a report has; 0 for another entry, or for more fields than are read here. */
+  /** The number of fields of a report; 0 for another entry, or for one with more fields than this class reads. */
   #reportHead(code: number): number {
     const length = this.array()
     return (length === 8 || length === 9) && this.number() === code ? length : 0

@@ -2,14 +2,13 @@ import type { Reported } from '#model/entry'
 import { MsgpackWriter } from '#store/msgpack-writer'
 
 /**
- * Writes entries one behind the other. The reports there are millions of are written by hand: the general encoder takes
- * five times as long, and needs an array built for each. What is written is the same to the byte (a property test
- * compares the two).
+ * Writes consecutive entries. Reports, of which there are millions, are written without the general encoder: it takes
+ * five times as long, and needs an array for each. The bytes are the same (a property test compares the two).
  */
 export class EntryWriter extends MsgpackWriter {
   /**
-   * A report in the form of the table in `entry-codec`, if its values are numbers, it begins no session, no alarm waits
-   * and no throttle lets anything through by it. False, and nothing is written, for any other.
+   * Writes a report in the form of the table in `entry-codec` if all its values are numbers, it begins no session, and
+   * it changes no waiting alarm or throttle. Returns false, and writes nothing, for any other report.
    */
   writeReported(code: number, place: number, entry: Reported): boolean {
     const { items } = entry

@@ -5,7 +5,7 @@ import { packRecord, unpackRecord } from '#store/record-codec'
 
 export const epochFormat = { name: 'epoch', version: 1, upgrades: {} }
 
-/** Epochs remembered: a client that was away for longer reads the full state. */
+/** Remembered epochs: a client that was away for longer reads the full state. */
 const epochsMax = 256
 
 interface Epoch {
@@ -16,8 +16,9 @@ interface Epoch {
 }
 
 /**
- * Under which name offsets were written. Each start begins an epoch, stored before anything else is: after a power loss
- * or from a restored backup the same offsets may be given to other events, and only the epoch tells them apart.
+ * The names under which offsets were assigned. Each start begins an epoch and stores it before all other writes: after
+ * a power loss, or with a restored backup, the same offsets may be given to other events, and only the epoch
+ * distinguishes them.
  */
 export class Epochs {
   readonly #epochs: Epoch[] = []
@@ -37,7 +38,7 @@ export class Epochs {
     return this.#epochs.at(-1)?.name ?? ''
   }
 
-  /** Begins one: durable, also against the machine's death, before this is fulfilled. */
+  /** Begins an epoch. When the promise is fulfilled, it survives the death of the machine. */
   async begin(storage: Storage, name: string, heads: ReadonlyMap<string, number>): Promise<void> {
     const number = (this.#epochs.at(-1)?.number ?? 0) + 1
     const epoch = { number, name, heads: Object.fromEntries(heads) }
@@ -53,13 +54,13 @@ export class Epochs {
     this.#epochs.push(epoch)
   }
 
-  /** The last offset a stream got under an epoch; `now` is the last one it has. */
+  /** The last offset of a stream under an epoch; `now` is the last offset that it has. */
   lastUnder(name: string, tenant: string, now: number): number | undefined {
     const place = this.#epochs.findIndex((epoch) => epoch.name === name)
     if (place < 0) return undefined
     const next = this.#epochs[place + 1]
     if (!next) return now
-    // There may be a tenant by the name of what every object has.
+    // A tenant may be named like a property that every object inherits.
     return Object.hasOwn(next.heads, tenant) ? next.heads[tenant] : 0
   }
 }

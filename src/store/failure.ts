@@ -3,7 +3,7 @@ import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
 const mend = 'restore a backup, or save what can be saved: npm run admin -- repair'
 
 /**
- * What LevelDB and the file system say when they refuse, read as the port's codes; the first row that fits counts.
+ * Error texts of LevelDB and the file system, mapped to the codes of the port; the first row that matches counts.
  * LevelDB has no codes for errors of the disk, only the text of `strerror`, and Node never changes its language.
  */
 const signs: readonly { readonly code: StorageFailureCode; readonly sign: RegExp; readonly advice: string }[] = [
@@ -14,24 +14,24 @@ const signs: readonly { readonly code: StorageFailureCode; readonly sign: RegExp
   },
   { code: 'full', sign: /No space left on device|Disk quota exceeded|ENOSPC|EDQUOT/i, advice: 'free some disk space' },
   { code: 'damaged', sign: /^LEVEL_CORRUPTION/, advice: mend },
-  // CURRENT names a manifest that is gone: an IO error to LevelDB, but no retry will bring the file back.
+  // CURRENT names a missing manifest: LevelDB reports an IO error, but no retry will bring the file back.
   { code: 'damaged', sign: /MANIFEST-\d+: No such file/, advice: mend },
   { code: 'closed', sign: /^LEVEL_(DATABASE|ITERATOR|SNAPSHOT)_NOT_OPEN/, advice: 'the store was closed' },
 ]
 
 /**
- * Any error of LevelDB or of `node:fs` as a `StorageFailure`, with a message an operator can act on and the error as
- * its cause. What no sign fits is `io`. A `StorageFailure` comes back as it is.
+ * Returns any error of LevelDB or `node:fs` as a `StorageFailure`. The error is its cause, and the message names a
+ * remedy. An unknown text gives `io`. A `StorageFailure` is returned unchanged.
  */
 export function failureFrom(error: unknown, folder: string): StorageFailure {
   if (error instanceof StorageFailure) return error
-  const said = innermost(error)
-  const found = signs.find(({ sign }) => sign.test(said))
+  const reason = innermost(error)
+  const found = signs.find(({ sign }) => sign.test(reason))
   const { code, advice } = found ?? { code: 'io', advice: 'check the disk and the rights of the folder' }
-  return new StorageFailure(code, `${folder}: ${advice} (${said})`, { cause: error })
+  return new StorageFailure(code, `${folder}: ${advice} (${reason})`, { cause: error })
 }
 
-/** A refused open says LEVEL_DATABASE_NOT_OPEN; why it was refused is in its cause. */
+/** The error of a failed open is LEVEL_DATABASE_NOT_OPEN; the reason is in its cause. */
 function innermost(error: unknown): string {
   let inner = error
   while (inner instanceof Error && inner.cause !== undefined) inner = inner.cause
@@ -40,7 +40,7 @@ function innermost(error: unknown): string {
   return `${code}${inner.message}`
 }
 
-/** What who asks a store that was closed is told. */
+/** Error for calls on a closed store. */
 export function closedFailure(folder: string): StorageFailure {
   return new StorageFailure('closed', `${folder}: the store was closed`)
 }

@@ -3,20 +3,20 @@ import { dirname, join } from 'node:path'
 import { failureFrom } from '#store/failure'
 import { isMissing } from '#store/missing'
 
-/** Written in steps of this size, so that no single write holds a thread of the pool for long. */
+/** The file is written in steps of this size, so that no single write holds a thread of the pool for long. */
 const stepBytes = 1024 * 1024
 
 /**
- * The part of the disk kept back as a file, given away when the disk is full: a store that met a full disk must be
- * reopened, and opening needs room (LevelDB writes its log out as tables, and a manifest).
+ * Disk space reserved by a file, which is deleted when the disk is full: after a failed write the store must be
+ * reopened, and opening needs space (LevelDB writes its log out as tables, and a manifest).
  *
- * Calls run one after the other, in order.
+ * Calls run one at a time, in order.
  */
 export interface Headroom {
-  /** Whether `roomBytes` are free besides the headroom, counting only what users other than root may take. */
+  /** Whether `roomBytes` are free in addition to the headroom. Space that only root may use does not count. */
   hasRoom(): Promise<boolean>
   release(): Promise<void>
-  /** Best effort: leaves everything as it is when there is no room, or the disk refuses. Never rejects. */
+  /** Best effort: changes nothing when there is no space, or the disk refuses. Never rejects. */
   restore(): Promise<void>
 }
 
@@ -38,8 +38,9 @@ export function headroomIn(folder: string, headroomBytes: number, roomBytes: num
     if (headroomBytes === 0 || heldBytes > headroomBytes) await rm(file, { force: true })
     const startBytes = heldBytes > headroomBytes ? 0 : heldBytes
     const missingBytes = headroomBytes - startBytes
-    // Half the room of `hasRoom`: writes go on between its answer and this call, and one byte less must not cost the
-    // headroom for good. Never all of it: a headroom that fills the disk would make the failure it is there for.
+    // Half of the space that `hasRoom` requires: writes go on between its answer and this call, and one byte less must
+    // not cost the headroom for good. Some space must stay: a headroom that fills the disk would cause the failure it
+    // protects against.
     if (missingBytes <= 0 || (await freeBytes(folder)) - missingBytes < roomBytes / 2) return
     try {
       await fill(file, startBytes, headroomBytes)
@@ -57,8 +58,8 @@ export function headroomIn(folder: string, headroomBytes: number, roomBytes: num
 }
 
 /**
- * Appends until the file has `endBytes`. No fsync: the file system has given the blocks away once `write` returns, and
- * an fsync of 64 MiB would stand in the way of the store's own.
+ * Appends until the file has `endBytes`. No fsync: the file system has assigned the blocks once `write` returns, and an
+ * fsync of 64 MiB would delay the store's own.
  */
 async function fill(file: string, startBytes: number, endBytes: number): Promise<void> {
   const step = incompressible(Math.min(stepBytes, endBytes))
@@ -73,7 +74,7 @@ async function fill(file: string, startBytes: number, endBytes: number): Promise
   }
 }
 
-/** A file system that compresses (btrfs, ZFS) keeps next to nothing for zeros. Marsaglia's xorshift32. */
+/** A compressing file system (btrfs, ZFS) stores almost nothing for zeros. Marsaglia's xorshift32. */
 function incompressible(byteCount: number): Uint8Array {
   const words = new Uint32Array(Math.ceil(byteCount / 4))
   let word = 2463534242
@@ -95,7 +96,7 @@ async function fileBytes(file: string): Promise<number> {
   }
 }
 
-/** Also before the folder was made: it will rest on the file system of its nearest ancestor. */
+/** Works before the folder exists: the folder will be on the file system of its nearest ancestor. */
 export async function freeBytes(folder: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(folder)

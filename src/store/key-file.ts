@@ -9,16 +9,16 @@ const ownerOnly = 0o600
 
 export interface KeyFile {
   readonly bytes: Uint8Array
-  /** Made just now. */
+  /** Created by this call. */
   readonly isNew: boolean
-  /** For the log: what was found wrong and put right, if it could be. */
+  /** For the log: wrong file permissions, and whether they could be corrected. */
   readonly warning?: string
 }
 
-/** Why there is no key, and what to do, for people. */
+/** Thrown when there is no usable key. The message gives the reason and the remedy. */
 export abstract class KeyFileFailure extends Error {}
 
-/** The file is not there, though the store holds what was made with it. */
+/** The file is missing, though the store holds data made with it. */
 export class KeyFileMissing extends KeyFileFailure {
   constructor(file: string) {
     super(
@@ -29,23 +29,24 @@ export class KeyFileMissing extends KeyFileFailure {
   }
 }
 
-/** Something else is there. It is left as it is. */
+/** The file is not a valid key. It is left as it is. */
 export class KeyFileDamaged extends KeyFileFailure {
   constructor(file: string) {
-    super(`${file} holds no key (${keyBytes} bytes as Base64url): restore it from a backup`)
+    super(`${file} is not a valid key (${keyBytes} bytes as Base64url): restore it from a backup`)
     this.name = 'KeyFileDamaged'
   }
 }
 
 export interface KeyFileOptions {
   random(byteCount: number): Uint8Array
-  /** The store holds what was made with a key: none is made in its place. */
+  /** The store holds data made with a key, so no new key may be made. */
   readonly isNeeded: boolean
 }
 
 /**
- * The key beside the database: `identity.key`, 32 bytes as Base64url, for its owner only. It is read, or made where there
- * is none yet; when this is fulfilled it survives the death of the machine. The folder is made if it is not there.
+ * Reads the key file next to the database: `identity.key`, 32 bytes as Base64url, readable by its owner only. If there
+ * is none, it creates one, and the folder if needed. When the promise is fulfilled, the file survives the death of the
+ * machine.
  * @throws KeyFileMissing, KeyFileDamaged, StorageFailure
  */
 export async function readOrMakeKeyFile(folder: string, { random, isNeeded }: KeyFileOptions): Promise<KeyFile> {
@@ -58,7 +59,7 @@ export async function readOrMakeKeyFile(folder: string, { random, isNeeded }: Ke
     const text = found ?? (await read(file))
     const bytes = keyOf(text ?? '')
     if (!bytes) throw new KeyFileDamaged(file)
-    // Also of one that was found: who made it may have died before this.
+    // Also for a file that was found: the process that created it may have died before its sync.
     await syncFolder(folder)
     const warning = await keepFromOthers(file)
     return { bytes, isNew: made === text, ...(warning !== undefined && { warning }) }
@@ -69,7 +70,7 @@ export async function readOrMakeKeyFile(folder: string, { random, isNeeded }: Ke
 }
 
 /**
- * The file as it is; undefined where there is none.
+ * The content of the file; undefined if there is none.
  * @throws KeyFileDamaged, StorageFailure
  */
 export async function readKeyFile(folder: string): Promise<Uint8Array | undefined> {
@@ -84,7 +85,7 @@ export async function readKeyFile(folder: string): Promise<Uint8Array | undefine
   }
 }
 
-/** It is there whole or not at all, and never in the place of another: two processes may begin at the same moment. */
+/** Creates the file whole or not at all, and never replaces one: two processes may start at the same moment. */
 async function make(file: string, random: KeyFileOptions['random']): Promise<string> {
   const text = `${Buffer.from(random(keyBytes)).toString('base64url')}\n`
   const draft = `${file}.${Buffer.from(random(6)).toString('base64url')}`
@@ -119,7 +120,7 @@ async function read(file: string): Promise<string | undefined> {
     return await readFile(file, 'latin1')
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
-    // A folder, which holds no key either.
+    // A folder has this name; it holds no key either.
     if (codeOf(error) === 'EISDIR') return ''
     throw error
   }
@@ -130,15 +131,15 @@ function keyOf(text: string): Uint8Array | undefined {
   return new Uint8Array(Buffer.from(text.trimEnd(), 'base64url'))
 }
 
-/** What to say when others may read or change it. */
+/** Removes the access of other users. Returns a warning if they had any. */
 async function keepFromOthers(file: string): Promise<string | undefined> {
   const before = await modeOf(file)
   if ((before & 0o077) === 0) return undefined
   await chmod(file, ownerOnly).catch(() => undefined)
   const found = `${file} was open to other users of this machine (mode ${before.toString(8)})`
   return ((await modeOf(file)) & 0o077) === 0
-    ? `${found}; it is not any more. Whoever may have read it can forge sessions`
-    : `${found}, and could not be closed to them: whoever reads it can forge sessions`
+    ? `${found}; it is closed to them now. Any user who has read it can forge sessions`
+    : `${found}, and could not be closed to them: any user who reads it can forge sessions`
 }
 
 async function modeOf(file: string): Promise<number> {

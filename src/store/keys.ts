@@ -1,22 +1,24 @@
 import { type ActorAddress, addressFrom, type RecordFormat } from '#runtime/actor'
 
 /**
- * The key space, whole. Parts are separated by `/`, which no name of ours holds; `0` follows it, so a prefix is the range
- * from `prefix/` to `prefix0`. Offsets and times are 14 hexadecimal digits (2⁵³ and more), so that they sort as numbers.
+ * The whole key space. Parts are separated by `/`, which names never contain; `0` is the next character, so a prefix is
+ * the range from `prefix/` to `prefix0`. Offsets and times are 14 hexadecimal digits (2⁵³ and more), so that they sort
+ * as numbers.
  *
  * | key | value |
  * |---|---|
  * | `actor/<kind>/<tenant>/<id>` | snapshot of a redo actor |
  * | `part/<kind>/<tenant>/<id>/<name>` | any other record of an actor |
  * | `index/<index>/<tenant>/<entry>` | empty: an index is its keys |
- * | `reminder/<kind>/<tenant>/<id>` | when the actor wants to be woken |
- * | `tell/<sequence>` | a tell still to run |
+ * | `reminder/<kind>/<tenant>/<id>` | the time at which the actor must wake |
+ * | `tell/<sequence>` | a message to an actor that is not delivered yet |
  * | `stream/<tenant>/<offset>` | a chunk of entries, the first with this offset |
- * | `redo/<tenant>` | from where entries are applied again at a start; it outlives its tenant: no offset is given twice |
- * | `whole/<tenant>` | after a repair: from where on no entry is missing. No position before it is recovered |
+ * | `redo/<tenant>` | the offset from which entries are applied again at a start; it stays after its tenant is deleted:
+ * no offset is assigned twice |
+ * | `whole/<tenant>` | after a repair: the offset from which no entry is missing. Earlier positions are not recovered |
  * | `shape/<id>` | content of a shape, for all tenants |
  * | `epoch/<number>` | an epoch: its name and each stream's last offset when it began |
- * | `format` | the version of this page |
+ * | `format` | the version of this key space |
  */
 export const keys = {
   format: 'format',
@@ -32,18 +34,21 @@ export const keys = {
   epoch: (number: number) => `epoch/${ordered(number)}`,
 } as const
 
-/** Everything below a prefix: `stream/default`, `index/online/default`. */
+/** The range of all keys below a prefix: `stream/default`, `index/online/default`. */
 export function below(prefix: string): { after: string; before: string } {
   return { after: `${prefix}/`, before: `${prefix}0` }
 }
 
-/** Everything there is. Keys begin with a lower-case letter. */
+/** The range of all keys. Keys begin with a lower-case letter. */
 export const everyKey = { after: ' ', before: '~' } as const
 
-/** The version of this page. A newer one is refused; the way from older ones is led where they are opened. */
+/** The version of this key space. A newer one is refused; older ones are upgraded when the store is opened. */
 export const keySpace: RecordFormat = { name: 'key space', version: 1, upgrades: {} }
 
-/** Below which everything of a tenant lies but its stream. Reminders first: they would wake what is taken away after them. */
+/**
+ * The prefixes of all keys of a tenant except its stream. Reminders come first: they would wake actors that are deleted
+ * after them.
+ */
 export function tenantPrefixes(
   tenant: string,
   kinds: readonly string[],
@@ -57,7 +62,7 @@ export function tenantPrefixes(
   ]
 }
 
-/** A number as 14 hexadecimal digits. Undone by `numberOf`. */
+/** A number as 14 hexadecimal digits. The inverse of `numberOf`. */
 export function ordered(number: number): string {
   return number.toString(16).padStart(14, '0')
 }
@@ -67,12 +72,12 @@ export function numberOf(key: string): number {
   return Number.parseInt(key.slice(-14), 16)
 }
 
-/** Undoes `reminder` and the actor part of `part`. */
+/** The inverse of `reminder`, and of the actor part of `part`. */
 export function addressOf(key: string): ActorAddress {
   return addressFrom(key.slice(key.indexOf('/') + 1))
 }
 
-/** The name at the end of a `part` key; names may hold anything but the first four separators' parts. */
+/** The name at the end of a `part` key; it may contain `/`, the four parts before it may not. */
 export function partNameOf(key: string): string {
   return key.split('/').slice(4).join('/')
 }

@@ -22,44 +22,49 @@ const MIB = 1024 * 1024
 /**
  * Measured with 30 000 batches of one stream chunk (1–64 KiB, in key order, the chunk 8 000 before it deleted) and four
  * snapshots of 400 B among 100 000; two cores, ext4. LevelDB's defaults: 5 300 batches/s, 7.0 s of CPU, 277 MiB and 142
- * files afterwards. These: 6 000–8 000 batches/s, 5.3 s, 160 MiB, 20 files; p99 1.3–2.0 ms; 120 000–230 000 `get`/s.
+ * files afterwards. These settings: 6 000–8 000 batches/s, 5.3 s, 160 MiB, 20 files; p99 1.3–2.0 ms; 120 000–230 000
+ * `get`/s.
  */
 const tuning = {
   /**
-   * Less is rewritten than with the default of 4 MiB. Not 32 MiB (10 000 batches/s): two full logs may await a reopening,
-   * which writes them out as tables, and must fit in a headroom of 64 MiB with room to spare; 40 ms to open against 95.
+   * Less is rewritten than with the default of 4 MiB. Not 32 MiB (10 000 batches/s): a reopening may have to write out
+   * two full logs as tables, which must fit in a headroom of 64 MiB with space to spare; it opens in 95 ms, this in 40
+   * ms.
    */
   writeBufferSize: 16 * MIB,
   /** A seventh of the files of the default of 2 MiB, so 16 GB of data stay within `maxOpenFiles`. */
   maxFileSize: 8 * MIB,
-  /** Twice as much, or blocks of 8 and 16 KiB, made no difference beyond the noise: the pages are mapped anyway. */
+  /** Twice as much, or blocks of 8 and 16 KiB, made no measurable difference: the pages are mapped anyway. */
   cacheSize: 32 * MIB,
   /** A tenth of the process's 20 000 descriptors; the others are for sockets. */
   maxOpenFiles: 2000,
-  /** Snappy: without it the same speed, and 390 MiB on the disk. */
+  /** Snappy: without it the speed is the same, with 390 MiB on the disk. */
   compression: true,
 } as const
 
 /**
- * LevelDB takes back a lock it holds when the same process tries to open the folder a second time: it opens and closes
- * the LOCK file, and closing any descriptor of a file drops the process's POSIX locks on it. (Seen: after such a
- * refused open another process opened the folder.) So a second open must not reach LevelDB. For the same reason
- * nothing in this process may open `db/LOCK`; a copy of the folder leaves it out.
+ * LevelDB loses a lock it holds when the same process tries to open the folder a second time: it opens and closes the
+ * LOCK file, and closing any descriptor of a file drops the process's POSIX locks on it. (Seen: after such a refused
+ * open another process opened the folder.) So a second open must not reach LevelDB. For the same reason no code in this
+ * process may open `db/LOCK`; a copy of the folder leaves it out.
  */
 const foldersOpen = new Set<string>()
 
 export interface LevelPlaceOptions {
-  /** Made by `open`, readable by its owner only. LevelDB rests in `db` inside it, the headroom in `headroom`. */
+  /** Created by `open`, readable by its owner only. It holds the database in `db`, and the headroom in `headroom`. */
   readonly folder: string
-  /** Kept back for reopening on a full disk; 0 for none. Opening needs up to 32 MiB. */
+  /** Disk space reserved for reopening on a full disk; 0 for none. Opening needs up to 32 MiB. */
   readonly headroomBytes: number
-  /** What `hasRoom` asks for besides the headroom; by default as much as the headroom, and at least 16 MiB. */
+  /**
+   * The space that `hasRoom` requires in addition to the headroom; by default as much as the headroom, and at least 16
+   * MiB.
+   */
   readonly roomBytes?: number
-  /** Hears what an opening leaves out: the end of a log that was being written when the machine went down. */
+  /** Called with a text when an opening drops the end of a log, whose write was interrupted. */
   readonly torn?: (said: string) => void
 }
 
-/** A folder on a disk. `open` removes nothing, and repairs nothing. */
+/** A storage place in a folder on a disk. `open` deletes nothing and repairs nothing. */
 export function levelPlace({ folder, headroomBytes, roomBytes, torn }: LevelPlaceOptions): StoragePlace {
   const home = resolve(folder)
   const headroom = headroomIn(home, headroomBytes, roomBytes ?? Math.max(16 * MIB, headroomBytes))
@@ -89,10 +94,10 @@ async function openLevel(folder: string, torn: (said: string) => void): Promise<
       ...tuning,
     })
     await database.open()
-    // LevelDB gives CURRENT its new name and syncs that no more: without it the next log would be read behind the one before
-    // it, whose end may be gone. On ext4 any fsync does it.
+    // LevelDB renames CURRENT without a sync: after a power loss the next log could be read after the one before it,
+    // whose end may be lost. On ext4 any fsync is enough.
     await syncFolder(join(found, 'db'))
-    // What is made beside it says that it was there.
+    // Files created later next to the database prove that it existed.
     await syncFolder(found)
     return new LevelStorage(database, found)
   } catch (error) {
@@ -101,33 +106,33 @@ async function openLevel(folder: string, torn: (said: string) => void): Promise<
   }
 }
 
-/** Holds a backup while it is brought back. As long as it is there, the folder around it is no data folder. */
+/** Holds a backup while it is restored. While it exists, the folder around it is not a data folder. */
 export const restoringFolder = 'restoring'
 
 async function refuseHalfMade(folder: string): Promise<void> {
   const names = await readdir(folder)
   if (names.includes(restoringFolder)) throw new NamedDamage(halfRestored(folder))
   if (names.includes(repairingFolder)) {
-    const said = 'a repair is under way here, or did not come to its end; if none is, run it again'
+    const said = 'a repair is under way here, or was interrupted; if none is running, run it again'
     throw new NamedDamage(`${folder}: ${said}: npm run admin -- repair`)
   }
 }
 
-/** Holds a database while it is made of a damaged one. As long as it is there, the folder around it is no data folder. */
+/** Holds the new database during a repair. While it exists, the folder around it is not a data folder. */
 export const repairingFolder = 'repairing'
-/** Of the name of a database that was repaired, as it was before. */
+/** The prefix for the name of the damaged database after a repair. */
 export const damagedPrefix = 'damaged-'
 
-/** What to do where one died. */
+/** The message for a restore that was interrupted. */
 export function halfRestored(folder: string): string {
-  return `${folder}: a restore is under way here, or did not come to its end; if none is, empty the folder and restore again`
+  return `${folder}: a restore is under way here, or was interrupted; if none is running, empty the folder and restore again`
 }
 
-/** A server that has the folder may be changing what is looked at. */
+/** Checks are repeated, because a server that uses the folder may change it during the check. */
 const looksMax = 3
 
 /**
- * LevelDB itself leaves out what is damaged in a log and says nothing, and does not look at most of what it reads.
+ * LevelDB itself skips damaged parts of a log without an error, and does not verify most of what it reads.
  * @throws StorageFailure `damaged`
  */
 async function mustBeWhole(folder: string, torn: (said: string) => void): Promise<void> {
@@ -141,7 +146,7 @@ async function mustBeWhole(folder: string, torn: (said: string) => void): Promis
   }
 }
 
-/** It is said what is damaged, or half made, and what to do. */
+/** The message names the damage or the interrupted work, and what to do. */
 class NamedDamage extends StorageFailure {
   constructor(message: string, options?: { cause?: unknown }) {
     super('damaged', message, options)
@@ -149,8 +154,8 @@ class NamedDamage extends StorageFailure {
 }
 
 /**
- * What made a start fail, or what that comes of. LevelDB hands on what it reads in a table without a look at its checksum, and
- * anything may fail of that. To be asked when the folder is closed: all of the database is read.
+ * Finds the damage that made a start fail, or returns the error. LevelDB does not verify checksums of tables, so any
+ * error may be its result. Call it after the folder was closed: it reads the whole database.
  */
 export async function damageBehind(error: unknown, folder: string): Promise<unknown> {
   if (error instanceof NamedDamage || (error instanceof StorageFailure && error.code !== 'damaged')) return error
@@ -160,7 +165,7 @@ export async function damageBehind(error: unknown, folder: string): Promise<unkn
 
 const damageShown = 3
 
-/** What is wrong, and what to do. */
+/** The message that lists the damage, and what to do. */
 function damagedText(folder: string, damage: readonly string[]): string {
   const more = damage.length > damageShown ? `; and ${damage.length - damageShown} more` : ''
   return (
@@ -185,15 +190,17 @@ class LevelStorage implements Storage {
   get(key: string): Uint8Array | undefined {
     this.#assertOpen()
     try {
-      // Not the string itself: classic-level 3.0.0 writes it into a shared buffer and cuts off, unnoticed, a character
-      // of several bytes that crosses its end, then reads another key. Bytes cost the same (3.4 µs).
+      // Bytes, not the string itself: classic-level 3.0.0 writes a string into a shared buffer and silently cuts off a
+      // character of several bytes that crosses its end, so it reads another key. Bytes cost the same (3.4 µs).
       return this.#database.getSync(Buffer.from(key), { keyEncoding: 'buffer', valueEncoding: 'view' })
     } catch (error) {
       throw failureFrom(error, this.#folder)
     }
   }
 
-  /** One at a time, in the order of the calls; `operations` must not change before the promise is settled. */
+  /**
+   * Writes run one at a time, in the order of the calls; `operations` must not change before the promise is settled.
+   */
   write(operations: readonly Operation[], { sync }: { readonly sync: boolean }): Promise<void> {
     if (this.#closing !== undefined) return Promise.reject(closedFailure(this.#folder))
     const done = this.#lastWrite.then(() => this.#commit(operations, sync))
@@ -201,9 +208,9 @@ class LevelStorage implements Storage {
     return done
   }
 
-  /** A chained batch: 2 ms of this thread for 5 000 operations, an array 4.7 ms. */
+  /** A chained batch: 2 ms of this thread for 5 000 operations; an array takes 4.7 ms. */
   async #commit(operations: readonly Operation[], sync: boolean): Promise<void> {
-    // LevelDB 1.20 advances in its log also when an append failed; what is appended after it is not found on reopening.
+    // LevelDB 1.20 advances in its log even when an append failed; records appended later are not found on reopening.
     if (this.#isPoisoned) throw new StorageFailure('poisoned', `${this.#folder}: an earlier write failed; reopen it`)
     const batch = this.#database.batch()
     try {
@@ -227,7 +234,7 @@ class LevelStorage implements Storage {
   /** Its cache of blocks, and the tables in memory, which it fills up to `cacheSize` and twice `writeBufferSize`. */
   memoryBytes(): number {
     if (this.#closing !== undefined) return 0
-    // Of the package behind `level`, whose types do not show it.
+    // A method of the package behind `level`, missing in its types.
     const { getProperty } = this.#database as unknown as { getProperty(name: string): string }
     return Number(getProperty.call(this.#database, 'leveldb.approximate-memory-usage'))
   }
@@ -240,7 +247,7 @@ class LevelStorage implements Storage {
   async #close(): Promise<void> {
     await Promise.all([this.#lastWrite, this.#scanning.end()])
     try {
-      // Closes what is left of scans.
+      // Closes remaining scans.
       await this.#database.close()
     } catch (error) {
       throw failureFrom(error, this.#folder)
@@ -254,20 +261,24 @@ class LevelStorage implements Storage {
 }
 
 /**
- * A scan holds room for a whole page, 64 bytes a row, and the rows of its last page, until the collector finds that it is
- * dead; V8 knows nothing of that memory, and takes its time. So pages begin small, and grow: most scans find few rows.
+ * Rows of the first page. A scan keeps memory for a whole page, 64 bytes a row, and the rows of its last page, until
+ * the garbage collector finds it; V8 does not count that memory, and collects late. So pages begin small and grow: most
+ * scans find few rows.
  */
 const firstRows = 32
 const growTimes = 4
 
-/** A page ends with the row behind the one that reaches this, at the latest: copying 1 MiB holds the loop for less than 1 ms. */
+/**
+ * A page ends at the latest with the row after the one that reaches this size: copying 1 MiB holds the loop for less
+ * than 1 ms.
+ */
 const pageBytes = 1 * MIB
 
 const noBytes = new Uint8Array(0)
 
 /**
- * LevelDB steps over a table that it cannot open, and a block that it cannot read, and says so to who reads its iterator to the
- * end alone. So each page is an iterator of its own, on one snapshot, that ends where the page does.
+ * LevelDB skips a table that it cannot open and a block that it cannot read, and reports the error only when an
+ * iterator is read to its end. So each page has its own iterator, on one snapshot, that ends where the page does.
  */
 class LevelScan implements Scan {
   readonly #database: Level<string, Uint8Array>
@@ -277,7 +288,7 @@ class LevelScan implements Scan {
   readonly #scanning: Scanning
   #page: Promise<unknown> | undefined
   #rowsMax = firstRows
-  /** The last row given. */
+  /** The last row returned. */
   #last: string | undefined
   #isAtEnd = false
   #failure: StorageFailure | undefined
@@ -312,16 +323,16 @@ class LevelScan implements Scan {
   async #read(count: number): Promise<readonly Entry[]> {
     const { hasValues } = this.#range
     const { entries, isCut } = await this.#entries(count, hasValues)
-    // It stopped because of its bytes, short of its end: the same rows again, and no other.
+    // The page ended because of its size, before the end: the same rows must come again, and no others.
     if (isCut && (await this.#entries(entries.length, false)).entries.length !== entries.length) {
-      throw new Error('rows are gone that were there')
+      throw new Error('rows are missing that were there before')
     }
     this.#last = entries.at(-1)?.[0] ?? this.#last
     this.#isAtEnd = !isCut && entries.length < count
     return entries
   }
 
-  /** The next ones. Unless it is cut short by their bytes, LevelDB was asked whether these are all. */
+  /** Reads the next rows. Unless the size limit cuts the page, LevelDB was asked whether there are more. */
   async #entries(count: number, hasValues: boolean): Promise<{ readonly entries: Entry[]; readonly isCut: boolean }> {
     const { after, before, isReverse = false } = this.#range
     const iterator = this.#database.iterator({
@@ -333,11 +344,11 @@ class LevelScan implements Scan {
       snapshot: this.#snapshot,
       highWaterMarkBytes: pageBytes,
     })
-    // Not `nextv`: it asks nobody when it has the limit, and so never comes to the end.
+    // Not `nextv`: it stops at the limit, and so never reaches the end.
     const raw = iterator as unknown as RawIterator
     try {
       const entries = await raw._nextv(count, {})
-      // At the end of the range this asks nobody; else it lets go of what stands in memory for these, too.
+      // At the end of the range this reads nothing; otherwise it also frees the buffers of these rows.
       const more = await raw._nextv(1, {})
       entries.push(...more)
       return { entries, isCut: more.length > 0 }
@@ -355,12 +366,12 @@ class LevelScan implements Scan {
 
 type Entry = [key: string, value: Uint8Array | undefined]
 
-/** What the package behind `level` does for `nextv`. Whoever calls it must not close the iterator before it is done. */
+/** The method behind `nextv` in the package behind `level`. The iterator must not be closed before the call is done. */
 interface RawIterator {
   _nextv(size: number, options: object): Promise<Entry[]>
 }
 
-/** The pages that all scans of a database are reading: it must not be closed before they are there. */
+/** The pages that all scans of a database are reading: the database must not be closed before they are done. */
 class Scanning {
   readonly #pages = new Set<Promise<unknown>>()
   #isOver = false
@@ -376,7 +387,7 @@ class Scanning {
     return page
   }
 
-  /** Nobody begins another one; settled when the last one is there. */
+  /** Stops new reads; settled when the last one is done. */
   async end(): Promise<void> {
     this.#isOver = true
     await Promise.allSettled(this.#pages)

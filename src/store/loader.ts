@@ -11,8 +11,8 @@ import { unpackRecord } from '#store/record-codec'
 import { redoFormat, type StoreJournal, wholeFormat } from '#store/store-journal'
 
 /**
- * Brings the runtime to the state of the store: ends of the streams, names of records, reminders, stored messages of actors, and
- * every event that no snapshot holds, applied again in order.
+ * Brings the runtime to the stored state: ends of the streams, names of records, reminders, stored messages between
+ * actors, and every event that no snapshot holds, applied again in order.
  */
 export async function load(journal: StoreJournal, system: System<Entry>, bulkWake = bulkWakeLimits): Promise<void> {
   const follower = { journal, system }
@@ -42,7 +42,7 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
         continue
       }
       const head = headOf(last.value)
-      // While a tenant is deleted its redo mark may lie behind its last chunk. No offset is assigned twice.
+      // While a tenant is deleted its redo mark may lie after its last chunk. No offset is assigned twice.
       stream.last = Math.max(numberOf(last.key) + head.count, stream.redoFrom, stream.wholeFrom) - 1
       stream.bytesEnd = head.bytesBefore + last.value.length
       stream.storedFrom = numberOf(first.key)
@@ -53,8 +53,8 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
 }
 
 /**
- * Only of written-through actors without a fixed list of names. Others may be as many as devices or sessions, and their
- * names are not asked for.
+ * Only for write-through actors without a fixed list of record names. Other actors may be as many as devices or
+ * sessions, and their names are not needed.
  */
 async function loadPartNames(follower: Follower): Promise<void> {
   const { storage } = follower.journal
@@ -70,7 +70,7 @@ async function loadPartNames(follower: Follower): Promise<void> {
   }
 }
 
-/** A page of them at a time. */
+/** Applies rows page by page. */
 async function applyRows(follower: Follower, range: ScanRange): Promise<void> {
   for await (const page of pagesOf(follower.journal.storage, range)) applyCommit(follower, page)
 }

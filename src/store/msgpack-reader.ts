@@ -2,24 +2,24 @@ import type { ValueReader } from '#runtime/value-reader'
 import { unpack } from '#store/record-codec'
 
 /**
- * Reads msgpack value behind value: exactly what the general decoder makes of them (property tests compare the two), and
- * without a list being made of any. Knows the forms that `MsgpackWriter` writes by hand, and leaves whatever else there is
- * to the general decoder: values in `any`, the whole piece everywhere else.
+ * Reads consecutive msgpack values with the same result as the general decoder (property tests compare the two),
+ * without making a list of them. It knows the forms that `MsgpackWriter` writes; the general decoder reads all others:
+ * values in `any`, the whole piece in other methods.
  */
 export class MsgpackReader implements ValueReader {
   #bytes: Buffer = noBytes
   #at = 0
 
   /**
-   * What `read` makes of these bytes. Undefined when it makes nothing of them, when they are not as they would have been
-   * written, or when it leaves some unread: the general decoder has to look, and to say what is wrong if something is.
+   * Reads the whole piece with `read`. Returns undefined if `read` fails, if the bytes are not in the form of the
+   * writer, or if bytes remain: then the general decoder must read the piece, and report damage.
    */
   whole<Value>(bytes: Uint8Array, read: (reader: this) => Value | undefined): Value | undefined {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#at = 0
     try {
       const value = read(this)
-      // Beyond it when the bytes end within a number.
+      // The index is past the end if the bytes end within a number.
       return this.#at === this.#bytes.length ? value : undefined
     } catch (error) {
       if (error === unusual) return undefined
@@ -29,7 +29,7 @@ export class MsgpackReader implements ValueReader {
     }
   }
 
-  /** Where the next value begins. To be given to `back`. */
+  /** The start of the next value, for `back`. */
   get place(): number {
     return this.#at
   }
@@ -51,7 +51,7 @@ export class MsgpackReader implements ValueReader {
       length = uint32At(bytes, at + 1)
       this.#at = at + 5
     } else throw unusual
-    // A byte for each at least: who asks may make room for as many.
+    // Each element takes at least a byte: the caller may allocate memory for this length.
     if (length > bytes.length - this.#at) throw unusual
     return length
   }
@@ -132,7 +132,7 @@ export class MsgpackReader implements ValueReader {
     return isThis
   }
 
-  /** Passes a text, and tells the hash of its bytes: of ASCII, what `textHash` makes of it. */
+  /** Skips a text and returns the hash of its bytes; for ASCII the result of `textHash`. */
   passForHash(): number {
     const bytes = this.#bytes
     const at = this.#at
@@ -143,7 +143,7 @@ export class MsgpackReader implements ValueReader {
     return hash >>> 0
   }
 
-  /** Passes a null; false, and nothing is passed, where something else stands. */
+  /** Skips a null; if the next value is not null, returns false and stays where it is. */
   passNull(): boolean {
     if (this.#bytes[this.#at] !== 0xc0) return false
     this.#at++
@@ -172,7 +172,7 @@ export class MsgpackReader implements ValueReader {
     }
   }
 
-  /** Passes as many values, whatever they are. */
+  /** Skips this many values of any kind. */
   pass(count: number): void {
     const bytes = this.#bytes
     const { length } = bytes
@@ -197,7 +197,7 @@ export class MsgpackReader implements ValueReader {
     this.#at = at
   }
 
-  /** Passes the whole text; answers how long its head is. */
+  /** Skips the whole text; returns the length of its head. */
   #textHead(at: number): number {
     const bytes = this.#bytes
     const tag = bytes[at] as number
@@ -214,7 +214,7 @@ export class MsgpackReader implements ValueReader {
   }
 }
 
-/** The hash of a text from a place on, as `passForHash` tells it. */
+/** The hash of the rest of a text from an index on, as in `passForHash`. */
 export function textHash(text: string, from: number): number {
   let hash = hashAtFirst
   for (let place = from; place < text.length; place++) hash = hashWith(hash, text.charCodeAt(place))
@@ -228,19 +228,22 @@ function hashWith(hash: number, byte: number): number {
   return Math.imul(hash ^ byte, 0x01000193)
 }
 
-/** Not as it would have been written. One for all: it is no fault of anybody's, and thrown without a stack being made. */
+/**
+ * The bytes are not in the form of the writer. One error for all cases: it is expected, and is thrown without making a
+ * stack.
+ */
 const unusual = new Error('to be read by the general decoder')
 
 const noBytes = Buffer.alloc(0)
 
 /**
- * Of tags from 0xc0 to 0xdf: bytes of the tag with its number or its length; 0 for what we never write.
- * nil, –, false, true · bin 8, 16, 32 · ext 8, 16, 32 · float 32, 64 · uint 8 to 64 · int 8 to 64 · fixext · str 8, 16, 32 ·
- * array 16, 32 · map 16, 32
+ * For tags from 0xc0 to 0xdf: the bytes of the tag with its number or its length; 0 for tags that are never written.
+ * nil, –, false, true · bin 8, 16, 32 · ext 8, 16, 32 · float 32, 64 · uint 8 to 64 · int 8 to 64 · fixext · str 8, 16,
+ * 32 · array 16, 32 · map 16, 32
  */
 const headBytes = [1, 0, 1, 1, 2, 3, 5, 0, 0, 0, 5, 9, 2, 3, 5, 9, 2, 3, 5, 9, 0, 0, 0, 0, 0, 2, 3, 5, 3, 5, 3, 5]
 
-/** Of a value with such a tag, without what lies in a list or an object. */
+/** The bytes of a value with such a tag, without the values in a list or an object. */
 function bytesOf(bytes: Buffer, at: number): number {
   const tag = bytes[at] as number
   const head = headBytes[tag - 0xc0]
@@ -249,7 +252,7 @@ function bytesOf(bytes: Buffer, at: number): number {
   return hasBytes ? head + lengthAt(bytes, at, head) : head
 }
 
-/** How many values lie in a list or an object with such a tag. */
+/** The number of values in a list or an object with such a tag. */
 function insideOf(bytes: Buffer, at: number): number {
   const tag = bytes[at] as number
   if (tag < 0xdc) return 0

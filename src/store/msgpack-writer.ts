@@ -2,8 +2,8 @@ import type { ValueWriter } from '#runtime/value-writer'
 import { pack } from '#store/record-codec'
 
 /**
- * Writes msgpack value behind value into a buffer that is used again and again: to the byte what the general encoder
- * writes (property tests compare the two), and without a value or a buffer being made for each.
+ * Writes consecutive msgpack values into a buffer that is reused: the bytes are those of the general encoder (property
+ * tests compare the two), without an object or a buffer for each.
  */
 export class MsgpackWriter implements ValueWriter {
   readonly #bytesKeptMax: number
@@ -12,21 +12,21 @@ export class MsgpackWriter implements ValueWriter {
   #start = 0
   #at = 0
 
-  /** A buffer that grew beyond this is not kept for ever. */
+  /** A buffer that grew larger than this is not kept. */
   constructor(bytesKeptMax = 1024 * 1024, bytesAtFirst = 64 * 1024) {
     this.#bytesKeptMax = bytesKeptMax
     this.#bytesAtFirst = bytesAtFirst
     this.#bytes = Buffer.allocUnsafe(bytesAtFirst)
   }
 
-  /** From the beginning: everything given out before is written over. */
+  /** Begins again: all pieces returned before are overwritten. */
   clear(): void {
     this.#start = 0
     this.#at = 0
     if (this.#bytes.length > this.#bytesKeptMax) this.#bytes = Buffer.allocUnsafe(this.#bytesAtFirst)
   }
 
-  /** What is written from now on is another piece. */
+  /** Begins a new piece. */
   begin(): void {
     this.#start = this.#at
   }
@@ -35,17 +35,17 @@ export class MsgpackWriter implements ValueWriter {
     return this.#at - this.#start
   }
 
-  /** Of this piece. Valid until the next `clear`, whatever is written behind it. */
+  /** The bytes of this piece. Valid until the next `clear`, also while other pieces are written. */
   get written(): Uint8Array {
     return this.#bytes.subarray(this.#start, this.#at)
   }
 
-  /** Takes back what this piece got since it was this long. */
+  /** Shortens this piece to an earlier length. */
   cut(length: number): void {
     this.#at = this.#start + length
   }
 
-  /** A value that was packed already. */
+  /** Appends a value that is already packed. */
   append(packed: Uint8Array): void {
     this.#reserve(packed.length)
     this.#bytes.set(packed, this.#at)
@@ -88,7 +88,7 @@ export class MsgpackWriter implements ValueWriter {
     this.#at = at
   }
 
-  /** Integers of at most 32 bits in their shortest form, everything else as a double. */
+  /** Writes integers of at most 32 bits in their shortest form, and other numbers as a double. */
   number(value: number): void {
     this.#reserve(numberBytesMax)
     const bytes = this.#bytes
@@ -138,7 +138,7 @@ export class MsgpackWriter implements ValueWriter {
     this.#bytes[this.#at++] = byte
   }
 
-  /** False, and nothing is written, for a text that is longer or not ASCII. */
+  /** Returns false, and writes nothing, if the text is longer or not ASCII. */
   #shortAscii(text: string): boolean {
     const { length } = text
     if (length > shortTextMax) return false
@@ -159,7 +159,7 @@ export class MsgpackWriter implements ValueWriter {
     return true
   }
 
-  /** Pieces before this one stay where they are: whoever has them keeps their buffer. */
+  /** Earlier pieces stay where they are: their users keep the old buffer. */
   #reserve(count: number): void {
     if (this.#at + count <= this.#bytes.length) return
     const { length } = this
@@ -171,7 +171,7 @@ export class MsgpackWriter implements ValueWriter {
   }
 }
 
-/** Of what is mostly there where there could be more. */
+/** The tag of a value with a one-byte form, in fields that usually have one. */
 function oneByteOf(value: unknown): number | undefined {
   if (value === null) return 0xc0
   if (typeof value === 'boolean') return value ? 0xc3 : 0xc2
@@ -181,9 +181,9 @@ function oneByteOf(value: unknown): number | undefined {
   return 0x80
 }
 
-/** What the form's shortest head can say. */
+/** The largest size in the shortest head. */
 const objectSizeMax = 0xf
-/** What a text's one length byte can say. */
+/** The largest length in one byte. */
 const shortTextMax = 0xff
 /** A tag and a double. */
 const numberBytesMax = 9

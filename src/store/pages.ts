@@ -1,20 +1,20 @@
 import type { Row, Scan, ScanRange, Storage } from '#runtime/storage'
 
-/** Rows asked for at a time. Where they are big, the storage ends a page sooner. */
+/** The number of rows requested at a time. The storage ends a page earlier if rows are large. */
 const rowsAtATime = 512
 
-/** What lies in a range, in order, page by page. The next page is read while this one is worked on. */
+/** The rows of a range, in order, page by page. The next page is read while the caller handles this one. */
 export async function* pagesOf(storage: Storage, range: ScanRange): AsyncGenerator<readonly Row[], void, undefined> {
   yield* pagesOfScan(storage.scan(range))
 }
 
-/** The same of a scan that was begun; it is closed behind them. */
+/** Like `pagesOf`, for an open scan, which it closes at the end. */
 export async function* pagesOfScan(scan: Scan): AsyncGenerator<readonly Row[], void, undefined> {
   let ahead = scan.next(rowsAtATime)
   try {
     for (let page = await ahead; page.length > 0; page = await ahead) {
       ahead = scan.next(rowsAtATime)
-      // Heard of when its turn comes, which may never be.
+      // The error is thrown when this page is awaited, which may never happen.
       ahead.catch(() => undefined)
       yield page
     }
@@ -24,7 +24,7 @@ export async function* pagesOfScan(scan: Scan): AsyncGenerator<readonly Row[], v
   }
 }
 
-/** The first row of a range; the last one where it is reversed. */
+/** The first row of a range; the last one if the range is reversed. */
 export async function firstRowOf(storage: Storage, range: ScanRange): Promise<Row | undefined> {
   const scan = storage.scan(range)
   try {

@@ -3,11 +3,11 @@ import type { RecordFormat } from '#runtime/actor'
 import { StorageFailure } from '#runtime/storage'
 
 /**
- * Stored values: msgpack, plain maps and arrays only, so that any reader of the format can read them and nothing but
- * data comes back.
+ * Stored values: msgpack with plain maps and arrays only, so that any reader of the format can read them and decoding
+ * only creates data.
  */
 const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: false })
-// The package's own types leave 'auto' out: a number when it is safe, else a bigint.
+// The package's types lack 'auto': a number when it is safe, otherwise a bigint.
 const options = {
   useRecords: false,
   int64AsType: 'auto',
@@ -30,8 +30,8 @@ export function packRecord(format: RecordFormat, value: unknown): Uint8Array {
 }
 
 /**
- * Leads an older record up to the version of now.
- * @throws StorageFailure `damaged` for what is no record, or of a version that this release does not know.
+ * Upgrades an older record to the current version.
+ * @throws StorageFailure `damaged` if it is not a record, or has a version that this release does not know.
  */
 export function unpackRecord(format: RecordFormat, bytes: Uint8Array): unknown {
   const [stored, value] = versioned(format, bytes)
@@ -50,7 +50,7 @@ export function unpackRecord(format: RecordFormat, bytes: Uint8Array): unknown {
   return upgraded
 }
 
-/** What msgpackr says of bytes it can't read may show what they hold, so it is not handed on. */
+/** The error of msgpackr may show the content of the bytes, so it is not passed on. */
 function versioned({ name }: RecordFormat, bytes: Uint8Array): [number, unknown] {
   try {
     const record = unpack(bytes)

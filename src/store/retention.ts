@@ -6,20 +6,20 @@ import type { StoreJournal } from '#store/store-journal'
 import type { TenantStream } from '#store/tenant-stream'
 
 export interface RetentionLimits {
-  /** Of each tenant's stream. */
+  /** The limit for the stream of each tenant. */
   readonly bytesMax: number
   readonly ageMsMax: number
 }
 
 const everyMs = 1_000
-/** While there is more to delete than one commit takes. */
+/** The next commit follows after this time while there is more to delete. */
 const againMs = 20
-/** Chunks deleted with one commit, so that none grows by it. */
+/** The number of chunks deleted in one commit, so that no commit grows too large. */
 const chunksAtATime = 1_024
 
 /**
- * Shortens streams that are too big or too old, from their beginning, never past what a start has to apply again. The
- * chunks go with an ordinary commit; `commitSoon` makes sure there is one.
+ * Deletes the beginning of streams that are too big or too old, but never entries that a start has to apply again. The
+ * chunks are deleted in an ordinary commit; `commitSoon` makes sure there is one.
  */
 export class Retention {
   readonly #world: World
@@ -53,14 +53,15 @@ export class Retention {
     })
   }
 
-  /** True when there is more to delete. */
+  /** Resolves to true when there is more to delete. */
   async #look(): Promise<boolean> {
     if (this.#journal.isTrimming) return true
     let isMore = false
     try {
       for (const stream of [...this.#journal.streams()]) if (await this.#trim(stream)) isMore = true
     } catch {
-      // The handle was closed under us, or failed: whoever wrote to it says so. We look again in a second.
+      // The handle was closed or failed during the check. The code that wrote to it reports that; the next check is in
+      // a second.
     }
     return isMore
   }
@@ -86,7 +87,7 @@ export class Retention {
     } finally {
       await scan.close()
     }
-    // The last of them is where the stream may begin at most.
+    // The stream may begin at the last of these chunks at most.
     const count = countOf(found.slice(0, -1), (key) => isOver(this.#headOf(key)))
     const first = found[count]
     if (count === 0 || first === undefined) return false
@@ -97,12 +98,12 @@ export class Retention {
 
   #headOf(key: string): ChunkHead {
     const bytes = this.#journal.storage.get(key)
-    if (!bytes) throw new StorageFailure('damaged', 'a chunk of the stream is gone')
+    if (!bytes) throw new StorageFailure('damaged', 'a chunk of the stream is missing')
     return headOf(bytes)
   }
 }
 
-/** How many items at the beginning are so; from the first that is not, none is. */
+/** The number of items at the beginning that meet the condition; items after the first other one never do. */
 function countOf(items: readonly string[], isSo: (item: string) => boolean): number {
   let low = 0
   let high = items.length

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** In the data folder, while a server runs on it; for its owner only. */
+/** In the data folder while a server uses it; readable by its owner only. */
 const serverFileName = 'server.json'
 const ownerOnly = 0o600
 
@@ -10,18 +10,18 @@ const ownerOnly = 0o600
 export const serverKeyBytes = 32
 
 /**
- * Where a server listens, and the key by which it is known there. A port is had by whoever is first, also by other users of
- * the machine; this folder is not. So a command of the same user can ask whoever answers to show that he holds the key,
- * before it tells him one of ours.
+ * The address at which a server listens, and the key that proves its identity. Any user of the machine can take a free
+ * port, but only the owner can read this folder. So a command of the same user can make the process on that port prove
+ * that it has the key, before the command sends it a secret.
  */
 export interface ServerFile {
   readonly host: string
   readonly port: number
-  /** Base64url, made anew at each start. */
+  /** Base64url, created at each start. */
   readonly key: string
 }
 
-/** It is there whole, in place of what a server left that died. @throws of the file system */
+/** Writes the whole file, and replaces one left by a server that died. @throws errors of the file system */
 export async function writeServerFile(folder: string, file: ServerFile): Promise<void> {
   const path = join(folder, serverFileName)
   const draft = `${path}.new`
@@ -30,7 +30,7 @@ export async function writeServerFile(folder: string, file: ServerFile): Promise
   await rename(draft, path)
 }
 
-/** Undefined where there is none, where it may not be read, and where it says something else. */
+/** Undefined if the file is missing, unreadable or not valid. */
 export async function readServerFile(folder: string): Promise<ServerFile | undefined> {
   try {
     const read: unknown = JSON.parse(await readFile(join(folder, serverFileName), 'utf8'))
@@ -40,12 +40,12 @@ export async function readServerFile(folder: string): Promise<ServerFile | undef
   }
 }
 
-/** The server ends. @throws of the file system */
+/** To be called when the server ends. @throws errors of the file system */
 export async function removeServerFile(folder: string): Promise<void> {
   await rm(join(folder, serverFileName), { force: true })
 }
 
-/** What only a holder of the key can answer. RFC 2104 with SHA-256, as Base64url. */
+/** The answer that only a holder of the key can compute: RFC 2104 with SHA-256, as Base64url. */
 export function proofOf(key: string, challenge: string): string {
   return createHmac('sha256', Buffer.from(key, 'base64url')).update(challenge).digest('base64url')
 }

@@ -13,9 +13,9 @@ const newShapesMin = 1_000
  * Deletes stored shapes that no snapshot of a device and no chunk of a retained stream names, if enough shapes are new.
  * Resolves to the number of shapes that were deleted. One sweep at a time.
  *
- * A shape in use is never deleted. Shapes that are named by anything packed since the sweep began are noted while it runs.
- * Shapes that were packed before are stored before the chunks are read. Chunks are read before snapshots: an entry that no snapshot
- * holds yet is still in a chunk.
+ * A shape in use is never deleted. Shapes that are named by any entry packed since the sweep began are noted while it
+ * runs. Shapes that were packed before are stored before the chunks are read. Chunks are read before snapshots: an
+ * entry that no snapshot holds yet is still in a chunk.
  */
 export async function sweepShapes(
   journal: StoreJournal,
@@ -59,7 +59,7 @@ async function deleteOthers(
   const range = below('shape')
   let deletedCount = 0
   for await (const page of pagesOf(storage, { ...range, hasValues: false })) {
-    // A failed commit takes back what was packed: the store may name other shapes than those that were noted.
+    // A failed commit reverts packed entries: the store may name other shapes than those that were noted.
     if (!gate.isOpen || gate.closedCount !== closedCount) return deletedCount
     for (const { key } of page) {
       if (named.has(key.slice(range.after.length))) continue

@@ -8,26 +8,27 @@ import { unpackRecord } from '#store/record-codec'
 export const shapeFormat = { name: 'shape', version: 1, upgrades: {} }
 
 /**
- * Properties of all shapes kept at hand beyond those that devices hold: some tens of megabytes. The ones not asked for
- * longest are read again when needed. Of properties and not of shapes, because one device could declare ever new ones.
+ * The number of properties of shapes that stay in memory in addition to those of devices: some tens of megabytes. The
+ * shapes used longest ago are read again when needed. The limit counts properties and not shapes, because one device
+ * could declare ever new shapes.
  */
 const propertiesMax = 250_000
-/** 96 bits of SHA-256: equal content is what makes equal ids, not chance. */
+/** 96 bits of SHA-256: two contents never have the same id by chance. */
 const idBytes = 12
 
 /**
- * Finds shapes by content and by id. A shape's id is the hash of its content, so that making one needs no turn and no
- * counter; it is stored with the first declaration of it.
+ * Finds shapes by content and by id. The id of a shape is the hash of its content, so making one needs no turn and no
+ * counter; it is stored with its first declaration.
  */
 export class Shapes {
   readonly #get: (key: string) => Uint8Array | undefined
   readonly #known = new Map<string, Shape>()
-  /** Shapes made since the last sweep that were not in memory: an upper bound of those that were stored. */
+  /** Shapes made since the last sweep that were not in memory: an upper bound of the stored ones. */
   newCount = 0
   /** While a sweep runs: the ids of shapes that were stored, or named by an entry, since it began. */
   named: Set<string> | undefined
   #properties = 0
-  /** The one asked for last, mostly the one asked for next: devices of a kind come in rows. */
+  /** The last shape returned. It is often the next one requested too, because devices of a kind follow each other. */
   #last: Shape | undefined
 
   constructor(get: (key: string) => Uint8Array | undefined) {
@@ -42,7 +43,7 @@ export class Shapes {
     return this.#keep(known ?? shapeOf(id, serviceIdentifier, properties))
   }
 
-  /** @throws StorageFailure `damaged` when no such shape is stored. */
+  /** @throws StorageFailure `damaged` if the shape is not stored. */
   byId(id: string): Shape {
     if (this.#last?.id === id) return this.#last
     const known = this.#known.get(id)
@@ -62,7 +63,7 @@ export class Shapes {
     return this.#keep(shape)
   }
 
-  /** As the one asked for last. */
+  /** Makes it the shape that was used last. */
   #keep(shape: Shape): Shape {
     if (this.#known.delete(shape.id)) this.#properties -= shape.properties.length
     this.#known.set(shape.id, shape)

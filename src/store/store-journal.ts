@@ -18,13 +18,13 @@ import { type RecentChunk, recentBytesMax, TenantStream } from '#store/tenant-st
 export const redoFormat = { name: 'redo', version: 1, upgrades: {} }
 export const wholeFormat = { name: 'whole', version: 1, upgrades: {} }
 
-/** Unpacked chunks kept: many dashboards that were away for the same moment read the same ones. */
+/** The number of unpacked chunks in memory: many clients that missed the same moment read the same chunks. */
 const unpackedMax = 16
 const unpackedBytesMax = 8 * chunkBytesMax
 
 /**
- * Commits and streams on a storage handle. Holds what is known of the stored streams; `open` gives it a handle and
- * forgets what it knew, the loader fills it again.
+ * Commits and streams on a storage handle. It caches facts about the stored streams; `open` gives it a handle and
+ * clears the cache, and the loader fills it again.
  */
 export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   readonly #openLog: (storage: Storage) => CommitLog
@@ -45,17 +45,17 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   #log: CommitLog | undefined
   epochs = new Epochs()
   /**
-   * Where records written piece by piece lie. Those of the commit that is open, of the one that is being stored, and a
-   * third: what is said between the sealing of a commit and its writing belongs to the one after it.
+   * Buffers for records that are written piece by piece: of the open commit, of the one that is being stored, and a
+   * third, because records written between the sealing of a commit and its writing belong to the commit after it.
    */
   #recordWriters = [recordWriter(), recordWriter(), recordWriter()] as const
   readonly #packers: ChunkPacker[] = []
-  /** Records are read one after the other. */
+  /** Records are read one at a time. */
   readonly #recordReader = new MsgpackReader()
   /** Of the last commit, for metrics. */
   readonly last = { operations: 0 }
 
-  /** `retainedBytesMax`: of each stream; what is not retained need not be in memory either. */
+  /** `retainedBytesMax` is the limit for each stream; data beyond it need not be in memory. */
   constructor(options: { readonly openLog: (storage: Storage) => CommitLog; readonly retainedBytesMax?: number }) {
     this.#openLog = options.openLog
     this.#recentBytesMax = Math.min(recentBytesMax, options.retainedBytesMax ?? recentBytesMax)
@@ -190,7 +190,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     for (const { stream, chunk } of appended) stream.append(chunk)
     for (const part of commit.streams) this.stream(part.tenant).setRedoFrom(part.redoFrom)
     for (const { stream, retainedFrom, bytesStart } of trims) {
-      // It may have been dropped meanwhile.
+      // The stream may have been dropped during the read.
       stream.storedFrom = Math.max(stream.storedFrom, retainedFrom)
       stream.retainedFrom = Math.max(stream.retainedFrom, retainedFrom)
       stream.bytesStart = Math.max(stream.bytesStart, bytesStart)
@@ -204,22 +204,22 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     if (this.#packers.length < idlePackersMax) this.#packers.push(packer)
   }
 
-  /** One write at a time: what the third one held is stored. */
+  /** One write runs at a time, so the records of the third buffer are stored. */
   #turnRecordWriters(): void {
     const [open, stored, next] = this.#recordWriters
     next.clear()
     this.#recordWriters = [next, open, stored]
   }
 
-  /** These chunks are deleted with the next commit. One trim of a stream at a time. */
+  /** Deletes these chunks with the next commit. One trim of a stream at a time. */
   trim(stream: TenantStream, chunkKeys: readonly string[], retainedFrom: number, bytesStart: number): void {
     this.#trims.push({ stream, keys: chunkKeys, retainedFrom, bytesStart })
   }
 
   /**
-   * With the next commit that touches the tenant's stream nothing of it is known any more that was stored before, and none
-   * of that is applied again at a start. Its redo queue must be empty; its chunks may be deleted after that commit. False
-   * when it holds nothing.
+   * With the next commit that touches the stream of the tenant, all stored entries are forgotten, and none of them is
+   * applied again at a start. Its redo queue must be empty; its chunks may be deleted after that commit. Returns false
+   * if the stream is empty.
    */
   dropStream(tenant: string): boolean {
     const { retainedFrom, last } = this.stream(tenant)
@@ -278,7 +278,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
       const [row] = await scan.next(1)
       if (!row) return undefined
       const firstOffset = numberOf(row.key)
-      // Of a handle that was closed meanwhile: it may hold what the one after it does not, so it is not kept.
+      // The chunk came from a handle that was closed during the read. The next handle may lack it, so it is not cached.
       const isOld = storage !== this.#storage
       const chunk = isOld
         ? unpackChunk(firstOffset, row.value, this.shapes)
@@ -294,7 +294,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     const before = this.#unpacked.get(key)
     if (before) return before
     const chunk = unpackChunk(firstOffset, bytes, this.shapes)
-    // As an earlier release wrote it: sixteen of these would be too much memory.
+    // Written by an earlier release; sixteen chunks of this size would take too much memory.
     if (bytes.length > unpackedBytesMax) return chunk
     if (this.#unpacked.size >= unpackedMax) {
       for (const oldest of this.#unpacked.keys()) {
@@ -307,10 +307,10 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   }
 }
 
-/** Streams that most commits append to. */
+/** The number of streams that most commits append to. */
 const idlePackersMax = 16
 
-/** Records of one commit: some thousands of snapshots. */
+/** The size of records in one commit: some thousands of snapshots. */
 const recordBytesKeptMax = 4 * 1024 * 1024
 
 function recordWriter(): MsgpackWriter {

@@ -4,8 +4,8 @@ import { type Storage, StorageFailure } from '#runtime/storage'
 import { below } from '#store/keys'
 
 /**
- * Lists from the key space: names are what follows the prefix of a key. While the store is being reopened nothing is listed,
- * as nothing else is answered then: whoever asks, or is in the middle of it, hears Problem `storage`.
+ * Lists from the key space: names are the rest of a key after its prefix. While the store is being reopened, every
+ * listing fails with Problem `storage`, also one that has begun.
  */
 export class StoreListing implements Listing {
   readonly #storage: () => Storage
@@ -29,7 +29,7 @@ export class StoreListing implements Listing {
     try {
       const scan = this.#storage().scan({
         after: after === '' ? first : `${range.after}${after}`,
-        // The highest character of our names is below '~'.
+        // The highest character in names is below '~'.
         before: prefix === '' ? range.before : `${first}\uffff`,
         hasValues: false,
       })
@@ -45,9 +45,9 @@ export class StoreListing implements Listing {
 }
 
 /**
- * After a failed write the store is closed and opened anew, and its scans end.
+ * Translates errors of a scan: after a failed write the store is closed and reopened, and its scans end.
  *
- * @throws Problem `storage`; what is no closed store, as it is
+ * @throws Problem `storage`; any other error unchanged
  */
 export function refuseWhileClosed(error: unknown): never {
   throw error instanceof StorageFailure && error.code === 'closed' ? new Problem('storage') : error

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 
-/** The names in a folder survive the death of the machine when this is fulfilled. */
+/** When the promise is fulfilled, the names in the folder survive the death of the machine. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

@@ -1,12 +1,15 @@
-/** Recent chunks kept in memory at most, per tenant: what a dashboard missed during a short stall is read from here. */
+/**
+ * The limit of recent chunks in memory for each tenant: a client that missed events during a short interruption reads
+ * them from here.
+ */
 export const recentBytesMax = 64 * 1024 * 1024
 
 /**
- * What is known of one tenant's stored stream without reading it: its ends, its size, where its redo window's chunks
- * begin, and the latest chunks themselves.
+ * Facts about the stored stream of one tenant that need no read: its ends, its size, the beginning of the chunks in its
+ * redo window, and the latest chunks themselves.
  *
- * The ring holds stored chunks and not encoded events: they are a fifth of the size, lie outside the heap, and catching
- * up needs the entries anyway, to filter and to strip them.
+ * The ring holds stored chunks and not encoded events: they take a fifth of the size, lie outside the heap, and a
+ * client that catches up needs the entries anyway, for filters and permissions.
  */
 export class TenantStream {
   readonly tenant: string
@@ -14,11 +17,11 @@ export class TenantStream {
   last = 0
   /** The first offset that can be read; `last + 1` when there is none. */
   retainedFrom = 1
-  /** The first offset of the first chunk there is: behind a repair it may lie before what can be read. */
+  /** The first offset of the first stored chunk: after a repair it may lie before the first readable entry. */
   storedFrom = 1
   /** After a repair entries before this offset may be missing. */
   wholeFrom = 1
-  /** As stored: from where entries are applied again at a start. */
+  /** As stored: entries from this offset on are applied again at a start. */
   redoFrom = 1
   /** Bytes of all chunks ever stored, and of those deleted since. */
   bytesEnd = 0
@@ -27,7 +30,7 @@ export class TenantStream {
   #redoChunks: number[] = []
   readonly #recent: ChunkRing
 
-  /** `bytesMax`: of recent chunks in memory. */
+  /** `bytesMax` limits the recent chunks in memory. */
   constructor(tenant: string, bytesMax = recentBytesMax) {
     this.tenant = tenant
     this.#recent = new ChunkRing(bytesMax)
@@ -37,12 +40,12 @@ export class TenantStream {
     return this.bytesEnd - this.bytesStart
   }
 
-  /** Room for a chunk to be stored behind all others. */
+  /** Reserves memory for the next chunk of the stream. */
   reserve(firstOffset: number, length: number): Buffer {
     return this.#recent.reserve(firstOffset, length)
   }
 
-  /** A chunk was stored behind the last one; its bytes lie in what was reserved for it. */
+  /** Adds a chunk that was stored; its bytes are in the memory reserved for it. */
   append(chunk: RecentChunk): void {
     this.last = chunk.firstOffset + chunk.count - 1
     this.bytesEnd += chunk.bytes.length
@@ -60,7 +63,7 @@ export class TenantStream {
     this.#recent.forgetBefore(offset)
   }
 
-  /** Learns at the start of a chunk that was stored before. */
+  /** Adds the start of a chunk that was stored before. */
   loadRedoChunk(firstOffset: number): void {
     this.#redoChunks.push(firstOffset)
   }
@@ -69,7 +72,7 @@ export class TenantStream {
     this.redoFrom = offset
     if (this.#redoChunks.length === 0) return
     const keep = placeOf(this.#redoChunks, offset)
-    // Cut in steps: it is a copy each time.
+    // Cut in steps, because each cut copies the list.
     if (keep > 1024 || keep === this.#redoChunks.length - 1)
       this.#redoChunks = this.#redoChunks.slice(Math.max(keep, 0))
   }
@@ -79,13 +82,13 @@ export class TenantStream {
     return this.#redoChunks.slice(Math.max(placeOf(this.#redoChunks, offset), 0))
   }
 
-  /** From memory; to be looked at at once. */
+  /** From memory; the bytes are valid only in the same turn. */
   recent(offset: number): RecentChunk | undefined {
     return this.#recent.find(offset)
   }
 }
 
-/** The place of the last number not above `offset`; -1 when there is none. */
+/** The index of the last number not above `offset`; -1 if there is none. */
 function placeOf(numbers: readonly number[], offset: number): number {
   let low = 0
   let high = numbers.length
@@ -97,7 +100,7 @@ function placeOf(numbers: readonly number[], offset: number): number {
   return low - 1
 }
 
-/** A chunk in memory, as stored. Its bytes are for looking at at once: later chunks are written over them. */
+/** A chunk in memory, as stored. Its bytes are valid only in the same turn: later chunks overwrite them. */
 export interface RecentChunk {
   readonly firstOffset: number
   readonly count: number
@@ -111,17 +114,20 @@ interface Slab {
   last: number
 }
 
-/** The first one: there may be thousands of streams in which little happens. Each is twice the one before. */
+/**
+ * The size of the first slab: there may be thousands of streams with few events. Each slab is twice as large as the one
+ * before.
+ */
 const slabBytesMin = 16 * 1024
-/** Large enough to be one piece to the allocator, whatever sizes chunks have. */
+/** Large enough to be one piece to the allocator for chunks of any size. */
 const slabBytesMax = 1024 * 1024
 
 /**
- * The latest chunks of one stream, one behind the other in slabs that go round: when there are enough of them, the next
- * chunk is written over the oldest ones. So a flood that lasts allocates nothing outside the heap: what is allocated there, V8
- * answers with whole rounds of the garbage collector, however large the heap (seen: half of all CPU with 10⁶ devices), as it
- * still does for some 8 MB of new slabs each until there are enough. Shared memory, which V8 does not count, is no way out:
- * the native part of msgpackr reads at a wild address there.
+ * The latest chunks of one stream, in slabs that are reused: when there are enough slabs, the next chunk overwrites the
+ * oldest ones. So a lasting flood allocates no memory outside the heap. V8 answers such allocations with full garbage
+ * collections, however large the heap (seen: half of all CPU with 10⁶ devices); it still does for each 8 MB or so of
+ * new slabs until there are enough. Shared memory, which V8 does not count, can't be used: the native part of msgpackr
+ * reads at a wild address there.
  */
 export class ChunkRing {
   readonly #bytesMax: number
@@ -129,7 +135,7 @@ export class ChunkRing {
   readonly #slabs: Slab[] = []
   #slabBytes = 0
   #chunks: RecentChunk[] = []
-  /** Those before it were written over. */
+  /** Chunks before this index were overwritten. */
   #first = 0
   /** First offset of the last chunk that was added. */
   #added = 0
@@ -144,8 +150,8 @@ export class ChunkRing {
   }
 
   /**
-   * Room for a chunk behind all others, to be written at once; it is found when it was added, and forgotten when it never
-   * is. What was reserved since the last one that was added is not written over, whatever is reserved after it.
+   * Reserves memory for the next chunk, which must be written in the same turn. `add` makes it visible; without it, it
+   * is forgotten. Memory reserved since the last added chunk is not overwritten by later reservations.
    */
   reserve(firstOffset: number, length: number): Buffer {
     const slab = this.#slabFor(length)
@@ -155,7 +161,7 @@ export class ChunkRing {
     return room
   }
 
-  /** What was reserved was stored. */
+  /** Adds a chunk that was stored in reserved memory. */
   add(chunk: RecentChunk): void {
     this.#chunks.push(chunk)
     this.#added = chunk.firstOffset
@@ -175,7 +181,7 @@ export class ChunkRing {
     return undefined
   }
 
-  /** Chunks before this offset are gone, and their room is given back. */
+  /** Forgets chunks before this offset and frees their memory. */
   forgetBefore(firstOffset: number): void {
     for (let oldest = this.#slabs[0]; oldest && oldest.last < firstOffset; oldest = this.#slabs[0]) {
       this.#slabs.shift()
@@ -196,7 +202,7 @@ export class ChunkRing {
     return slab
   }
 
-  /** Makes room for one more slab. Of those that go, one of the same size is given out to be used again. */
+  /** Makes space for one more slab. If a dropped slab has the same size, it is returned for reuse. */
   #dropUntilFits(size: number): Buffer | undefined {
     let again: Buffer | undefined
     for (let oldest = this.#slabs[0]; oldest; oldest = this.#slabs[0]) {
@@ -211,7 +217,7 @@ export class ChunkRing {
 
   #forgetUpTo(firstOffset: number): void {
     while ((this.#chunks[this.#first]?.firstOffset ?? Number.POSITIVE_INFINITY) <= firstOffset) this.#first++
-    // Cut in steps: it is a copy each time.
+    // Cut in steps, because each cut copies the list.
     if (this.#first <= this.#chunks.length / 4) return
     this.#chunks = this.#chunks.slice(this.#first)
     this.#first = 0

@@ -13,21 +13,21 @@ export interface TenantSweepParts {
   readonly indexes: readonly string[]
 }
 
-/** `stop` was called before nothing was left. */
+/** `stop` was called before all data was deleted. */
 export class SweepStopped extends Error {
   constructor(tenant: string) {
-    super(`not all of ${tenant} was taken away`)
+    super(`some data of ${tenant} was not deleted`)
     this.name = 'SweepStopped'
   }
 }
 
 /**
- * Takes away what a deleted tenant left, a page of keys with each commit, while everybody else goes on. It may end at any
- * moment, also by a crash, and is then begun anew: nothing is remembered but what is still stored.
+ * Deletes the data of a deleted tenant, a page of keys with each commit, while the other tenants go on. After an
+ * interruption, also by a crash, it begins again: it keeps no state apart from the remaining data.
  *
- * First its stream ends: a start applies none of its entries again before anything of it is deleted. What remains of a
- * tenant is that one row. Offsets go on in the next one of the same name, with one left out, so that no position of the old
- * one is recovered in it, not even its last.
+ * First it ends the stream, so that a start applies none of its entries again, and then it deletes the data. One row of
+ * the tenant remains. The next tenant of the same name continues its offsets, with one left out, so that no position of
+ * the old tenant is recovered, not even its last.
  */
 export class TenantSweep {
   readonly #parts: TenantSweepParts
@@ -38,8 +38,8 @@ export class TenantSweep {
   }
 
   /**
-   * Fulfilled when nothing is left. Nobody may ask an actor of the tenant any more: what one stores meanwhile is taken away
-   * too, and it takes as long as that goes on.
+   * Fulfilled when no data is left. No other code may use an actor of the tenant: data that an actor stores during the
+   * sweep is deleted too, and delays its end.
    * @throws Problem storage, StorageFailure: run it again when the store takes writes. SweepStopped
    */
   async run(tenant: string): Promise<void> {
@@ -51,7 +51,7 @@ export class TenantSweep {
       for (const prefix of tenantPrefixes(tenant, kinds, indexes)) {
         count += await this.#takeAway(tenant, below(prefix), closedCount)
       }
-      // None of what somebody still appended: a start applies that again, and finds no gaps.
+      // Entries appended during the sweep stay: a start applies them again, and must find no gaps.
       const chunks = { after: below(`stream/${tenant}`).after, before: keys.chunk(tenant, end) }
       count += await this.#takeAway(tenant, chunks, closedCount)
       isMore = count > 0 || system.registry.head(tenant).taken >= end
@@ -63,7 +63,10 @@ export class TenantSweep {
     this.#isStopped = true
   }
 
-  /** Nothing of it is awake, and a start applies nothing again. Gives the offset that the next entry would get. */
+  /**
+   * No actor of the tenant is awake, and a start applies no entry again. Returns the offset that the next entry would
+   * get.
+   */
   async #endStream(tenant: string, closedCount: number): Promise<number> {
     const { system, journal } = this.#parts
     const { gate } = system
@@ -82,7 +85,7 @@ export class TenantSweep {
     return end
   }
 
-  /** Gives how many keys there were. */
+  /** Returns the number of keys. */
   async #takeAway(
     tenant: string,
     range: { readonly after: string; readonly before: string },
@@ -99,7 +102,7 @@ export class TenantSweep {
     return count
   }
 
-  /** After a failed commit the end of the stream may not be stored: then nothing may be deleted. */
+  /** After a failed commit the end of the stream may not be stored: then the data must stay. */
   #check(tenant: string, closedCount: number): void {
     if (this.#isStopped) throw new SweepStopped(tenant)
     const { gate } = this.#parts.system

@@ -139,7 +139,7 @@ describe('when something dies', () => {
     const args = ['restore', file]
     await disturbed(args, into(folder), isSo, (child) => child?.kill('SIGKILL'))
     expect(readdirSync(folder)).toEqual(['restoring'])
-    const said = /a restore is under way here, or did not come to its end/
+    const said = /a restore is under way here, or was interrupted/
     const run = new ServerRun({ DATA_DIR: folder })
     expect(await run.ended).toBe(1)
     expect(run.output).toMatch(said)

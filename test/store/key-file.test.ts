@@ -139,5 +139,5 @@ test('what the disk refuses is said as of the store', async () => {
 
 test('a folder in the place of the key holds none, and is said by its name', async () => {
   await mkdir(file, { recursive: true })
-  for (const isNeeded of [true, false]) await expect(open(isNeeded)).rejects.toThrow(`${file} holds no key`)
+  for (const isNeeded of [true, false]) await expect(open(isNeeded)).rejects.toThrow(`${file} is not a valid key`)
 })

@@ -103,7 +103,7 @@ describe('a LevelDB folder', () => {
   it.each(['identity.key', `images/${'a'.repeat(64)}`])('is not made again where %s belongs to one', async (file) => {
     await mkdir(join(folder, 'images'), { recursive: true })
     await writeFile(join(folder, file), 'x')
-    const refusal = { code: 'damaged', message: expect.stringContaining('the database (db) is not there, or empty') }
+    const refusal = { code: 'damaged', message: expect.stringContaining('the database (db) is missing or empty') }
     await expect(placeIn(folder).open()).rejects.toMatchObject(refusal)
     await mkdir(join(folder, 'db'), { recursive: true })
     await expect(placeIn(folder).open()).rejects.toMatchObject(refusal)

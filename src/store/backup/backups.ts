@@ -4,7 +4,7 @@ import type { World } from '#runtime/world'
 import { type BackupSources, type BackupTurns, writeBackup } from '#store/backup/write'
 import { refuseWhileClosed } from '#store/store-listing'
 
-/** As long as one is made the store keeps all that is overwritten meanwhile: the disk must not fill for want of an end. */
+/** During a backup the store keeps all data that is overwritten, so a backup that never ends would fill the disk. */
 export const backupMsMax = 3_600_000
 
 export interface BackupsParts {
@@ -13,7 +13,7 @@ export interface BackupsParts {
   snapshot(): Scan
   readonly images: BackupSources['images']
   keyFile(): Promise<Uint8Array | undefined>
-  /** Keeps every image that the store names now until the answer is called. */
+  /** Keeps every image that the store names now, until the returned function is called. */
   keepImages(): () => void
   readonly log: BackupsLog
 }
@@ -25,12 +25,13 @@ interface BackupsLog {
 }
 
 /**
- * Backups of a store that goes on meanwhile: one at a time, each of one moment, and none for longer than an hour.
+ * Makes backups while the store stays in use: one at a time, each a snapshot of one moment, and none longer than an
+ * hour.
  */
 export class Backups {
   readonly #parts: BackupsParts
   readonly counts = { done: 0, broken_off: 0 }
-  /** When this process made the last whole one, Unix ms; undefined: none yet. */
+  /** The time at which this process made its last whole backup, Unix ms; undefined: none yet. */
   lastDoneAt: number | undefined
   #isUnderWay = false
   #isStopped = false
@@ -40,15 +41,15 @@ export class Backups {
   }
 
   /**
-   * To be iterated to its end, or returned. `user`: who asked for it, for the log.
-   * @throws Problem `conflict` while another one is made, `storage` while the store is opened anew; StorageFailure for what
-   * can't be read; what `turns` throws
+   * The caller must iterate to the end, or call `return`. `user` requested the backup; the name goes to the log.
+   * @throws Problem `conflict` while another backup is made, `storage` while the store is being reopened;
+   * StorageFailure if a row or file can't be read; errors of `turns`
    */
   async *make(user: string, turns: BackupTurns): AsyncGenerator<Uint8Array> {
     const { world, images, keyFile, log } = this.#parts
     if (this.#isUnderWay) throw new Problem('conflict', 'another backup is under way')
     this.#isUnderWay = true
-    // Before the snapshot: whatever is taken away behind it is kept.
+    // Before the snapshot, so that images deleted after it are kept.
     const letGo = this.#parts.keepImages()
     let bytes = 0
     let isDone = false
@@ -58,7 +59,7 @@ export class Backups {
       for await (const block of writeBackup(sources, limited(turns, world))) {
         yield block
         bytes += block.byteLength
-        // Without its end mark.
+        // Then the backup has no end mark.
         if (this.#isStopped) return
       }
       isDone = true
@@ -69,7 +70,7 @@ export class Backups {
     }
   }
 
-  /** The one under way ends where it is: whoever takes it will not take it for whole. */
+  /** Cuts off the running backup. It has no end mark, so no reader accepts it as whole. */
   stop(): void {
     this.#isStopped = true
   }
@@ -92,7 +93,7 @@ export class Backups {
   }
 }
 
-/** What asks for more turns than there is time for is broken off. */
+/** Fails when the backup takes longer than the limit. */
 function limited(turns: BackupTurns, world: World): BackupTurns {
   const end = world.monotonic() + backupMsMax
   return {

@@ -5,7 +5,7 @@ import { BackupRefused, blockBytesMax, magic } from '#store/backup/form'
 const headBytes = 8
 const digestBytes = 32
 
-/** Puts bytes into blocks. What it gives is the taker's. */
+/** Writes bytes into blocks. The caller owns the blocks that it returns. */
 export class BlockWriter {
   readonly #hash: Hash = createHash('sha256')
   #block = Buffer.allocUnsafe(headBytes + blockBytesMax)
@@ -16,7 +16,7 @@ export class BlockWriter {
     return magic
   }
 
-  /** The blocks that these bytes fill, each when it is asked for: sealing one takes some tenths of a millisecond. */
+  /** Yields the blocks that these bytes fill, one at a time: sealing one takes some tenths of a millisecond. */
   *put(bytes: Uint8Array): Generator<Uint8Array> {
     for (let at = 0; at < bytes.byteLength; ) {
       const count = Math.min(bytes.byteLength - at, blockBytesMax - this.#filled)
@@ -47,14 +47,15 @@ export class BlockWriter {
 }
 
 /**
- * What blocks hold, in pieces as they come, each after its checksum fitted.
- * @throws BackupRefused for what is no backup, is damaged, or ends before or behind its end mark; what the source throws
+ * Yields the content of blocks in pieces, each after its checksum was verified.
+ * @throws BackupRefused if this is not a backup, if it is damaged, or if it ends before or after its end mark; errors
+ * of the source
  */
 export async function* openBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const bytes = new ByteSource(source)
   const hash = createHash('sha256')
   const first = await bytes.take(magic.byteLength)
-  if (!first || Buffer.compare(first, magic) !== 0) throw new BackupRefused('this is no backup')
+  if (!first || Buffer.compare(first, magic) !== 0) throw new BackupRefused('this is not a backup')
   hash.update(first)
   for (;;) {
     const at = bytes.takenCount
@@ -75,7 +76,7 @@ export async function* openBlocks(source: AsyncIterable<Uint8Array>): AsyncGener
   const digest = await bytes.take(digestBytes)
   if (!digest) throw cutOff(bytes.takenCount)
   if (Buffer.compare(digest, hash.digest()) !== 0) throw damaged(at)
-  if (await bytes.take(1)) throw new BackupRefused(`something follows behind the end of the backup, at byte ${at + 32}`)
+  if (await bytes.take(1)) throw new BackupRefused(`there are bytes after the end of the backup, at byte ${at + 32}`)
 }
 
 function cutOff(at: number): BackupRefused {
@@ -86,7 +87,7 @@ function damaged(at: number): BackupRefused {
   return new BackupRefused(`the backup is damaged at byte ${at}: take another one`)
 }
 
-/** Takes so many bytes at a time of what comes in pieces of any size. */
+/** Reads a given number of bytes from a source of pieces of any size. */
 export class ByteSource {
   readonly #pieces: AsyncIterator<Uint8Array>
   #rest: Buffer = Buffer.alloc(0)
@@ -96,7 +97,7 @@ export class ByteSource {
     this.#pieces = pieces[Symbol.asyncIterator]()
   }
 
-  /** Exactly so many, not to be changed; undefined when it ends before. */
+  /** Exactly `count` bytes, which must not be changed; undefined if the source ends before. */
   async take(count: number): Promise<Buffer | undefined> {
     if (this.#rest.length < count && !(await this.#fill(count))) return undefined
     const taken = this.#rest.subarray(0, count)
@@ -105,7 +106,7 @@ export class ByteSource {
     return taken
   }
 
-  /** Some bytes, at most so many; undefined at the end. */
+  /** At least one byte and at most `countMax`; undefined at the end. */
   async takeSome(countMax: number): Promise<Buffer | undefined> {
     if (this.#rest.length === 0 && !(await this.#fill(1))) return undefined
     return this.take(Math.min(countMax, this.#rest.length))

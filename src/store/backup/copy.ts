@@ -6,20 +6,21 @@ import { freeBytes } from '#store/headroom'
 import { draftPattern } from '#store/level-files/begin'
 import { isMissing } from '#store/missing'
 
-/** Of a database that is written to all the time a copy may fail so often. */
+/** Copying a database that is written to all the time may fail this often. */
 const triesMax = 10
 
 /**
- * Does something with a copy of a LevelDB folder, which another process may be writing to; the copy lies in `db` of the
- * folder that `use` is given.
+ * Copies a LevelDB folder, which another process may be writing to, and calls `use` with the folder that holds the copy
+ * as `db`.
  *
- * A copy counts when the manifest, which every table's coming and going is appended to, was the same before and behind it:
- * then all tables that it names are there, and so is the log, up to some moment; the record that was just being written is
- * left out when it is opened. Whole copies and not links: what opens a copy may write over a table's file that it does not
- * know, and a link would lead that back to the original. Where the file system can, blocks are shared until then. `LOCK`
- * stays away: a process that closes any descriptor of it gives up its lock.
+ * Every table that is added or removed is appended to the manifest. So a copy is consistent if the manifest was the
+ * same before and after it: all tables that it names are there, and so is the log, up to some moment. A record that was
+ * being written at that moment is left out when the copy is opened. The files are copied, not linked: a process that
+ * opens the copy may write over a table that it does not know, and through a link it would write to the original. Where
+ * the file system supports it, blocks are shared until they change. `LOCK` is not copied: a process that closes any
+ * descriptor of it gives up its lock.
  *
- * @throws BackupRefused, StorageFailure; what `use` throws
+ * @throws BackupRefused, StorageFailure; errors of `use`
  */
 export async function withCopyOf<Value>(
   database: string,
@@ -50,7 +51,7 @@ async function copied(from: string, to: string, temporary: string): Promise<void
   throw new BackupRefused(`${from} changes too fast to be copied: make a backup, and inspect that`)
 }
 
-/** False when it changed meanwhile. */
+/** False if the folder changed during the copy. */
 async function isCopied(from: string, to: string): Promise<boolean> {
   try {
     const before = await manifestOf(from)
@@ -61,7 +62,7 @@ async function isCopied(from: string, to: string): Promise<boolean> {
     const after = await manifestOf(from)
     return before.name === after.name && before.size === after.size
   } catch (error) {
-    // A table that a compaction replaced.
+    // A compaction replaced the table.
     if (isMissing(error)) return false
     throw failureFrom(error, from)
   }

@@ -13,8 +13,8 @@ import { halfRestored, levelPlace, restoringFolder } from '#store/level'
 import { isMissing } from '#store/missing'
 
 /**
- * A backup of a data folder that no server has.
- * @throws BackupRefused, KeyFileDamaged, StorageFailure: `locked` when one has it
+ * Makes a backup of a data folder that no server uses.
+ * @throws BackupRefused, KeyFileDamaged, StorageFailure: `locked` if a server uses it
  */
 export async function* backupFolder(folder: string, now: number, turns: BackupTurns): AsyncGenerator<Uint8Array> {
   await mustHoldDatabase(folder)
@@ -29,8 +29,8 @@ export async function* backupFolder(folder: string, now: number, turns: BackupTu
 }
 
 /**
- * What lies in a data folder, whether a server has it or not. Nothing in it is changed: LevelDB writes into whatever it
- * opens, so it opens a copy, which is made in `temporary` and taken away.
+ * Inspects a data folder, whether a server uses it or not. It changes nothing in the folder: LevelDB writes into every
+ * folder that it opens, so it opens a copy in `temporary`, which is deleted afterwards.
  * @throws BackupRefused, StorageFailure
  */
 export async function inspectFolder(folder: string, temporary: string): Promise<Inspected> {
@@ -56,7 +56,7 @@ export async function inspectFolder(folder: string, temporary: string): Promise<
   return inspection.found
 }
 
-/** What lies in a backup, read to its end. @throws BackupRefused, StorageFailure; what the source throws */
+/** Reads a backup to its end and inspects it. @throws BackupRefused, StorageFailure; errors of the source */
 export async function inspectBackup(
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<Inspected & { readonly createdAt: number }> {
@@ -74,7 +74,7 @@ function imagesIn(folder: string, now: number) {
   return fileBlobs({ folder, bytesMax: 0, headroomBytes: 0, now: () => now })
 }
 
-/** Opening one that is not there would make it. */
+/** LevelDB would create a missing database. */
 async function mustHoldDatabase(folder: string): Promise<void> {
   let names: string[]
   try {

@@ -1,37 +1,37 @@
 /**
- * A backup, as bytes: what a store holds at one moment, and the files beside it. All numbers little-endian.
+ * The file format of a backup: all rows of a store at one moment, and its other files. All numbers are little-endian.
  *
- * | bytes | what |
+ * | bytes | content |
  * |---|---|
  * | 8 | `magic` |
- * | 4 + 4 + n | a block, again and again: n, 1 to 65 536; CRC-32 of what follows; n bytes |
+ * | 4 + 4 + n | a block, repeated: n, 1 to 65 536; CRC-32 of the rest of the block; n bytes |
  * | 4 | 0: no block follows |
  * | 32 | SHA-256 of everything before it |
  *
- * What the blocks hold, put together, is records; one may span several blocks.
+ * The blocks together hold records; a record may span several blocks.
  *
- * | record | what |
+ * | record | content |
  * |---|---|
- * | 1 | 4 bytes of length, JSON: `BackupHead`. The first one, once |
+ * | 1 | 4 bytes of length, JSON: `BackupHead`. The first record, once |
  * | 2 | 2 bytes of key length, 4 of value length, key in UTF-8, value: a row of the store; keys ascend |
- * | 3 | 2 bytes of name length, 8 of length, name, that many bytes: a file below the data folder; behind the rows |
- * | 4 | 4 bytes of length, JSON: `BackupEnd`. The last one |
+ * | 3 | 2 bytes of name length, 8 of length, name, that many bytes: a file in the data folder; after the rows |
+ * | 4 | 4 bytes of length, JSON: `BackupEnd`. The last record |
  */
 export const magic: Uint8Array = Buffer.from('\x89DDB\r\n\x1a\n', 'latin1')
 
 export const blockBytesMax = 64 * 1024
 
-/** The version of this page. */
+/** The version of this format. */
 export const backupVersion = 1
 
 export const backupFormat = 'device-data-backend backup'
 
 export const recordKinds = { head: 1, row: 2, file: 3, end: 4 } as const
 
-/** Sizes in bytes of what stands in front of a record's own bytes, its kind included. */
+/** Bytes before the content of a record, its kind included. */
 export const prefixBytes = { json: 5, row: 7, file: 11 } as const
 
-/** Nothing of ours comes near: a snapshot of a device with all that it may declare is some megabytes. */
+/** The largest row, a snapshot of a device with all that it may declare, has some megabytes. */
 export const valueBytesMax = 256 * 1024 * 1024
 export const keyBytesMax = 0xffff
 export const jsonBytesMax = 64 * 1024
@@ -41,11 +41,11 @@ export interface BackupHead {
   readonly version: number
   /** Unix ms. */
   readonly createdAt: number
-  /** The version of the key space that the rows are of. */
+  /** The version of the key space of the rows. */
   readonly keySpace: number
 }
 
-/** What should have been read by here. */
+/** The counts that a reader must have read before the end. */
 export interface BackupEnd {
   readonly rows: number
   /** Of keys and values. */
@@ -54,7 +54,7 @@ export interface BackupEnd {
   readonly fileBytes: number
 }
 
-/** The only files that a backup may name: what it says becomes a path. */
+/** A backup may name only these files: the name becomes a path. */
 export const keyFileName = 'identity.key'
 export const imageFolder = 'images'
 const names = /^(?:identity\.key|images\/[0-9a-f]{64})$/
@@ -63,7 +63,7 @@ export function isFileName(name: string): boolean {
   return names.test(name)
 }
 
-/** Why a backup is not taken, made or brought back, and what to do, for people. */
+/** Thrown when a backup can't be read, made or restored. The message gives the reason and the remedy. */
 export class BackupRefused extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options)

@@ -6,9 +6,9 @@ import { addressOf, keySpace, numberOf } from '#store/keys'
 import { unpackRecord } from '#store/record-codec'
 import { redoFormat } from '#store/store-journal'
 
-/** What lies in a data folder or in a backup. Sizes in bytes of keys and values, not of the disk; times in Unix ms. */
+/** The content of a data folder or backup. Sizes are bytes of keys and values, not of the disk; times are Unix ms. */
 export interface Inspected {
-  /** The version of the key space; null where there is none yet. */
+  /** The version of the key space; null if the folder has none yet. */
   readonly keySpace: number | null
   readonly rows: number
   readonly rowBytes: number
@@ -29,13 +29,13 @@ interface Size {
 export interface InspectedEpoch {
   readonly number: number
   readonly name: string
-  /** Of each stream the last offset that was given before this epoch began. */
+  /** The last offset of each stream before this epoch began. */
   readonly heads: Readonly<Record<string, number>>
 }
 
 export interface InspectedTenant {
   readonly tenant: string
-  /** Of each kind, `device` among them, those that something is stored of. */
+  /** The number and size of the actors of each kind, `device` among them, that have stored data. */
   readonly actors: Readonly<Record<string, Size>>
   readonly indexEntries: number
   readonly reminders: number
@@ -43,10 +43,10 @@ export interface InspectedTenant {
 }
 
 interface InspectedStream {
-  /** The first and the last offset that are kept; null where none is. */
+  /** The first and the last retained offset; null if there is none. */
   readonly from: number | null
   readonly to: number | null
-  /** From where entries are applied again at a start; null where there never was a stream. */
+  /** Entries from this offset on are applied again at a start; null if there never was a stream. */
   readonly redoFrom: number | null
   readonly since: number | null
   readonly until: number | null
@@ -61,7 +61,10 @@ interface TenantCount {
   stream: { -readonly [K in keyof InspectedStream]: InspectedStream[K] }
 }
 
-/** Adds up what it is shown: rows in the order of their keys, files in any. Of what it does not know it counts the bytes. */
+/**
+ * Counts rows, which must come in the order of their keys, and files, in any order. Of rows with unknown keys it counts
+ * only the bytes.
+ */
 export class Inspection {
   readonly #tenants = new Map<string, TenantCount>()
   readonly #epochs: InspectedEpoch[] = []
@@ -73,7 +76,7 @@ export class Inspection {
   #tells = 0
   #hasIdentityKey = false
 
-  /** @throws StorageFailure `damaged` for what a newer release wrote */
+  /** @throws StorageFailure `damaged` if a newer release wrote the row */
   row(key: string, value: Uint8Array): void {
     const bytes = Buffer.byteLength(key) + value.byteLength
     this.#rows++
@@ -109,7 +112,7 @@ export class Inspection {
     }
   }
 
-  /** By what stands before the first slash of a key. */
+  /** By the part of the key before the first slash. */
   readonly #places: Readonly<Record<string, (key: string, value: Uint8Array, bytes: number) => void>> = {
     actor: (key, _, bytes) => this.#actor(key, bytes),
     part: (key, _, bytes) => this.#actor(key, bytes),
@@ -134,7 +137,7 @@ export class Inspection {
     },
   }
 
-  /** Rows of one actor follow each other, its snapshot before its other records with those of all others between. */
+  /** All snapshots come before all other records, and the rows of one actor follow each other in each. */
   #actor(key: string, bytes: number): void {
     const { kind, tenant, id } = addressOf(key)
     const { actors } = this.#tenant(tenant)
@@ -145,7 +148,7 @@ export class Inspection {
     }
     size.bytes += bytes
     if (size.count > 0 && size.lastId === id) return
-    // What has a snapshot was counted by it.
+    // An actor that has a snapshot was counted there.
     if (key.startsWith('actor/') || !this.#hasSnapshots.has(kind)) size.count++
     if (key.startsWith('actor/')) this.#hasSnapshots.add(kind)
     size.lastId = id
@@ -176,7 +179,7 @@ export class Inspection {
   }
 }
 
-/** Shows it every row of a scan. */
+/** Adds every row of a scan to the inspection. */
 export async function inspectRows(inspection: Inspection, rows: Scan): Promise<void> {
   for (let page = await rows.next(1000); page.length > 0; page = await rows.next(1000)) {
     for (const { key, value } of page) inspection.row(key, value)

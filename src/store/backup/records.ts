@@ -14,12 +14,12 @@ import {
   valueBytesMax,
 } from '#store/backup/form'
 
-/** What a backup holds, in its order: a head, rows, files, each with its pieces, an end. */
+/** The parts of a backup, in order: a head, rows, files, each with its pieces, and an end. */
 export type BackupItem =
   | { readonly kind: 'head'; readonly head: BackupHead }
   | { readonly kind: 'row'; readonly key: string; readonly value: Uint8Array }
   | { readonly kind: 'file'; readonly name: string; readonly size: number }
-  /** Of the file before it; together `size` bytes. */
+  /** A part of the file before it; the pieces together have `size` bytes. */
   | { readonly kind: 'piece'; readonly bytes: Uint8Array }
   | { readonly kind: 'end'; readonly end: BackupEnd }
 
@@ -48,7 +48,7 @@ export class RecordWriter {
 
   *putRow(key: string, value: Uint8Array): Generator<Uint8Array> {
     const name = Buffer.from(key)
-    if (name.length > keyBytesMax || value.byteLength > valueBytesMax) throw new Error(`a row too large: ${key}`)
+    if (name.length > keyBytesMax || value.byteLength > valueBytesMax) throw new Error(`a row is too large: ${key}`)
     this.#prefix.writeUInt8(recordKinds.row, 0)
     this.#prefix.writeUInt16LE(name.length, 1)
     this.#prefix.writeUInt32LE(value.byteLength, 3)
@@ -90,10 +90,10 @@ export class RecordWriter {
 }
 
 /**
- * Reads a backup from its first byte to its last. Whoever has got the `end` and then the end of the iteration has got all
- * of it, unharmed; before that everything may still turn out to be part of one that is cut off.
+ * Reads a backup from its first byte to its last. It is complete and undamaged once the caller has received `end` and
+ * then the end of the iteration. Until then the backup may still prove to be cut off.
  *
- * @throws BackupRefused; what the source throws
+ * @throws BackupRefused; errors of the source
  */
 export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<BackupItem> {
   const reader = new RecordReader(new ByteSource(openBlocks(source)))
@@ -106,15 +106,14 @@ export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGener
     const kind = (await reader.take(1)).readUInt8(0)
     if (kind === recordKinds.row) {
       const { key, value } = await reader.row()
-      if (seen.files > 0 || Buffer.compare(key, lastKey) <= 0) throw wrong(`the row ${key} is not in its place`)
+      if (seen.files > 0 || Buffer.compare(key, lastKey) <= 0) throw wrong(`the row ${key} is not in order`)
       lastKey = key
       seen.rows++
       seen.rowBytes += key.length + value.length
       yield { kind: 'row', key: key.toString(), value }
     } else if (kind === recordKinds.file) {
       const { name, size } = await reader.file()
-      if (!isFileName(name) || name <= lastName)
-        throw wrong(`a file named ${JSON.stringify(name)} does not belong there`)
+      if (!isFileName(name) || name <= lastName) throw wrong(`it must not contain a file named ${JSON.stringify(name)}`)
       lastName = name
       seen.files++
       seen.fileBytes += size
@@ -127,7 +126,7 @@ export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGener
     } else if (kind === recordKinds.end) {
       const end = await reader.end()
       for (const name of Object.keys(seen) as (keyof BackupEnd)[]) {
-        if (end[name] !== seen[name]) throw wrong(`it says ${end[name]} ${name}, and holds ${seen[name]}`)
+        if (end[name] !== seen[name]) throw wrong(`it should hold ${end[name]} ${name}, but holds ${seen[name]}`)
       }
       await reader.nothing()
       yield { kind: 'end', end }
@@ -138,9 +137,9 @@ export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGener
   }
 }
 
-/** Its blocks are whole: who wrote it did not write what we read. */
+/** All checksums are right, so another release or program wrote this. */
 function wrong(what: string): BackupRefused {
-  return new BackupRefused(`the backup is not as this release reads it: ${what}`)
+  return new BackupRefused(`this release can't read the backup: ${what}`)
 }
 
 class RecordReader {
@@ -163,7 +162,7 @@ class RecordReader {
   }
 
   async nothing(): Promise<void> {
-    if (await this.#bytes.take(1)) throw wrong('something follows behind its end')
+    if (await this.#bytes.take(1)) throw wrong('there is data after its end')
   }
 
   async head(): Promise<BackupHead> {
@@ -174,7 +173,7 @@ class RecordReader {
       throw new BackupRefused(`a newer release made the backup (version ${version}; this one reads ${backupVersion})`)
     }
     const head = Head.safeParse(json)
-    if (!head.success) throw wrong('its head is none')
+    if (!head.success) throw wrong('its head is not valid')
     return head.data
   }
 
@@ -194,7 +193,7 @@ class RecordReader {
 
   async end(): Promise<BackupEnd> {
     const end = End.safeParse(await this.#json())
-    if (!end.success) throw wrong('its end is none')
+    if (!end.success) throw wrong('its end is not valid')
     return end.data
   }
 
@@ -205,7 +204,7 @@ class RecordReader {
       return JSON.parse((await this.take(length)).toString())
     } catch (error) {
       if (error instanceof BackupRefused) throw error
-      throw wrong('what should be JSON is none')
+      throw wrong('a record is not valid JSON')
     }
   }
 }

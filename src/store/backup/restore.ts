@@ -11,10 +11,10 @@ import { isMissing } from '#store/missing'
 import { pagesOf } from '#store/pages'
 import { syncFolder } from '#store/sync-folder'
 
-/** Written in batches of so much. */
+/** Rows are written in batches of this size. */
 const batchBytes = 1024 * 1024
 
-/** What file systems put into the root of a volume by themselves. */
+/** Names that file systems themselves put into the root of a volume. */
 const ownOfVolumes: ReadonlySet<string> = new Set(['lost+found'])
 
 export interface Restored {
@@ -23,16 +23,17 @@ export interface Restored {
 }
 
 /**
- * Brings a backup back into a data folder that is empty, or not there yet.
+ * Restores a backup into a data folder that is empty or does not exist.
  *
  * Obligations
- * - Nothing gets its name before all of it was read, its end mark among it, and what was written was read again.
- * - Until then, and in the moment in which names are given, the folder holds `restoring`, and no server opens it.
- * - When this is fulfilled all of it survives the death of the machine. When it is rejected the folder is as it was, or, had
- *   the disk refused a rename, holds `restoring` still.
+ * - No file gets its final name before the whole backup was read, its end mark included, and the written rows were read
+ *   again.
+ * - Until all files have their names, the folder holds `restoring`, and no server opens it.
+ * - When the promise is fulfilled, the folder survives the death of the machine. When it is rejected, the folder is as it
+ *   was; if the disk refused a rename, it still holds `restoring`.
  *
- * Positions of clients: the epochs come along, and the server's next start begins another one behind them. So a position
- * that was given behind the backup lies beyond the last offset of its epoch, or in an epoch that nobody knows.
+ * Positions of clients: epochs are restored, and the next start of the server begins a new one. So a position given
+ * after the backup lies beyond the last offset of its epoch, or belongs to an unknown epoch.
  *
  * @throws BackupRefused, StorageFailure
  */
@@ -60,7 +61,7 @@ export async function restoreBackup(bytes: AsyncIterable<Uint8Array>, folder: st
   return restored
 }
 
-/** Whether it was made. */
+/** Resolves to true if the folder was created. */
 async function makeEmpty(folder: string): Promise<boolean> {
   let names: string[]
   try {
@@ -91,7 +92,7 @@ async function fill(staging: string, bytes: AsyncIterable<Uint8Array>): Promise<
     await rows.end()
     await files.end()
     if ((await digestOf(storage)) !== rows.digest) {
-      throw new BackupRefused('what was written is not what is read again: check disk and memory of this machine')
+      throw new BackupRefused('the written data differs when it is read again: check disk and memory of this machine')
     }
     return restored
   } finally {
@@ -121,7 +122,7 @@ async function take(items: AsyncIterable<BackupItem>, rows: StagedRows, files: S
   return { head, end }
 }
 
-/** Rows on their way into a store, and a digest of all of them. */
+/** Writes rows into a new store and computes a digest of them. */
 export class StagedRows {
   readonly #storage: Storage
   readonly #hash = createHash('sha256')
@@ -139,7 +140,7 @@ export class StagedRows {
     if (this.#bytes >= batchBytes) await this.#write(false)
   }
 
-  /** Everything is on the disk: what was written before the log of now is in tables, which LevelDB syncs. */
+  /** All rows are synced: everything written before the current log is in tables, which LevelDB syncs. */
   async end(): Promise<void> {
     await this.#write(true)
   }
@@ -168,7 +169,7 @@ function hashRow(hash: Hash, key: string, value: Uint8Array): void {
   hash.update(`${Buffer.byteLength(key)} ${value.byteLength} ${key}`).update(value)
 }
 
-/** Files on their way, one after the other. */
+/** Writes files, one at a time, before they get their final names. */
 class StagedFiles {
   readonly #staging: string
   #open: { readonly handle: FileHandle; readonly hash: Hash; readonly sha256: string | undefined } | undefined
@@ -177,7 +178,7 @@ class StagedFiles {
     this.#staging = staging
   }
 
-  /** `name` is one of those that a backup may hold. */
+  /** `name` is one that a backup may hold. */
   async begin(name: string): Promise<void> {
     await this.end()
     const isImage = name !== keyFileName
@@ -192,7 +193,7 @@ class StagedFiles {
     await this.#open?.handle.appendFile(bytes)
   }
 
-  /** @throws BackupRefused for an image that is not what it is named by */
+  /** @throws BackupRefused if the content of an image does not match the SHA-256 in its name */
   async end(): Promise<void> {
     if (!this.#open) return
     const { handle, hash, sha256 } = this.#open
@@ -211,7 +212,7 @@ class StagedFiles {
   }
 }
 
-/** The database comes last, and `restoring` goes behind it. */
+/** The database is moved last; then `restoring` is removed. */
 async function giveNames(staging: string, folder: string): Promise<void> {
   const names = (await readdir(staging)).filter((name) => name !== 'db').sort()
   if (names.includes(imageFolder)) await syncFolder(join(staging, imageFolder))

@@ -6,29 +6,29 @@ import { RecordWriter } from '#store/backup/records'
 import { keySpace } from '#store/keys'
 import { pagesOfScan } from '#store/pages'
 
-/** What a backup is made of. */
+/** The data that a backup contains. */
 export interface BackupSources {
-  /** Of everything, at one moment; closed when the backup is made, or is not. */
+  /** All rows at one moment. The scan is closed after the backup, also after a failure. */
   readonly rows: Scan
-  /** All that the rows name must stay until the backup is made. */
+  /** All images that the rows name must stay until the backup is made. */
   readonly images: Pick<BlobStore, 'names' | 'sizeOf' | 'read'>
-  /** As it stands in its file; undefined where none was ever made. */
+  /** The content of the key file; undefined if there is none. */
   keyFile(): Promise<Uint8Array | undefined>
   /** Unix ms. */
   readonly now: number
 }
 
-/** How long work is divided. */
+/** Divides the work into turns, so that the event loop can do other work in between. */
 export interface BackupTurns {
-  /** Whether it is others' turn. */
+  /** True when other work should run. */
   readonly isOver: boolean
-  /** Comes back when it is ours again. @throws when it is not to be gone on with */
+  /** Waits for the next turn. @throws if the backup must stop */
   next(): Promise<void>
 }
 
 /**
- * A backup, block by block: at most two pages of rows and a piece of a file are in memory, and the next one is read while the
- * one before is taken. The loop is given back when a turn is over, and before each page.
+ * Writes a backup block by block. At most two pages of rows and a piece of a file are in memory; the next page is read
+ * while the one before is written. Other work runs when a turn is over, and before each page.
  */
 export async function* writeBackup(sources: BackupSources, turns: BackupTurns): AsyncGenerator<Uint8Array> {
   const { rows, now } = sources
@@ -68,7 +68,7 @@ async function* files(
   }
   for (const sha256 of await images.names()) {
     const size = await images.sizeOf(sha256)
-    // Gone since: then no row names it.
+    // Deleted since the listing: then no row names it.
     if (size === undefined) continue
     yield* records.putFile(`${imageFolder}/${sha256}`, size)
     for await (const piece of images.read(sha256, 0, size)) {

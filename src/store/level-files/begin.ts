@@ -4,17 +4,17 @@ import { logOf } from '#store/level-files/log-file'
 import { firstManifest } from '#store/level-files/manifest'
 import { syncFolder } from '#store/sync-folder'
 
-/** The folder that a beginning leaves that died on the way. */
+/** The folder that remains when the creation of a database was interrupted. */
 export const draftPattern = /^first-\w{6}$/
 
-/** Where files can't have two names. LevelDB begins the database itself there. */
+/** Error codes of file systems without hard links. LevelDB creates the database itself there. */
 const linkless = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK']
 
 /**
- * Makes what LevelDB would make first in a folder without a database. It names its first manifest in CURRENT without having
- * synced it: behind a power loss there may be a CURRENT, and nothing in what it names.
+ * Creates the files that LevelDB would create first in a folder without a database. LevelDB names its first manifest in
+ * CURRENT without a sync: after a power loss, CURRENT may name an empty manifest.
  *
- * @param database the folder of LevelDB itself; nobody's, or that of another process that begins at the same time
+ * @param database the folder of LevelDB itself; it has no database yet, or another process begins one at the same time
  * @throws errors of the file system
  */
 export async function beginDatabase(database: string): Promise<void> {
@@ -27,7 +27,7 @@ export async function beginDatabase(database: string): Promise<void> {
     await writeSynced(draft, logOf(firstManifest()))
     await rename(draft, join(database, manifest))
     await writeSynced(draft, Buffer.from(`${manifest}\n`))
-    // Not renamed: somebody else's may be there by now, and name a later manifest.
+    // A link and not a rename: another process may have created CURRENT by now, and it may name a later manifest.
     await link(draft, join(database, 'CURRENT'))
     await syncFolder(database)
   } catch (error) {

@@ -1,7 +1,7 @@
-/** Thrown where bytes are not what they should be; whoever knows which file they are of says so. */
+/** Thrown when bytes are not valid. The caller knows the file and adds its name. */
 export class BadBytes extends Error {}
 
-/** Reads bytes from the front, in LevelDB's encodings: varints, little-endian, texts behind their length. */
+/** Reads bytes from the front, in LevelDB's encodings: varints, little-endian numbers, and texts after their length. */
 export class ByteCursor {
   readonly #bytes: Buffer
   at = 0
@@ -28,7 +28,7 @@ export class ByteCursor {
     return this.take(4).readUInt32LE(0)
   }
 
-  /** Sequence numbers have 56 bits, of which 53 will do for longer than any disk. */
+  /** Sequence numbers have 56 bits; 53 bits last longer than any disk. */
   uint64(): number {
     return Number(this.take(8).readBigUInt64LE(0))
   }
@@ -43,7 +43,7 @@ export class ByteCursor {
     }
   }
 
-  /** Bytes behind their length. */
+  /** Bytes after their length. */
   sized(): Buffer {
     return this.take(this.varint())
   }

@@ -7,24 +7,26 @@ import { readLog } from '#store/level-files/log-file'
 import { type Manifest, manifestOf, type NamedTable } from '#store/level-files/manifest'
 import { damagedBlocks } from '#store/level-files/table-file'
 
-/** What is wrong with a database, before LevelDB opens it: it says nothing of much of this, and may take it away. */
+/**
+ * The damage of a database, found before LevelDB opens it: LevelDB does not report much of it, and may delete files.
+ */
 export interface Checked {
-  /** Each a sentence that names the file. With any of them it must not be opened. */
+  /** Each is a sentence that names the file. If there is any, the database must not be opened. */
   readonly damage: readonly string[]
-  /** What an opening leaves out: the end of a log, behind which nothing was written. */
+  /** Logs whose end an opening drops, because a write was interrupted. */
   readonly torn: readonly string[]
 }
 
 /**
- * `ends`: the whole log, the whole manifest, and of each table its foot, its index and its last rows: some milliseconds.
- * `whole`: every block of every table too.
+ * `ends`: the whole log, the whole manifest, and of each table its footer, its index and its last rows: some
+ * milliseconds. `whole`: every block of every table too.
  */
 export type CheckDepth = 'ends' | 'whole'
 
 /** @param database the folder of LevelDB itself. @throws errors of the file system, which name the file */
 export async function checkDatabase(database: string, depth: CheckDepth): Promise<Checked> {
   const { names, odd } = await filesIn(database)
-  const noFiles = odd.map((name) => `${name} is no file`)
+  const noFiles = odd.map((name) => `${name} is not a file`)
   if (!names.includes('CURRENT')) return { damage: [...noFiles, ...headless([...names, ...odd])], torn: [] }
   const found = await readManifest(database, names)
   if (typeof found === 'string') return { damage: [...noFiles, found], torn: [] }
@@ -36,24 +38,29 @@ export async function checkDatabase(database: string, depth: CheckDepth): Promis
 
 /** LevelDB takes a folder without CURRENT for a new one, and deletes the tables it finds in it. */
 function headless(names: readonly string[]): readonly string[] {
-  // What a start leaves that died before it had made the first CURRENT.
+  // The files of a start that died before it had created the first CURRENT.
   const first = ['LOCK', 'LOG', 'LOG.old', 'MANIFEST-000001', '000001.dbtmp']
   const isNew = names.every((name) => first.includes(name) || draftPattern.test(name))
-  return isNew ? [] : ['CURRENT is not there, beside what belongs to a database']
+  return isNew ? [] : ['CURRENT is missing, but the folder holds files of a database']
 }
 
-/** What CURRENT leads to. */
+/** The manifest that CURRENT names. */
 export interface FoundManifest extends Manifest {
   readonly name: string
-  /** Where it ends in the middle of a record. LevelDB takes that for its end, and so it is when a process died in it. */
+  /**
+   * The position in the middle of a record at which it ends. LevelDB takes it for the end, which is right if a process
+   * died during a write.
+   */
   readonly tornAt: number | undefined
 }
 
-/** The manifest that counts; a text: why there is none. @param names of the files there. @throws errors of the file system */
+/**
+ * The current manifest; a text: why there is none. @param names of the files there. @throws errors of the file system
+ */
 export async function readManifest(database: string, names: readonly string[]): Promise<FoundManifest | string> {
   const current = (await bytesOf(database, 'CURRENT')).toString('latin1')
   const [, name] = /^(MANIFEST-\d+)\n$/.exec(current) ?? []
-  if (name === undefined) return 'CURRENT names no manifest'
+  if (name === undefined) return 'CURRENT does not name a manifest'
   if (!names.includes(name)) {
     const others = names.filter((other) => /^MANIFEST-\d+$/.test(other))
     return `${name} is not there, and CURRENT names it${others.length > 0 ? `; ${others.join(', ')} is there` : ''}`
@@ -62,7 +69,7 @@ export async function readManifest(database: string, names: readonly string[]): 
     const read = readLog(await bytesOf(database, name))
     const { records, tornAt, isCutOff, damagedAt = isCutOff ? undefined : tornAt } = read
     if (damagedAt !== undefined) return `${name} is damaged at byte ${damagedAt}`
-    if (records.length === 0) return `${name} holds nothing whole`
+    if (records.length === 0) return `${name} holds no valid record`
     return { ...manifestOf(records), name, tornAt }
   } catch (error) {
     if (error instanceof BadBytes) return `${name} can't be read: ${error.message}`
@@ -71,8 +78,9 @@ export async function readManifest(database: string, names: readonly string[]): 
 }
 
 /**
- * What a manifest names that is not there, and what speaks for it that the manifest lacks its end, and not the folder those
- * files: it would name others then. One that is cut off between two of its records is as whole as it was before the second.
+ * Files that a manifest names and that are missing, and any sign that the end of the manifest was lost instead: then
+ * there are files that it does not name. A manifest that is cut off between two records is as valid as before the
+ * second one was written.
  */
 export function missingOf(names: readonly string[], manifest: FoundManifest): readonly string[] {
   const { name, tables, logNumber, tornAt } = manifest
@@ -86,7 +94,7 @@ export function missingOf(names: readonly string[], manifest: FoundManifest): re
   return [
     ...(tornAt === undefined ? [] : [`${name} ends in the middle of a record, at byte ${tornAt}`]),
     ...(tornAt === undefined && unnamed.length > 0
-      ? [`${name} seems to lack its end: it does not speak of ${unnamed.join(', ')}`]
+      ? [`${name} seems to lack its end: it does not name ${unnamed.join(', ')}`]
       : []),
     ...lost.map(({ number }) => `table ${number} is not there, and ${name} names it`),
     ...(isLogLost ? [`log ${logNumber} is not there, and ${name} names it`] : []),
@@ -99,7 +107,7 @@ function numberIn(name: string): number {
   return Number.parseInt(name, 10)
 }
 
-/** The file of a table, by the name it has; undefined when it is not there. */
+/** The name of a table's file; undefined if it is missing. */
 export function tableFileIn(names: readonly string[], number: number): string | undefined {
   const digits = String(number).padStart(6, '0')
   return [`${digits}.ldb`, `${digits}.sst`].find((name) => names.includes(name))
@@ -146,11 +154,11 @@ function logsToRead(
 }
 
 export interface CheckedLogs extends Checked {
-  /** Of each log, in order, the bytes in front of the first fault of all. */
+  /** For each log, in order, the number of bytes before the first fault in any log. */
   readonly wholeBytes: ReadonlyMap<string, number>
 }
 
-/** @param manifest the one that counts; without it all logs are read */
+/** @param manifest the current one; without it all logs are read */
 export async function checkLogs(
   database: string,
   names: readonly string[],
@@ -165,7 +173,7 @@ export async function checkLogs(
     const { records, ends, tornAt, damagedAt } = readLog(bytes)
     wholeBytes.set(name, 0)
     for (const [place, record] of records.entries()) {
-      // The number of its first operation; the others have the next ones.
+      // The number of its first operation; the others have the next numbers.
       const cursor = new ByteCursor(record)
       const [sequence, count] = [cursor.uint64(), cursor.uint32()]
       if (next === undefined ? sequence > manifest.lastSequence + 1 : sequence !== next)

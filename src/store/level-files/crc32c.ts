@@ -1,7 +1,7 @@
-/** CRC-32C (Castagnoli), RFC 3720 appendix B.4, as LevelDB's files have it: eight bytes at a time, some 400 MB/s. */
+/** CRC-32C (Castagnoli), RFC 3720 appendix B.4, as in LevelDB's files: eight bytes at a time, about 400 MB/s. */
 const tables: readonly Uint32Array[] = makeTables()
 
-/** Goes on with `sum`, what came of the bytes before. */
+/** Continues from `sum`, the checksum of the bytes before. */
 export function crc32c(bytes: Uint8Array, sum = 0): number {
   const [t0, t1, t2, t3, t4, t5, t6, t7] = tables as unknown as [
     Uint32Array,
@@ -36,7 +36,7 @@ export function crc32c(bytes: Uint8Array, sum = 0): number {
   return ~crc >>> 0
 }
 
-/** As it stands in the files: a sum over what holds sums is no good one. */
+/** The form in the files: a checksum over bytes that contain checksums is weak. */
 export function maskedCrc32c(bytes: Uint8Array): number {
   return maskOf(crc32c(bytes))
 }

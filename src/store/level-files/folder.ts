@@ -3,17 +3,17 @@ import { join } from 'node:path'
 import { imageFolder, keyFileName } from '#store/backup/form'
 import { isMissing } from '#store/missing'
 
-/** What lies in the folder of a database. */
+/** The files in the folder of a database. */
 export interface FolderFiles {
   /** Of files. */
   readonly names: readonly string[]
-  /** Of what has the name of a file that a database needs, and is none: a folder, or a link that leads nowhere. */
+  /** Names of database files that are not files: a folder, or a broken link. */
   readonly odd: readonly string[]
 }
 
 const needed = /^(CURRENT|LOCK|MANIFEST-\d+|\d+\.(ldb|sst|log))$/
 
-/** Nothing of a folder that is not there. @throws errors of the file system */
+/** Empty if the folder does not exist. @throws errors of the file system */
 export async function filesIn(database: string): Promise<FolderFiles> {
   const names: string[] = []
   const odd: string[] = []
@@ -39,7 +39,7 @@ export async function bytesOf(database: string, name: string): Promise<Buffer> {
   }
 }
 
-/** The same error with the file's name: what the disk says of a read has none. */
+/** The same error with the name of the file, which errors of a read lack. */
 export function ofFile(name: string, error: unknown): unknown {
   if (!(error instanceof Error) || error.message.includes(name)) return error
   const { code } = error as NodeJS.ErrnoException
@@ -56,8 +56,8 @@ async function isFileBehind(link: string): Promise<boolean> {
 }
 
 /**
- * Whether the folder holds what is only made beside a database that is on the disk, and no database: a start would begin a
- * new one there, and take the images away that it does not name.
+ * Whether the folder holds files that are only created after a database, but no database. A start would create a new
+ * database there, and delete the images that it does not name.
  *
  * @throws errors of the file system
  */
@@ -68,11 +68,11 @@ export async function isGone(folder: string): Promise<boolean> {
   return (await namesIn(join(folder, imageFolder))).some((name) => /^[0-9a-f]{64}$/.test(name))
 }
 
-/** Said as it is, with what to do. */
+/** The message for a missing database, with what to do. */
 export function goneText(folder: string): string {
   return (
-    `${folder}: the database (db) is not there, or empty, beside identity.key or images that belong to one. ` +
-    'Restore a backup, or, to begin anew, set DATA_DIR to an empty folder'
+    `${folder}: the database (db) is missing or empty, but the folder holds identity.key or images that ` +
+    'belong to one. Restore a backup, or set DATA_DIR to an empty folder to begin with a new database'
   )
 }
 

@@ -1,8 +1,8 @@
 import { crc32c, maskedCrc32c, maskOf } from '#store/level-files/crc32c'
 
 /**
- * LevelDB's logs, and its manifest, which has the same form: blocks of 32 KiB, in each records of 7 bytes (CRC-32C, length,
- * kind) and content; a batch that does not fit goes on in the next block.
+ * LevelDB's logs, and its manifest, which has the same form: blocks of 32 KiB, each with records of 7 bytes (CRC-32C,
+ * length, kind) and content; a batch that does not fit continues in the next block.
  */
 const blockBytes = 32 * 1024
 const headBytes = 7
@@ -10,22 +10,23 @@ const kinds = { zero: 0, full: 1, first: 2, middle: 3, last: 4 } as const
 
 export interface LogReading {
   readonly records: readonly Uint8Array[]
-  /** Of each record, in the file. */
+  /** The end of each record in the file. */
   readonly ends: readonly number[]
   /**
-   * Where the first record that is not whole begins, when nothing whole follows: what was being written when the process or
-   * the machine died, and was told to nobody; or damage to the last that was written.
+   * The start of the first invalid record, if no valid record follows: it was being written when the process or the
+   * machine died, and was never confirmed; or the last record is damaged.
    */
   readonly tornAt?: number
-  /** It just ends there, or nothing but zeros follows: LevelDB itself takes that for an end, also of a manifest. */
+  /** The file ends in this record, or only zeros follow: LevelDB itself takes that for the end, also of a manifest. */
   readonly isCutOff?: boolean
-  /** Where it is not as it was written, though something whole follows, or stands there, which was not read. */
+  /**
+   * The position of damage: an invalid record with a valid one after it, or an interrupted one that is followed by
+   * another.
+   */
   readonly damagedAt?: number
 }
 
-/**
- * Reads it up to where it is not whole. LevelDB itself leaves out what is damaged, says nothing, and goes on behind it.
- */
+/** Reads the log up to the first invalid record. LevelDB itself skips damaged records without an error. */
 export function readLog(bytes: Buffer): LogReading {
   const records: Uint8Array[] = []
   const ends: number[] = []
@@ -37,7 +38,7 @@ export function readLog(bytes: Buffer): LogReading {
     at = piece.end
     if (piece.kind === undefined) continue
     const isBeginning = piece.kind === kinds.full || piece.kind === kinds.first
-    // The rest of the one before is not there, and this one is whole.
+    // The rest of the record before is missing, and this record is valid.
     if (isBeginning && parts) return { records, ends, damagedAt: begunAt }
     if (!isBeginning && !parts) return { records, ends, ...faultAt(bytes, piece.at) }
     if (isBeginning) begunAt = piece.at
@@ -63,14 +64,14 @@ export function logOf(content: Uint8Array): Buffer {
 interface Piece {
   readonly at: number
   readonly end: number
-  /** Undefined: the rest of a block, too small to hold a head. */
+  /** Undefined: the rest of a block, too small for a head. */
   readonly kind: number | undefined
   readonly content: Uint8Array
 }
 
-/** What begins there; undefined when it is not whole. */
+/** The piece at this position; undefined if it is not valid. */
 function pieceAt(bytes: Buffer, at: number): Piece | undefined {
-  // A length that is damaged, or of what was cut off, may lead anywhere.
+  // A length that is damaged or cut off may point anywhere.
   if (at >= bytes.length) return undefined
   const left = blockBytes - (at % blockBytes)
   if (left < headBytes) {
@@ -86,7 +87,7 @@ function pieceAt(bytes: Buffer, at: number): Piece | undefined {
   return { at, end, kind, content: bytes.subarray(at + headBytes, end) }
 }
 
-/** `begunAt`: of the record that has a part there, where that is not its first. */
+/** `begunAt`: the start of the record that has a part at this position, if it began before. */
 function faultAt(bytes: Buffer, at: number, begunAt = at): Omit<LogReading, 'records' | 'ends'> {
   if (hasMoreBehind(bytes, at)) return { damagedAt: at }
   const isCutOff =
@@ -96,7 +97,7 @@ function faultAt(bytes: Buffer, at: number, begunAt = at): Omit<LogReading, 'rec
   return { tornAt: begunAt, isCutOff }
 }
 
-/** Whether something that was begun later is whole, at least in its first piece. */
+/** Whether a record that begins later is valid, at least in its first piece. */
 function hasMoreBehind(bytes: Buffer, at: number): boolean {
   for (const start of startsBehind(bytes, at)) {
     for (let piece = pieceAt(bytes, start); piece; piece = pieceAt(bytes, piece.end)) {
@@ -106,7 +107,10 @@ function hasMoreBehind(bytes: Buffer, at: number): boolean {
   return false
 }
 
-/** Where something may begin: behind what should be there, behind what is there by its checksum, and at each block. */
+/**
+ * Positions at which a record may begin: after the length in the head, after the length that fits the checksum, and at
+ * each block.
+ */
 function* startsBehind(bytes: Buffer, at: number): Generator<number> {
   if (at + headBytes <= bytes.length) yield at + headBytes + bytes.readUInt16LE(at + 4)
   const next = at - (at % blockBytes) + blockBytes
@@ -116,8 +120,8 @@ function* startsBehind(bytes: Buffer, at: number): Generator<number> {
 }
 
 /**
- * Where the record ends whose length is what is damaged. Nothing is looked for in what it holds: a device may send as a value
- * what looks like a record, and must not make a damage of an end that is only torn.
+ * The end of the record if its length is what is damaged, found by its checksum. The content of that record is not
+ * searched: a device may send a value that looks like a record, and must not turn an interrupted write into damage.
  */
 function summedEnd(bytes: Buffer, at: number, endMax: number): number | undefined {
   if (at + headBytes > endMax) return undefined

@@ -5,11 +5,11 @@ export interface NamedTable {
   readonly bytes: number
 }
 
-/** What a manifest comes to: which files are the database. */
+/** The result of reading a manifest: the files of the database. */
 export interface Manifest {
   /** Logs from this number on are read at the next opening. */
   readonly logNumber: number
-  /** And this one, where it is not 0. */
+  /** This log is read too, unless it is 0. */
   readonly previousLogNumber: number
   readonly lastSequence: number
   readonly tables: readonly NamedTable[]
@@ -26,7 +26,7 @@ const tags = {
   previousLogNumber: 9,
 } as const
 
-/** @param records those of its log. @throws BadBytes */
+/** @param records of its log. @throws BadBytes */
 export function manifestOf(records: readonly Uint8Array[]): Manifest {
   const tables = new Map<number, NamedTable>()
   const found = { logNumber: Number.NaN, previousLogNumber: 0, lastSequence: Number.NaN }
@@ -37,7 +37,7 @@ export function manifestOf(records: readonly Uint8Array[]): Manifest {
   return { ...found, tables: [...tables.values()] }
 }
 
-/** The one record of a new database: no table, no log, and the files from number 2 on are to come. */
+/** The one record of a new database: no table, no log, and file numbers from 2 on are free. */
 export function firstManifest(): Uint8Array {
   const comparator = Buffer.from('leveldb.BytewiseComparator')
   return Buffer.concat([
@@ -82,7 +82,7 @@ function apply(
       const number = cursor.varint()
       const bytes = cursor.varint()
       tables.set(number, { number, bytes })
-      // The smallest and the largest key in it.
+      // The smallest and the largest key of the table.
       cursor.sized()
       cursor.sized()
       break

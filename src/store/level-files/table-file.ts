@@ -3,24 +3,25 @@ import { BadBytes, ByteCursor } from '#store/level-files/byte-cursor'
 import { maskedCrc32c } from '#store/level-files/crc32c'
 
 /**
- * LevelDB's tables: blocks of rows, filters, an index of each, and a foot of 48 bytes with the places of both indexes. Each
- * block has 5 bytes behind it: its compression and a CRC-32C. LevelDB ignores that checksum, in reads and in its repair: of 40
- * repairs of a table with one flipped bit, 31 held rows with other bytes than were written, and one aborted the process.
+ * LevelDB's tables: blocks of rows, filters, an index of each, and a footer of 48 bytes with the positions of both
+ * indexes. After each block are 5 bytes: its compression and a CRC-32C. LevelDB ignores that checksum, in reads and in
+ * its repair: of 40 repairs of a table with one flipped bit, 31 held rows with other bytes than were written, and one
+ * aborted the process.
  */
 const footBytes = 48
 const behindBlock = 5
 const magic = 0xdb4775248b80fb57n
 const snappy = 1
 
-/** The content of a block in its file. */
+/** The position of a block's content in its file. */
 export interface BlockPlace {
   readonly at: number
   readonly bytes: number
 }
 
 /**
- * The blocks whose checksum is wrong, filters among them. `ends`: without the blocks of rows in front of the last one.
- * @throws BadBytes if foot or index is damaged: no block can be found then
+ * The blocks whose checksum is wrong, filters among them. `ends` checks of the rows only the last block.
+ * @throws BadBytes if the footer or the index is damaged: no block can be found then
  */
 export async function damagedBlocks(file: FileHandle, depth: 'ends' | 'whole'): Promise<readonly BlockPlace[]> {
   const { size } = await file.stat()
@@ -29,7 +30,7 @@ export async function damagedBlocks(file: FileHandle, depth: 'ends' | 'whole'): 
   if (foot.readBigUInt64LE(footBytes - 8) !== magic) throw new BadBytes('its foot is damaged')
   const cursor = new ByteCursor(foot)
   const [filterIndex, index] = [placeIn(cursor), placeIn(cursor)]
-  // No checksum protects the foot.
+  // No checksum protects the footer.
   if (Math.max(filterIndex.at + filterIndex.bytes, index.at + index.bytes) > size)
     throw new BadBytes('its foot is damaged')
   const content = await contentOf(file, index)
@@ -47,7 +48,7 @@ export async function spoilBlock(file: FileHandle, { at, bytes }: BlockPlace): P
   await file.write(Uint8Array.of(0xff), 0, 1, at + bytes)
 }
 
-/** With the byte of its compression; undefined if its checksum is wrong. */
+/** The block with the byte of its compression; undefined if its checksum is wrong. */
 async function blockAt(file: FileHandle, { at, bytes }: BlockPlace): Promise<Buffer | undefined> {
   const found = await bytesAt(file, at, bytes + behindBlock)
   const block = found.subarray(0, bytes + 1)
@@ -72,10 +73,10 @@ function placeIn(cursor: ByteCursor): BlockPlace {
   return { at: cursor.varint(), bytes: cursor.varint() }
 }
 
-/** Without entries, and with one restart point. */
+/** An index without entries, with one restart point. */
 const noEntries = Buffer.of(0, 0, 0, 0, 1, 0, 0, 0)
 
-/** Of a block whose checksum is right: the places that the entries of an index hold. At its end are restart points. */
+/** The block positions in an index whose checksum is right. Restart points are at its end. */
 function placesIn(index: Buffer): readonly BlockPlace[] {
   const restarts = index.readUInt32LE(index.length - 4)
   const cursor = new ByteCursor(index.subarray(0, index.length - 4 * (restarts + 1)))
@@ -90,7 +91,9 @@ function placesIn(index: Buffer): readonly BlockPlace[] {
   return places
 }
 
-/** Decompresses Snappy (its format description of 2011). The checksum of the bytes was right, so no length is checked. */
+/**
+ * Decompresses Snappy (its format description of 2011). The checksum of the bytes was right, so no length is checked.
+ */
 function unsnappy(packed: Buffer): Buffer {
   const cursor = new ByteCursor(packed)
   const out = Buffer.alloc(cursor.varint())

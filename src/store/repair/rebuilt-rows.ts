@@ -9,21 +9,21 @@ export interface Rebuilt {
   readonly rows: number
   /** Kind, tenant and name of rows that can't be unpacked, or whose declaration is missing. */
   readonly leftOut: readonly string[]
-  /** Events between others that are there. */
+  /** Gaps: events that are missing between existing ones. */
   readonly missing: readonly { readonly tenant: string; readonly from: number; readonly upTo: number }[]
 }
 
-/** Of a tenant; see `actors/tenant/state.ts`. */
+/** A record of a tenant; see `actors/tenant/state.ts`. */
 interface Counters {
   readonly lastFlakeAddress: number
   readonly devices: number
 }
 
-/** Of a tenant. */
+/** Facts found in the rows of one tenant. */
 interface Seen {
   redoFrom?: number
   firstChunk?: number
-  /** The offset behind the chunk that was read last. */
+  /** The offset after the chunk that was read last. */
   next?: number
   lastOffset: number
   lastFlakeAddress: number
@@ -32,12 +32,12 @@ interface Seen {
 }
 
 /**
- * More offsets, or addresses of devices, than two full logs of 16 MiB hold. The missing rows may have assigned them, and no
- * row is left to prove it.
+ * More offsets, or addresses of devices, than two full logs of 16 MiB hold. The missing rows may have assigned them,
+ * and no remaining row proves it.
  */
 const skipped = 1_000_000
 const uint32Max = 2 ** 32 - 1
-/** Fields of the snapshot of a device; see `actors/device/snapshot.ts`. */
+/** The index of a field in the snapshot of a device; see `actors/device/snapshot.ts`. */
 const flakeField = 0
 const servicesField = 11
 const countersFormat = { name: 'tenant counters', version: 1, upgrades: {} }
@@ -61,7 +61,7 @@ export class RebuiltRows {
       if (isKept) this.#rows++
       return isKept
     } catch {
-      // The rest of a key may be a secret's hash.
+      // The rest of a key may be the hash of a secret.
       this.#leftOut.push(row.key.split('/', 4).join('/'))
       return false
     }
@@ -97,7 +97,7 @@ export class RebuiltRows {
       case 'stream':
         return this.#chunk(first, numberOf(key), value)
       case 'epoch':
-        // No epoch stays, so no position of a client is known.
+        // Epochs are dropped, so no position of a client is known.
         for (const [tenant, head] of Object.entries(contentOf<{ heads: Record<string, number> }>(value).heads))
           this.#see(tenant, head)
         return false
@@ -155,9 +155,9 @@ export class RebuiltRows {
   }
 }
 
-/** Of a record. */
+/** The content of a record. */
 function contentOf<Content>(bytes: Uint8Array): Content {
   const record = unpack(bytes)
-  if (!Array.isArray(record) || record.length !== 2) throw new TypeError('no record')
+  if (!Array.isArray(record) || record.length !== 2) throw new TypeError('not a record')
   return record[1] as Content
 }

@@ -26,7 +26,7 @@ import { type Rebuilt, RebuiltRows } from '#store/repair/rebuilt-rows'
 import { syncFolder } from '#store/sync-folder'
 
 export interface Repaired extends Rebuilt {
-  /** A sentence each. Empty: nothing is damaged. */
+  /** Each is a sentence. Empty: no damage was found. */
   readonly damage: readonly string[]
   /** The folder of the damaged database, in the data folder. Undefined: the repair changed nothing. */
   readonly keptIn: string | undefined
@@ -36,7 +36,7 @@ export interface RepairOptions {
   readonly folder: string
   /** For the name of the folder that keeps the damaged database. */
   readonly name: string
-  /** Also where nothing seems wrong. */
+  /** Repairs even if no damage was found. */
   readonly isForced: boolean
 }
 
@@ -44,7 +44,8 @@ export interface RepairOptions {
  * Makes a new database from a copy of the damaged one, and keeps the damaged one.
  *
  * - No byte of the damaged database changes. It gets another name once the new one is written and synced.
- * - Until then the folder holds `repairing`, and no server opens it. A server that has it open has its lock: nothing is done.
+ * - Until then the folder holds `repairing`, and no server opens it. A server that has it open has its lock: then the
+ *   repair fails.
  * - A new epoch: no client resumes from an earlier position, and no offset or device address is assigned twice.
  * - Every row is as it was once written. It may be an earlier version of itself, or one that was deleted.
  *
@@ -54,7 +55,7 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
   const staging = join(folder, repairingFolder)
   try {
     const names = await readdir(folder)
-    // The last repair ended between its two last steps.
+    // The last repair was interrupted between its two last steps.
     if (names.includes(repairingFolder) && !names.includes('db')) await takePlace(folder, staging)
     else if (names.includes(repairingFolder)) await rm(staging, { recursive: true, force: true })
     else if (!names.includes('db')) throw new BackupRefused(`${folder} holds no database: set DATA_DIR`)
@@ -85,7 +86,7 @@ async function rebuild(database: string, staging: string): Promise<Rebuilt> {
     const copy = join(staging, 'copy')
     await mkdir(copy, { mode: 0o700 })
     await copyWhole(database, copy)
-    // Its types do not show it.
+    // Missing in its types.
     await (Level as unknown as { repair(location: string): Promise<void> }).repair(copy)
     const rebuilt = await copyRows(copy, new StagedRows(storage))
     await rm(copy, { recursive: true })
@@ -96,8 +97,9 @@ async function rebuild(database: string, staging: string): Promise<Rebuilt> {
 }
 
 /**
- * Copies only what LevelDB's repair may read. It reads all files there are, so what was deleted would be there again; it
- * ignores checksums; and it goes on behind a fault in a log, though later writes may build on the missing ones.
+ * Copies only files that LevelDB's repair may read. The repair reads all files there are, so it would restore deleted
+ * rows; it ignores checksums; and it continues after a fault in a log, though later writes may depend on the missing
+ * ones.
  */
 async function copyWhole(from: string, to: string): Promise<void> {
   const { names } = await filesIn(from)
@@ -128,8 +130,8 @@ async function isReadable(table: string): Promise<boolean> {
 }
 
 /**
- * Row by row into another database. `get` is no way to read a repaired one: it takes the file with the highest number, which
- * may hold an older row than others. A scan compares sequence numbers.
+ * Copies row by row into another database. `get` can't be used on a repaired one: it takes the file with the highest
+ * number, which may hold an older row than others. A scan compares sequence numbers.
  */
 async function copyRows(copy: string, rows: StagedRows): Promise<Rebuilt> {
   const repaired = new Level<string, Uint8Array>(copy, { valueEncoding: 'view', createIfMissing: false })

@@ -73,7 +73,7 @@ describe('a data folder', () => {
     expect((await found())[1]).toMatch(/^hint identity.key: is not there, beside a database/)
     expect((await found({ IAM: 'off' }))[1]).toMatch(/^ok identity.key/)
     writeFileSync(join(folder, 'identity.key'), 'short', { mode: 0o600 })
-    expect((await found())[1]).toMatch(/^wrong identity.key: .*holds no key/)
+    expect((await found())[1]).toMatch(/^wrong identity.key: .*is not a valid key/)
   })
 
   test('that a restore died in is said', async () => {

@@ -60,7 +60,7 @@ describe('a backup', () => {
     for (let length = 0; length < whole.length; length++) {
       const cut = readWhole(inPieces(whole.subarray(0, length)))
       await expect(cut, `${length} of ${whole.length} bytes`).rejects.toThrow(BackupRefused)
-      await expect(cut).rejects.toThrow(length < magic.length ? 'this is no backup' : `cut off at byte ${length}`)
+      await expect(cut).rejects.toThrow(length < magic.length ? 'this is not a backup' : `cut off at byte ${length}`)
     }
   })
 
@@ -82,12 +82,12 @@ describe('a backup', () => {
 
   test('behind which something follows is refused', async () => {
     const more = Buffer.concat([bytesOfBackup(small), Buffer.from([0])])
-    await expect(readWhole(inPieces(more))).rejects.toThrow('something follows behind the end')
+    await expect(readWhole(inPieces(more))).rejects.toThrow('there are bytes after the end')
   })
 
   test('of something else is no backup', async () => {
     for (const other of [bytes(100), Buffer.from('SQLite format 3\0'), Buffer.alloc(0)]) {
-      await expect(readWhole(inPieces(other))).rejects.toThrow('this is no backup')
+      await expect(readWhole(inPieces(other))).rejects.toThrow('this is not a backup')
     }
   })
 

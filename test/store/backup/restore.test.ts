@@ -99,7 +99,7 @@ describe('restoring', () => {
     ['cut off before its end mark', whole.subarray(0, whole.length - 1), /cut off at byte/],
     ['cut off between rows', whole.subarray(0, 80_000), /cut off at byte 80000/],
     ['damaged', harmed, /damaged at byte/],
-    ['none', Buffer.from('something else'), /no backup/],
+    ['none', Buffer.from('something else'), /not a backup/],
     ['of a newer key space', bytesOfBackup({ ...content, keySpace: 2 }), /of a newer release \(key space 2/],
     [
       'of an image that is not what it is named by',
@@ -118,7 +118,7 @@ describe('restoring', () => {
 
   test('that died half-way keeps server and further restores away until somebody looked', async () => {
     await mkdir(join(folder, 'restoring', 'db'), { recursive: true })
-    const said = /a restore is under way here, or did not come to its end/
+    const said = /a restore is under way here, or was interrupted/
     await expect(restore(whole)).rejects.toThrow(said)
     await expect(levelPlace({ folder, headroomBytes: 0 }).open()).rejects.toMatchObject({ code: 'damaged' })
     await expect(inspectFolder(folder, home)).rejects.toThrow(said)

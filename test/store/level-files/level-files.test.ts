@@ -129,17 +129,17 @@ describe('files that LevelDB wrote', () => {
   })
 
   test.each<[string, RegExp, (path: string, bytes: Buffer) => Promise<void>, RegExp]>([
-    ['CURRENT gone', /^CURRENT$/, (path) => rm(path), /^CURRENT is not there/],
+    ['CURRENT gone', /^CURRENT$/, (path) => rm(path), /^CURRENT is missing/],
     [
       'CURRENT of another, and one there',
       /^CURRENT$/,
       (path) => writeFile(path, 'MANIFEST-000099\n'),
       /; MANIFEST-\d+ is there$/,
     ],
-    ['CURRENT cut off', /^CURRENT$/, (path, bytes) => truncate(path, bytes.length - 1), /^CURRENT names no manifest/],
+    ['CURRENT cut off', /^CURRENT$/, (path, bytes) => truncate(path, bytes.length - 1), /^CURRENT does not name a manifest/],
     ['CURRENT of another', /^CURRENT$/, (path) => writeFile(path, 'MANIFEST-000099\n'), /is not there, and CURRENT/],
     ['the manifest gone', /^MANIFEST/, (path) => rm(path), /is not there, and CURRENT names it/],
-    ['the manifest emptied', /^MANIFEST/, (path) => truncate(path, 0), /holds nothing whole/],
+    ['the manifest emptied', /^MANIFEST/, (path) => truncate(path, 0), /holds no valid record/],
     ['the log gone', /\.log$/, (path) => rm(path), /^log \d+ is not there/],
   ])('%s is damage', async (_, pattern, change, said) => {
     const [name = ''] = await filesLike(pattern)
@@ -152,7 +152,7 @@ describe('files that LevelDB wrote', () => {
     for (let cut = 1; cut <= length; cut++) {
       const { ends } = await damaged(name, (path) => truncate(path, length - cut))
       expect(ends.damage[0], `${cut} bytes`).toMatch(
-        new RegExp(`^${name} (holds nothing whole|can't be read|ends in the middle of a record|seems to lack its end)`),
+        new RegExp(`^${name} (holds no valid record|can't be read|ends in the middle of a record|seems to lack its end)`),
       )
     }
   })
@@ -162,7 +162,7 @@ describe('files that LevelDB wrote', () => {
     [
       'between two records',
       0,
-      [/^MANIFEST-\d+ seems to lack its end: it does not speak of \d+\.ldb/, /^table \d+ is not/],
+      [/^MANIFEST-\d+ seems to lack its end: it does not name \d+\.ldb/, /^table \d+ is not/],
     ],
     ['in the middle of one', 3, [/^MANIFEST-\d+ ends in the middle of a record, at byte \d+$/, /^table \d+ is not/]],
   ])('a manifest cut off %s is named in front of what it names wrongly', async (_, more, said) => {
@@ -200,7 +200,7 @@ describe('files that LevelDB wrote', () => {
       await rm(join(copy, name))
       await put(join(copy, name))
       const { damage } = await checkDatabase(copy, 'ends')
-      expect(damage[0]).toBe(`${name} is no file`)
+      expect(damage[0]).toBe(`${name} is not a file`)
     }
   })
 
