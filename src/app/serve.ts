@@ -33,7 +33,7 @@ import { StorageFailure } from '#runtime/storage'
 import { Backups } from '#store/backup/backups'
 import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
-import { damageBehind, levelPlace } from '#store/level'
+import { findDamage, levelPlace } from '#store/level'
 import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
 
 /** One tenant may fill half of the heap: the rest is for frames, answers, shapes and the collector. */
@@ -110,7 +110,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   const pages = await readPageFiles(pagesFolder)
   const { printed } = await assembly.open().catch(async (error: unknown) => {
     const isOfOthers = isPlainFailure(error) && !(error instanceof StorageFailure)
-    throw isOfOthers ? error : await damageBehind(error, config.dataDirectory)
+    throw isOfOthers ? error : await findDamage(error, config.dataDirectory)
   })
   // Now: nothing that still goes wrong may keep it from who has to know it.
   if (printed) options.madeAdministrator?.(printed)
@@ -287,7 +287,7 @@ function backupsOf({ context, database }: Assembly, dataDirectory: string, log: 
     log: {
       begun: (user) => log.warn({ user }, 'a backup of everything, all secrets in it, is being handed out'),
       done: (user, bytes) => log.info({ user, bytes }, 'the backup was handed out whole'),
-      brokenOff: (user, bytes) => log.warn({ user, bytes }, 'a backup was broken off'),
+      aborted: (user, bytes) => log.warn({ user, bytes }, 'a backup was cut off'),
     },
   })
 }

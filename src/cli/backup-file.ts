@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream'
 import { realWorld } from '#app/world'
 import { Refusal } from '#cli/ending'
 import type { Leftovers } from '#cli/leftovers'
-import { type BackupEnd, BackupRefused } from '#store/backup/form'
+import { type BackupEnd, BackupError } from '#store/backup/format'
 import { readBackup } from '#store/backup/records'
 import { syncFolder } from '#store/sync-folder'
 
@@ -79,7 +79,7 @@ export async function* readFileOr(file: string, input: Readable): AsyncGenerator
 
 /** Also of what a store refused: a sentence instead of a stack. */
 export function refusalFrom(error: unknown, what: string): unknown {
-  if (error instanceof BackupRefused) return new Refusal(error.message)
+  if (error instanceof BackupError) return new Refusal(error.message)
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
   if (/^E[A-Z]+$/.test(error.code)) {
     const advice = /ENOSPC|EDQUOT/.test(error.code) ? ': free some disk space' : ''

@@ -8,7 +8,7 @@ import { inspectedText } from '#cli/inspected'
 import { repairedText } from '#cli/repaired'
 import { isServing } from '#cli/running-server'
 import { timeText } from '#cli/table'
-import { backupFolder, inspectBackup, inspectFolder } from '#store/backup/folder'
+import { backupFolder, inspectBackup, inspectFolder } from '#store/backup/folder-backup'
 import { restoreBackup } from '#store/backup/restore'
 import { repairFolder } from '#store/repair/repair'
 

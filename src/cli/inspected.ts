@@ -1,5 +1,5 @@
 import { tableOf, timeText } from '#cli/table'
-import type { Inspected, InspectedTenant } from '#store/backup/inspection'
+import type { InspectionResult, TenantInspection } from '#store/backup/inspection'
 
 const tenantColumns = [
   ['TENANT', 'tenant'],
@@ -30,7 +30,7 @@ const epochColumns = [
 const epochsShown = 8
 
 /** For people: what lies in `where`. */
-export function inspectedText(where: string, found: Inspected & { readonly createdAt?: number }): string {
+export function inspectedText(where: string, found: InspectionResult & { readonly createdAt?: number }): string {
   const { createdAt, rows, rowBytes, shapes, tells, images, hasIdentityKey, keySpace } = found
   const lines = [
     `${where}${createdAt === undefined ? '' : `, a backup of ${timeText(createdAt)}`}`,
@@ -45,7 +45,7 @@ export function inspectedText(where: string, found: Inspected & { readonly creat
   return `${lines.join('\n')}\n\n${tables.join('\n')}`
 }
 
-function tenantRow({ tenant, actors, indexEntries, reminders }: InspectedTenant) {
+function tenantRow({ tenant, actors, indexEntries, reminders }: TenantInspection) {
   const { device, ...others } = actors
   const bytes = Object.values(actors).reduce((sum, size) => sum + size.bytes, 0)
   return {
@@ -58,11 +58,11 @@ function tenantRow({ tenant, actors, indexEntries, reminders }: InspectedTenant)
   }
 }
 
-function streamRow({ tenant, stream: { from, to, redoFrom, since, until, bytes } }: InspectedTenant) {
+function streamRow({ tenant, stream: { from, to, redoFrom, since, until, bytes } }: TenantInspection) {
   return { tenant, from, to, redoFrom, sinceAt: since, untilAt: until, size: sizeText(bytes) }
 }
 
-function epochRow({ number, name, heads }: Inspected['epochs'][number]) {
+function epochRow({ number, name, heads }: InspectionResult['epochs'][number]) {
   return { number, name, heads: Object.entries(heads).map(([tenant, offset]) => `${tenant} ${offset}`) }
 }
 

@@ -1,10 +1,10 @@
-import type { Repaired } from '#store/repair/repair'
+import type { RepairResult } from '#store/repair/repair'
 
 /** `--json` has all of them. */
 const linesShown = 40
 
 /** For people: the result, the rows that are missing, and the next steps. */
-export function repairedText(folder: string, { damage, rows, leftOut, missing, keptIn }: Repaired): string {
+export function repairedText(folder: string, { damage, rows, leftOut, missing, keptIn }: RepairResult): string {
   if (keptIn === undefined) return `${folder}: the database is whole; nothing was done\n`
   const lost = [
     ...missing.map(({ tenant, from, upTo }) => `tenant ${tenant}: events ${from} to ${upTo}`),

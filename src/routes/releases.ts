@@ -48,7 +48,7 @@ export function releaseRoutes(context: RouteContext): Binding[] {
       const key = releaseKeyOf(firmware, query)
       const { size } = releaseThere(context, caller, project, key)
       // A server that was killed may have left it; whoever asked for it later would have the release again.
-      await context.firmware.images.letGo(partNameOf(context.system, caller.tenant, project, releaseName(key), size))
+      await context.firmware.images.discard(partNameOf(context.system, caller.tenant, project, releaseName(key), size))
       await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_release', key })
       return { status: 204 }
     }),

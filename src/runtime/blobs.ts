@@ -27,7 +27,7 @@ export interface BlobStore {
   /** How many bytes there are of what has not come whole; 0 for nothing. */
   receivedOf(name: string): Promise<number>
   /** Nobody is to go on with what came under a name, for good; nothing happens while something is under way. @throws Problem `storage` */
-  letGo(name: string): Promise<void>
+  discard(name: string): Promise<void>
   /**
    * The bytes from `from` to before `to`, of an image that is there and has as many; each piece is at most `pieceBytesMax`
    * long, and the taker's until he asks for the next one, which may come in the same memory.

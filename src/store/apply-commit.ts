@@ -74,7 +74,7 @@ function applyChunk({ journal, system, find }: Follower, key: string, value: Uin
   registry.head(tenant).bytesTaken += value.length
   replayChunk(firstOffset, value, journal.shapes, stream.redoFrom, {
     find: (nameHash) => find?.(nameHash),
-    news: (activation: Activation<Entry>, entry, offset) => registry.replayOn(activation, entry, offset),
+    report: (activation: Activation<Entry>, entry, offset) => registry.replayOn(activation, entry, offset),
     entry: (entry, offset) => {
       for (const { kind, concerns } of registry.redoDefinitions) {
         const id = concerns?.(entry)

@@ -13,31 +13,31 @@ const receivesMax = 64
  * Checks whether an upload may begin.
  * @throws Problem `conflict`, `too_large`, `overloaded`
  */
-export function mayBegin(name: string, part: BlobPart, underWay: ReadonlySet<string>, bytesMax: number): void {
+export function checkBegin(name: string, part: BlobPart, underWay: ReadonlySet<string>, bytesMax: number): void {
   if (underWay.has(name)) throw new Problem('conflict', 'this is being uploaded already')
   if (underWay.size >= receivesMax) throw new Problem('overloaded')
   if ((part.size ?? part.from) > bytesMax) throw tooLarge(bytesMax)
 }
 
 /** @throws Problem `conflict` with a message that gives the offset to continue from */
-export function mustGoOn(from: number, received: number): void {
+export function checkOffset(from: number, received: number): void {
   if (from !== 0 && from !== received) throw new Problem('conflict', `bytes from ${received} are expected`)
 }
 
 /** @throws Problem `too_large` if a piece exceeds the size that the client declared, or the limit */
-export function mayGrow(received: number, part: BlobPart, bytesMax: number): void {
+export function checkGrowth(received: number, part: BlobPart, bytesMax: number): void {
   if (part.size !== null && received > part.size) throw new Problem('too_large', `more than ${part.size} bytes came`)
   if (received > bytesMax) throw tooLarge(bytesMax)
 }
 
 /** Whether a part is useless once its upload is interrupted: only a part of declared size can be resumed. */
-export function isInVain({ size }: BlobPart): boolean {
+export function isUnresumable({ size }: BlobPart): boolean {
   return size === null
 }
 
 /** Whether a part is useless after this error: its image will never have an owner. */
 export function isRefusedForGood(error: unknown, part: BlobPart): boolean {
-  return isInVain(part) || (error instanceof Problem && !['storage', 'overloaded', 'bug'].includes(error.code))
+  return isUnresumable(part) || (error instanceof Problem && !['storage', 'overloaded', 'bug'].includes(error.code))
 }
 
 /** Whether the part is complete. To be called after the last piece. */

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { rmSync, statSync } from 'node:fs'
 import { constants, type FileHandle, link, open, readdir, rename, rm, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isMissing } from '#store/missing'
+import { isMissing } from '#store/missing-file'
 
 const pieceBytes = 64 * 1024
 /**
@@ -45,7 +45,7 @@ export class BlobParts {
     const file = this.fileOf(name)
     const found = await this.#statOf(file)
     if (!found || this.#isOld(found.mtimeMs)) return 0
-    const bytes = await syncedLength(lengthOf(file))
+    const bytes = await readSyncedLength(lengthOf(file))
     return bytes <= found.size ? bytes : 0
   }
 
@@ -66,23 +66,23 @@ export class BlobParts {
   }
 
   /** Syncs all bytes that were written so far. */
-  async keep(name: string, part: OpenPart): Promise<void> {
+  async sync(name: string, part: OpenPart): Promise<void> {
     await part.handle.datasync()
-    await saySynced(lengthOf(this.fileOf(name)), part.received)
+    await recordSynced(lengthOf(this.fileOf(name)), part.received)
   }
 
   /** After a failed write only the synced bytes remain. */
   async cutOff(name: string): Promise<void> {
     this.#hashes.delete(name)
     const file = this.fileOf(name)
-    const bytes = await syncedLength(lengthOf(file))
+    const bytes = await readSyncedLength(lengthOf(file))
     if (bytes === 0) await this.remove(name)
     else if (((await this.#statOf(file))?.size ?? 0) > bytes) await truncate(file, bytes)
   }
 
   /** Closes the part; it can be opened again. */
-  async rest(name: string, part: OpenPart): Promise<void> {
-    await this.keep(name, part)
+  async close(name: string, part: OpenPart): Promise<void> {
+    await this.sync(name, part)
     this.#hashes.delete(name)
     this.#hashes.set(name, { hash: part.hash, received: part.received })
     const [oldest] = this.#hashes.keys()
@@ -93,9 +93,9 @@ export class BlobParts {
    * Links the part to a second name, replacing the file that has it. On a file system without hard links the part is
    * renamed.
    */
-  async bringTo(name: string, file: string): Promise<void> {
+  async linkTo(name: string, file: string): Promise<void> {
     const own = this.fileOf(name)
-    const second = secondOf(own)
+    const second = linkNameOf(own)
     await rm(second, { force: true })
     try {
       await link(own, second)
@@ -116,11 +116,11 @@ export class BlobParts {
     await rm(file, { force: true })
   }
 
-  /** Deletes parts that are too old, and parts without an owner whose length is given; but none in `kept`. */
-  async sweep(kept: ReadonlySet<string>, owned: (bytes: number) => Iterable<string> = () => []): Promise<void> {
+  /** Deletes parts that are too old, and parts without an owner whose length is given; but none in `keep`. */
+  async sweep(keep: ReadonlySet<string>, owned: (bytes: number) => Iterable<string> = () => []): Promise<void> {
     const entries = await readdir(this.#folder)
     // Synchronous from here on, so that no upload can begin in between.
-    const keptFiles = new Set(Array.from(kept, (name) => this.fileOf(name)))
+    const keptFiles = new Set(Array.from(keep, (name) => this.fileOf(name)))
     const left = new Map<string, number>()
     for (const file of entries.map((entry) => join(this.#folder, entry))) {
       const found = statSync(file, { throwIfNoEntry: false })
@@ -138,9 +138,9 @@ export class BlobParts {
   }
 
   async #hashOf(name: string, handle: FileHandle, received: number): Promise<Hash> {
-    const kept = this.#hashes.get(name)
+    const cached = this.#hashes.get(name)
     this.#hashes.delete(name)
-    if (kept?.received === received) return kept.hash
+    if (cached?.received === received) return cached.hash
     const hash = createHash('sha256')
     const piece = Buffer.allocUnsafe(pieceBytes)
     // In pieces, so that other work can run in between.
@@ -170,7 +170,7 @@ export class BlobParts {
 const second = '.whole'
 
 /** The name of a complete part until it is linked to the image. */
-function secondOf(file: string): string {
+function linkNameOf(file: string): string {
   return `${file}${second}`
 }
 
@@ -195,7 +195,7 @@ const rowsRead = 64
  * Reads how many bytes of a file are synced, from the second file: rows of equal length, of which the last readable one
  * counts. A power loss may leave the last row cut off or filled with zeros.
  */
-export async function syncedLength(path: string): Promise<number> {
+export async function readSyncedLength(path: string): Promise<number> {
   let file: FileHandle | undefined
   try {
     file = await open(path, 'r')
@@ -213,7 +213,7 @@ export async function syncedLength(path: string): Promise<number> {
 }
 
 /** Records that the first `bytes` of a file are synced. When the promise is fulfilled, the record is synced too. */
-export async function saySynced(path: string, bytes: number): Promise<void> {
+export async function recordSynced(path: string, bytes: number): Promise<void> {
   const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
   try {
     const { size } = await file.stat()

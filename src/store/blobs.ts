@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import { Problem } from '#model/problem'
 import { type BlobPart, type BlobReceived, type BlobStore, type OwnBlob, pieceBytesMax } from '#runtime/blobs'
 import {
+  checkBegin,
+  checkGrowth,
+  checkOffset,
   freshMsMax,
-  isInVain,
   isRefusedForGood,
+  isUnresumable,
   isWhole,
-  mayBegin,
-  mayGrow,
-  mustGoOn,
   partAgeMsMax,
 } from '#store/blob-limits'
 import { BlobParts, type OpenPart } from '#store/blob-parts'
 import { failureFrom } from '#store/failure'
 import { freeBytes } from '#store/headroom'
-import { isMissing } from '#store/missing'
+import { isMissing } from '#store/missing-file'
 import { syncFolder } from '#store/sync-folder'
 
 /** Free space required in addition to the headroom, because the database grows during uploads. */
@@ -77,7 +77,7 @@ class FileBlobs implements BlobStore {
     pieces: AsyncIterable<Uint8Array>,
     own: OwnBlob = async () => {},
   ): Promise<BlobReceived> {
-    mayBegin(name, part, this.#underWay, this.#options.bytesMax)
+    checkBegin(name, part, this.#underWay, this.#options.bytesMax)
     this.#underWay.add(name)
     try {
       const came = await this.#receive(name, part, pieces)
@@ -93,12 +93,12 @@ class FileBlobs implements BlobStore {
     return this.#ofDisk(() => this.#parts.receivedOf(name))
   }
 
-  async letGo(name: string): Promise<void> {
+  async discard(name: string): Promise<void> {
     if (this.#underWay.has(name)) return
     this.#underWay.add(name)
     try {
       await this.#ofDisk(async () => {
-        if ((await this.#parts.receivedOf(name)) > 0) await this.#letGo(name)
+        if ((await this.#parts.receivedOf(name)) > 0) await this.#discard(name)
       })
     } finally {
       this.#underWay.delete(name)
@@ -170,10 +170,10 @@ class FileBlobs implements BlobStore {
     const opened = await this.#ofDisk(async () => {
       await this.#sweepParts()
       const received = await this.#parts.receivedOf(name)
-      mustGoOn(part.from, received)
+      checkOffset(part.from, received)
       // The upload begins again and needs no space; an image made of the old part keeps its own name.
       if (part.from === 0) await this.#parts.remove(name)
-      await this.#askForRoom(part.size === null ? 0 : part.size - part.from)
+      await this.#requireRoom(part.size === null ? 0 : part.size - part.from)
       return this.#parts.open(name, part.from)
     })
     try {
@@ -191,21 +191,21 @@ class FileBlobs implements BlobStore {
   ): Promise<BlobReceived> {
     try {
       for await (const piece of pieces) {
-        mayGrow(opened.received + piece.byteLength, part, this.#options.bytesMax)
+        checkGrowth(opened.received + piece.byteLength, part, this.#options.bytesMax)
         await this.#written(name, part, () => this.#append(name, opened, piece))
       }
     } catch (error) {
       const parts = this.#parts
-      const left = () => (isInVain(part) ? parts.remove(name) : parts.rest(name, opened))
-      if (!(error instanceof DiskRefused)) await this.#written(name, part, left).catch(() => {})
-      throw asked(error)
+      const left = () => (isUnresumable(part) ? parts.remove(name) : parts.close(name, opened))
+      if (!(error instanceof DiskError)) await this.#written(name, part, left).catch(() => {})
+      throw callerError(error)
     }
     try {
       if (isWhole(opened.received, part)) return await this.#written(name, part, () => this.#finish(name, opened))
-      await this.#written(name, part, () => this.#parts.rest(name, opened))
+      await this.#written(name, part, () => this.#parts.close(name, opened))
       return { received: opened.received }
     } catch (error) {
-      throw asked(error)
+      throw callerError(error)
     }
   }
 
@@ -218,34 +218,34 @@ class FileBlobs implements BlobStore {
     opened.hash.update(piece)
     opened.received += piece.byteLength
     if (Math.floor(before / stretchBytes) === Math.floor(opened.received / stretchBytes)) return
-    await this.#parts.keep(name, opened)
-    await this.#askForRoom(0)
+    await this.#parts.sync(name, opened)
+    await this.#requireRoom(0)
   }
 
   /** The file is synced before it gets its name, and named before any client is informed. */
   async #finish(name: string, opened: OpenPart): Promise<BlobReceived> {
     const sha256 = opened.hash.copy().digest('hex')
     // The length too, before the part is linked to an image: a file that has both names is never made shorter.
-    await this.#parts.keep(name, opened)
+    await this.#parts.sync(name, opened)
     this.#fresh.set(sha256, this.#options.now())
-    await this.#parts.bringTo(name, this.#fileOf(sha256))
+    await this.#parts.linkTo(name, this.#fileOf(sha256))
     await syncFolder(this.#images)
     return { received: opened.received, image: { sha256, size: opened.received } }
   }
 
   async #own(name: string, part: BlobPart, own: () => Promise<void>): Promise<void> {
-    const letGo = () => this.#letGo(name).catch((error) => this.#problemOf(error))
+    const discard = () => this.#discard(name).catch((error) => this.#problemOf(error))
     try {
       await own()
     } catch (error) {
-      if (isRefusedForGood(error, part)) await letGo()
+      if (isRefusedForGood(error, part)) await discard()
       throw error
     }
-    await letGo()
+    await discard()
   }
 
   /** Deletes the part for good: otherwise it could become an image long after its release was deleted. */
-  async #letGo(name: string): Promise<void> {
+  async #discard(name: string): Promise<void> {
     await this.#parts.remove(name)
     await syncFolder(this.#uploads)
   }
@@ -257,9 +257,9 @@ class FileBlobs implements BlobStore {
     await this.#parts.sweep(this.#underWay)
   }
 
-  async #askForRoom(missingBytes: number): Promise<void> {
+  async #requireRoom(missingBytes: number): Promise<void> {
     const { folder, headroomBytes } = this.#options
-    if ((await freeBytes(folder)) < missingBytes + headroomBytes + roomBytes) throw new NoRoom(folder)
+    if ((await freeBytes(folder)) < missingBytes + headroomBytes + roomBytes) throw new DiskFullError(folder)
   }
 
   async #openImage(sha256: string): Promise<FileHandle> {
@@ -285,9 +285,9 @@ class FileBlobs implements BlobStore {
       return await step()
     } catch (error) {
       const isFull = failureFrom(error, this.#options.folder).code === 'full'
-      const left = isFull || isInVain(part) ? this.#parts.remove(name) : this.#parts.cutOff(name)
+      const left = isFull || isUnresumable(part) ? this.#parts.remove(name) : this.#parts.cutOff(name)
       await left.catch(() => undefined)
-      throw new DiskRefused(this.#problemOf(error))
+      throw new DiskError(this.#problemOf(error))
     }
   }
 
@@ -307,7 +307,7 @@ class FileBlobs implements BlobStore {
 }
 
 /** Separates errors of the disk from errors of the source of the pieces. */
-class DiskRefused extends Error {
+class DiskError extends Error {
   readonly problem: Problem
 
   constructor(problem: Problem) {
@@ -316,12 +316,12 @@ class DiskRefused extends Error {
   }
 }
 
-function asked(error: unknown): unknown {
-  return error instanceof DiskRefused ? error.problem : error
+function callerError(error: unknown): unknown {
+  return error instanceof DiskError ? error.problem : error
 }
 
 /** `failureFrom` reads this as a full disk. */
-class NoRoom extends Error {
+class DiskFullError extends Error {
   readonly code = 'ENOSPC'
 
   constructor(folder: string) {

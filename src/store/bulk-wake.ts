@@ -41,15 +41,15 @@ export async function wakeInBulk(
   tenant: string,
   range: ScanRange,
   limits: BulkWakeLimits,
-): Promise<Woken> {
-  const woken = new Woken()
+): Promise<ActivationIndex> {
+  const woken = new ActivationIndex()
   const { last, redoFrom } = journal.stream(tenant)
   if (last - redoFrom + 1 < limits.entriesMin) return woken
   const names = await namesIn(journal, system, range)
   if (names.count < limits.actorsMin) return woken
   const { redoDefinitions } = system.registry
   for (const { kind } of redoDefinitions) await wakeNamed(journal, system, { kind, tenant, names, limits, woken })
-  return redoDefinitions.length === 1 && redoDefinitions.every(isOfDevices) ? woken : new Woken()
+  return redoDefinitions.length === 1 && redoDefinitions.every(isOfDevices) ? woken : new ActivationIndex()
 }
 
 async function namesIn({ storage }: StoreJournal, { world }: System<Entry>, range: ScanRange): Promise<NameMarks> {
@@ -69,7 +69,7 @@ interface Named {
   readonly tenant: string
   readonly names: NameMarks
   readonly limits: BulkWakeLimits
-  readonly woken: Woken
+  readonly woken: ActivationIndex
 }
 
 async function wakeNamed(
@@ -86,7 +86,7 @@ async function wakeNamed(
       spare--
       if (!names.has(key, range.after.length)) continue
       spare += limits.rowsPerActor
-      const id = ownText(key.slice(range.after.length))
+      const id = copyText(key.slice(range.after.length))
       woken.add(textHash(id, 0), registry.wakeFrom({ kind, tenant, id }, value))
     }
     if (spare < 0) return
@@ -102,7 +102,7 @@ function isOfDevices({ concerns }: AnyDefinition<Entry>): boolean {
 }
 
 /** Copies the text. V8 lets a slice of 13 characters or more keep the whole text in memory. */
-function ownText(part: string): string {
+function copyText(part: string): string {
   return part.length < 13 ? part : Buffer.from(part).toString()
 }
 
@@ -152,7 +152,7 @@ const perSlot = 2
  * map of a million strings reads six places in memory for a search; this index reads two. The found activation may have
  * another name with the same hash.
  */
-export class Woken {
+export class ActivationIndex {
   #slots = new Uint32Array(slotsAtFirst * perSlot)
   readonly #activations: Activation<Entry>[] = []
 

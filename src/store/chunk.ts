@@ -3,8 +3,8 @@ import type { Shape } from '#model/shape'
 import type { EventPacker } from '#runtime/journal'
 import { StorageFailure } from '#runtime/storage'
 import type { Chunk } from '#runtime/stream'
-import { packEntry, passEntry, readEntry, readNews, type ShapePlaces, unpackEntry } from '#store/entry-codec'
-import { EntryReader, type KnownDevice, type NewsSearch } from '#store/entry-reader'
+import { packEntry, passEntry, readEntry, readKnownReport, type ShapePlaces, unpackEntry } from '#store/entry-codec'
+import { EntryReader, type KnownDevice, type ReportSearch } from '#store/entry-reader'
 import { EntryWriter } from '#store/entry-writer'
 import { pack, unpack } from '#store/record-codec'
 import type { Shapes } from '#store/shapes'
@@ -180,7 +180,7 @@ export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: Shap
 export interface Replay<Known extends KnownDevice> {
   find(nameHash: number): Known | undefined
   /** A report that the found device does not hold yet. */
-  news(known: Known, entry: Entry, offset: number): void
+  report(known: Known, entry: Entry, offset: number): void
   /** Any other entry. After a damaged chunk is read again, an entry may come twice. */
   entry(entry: Entry, offset: number): void
 }
@@ -223,12 +223,12 @@ function replayNext<Known extends KnownDevice>(
   reader: EntryReader,
   offset: number,
   places: ShapePlaces,
-  search: NewsSearch<Known>,
+  search: ReportSearch<Known>,
   replay: Replay<Known>,
 ): void {
-  const news = readNews(reader, offset, search)
-  if (!news) replay.entry(readEntry(reader, places), offset)
-  else if (news.entry) replay.news(news.known, news.entry, offset)
+  const found = readKnownReport(reader, offset, search)
+  if (!found) replay.entry(readEntry(reader, places), offset)
+  else if (found.entry) replay.report(found.known, found.entry, offset)
 }
 
 /** With the general decoder. */

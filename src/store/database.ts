@@ -57,7 +57,7 @@ export class Database {
   #cancelRetry: (() => void) | undefined
   #reopening: Promise<void> | undefined
   /** The last offset of each stream that was stored, and perhaps published, before a write failed. */
-  #told: ReadonlyMap<string, number> = new Map()
+  #publishedOffsets: ReadonlyMap<string, number> = new Map()
   #status: DatabaseStatus = 'closed'
 
   constructor(options: DatabaseOptions) {
@@ -103,7 +103,7 @@ export class Database {
       error instanceof StorageFailure ? error : new StorageFailure('io', 'a commit failed', { cause: error })
     this.#status = 'read_only'
     this.#cancelSweep?.()
-    this.#told = new Map([...this.#options.journal.streams()].map((stream) => [stream.tenant, stream.last]))
+    this.#publishedOffsets = new Map([...this.#options.journal.streams()].map((stream) => [stream.tenant, stream.last]))
     this.#retention.stop()
     this.#options.log.failed(failure)
     void this.#recover(failure)
@@ -202,7 +202,7 @@ export class Database {
     await this.#storage?.close()
     await place.releaseHeadroom()
     await this.#read(await place.open())
-    const isRewound = [...this.#told].some(([tenant, committed]) => journal.stream(tenant).last < committed)
+    const isRewound = [...this.#publishedOffsets].some(([tenant, committed]) => journal.stream(tenant).last < committed)
     if (isRewound) await this.#beginEpoch()
     await place.restoreHeadroom()
     if (this.#isClosed()) return

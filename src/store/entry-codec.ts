@@ -5,7 +5,7 @@ import type { JsonObject } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 import type { StoredSubscription } from '#model/subscription'
-import type { EntryReader, KnownDevice, News, NewsSearch } from '#store/entry-reader'
+import type { EntryReader, KnownDevice, KnownReport, ReportSearch } from '#store/entry-reader'
 import type { EntryWriter } from '#store/entry-writer'
 import { pack } from '#store/record-codec'
 
@@ -337,12 +337,12 @@ export function readEntry(reader: EntryReader, shapes: ShapePlaces): Entry {
 /**
  * Reads the next entry if it is a report of a device that is known by its name; otherwise the reader stays where it is.
  */
-export function readNews<Known extends KnownDevice>(
+export function readKnownReport<Known extends KnownDevice>(
   reader: EntryReader,
   offset: number,
-  search: NewsSearch<Known>,
-): News<Known> | undefined {
-  return reader.readNews(forms.reported.code, offset, search)
+  search: ReportSearch<Known>,
+): KnownReport<Known> | undefined {
+  return reader.readKnownReport(forms.reported.code, offset, search)
 }
 
 /** Skips the next entry. Returns the hash of the name after its kind: the name of its device, if it has one. */

@@ -8,14 +8,14 @@ export interface KnownDevice {
   readonly lastOffset: number
 }
 
-export interface NewsSearch<Known extends KnownDevice> {
+export interface ReportSearch<Known extends KnownDevice> {
   /** An activation whose name has this hash. In rare cases it is another name with the same hash. */
   find(nameHash: number): Known | undefined
   shapeAt(place: number): Shape
 }
 
 /** `entry` is absent if the device already holds it. */
-export interface News<Known extends KnownDevice> {
+export interface KnownReport<Known extends KnownDevice> {
   readonly known: Known
   readonly entry: Reported | undefined
 }
@@ -40,11 +40,11 @@ export class EntryReader extends MsgpackReader {
    * Like `readReported`, for a report whose device is found by the hash of its name. The report is skipped, and no
    * object is made, if the device already holds it.
    */
-  readNews<Known extends KnownDevice>(
+  readKnownReport<Known extends KnownDevice>(
     code: number,
     offset: number,
-    search: NewsSearch<Known>,
-  ): News<Known> | undefined {
+    search: ReportSearch<Known>,
+  ): KnownReport<Known> | undefined {
     const before = this.place
     const length = this.#reportHead(code)
     const atName = this.place

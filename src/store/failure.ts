@@ -1,6 +1,6 @@
 import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
 
-const mend = 'restore a backup, or save what can be saved: npm run admin -- repair'
+const repairAdvice = 'restore a backup, or save what can be saved: npm run admin -- repair'
 
 /**
  * Error texts of LevelDB and the file system, mapped to the codes of the port; the first row that matches counts.
@@ -13,9 +13,9 @@ const signs: readonly { readonly code: StorageFailureCode; readonly sign: RegExp
     advice: 'another process uses this folder; stop it, or choose another folder',
   },
   { code: 'full', sign: /No space left on device|Disk quota exceeded|ENOSPC|EDQUOT/i, advice: 'free some disk space' },
-  { code: 'damaged', sign: /^LEVEL_CORRUPTION/, advice: mend },
+  { code: 'damaged', sign: /^LEVEL_CORRUPTION/, advice: repairAdvice },
   // CURRENT names a missing manifest: LevelDB reports an IO error, but no retry will bring the file back.
-  { code: 'damaged', sign: /MANIFEST-\d+: No such file/, advice: mend },
+  { code: 'damaged', sign: /MANIFEST-\d+: No such file/, advice: repairAdvice },
   { code: 'closed', sign: /^LEVEL_(DATABASE|ITERATOR|SNAPSHOT)_NOT_OPEN/, advice: 'the store was closed' },
 ]
 

@@ -1,6 +1,6 @@
 import { chmod, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { keyFileName } from '#store/backup/form'
+import { keyFileName } from '#store/backup/format'
 import { failureFrom } from '#store/failure'
 import { syncFolder } from '#store/sync-folder'
 
@@ -61,7 +61,7 @@ export async function readOrMakeKeyFile(folder: string, { random, isNeeded }: Ke
     if (!bytes) throw new KeyFileDamaged(file)
     // Also for a file that was found: the process that created it may have died before its sync.
     await syncFolder(folder)
-    const warning = await keepFromOthers(file)
+    const warning = await restrictAccess(file)
     return { bytes, isNew: made === text, ...(warning !== undefined && { warning }) }
   } catch (error) {
     if (error instanceof KeyFileFailure) throw error
@@ -132,7 +132,7 @@ function keyOf(text: string): Uint8Array | undefined {
 }
 
 /** Removes the access of other users. Returns a warning if they had any. */
-async function keepFromOthers(file: string): Promise<string | undefined> {
+async function restrictAccess(file: string): Promise<string | undefined> {
   const before = await modeOf(file)
   if ((before & 0o077) === 0) return undefined
   await chmod(file, ownerOnly).catch(() => undefined)

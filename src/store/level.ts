@@ -12,9 +12,9 @@ import {
 } from '#runtime/storage'
 import { closedFailure, failureFrom } from '#store/failure'
 import { headroomIn } from '#store/headroom'
-import { beginDatabase } from '#store/level-files/begin'
-import { checkDatabase } from '#store/level-files/check'
-import { goneText, isGone } from '#store/level-files/folder'
+import { checkDatabase } from '#store/level-files/database-check'
+import { isDatabaseMissing, missingDatabaseText } from '#store/level-files/folder'
+import { beginDatabase } from '#store/level-files/new-database'
 import { syncFolder } from '#store/sync-folder'
 
 const MIB = 1024 * 1024
@@ -61,7 +61,7 @@ export interface LevelPlaceOptions {
    */
   readonly roomBytes?: number
   /** Called with a text when an opening drops the end of a log, whose write was interrupted. */
-  readonly torn?: (said: string) => void
+  readonly torn?: (message: string) => void
 }
 
 /** A storage place in a folder on a disk. `open` deletes nothing and repairs nothing. */
@@ -76,7 +76,7 @@ export function levelPlace({ folder, headroomBytes, roomBytes, torn }: LevelPlac
   }
 }
 
-async function openLevel(folder: string, torn: (said: string) => void): Promise<Storage> {
+async function openLevel(folder: string, torn: (message: string) => void): Promise<Storage> {
   let home: string | undefined
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -84,9 +84,9 @@ async function openLevel(folder: string, torn: (said: string) => void): Promise<
     if (foldersOpen.has(found)) throw new StorageFailure('locked', `${folder}: this process has it open already`)
     foldersOpen.add(found)
     home = found
-    await refuseHalfMade(found)
-    if (await isGone(found)) throw new NamedDamage(goneText(found))
-    await mustBeWhole(found, torn)
+    await refuseInterrupted(found)
+    if (await isDatabaseMissing(found)) throw new NamedDamage(missingDatabaseText(found))
+    await assertUndamaged(found, torn)
     await beginDatabase(join(found, 'db'))
     const database = new Level<string, Uint8Array>(join(found, 'db'), {
       keyEncoding: 'utf8',
@@ -109,12 +109,12 @@ async function openLevel(folder: string, torn: (said: string) => void): Promise<
 /** Holds a backup while it is restored. While it exists, the folder around it is not a data folder. */
 export const restoringFolder = 'restoring'
 
-async function refuseHalfMade(folder: string): Promise<void> {
+async function refuseInterrupted(folder: string): Promise<void> {
   const names = await readdir(folder)
-  if (names.includes(restoringFolder)) throw new NamedDamage(halfRestored(folder))
+  if (names.includes(restoringFolder)) throw new NamedDamage(interruptedRestoreText(folder))
   if (names.includes(repairingFolder)) {
-    const said = 'a repair is under way here, or was interrupted; if none is running, run it again'
-    throw new NamedDamage(`${folder}: ${said}: npm run admin -- repair`)
+    const message = 'a repair is under way here, or was interrupted; if none is running, run it again'
+    throw new NamedDamage(`${folder}: ${message}: npm run admin -- repair`)
   }
 }
 
@@ -124,25 +124,25 @@ export const repairingFolder = 'repairing'
 export const damagedPrefix = 'damaged-'
 
 /** The message for a restore that was interrupted. */
-export function halfRestored(folder: string): string {
+export function interruptedRestoreText(folder: string): string {
   return `${folder}: a restore is under way here, or was interrupted; if none is running, empty the folder and restore again`
 }
 
 /** Checks are repeated, because a server that uses the folder may change it during the check. */
-const looksMax = 3
+const checksMax = 3
 
 /**
  * LevelDB itself skips damaged parts of a log without an error, and does not verify most of what it reads.
  * @throws StorageFailure `damaged`
  */
-async function mustBeWhole(folder: string, torn: (said: string) => void): Promise<void> {
+async function assertUndamaged(folder: string, torn: (message: string) => void): Promise<void> {
   for (let looks = 1; ; looks++) {
     const found = await checkDatabase(join(folder, 'db'), 'ends')
     if (found.damage.length === 0) {
-      for (const said of found.torn) torn(said)
+      for (const message of found.torn) torn(message)
       return
     }
-    if (looks === looksMax) throw new NamedDamage(damagedText(folder, found.damage))
+    if (looks === checksMax) throw new NamedDamage(damagedText(folder, found.damage))
   }
 }
 
@@ -157,7 +157,7 @@ class NamedDamage extends StorageFailure {
  * Finds the damage that made a start fail, or returns the error. LevelDB does not verify checksums of tables, so any
  * error may be its result. Call it after the folder was closed: it reads the whole database.
  */
-export async function damageBehind(error: unknown, folder: string): Promise<unknown> {
+export async function findDamage(error: unknown, folder: string): Promise<unknown> {
   if (error instanceof NamedDamage || (error instanceof StorageFailure && error.code !== 'damaged')) return error
   const { damage } = await checkDatabase(join(resolve(folder), 'db'), 'whole').catch(() => ({ damage: [] }))
   return damage.length > 0 ? new NamedDamage(damagedText(folder, damage), { cause: error }) : error

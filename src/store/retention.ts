@@ -36,7 +36,7 @@ export class Retention {
   }
 
   start(): void {
-    this.#lookIn(everyMs)
+    this.#checkAfter(everyMs)
   }
 
   stop(): void {
@@ -44,17 +44,17 @@ export class Retention {
     this.#cancel = undefined
   }
 
-  #lookIn(delayMs: number): void {
+  #checkAfter(delayMs: number): void {
     this.stop()
     this.#cancel = this.#world.after(delayMs, () => {
-      void this.#look().then((isMore) => {
-        if (this.#cancel) this.#lookIn(isMore ? againMs : everyMs)
+      void this.#check().then((isMore) => {
+        if (this.#cancel) this.#checkAfter(isMore ? againMs : everyMs)
       })
     })
   }
 
   /** Resolves to true when there is more to delete. */
-  async #look(): Promise<boolean> {
+  async #check(): Promise<boolean> {
     if (this.#journal.isTrimming) return true
     let isMore = false
     try {

@@ -158,7 +158,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   }
 
   async write(commit: SealedCommit<Entry>): Promise<readonly number[]> {
-    this.#turnRecordWriters()
+    this.#rotateRecordWriters()
     const operations: Operation[] = []
     const partBytes: number[] = []
     const appended: { stream: TenantStream; chunk: RecentChunk }[] = []
@@ -172,7 +172,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
         appended.push({ stream, chunk })
         bytes += chunk.bytes.length
       }
-      if (packer) this.#takeBack(packer)
+      if (packer) this.#revert(packer)
       partBytes.push(bytes)
       if (part.redoFrom !== stream.redoFrom || stream.last === 0) {
         operations.push({ key: keys.redo(part.tenant), value: packRecord(redoFormat, part.redoFrom) })
@@ -199,13 +199,13 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return partBytes
   }
 
-  #takeBack(packer: ChunkPacker): void {
+  #revert(packer: ChunkPacker): void {
     packer.clear()
     if (this.#packers.length < idlePackersMax) this.#packers.push(packer)
   }
 
   /** One write runs at a time, so the records of the third buffer are stored. */
-  #turnRecordWriters(): void {
+  #rotateRecordWriters(): void {
     const [open, stored, next] = this.#recordWriters
     next.clear()
     this.#recordWriters = [next, open, stored]

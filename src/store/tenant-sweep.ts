@@ -49,11 +49,11 @@ export class TenantSweep {
       const end = await this.#endStream(tenant, closedCount)
       let count = 0
       for (const prefix of tenantPrefixes(tenant, kinds, indexes)) {
-        count += await this.#takeAway(tenant, below(prefix), closedCount)
+        count += await this.#delete(tenant, below(prefix), closedCount)
       }
       // Entries appended during the sweep stay: a start applies them again, and must find no gaps.
       const chunks = { after: below(`stream/${tenant}`).after, before: keys.chunk(tenant, end) }
-      count += await this.#takeAway(tenant, chunks, closedCount)
+      count += await this.#delete(tenant, chunks, closedCount)
       isMore = count > 0 || system.registry.head(tenant).taken >= end
     }
   }
@@ -86,7 +86,7 @@ export class TenantSweep {
   }
 
   /** Returns the number of keys. */
-  async #takeAway(
+  async #delete(
     tenant: string,
     range: { readonly after: string; readonly before: string },
     closedCount: number,

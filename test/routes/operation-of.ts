@@ -14,7 +14,7 @@ export function operationOf({ context, database }: Assembly): OperationOptions {
       images: context.firmware.images,
       keyFile: async () => undefined,
       keepImages: () => context.firmware.imageUses.keepAll(),
-      log: { begun: () => {}, done: () => {}, brokenOff: () => {} },
+      log: { begun: () => {}, done: () => {}, aborted: () => {} },
     }),
   }
 }

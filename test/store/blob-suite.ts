@@ -360,13 +360,13 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
     test('what is let go is gone, but not from under who is sending it', async () => {
       const bytes = bytesOf(20_000)
       await breakOff(bytes, 10_000)
-      await store.letGo('b')
+      await store.discard('b')
       expect(await store.receivedOf('a')).toBe(10_000)
-      const own = () => store.letGo('a')
+      const own = () => store.discard('a')
       const rest = piecesOf(bytes.subarray(10_000))
       expect((await store.receive('a', { from: 10_000, size: 20_000 }, rest, own)).image?.sha256).toBe(hashOf(bytes))
       await breakOff(bytes, 10_000)
-      await store.letGo('a')
+      await store.discard('a')
       expect(await store.receivedOf('a')).toBe(0)
     })
 

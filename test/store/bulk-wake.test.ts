@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import type { Activation } from '#runtime/activation'
 import type { Storage } from '#runtime/storage'
-import { type BulkWakeLimits, NameMarks, Woken } from '#store/bulk-wake'
+import { ActivationIndex, type BulkWakeLimits, NameMarks } from '#store/bulk-wake'
 import { textHash } from '#store/msgpack-reader'
 import { openStage, type Stage } from '#test/runtime/stage'
 import { tallyAddress } from '#test/runtime/tally-actors'
@@ -115,12 +115,12 @@ test('of a tenant only its own', async () => {
 })
 
 test('who was woken is found by the hash of his name, however many there are', () => {
-  const woken = new Woken()
+  const woken = new ActivationIndex()
   const all = Array.from({ length: 5_000 }, (_, number) => ({ id: nameOf(number) }) as Activation<Entry>)
   for (const each of all) woken.add(textHash(each.id, 0), each)
   for (const each of all) expect(woken.find(textHash(each.id, 0))).toBe(each)
   expect(woken.find(textHash('nobody', 0))).toBeUndefined()
-  expect(new Woken().find(0)).toBeUndefined()
+  expect(new ActivationIndex().find(0)).toBeUndefined()
 })
 
 test('a name that was seen is always known; others seldom are', () => {

@@ -229,7 +229,7 @@ test('what is gone through again is what is unpacked, but for what those who are
         const count = replayChunk(1, bytes, storedShapes(entries), from, {
           find: (hash) =>
             hash === textHash(who.id, 0) ? { ...who, id: who.isMistaken ? 'other' : who.id } : undefined,
-          news: (found, each, offset) => {
+          report: (found, each, offset) => {
             expect(each).toMatchObject({ kind: 'reported', device: found.id })
             heard.push([each, offset])
           },

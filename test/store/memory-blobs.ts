@@ -9,13 +9,13 @@ import {
   pieceBytesMax,
 } from '#runtime/blobs'
 import {
+  checkBegin,
+  checkGrowth,
+  checkOffset,
   freshMsMax,
-  isInVain,
   isRefusedForGood,
+  isUnresumable,
   isWhole,
-  mayBegin,
-  mayGrow,
-  mustGoOn,
   partAgeMsMax,
 } from '#store/blob-limits'
 
@@ -62,14 +62,14 @@ class MemoryBlobs implements BlobStore {
     own: OwnBlob = async () => {},
   ): Promise<BlobReceived> {
     const underWay = this.#underWay
-    mayBegin(name, part, underWay, this.#options.bytesMax)
-    mustGoOn(part.from, await this.receivedOf(name))
-    mayBegin(name, part, underWay, this.#options.bytesMax)
+    checkBegin(name, part, underWay, this.#options.bytesMax)
+    checkOffset(part.from, await this.receivedOf(name))
+    checkBegin(name, part, underWay, this.#options.bytesMax)
     underWay.add(name)
     try {
       const stored = this.#partOf(name, part)
       for await (const piece of pieces) {
-        mayGrow(stored.received + piece.byteLength, part, this.#options.bytesMax)
+        checkGrowth(stored.received + piece.byteLength, part, this.#options.bytesMax)
         if (underWay !== this.#underWay) throw new Problem('storage')
         this.#append(stored, piece)
       }
@@ -85,7 +85,7 @@ class MemoryBlobs implements BlobStore {
       if (underWay === this.#underWay) this.#parts.delete(name)
       return { received: stored.received, image }
     } catch (error) {
-      if (isInVain(part) && underWay === this.#underWay) this.#parts.delete(name)
+      if (isUnresumable(part) && underWay === this.#underWay) this.#parts.delete(name)
       throw error
     } finally {
       underWay.delete(name)
@@ -97,7 +97,7 @@ class MemoryBlobs implements BlobStore {
     return part && !this.#isOld(part) ? part.received : 0
   }
 
-  async letGo(name: string): Promise<void> {
+  async discard(name: string): Promise<void> {
     if (!this.#underWay.has(name)) this.#parts.delete(name)
   }
 

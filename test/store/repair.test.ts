@@ -10,7 +10,7 @@ import { keys } from '#store/keys'
 import { levelPlace } from '#store/level'
 import { packRecord, unpack } from '#store/record-codec'
 import { RebuiltRows } from '#store/repair/rebuilt-rows'
-import { type Repaired, repairFolder } from '#store/repair/repair'
+import { type RepairResult, repairFolder } from '#store/repair/repair'
 import { redoFormat } from '#store/store-journal'
 import { packChunk } from '#test/store/pack-chunk'
 import { rowsOf } from '#test/store/storage-suite'
@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => rm(root, { recursive: true }))
 
 interface After {
-  readonly found: Repaired
+  readonly found: RepairResult
   readonly rows: ReadonlyMap<string, string>
   readonly folder: string
 }
@@ -120,7 +120,7 @@ async function repaired(file: RegExp, change: (bytes: Buffer) => Buffer | undefi
   return { found, rows, folder }
 }
 
-const isLogCut = (name: string, { damage }: Repaired) => name.endsWith('.log') && damage.length === 0
+const isLogCut = (name: string, { damage }: RepairResult) => name.endsWith('.log') && damage.length === 0
 /** A missing table is named by its number. */
 const nameIn = (name: string) => (name.endsWith('.ldb') ? String(Number.parseInt(name, 10)) : name)
 const flip = (share: number) => (bytes: Buffer) => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { saySynced, syncedLength } from '#store/blob-parts'
+import { readSyncedLength, recordSynced } from '#store/blob-parts'
 
 let folder: string
 let path: string
@@ -14,11 +14,11 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 test('nothing was said', async () => {
-  expect(await syncedLength(join(folder, 'none'))).toBe(0)
+  expect(await readSyncedLength(join(folder, 'none'))).toBe(0)
 })
 
 test('for its owner only', async () => {
-  await saySynced(path, 7)
+  await recordSynced(path, 7)
   expect(statSync(path).mode & 0o777).toBe(0o600)
 })
 
@@ -33,11 +33,11 @@ test('the last that was said whole counts, whatever a power loss left behind it'
       let last = 0
       for (const [bytes, loss, left] of said) {
         const before = statSync(path, { throwIfNoEntry: false })?.size ?? 0
-        await saySynced(path, bytes)
+        await recordSynced(path, bytes)
         if (loss === 'cut') truncateSync(path, before - (before % 16) + left)
         else if (loss === 'zeros') writeFileSync(path, readFileSync(path).fill(0, before - (before % 16)))
         else last = bytes
-        expect(await syncedLength(path)).toBe(last)
+        expect(await readSyncedLength(path)).toBe(last)
       }
     }),
     { numRuns: 30 },

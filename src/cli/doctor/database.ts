@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { wordsOf } from '#cli/doctor/folder'
-import { type Checked, checkDatabase } from '#store/level-files/check'
+import { checkDatabase, type DatabaseCheck } from '#store/level-files/database-check'
 
 /** A server that has the folder changes what is looked at; what is damaged stays so. */
 const looksMax = 3
@@ -23,7 +23,7 @@ export async function databaseFindings({ dataDirectory }: Config): Promise<reado
   }
 }
 
-function findingsOf(about: string, { damage, torn }: Checked): readonly Finding[] {
+function findingsOf(about: string, { damage, torn }: DatabaseCheck): readonly Finding[] {
   const todo = 'restore a backup, or save what can be saved: npm run admin -- repair'
   if (damage.length > 0) return damage.map((said) => wrong(about, said, todo))
   if (torn.length === 0) return [ok(about, 'every block of its files is whole')]

@@ -5,11 +5,11 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
-import { imageFolder } from '#store/backup/form'
+import { imageFolder } from '#store/backup/format'
 import { freeBytes } from '#store/headroom'
 import { KeyFileDamaged, readKeyFile } from '#store/key-file'
 import { damagedPrefix, repairingFolder, restoringFolder } from '#store/level'
-import { isMissing } from '#store/missing'
+import { isMissing } from '#store/missing-file'
 
 const mebibyte = 1024 * 1024
 

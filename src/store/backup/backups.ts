@@ -1,7 +1,7 @@
 import { Problem } from '#model/problem'
 import type { Scan } from '#runtime/storage'
 import type { World } from '#runtime/world'
-import { type BackupSources, type BackupTurns, writeBackup } from '#store/backup/write'
+import { type BackupSources, type BackupTurns, writeBackup } from '#store/backup/backup-writer'
 import { refuseWhileClosed } from '#store/store-listing'
 
 /** During a backup the store keeps all data that is overwritten, so a backup that never ends would fill the disk. */
@@ -21,7 +21,7 @@ export interface BackupsParts {
 interface BackupsLog {
   begun(user: string): void
   done(user: string, bytes: number): void
-  brokenOff(user: string, bytes: number): void
+  aborted(user: string, bytes: number): void
 }
 
 /**
@@ -50,13 +50,13 @@ export class Backups {
     if (this.#isUnderWay) throw new Problem('conflict', 'another backup is under way')
     this.#isUnderWay = true
     // Before the snapshot, so that images deleted after it are kept.
-    const letGo = this.#parts.keepImages()
+    const releaseImages = this.#parts.keepImages()
     let bytes = 0
     let isDone = false
     try {
       const sources = { rows: this.#snapshot(), images, keyFile, now: world.now() }
       log.begun(user)
-      for await (const block of writeBackup(sources, limited(turns, world))) {
+      for await (const block of writeBackup(sources, withTimeLimit(turns, world))) {
         yield block
         bytes += block.byteLength
         // Then the backup has no end mark.
@@ -65,7 +65,7 @@ export class Backups {
       isDone = true
     } finally {
       this.#ended(user, bytes, isDone)
-      letGo()
+      releaseImages()
       this.#isUnderWay = false
     }
   }
@@ -80,7 +80,7 @@ export class Backups {
     this.counts[isDone ? 'done' : 'broken_off']++
     if (isDone) this.lastDoneAt = world.now()
     if (isDone) log.done(user, bytes)
-    else log.brokenOff(user, bytes)
+    else log.aborted(user, bytes)
   }
 
   #snapshot(): Scan {
@@ -94,7 +94,7 @@ export class Backups {
 }
 
 /** Fails when the backup takes longer than the limit. */
-function limited(turns: BackupTurns, world: World): BackupTurns {
+function withTimeLimit(turns: BackupTurns, world: World): BackupTurns {
   const end = world.monotonic() + backupMsMax
   return {
     get isOver() {

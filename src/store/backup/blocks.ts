@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { BackupRefused, blockBytesMax, magic } from '#store/backup/form'
+import { BackupError, blockBytesMax, magic } from '#store/backup/format'
 
 const headBytes = 8
 const digestBytes = 32
@@ -48,14 +48,14 @@ export class BlockWriter {
 
 /**
  * Yields the content of blocks in pieces, each after its checksum was verified.
- * @throws BackupRefused if this is not a backup, if it is damaged, or if it ends before or after its end mark; errors
+ * @throws BackupError if this is not a backup, if it is damaged, or if it ends before or after its end mark; errors
  * of the source
  */
 export async function* openBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const bytes = new ByteSource(source)
   const hash = createHash('sha256')
   const first = await bytes.take(magic.byteLength)
-  if (!first || Buffer.compare(first, magic) !== 0) throw new BackupRefused('this is not a backup')
+  if (!first || Buffer.compare(first, magic) !== 0) throw new BackupError('this is not a backup')
   hash.update(first)
   for (;;) {
     const at = bytes.takenCount
@@ -76,15 +76,15 @@ export async function* openBlocks(source: AsyncIterable<Uint8Array>): AsyncGener
   const digest = await bytes.take(digestBytes)
   if (!digest) throw cutOff(bytes.takenCount)
   if (Buffer.compare(digest, hash.digest()) !== 0) throw damaged(at)
-  if (await bytes.take(1)) throw new BackupRefused(`there are bytes after the end of the backup, at byte ${at + 32}`)
+  if (await bytes.take(1)) throw new BackupError(`there are bytes after the end of the backup, at byte ${at + 32}`)
 }
 
-function cutOff(at: number): BackupRefused {
-  return new BackupRefused(`the backup is cut off at byte ${at}: take another one`)
+function cutOff(at: number): BackupError {
+  return new BackupError(`the backup is cut off at byte ${at}: take another one`)
 }
 
-function damaged(at: number): BackupRefused {
-  return new BackupRefused(`the backup is damaged at byte ${at}: take another one`)
+function damaged(at: number): BackupError {
+  return new BackupError(`the backup is damaged at byte ${at}: take another one`)
 }
 
 /** Reads a given number of bytes from a source of pieces of any size. */

@@ -1,5 +1,5 @@
 import type { Scan } from '#runtime/storage'
-import { imageFolder, keyFileName } from '#store/backup/form'
+import { imageFolder, keyFileName } from '#store/backup/format'
 import { headOf } from '#store/chunk'
 import { epochFormat } from '#store/epochs'
 import { addressOf, keySpace, numberOf } from '#store/keys'
@@ -7,16 +7,16 @@ import { unpackRecord } from '#store/record-codec'
 import { redoFormat } from '#store/store-journal'
 
 /** The content of a data folder or backup. Sizes are bytes of keys and values, not of the disk; times are Unix ms. */
-export interface Inspected {
+export interface InspectionResult {
   /** The version of the key space; null if the folder has none yet. */
   readonly keySpace: number | null
   readonly rows: number
   readonly rowBytes: number
-  readonly epochs: readonly InspectedEpoch[]
+  readonly epochs: readonly EpochInspection[]
   readonly shapes: Size
   /** Messages between actors that were not delivered yet. */
   readonly tells: number
-  readonly tenants: readonly InspectedTenant[]
+  readonly tenants: readonly TenantInspection[]
   readonly images: Size
   readonly hasIdentityKey: boolean
 }
@@ -26,23 +26,23 @@ interface Size {
   readonly bytes: number
 }
 
-export interface InspectedEpoch {
+export interface EpochInspection {
   readonly number: number
   readonly name: string
   /** The last offset of each stream before this epoch began. */
   readonly heads: Readonly<Record<string, number>>
 }
 
-export interface InspectedTenant {
+export interface TenantInspection {
   readonly tenant: string
   /** The number and size of the actors of each kind, `device` among them, that have stored data. */
   readonly actors: Readonly<Record<string, Size>>
   readonly indexEntries: number
   readonly reminders: number
-  readonly stream: InspectedStream
+  readonly stream: StreamInspection
 }
 
-interface InspectedStream {
+interface StreamInspection {
   /** The first and the last retained offset; null if there is none. */
   readonly from: number | null
   readonly to: number | null
@@ -58,7 +58,7 @@ interface TenantCount {
   readonly actors: Map<string, { count: number; bytes: number; lastId: string }>
   indexEntries: number
   reminders: number
-  stream: { -readonly [K in keyof InspectedStream]: InspectedStream[K] }
+  stream: { -readonly [K in keyof StreamInspection]: StreamInspection[K] }
 }
 
 /**
@@ -67,7 +67,7 @@ interface TenantCount {
  */
 export class Inspection {
   readonly #tenants = new Map<string, TenantCount>()
-  readonly #epochs: InspectedEpoch[] = []
+  readonly #epochs: EpochInspection[] = []
   readonly #shapes = { count: 0, bytes: 0 }
   readonly #images = { count: 0, bytes: 0 }
   #keySpace: number | null = null
@@ -92,7 +92,7 @@ export class Inspection {
     this.#images.bytes += size
   }
 
-  get found(): Inspected {
+  get found(): InspectionResult {
     return {
       keySpace: this.#keySpace,
       rows: this.#rows,
@@ -128,7 +128,7 @@ export class Inspection {
       this.#shapes.bytes += bytes
     },
     epoch: (key, value) => {
-      const { name, heads } = unpackRecord(epochFormat, value) as Omit<InspectedEpoch, 'number'>
+      const { name, heads } = unpackRecord(epochFormat, value) as Omit<EpochInspection, 'number'>
       this.#epochs.push({ number: numberOf(key), name, heads })
     },
     format: (_, value) => {

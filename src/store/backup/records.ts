@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { type BlockWriter, ByteSource, openBlocks } from '#store/backup/blocks'
 import {
   type BackupEnd,
+  BackupError,
   type BackupHead,
-  BackupRefused,
   backupFormat,
   backupVersion,
   isFileName,
@@ -12,7 +12,7 @@ import {
   prefixBytes,
   recordKinds,
   valueBytesMax,
-} from '#store/backup/form'
+} from '#store/backup/format'
 
 /** The parts of a backup, in order: a head, rows, files, each with its pieces, and an end. */
 export type BackupItem =
@@ -93,30 +93,30 @@ export class RecordWriter {
  * Reads a backup from its first byte to its last. It is complete and undamaged once the caller has received `end` and
  * then the end of the iteration. Until then the backup may still prove to be cut off.
  *
- * @throws BackupRefused; errors of the source
+ * @throws BackupError; errors of the source
  */
 export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<BackupItem> {
   const reader = new RecordReader(new ByteSource(openBlocks(source)))
   const head = await reader.head()
   yield { kind: 'head', head }
-  const seen = { rows: 0, rowBytes: 0, files: 0, fileBytes: 0 }
+  const counts = { rows: 0, rowBytes: 0, files: 0, fileBytes: 0 }
   let lastKey: Uint8Array = Buffer.alloc(0)
   let lastName = ''
   for (;;) {
     const kind = (await reader.take(1)).readUInt8(0)
     if (kind === recordKinds.row) {
       const { key, value } = await reader.row()
-      if (seen.files > 0 || Buffer.compare(key, lastKey) <= 0) throw wrong(`the row ${key} is not in order`)
+      if (counts.files > 0 || Buffer.compare(key, lastKey) <= 0) throw wrong(`the row ${key} is not in order`)
       lastKey = key
-      seen.rows++
-      seen.rowBytes += key.length + value.length
+      counts.rows++
+      counts.rowBytes += key.length + value.length
       yield { kind: 'row', key: key.toString(), value }
     } else if (kind === recordKinds.file) {
       const { name, size } = await reader.file()
       if (!isFileName(name) || name <= lastName) throw wrong(`it must not contain a file named ${JSON.stringify(name)}`)
       lastName = name
-      seen.files++
-      seen.fileBytes += size
+      counts.files++
+      counts.fileBytes += size
       yield { kind: 'file', name, size }
       for (let left = size; left > 0; ) {
         const bytes = await reader.some(left)
@@ -125,8 +125,8 @@ export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGener
       }
     } else if (kind === recordKinds.end) {
       const end = await reader.end()
-      for (const name of Object.keys(seen) as (keyof BackupEnd)[]) {
-        if (end[name] !== seen[name]) throw wrong(`it should hold ${end[name]} ${name}, but holds ${seen[name]}`)
+      for (const name of Object.keys(counts) as (keyof BackupEnd)[]) {
+        if (end[name] !== counts[name]) throw wrong(`it should hold ${end[name]} ${name}, but holds ${counts[name]}`)
       }
       await reader.nothing()
       yield { kind: 'end', end }
@@ -138,8 +138,8 @@ export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGener
 }
 
 /** All checksums are right, so another release or program wrote this. */
-function wrong(what: string): BackupRefused {
-  return new BackupRefused(`this release can't read the backup: ${what}`)
+function wrong(what: string): BackupError {
+  return new BackupError(`this release can't read the backup: ${what}`)
 }
 
 class RecordReader {
@@ -170,7 +170,7 @@ class RecordReader {
     const json = await this.#json()
     const { version } = z.looseObject({ version: z.int() }).safeParse(json).data ?? {}
     if (version !== undefined && version > backupVersion) {
-      throw new BackupRefused(`a newer release made the backup (version ${version}; this one reads ${backupVersion})`)
+      throw new BackupError(`a newer release made the backup (version ${version}; this one reads ${backupVersion})`)
     }
     const head = Head.safeParse(json)
     if (!head.success) throw wrong('its head is not valid')
@@ -203,7 +203,7 @@ class RecordReader {
     try {
       return JSON.parse((await this.take(length)).toString())
     } catch (error) {
-      if (error instanceof BackupRefused) throw error
+      if (error instanceof BackupError) throw error
       throw wrong('a record is not valid JSON')
     }
   }

@@ -2,12 +2,12 @@ import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Operation, Storage } from '#runtime/storage'
-import { type BackupEnd, type BackupHead, BackupRefused, imageFolder, keyFileName } from '#store/backup/form'
+import { type BackupEnd, BackupError, type BackupHead, imageFolder, keyFileName } from '#store/backup/format'
 import { type BackupItem, readBackup } from '#store/backup/records'
 import { failureFrom } from '#store/failure'
 import { everyKey, keySpace } from '#store/keys'
-import { halfRestored, levelPlace, restoringFolder } from '#store/level'
-import { isMissing } from '#store/missing'
+import { interruptedRestoreText, levelPlace, restoringFolder } from '#store/level'
+import { isMissing } from '#store/missing-file'
 import { pagesOf } from '#store/pages'
 import { syncFolder } from '#store/sync-folder'
 
@@ -15,9 +15,9 @@ import { syncFolder } from '#store/sync-folder'
 const batchBytes = 1024 * 1024
 
 /** Names that file systems themselves put into the root of a volume. */
-const ownOfVolumes: ReadonlySet<string> = new Set(['lost+found'])
+const volumeNames: ReadonlySet<string> = new Set(['lost+found'])
 
-export interface Restored {
+export interface RestoreResult {
   readonly head: BackupHead
   readonly end: BackupEnd
 }
@@ -35,9 +35,9 @@ export interface Restored {
  * Positions of clients: epochs are restored, and the next start of the server begins a new one. So a position given
  * after the backup lies beyond the last offset of its epoch, or belongs to an unknown epoch.
  *
- * @throws BackupRefused, StorageFailure
+ * @throws BackupError, StorageFailure
  */
-export async function restoreBackup(bytes: AsyncIterable<Uint8Array>, folder: string): Promise<Restored> {
+export async function restoreBackup(bytes: AsyncIterable<Uint8Array>, folder: string): Promise<RestoreResult> {
   const isNew = await makeEmpty(folder)
   const staging = join(folder, restoringFolder)
   try {
@@ -45,16 +45,16 @@ export async function restoreBackup(bytes: AsyncIterable<Uint8Array>, folder: st
   } catch (error) {
     throw failureFrom(error, folder)
   }
-  let restored: Restored
+  let restored: RestoreResult
   try {
     restored = await fill(staging, bytes)
   } catch (error) {
     await rm(staging, { recursive: true, force: true }).catch(() => undefined)
     if (isNew) await rmdir(folder).catch(() => undefined)
-    throw error instanceof BackupRefused ? error : failureFrom(error, folder)
+    throw error instanceof BackupError ? error : failureFrom(error, folder)
   }
   try {
-    await giveNames(staging, folder)
+    await moveIntoPlace(staging, folder)
   } catch (error) {
     throw failureFrom(error, folder)
   }
@@ -71,10 +71,10 @@ async function makeEmpty(folder: string): Promise<boolean> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     return true
   }
-  if (names.includes(restoringFolder)) throw new BackupRefused(halfRestored(folder))
-  const found = names.filter((name) => !ownOfVolumes.has(name))
+  if (names.includes(restoringFolder)) throw new BackupError(interruptedRestoreText(folder))
+  const found = names.filter((name) => !volumeNames.has(name))
   if (found.length > 0) {
-    throw new BackupRefused(
+    throw new BackupError(
       `${folder} is not empty (${found.slice(0, 3).join(', ')}${found.length > 3 ? ', …' : ''}): ` +
         'stop the server, move the folder out of the way, and restore into a new one',
     )
@@ -82,7 +82,7 @@ async function makeEmpty(folder: string): Promise<boolean> {
   return false
 }
 
-async function fill(staging: string, bytes: AsyncIterable<Uint8Array>): Promise<Restored> {
+async function fill(staging: string, bytes: AsyncIterable<Uint8Array>): Promise<RestoreResult> {
   const place = levelPlace({ folder: staging, headroomBytes: 0 })
   const storage = await place.open()
   const files = new StagedFiles(staging)
@@ -92,7 +92,7 @@ async function fill(staging: string, bytes: AsyncIterable<Uint8Array>): Promise<
     await rows.end()
     await files.end()
     if ((await digestOf(storage)) !== rows.digest) {
-      throw new BackupRefused('the written data differs when it is read again: check disk and memory of this machine')
+      throw new BackupError('the written data differs when it is read again: check disk and memory of this machine')
     }
     return restored
   } finally {
@@ -101,7 +101,7 @@ async function fill(staging: string, bytes: AsyncIterable<Uint8Array>): Promise<
   }
 }
 
-async function take(items: AsyncIterable<BackupItem>, rows: StagedRows, files: StagedFiles): Promise<Restored> {
+async function take(items: AsyncIterable<BackupItem>, rows: StagedRows, files: StagedFiles): Promise<RestoreResult> {
   let head: BackupHead | undefined
   let end: BackupEnd | undefined
   for await (const item of items) {
@@ -112,7 +112,7 @@ async function take(items: AsyncIterable<BackupItem>, rows: StagedRows, files: S
     else {
       head = item.head
       if (head.keySpace > keySpace.version) {
-        throw new BackupRefused(
+        throw new BackupError(
           `the backup is of a newer release (key space ${head.keySpace}; this one reads ${keySpace.version})`,
         )
       }
@@ -193,7 +193,7 @@ class StagedFiles {
     await this.#open?.handle.appendFile(bytes)
   }
 
-  /** @throws BackupRefused if the content of an image does not match the SHA-256 in its name */
+  /** @throws BackupError if the content of an image does not match the SHA-256 in its name */
   async end(): Promise<void> {
     if (!this.#open) return
     const { handle, hash, sha256 } = this.#open
@@ -201,7 +201,7 @@ class StagedFiles {
     await this.close()
     const found = hash.digest('hex')
     if (sha256 !== undefined && sha256 !== found) {
-      throw new BackupRefused(`the image ${sha256} was damaged before it was backed up: its SHA-256 is ${found}`)
+      throw new BackupError(`the image ${sha256} was damaged before it was backed up: its SHA-256 is ${found}`)
     }
   }
 
@@ -213,7 +213,7 @@ class StagedFiles {
 }
 
 /** The database is moved last; then `restoring` is removed. */
-async function giveNames(staging: string, folder: string): Promise<void> {
+async function moveIntoPlace(staging: string, folder: string): Promise<void> {
   const names = (await readdir(staging)).filter((name) => name !== 'db').sort()
   if (names.includes(imageFolder)) await syncFolder(join(staging, imageFolder))
   await syncFolder(join(staging, 'db'))

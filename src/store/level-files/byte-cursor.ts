@@ -1,5 +1,5 @@
 /** Thrown when bytes are not valid. The caller knows the file and adds its name. */
-export class BadBytes extends Error {}
+export class InvalidBytes extends Error {}
 
 /** Reads bytes from the front, in LevelDB's encodings: varints, little-endian numbers, and texts after their length. */
 export class ByteCursor {
@@ -15,7 +15,7 @@ export class ByteCursor {
   }
 
   take(count: number): Buffer {
-    if (count > this.left) throw new BadBytes('it ends too soon')
+    if (count > this.left) throw new InvalidBytes('it ends too soon')
     this.at += count
     return this.#bytes.subarray(this.at - count, this.at)
   }
@@ -39,7 +39,7 @@ export class ByteCursor {
       const byte = this.byte()
       value += (byte & 0x7f) * scale
       if (byte < 0x80) return value
-      if (scale > 2 ** 56) throw new BadBytes('a number does not end')
+      if (scale > 2 ** 56) throw new InvalidBytes('a number does not end')
     }
   }
 

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { imageFolder, keyFileName } from '#store/backup/form'
-import { isMissing } from '#store/missing'
+import { imageFolder, keyFileName } from '#store/backup/format'
+import { isMissing } from '#store/missing-file'
 
 /** The files in the folder of a database. */
 export interface FolderFiles {
@@ -61,7 +61,7 @@ async function isFileBehind(link: string): Promise<boolean> {
  *
  * @throws errors of the file system
  */
-export async function isGone(folder: string): Promise<boolean> {
+export async function isDatabaseMissing(folder: string): Promise<boolean> {
   const { names, odd } = await filesIn(join(folder, 'db'))
   if (names.length > 0 || odd.length > 0) return false
   if ((await namesIn(folder)).includes(keyFileName)) return true
@@ -69,7 +69,7 @@ export async function isGone(folder: string): Promise<boolean> {
 }
 
 /** The message for a missing database, with what to do. */
-export function goneText(folder: string): string {
+export function missingDatabaseText(folder: string): string {
   return (
     `${folder}: the database (db) is missing or empty, but the folder holds identity.key or images that ` +
     'belong to one. Restore a backup, or set DATA_DIR to an empty folder to begin with a new database'

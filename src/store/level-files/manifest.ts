@@ -1,4 +1,4 @@
-import { BadBytes, ByteCursor } from '#store/level-files/byte-cursor'
+import { ByteCursor, InvalidBytes } from '#store/level-files/byte-cursor'
 
 export interface NamedTable {
   readonly number: number
@@ -26,14 +26,14 @@ const tags = {
   previousLogNumber: 9,
 } as const
 
-/** @param records of its log. @throws BadBytes */
+/** @param records of its log. @throws InvalidBytes */
 export function manifestOf(records: readonly Uint8Array[]): Manifest {
   const tables = new Map<number, NamedTable>()
   const found = { logNumber: Number.NaN, previousLogNumber: 0, lastSequence: Number.NaN }
   for (const record of records) {
     for (const cursor = new ByteCursor(record); cursor.left > 0; ) apply(cursor, tables, found)
   }
-  if (Number.isNaN(found.logNumber) || Number.isNaN(found.lastSequence)) throw new BadBytes('it ends too soon')
+  if (Number.isNaN(found.logNumber) || Number.isNaN(found.lastSequence)) throw new InvalidBytes('it ends too soon')
   return { ...found, tables: [...tables.values()] }
 }
 
@@ -88,6 +88,6 @@ function apply(
       break
     }
     default:
-      throw new BadBytes(`an edit of kind ${tag}`)
+      throw new InvalidBytes(`an edit of kind ${tag}`)
   }
 }

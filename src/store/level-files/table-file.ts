@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { BadBytes, ByteCursor } from '#store/level-files/byte-cursor'
+import { ByteCursor, InvalidBytes } from '#store/level-files/byte-cursor'
 import { maskedCrc32c } from '#store/level-files/crc32c'
 
 /**
@@ -9,7 +9,7 @@ import { maskedCrc32c } from '#store/level-files/crc32c'
  * aborted the process.
  */
 const footBytes = 48
-const behindBlock = 5
+const blockTrailerBytes = 5
 const magic = 0xdb4775248b80fb57n
 const snappy = 1
 
@@ -21,20 +21,20 @@ export interface BlockPlace {
 
 /**
  * The blocks whose checksum is wrong, filters among them. `ends` checks of the rows only the last block.
- * @throws BadBytes if the footer or the index is damaged: no block can be found then
+ * @throws InvalidBytes if the footer or the index is damaged: no block can be found then
  */
 export async function damagedBlocks(file: FileHandle, depth: 'ends' | 'whole'): Promise<readonly BlockPlace[]> {
   const { size } = await file.stat()
-  if (size < footBytes) throw new BadBytes(`it has only ${size} bytes`)
+  if (size < footBytes) throw new InvalidBytes(`it has only ${size} bytes`)
   const foot = await bytesAt(file, size - footBytes, footBytes)
-  if (foot.readBigUInt64LE(footBytes - 8) !== magic) throw new BadBytes('its foot is damaged')
+  if (foot.readBigUInt64LE(footBytes - 8) !== magic) throw new InvalidBytes('its foot is damaged')
   const cursor = new ByteCursor(foot)
   const [filterIndex, index] = [placeIn(cursor), placeIn(cursor)]
   // No checksum protects the footer.
   if (Math.max(filterIndex.at + filterIndex.bytes, index.at + index.bytes) > size)
-    throw new BadBytes('its foot is damaged')
+    throw new InvalidBytes('its foot is damaged')
   const content = await contentOf(file, index)
-  if (!content) throw new BadBytes(`its block at byte ${index.at} is damaged`)
+  if (!content) throw new InvalidBytes(`its block at byte ${index.at} is damaged`)
   const filters = placesIn((await contentOf(file, filterIndex)) ?? noEntries)
   const rows = placesIn(content)
   const damaged: BlockPlace[] = []
@@ -44,13 +44,13 @@ export async function damagedBlocks(file: FileHandle, depth: 'ends' | 'whole'): 
 }
 
 /** Makes LevelDB see that a block is damaged: no compression has this number. */
-export async function spoilBlock(file: FileHandle, { at, bytes }: BlockPlace): Promise<void> {
+export async function invalidateBlock(file: FileHandle, { at, bytes }: BlockPlace): Promise<void> {
   await file.write(Uint8Array.of(0xff), 0, 1, at + bytes)
 }
 
 /** The block with the byte of its compression; undefined if its checksum is wrong. */
 async function blockAt(file: FileHandle, { at, bytes }: BlockPlace): Promise<Buffer | undefined> {
-  const found = await bytesAt(file, at, bytes + behindBlock)
+  const found = await bytesAt(file, at, bytes + blockTrailerBytes)
   const block = found.subarray(0, bytes + 1)
   return found.readUInt32LE(bytes + 1) === maskedCrc32c(block) ? block : undefined
 }
@@ -65,7 +65,7 @@ async function contentOf(file: FileHandle, place: BlockPlace): Promise<Buffer | 
 async function bytesAt(file: FileHandle, at: number, count: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(count)
   const { bytesRead } = await file.read(buffer, 0, count, at)
-  if (bytesRead !== count) throw new BadBytes('it ends too soon')
+  if (bytesRead !== count) throw new InvalidBytes('it ends too soon')
   return buffer
 }
 

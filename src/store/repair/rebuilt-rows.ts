@@ -5,7 +5,7 @@ import { packRecord, unpack } from '#store/record-codec'
 import { Shapes } from '#store/shapes'
 import { redoFormat, wholeFormat } from '#store/store-journal'
 
-export interface Rebuilt {
+export interface RebuildResult {
   readonly rows: number
   /** Kind, tenant and name of rows that can't be unpacked, or whose declaration is missing. */
   readonly leftOut: readonly string[]
@@ -20,7 +20,7 @@ interface Counters {
 }
 
 /** Facts found in the rows of one tenant. */
-interface Seen {
+interface TenantFacts {
   redoFrom?: number
   firstChunk?: number
   /** The offset after the chunk that was read last. */
@@ -46,9 +46,9 @@ const countersFormat = { name: 'tenant counters', version: 1, upgrades: {} }
 export class RebuiltRows {
   readonly #stored = new Map<string, Uint8Array>()
   readonly #shapes = new Shapes((key) => this.#stored.get(key))
-  readonly #tenants = new Map<string, Seen>()
+  readonly #tenants = new Map<string, TenantFacts>()
   readonly #leftOut: string[] = []
-  readonly #missing: Rebuilt['missing'][number][] = []
+  readonly #missing: RebuildResult['missing'][number][] = []
   #rows = 0
 
   addShape({ key, value }: Row): void {
@@ -67,17 +67,17 @@ export class RebuiltRows {
     }
   }
 
-  end(): Rebuilt & { readonly added: readonly Row[] } {
+  end(): RebuildResult & { readonly added: readonly Row[] } {
     const added: Row[] = []
-    for (const [tenant, seen] of this.#tenants) {
-      const { redoFrom, firstChunk, counters, devices } = seen
-      const wholeFrom = seen.lastOffset + 1 + skipped
+    for (const [tenant, facts] of this.#tenants) {
+      const { redoFrom, firstChunk, counters, devices } = facts
+      const wholeFrom = facts.lastOffset + 1 + skipped
       added.push({ key: keys.whole(tenant), value: packRecord(wholeFormat, wholeFrom) })
       // A tenant without it has no stream. Applying all entries again is safe: snapshots have their offset.
       if (redoFrom === undefined)
         added.push({ key: keys.redo(tenant), value: packRecord(redoFormat, firstChunk ?? wholeFrom) })
       if (devices === 0 && !counters) continue
-      const lastFlake = Math.max(seen.lastFlakeAddress, counters?.lastFlakeAddress ?? 0)
+      const lastFlake = Math.max(facts.lastFlakeAddress, counters?.lastFlakeAddress ?? 0)
       const counted = {
         lastFlakeAddress: Math.min(uint32Max, lastFlake + skipped),
         devices: counters?.devices ?? devices,
@@ -99,14 +99,14 @@ export class RebuiltRows {
       case 'epoch':
         // Epochs are dropped, so no position of a client is known.
         for (const [tenant, head] of Object.entries(contentOf<{ heads: Record<string, number> }>(value).heads))
-          this.#see(tenant, head)
+          this.#factsOf(tenant, head)
         return false
       case 'whole':
-        this.#see(first, contentOf<number>(value) - 1)
+        this.#factsOf(first, contentOf<number>(value) - 1)
         return false
       case 'redo': {
         const redoFrom = contentOf<number>(value)
-        this.#see(first, redoFrom - 1).redoFrom = redoFrom
+        this.#factsOf(first, redoFrom - 1).redoFrom = redoFrom
         return true
       }
       case 'actor':
@@ -115,7 +115,7 @@ export class RebuiltRows {
         const content = contentOf<Counters>(value)
         const { kind, tenant } = addressOf(key)
         if (kind !== 'tenant' || partNameOf(key) !== 'counters') return true
-        this.#see(tenant, 0).counters = content
+        this.#factsOf(tenant, 0).counters = content
         return false
       }
       default:
@@ -126,32 +126,32 @@ export class RebuiltRows {
 
   #chunk(tenant: string, from: number, value: Uint8Array): boolean {
     const { events } = unpackChunk(from, value, this.#shapes)
-    const seen = this.#see(tenant, from + events.length - 1)
-    if (seen.next !== undefined && from > seen.next) this.#missing.push({ tenant, from: seen.next, upTo: from - 1 })
-    seen.firstChunk ??= from
-    seen.next = from + events.length
+    const facts = this.#factsOf(tenant, from + events.length - 1)
+    if (facts.next !== undefined && from > facts.next) this.#missing.push({ tenant, from: facts.next, upTo: from - 1 })
+    facts.firstChunk ??= from
+    facts.next = from + events.length
     return true
   }
 
   #snapshot(key: string, value: Uint8Array): boolean {
     const { kind, tenant } = addressOf(key)
     const { offset, state } = contentOf<{ offset: number; state: readonly unknown[] }>(value)
-    const seen = this.#see(tenant, offset)
+    const facts = this.#factsOf(tenant, offset)
     if (kind !== 'device') return true
-    seen.devices++
-    seen.lastFlakeAddress = Math.max(seen.lastFlakeAddress, state[flakeField] as number)
+    facts.devices++
+    facts.lastFlakeAddress = Math.max(facts.lastFlakeAddress, state[flakeField] as number)
     for (const [shape] of state[servicesField] as readonly (readonly [string])[]) this.#shapes.byId(shape)
     return true
   }
 
-  #see(tenant: string, offset: number): Seen {
-    let seen = this.#tenants.get(tenant)
-    if (!seen) {
-      seen = { lastOffset: 0, lastFlakeAddress: 0, devices: 0 }
-      this.#tenants.set(tenant, seen)
+  #factsOf(tenant: string, offset: number): TenantFacts {
+    let facts = this.#tenants.get(tenant)
+    if (!facts) {
+      facts = { lastOffset: 0, lastFlakeAddress: 0, devices: 0 }
+      this.#tenants.set(tenant, facts)
     }
-    seen.lastOffset = Math.max(seen.lastOffset, offset)
-    return seen
+    facts.lastOffset = Math.max(facts.lastOffset, offset)
+    return facts
   }
 }
 

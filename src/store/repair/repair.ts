@@ -13,19 +13,26 @@ import {
 } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Level } from 'level'
-import { BackupRefused } from '#store/backup/form'
+import { BackupError } from '#store/backup/format'
 import { StagedRows } from '#store/backup/restore'
 import { failureFrom } from '#store/failure'
 import { below } from '#store/keys'
 import { damagedPrefix, levelPlace, repairingFolder } from '#store/level'
-import { BadBytes } from '#store/level-files/byte-cursor'
-import { checkDatabase, checkLogs, missingOf, readManifest, tableFileIn, tablePattern } from '#store/level-files/check'
-import { filesIn, goneText, isGone } from '#store/level-files/folder'
-import { damagedBlocks, spoilBlock } from '#store/level-files/table-file'
-import { type Rebuilt, RebuiltRows } from '#store/repair/rebuilt-rows'
+import { InvalidBytes } from '#store/level-files/byte-cursor'
+import {
+  checkDatabase,
+  checkLogs,
+  missingFiles,
+  readManifest,
+  tableFileIn,
+  tablePattern,
+} from '#store/level-files/database-check'
+import { filesIn, isDatabaseMissing, missingDatabaseText } from '#store/level-files/folder'
+import { damagedBlocks, invalidateBlock } from '#store/level-files/table-file'
+import { type RebuildResult, RebuiltRows } from '#store/repair/rebuilt-rows'
 import { syncFolder } from '#store/sync-folder'
 
-export interface Repaired extends Rebuilt {
+export interface RepairResult extends RebuildResult {
   /** Each is a sentence. Empty: no damage was found. */
   readonly damage: readonly string[]
   /** The folder of the damaged database, in the data folder. Undefined: the repair changed nothing. */
@@ -49,18 +56,19 @@ export interface RepairOptions {
  * - A new epoch: no client resumes from an earlier position, and no offset or device address is assigned twice.
  * - Every row is as it was once written. It may be an earlier version of itself, or one that was deleted.
  *
- * @throws BackupRefused, StorageFailure
+ * @throws BackupError, StorageFailure
  */
-export async function repairFolder({ folder, name, isForced }: RepairOptions): Promise<Repaired> {
+export async function repairFolder({ folder, name, isForced }: RepairOptions): Promise<RepairResult> {
   const staging = join(folder, repairingFolder)
   try {
     const names = await readdir(folder)
     // The last repair was interrupted between its two last steps.
     if (names.includes(repairingFolder) && !names.includes('db')) await takePlace(folder, staging)
     else if (names.includes(repairingFolder)) await rm(staging, { recursive: true, force: true })
-    else if (!names.includes('db')) throw new BackupRefused(`${folder} holds no database: set DATA_DIR`)
+    else if (!names.includes('db')) throw new BackupError(`${folder} holds no database: set DATA_DIR`)
     const database = join(folder, 'db')
-    if (await isGone(folder)) throw new BackupRefused(`${goneText(folder)}; there is nothing to repair`)
+    if (await isDatabaseMissing(folder))
+      throw new BackupError(`${missingDatabaseText(folder)}; there is nothing to repair`)
     const { damage } = await checkDatabase(database, 'whole')
     if (damage.length === 0 && !isForced) return { damage, rows: 0, leftOut: [], missing: [], keptIn: undefined }
     await mkdir(join(staging, 'db'), { recursive: true, mode: 0o700 })
@@ -73,12 +81,12 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
     await takePlace(folder, staging)
     return { damage, ...rebuilt, keptIn }
   } catch (error) {
-    if (error instanceof BackupRefused) throw error
+    if (error instanceof BackupError) throw error
     throw failureFrom(error, folder)
   }
 }
 
-async function rebuild(database: string, staging: string): Promise<Rebuilt> {
+async function rebuild(database: string, staging: string): Promise<RebuildResult> {
   // A lock belongs to a file and not to its name: opening the new database fails while a server has the damaged one.
   if ((await filesIn(database)).names.includes('LOCK')) await link(join(database, 'LOCK'), join(staging, 'db', 'LOCK'))
   const storage = await levelPlace({ folder: staging, headroomBytes: 0 }).open()
@@ -104,7 +112,7 @@ async function rebuild(database: string, staging: string): Promise<Rebuilt> {
 async function copyWhole(from: string, to: string): Promise<void> {
   const { names } = await filesIn(from)
   const found = names.includes('CURRENT') ? await readManifest(from, names) : ''
-  const manifest = typeof found === 'string' || missingOf(names, found).length > 0 ? undefined : found
+  const manifest = typeof found === 'string' || missingFiles(names, found).length > 0 ? undefined : found
   const tables = manifest
     ? manifest.tables.flatMap(({ number }) => tableFileIn(names, number) ?? [])
     : names.filter((name) => tablePattern.test(name))
@@ -119,10 +127,10 @@ async function copyWhole(from: string, to: string): Promise<void> {
 async function isReadable(table: string): Promise<boolean> {
   const file = await open(table, 'r+')
   try {
-    for (const block of await damagedBlocks(file, 'whole')) await spoilBlock(file, block)
+    for (const block of await damagedBlocks(file, 'whole')) await invalidateBlock(file, block)
     return true
   } catch (error) {
-    if (error instanceof BadBytes) return false
+    if (error instanceof InvalidBytes) return false
     throw error
   } finally {
     await file.close()
@@ -133,7 +141,7 @@ async function isReadable(table: string): Promise<boolean> {
  * Copies row by row into another database. `get` can't be used on a repaired one: it takes the file with the highest
  * number, which may hold an older row than others. A scan compares sequence numbers.
  */
-async function copyRows(copy: string, rows: StagedRows): Promise<Rebuilt> {
+async function copyRows(copy: string, rows: StagedRows): Promise<RebuildResult> {
   const repaired = new Level<string, Uint8Array>(copy, { valueEncoding: 'view', createIfMissing: false })
   await repaired.open()
   try {

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BlockWriter } from '#store/backup/blocks'
-import { BackupRefused, magic } from '#store/backup/form'
+import { BackupError, magic } from '#store/backup/format'
 import { RecordWriter } from '#store/backup/records'
 import { bytesOfBackup, type Content, imageOf, inPieces, readWhole } from '#test/store/backup/backup-bytes'
 
@@ -59,7 +59,7 @@ describe('a backup', () => {
     const whole = bytesOfBackup(small)
     for (let length = 0; length < whole.length; length++) {
       const cut = readWhole(inPieces(whole.subarray(0, length)))
-      await expect(cut, `${length} of ${whole.length} bytes`).rejects.toThrow(BackupRefused)
+      await expect(cut, `${length} of ${whole.length} bytes`).rejects.toThrow(BackupError)
       await expect(cut).rejects.toThrow(length < magic.length ? 'this is not a backup' : `cut off at byte ${length}`)
     }
   })
@@ -69,7 +69,7 @@ describe('a backup', () => {
     for (let at = 0; at < whole.length; at++) {
       const harmed = Buffer.from(whole)
       harmed.writeUInt8(harmed.readUInt8(at) ^ 0x10, at)
-      await expect(readWhole(inPieces(harmed)), `byte ${at}`).rejects.toThrow(BackupRefused)
+      await expect(readWhole(inPieces(harmed)), `byte ${at}`).rejects.toThrow(BackupError)
     }
   })
 
@@ -77,7 +77,7 @@ describe('a backup', () => {
     const whole = bytesOfBackup({ rows: [['a', bytes(200_000)]], files: [] })
     const block = 8 + 65_536
     const without = Buffer.concat([whole.subarray(0, 8 + block), whole.subarray(8 + 2 * block)])
-    await expect(readWhole(inPieces(without))).rejects.toThrow(BackupRefused)
+    await expect(readWhole(inPieces(without))).rejects.toThrow(BackupError)
   })
 
   test('behind which something follows is refused', async () => {
@@ -112,7 +112,7 @@ describe('a backup', () => {
     ['that says more rows than it holds', [head, end(1)]],
     ['behind whose end a record follows', [head, end(0), end(0)]],
   ])('%s is refused', async (_, records) => {
-    await expect(readWhole(inPieces(written(...records)))).rejects.toThrow(BackupRefused)
+    await expect(readWhole(inPieces(written(...records)))).rejects.toThrow(BackupError)
   })
 
   test.each<[string, Content]>([

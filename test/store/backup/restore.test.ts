@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { backupFolder, inspectBackup, inspectFolder } from '#store/backup/folder'
+import { backupFolder, inspectBackup, inspectFolder } from '#store/backup/folder-backup'
 import { restoreBackup } from '#store/backup/restore'
 import { Epochs, epochFormat } from '#store/epochs'
 import { keySpace, keys } from '#store/keys'

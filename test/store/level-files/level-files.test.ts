@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { Level } from 'level'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { levelPlace } from '#store/level'
-import { checkDatabase } from '#store/level-files/check'
 import { crc32c } from '#store/level-files/crc32c'
+import { checkDatabase } from '#store/level-files/database-check'
 import { ofFile } from '#store/level-files/folder'
 import { readLog } from '#store/level-files/log-file'
 import { put } from '#test/store/storage-suite'
@@ -136,7 +136,12 @@ describe('files that LevelDB wrote', () => {
       (path) => writeFile(path, 'MANIFEST-000099\n'),
       /; MANIFEST-\d+ is there$/,
     ],
-    ['CURRENT cut off', /^CURRENT$/, (path, bytes) => truncate(path, bytes.length - 1), /^CURRENT does not name a manifest/],
+    [
+      'CURRENT cut off',
+      /^CURRENT$/,
+      (path, bytes) => truncate(path, bytes.length - 1),
+      /^CURRENT does not name a manifest/,
+    ],
     ['CURRENT of another', /^CURRENT$/, (path) => writeFile(path, 'MANIFEST-000099\n'), /is not there, and CURRENT/],
     ['the manifest gone', /^MANIFEST/, (path) => rm(path), /is not there, and CURRENT names it/],
     ['the manifest emptied', /^MANIFEST/, (path) => truncate(path, 0), /holds no valid record/],
@@ -152,18 +157,16 @@ describe('files that LevelDB wrote', () => {
     for (let cut = 1; cut <= length; cut++) {
       const { ends } = await damaged(name, (path) => truncate(path, length - cut))
       expect(ends.damage[0], `${cut} bytes`).toMatch(
-        new RegExp(`^${name} (holds no valid record|can't be read|ends in the middle of a record|seems to lack its end)`),
+        new RegExp(
+          `^${name} (holds no valid record|can't be read|ends in the middle of a record|seems to lack its end)`,
+        ),
       )
     }
   })
 
   /** Of a database that LevelDB has compacted, and which then lost the record of the manifest that says so. */
   test.each<[string, number, readonly RegExp[]]>([
-    [
-      'between two records',
-      0,
-      [/^MANIFEST-\d+ seems to lack its end: it does not name \d+\.ldb/, /^table \d+ is not/],
-    ],
+    ['between two records', 0, [/^MANIFEST-\d+ seems to lack its end: it does not name \d+\.ldb/, /^table \d+ is not/]],
     ['in the middle of one', 3, [/^MANIFEST-\d+ ends in the middle of a record, at byte \d+$/, /^table \d+ is not/]],
   ])('a manifest cut off %s is named in front of what it names wrongly', async (_, more, said) => {
     const live = join(root, `compacted-${more}`)

@@ -67,7 +67,7 @@ describe('backups', () => {
       log: {
         begun: (user) => said.push(`begun ${user}`),
         done: (user) => said.push(`done ${user}`),
-        brokenOff: (user) => said.push(`broken off ${user}`),
+        aborted: (user) => said.push(`broken off ${user}`),
       },
       ...more,
     })

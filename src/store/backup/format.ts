@@ -64,9 +64,9 @@ export function isFileName(name: string): boolean {
 }
 
 /** Thrown when a backup can't be read, made or restored. The message gives the reason and the remedy. */
-export class BackupRefused extends Error {
+export class BackupError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options)
-    this.name = 'BackupRefused'
+    this.name = 'BackupError'
   }
 }

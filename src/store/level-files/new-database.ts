@@ -8,7 +8,7 @@ import { syncFolder } from '#store/sync-folder'
 export const draftPattern = /^first-\w{6}$/
 
 /** Error codes of file systems without hard links. LevelDB creates the database itself there. */
-const linkless = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK']
+const noLinkCodes = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK']
 
 /**
  * Creates the files that LevelDB would create first in a folder without a database. LevelDB names its first manifest in
@@ -32,7 +32,7 @@ export async function beginDatabase(database: string): Promise<void> {
     await syncFolder(database)
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
-    if (code !== 'EEXIST' && !linkless.includes(code)) throw error
+    if (code !== 'EEXIST' && !noLinkCodes.includes(code)) throw error
   } finally {
     await rm(drafts, { recursive: true, force: true })
   }

@@ -1,16 +1,16 @@
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { draftPattern } from '#store/level-files/begin'
-import { BadBytes, ByteCursor } from '#store/level-files/byte-cursor'
+import { ByteCursor, InvalidBytes } from '#store/level-files/byte-cursor'
 import { bytesOf, filesIn, ofFile } from '#store/level-files/folder'
 import { readLog } from '#store/level-files/log-file'
 import { type Manifest, manifestOf, type NamedTable } from '#store/level-files/manifest'
+import { draftPattern } from '#store/level-files/new-database'
 import { damagedBlocks } from '#store/level-files/table-file'
 
 /**
  * The damage of a database, found before LevelDB opens it: LevelDB does not report much of it, and may delete files.
  */
-export interface Checked {
+export interface DatabaseCheck {
   /** Each is a sentence that names the file. If there is any, the database must not be opened. */
   readonly damage: readonly string[]
   /** Logs whose end an opening drops, because a write was interrupted. */
@@ -24,20 +24,20 @@ export interface Checked {
 export type CheckDepth = 'ends' | 'whole'
 
 /** @param database the folder of LevelDB itself. @throws errors of the file system, which name the file */
-export async function checkDatabase(database: string, depth: CheckDepth): Promise<Checked> {
+export async function checkDatabase(database: string, depth: CheckDepth): Promise<DatabaseCheck> {
   const { names, odd } = await filesIn(database)
   const noFiles = odd.map((name) => `${name} is not a file`)
-  if (!names.includes('CURRENT')) return { damage: [...noFiles, ...headless([...names, ...odd])], torn: [] }
+  if (!names.includes('CURRENT')) return { damage: [...noFiles, ...missingCurrent([...names, ...odd])], torn: [] }
   const found = await readManifest(database, names)
   if (typeof found === 'string') return { damage: [...noFiles, found], torn: [] }
-  const damage = [...noFiles, ...missingOf(names, found)]
+  const damage = [...noFiles, ...missingFiles(names, found)]
   for (const table of found.tables) damage.push(...(await tableDamage(database, names, table, depth)))
   const logs = await checkLogs(database, names, found)
   return { damage: [...damage, ...logs.damage], torn: logs.torn }
 }
 
 /** LevelDB takes a folder without CURRENT for a new one, and deletes the tables it finds in it. */
-function headless(names: readonly string[]): readonly string[] {
+function missingCurrent(names: readonly string[]): readonly string[] {
   // The files of a start that died before it had created the first CURRENT.
   const first = ['LOCK', 'LOG', 'LOG.old', 'MANIFEST-000001', '000001.dbtmp']
   const isNew = names.every((name) => first.includes(name) || draftPattern.test(name))
@@ -45,7 +45,7 @@ function headless(names: readonly string[]): readonly string[] {
 }
 
 /** The manifest that CURRENT names. */
-export interface FoundManifest extends Manifest {
+export interface CurrentManifest extends Manifest {
   readonly name: string
   /**
    * The position in the middle of a record at which it ends. LevelDB takes it for the end, which is right if a process
@@ -57,7 +57,7 @@ export interface FoundManifest extends Manifest {
 /**
  * The current manifest; a text: why there is none. @param names of the files there. @throws errors of the file system
  */
-export async function readManifest(database: string, names: readonly string[]): Promise<FoundManifest | string> {
+export async function readManifest(database: string, names: readonly string[]): Promise<CurrentManifest | string> {
   const current = (await bytesOf(database, 'CURRENT')).toString('latin1')
   const [, name] = /^(MANIFEST-\d+)\n$/.exec(current) ?? []
   if (name === undefined) return 'CURRENT does not name a manifest'
@@ -72,7 +72,7 @@ export async function readManifest(database: string, names: readonly string[]): 
     if (records.length === 0) return `${name} holds no valid record`
     return { ...manifestOf(records), name, tornAt }
   } catch (error) {
-    if (error instanceof BadBytes) return `${name} can't be read: ${error.message}`
+    if (error instanceof InvalidBytes) return `${name} can't be read: ${error.message}`
     throw error
   }
 }
@@ -82,7 +82,7 @@ export async function readManifest(database: string, names: readonly string[]): 
  * there are files that it does not name. A manifest that is cut off between two records is as valid as before the
  * second one was written.
  */
-export function missingOf(names: readonly string[], manifest: FoundManifest): readonly string[] {
+export function missingFiles(names: readonly string[], manifest: CurrentManifest): readonly string[] {
   const { name, tables, logNumber, tornAt } = manifest
   const lost = tables.filter(({ number }) => tableFileIn(names, number) === undefined)
   const isLogLost = logNumber !== 0 && !names.some((each) => /^\d+\.log$/.test(each) && numberIn(each) === logNumber)
@@ -132,7 +132,7 @@ async function tableDamage(
     const more = others.length > 0 ? `, and ${others.length} more of its blocks` : ''
     return [`${name}: its block at byte ${first.at} is damaged${more}`]
   } catch (error) {
-    if (error instanceof BadBytes) return [`${name}: ${error.message}`]
+    if (error instanceof InvalidBytes) return [`${name}: ${error.message}`]
     throw ofFile(name, error)
   } finally {
     await file?.close()
@@ -153,7 +153,7 @@ function logsToRead(
     .sort((a, b) => numberIn(a) - numberIn(b))
 }
 
-export interface CheckedLogs extends Checked {
+export interface LogCheck extends DatabaseCheck {
   /** For each log, in order, the number of bytes before the first fault in any log. */
   readonly wholeBytes: ReadonlyMap<string, number>
 }
@@ -163,7 +163,7 @@ export async function checkLogs(
   database: string,
   names: readonly string[],
   manifest: Omit<Manifest, 'tables'> = { logNumber: 0, previousLogNumber: 0, lastSequence: Number.POSITIVE_INFINITY },
-): Promise<CheckedLogs> {
+): Promise<LogCheck> {
   const damage: string[] = []
   const torn: string[] = []
   const wholeBytes = new Map<string, number>()

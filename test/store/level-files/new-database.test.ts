@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { levelPlace } from '#store/level'
-import { beginDatabase } from '#store/level-files/begin'
-import { checkDatabase, readManifest } from '#store/level-files/check'
+import { checkDatabase, readManifest } from '#store/level-files/database-check'
+import { beginDatabase } from '#store/level-files/new-database'
 import { put, rowsOf } from '#test/store/storage-suite'
 
 let folder: string

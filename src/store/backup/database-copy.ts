@@ -1,10 +1,10 @@
 import { constants, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BackupRefused } from '#store/backup/form'
+import { BackupError } from '#store/backup/format'
 import { failureFrom } from '#store/failure'
 import { freeBytes } from '#store/headroom'
-import { draftPattern } from '#store/level-files/begin'
-import { isMissing } from '#store/missing'
+import { draftPattern } from '#store/level-files/new-database'
+import { isMissing } from '#store/missing-file'
 
 /** Copying a database that is written to all the time may fail this often. */
 const triesMax = 10
@@ -20,7 +20,7 @@ const triesMax = 10
  * the file system supports it, blocks are shared until they change. `LOCK` is not copied: a process that closes any
  * descriptor of it gives up its lock.
  *
- * @throws BackupRefused, StorageFailure; errors of `use`
+ * @throws BackupError, StorageFailure; errors of `use`
  */
 export async function withCopyOf<Value>(
   database: string,
@@ -48,7 +48,7 @@ async function copied(from: string, to: string, temporary: string): Promise<void
     await mkdir(to, { mode: 0o700 })
     if (await isCopied(from, to)) return
   }
-  throw new BackupRefused(`${from} changes too fast to be copied: make a backup, and inspect that`)
+  throw new BackupError(`${from} changes too fast to be copied: make a backup, and inspect that`)
 }
 
 /** False if the folder changed during the copy. */
@@ -81,10 +81,10 @@ async function mustFit(from: string, temporary: string): Promise<void> {
       bytes += found?.size ?? 0
     }
     if ((await freeBytes(temporary)) > bytes) return
-    throw new BackupRefused(
+    throw new BackupError(
       `${temporary} has no room for a copy of ${from} (${Math.ceil(bytes / 1e6)} MB): set TMPDIR to a folder that has`,
     )
   } catch (error) {
-    throw error instanceof BackupRefused ? error : failureFrom(error, from)
+    throw error instanceof BackupError ? error : failureFrom(error, from)
   }
 }

@@ -1,7 +1,7 @@
 import type { BlobStore } from '#runtime/blobs'
 import type { Row, Scan } from '#runtime/storage'
 import { BlockWriter } from '#store/backup/blocks'
-import { imageFolder, keyFileName } from '#store/backup/form'
+import { imageFolder, keyFileName } from '#store/backup/format'
 import { RecordWriter } from '#store/backup/records'
 import { keySpace } from '#store/keys'
 import { pagesOfScan } from '#store/pages'

@@ -1,20 +1,20 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { withCopyOf } from '#store/backup/copy'
-import { BackupRefused, imageFolder } from '#store/backup/form'
-import { type Inspected, Inspection, inspectRows } from '#store/backup/inspection'
+import { type BackupTurns, writeBackup } from '#store/backup/backup-writer'
+import { withCopyOf } from '#store/backup/database-copy'
+import { BackupError, imageFolder } from '#store/backup/format'
+import { Inspection, type InspectionResult, inspectRows } from '#store/backup/inspection'
 import { readBackup } from '#store/backup/records'
-import { type BackupTurns, writeBackup } from '#store/backup/write'
 import { fileBlobs } from '#store/blobs'
 import { failureFrom } from '#store/failure'
 import { readKeyFile } from '#store/key-file'
 import { everyKey } from '#store/keys'
-import { halfRestored, levelPlace, restoringFolder } from '#store/level'
-import { isMissing } from '#store/missing'
+import { interruptedRestoreText, levelPlace, restoringFolder } from '#store/level'
+import { isMissing } from '#store/missing-file'
 
 /**
  * Makes a backup of a data folder that no server uses.
- * @throws BackupRefused, KeyFileDamaged, StorageFailure: `locked` if a server uses it
+ * @throws BackupError, KeyFileDamaged, StorageFailure: `locked` if a server uses it
  */
 export async function* backupFolder(folder: string, now: number, turns: BackupTurns): AsyncGenerator<Uint8Array> {
   await mustHoldDatabase(folder)
@@ -31,9 +31,9 @@ export async function* backupFolder(folder: string, now: number, turns: BackupTu
 /**
  * Inspects a data folder, whether a server uses it or not. It changes nothing in the folder: LevelDB writes into every
  * folder that it opens, so it opens a copy in `temporary`, which is deleted afterwards.
- * @throws BackupRefused, StorageFailure
+ * @throws BackupError, StorageFailure
  */
-export async function inspectFolder(folder: string, temporary: string): Promise<Inspected> {
+export async function inspectFolder(folder: string, temporary: string): Promise<InspectionResult> {
   await mustHoldDatabase(folder)
   const inspection = new Inspection()
   const images = imagesIn(folder, 0)
@@ -56,10 +56,10 @@ export async function inspectFolder(folder: string, temporary: string): Promise<
   return inspection.found
 }
 
-/** Reads a backup to its end and inspects it. @throws BackupRefused, StorageFailure; errors of the source */
+/** Reads a backup to its end and inspects it. @throws BackupError, StorageFailure; errors of the source */
 export async function inspectBackup(
   bytes: AsyncIterable<Uint8Array>,
-): Promise<Inspected & { readonly createdAt: number }> {
+): Promise<InspectionResult & { readonly createdAt: number }> {
   const inspection = new Inspection()
   let createdAt = 0
   for await (const item of readBackup(bytes)) {
@@ -80,9 +80,9 @@ async function mustHoldDatabase(folder: string): Promise<void> {
   try {
     names = await readdir(folder)
   } catch (error) {
-    if (isMissing(error)) throw new BackupRefused(`${folder} is not there: set DATA_DIR`)
+    if (isMissing(error)) throw new BackupError(`${folder} is not there: set DATA_DIR`)
     throw failureFrom(error, folder)
   }
-  if (names.includes(restoringFolder)) throw new BackupRefused(halfRestored(folder))
-  if (!names.includes('db')) throw new BackupRefused(`${folder} holds no database: set DATA_DIR`)
+  if (names.includes(restoringFolder)) throw new BackupError(interruptedRestoreText(folder))
+  if (!names.includes('db')) throw new BackupError(`${folder} holds no database: set DATA_DIR`)
 }
