@@ -4,27 +4,27 @@ import { DeviceIdentifier, ServerMadeId, ServiceIdentifier, Timestamp } from '#m
 import { jsonWithin } from '#model/json-value'
 import { PropertyWrites } from '#model/property-write'
 
-/** One write for many devices: what is asked, what became of it on each. Contract 3.6. */
+/** An action writes the same values to many devices and records the outcome for each. Contract 3.6. */
 
-/** Of one action, those of groups counted: a fleet. */
+/** Of one action, devices of its groups included: a fleet. */
 export const actionDevicesMax = 100_000
 
-/** Going on at once in a tenant. */
+/** Running at the same time in a tenant. */
 export const actionsRunningMax = 100
 
-/** The same of one user, so that three users are needed to shut out a tenant. */
+/** Running for one user, so that no fewer than three users can block a tenant. */
 export const actionsOfAuthorMax = 40
 
 /** Properties of one action. */
 export const actionKeysMax = 64
 
-/** As much as one write may have. */
+/** The same limit as for one write. */
 const updatesBytesMax = 256 * 1024
 
-/** For so long after it was made it can be read. */
+/** An action can be read for this time after its creation. */
 export const actionKeptMs = 24 * 60 * 60 * 1000
 
-/** `{"<key>": value}` as of a write. The deepest value is an array. */
+/** `{"<key>": value}` as in a write. The deepest value is an array. */
 const ActionUpdates = jsonWithin(
   PropertyWrites.refine(
     (updates) => Object.keys(updates).length <= actionKeysMax,
@@ -33,7 +33,10 @@ const ActionUpdates = jsonWithin(
   { depthMax: 2, bytesMax: updatesBytesMax },
 )
 
-/** Which devices, by name and by group, and what they are asked. To name none by either is no way to mean all of them. */
+/**
+ * The devices, by name and by group, and the values to write. A body that names none is refused: it does not mean all
+ * devices.
+ */
 export const ActionBody = z
   .strictObject({
     devices: BoundDevices.optional(),
@@ -43,20 +46,20 @@ export const ActionBody = z
   })
   .refine(({ devices, groups }) => devices !== undefined || groups !== undefined, {
     path: ['devices'],
-    message: 'must be there, or groups',
+    message: 'must be given, or groups',
   })
 export type ActionBody = Readonly<z.infer<typeof ActionBody>>
 
 /**
- * What became of it on one device. `NOT_FOUND`: there is no such device, or it does not offer the service, or who asked may
- * not change it: which of these, nobody is told. `INVALID`: it does not take what was asked.
+ * The outcome on one device. `NOT_FOUND`: the device does not exist, or does not offer the service, or the user may not
+ * change it; the answer does not say which. `INVALID`: the device does not accept the value.
  */
 export const outcomeStatuses = ['OK', 'REJECTED', 'DEVICE_OFFLINE', 'DEVICE_TIMEOUT', 'NOT_FOUND', 'INVALID'] as const
 export type OutcomeStatus = (typeof outcomeStatuses)[number]
 
 const DeviceOutcome = z.object({
   status: z.enum(outcomeStatuses),
-  /** With `REJECTED`: property by property. */
+  /** With `REJECTED`: the result for each property. */
   updates: z
     .array(z.object({ propId: z.number(), status: z.enum(['OK', 'REJECTED']), message: z.string().optional() }))
     .optional(),
@@ -65,7 +68,7 @@ const DeviceOutcome = z.object({
 })
 export type DeviceOutcome = Readonly<z.infer<typeof DeviceOutcome>>
 
-/** How many of its devices stand where. */
+/** The number of devices in each status. */
 const ActionCounts = z.object({
   total: z.number(),
   PENDING: z.number(),
@@ -73,7 +76,7 @@ const ActionCounts = z.object({
 })
 export type ActionCounts = Record<'total' | 'PENDING' | OutcomeStatus, number>
 
-/** An action, as shown: of its devices those that the asker may read, by name. */
+/** An action as the API returns it, with the devices that the caller may read, sorted by name. */
 export const ActionEntry = z.object({
   id: ServerMadeId,
   state: z.enum(['running', 'done']),
@@ -87,26 +90,26 @@ export const ActionEntry = z.object({
   ),
 })
 
-/** An action at rest. Who made it is named by his resource name; Unix ms. */
+/** A stored action. Its author is given by resource name; times are Unix ms. */
 export interface StoredAction {
   readonly serviceIdentifier: string
   readonly updates: PropertyWrites
   readonly createdBy: string
   readonly createdAt: number
-  /** How many devices it is for. */
+  /** The number of devices. */
   readonly total: number
   readonly isDone: boolean
 }
 
-/** One to be begun. */
+/** An action to be started. */
 export interface NewAction {
   readonly tenant: string
   readonly id: string
-  /** Resource name. By what he may do at each device's moment it is done there, or not. */
+  /** Resource name. Permissions of this user are checked again for each device when its turn comes. */
   readonly author: string
   readonly serviceIdentifier: string
   readonly updates: PropertyWrites
-  /** Names of devices, each list sorted and each name in it once. */
+  /** Names of devices; each list is sorted and has no duplicates. */
   readonly devices: readonly (readonly string[])[]
 }
 

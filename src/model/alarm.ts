@@ -4,18 +4,24 @@ import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { BoundDevices, BoundGroups, BoundName } from '#model/group'
 import { ServiceIdentifier, Timestamp } from '#model/identifier'
 
-/** Conditions over a device's properties that people want to hear of. §1.3, contract 5.3. */
+/** Alarms: conditions on properties of devices. §1.3, contract 5.3. */
 
 /** Alarms of a tenant. */
 export const alarmsMax = 10_000
 
-/** Nodes of the conditions of a tenant's alarms: a device may be judged by all of them, and lists their names within 20 ms. */
+/**
+ * Nodes of the conditions of a tenant's alarms: all of them may apply to one device, and the list of their names must
+ * take at most 20 ms.
+ */
 export const alarmNodesMax = 100_000
 
-/** Devices that a tenant's alarms and functions name, those of their groups counted: each is a few words in memory. */
+/**
+ * Devices that a tenant's alarms and functions name, devices of their groups included: each takes a few words of
+ * memory.
+ */
 export const alarmBindingsMax = 1_000_000
 
-/** A week, in seconds: what has to hold for longer is a report, not an alarm. */
+/** A week, in seconds: a condition that has to hold for longer belongs in a report. */
 export const forSecondsMax = 604_800
 
 export const severities = ['info', 'warning', 'critical'] as const
@@ -23,9 +29,9 @@ export const Severity = z.enum(severities)
 export type Severity = z.infer<typeof Severity>
 
 /**
- * An alarm as it is put. `condition` reads properties of `serviceIdentifier`, by the names of its schema or as `0x2000`.
- * `forSeconds` is how long it has to hold, in server time. `devices` and `groups` are united; with neither, it is about
- * all devices, with an empty one about none.
+ * An alarm in a request. `condition` reads properties of `serviceIdentifier`, by the names of its schema or as
+ * `0x2000`. `forSeconds` is how long it has to hold, in server time. The alarm applies to the devices in `devices` and
+ * `groups` together; if both are absent, to all devices, and if they are empty, to none.
  */
 export const AlarmBody = z.strictObject({
   name: BoundName,
@@ -39,8 +45,8 @@ export const AlarmBody = z.strictObject({
 export type AlarmBody = Readonly<z.infer<typeof AlarmBody>>
 
 /**
- * An alarm at rest. `updatedBy` is its author, whose access counts when it is judged; he and `createdBy` are resource
- * names. Times are Unix ms; `edit` grows with every change.
+ * A stored alarm. `updatedBy` is its author, whose permissions count when it is evaluated. `updatedBy` and `createdBy`
+ * are resource names. Times are Unix ms; `edit` grows with every change.
  */
 export interface StoredAlarm {
   readonly name: string
@@ -48,7 +54,7 @@ export interface StoredAlarm {
   readonly serviceIdentifier: string
   readonly condition: Condition
   readonly forSeconds: number
-  /** Null: not said. With both null it is bound to all devices. */
+  /** Null: not given. If both are null, the alarm applies to all devices. */
   readonly devices: readonly string[] | null
   readonly groups: readonly string[] | null
   readonly createdBy: string
@@ -56,11 +62,11 @@ export interface StoredAlarm {
   readonly updatedBy: string
   readonly updatedAt: number
   readonly edit: number
-  /** When its condition or its service last became another, Unix ms; absent while they are those it was made with. */
+  /** The time of the last change of its condition or service, Unix ms; absent before the first change. */
   readonly conditionAt?: number
 }
 
-/** An alarm, as shown. */
+/** An alarm as the API returns it. */
 export const AlarmEntry = z.object({
   ...AlarmBody.shape,
   forSeconds: z.int().min(0).max(forSecondsMax),

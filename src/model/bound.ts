@@ -1,23 +1,23 @@
-/** What groups and alarms are bound to: which devices they mean. Contract 5.1, 5.3. */
+/** Bindings: the devices that groups and alarms apply to. Contract 5.1, 5.3. */
 
-/** Devices by name and those of groups, together; where both are absent, all there are and will be. */
+/** Devices by name and devices of groups, together; if both are absent, all present and future devices. */
 export interface Bound {
   readonly devices: readonly string[] | null
   readonly groups: readonly string[] | null
 }
 
-/** Names, which may come twice, or all of them. */
+/** Names, possibly with duplicates, or all devices. */
 export type MeantDevices = readonly string[] | '*'
 
-/** The same, list by list. */
+/** The same as separate lists. */
 export type MeantLists = readonly (readonly string[])[] | '*'
 
-/** Who is in a group now; undefined for one that is gone. */
+/** The present members of a group; undefined if it was deleted. */
 export type MembersOf = (group: string) => readonly string[] | undefined
 
 /**
- * What it comes to, list by list as they stand: a hundred groups may have a million members. A group that is gone may have
- * had anybody: only who reaches any device is then known to reach them.
+ * The lists of a binding, without merging them: a hundred groups may have a million members. A deleted group may have
+ * had any members, so the result is then `*`: only a caller who may access all devices can be sure to access them.
  */
 export function meantLists({ devices, groups }: Bound, membersOf: MembersOf): MeantLists {
   if (groups === null) return devices ? [devices] : '*'
@@ -30,14 +30,14 @@ export function meantLists({ devices, groups }: Bound, membersOf: MembersOf): Me
   return lists
 }
 
-/** Whether that means this device. Of a group that is gone nobody is known. */
+/** Whether the binding includes this device. A deleted group includes none. */
 export function isBoundTo({ devices, groups }: Bound, device: string, membersOf: MembersOf): boolean {
   if (devices === null && groups === null) return true
   if (isAmong(devices ?? [], device)) return true
   return groups?.some((group) => isAmong(membersOf(group) ?? [], device)) ?? false
 }
 
-/** Names of lists are sorted by UTF-16 units. */
+/** Lists of names are sorted by UTF-16 units. */
 export function isAmong(members: readonly string[], device: string): boolean {
   let [low, high] = [0, members.length]
   while (low < high) {

@@ -1,6 +1,6 @@
 import { type Scope, scopeOf } from '#model/scope'
 
-/** What a caller's right to be here hangs on: when it ends, so do his requests and sockets. */
+/** The credential that a caller's access depends on: when it ends, so do the caller's requests and sockets. */
 export interface SessionKey {
   readonly kind: 'session' | 'api_key'
   readonly tenant: string
@@ -10,12 +10,12 @@ export interface SessionKey {
 /** A user or an API key of a tenant. */
 export type Principal = Pick<Caller, 'tenant' | 'user'>
 
-/** Names a principal of any tenant: no tenant's name has a slash. */
+/** The key of a principal among all tenants: tenant names contain no "/". */
 export function principalKey({ tenant, user }: Principal): string {
   return `${tenant}/${user}`
 }
 
-/** Who is asking: known, with what he may do now. */
+/** An authenticated caller with the present permissions. */
 export interface Caller {
   /** Bare tenant id. */
   readonly tenant: string
@@ -24,25 +24,31 @@ export interface Caller {
   readonly name: string
   readonly roles: readonly string[]
   readonly scope: Scope
-  /** Names the scope within the tenant: who holds the same roles shares it, and the audience class of his sockets. */
+  /**
+   * Names the scope within the tenant. Callers with the same roles share it, and so do the audience classes of their
+   * sockets.
+   */
   readonly access: string
-  /** The offset in the tenant's stream at which the scope last became another for him; -1 never. Contract 4.4. */
+  /**
+   * The offset in the tenant's stream at which the scope last changed for this caller; -1 if it never did. Contract
+   * 4.4.
+   */
   readonly scopeSince: number
-  /** Undefined where nothing can end: IAM off, or nobody is known. */
+  /** Undefined if the access can't end: authentication is off, or the caller is unauthenticated. */
   readonly session?: SessionKey
   /** Thumbprint of the key whose proof came with the request. RFC 9449 §6.1. */
   readonly jkt?: string
-  /** False once the session is over or the scope is another: what is still being answered then breaks off. */
+  /** False once the session ended or the scope changed: running answers are then cut off. */
   isCurrent(): boolean
   /**
-   * Who that is by now: himself while that is so, the same with other rights, or undefined once the session is over. Asked
-   * after every wait for what a request still brings.
+   * The present state of this caller: the same object while it is current, one with other permissions after a change,
+   * or undefined once the session ended. To be called after each wait for more of a request.
    * @throws Problem `storage` while the store is being read
    */
   now(): Caller | undefined
 }
 
-/** Who asks where nobody needs to be known: may do nothing. */
+/** The caller of a request that needs no authentication: it has no permissions. */
 export const nobody: Caller = {
   tenant: '',
   user: '',

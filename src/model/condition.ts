@@ -2,19 +2,20 @@ import { z } from 'zod'
 import { type JsonFault, type JsonValue, jsonBytesOf } from '#model/json-value'
 
 /**
- * Conditions that people write over values: JsonLogic (jsonlogic.com), a small and bounded part of it. Contract 5.2.
+ * Conditions over values: JsonLogic (jsonlogic.com), a small and bounded part of it. Contract 5.2.
  *
- * A condition is a literal, a literal array, or an object of one key, the operator, with its arguments. What is read is
- * named by `var`: `"name"`, `["name"]` or `["name", default]`, the name a literal and looked up whole. A condition is
- * not judged until everything it reads without a default has a value. `missing` gives the names that have none.
+ * A condition is a literal, a literal array, or an object of one key, the operator, with its arguments. `var` reads a
+ * value by its name: `"name"`, `["name"]` or `["name", default]`; the name is a literal and looked up whole. A
+ * condition is not evaluated until every value that it reads without a default is present. `missing` returns the names
+ * that have no value.
  *
  * Truth is JsonLogic's: `0`, `""`, `null`, `false` and empty arrays are false. `==` and the orders compare two texts as
- * texts and anything else as numbers, where `null` is 0, except that `==` finds `null` equal to nothing else. Where there
- * is no number (`"abc"`, an array, an object, 1 by 0) the condition fails: it has no outcome. Arrays and objects are not
- * compared by what is in them: for `===` and `in` none is like another.
+ * texts and any other values as numbers, where `null` is 0, except that `null == x` is true only for `null`. If a value
+ * has no number (`"abc"`, an array, an object, 1 by 0), the condition fails: it has no outcome. Arrays and objects are
+ * not compared by content: for `===` and `in` each is different from every other.
  */
 
-/** Checked by `Condition`. */
+/** Validated by the schema `Condition`. */
 export type Condition = JsonValue
 
 /** Operator applications, literals and literal arrays of one condition. Contract 5.2. */
@@ -23,16 +24,16 @@ export const conditionNodesMax = 256
 /** Operators and literal arrays inside each other. Contract 5.2. */
 export const conditionDepthMax = 16
 
-/** As JSON: 256 nodes of ordinary names and texts, twice. Conditions are kept, and sent in events. */
+/** As JSON: 256 nodes with ordinary names and texts need half of it. Conditions are stored, and sent in events. */
 export const conditionBytesMax = 16_384
 
-/** As JSON, of one that comes in a query: what of a URL is left beside the rest. */
+/** As JSON, of a condition in a query string: the part of a URL that remains for it. */
 export const filterBytesMax = 8_192
 
-/** As long as the name of a property in a schema may be. */
+/** The limit for the name of a property in a schema. */
 export const conditionNameCharactersMax = 256
 
-/** How many arguments an operator takes. */
+/** The number of arguments of an operator. */
 export interface Arity {
   readonly min: number
   readonly max: number
@@ -43,7 +44,7 @@ const binary: Arity = { min: 2, max: 2 }
 const between: Arity = { min: 2, max: 3 }
 const any: Arity = { min: 1, max: conditionNodesMax }
 
-/** Every operator there is. The orders take a third argument: `{"<":[0, x, 10]}` is between. Contract 5.2. */
+/** All operators. The orders take a third argument: `{"<":[0, x, 10]}` is between. Contract 5.2. */
 export const conditionOperators: ReadonlyMap<string, Arity> = new Map([
   ['==', binary],
   ['===', binary],
@@ -70,31 +71,34 @@ export const conditionOperators: ReadonlyMap<string, Arity> = new Map([
   ['missing', any],
 ])
 
-/** A name that a condition reads, and where it does. `needed`: by `var` without a default. */
+/** A name that a condition reads, and its position. `needed`: read by `var` without a default. */
 export interface Variable {
   readonly name: string
   readonly use: 'needed' | 'defaulted' | 'missing'
   readonly path: readonly (string | number)[]
 }
 
-/** A condition of at most 16 KiB as JSON. Faults come with their place in it. */
+/** A condition of at most 16 KiB as JSON. Faults contain their path. */
 export const Condition = conditionWithin(conditionBytesMax)
 
-/** A condition over devices, as it comes in a query. Contract 3.7. */
+/** A condition over devices in a query string. Contract 3.7. */
 export const FilterCondition = conditionWithin(filterBytesMax)
 
-/** A condition that reads something: nothing else would ever make it be judged. Contract 5.3. */
+/** A condition that reads at least one property: without one it would never be evaluated. Contract 5.3. */
 export const AlarmCondition = Condition.refine(
   (condition) => variablesIn(condition).some(({ use }) => use !== 'missing'),
   'must read at least one property by var',
 )
 
-/** All that a checked condition reads, in the order of its text; a name as often as it stands there. */
+/** All names that a valid condition reads, in the order of its text, with duplicates. */
 export function variablesIn(condition: Condition): readonly Variable[] {
   return walk(condition).variables
 }
 
-/** The names a checked condition waits for, and those it does not; each once, in the order of its text. `nodes`: how many. */
+/**
+ * The names that a valid condition needs, and the optional ones, without duplicates, in the order of its text. `nodes`:
+ * the number of nodes.
+ */
 export function namesIn(condition: Condition): {
   readonly needed: readonly string[]
   readonly optional: readonly string[]
@@ -106,7 +110,7 @@ export function namesIn(condition: Condition): {
   return { needed: [...needed], optional: [...names].filter((name) => !needed.has(name)), nodes }
 }
 
-/** What an operator is applied to: one argument may stand without its array. */
+/** The arguments of an operator: a single argument may stand without its array. */
 export function argumentsOf(operand: JsonValue): readonly JsonValue[] {
   return Array.isArray(operand) ? operand : [operand]
 }
@@ -114,7 +118,7 @@ export function argumentsOf(operand: JsonValue): readonly JsonValue[] {
 function conditionWithin(bytesMax: number) {
   return z.unknown().transform((value, context): Condition => {
     const { faults } = walk(value)
-    // Only what is not too deep can be measured.
+    // Measuring a value that is too deep could overflow the stack.
     if (faults.length === 0 && jsonBytesOf(value as JsonValue) > bytesMax) {
       faults.push({ path: [], message: `must be at most ${bytesMax} bytes as JSON` })
     }
@@ -131,7 +135,7 @@ interface Walk {
   readonly variables: Variable[]
 }
 
-/** Looks at every node once, at none beyond the limits: whatever was sent, it takes no longer than a good condition. */
+/** Visits every node once, and no node beyond the limits, so invalid input takes no longer than a valid condition. */
 function walk(condition: unknown): Walk {
   const seen: Walk = { nodes: 0, faults: [], variables: [] }
   walkNode(condition, conditionDepthMax, [], seen)

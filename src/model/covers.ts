@@ -11,8 +11,8 @@ import {
 } from '#model/scope'
 
 /**
- * Whether a scope allows everything that these grants allow: users may not give, edit or reset more than their own grants
- * allow. Contract 2, Model.
+ * Whether a scope includes everything that these grants allow: users may not give, edit or reset more than their own
+ * grants allow. Contract 2, Model.
  *
  * `*` as a resource is covered only by `*`, because it also means resources that later releases add. A grant without
  * devices or services still permits its resources as such, and its devices or services as a whole.
@@ -26,7 +26,9 @@ export function covers(mine: Scope, theirs: readonly Grant[]): boolean {
   })
 }
 
-/** The places of the grants that hold a name. Built when first needed: often a single grant covers the other one. */
+/**
+ * Finds the indexes of the grants that hold a name. Built when first needed: often a single grant covers the other one.
+ */
 class HeldNames {
   readonly reaches: readonly Reach[]
   #devices: ReadonlyMap<string, readonly number[]> | undefined
@@ -47,7 +49,7 @@ class HeldNames {
   }
 }
 
-/** Half of the actions: a bit for each of them on each resource, `*` among these, has to fit into 32. */
+/** Actions are checked in two halves: a bit for each action on each resource, `*` included, must fit into 32. */
 const actionsOfHalf = 2
 
 /**
@@ -73,11 +75,12 @@ class Half {
     if ((this.#all & wanted) !== wanted) return false
     if (wanted === 0 || this.#isInOne(reach, wanted)) return true
     const [devices, services] = [namesIn(reach.devices), namesIn(reach.services)]
-    // Devices as a whole (contract 3.1: services don't narrow them), services as a whole, and then the products themselves.
+    // Devices as a whole (contract 3.1: services don't narrow them), services as a whole, and then the products
+    // themselves.
     const places = devices.map((device) => this.#held.placesOfDevice(device))
     if (!places.every((held) => this.#isGiven(held, wanted))) return false
     if (!services.every((service) => this.#isGiven(this.#held.placesOfService(service), wanted))) return false
-    // Devices that the same grants name have the same answer.
+    // Devices with the same grants have the same answer.
     const different = new Map(places.map((held) => [held.join(), held])).values()
     return services.length === 0 || this.#areProductsGiven([...different], services, wanted)
   }
@@ -142,7 +145,10 @@ function areHeld(names: Names, holder: Names): boolean {
   return true
 }
 
-/** By name, the places of the lists that hold it, those that hold every name first; `*` has only these. */
+/**
+ * For each name, the indexes of the lists that hold it. Lists that hold every name come first; for `*` there are only
+ * these.
+ */
 function placesByName(lists: readonly Names[]): ReadonlyMap<string, readonly number[]> {
   const any = lists.flatMap((names, place) => (names === '*' ? [place] : []))
   const byName = new Map<string, number[]>([['*', any]])

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { deviceIdentifierOf, isServerMadeId, isShortName, isTenantIdentifier } from '#model/identifier'
 
 /**
- * Resource names, `crn#<type>:<id>`: the one name of a thing across the API. §2.1, contract 1.7.
+ * Resource names, `crn#<type>:<id>`: the unique name of a resource in the API. §2.1, contract 1.7.
  *
- * A tenant is named by itself. Things the server made an id for are named by it. Things named by people are named by
- * their tenant and that name, since two tenants may choose the same.
+ * A tenant is named by itself. A resource with an id made by the server is named by that id. A resource named by users
+ * is named by its tenant and that name, since two tenants may choose the same.
  */
 
 /** How the id of each type is made. */
@@ -26,9 +26,9 @@ export const crnTypes = {
 export type CrnType = keyof typeof crnTypes
 type TypeOfForm<Form> = { [T in CrnType]: (typeof crnTypes)[T] extends Form ? T : never }[CrnType]
 
-/** Types of things that have no tenant in their name. */
+/** Types whose names do not contain the tenant. */
 export type CrnTypeWithId = TypeOfForm<'tenant' | 'made'>
-/** Types of things that people name, unique in a tenant. */
+/** Types whose names are chosen by users and unique in a tenant. */
 export type CrnTypeWithName = TypeOfForm<'named'>
 
 export type Crn =
@@ -51,7 +51,7 @@ export const ResourceIdentifier = z
   })
 export type ResourceIdentifier = z.infer<typeof ResourceIdentifier>
 
-/** The parts of a resource name, brought to their normal forms; undefined when it is none. Undone by `formatCrn`. */
+/** The parts of a resource name in their normal forms; undefined if it is not one. The inverse of `formatCrn`. */
 export function parseCrn(text: string): Crn | undefined {
   if (text.length > crnCharactersMax) return undefined
   const [, type, first, name] = crnPattern.exec(text) ?? []
@@ -61,7 +61,7 @@ export function parseCrn(text: string): Crn | undefined {
   return isGood && name === undefined ? { type, id: first } : undefined
 }
 
-/** The resource name of these parts, which the caller knows to be good. Undone by `parseCrn`. */
+/** The resource name of valid parts. The inverse of `parseCrn`. */
 export function formatCrn(crn: Crn): string {
   return 'id' in crn ? `crn#${crn.type}:${crn.id}` : `crn#${crn.type}:${crn.tenant}/${crn.name}`
 }

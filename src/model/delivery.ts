@@ -1,24 +1,24 @@
 import type { PropertyState } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 
-/** What a function asks to be told to people, before anybody knows to whom. Contract 5.7. */
+/** Requests of functions to send mails, before their recipients are known. Contract 5.7. */
 
-/** How long a mail is tried, and a request kept at most. A day, in ms. */
+/** How long a mail is retried, and how long a request is stored. A day, in ms. */
 export const requestAgeMsMax = 86_400_000
 
-/** Of a value that travels with a request, in UTF-16 units: a subject and some lines. */
+/** The limit for a text value in a request, in UTF-16 units: a subject and some lines. */
 const keptCharactersMax = 1_024
 
-/** Of an array that does. */
+/** The limit for an array. */
 const keptElementsMax = 64
 
-/** One `email` node that one happening led to. Times are Unix ms. */
+/** One event that reached one `email` node. Times are Unix ms. */
 export interface DeliveryRequest {
-  /** Its place among the function's requests, from 1. */
+  /** Its number among the function's requests, from 1. */
   readonly seq: number
   readonly at: number
   readonly device: string
-  /** The node and the template as they were then. */
+  /** The node and the template at that time. */
   readonly node: string
   readonly template: string
   readonly value: JsonValue
@@ -26,49 +26,49 @@ export interface DeliveryRequest {
   readonly cause: DeliveryCause
 }
 
-/** By what trigger. `alarm`: its id. */
+/** The trigger. `alarm`: its id. */
 export type DeliveryCause =
   | { readonly on: 'property'; readonly service: string; readonly propId: number }
   | { readonly on: 'alarm'; readonly alarm: string }
   | { readonly on: 'status' }
 
-/** How far the requests of a function have come. */
+/** The progress of the requests of a function. */
 export interface DeliveryHead {
-  /** The last one, kept or only counted; 0 before the first. */
+  /** The last request, stored or only counted; 0 before the first. */
   readonly seq: number
-  /** Up to which nobody needs them any more. */
+  /** Requests up to this one are no longer needed. */
   readonly trimmed: number
-  /** When the last one came, Unix ms. */
+  /** The time of the last request, Unix ms. */
   readonly at: number
 }
 
-/** How many requests of a function are kept: whoever may get many mails an hour gets each of them. */
+/** The number of stored requests of a function: enough that a user who may get many mails an hour gets each of them. */
 export function requestsKept(mailsPerHourMax: number): number {
   return Math.min(Math.max(2 * mailsPerHourMax, 256), 4_096)
 }
 
-/** Why somebody does not get a mail that was asked for. */
+/** Why a requested mail is not sent. */
 export const passReasons = [
-  /** The function is gone or disabled, or no more bound to the device. */
+  /** The function is deleted or disabled, or no longer bound to the device. */
   'unbound',
-  /** The user is gone or may not sign in. */
+  /** The user is deleted or may not sign in. */
   'disabled',
-  /** He may not read what it tells, or not subscribe to it. */
+  /** The user may not read the device, or not subscribe to the function. */
   'forbidden',
   'no_address',
   'bad_address',
-  /** His address refused several in a row. */
+  /** The address refused several mails in a row. */
   'resting',
   'no_template',
   'too_large',
-  /** The mail server refused it for good. */
+  /** The mail server refused it permanently. */
   'rejected',
-  /** Tried for a day. */
+  /** Retried for a day. */
   'expired',
 ] as const
 export type PassReason = (typeof passReasons)[number]
 
-/** What of a value travels with a request. An error is no value. */
+/** The part of a value that is stored with a request. An error is not a value. */
 export function keptValue(value: PropertyState | boolean | string): JsonValue {
   if (typeof value === 'string') return keptText(value)
   if (Array.isArray(value)) {
@@ -77,7 +77,7 @@ export function keptValue(value: PropertyState | boolean | string): JsonValue {
   return typeof value === 'object' ? null : value
 }
 
-/** Never half of a character. */
+/** Never cuts a character in half. */
 function keptText(text: string): string {
   if (text.length <= keptCharactersMax) return text
   const last = text.charCodeAt(keptCharactersMax - 1)

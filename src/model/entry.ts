@@ -8,11 +8,11 @@ import type { Shape } from '#model/shape'
 import type { StoredSubscription } from '#model/subscription'
 
 /**
- * What the stream keeps: a fact, past and decided. One entry has one offset and is told to clients as one event. The
- * stored form is in `src/store/entry-codec.ts`, the wire form in `src/events/wire.ts`.
+ * An entry of the stream: a fact that is decided and stored. One entry has one offset and is sent to clients as one
+ * event. The stored form is in `src/store/entry-codec.ts`, the wire form in `src/events/wire.ts`.
  *
- * `at` is the server's time of the turn, Unix ms. Entries of a device name it by identifier and flakeAddress, so that
- * they can be told long after it is gone.
+ * `at` is the server's time of the turn, Unix ms. Entries of a device contain its identifier and flakeAddress, so that
+ * they can be sent long after the device was deleted.
  */
 export type Entry =
   | DeviceAdded
@@ -50,47 +50,53 @@ interface DeviceRemoved {
   readonly at: number
 }
 
-/** A property whose value could not be had. Contract 3.8. */
+/** Reported instead of a value that the device could not read. Contract 3.8. */
 export interface PropertyError {
   readonly error: string
 }
 
-/** What a property stands at: a value, an error, or null: declared and never heard of. */
+/** A property has a value, an error, or null: declared, but not reported yet. */
 export type PropertyState = PropertyValue | PropertyError | null
 
-/** Places in the shape's properties and what they stand at, in turn: index, state, index, state … */
+/** Indexes into the shape's properties and their states, alternating: index, state, index, state … */
 export type Items = readonly (number | PropertyState)[]
 
-/** A device said what some properties of a service are. */
+/** A device reported properties of a service. */
 export interface Reported {
   readonly kind: 'reported'
   readonly device: string
   readonly flakeAddress: number
   readonly shape: Shape
   readonly at: number
-  /** The device's own time if it gave one we believe, else `at`. Contract 4.6. */
+  /** The device's own time if it gave a plausible one, otherwise `at`. Contract 4.6. */
   readonly timestamp: number
-  /** Place in the numbering of the session; 0 for reports without one. */
+  /** Number of the message in its session; 0 for reports without one. */
   readonly seq: number
   /** Set when this report begins a session. */
   readonly session?: string
   readonly items: Items
-  /** Which alarms began or ceased to wait by this report; absent when none did. No event tells it. */
+  /** Alarms that began or ended to wait with this report; absent if none did. It is not part of any event. */
   readonly alarms?: Waits
-  /** Which throttles let something through by this report; absent when none did. No event tells it. */
+  /** Throttles that passed an event with this report; absent if none did. It is not part of any event. */
   readonly throttles?: Stamps
 }
 
-/** Ids of alarms and since when each has been waiting, Unix ms, in turn; 0: it waits no more. Contract 5.3, `forSeconds`. */
+/**
+ * Ids of alarms and the time since when each waits, Unix ms, alternating; 0: it no longer waits. Contract 5.3,
+ * `forSeconds`.
+ */
 export type Waits = readonly (string | number)[]
 
 /**
- * Throttles of functions as `<functionId>/<nodeId>`, and when each let something of this device through last, Unix ms, in
- * turn. Contract 5.4.
+ * Throttles of functions as `<functionId>/<nodeId>`, and the time at which each last passed an event of this device,
+ * Unix ms, alternating. Contract 5.4.
  */
 export type Stamps = readonly (string | number)[]
 
-/** A device declared a service anew; `items` holds what differs from before, `removed` what is declared no more. */
+/**
+ * A device declared a service again; `items` holds the differences, `removed` the properties that are no longer
+ * declared.
+ */
 export interface Declared {
   readonly kind: 'declared'
   readonly device: string
@@ -135,7 +141,7 @@ export interface Firmware {
   readonly index: number
 }
 
-/** A device said what it is. Contract 4, DEVICE_DISCOVERY. */
+/** A device sent its description. Contract 4, DEVICE_DISCOVERY. */
 export interface Discovered {
   readonly kind: 'discovered'
   readonly device: string
@@ -150,7 +156,7 @@ interface MetaSet {
   readonly kind: 'meta_set'
   readonly device: string
   readonly at: number
-  /** Whole, after. */
+  /** The whole object after the change. */
   readonly meta: JsonObject
 }
 
@@ -175,16 +181,16 @@ interface SchemaDeleted {
   readonly at: number
 }
 
-/** An alarm was made or changed. */
+/** An alarm was created or changed. */
 export interface AlarmSet {
   readonly kind: 'alarm_set'
   readonly alarm: string
   readonly at: number
-  /** Whole, after. */
+  /** The whole alarm after the change. */
   readonly stored: StoredAlarm
 }
 
-/** An alarm is no more. What it was bound to says who hears of it. */
+/** An alarm was deleted. Its former devices and groups decide which subscribers receive the event. */
 interface AlarmDeleted {
   readonly kind: 'alarm_deleted'
   readonly alarm: string
@@ -193,44 +199,47 @@ interface AlarmDeleted {
   readonly groups: readonly string[] | null
 }
 
-/** An alarm came to be active, or inactive again, on a device. */
+/** An alarm became active or inactive on a device. */
 export interface AlarmChanged {
   readonly kind: 'alarm_changed'
   readonly device: string
   readonly alarm: string
   readonly at: number
   readonly isActive: boolean
-  /** Unix ms. When it came to be so, which may be before it is told. */
+  /** Unix ms. The time of the change, which may be before it is published. */
   readonly since: number
-  /** It means this device no more, and nothing is left of it there. */
+  /** The alarm no longer applies to this device, and its state there is deleted. */
   readonly isEnded?: true
 }
 
-/** An update of a device's firmware goes on. It is no entry of the device itself: nothing of it shows there. Contract 6. */
+/**
+ * An update of a device's firmware changed its state. It is not an entry of the device itself and is not part of its
+ * state. Contract 6.
+ */
 export interface UpdateChanged {
   readonly kind: 'update_changed'
   readonly device: string
   readonly at: number
   readonly index: number
   readonly status: UpdateState
-  /** What it is updated to, once that is known. */
+  /** The target version, once it is known. */
   readonly firmware?: string
   /** In percent. */
   readonly progress?: number
   readonly message?: string
 }
 
-/** Somebody subscribed to a function: only he hears of it. §3.1 */
+/** A user subscribed to a function; only that user receives the event. §3.1 */
 export interface Subscribed {
   readonly kind: 'subscribed'
   readonly at: number
-  /** Whose it is: `crn#user:…`, or the name of the API key that acts as one. */
+  /** The owner: `crn#user:…`, or the name of the API key that acts as one. */
   readonly user: string
-  /** Whole, after. */
+  /** The whole subscription after the change. */
   readonly stored: StoredSubscription
 }
 
-/** A subscription has another locale. */
+/** The locale of a subscription changed. */
 export interface SubscriptionUpdated extends Omit<Subscribed, 'kind'> {
   readonly kind: 'subscription_updated'
 }

@@ -15,19 +15,19 @@ import type { Resource } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
 
 /**
- * What a tenant's event stream says, one row a type: which resource one must be allowed to read to hear it, what of
- * that resource it concerns, who hears it and its shape on the wire. §6, contract 4.
+ * The event types of a tenant's stream, one row for each: the resource on which read permission is required, the parts
+ * of it that the event concerns, its audience, and its shape on the wire. §6, contract 4.
  */
 export interface EventKind {
-  /** Read access on this is needed. */
+  /** Read permission on this resource is required. */
   readonly resource: Resource
-  /** `deviceIdentifier` must lie in the hearer's devices. */
+  /** The subscriber's devices must include `deviceIdentifier`. */
   readonly hasDevice: boolean
-  /** `serviceIdentifier` must lie in the hearer's services, in one grant with the device if there is one. */
+  /** The subscriber's services must include `serviceIdentifier`, in the same grant as the device if there is one. */
   readonly hasService: boolean
-  /** Every device that the thing is bound to which it tells of must lie in the hearer's devices. Contract 5.1. */
+  /** The subscriber's devices must include all devices that the resource in the event is bound to. Contract 5.1. */
   readonly isBound?: true
-  /** `owner`: only the sessions of the user whom the subscription belongs to, never somebody else with the same access. */
+  /** `owner`: only sessions of the user who owns the subscription, never another user with the same permissions. */
   readonly audience: 'scope' | 'owner'
   readonly schema: z.ZodObject
 }
@@ -37,11 +37,14 @@ const service = { serviceIdentifier: ServiceIdentifier }
 const resource = { resourceIdentifier: ResourceIdentifier }
 const nothing = z.object({})
 
-/** A resource whole, as its own endpoint answers it. */
+/** The whole resource, as its endpoint returns it. */
 const whole = z.record(z.string(), z.unknown())
 
 export const eventKinds = {
-  /** One per UPDATE of a device, its items in their order. `timestamp` is the device's own if it gave a likely one. */
+  /**
+   * One for each UPDATE of a device, with its items in order. `timestamp` is the device's own if it gave a plausible
+   * one.
+   */
   OBJECT_UPDATED: {
     resource: 'service',
     hasDevice: true,
@@ -51,7 +54,7 @@ export const eventKinds = {
   },
   DEVICE_ADD: deviceEvent('device', shape('DEVICE_ADD', device)),
   DEVICE_DELETE: deviceEvent('device', shape('DEVICE_DELETE', device)),
-  /** `updates` are the device's own information by the numbers of contract 4, STRING and read-only. */
+  /** `updates` are the device's description by the numbers of contract 4, STRING and read-only. */
   DEVICE_DISCOVERY: deviceEvent(
     'updates',
     shape('DEVICE_DISCOVERY', { flakeAddress: FlakeAddress, ...device, updates: z.array(Property) }),
@@ -66,7 +69,7 @@ export const eventKinds = {
       numConnects: z.int().min(0),
     }),
   ),
-  /** `meta` is whole, as it stands afterwards. */
+  /** `meta` is the whole object after the change. */
   META_SET: deviceEvent('meta', shape('META_SET', { ...device, meta: Meta })),
   META_DELETE: deviceEvent('meta', shape('META_DELETE', { ...device, key: z.string() })),
   SCHEMA_ADD: schemaEvent(shape('SCHEMA_ADD', { ...service, schema: ServiceSchema })),
@@ -117,7 +120,7 @@ export type EventOf<T extends EventType> = Readonly<z.infer<(typeof eventKinds)[
 /** Any event of the stream, as sent. */
 export type StreamEvent = { [T in EventType]: EventOf<T> }[EventType]
 
-/** Checks any event; one of an unknown type fails. */
+/** Validates any event; one of an unknown type fails. */
 export const StreamEvent = z.discriminatedUnion(
   'type',
   Object.values(eventKinds).map((kind) => kind.schema) as unknown as [z.ZodObject],

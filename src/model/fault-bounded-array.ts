@@ -20,9 +20,9 @@ const FaultBoundedArray = z.core.$constructor('FaultBoundedArray', (array: z.Zod
 })
 
 /**
- * `z.array` that stops at as many faults as a refusal names. Each fault costs some microseconds, so thousands of wrong
- * elements would block the event loop for longer than thousands of good ones. The elements behind the last fault are missing
- * then: a later check of the array ends at `detailsMax` issues too, before it reads them.
+ * Like `z.array`, but stops at as many faults as an error lists. Each fault costs some microseconds, so thousands of
+ * invalid elements would block the event loop for longer than thousands of valid ones. The elements after the last
+ * fault are missing then: a later check of the array also ends at `detailsMax` issues, before it reads them.
  */
 export function faultBoundedArray<Item extends z.ZodType>(item: Item): z.ZodArray<Item> {
   return new FaultBoundedArray({ type: 'array', element: item }) as unknown as z.ZodArray<Item>

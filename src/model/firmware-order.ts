@@ -2,19 +2,19 @@ import compare from 'semver/functions/compare.js'
 import parse from 'semver/functions/parse.js'
 
 /**
- * Which of two firmware versions comes first. Semantic Versioning §11; build metadata says nothing about it.
+ * The order of firmware versions. Semantic Versioning §11, which ignores build metadata.
  *
- * Versions with a number above 2⁵³ − 1 (in the core, or as a part of the prerelease) have no order, since such numbers
- * cannot be told apart: they are newer than nothing, and nothing is newer than they are. All versions are checked before,
- * by `FirmwareVersion`.
+ * Versions with a number above 2⁵³ − 1 (in the core, or in the prerelease) have no order, since such numbers can't be
+ * distinguished: `isNewer` is false for them in both directions. All versions are validated before, by
+ * `FirmwareVersion`.
  */
 
-/** Whether a version comes behind another one. */
+/** Whether the first version is newer than the second. */
 export function isNewer(firmware: string, than: string): boolean {
   return precedenceOf(firmware, than) > 0
 }
 
-/** For sorting: below zero when `a` comes first. What has no order stands in front, by its text. */
+/** For sorting: below zero if `a` comes first. Versions without an order come first, sorted by their text. */
 export function byPrecedence(a: string, b: string): number {
   const [isOrderedA, isOrderedB] = [isOrdered(a), isOrdered(b)]
   if (isOrderedA && isOrderedB) return compare(a, b)
@@ -23,24 +23,27 @@ export function byPrecedence(a: string, b: string): number {
 }
 
 /**
- * Whether a device that was to be updated `from` one version to the `target` is there by what it reports: that very
- * version, or one of the same precedence that is not the one it came from.
+ * Whether a device that is updated `from` one version to the `target` has reached it according to its report: the
+ * reported version is the target, or has the same precedence and is not the one it came from.
  */
 export function hasArrived(reported: string, target: string, from: string): boolean {
   return reported === target || (reported !== from && precedenceOf(reported, target) === 0)
 }
 
-/** Whether a device that had arrived at the `target` reports what it came `from`, or what is older than the `target`. */
+/**
+ * Whether a device that had reached the `target` now reports the version it came `from`, or one older than the
+ * `target`.
+ */
 export function hasFallenBack(reported: string, target: string, from: string): boolean {
   return !hasArrived(reported, target, from) && (reported === from || isNewer(target, reported))
 }
 
-/** NaN, which is neither above nor below nor equal, where there is no order. */
+/** NaN, which is neither above nor below nor equal, if there is no order. */
 function precedenceOf(a: string, b: string): number {
   return isOrdered(a) && isOrdered(b) ? compare(a, b) : Number.NaN
 }
 
-/** Of a number that it cannot hold the parser says that it is no version, or leaves it a text. */
+/** The parser rejects a version with a number that it can't hold, or leaves the number a text. */
 function isOrdered(firmware: string): boolean {
   const version = parse(firmware)
   return version?.prerelease.every((part) => typeof part === 'number' || !/^[0-9]+$/.test(part)) ?? false

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { DeviceIdentifier, FirmwareVersion, ShortName, Timestamp } from '#model/identifier'
 import { firmwareIndexMax } from '#model/link-message'
 
-/** What is known of the firmware of a device, and what becomes of an update. §2.7, §3.2, contract 6. */
+/** The firmware of a device and the progress of its updates. §2.7, §3.2, contract 6. */
 
-/** Tells apart several firmwares of one device. */
+/** Distinguishes several firmwares of one device. */
 export const FirmwareIndex = z.int().min(0).max(firmwareIndexMax)
 
-/** What asking for an update is answered. §3.2. */
+/** The answers to a request for an update. §3.2. */
 export const triggerStatuses = [
   'UPDATE_SERVER_OUT_OF_RESOURCES',
   'STARTED',
@@ -25,7 +25,7 @@ export interface TriggerOutcome {
   readonly message?: string
 }
 
-/** In the order in which an update goes through them; the last three are ends. Contract 6. */
+/** In the order in which an update goes through them; the last three are final. Contract 6. */
 export const updateStates = [
   'idle',
   'checking',
@@ -41,17 +41,17 @@ export const updateStates = [
 ] as const
 export type UpdateState = (typeof updateStates)[number]
 
-/** The same as events and answers say it. */
+/** The same in events and answers. */
 export const UpdateStatus = z.enum(updateStates.map((state) => state.toUpperCase() as Uppercase<UpdateState>))
 export type UpdateStatus = z.infer<typeof UpdateStatus>
 
-/** What a device says of a fault in many words is cut here: it is kept, and told to everybody. */
+/** A device's error message is cut to this length: it is stored, and sent to all subscribers. */
 export const updateMessageCharactersMax = 256
 
-/** What begins an update: a device that comes, the schedule, the update server, somebody who asks. */
+/** How an update begins: a device connects, the schedule, the update server, or a user's request. */
 export type Trigger = 'connect' | 'cron' | 'hook' | 'post'
 
-/** Where the update of a firmware stands, which is what its events come to. `progress` in percent, `at` in Unix ms. */
+/** The progress of the update of a firmware, as its events describe it. `progress` in percent, `at` in Unix ms. */
 export const UpdateEntry = z.object({
   status: UpdateStatus,
   firmware: FirmwareVersion.optional(),
@@ -61,7 +61,7 @@ export const UpdateEntry = z.object({
 })
 export type UpdateEntry = Readonly<z.infer<typeof UpdateEntry>>
 
-/** One firmware of a device, as shown. `update` from depth 2 on, if there ever was one. */
+/** One firmware of a device as the API returns it. `update` from depth 2 on, if there ever was one. */
 export const FirmwareEntry = z.object({
   firmware: FirmwareVersion,
   hardware: ShortName.optional(),
@@ -71,7 +71,10 @@ export const FirmwareEntry = z.object({
 })
 export type FirmwareEntry = Readonly<z.infer<typeof FirmwareEntry>>
 
-/** What is known of a device's firmware, as shown. `project` is null where none was said; no `firmwares` at depth 0. */
+/**
+ * The firmware of a device as the API returns it. `project` is null if the device did not send one; no `firmwares` at
+ * depth 0.
+ */
 export const FirmwareInformation = z.object({
   deviceIdentifier: DeviceIdentifier,
   project: ShortName.nullable(),

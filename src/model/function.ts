@@ -7,30 +7,36 @@ import { BoundDevices, BoundGroups, BoundName } from '#model/group'
 import { Timestamp } from '#model/identifier'
 import type { ProblemDetail } from '#model/problem'
 
-/** What is done when something happens to a device. §2.6, contract 5.4. */
+/** Functions: graphs that run on events of a device. §2.6, contract 5.4. */
 
 /** Functions of a tenant. */
 export const functionsMax = 1_000
 
-/** Nodes of the graphs of a tenant's functions: a device may run all of them, and lists their triggers within 20 ms. */
+/**
+ * Nodes of the graphs of a tenant's functions: all of them may apply to one device, and the list of their triggers must
+ * take at most 20 ms.
+ */
 export const functionNodesMax = 16_000
 
-/** `devices` and `groups` are united; with neither, it is about all devices, with an empty one about none. */
+/**
+ * The function applies to the devices in `devices` and `groups` together; if both are absent, to all devices, and if
+ * they are empty, to none.
+ */
 const Binding = z.strictObject({ devices: BoundDevices.optional(), groups: BoundGroups.optional() })
 
 const fields = { name: BoundName, binding: Binding, graph: Graph }
 
-/** A function as it is made. */
+/** A function in a request that creates it. */
 export const FunctionBody = z.strictObject({ ...fields, enabled: z.boolean().default(true) })
 export type FunctionBody = Readonly<z.infer<typeof FunctionBody>>
 
-/** What of it becomes another; `binding` and `graph` are whole. */
+/** The fields to change; `binding` and `graph` are replaced whole. */
 export const FunctionPatch = z.strictObject({ ...fields, enabled: z.boolean() }).partial()
 export type FunctionPatch = Readonly<z.infer<typeof FunctionPatch>>
 
 /**
- * A function at rest. `updatedBy` is its author, whose access counts when it runs; he and `createdBy` are resource names.
- * Times are Unix ms; `edit` grows with every change.
+ * A stored function. `updatedBy` is its author, whose permissions count when it runs. `updatedBy` and `createdBy` are
+ * resource names. Times are Unix ms; `edit` grows with every change.
  */
 export interface StoredFunction extends Bound {
   readonly name: string
@@ -43,7 +49,7 @@ export interface StoredFunction extends Bound {
   readonly edit: number
 }
 
-/** A function, as shown. */
+/** A function as the API returns it. */
 export const FunctionEntry = z.object({
   ...fields,
   enabled: z.boolean(),
@@ -70,7 +76,7 @@ export function functionEntryOf(id: string, stored: StoredFunction): FunctionEnt
   }
 }
 
-/** An alarm that a graph names: by which node, at which place among the nodes. */
+/** An alarm that a graph names: the node, and its index among the nodes. */
 export interface NamedAlarm {
   readonly node: string
   readonly place: number
@@ -78,19 +84,19 @@ export interface NamedAlarm {
   readonly alarm: string
 }
 
-/** In the order of the nodes; whether they are there is the tenant's to know. */
+/** In the order of the nodes. The tenant checks whether the alarms exist. */
 export function alarmsNamed({ nodes }: Graph): readonly NamedAlarm[] {
   return nodes.flatMap((node, place) =>
     node.type === 'trigger' && node.on === 'alarm' ? [{ node: node.id, place, alarm: node.alarmId }] : [],
   )
 }
 
-/** The same of templates, by name. */
+/** The names of the templates. */
 export function templatesNamed({ nodes }: Graph): ReadonlySet<string> {
   return new Set(nodes.flatMap((node) => (node.type === 'email' ? [node.template] : [])))
 }
 
-/** What is wrong with the node at this place. `message`: "must …". Contract 5.4. */
+/** A fault of the node at this index. `message`: "must …". Contract 5.4. */
 export function nodeFault({ nodes }: Graph, place: number, message: string): ProblemDetail {
   return { path: `graph.nodes.${place}`, message: ofNode(nodes[place]?.id ?? '', message) }
 }

@@ -1,16 +1,16 @@
 import type { Graph, GraphNode } from '#model/graph'
 import type { JsonFault } from '#model/json-value'
 
-/** How the nodes of a graph may hang together. Contract 5.4. */
+/** Rules for the edges of a graph. Contract 5.4. */
 
-/** How what is wrong with a node is told. */
+/** The error text for a fault of a node. */
 export function ofNode(id: string, message: string): string {
   return `node "${id}": ${message}`
 }
 
 /**
- * What is wrong with how they do, each with the node it was found at; of nodes and edges that are good by themselves. What
- * cannot be told because of another fault is left for when that is mended.
+ * All faults of the edges, each with its node; each node and edge must be valid by itself. A check that another fault
+ * makes impossible is left out.
  */
 export function joiningFaults(graph: Graph): readonly JsonFault[] {
   const named = namingFaults(graph)
@@ -26,21 +26,21 @@ export function joiningFaults(graph: Graph): readonly JsonFault[] {
 
 type Edges = readonly (readonly [from: number, to: number])[]
 
-/** By place: the places behind it. */
+/** For each node index, the indexes of its successors. */
 type Behind = readonly (readonly number[])[]
 
-/** Every id once, every edge once and between nodes that there are. */
+/** Ids are unique, edges are unique, and each edge joins two existing nodes. */
 function namingFaults({ nodes, edges }: Graph): readonly JsonFault[] {
   const faults: JsonFault[] = []
   const ids = new Set<string>()
   for (const [place, { id }] of nodes.entries()) {
-    if (ids.has(id)) faults.push({ path: ['nodes', place, 'id'], message: ofNode(id, 'has the id of another one') })
+    if (ids.has(id)) faults.push({ path: ['nodes', place, 'id'], message: ofNode(id, 'has the id of another node') })
     ids.add(id)
   }
   const known = new Set<string>()
   for (const [place, ends] of edges.entries()) {
     for (const [end, id] of ends.entries()) {
-      if (!ids.has(id)) faults.push({ path: ['edges', place, end], message: ofNode(id, 'is not among the nodes') })
+      if (!ids.has(id)) faults.push({ path: ['edges', place, end], message: ofNode(id, 'does not exist') })
     }
     const edge = ends.join(' ')
     if (known.has(edge)) faults.push({ path: ['edges', place], message: ofNode(ends[0], `leads to ${ends[1]} twice`) })
@@ -49,24 +49,25 @@ function namingFaults({ nodes, edges }: Graph): readonly JsonFault[] {
   return faults
 }
 
-/** Triggers are where it begins, mails where it ends. */
+/** Triggers have no predecessors, and mails have no successors. */
 function roleFaults(nodes: readonly GraphNode[], edges: Edges): readonly JsonFault[] {
   const faults: JsonFault[] = []
   for (const [place, [from, to]] of edges.entries()) {
     const [before, after] = [nodes[from], nodes[to]]
     const path = ['edges', place]
     if (after?.type === 'trigger')
-      faults.push({ path, message: ofNode(after.id, 'is a trigger: nothing leads to one') })
-    if (before?.type === 'email') faults.push({ path, message: ofNode(before.id, 'is a mail: nothing is behind one') })
+      faults.push({ path, message: ofNode(after.id, 'is a trigger: no edge may lead to it') })
+    if (before?.type === 'email')
+      faults.push({ path, message: ofNode(before.id, 'is a mail: no edge may lead from it') })
   }
   if (!nodes.some(({ type }) => type === 'trigger')) faults.push({ path: ['nodes'], message: 'must have a trigger' })
   return faults
 }
 
-/** The first cycle that is met, at the node where it was entered. */
+/** The first cycle found, at the node at which it was entered. */
 function cycleFaults(nodes: readonly GraphNode[], behind: Behind): readonly JsonFault[] | undefined {
   const seen: ('open' | 'closed' | undefined)[] = nodes.map(() => undefined)
-  // No deeper than there are nodes.
+  // The recursion is no deeper than the number of nodes.
   const entryOf = (place: number): number | undefined => {
     if (seen[place] === 'closed') return undefined
     if (seen[place] === 'open') return place
@@ -80,22 +81,22 @@ function cycleFaults(nodes: readonly GraphNode[], behind: Behind): readonly Json
   }
   for (const start of nodes.keys()) {
     const entry = entryOf(start)
-    if (entry !== undefined) return [faultAt(nodes, entry, 'leads back to itself')]
+    if (entry !== undefined) return [faultAt(nodes, entry, 'is part of a cycle')]
   }
   return undefined
 }
 
-/** What no trigger leads to would never do anything. */
+/** A node that no trigger reaches would never run. */
 function reachFaults(nodes: readonly GraphNode[], behind: Behind): readonly JsonFault[] | undefined {
   const triggers = [...nodes.keys()].filter((place) => nodes[place]?.type === 'trigger')
   const reached = reachedFrom(triggers, behind)
   const unreached = [...nodes.keys()].filter((place) => !reached.has(place))
   return unreached.length > 0
-    ? unreached.map((place) => faultAt(nodes, place, 'is reached from no trigger'))
+    ? unreached.map((place) => faultAt(nodes, place, 'cannot be reached from a trigger'))
     : undefined
 }
 
-/** Two pieces would be two functions; told is the first node that does not hang together with the first of all. */
+/** Two separate parts would be two functions. The fault names the first node that is not connected with node 0. */
 function pieceFaults(nodes: readonly GraphNode[], edges: Edges): readonly JsonFault[] {
   const joined: number[][] = nodes.map(() => [])
   for (const [from, to] of edges) {
@@ -109,7 +110,7 @@ function pieceFaults(nodes: readonly GraphNode[], edges: Edges): readonly JsonFa
 
 function reachedFrom(starts: readonly number[], behind: Behind): ReadonlySet<number> {
   const reached = new Set(starts)
-  // A set is gone through with what is added meanwhile.
+  // The loop also visits elements that are added during it.
   for (const place of reached) for (const next of behind[place] ?? []) reached.add(next)
   return reached
 }

@@ -7,21 +7,21 @@ import type { JsonFault } from '#model/json-value'
 import { DeviceStatus } from '#model/meta'
 import { utf8BytesOf } from '#model/utf8'
 
-/** What a function does: triggers, and what stands behind them, node by node. Contract 5.4. */
+/** The graph of a function: triggers, and the nodes after them. Contract 5.4. */
 
 /** Contract 5.4. */
 export const graphNodesMax = 64
 
-/** Every node has a few in front of it. */
+/** A few predecessors for each node. */
 export const graphEdgesMax = 256
 
-/** As JSON: what people draw takes some KB. A function is one record, read and written whole. */
+/** As JSON: graphs drawn by users take some KB. A function is one record, read and written whole. */
 export const graphBytesMax = 65_536
 
-/** A week: what is told more seldom is a report. */
+/** A week: anything less frequent belongs in a report. */
 export const throttleSecondsMax = 604_800
 
-/** A property of a service came to have another value, or this one. */
+/** A property of a service changed its value, or changed to this one. */
 export interface PropertyTrigger {
   readonly id: string
   readonly type: 'trigger'
@@ -31,17 +31,17 @@ export interface PropertyTrigger {
   readonly to?: boolean | number | string | null
 }
 
-/** An alarm came to be active or inactive. */
+/** An alarm became active or inactive. */
 export interface AlarmTrigger {
   readonly id: string
   readonly type: 'trigger'
   readonly on: 'alarm'
-  /** Bare. */
+  /** Without a prefix. */
   readonly alarmId: string
   readonly to?: 'active' | 'inactive'
 }
 
-/** A device came or went. */
+/** A device connected or disconnected. */
 export interface StatusTrigger {
   readonly id: string
   readonly type: 'trigger'
@@ -51,21 +51,21 @@ export interface StatusTrigger {
 
 export type TriggerNode = PropertyTrigger | AlarmTrigger | StatusTrigger
 
-/** Lets through where the condition holds. */
+/** Passes events for which the condition is true. */
 export interface ConditionNode {
   readonly id: string
   readonly type: 'condition'
   readonly logic: Condition
 }
 
-/** Lets through once in so long, for each device. */
+/** Passes an event at most once in this time, for each device. */
 export interface ThrottleNode {
   readonly id: string
   readonly type: 'throttle'
   readonly seconds: number
 }
 
-/** A mail by this template to everybody who subscribed. */
+/** Sends a mail with this template to all subscribers. */
 export interface EmailNode {
   readonly id: string
   readonly type: 'email'
@@ -74,7 +74,7 @@ export interface EmailNode {
 
 export type GraphNode = TriggerNode | ConditionNode | ThrottleNode | EmailNode
 
-/** An edge leads from what is reached first to what stands behind it, by their ids. */
+/** An edge leads from one node id to the next. */
 export interface Graph {
   readonly nodes: readonly GraphNode[]
   readonly edges: readonly (readonly [from: string, to: string])[]
@@ -82,18 +82,18 @@ export interface Graph {
 
 const NodeId = ShortName
 
-/** By its id or its resource name; the id comes out. Contract 1.7. */
+/** By its id or its resource name; the result is the id. Contract 1.7. */
 const AlarmReference = z
   .string()
   .refine((text) => alarmIdOf(text) !== undefined, 'must be the id of an alarm or its resource name')
   .overwrite((text) => alarmIdOf(text) ?? text)
 
-/** As a number, or written as in paths: `"0x2000"`; the number comes out. */
+/** As a number, or as in paths: `"0x2000"`; the result is the number. */
 const PropertyReference = z.union([PropertyId, z.string().transform(parsePropertyKey).pipe(PropertyId)], {
   error: 'must be the id of a property, such as 8192 or "0x2000"',
 })
 
-/** What a property may come to; lists are not compared. */
+/** A value to compare a property with; lists are not compared. */
 const Scalar = z.union([z.boolean(), z.number(), z.string().refine((text) => text.isWellFormed()), z.null()], {
   error: 'must be a text, a number, true, false or null',
 })
@@ -121,14 +121,14 @@ const Trigger = z.discriminatedUnion(
   { error: 'must be property, alarm or status' },
 )
 
-/** Behind `meta.` stands a key, or keys joined by dots: the whole rest is tried as a key first. */
+/** After `meta.` comes a key, or keys joined by dots: the whole rest is tried as a key first. */
 const GraphCondition = Condition.superRefine((condition, context) => {
   for (const { name, path } of variablesIn(condition)) {
     if (!isGraphName(name)) context.addIssue({ code: 'custom', path: [...path], message: mustName })
   }
 })
 
-/** One node by itself, as `GraphNode` says. */
+/** One node by itself, as in the type `GraphNode`. */
 export const GraphNode = z.discriminatedUnion(
   'type',
   [
@@ -144,7 +144,7 @@ export const GraphNode = z.discriminatedUnion(
   { error: ({ code }) => (code === 'invalid_union' ? 'must be trigger, condition, throttle or email' : undefined) },
 )
 
-/** Counted before any of it is looked at: a megabyte holds a hundred thousand. */
+/** Counted before the elements are validated: a megabyte holds a hundred thousand. */
 const nodesFew = z
   .array(z.unknown())
   .min(1, { abort: true })
@@ -160,8 +160,8 @@ const GraphParts = z.strictObject({
 })
 
 /**
- * 1–64 nodes, each reached from a trigger, nothing in front of triggers and behind emails, no cycle, one piece. What is
- * wrong with a node is told with its id in front: `node "hot": must be …`. Contract 5.4.
+ * 1–64 nodes, each reached from a trigger; no edge leads to a trigger or from a mail; no cycle; all connected. The
+ * fault of a node has its id in front: `node "hot": must be …`. Contract 5.4.
  */
 export const Graph: z.ZodType<Graph> = z.unknown().transform((value, context): Graph => {
   const result = GraphParts.safeParse(value)
@@ -193,7 +193,7 @@ function isGraphName(name: string): boolean {
   return graphNames.has(name) || (name.startsWith(metaStart) && name.length > metaStart.length)
 }
 
-/** The id of a node of something that is perhaps no graph. */
+/** The id of a node in a value that may not be a graph. */
 function idAt(value: unknown, place: number): string | undefined {
   const id = (value as { readonly nodes: readonly ({ readonly id?: unknown } | null | undefined)[] }).nodes[place]?.id
   return NodeId.safeParse(id).data

@@ -4,15 +4,15 @@ import { faultBoundedArray } from '#model/fault-bounded-array'
 import { DeviceIdentifier, isServerMadeId, Timestamp } from '#model/identifier'
 import { printable } from '#model/printable'
 
-/** Named sets of devices, to bind alarms and actions to. Contract 5.1. */
+/** Groups: named sets of devices for alarms and actions. Contract 5.1. */
 
-/** Groups of a tenant: a region, a customer, a model each. */
+/** Groups of a tenant: one for each region, customer or model. */
 export const groupsMax = 1_000
 
-/** Devices of one group, and of any list of devices that something is bound to: with more it is about all. */
+/** Devices of one group, and of any list of devices in a binding: with more it should apply to all. */
 export const boundDevicesMax = 10_000
 
-/** Groups that one thing is bound to. */
+/** Groups in one binding. */
 export const boundGroupsMax = 100
 
 /** A name on a screen; need not be unique. */
@@ -20,16 +20,16 @@ export const boundNameCharactersMax = 128
 
 export const BoundName = printable(boundNameCharactersMax)
 
-/** Identifiers in their normal form, sorted, each once. The devices need not exist yet. */
+/** Identifiers in their normal form, sorted, without duplicates. The devices need not exist yet. */
 export const BoundDevices = faultBoundedArray(DeviceIdentifier).max(boundDevicesMax).overwrite(sortedOnce)
 
-/** A group by its id or its resource name; the id comes out. Contract 1.7. */
+/** A group by its id or its resource name; the result is the id. Contract 1.7. */
 export const GroupReference = z
   .string()
   .refine((text) => groupIdOf(text) !== undefined, 'must be the id of a group or its resource name')
   .overwrite((text) => groupIdOf(text) ?? text)
 
-/** Ids, sorted, each once. */
+/** Ids, sorted, without duplicates. */
 export const BoundGroups = z.array(GroupReference).max(boundGroupsMax).overwrite(sortedOnce)
 
 export const GroupBody = z.strictObject({ name: BoundName, devices: BoundDevices })
@@ -38,7 +38,7 @@ export type GroupBody = Readonly<z.infer<typeof GroupBody>>
 export const GroupPatch = GroupBody.partial()
 export type GroupPatch = Readonly<z.infer<typeof GroupPatch>>
 
-/** A group at rest. Users are named by their resource names; times are Unix ms; `edit` grows with every change. */
+/** A stored group. Users are given by resource name; times are Unix ms; `edit` grows with every change. */
 export interface StoredGroup {
   readonly name: string
   readonly devices: readonly string[]
@@ -49,7 +49,7 @@ export interface StoredGroup {
   readonly edit: number
 }
 
-/** A group, as shown. */
+/** A group as the API returns it. */
 export const GroupEntry = z.object({
   name: BoundName,
   devices: z.array(DeviceIdentifier),
@@ -78,7 +78,7 @@ function groupIdOf(text: string): string | undefined {
   return isServerMadeId(text) ? text : idOfCrn(text, 'group')
 }
 
-/** By UTF-16 units, whatever the language of the machine. */
+/** By UTF-16 units, independent of the language of the machine. */
 function sortedOnce(names: readonly string[]): string[] {
   return [...new Set(names)].sort()
 }

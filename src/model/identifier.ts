@@ -1,16 +1,16 @@
 import { z } from 'zod'
 
 /**
- * The names of things: who they are made by, what they look like, how they are brought to one form.
+ * Identifiers: their patterns and their normal forms.
  *
- * Each name has a zod schema for requests and, where frames carry it, a plain function with the same verdict for the
- * device link. Both give the one normal form; whoever holds an identifier later compares it with `===`.
+ * Each has a zod schema for requests and, if frames carry it, a plain function with the same result for the device
+ * link. Both return the one normal form, so later code compares identifiers with `===`.
  */
 
 /** Characters of a device, service, role, template, project or hardware name; they become keys and path segments. */
 export const identifierCharactersMax = 64
 
-/** What a DNS label takes, so that a tenant can become a host name. */
+/** The limit of a DNS label, so that a tenant can become a host name. */
 export const tenantIdentifierCharactersMax = 63
 
 /** Ids of properties and flake addresses are four bytes on devices. */
@@ -19,7 +19,7 @@ export const uint32Max = 0xffff_ffff
 /** The last instant of a `Date`, ECMA-262 §21.4.1.1. Milliseconds since 1970. */
 export const timestampMsMax = 8_640_000_000_000_000
 
-/** Semantic versions have no length of their own; 128 holds a version, a commit hash and a build name. */
+/** Semantic versions have no length limit of their own; 128 holds a version, a commit hash and a build name. */
 export const firmwareCharactersMax = 128
 
 /**
@@ -47,7 +47,7 @@ const semverPattern =
 const decimalKeyPattern = /^[0-9]{1,10}$/
 const hexKeyPattern = /^0[xX][0-9a-fA-F]{1,8}$/
 
-/** 1–64 characters, case insensitive; the upper-case form comes out. §2.1, contract 1.8. */
+/** 1–64 characters, case insensitive; the result is in upper case. §2.1, contract 1.8. */
 export const DeviceIdentifier = z
   .string()
   .min(1, { abort: true })
@@ -56,15 +56,16 @@ export const DeviceIdentifier = z
   .toUpperCase()
 export type DeviceIdentifier = z.infer<typeof DeviceIdentifier>
 
-/** The upper-case form, or undefined when the text is no device identifier. Same verdict as `DeviceIdentifier`. */
+/** The upper-case form, or undefined if the text is not a device identifier. Same result as `DeviceIdentifier`. */
 export function deviceIdentifierOf(text: string): string | undefined {
   if (text.length > identifierCharactersMax || !devicePattern.test(text)) return undefined
   return text.toUpperCase()
 }
 
 /**
- * 1–64 of letters, digits and `. _ : -`; UUID-shaped ones come out in lower case. §2.1, contract 1.8.
- * `.`, `..` and `__proto__` are refused: no URL can address the first two, no object of results can hold the third.
+ * 1–64 of letters, digits and `. _ : -`; those with the shape of a UUID become lower case. §2.1, contract 1.8. `.`,
+ * `..` and `__proto__` are refused: no URL can contain the first two as a segment, and no result object can have the
+ * third as a key.
  */
 export const ServiceIdentifier = z
   .string()
@@ -74,7 +75,7 @@ export const ServiceIdentifier = z
   .overwrite(lowerCaseOfUuid)
 export type ServiceIdentifier = z.infer<typeof ServiceIdentifier>
 
-/** The normal form, or undefined when the text is no service identifier. Same verdict as `ServiceIdentifier`. */
+/** The normal form, or undefined if the text is not a service identifier. Same result as `ServiceIdentifier`. */
 export function serviceIdentifierOf(text: string): string | undefined {
   if (text.length > identifierCharactersMax || !servicePattern.test(text)) return undefined
   return lowerCaseOfUuid(text)
@@ -88,7 +89,7 @@ export const TenantIdentifier = z
   .regex(tenantPattern, 'must consist of lower-case letters, digits and -')
 export type TenantIdentifier = z.infer<typeof TenantIdentifier>
 
-/** Whether a text is a tenant's identifier. Same verdict as `TenantIdentifier`. */
+/** Whether a text is a tenant's identifier. Same result as `TenantIdentifier`. */
 export function isTenantIdentifier(text: string): boolean {
   return text.length <= tenantIdentifierCharactersMax && tenantPattern.test(text)
 }
@@ -101,7 +102,7 @@ export const ShortName = z
   .regex(shortNamePattern, 'must consist of letters, digits and . _ -')
 export type ShortName = z.infer<typeof ShortName>
 
-/** Whether a text is the name of a role, template, project or hardware. Same verdict as `ShortName`. */
+/** Whether a text is the name of a role, template, project or hardware. Same result as `ShortName`. */
 export function isShortName(text: string): boolean {
   return text.length <= identifierCharactersMax && shortNamePattern.test(text)
 }
@@ -121,7 +122,7 @@ export type Sha256 = z.infer<typeof Sha256>
 export const ServerMadeId = z.string().regex(serverMadeIdPattern, 'must be 9 to 16 Base58 characters')
 export type ServerMadeId = z.infer<typeof ServerMadeId>
 
-/** Whether a text has the shape of an id made by the server. Same verdict as `ServerMadeId`. */
+/** Whether a text has the shape of an id made by the server. Same result as `ServerMadeId`. */
 export function isServerMadeId(text: string): boolean {
   return serverMadeIdPattern.test(text)
 }
@@ -130,12 +131,12 @@ export function isServerMadeId(text: string): boolean {
 export const PropertyId = z.int().min(0).max(uint32Max)
 export type PropertyId = z.infer<typeof PropertyId>
 
-/** Whether a value is a property's id. Same verdict as `PropertyId`. */
+/** Whether a value is a property's id. Same result as `PropertyId`. */
 export function isPropertyId(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= uint32Max && Number.isInteger(value)
 }
 
-/** The id written as decimal digits or as `0x` and hex digits of either case; undefined for anything else. §2.1. */
+/** Parses decimal digits, or `0x` and hex digits of either case; undefined for any other text. §2.1. */
 export function parsePropertyKey(text: string): number | undefined {
   if (hexKeyPattern.test(text)) return Number.parseInt(text.slice(2), 16)
   if (!decimalKeyPattern.test(text)) return undefined
@@ -148,7 +149,7 @@ export function formatPropertyIdHex(id: number): string {
   return `0x${id.toString(16).padStart(4, '0')}`
 }
 
-/** A device's number within its tenant, 1 … 2³²−1, never used twice. Contract 3.11. */
+/** A device's number within its tenant, 1 … 2³²−1, never assigned twice. Contract 3.11. */
 export const FlakeAddress = z.int().min(1).max(uint32Max)
 export type FlakeAddress = z.infer<typeof FlakeAddress>
 
@@ -160,7 +161,7 @@ export type Timestamp = z.infer<typeof Timestamp>
 export const Offset = z.int().min(0)
 export type Offset = z.infer<typeof Offset>
 
-/** Whether a text has the form 8-4-4-4-12 of hex digits; version and variant are not looked at. */
+/** Whether a text has the form 8-4-4-4-12 of hex digits; version and variant are not checked. */
 export function isUuidShaped(text: string): boolean {
   return text.length === 36 && uuidPattern.test(text)
 }

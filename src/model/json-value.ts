@@ -1,22 +1,22 @@
 import { z } from 'zod'
 import { utf8BytesOf } from '#model/utf8'
 
-/** JSON that people store with us and that is shown again as it is: what of it would harm whoever reads it. */
+/** JSON that users store and that the API returns unchanged. The checks protect its readers. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject
 export type JsonObject = { readonly [key: string]: JsonValue }
 
-/** Where in a value, outermost first, and what it should have been. */
+/** The path in a value, outermost key first, and what is wrong there. */
 export interface JsonFault {
   readonly path: readonly (string | number)[]
   readonly message: string
 }
 
-/** Keys that reach a prototype in careless code of whoever reads our answers. Contract 3.10. */
+/** Keys that change a prototype in careless code of API clients. Contract 3.10. */
 const keysRefused: ReadonlySet<string> = new Set(['__proto__', 'constructor'])
 
 /**
- * A schema that looks only at JSON without fault, of at most so many bytes. Looks before zod does, since its objects
- * and records drop `__proto__` without a word.
+ * A schema that validates only fault-free JSON of at most `bytesMax` bytes. The check runs before zod, because zod's
+ * objects and records silently drop `__proto__`.
  */
 export function jsonWithin<S extends z.ZodType>(schema: S, limits: { depthMax: number; bytesMax: number }) {
   return z.preprocess((value, context) => {
@@ -27,7 +27,7 @@ export function jsonWithin<S extends z.ZodType>(schema: S, limits: { depthMax: n
   }, schema)
 }
 
-/** The schema, for objects of at most `entriesMax` keys only: each wrong entry would cost it some microseconds. */
+/** Applies the schema only to objects of at most `entriesMax` keys: each invalid entry would cost some microseconds. */
 export function entriesWithin<S extends z.ZodType>(schema: S, entriesMax: number) {
   return z.preprocess((value, context) => {
     if (!isJsonObject(value) || Object.keys(value).length <= entriesMax) return value
@@ -40,14 +40,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Bytes of the value as JSON text in UTF-8. The value has no fault: one too deep would overflow the stack. */
+/** Bytes of the value as JSON text in UTF-8. The value must have no fault: one too deep would overflow the stack. */
 export function jsonBytesOf(value: JsonValue): number {
   return utf8BytesOf(JSON.stringify(value))
 }
 
 /**
- * The first fault, or undefined: objects and arrays more than `depthMax` inside each other (the outermost is 1),
- * refused keys, text that is no well-formed Unicode, and what is no JSON at all. Never recurses below the limit.
+ * The first fault, or undefined: objects and arrays nested deeper than `depthMax` (the outermost is 1), refused keys,
+ * text that is not well-formed Unicode, and values that are not JSON. Never recurses below the limit.
  */
 function jsonFaultOf(value: unknown, depthMax: number): JsonFault | undefined {
   switch (typeof value) {

@@ -15,38 +15,38 @@ import { PartialModifier, PropertyTypeName } from '#model/property'
 import { PropertyValue } from '#model/property-type'
 
 /**
- * What devices and we say to each other over a link, and the body of `POST /link`. Contract 7.
+ * Messages between devices and the server over a link, and the body of `POST /link`. Contract 7.
  *
- * Long forms are objects with `type`; UPDATE and ACK have a short form, an array that begins with a letter. Fields of
- * frames that we do not know are ignored, so that newer devices can talk to older servers; those of the body are
- * refused (contract 1.5). Values are judged by their property's type and not here: only that one is there.
+ * Long forms are objects with `type`; UPDATE and ACK have a short form, an array that begins with a letter. Unknown
+ * fields of frames are ignored, so that newer devices can talk to older servers; unknown fields of the body are refused
+ * (contract 1.5). Values are checked against their property's type later; here they only must be present.
  */
 
 /** Services of one device. Contract 3.11. */
 export const servicesMax = 64
 
-/** Properties of one service; also the updates in one message, so that one event stays one readable thing. Contract 3.11. */
+/** Properties of one service; also the updates in one message, so that one event stays readable. Contract 3.11. */
 export const propertiesMax = 1_024
 
-/** Updates in one `POST /link`: some full services at once, still one change in the store. */
+/** Updates in one `POST /link`: some full services at once, but one change in the store. */
 export const postUpdatesMax = 4_096
 
 /** A UUID as text. Contract 7. */
 export const sessionCharactersMax = 36
 
-/** Index of a firmware: DEVICE_DISCOVERY numbers its items by sixteen times it. */
+/** Index of a firmware: DEVICE_DISCOVERY numbers its items by sixteen times the index. */
 export const firmwareIndexMax = 255
 
-/** A command's id is ours, and comes back as it went. */
+/** The server assigns the id of a command, and the device returns it unchanged. */
 export const commandIdCharactersMax = 36
 
-/** What a device says about a fault: a line for a screen, not a log. */
+/** An error message of a device: a line for a screen, not a log. */
 export const messageCharactersMax = 1_024
 
 /** Unacknowledged messages on one link. Contract 7. */
 export const linkWindowMessages = 1_024
 
-/** Like values: a lone surrogate becomes another text when it is stored as UTF-8. */
+/** The same as for values: a lone surrogate changes when it is stored as UTF-8. */
 const text = z.string().refine((text) => text.isWellFormed(), 'must be well-formed Unicode')
 const session = text.min(1).max(sessionCharactersMax)
 const note = text.max(messageCharactersMax)
@@ -54,14 +54,14 @@ const commandId = z.string().min(1).max(commandIdCharactersMax)
 const percent = z.number().min(0).max(100)
 const firmwareIndex = z.int().min(0).max(firmwareIndexMax)
 
-/** Number of a message in its session, from 1: 0 is what WELCOME says of none. Contract 7. */
+/** Number of a message in its session, from 1: in WELCOME 0 means none. Contract 7. */
 export const LinkSequence = z.int().min(1)
 const lastSequence = z.int().min(0)
 
-/** Anything but nothing. */
+/** Any value except undefined. */
 const anyValue = z.unknown().refine((value) => value !== undefined, 'is required')
 
-/** Data types in any case, as services and schemas write them; upper case comes out. */
+/** Data types in any case, as in services and schemas; the result is in upper case. */
 const typeName = z.string().toUpperCase().pipe(PropertyTypeName)
 
 const declared = { propId: PropertyId, type: typeName, value: z.unknown().optional() }
@@ -89,7 +89,7 @@ export type FirmwareDeclaration = Readonly<z.infer<typeof FirmwareDeclaration>>
 const ValueUpdate = z.object({ propId: PropertyId, value: anyValue, error: z.never().optional() })
 const ErrorUpdate = z.object({ propId: PropertyId, error: note, value: z.never().optional() })
 
-/** What a device is and offers; replaces what it declared before. */
+/** The description of a device and its services; replaces the earlier declaration. */
 export const HelloMessage = z.object({
   type: z.literal('HELLO'),
   deviceIdentifier: DeviceIdentifier,
@@ -105,10 +105,10 @@ export type ServiceDeclaration = HelloMessage['services'][number]
 
 const HelloHead = HelloMessage.extend({ services: z.array(z.unknown()).max(servicesMax) })
 export type HelloHead = Readonly<z.infer<typeof HelloHead>>
-/** A service without its properties, as `MessageHead`. */
+/** A service without validating its properties, as in `MessageHead`. */
 export const ServiceHead = ServiceDeclaration.extend({ properties: z.array(z.unknown()).max(propertiesMax) })
 
-/** Values, or errors in their place, of one service, in the order they arose. */
+/** Values of one service, or errors in their place, in the order they arose. */
 export const UpdateMessage = z.object({
   type: z.literal('UPDATE'),
   flakeAddress: FlakeAddress,
@@ -152,14 +152,14 @@ const shortUpdate = [
 export const ShortUpdateMessage = z.union([z.tuple([...shortUpdate]), z.tuple([...shortUpdate, Timestamp])])
 export type ShortUpdateMessage = Readonly<z.infer<typeof ShortUpdateMessage>>
 
-/** What became of a WRITE of one property. */
+/** The result of a WRITE for one property. */
 export const WriteResult = z.object({
   propId: PropertyId,
   status: z.enum(['OK', 'REJECTED']),
   message: note.optional(),
 })
 
-/** What became of a WRITE, property by property. */
+/** The results of a WRITE. */
 export const ResultMessage = z.object({
   type: z.literal('RESULT'),
   flakeAddress: FlakeAddress,
@@ -170,7 +170,7 @@ export type ResultMessage = Readonly<z.infer<typeof ResultMessage>>
 const ResultHead = ResultMessage.extend({ results: z.array(z.unknown()).max(propertiesMax) })
 export type ResultHead = Readonly<z.infer<typeof ResultHead>>
 
-/** Where a device is with a FIRMWARE it was offered; `progress` in percent. */
+/** The progress of a FIRMWARE on the device; `progress` in percent. */
 export const FirmwareStatusMessage = z.object({
   type: z.literal('FIRMWARE_STATUS'),
   flakeAddress: FlakeAddress,
@@ -185,7 +185,10 @@ export type FirmwareStatusMessage = Readonly<z.infer<typeof FirmwareStatusMessag
 export const ByeMessage = z.object({ type: z.literal('BYE'), flakeAddress: FlakeAddress })
 export type ByeMessage = Readonly<z.infer<typeof ByeMessage>>
 
-/** `seq`: last stored of this session, else 0. `secret`: once, at the first registration by a provisioning key. */
+/**
+ * `seq`: the last stored one of this session, otherwise 0. `secret`: once, at the first registration by a provisioning
+ * key.
+ */
 export const WelcomeMessage = z.object({
   type: z.literal('WELCOME'),
   flakeAddress: FlakeAddress,
@@ -197,15 +200,15 @@ export const WelcomeMessage = z.object({
 })
 export type WelcomeMessage = Readonly<z.infer<typeof WelcomeMessage>>
 
-/** Everything up to `seq` is stored or was refused for its content. */
+/** Every message up to `seq` is stored or was refused for its content. */
 export const AckMessage = z.object({ type: z.literal('ACK'), flakeAddress: FlakeAddress, seq: lastSequence })
 export type AckMessage = Readonly<z.infer<typeof AckMessage>>
 
-/** `["A", flakeAddress, seq]`, to who sends short. */
+/** `["A", flakeAddress, seq]`, for devices that send short forms. */
 export const ShortAckMessage = z.tuple([z.literal('A'), FlakeAddress, lastSequence])
 export type ShortAckMessage = Readonly<z.infer<typeof ShortAckMessage>>
 
-/** Properties are asked to take values; at least once with the same `id`. */
+/** Asks the device to change properties; sent at least once with the same `id`. */
 export const WriteMessage = z.object({
   type: z.literal('WRITE'),
   flakeAddress: FlakeAddress,
@@ -215,7 +218,7 @@ export const WriteMessage = z.object({
 })
 export type WriteMessage = Readonly<z.infer<typeof WriteMessage>>
 
-/** A firmware is offered. `sha256` in lower-case hex, `size` in bytes. */
+/** Offers a firmware. `sha256` in lower-case hex, `size` in bytes. */
 export const FirmwareMessage = z.object({
   type: z.literal('FIRMWARE'),
   flakeAddress: FlakeAddress,
@@ -229,7 +232,7 @@ export const FirmwareMessage = z.object({
 })
 export type FirmwareMessage = Readonly<z.infer<typeof FirmwareMessage>>
 
-/** Something was refused: of the message `seq`, of the device, or, with neither, of the link. */
+/** An error for the message `seq`, for the device, or, without either, for the link. */
 export const ErrorMessage = z.object({
   type: z.literal('ERROR'),
   code: z.enum(linkErrorCodes),
@@ -242,21 +245,21 @@ export type ErrorMessage = Readonly<z.infer<typeof ErrorMessage>>
 const longDeviceMessages = [HelloMessage, UpdateMessage, ResultMessage, FirmwareStatusMessage, ByeMessage] as const
 const longServerMessages = [WelcomeMessage, AckMessage, WriteMessage, FirmwareMessage, ErrorMessage] as const
 
-/** Whatever a device may send, in its long form; faults name the field. */
+/** All messages of devices in their long form; faults name the field. */
 export const LongDeviceMessage = z.discriminatedUnion('type', longDeviceMessages)
 export type LongDeviceMessage = Readonly<z.infer<typeof LongDeviceMessage>>
 
 /**
- * A message other than UPDATE, without a look into what it may hold thousands of: services and results are read one by one,
- * up to the first fault. All in one go they would hold the server up, the more so when each of them has a fault.
+ * A message other than UPDATE, without validating lists that may hold thousands of items: services and results are read
+ * one by one, up to the first fault. All at once would block the server, even more if each of them has a fault.
  */
 export const MessageHead = z.discriminatedUnion('type', [HelloHead, ResultHead, FirmwareStatusMessage, ByeMessage])
 
-/** Whatever a device may send. */
+/** All messages of devices. */
 export const DeviceMessage = z.union([LongDeviceMessage, ShortUpdateMessage])
 export type DeviceMessage = z.infer<typeof DeviceMessage>
 
-/** Whatever we may send. */
+/** All messages of the server. */
 export const ServerMessage = z.union([z.discriminatedUnion('type', longServerMessages), ShortAckMessage])
 export type ServerMessage = z.infer<typeof ServerMessage>
 
@@ -277,15 +280,14 @@ export const LinkBody = z.strictObject({
 })
 export type LinkBody = Readonly<z.infer<typeof LinkBody>>
 
-/** Objects of which no two have the same in one field, after it was brought to its normal form. */
+/** Objects whose values in one field are unique, after normalisation. */
 function uniqueBy<K extends string, S extends z.ZodType<Record<K, unknown>>>(field: K, item: S, itemsMax: number) {
   return faultBoundedArray(item)
     .max(itemsMax, { abort: true })
     .superRefine((items, context) => {
       const seen = new Set<unknown>()
       for (const [index, each] of items.entries()) {
-        if (seen.has(each[field]))
-          context.addIssue({ code: 'custom', path: [index, field], message: 'is there already' })
+        if (seen.has(each[field])) context.addIssue({ code: 'custom', path: [index, field], message: 'is a duplicate' })
         if (context.issues.length >= detailsMax) break
         seen.add(each[field])
       }

@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 import { utf8BytesOf } from '#model/utf8'
 
-/** Addresses that mail goes to and comes from. */
+/** Mail addresses of recipients and senders. */
 
 /** RFC 5321 §4.5.3.1.3, without the angle brackets of a path. */
 const addressBytesMax = 254
@@ -11,15 +11,15 @@ const localPartBytesMax = 64
 /** Dot-atom of RFC 5322 §3.2.3, with what RFC 6531 §3.3 adds. */
 const localPart =
   /^(?:[\w!#$%&'*+/=?^`{|}~-]|[^\p{ASCII}\p{C}\p{Z}])+(?:\.(?:[\w!#$%&'*+/=?^`{|}~-]|[^\p{ASCII}\p{C}\p{Z}])+)*$/u
-/** As typed: what is not ASCII is judged by what it becomes. */
+/** As typed: letters outside ASCII are checked after their conversion to ASCII. */
 const typedDomain = /^(?:[A-Za-z0-9.-]|[^\p{ASCII}\p{C}\p{Z}])+$/u
-/** RFC 1123 §2.1; the last label is no number, so that it is no IP address. */
+/** RFC 1123 §2.1; the last label is not a number, so that it is not an IP address. */
 const hostName = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*(?!\d+$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i
 
 /**
- * Whether mail goes to this address: one mailbox, written plainly, at a host name. Quoted local parts, address literals,
- * lists, groups, routes and names beside the address are left out, although they have the shape of an account's address:
- * each of them means something else to somebody on the way.
+ * Whether the server sends mail to this address: one mailbox, written plainly, at a host name. Quoted local parts,
+ * address literals, lists, groups, routes and display names are refused, although accounts may have such addresses:
+ * mail servers interpret each of them differently.
  */
 export function isMailable(address: string): boolean {
   const at = address.indexOf('@')
@@ -36,19 +36,19 @@ export function isMailable(address: string): boolean {
   )
 }
 
-/** Who mail is from: the address, and a name in front of it, empty without one. */
+/** The sender of mail: the address, and a display name, which may be empty. */
 export interface Sender {
   readonly name: string
   readonly address: string
 }
 
-/** Of `devices@example.com` or `Devices <devices@example.com>`; undefined for whatever else. */
+/** Parses `devices@example.com` or `Devices <devices@example.com>`; undefined for any other text. */
 export function senderOf(text: string): Sender | undefined {
   const [, name = '', address = text] = /^([^\p{Cc}<>@]+) <([^<>]+)>$/u.exec(text) ?? []
   return isMailable(address) ? { name: name.trim(), address } : undefined
 }
 
-/** What stands behind the `@` of an address that mail goes to, in ASCII. */
+/** The part after the `@` of a recipient's address, in ASCII. */
 export function domainOf(address: string): string {
   return domainToASCII(address.slice(address.indexOf('@') + 1))
 }

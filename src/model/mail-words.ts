@@ -3,9 +3,9 @@ import { escapeHtml, type MustacheTokens, parseMustache, renderMustache } from '
 import type { TemplateBody, TemplateText } from '#model/template'
 import { utf8BytesOf } from '#model/utf8'
 
-/** What a mail says: a template, and what is put into it. Contract 5.5. */
+/** Renders mails from templates and their data. Contract 5.5. */
 
-/** What a locale falls back to in the end. */
+/** The last fallback of every locale. */
 export const lastLocale = 'en'
 
 /** Code points of a subject, as written and as rendered: mail programs show less. */
@@ -14,9 +14,9 @@ export const subjectCharactersMax = 256
 /** Of subject, text and HTML together, in UTF-8. Contract 5.5. */
 export const renderedBytesMax = 262_144
 
-/** The words of a mail. */
+/** A rendered mail. */
 export interface RenderedText {
-  /** The one it was found in. */
+  /** The locale in which it was found. */
   readonly locale: string
   /** One line of at most 256 code points. */
   readonly subject: string
@@ -25,8 +25,8 @@ export interface RenderedText {
 }
 
 /**
- * A template in somebody's locale, with its data in it. Values bring no line breaks into a subject and no control
- * characters anywhere; in `html` they are escaped.
+ * Renders a template in a user's locale. Values can't add line breaks to a subject or control characters anywhere; in
+ * `html` they are escaped.
  * @throws OutputTooLarge
  */
 export function rendered({ locales }: TemplateBody, wanted: string, data: JsonObject): RenderedText {
@@ -46,13 +46,13 @@ export function rendered({ locales }: TemplateBody, wanted: string, data: JsonOb
   return { locale, subject, text, ...(html !== undefined && { html }) }
 }
 
-/** The locale that is taken for the one wanted: itself, its language, else `en`, which is there. */
+/** The best locale for the wanted one: itself, its language, otherwise `en`, which always exists. */
 export function localeIn(locales: TemplateBody['locales'], wanted: string): string {
   const [language = ''] = wanted.split('-')
   return [wanted, language].find((locale) => Object.hasOwn(locales, locale)) ?? lastLocale
 }
 
-/** Each text taken apart once as long as its template stands: a thousand people may get it. */
+/** Each text is parsed once while its template exists: a thousand users may receive it. */
 const known = new WeakMap<TemplateText, TokensOfText>()
 
 interface TokensOfText {
@@ -73,7 +73,7 @@ function tokensOf(words: TemplateText): TokensOfText {
   return tokens
 }
 
-/** Templates are looked through before they are kept. */
+/** Templates are validated before they are stored. */
 function parsed(text: string): MustacheTokens {
   const tokens = parseMustache(text)
   if ('message' in tokens) throw new Error(`line ${tokens.line}: ${tokens.message}`)
@@ -88,7 +88,7 @@ function inLines(value: string): string {
   return value.replace(/\r\n?/g, '\n').replace(/[^\P{Cc}\t\n]/gu, ' ')
 }
 
-/** Code points, so that none is cut in half. */
+/** By code points, so that none is cut in half. */
 function shortened(subject: string): string {
   if (subject.length <= subjectCharactersMax) return subject
   const characters = [...subject]

@@ -1,8 +1,8 @@
 import type { Modifier, PartialModifier } from '#model/property'
 
-/** Modifiers as bits: as they are stored, and as many properties share them. §2.2 */
+/** Modifiers as bits: the stored form, and one object for all properties with the same flags. §2.2 */
 
-/** The flags of a modifier and the bit each has where modifiers are stored. The numbers are on disk: only add. */
+/** The flags of a modifier and the bit of each in the stored form. The numbers are on disk: only add. */
 export const modifierFlags = {
   isReadOnly: 1,
   isActionable: 2,
@@ -11,7 +11,7 @@ export const modifierFlags = {
   isArray: 16,
 } as const
 
-/** The flags as bits; missing ones are 0. Undone by `modifierOf`. */
+/** The flags as bits; missing ones are 0. The inverse of `modifierOf`. */
 export function modifierBits(modifier: PartialModifier): number {
   return (
     (modifier.isReadOnly ? modifierFlags.isReadOnly : 0) |
@@ -22,7 +22,7 @@ export function modifierBits(modifier: PartialModifier): number {
   )
 }
 
-/** All 32, made once and frozen: every property of every answer shows one. */
+/** All 32, made once and frozen: every property of every answer contains one. */
 const modifiers: readonly Modifier[] = Array.from({ length: 32 }, (_, bits) =>
   Object.freeze({
     isReadOnly: (bits & modifierFlags.isReadOnly) !== 0,
@@ -33,7 +33,7 @@ const modifiers: readonly Modifier[] = Array.from({ length: 32 }, (_, bits) =>
   }),
 )
 
-/** The modifier of these bits, frozen and shared; bits beyond the known ones are ignored. Undone by `modifierBits`. */
+/** The modifier of these bits, frozen and shared; unknown bits are ignored. The inverse of `modifierBits`. */
 export function modifierOf(bits: number): Modifier {
   return modifiers[bits & 31] as Modifier
 }

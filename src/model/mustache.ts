@@ -3,41 +3,42 @@ import type { JsonObject, JsonValue } from '#model/json-value'
 import { utf8BytesOf } from '#model/utf8'
 
 /**
- * Mustache as templates may use it: `{{name}}`, `{{#section}}`, `{{^inverted}}`, `{{/end}}` and `{{! comment }}`. Nothing
- * that leaves a value unescaped, fetches another text or changes what a tag looks like. Contract 5.5.
+ * The part of Mustache that templates may use: `{{name}}`, `{{#section}}`, `{{^inverted}}`, `{{/end}}` and `{{! comment
+ * }}`. Tags that leave a value unescaped, include another text or change delimiters are refused. Contract 5.5.
  *
- * Names are looked up among own properties alone: the whole name first, then by its dots, then further out. So nothing
- * that is not in the data can be reached or called, whatever a template says.
+ * Names are looked up among own properties alone: the whole name first, then by its dots, then in outer contexts. So no
+ * template can reach or call anything outside the data.
  */
 
 /** Tags of one text. */
 export const tagsMax = 1_000
 
-/** Sections inside each other. */
+/** Nesting of sections. */
 export const sectionDepthMax = 16
 
-/** Of one tag, braces counted: the library looks for its end in time that grows with the square of its white space. */
+/** Of one tag, braces included: the library needs time in the square of its white space to find its end. */
 export const tagCharactersMax = 256
 
 /**
- * Steps of one rendering, each at most 0.2 µs: texts, tags and list elements of sections, contexts and parts of a name that
- * a lookup visits after the first ones, and list elements that become text. Sections over nested lists multiply, with no output.
+ * Steps of one rendering, each at most 0.2 µs: texts, tags and list elements of sections, contexts and parts of a name
+ * that a lookup visits after the first ones, and list elements that become text. Sections over nested lists multiply,
+ * without output.
  */
 const stepsMax = 32_768
 
-/** Of a context in which a name with dots is looked up: first the whole name, then its first part. */
+/** The cost of a context in which a name with dots is looked up: first the whole name, then its first part. */
 const dottedSteps = 4
 
-/** As the library takes texts apart. */
+/** The result of the library's parser. */
 export type MustacheTokens = ReturnType<typeof Mustache.parse>
 
-/** What is wrong with a template, and in which line, from 1. */
+/** A fault of a template, and its line, from 1. */
 export interface MustacheFault {
   readonly line: number
   readonly message: string
 }
 
-/** More than a mail may hold, or more work than it may cost. */
+/** The output or the work of a mail exceeds its limit. */
 export class OutputTooLarge extends Error {
   override readonly name = 'OutputTooLarge'
 }
@@ -55,7 +56,7 @@ export function parseMustache(text: string): MustacheTokens | MustacheFault {
   const fault = tagFaultOf(text)
   if (fault) return fault
   try {
-    // A writer keeps what it parsed for as long as it lives.
+    // A writer keeps parsed templates as long as it exists, so each call makes a new one.
     return new Mustache.Writer().parse(text)
   } catch (error) {
     const [, message, at] = faultMessage.exec((error as Error).message) ?? []
@@ -65,23 +66,23 @@ export function parseMustache(text: string): MustacheTokens | MustacheFault {
 }
 
 export interface MustacheOptions {
-  /** What a value becomes in its surroundings. */
+  /** Escapes a value for its surroundings. */
   readonly escape: (text: string) => string
-  /** Of the result in UTF-8. */
+  /** The limit for the result in UTF-8. */
   readonly bytesMax: number
 }
 
 /** @throws OutputTooLarge */
 export function renderMustache(template: MustacheTokens, data: JsonObject, options: MustacheOptions): string {
-  // The declared type of the library's own tokens is not the one it declares for taking them.
+  // The library declares different types for the tokens it returns and the tokens it takes.
   const steps = new Steps()
   return new BoundedWriter(options, steps).renderTokens(template as unknown as string[][], new OwnContext(data, steps))
 }
 
-/** Escaped for text and attributes of HTML, as Mustache does it. */
+/** Escapes for text and attributes of HTML, as Mustache does it. */
 export const escapeHtml: (text: string) => string = Mustache.escape
 
-/** The work of one rendering. */
+/** Counts the work of one rendering. */
 class Steps {
   #left = stepsMax
 
@@ -121,14 +122,14 @@ class BoundedWriter extends Mustache.Writer {
 
   #counted(text: string): string {
     this.#bytesLeft -= utf8BytesOf(text)
-    if (this.#bytesLeft < 0) throw new OutputTooLarge('more bytes than it may have')
+    if (this.#bytesLeft < 0) throw new OutputTooLarge('more bytes than allowed')
     return text
   }
 }
 
-/** The library's own finds what prototypes hold, and calls it. */
+/** The library's own class finds properties of prototypes, and calls functions. */
 class OwnContext extends Mustache.Context {
-  /** Names by their dots, of one rendering: the same ones come again and again. */
+  /** Names split at their dots, of one rendering, because names repeat. */
   readonly #paths: Map<string, readonly string[]>
   readonly #steps: Steps
 
@@ -163,7 +164,7 @@ class OwnContext extends Mustache.Context {
   }
 }
 
-/** `path`: the name by its dots, empty without any. Null is found, undefined is not. */
+/** `path`: the name split at its dots, empty without any. Null is found, undefined is not. */
 function foundIn(view: JsonValue, name: string, path: readonly string[], steps: Steps): JsonValue | undefined {
   if (typeof view !== 'object' || view === null) return undefined
   const whole = ownOf(view, name)
@@ -176,13 +177,13 @@ function foundIn(view: JsonValue, name: string, path: readonly string[], steps: 
   return value
 }
 
-/** Of a text too: it has a length. */
+/** Also for texts, which have a length. */
 function ownOf(value: JsonValue | undefined, key: string): JsonValue | undefined {
   if (value === undefined || value === null || !Object.hasOwn(value as JsonObject, key)) return undefined
   return (value as JsonObject)[key]
 }
 
-/** As JavaScript writes it, but without asking the value: an object may hold a `toString` of its own. */
+/** As JavaScript writes it, but without calling a method of the value: an object may have its own `toString`. */
 function textOf(value: JsonValue, steps: Steps): string {
   if (value === null) return ''
   if (typeof value !== 'object') return String(value)
@@ -191,7 +192,10 @@ function textOf(value: JsonValue, steps: Steps): string {
   return value.map((element) => textOf(element, steps)).join(',')
 }
 
-/** What the library would take, or take long to refuse. Sees the tags that it sees, as long as none changes them. */
+/**
+ * Finds tags that the library would accept, or take long to refuse. It finds the same tags as the library, as long as
+ * none changes the delimiters.
+ */
 function tagFaultOf(text: string): MustacheFault | undefined {
   let depth = 0
   let count = 0

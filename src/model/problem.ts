@@ -1,12 +1,12 @@
 /**
- * An expected refusal, as data. Anything that is not a Problem is a bug: logged whole, answered bare with 500.
+ * An expected error, as data. Any other error is a bug: it is logged whole and answered with an empty 500.
  *
- * The table gives, per code, the HTTP status it is answered with (contract 1.3), the body's shape there and whether
- * trying again later can help. Link frames carry `link`, the code devices see (contract 7).
+ * For each code the table gives its HTTP status (contract 1.3), the shape of the body, and whether a retry can help.
+ * Link frames carry `link`, the code that devices receive (contract 7).
  */
 export interface ProblemKind {
   readonly status: number
-  /** What the body holds: nothing, `{error}`, `{message}` or `{error:"Validation Error",details}`. */
+  /** The content of the body: empty, `{error}`, `{message}` or `{error:"Validation Error",details}`. */
   readonly body: 'empty' | 'error' | 'message' | 'details' | 'server_error'
   readonly text: string
   readonly isTemporary?: boolean
@@ -52,7 +52,7 @@ export const problemKinds = {
   misdirected: {
     status: 421,
     body: 'error',
-    text: 'IAM is off: only addresses, names within a network and the hosts of PUBLIC_URL and CORS_ORIGINS are answered',
+    text: 'IAM is off: the server only answers requests whose Host is an IP address, a local name, or a host of PUBLIC_URL or CORS_ORIGINS',
   },
   unprocessable: { status: 422, body: 'error', text: 'Unprocessable Content' },
   too_many_requests: { status: 429, body: 'error', text: 'Too Many Requests', isTemporary: true },
@@ -65,16 +65,16 @@ export const problemKinds = {
 
 export type ProblemCode = keyof typeof problemKinds
 
-/** The faults that one refusal names: as many as help. A body can have thousands. */
+/** The number of faults that one error lists: as many as help. A body can have thousands. */
 export const detailsMax = 100
 
-/** One failure of a schema: where (`a.b.0`) and what. */
+/** One failure of a schema: its path (`a.b.0`) and the message. */
 export interface ProblemDetail {
   readonly path: string
   readonly message: string
 }
 
-/** A refusal on its way to whoever asked. Thrown or returned; turned into a reply in one place per door. */
+/** An error for the caller. Thrown or returned; each protocol translates it to a reply in one place. */
 export class Problem extends Error {
   readonly code: ProblemCode
   readonly details: readonly ProblemDetail[] | undefined

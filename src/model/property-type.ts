@@ -3,16 +3,16 @@ import { isUuidShaped, timestampMsMax } from '#model/identifier'
 import { utf8BytesOf } from '#model/utf8'
 
 /**
- * The data types of properties: a table with one rule each, which brings a value from outside to its one JSON form or
- * refuses it. §2.2, §2.4, contract 3.8.
+ * The data types of properties: a table with one rule for each, which converts an external value to its one JSON form
+ * or refuses it. §2.2, §2.4, contract 3.8.
  *
- * `accept` is idempotent and what it gives survives JSON unchanged. It throws nothing, whatever it is handed.
+ * `accept` is idempotent, and its result survives JSON unchanged. It never throws, for any input.
  */
 
-/** The normal form of a value: what is stored, sent in events and answered. */
+/** The normal form of a value: stored, sent in events and returned by the API. */
 export type PropertyValue = number | string | boolean | readonly (number | string | boolean)[]
 
-/** One check of the whole value: of a union, each wrong element of an array costs 5 µs. */
+/** One check of the whole value: with a union, each invalid element of an array costs 5 µs. */
 export const PropertyValue = z
   .unknown()
   .refine(
@@ -25,14 +25,14 @@ function isScalar(value: unknown): value is Scalar {
 }
 
 export interface PropertyType {
-  /** As schemas write it: lower case, `uint8`, `uint8-array`. */
+  /** The name in schemas: lower case, `uint8`, `uint8-array`. */
   readonly name: string
-  /** As the service API writes it: upper case, `UINT8`, `UINT8-ARRAY`. */
+  /** The name in the service API: upper case, `UINT8`, `UINT8-ARRAY`. */
   readonly wireName: string
   readonly isArray: boolean
-  /** What a value has to be, to stand in "must be …". */
+  /** The completion of "must be …" for a value of this type. */
   readonly text: string
-  /** The normal form, or undefined when the value is none of this type. */
+  /** The normal form, or undefined if the value is not of this type. */
   accept(value: unknown): PropertyValue | undefined
 }
 
@@ -42,18 +42,20 @@ export const valueBytesMax = 65_536
 /** The largest finite single-precision number, IEEE 754: (2 − 2⁻²³) · 2¹²⁷. */
 export const float32Max = 3.4028234663852886e38
 
-/** Every element costs its comma and at least one digit. */
+/** Every element takes at least a comma and a digit. */
 const arrayElementsMax = valueBytesMax / 2
 
-/** Of an element in JSON with its comma. The longest number is `-1.7976931348623157e+308`. */
+/** The JSON length of an element with its comma. The longest number is `-1.7976931348623157e+308`. */
 const numberJsonBytesMax = 25
 /** Quotes and a comma; a control character is the longest: `\u0001`. */
 const textJsonBytesMax = (text: string): number => 3 + 6 * text.length
 
-/** Enough for −2⁶³ and 2⁶⁴−1, so that nobody can make us parse a megabyte of digits. */
+/** Enough for −2⁶³ and 2⁶⁴−1. It prevents parsing a megabyte of digits. */
 const decimalPattern = /^-?[0-9]{1,20}$/
 
-/** RFC 4648 §4 with padding; the last digit before it has its unused bits zero (§3.5). Length is checked apart. */
+/**
+ * RFC 4648 §4 with padding; the last digit before it has its unused bits zero (§3.5). The length is checked separately.
+ */
 const base64Pattern = /^[A-Za-z0-9+/]*(?:[AQgw]==|[AEIMQUYcgkosw048]=)?$/
 
 type Scalar = number | string | boolean
@@ -92,17 +94,17 @@ export const propertyTypes: ReadonlyMap<string, PropertyType> = new Map(
     .map((type) => [type.name, type]),
 )
 
-/** Both spellings in use, so that looking one up builds no string. */
+/** By both spellings in use, so that a lookup builds no string. */
 const byEitherName = new Map(
   [...propertyTypes.values()].flatMap((type) => [[type.name, type] as const, [type.wireName, type] as const]),
 )
 
-/** The type of a name in any case, or undefined when there is none. */
+/** The type of a name in any case, or undefined if there is none. */
 export function propertyTypeOf(name: string): PropertyType | undefined {
   return byEitherName.get(name) ?? byEitherName.get(name.toLowerCase())
 }
 
-/** What a value of this type has to be: "an integer from 0 to 255". */
+/** A description of valid values: "an integer from 0 to 255". */
 export function describe(type: PropertyType): string {
   return type.text
 }
@@ -111,7 +113,7 @@ function typeOf(name: string, isArray: boolean, text: string, accept: PropertyTy
   return Object.freeze({ name, wireName: name.toUpperCase(), isArray, text, accept })
 }
 
-/** Adding 0 turns −0, which JSON cannot say, into 0. Big integers come from msgpack's 64-bit forms. */
+/** Adding 0 converts −0, which JSON can't represent, to 0. Big integers come from msgpack's 64-bit forms. */
 function integer(min: number, max: number): readonly [Accept<number>, string, string] {
   const accept = (value: unknown): number | undefined => {
     if (typeof value === 'number') {
@@ -122,7 +124,7 @@ function integer(min: number, max: number): readonly [Accept<number>, string, st
   return [accept, `an integer from ${min} to ${max}`, `of integers from ${min} to ${max}`]
 }
 
-/** A number beyond ±(2⁵³−1) has already lost digits on its way, so only texts and big integers may be that large. */
+/** A number beyond ±(2⁵³−1) has already lost digits, so only texts and big integers may be that large. */
 function integer64(min: bigint, max: bigint): readonly [Accept<number | string>, string, string] {
   const acceptBig = (value: bigint): number | string | undefined => {
     if (value < min || value > max) return undefined
@@ -162,7 +164,7 @@ function acceptUuid(value: unknown): string | undefined {
   return typeof value === 'string' && isUuidShaped(value) ? value.toLowerCase() : undefined
 }
 
-/** A UTF-16 unit is one to three bytes of UTF-8: most texts are decided by their length alone. */
+/** A UTF-16 unit is one to three bytes of UTF-8: the length alone decides for most texts. */
 function acceptString(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > valueBytesMax || !value.isWellFormed()) return undefined
   return value.length * 3 <= valueBytesMax || utf8BytesOf(value) <= valueBytesMax ? value : undefined
@@ -180,7 +182,7 @@ function isBase64(text: string): boolean {
   return (text.length / 4) * 3 - padding <= valueBytesMax && base64Pattern.test(text)
 }
 
-/** `accept` returns a copy: the list that grew keeps room for up to half as much again. */
+/** `accept` returns a copy: a list that grew reserves up to half as much memory again. */
 function array(accept: Accept): (value: unknown) => readonly Scalar[] | undefined {
   return (value) => {
     if (!Array.isArray(value) || value.length > arrayElementsMax) return undefined

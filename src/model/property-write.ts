@@ -11,11 +11,11 @@ import {
 } from '#model/service-schema'
 import type { Shape, ShapeProperty } from '#model/shape'
 
-/** What people ask properties of a service to become: how they may be named, and what they take. Contract 3.5. */
+/** Writes to properties of a service: how keys name them, and which values they accept. Contract 3.5. */
 
 /**
- * Body of a write: `{"<key>": value}`, one or more of the properties one service can have. Keys and values mean
- * something only beside the device's declaration and the schema; see `readKey` and `acceptWritten`.
+ * Body of a write: `{"<key>": value}`, one or more of the properties one service can have. Keys and values depend on
+ * the device's declaration and the schema; see `readKey` and `acceptWritten`.
  */
 export const PropertyWrites = z.record(z.string(), z.unknown()).superRefine((values, context) => {
   const count = Object.keys(values).length
@@ -25,14 +25,14 @@ export const PropertyWrites = z.record(z.string(), z.unknown()).superRefine((val
 })
 export type PropertyWrites = Readonly<z.infer<typeof PropertyWrites>>
 
-/** A property as a key names it: by its id, perhaps with the type it is expected to have (lower case), or by its name. */
+/** A property named by a key: by its id, optionally with its expected type (lower case), or by its name. */
 export type PropertyKey = { readonly propId: number; readonly type?: string } | { readonly name: string }
 
 const idPattern = /^(\d+|0[xX][0-9a-fA-F]{1,8})(?:\.([A-Za-z0-9-]+))?$/
 
 /**
- * What a key means: digits or `0x…` an id, either with `.<TYPE>` behind it in any case, and everything else a name. It
- * means that whatever a schema says: a property that is called `8192` is written by its id.
+ * Parses a key: digits or `0x…` is an id, either may be followed by `.<TYPE>` in any case, and any other text is a
+ * name. This does not depend on the schema: a property named `8192` must be written by its id.
  */
 export function readKey(text: string): PropertyKey {
   const [, id, typeName] = idPattern.exec(text) ?? []
@@ -43,7 +43,7 @@ export function readKey(text: string): PropertyKey {
   return type === undefined ? { name: text } : { propId, type }
 }
 
-/** Where in a declaration the property of a key stands; undefined when it has none, or not of that type. */
+/** The index of the key's property in a declaration; undefined if there is none, or none of that type. */
 export function placeOf(key: PropertyKey, shape: Shape, schema: ServiceSchema | undefined): number | undefined {
   if ('name' in key) {
     const propId = schema && propIdOfName(schema, key.name)
@@ -54,12 +54,13 @@ export function placeOf(key: PropertyKey, shape: Shape, schema: ServiceSchema | 
   return shape.properties[place]?.type.name === key.type ? place : undefined
 }
 
-/** The normal form of a value, or why it may not be written, to stand behind the property's name. */
+/** The normal form of a value, or why it may not be written, as the text after the property's name. */
 export type Written = { readonly value: PropertyValue } | { readonly fault: string }
 
 /**
- * Whether a property takes a value: one that may be written at all, of its type, within the range that the schema gives.
- * A text that the type itself takes is that value; any other is looked up among the names of the enumeration.
+ * Checks whether a property accepts a value: the property must be writable, and the value must have its type and be
+ * within the range of the schema. A text that the type itself accepts is that value; any other text is looked up among
+ * the names of the enumeration.
  */
 export function acceptWritten(
   { propId, type, modifier }: ShapeProperty,
@@ -76,7 +77,7 @@ export function acceptWritten(
   return fault === undefined ? { value: taken } : { fault }
 }
 
-/** Whatever type the schema gives: the device's own decides whether 1 is meant or true. */
+/** The type in the device's declaration decides whether 1 or true is meant, not the type in the schema. */
 function valueNamed(
   schema: ServiceSchema,
   propId: number,
@@ -88,7 +89,7 @@ function valueNamed(
   return type.accept(typeof value === 'boolean' && type.name !== 'bool' ? Number(value) : value)
 }
 
-/** Of numbers, and of each number of an array. `rangeMin` belongs to the range, `rangeMax` does not. Contract 3.9. */
+/** For numbers, and for each number of an array. `rangeMin` is inclusive, `rangeMax` exclusive. Contract 3.9. */
 function rangeFaultOf(
   type: PropertyType,
   { rangeMin, rangeMax }: PropertySchema,
@@ -104,7 +105,10 @@ function rangeFaultOf(
   return undefined
 }
 
-/** 64-bit integers that are no exact JSON number come as decimal text; compared as they are, and not as the nearest double. */
+/**
+ * 64-bit integers that are not exact JSON numbers come as decimal text; they are compared exactly, not as the nearest
+ * double.
+ */
 function numberIn({ name }: PropertyType, value: number | string | boolean): number | bigint | undefined {
   if (typeof value === 'number') return value
   return typeof value === 'string' && /^u?int64/.test(name) ? BigInt(value) : undefined

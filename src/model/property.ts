@@ -4,9 +4,9 @@ import { PropertyValue, propertyTypes } from '#model/property-type'
 
 export { modifierBits, modifierFlags, modifierOf } from '#model/modifier'
 
-/** A property as the service API and its events show it. §2.2, contract 3.2, 3.8. */
+/** A property in the service API and its events. §2.2, contract 3.2, 3.8. */
 
-/** What a property allows and is at the moment. §2.2. */
+/** Permissions and present flags of a property. §2.2. */
 export const Modifier = z.object({
   isReadOnly: z.boolean(),
   isActionable: z.boolean(),
@@ -27,8 +27,8 @@ export const PropertyTypeName = z.enum(wireNames as [string, ...string[]])
 export type PropertyTypeName = z.infer<typeof PropertyTypeName>
 
 /**
- * `tag` says which of the rest is there: `value` may have a `value` (none before the first report), `error` has
- * `error` and `modifier.isError`, `removed` is said once, in an event, of what is declared no more. Contract 3.8.
+ * `tag` determines the other fields: `value` may have a `value` (none before the first report), `error` has `error` and
+ * `modifier.isError`, `removed` comes once, in an event, for a property that is no longer declared. Contract 3.8.
  */
 export const Property = z.object({
   tag: z.enum(['value', 'error', 'removed']),

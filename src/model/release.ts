@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { FirmwareIndex } from '#model/firmware'
 import { DeviceIdentifier, FirmwareVersion, Sha256, ShortName, Timestamp } from '#model/identifier'
 
-/** Firmware that the embedded update server has, and who is held at which. Contract 6. */
+/** Releases of the embedded update server, and pins that hold devices at a version. Contract 6. */
 
 /** Projects of a tenant. */
 export const projectsMax = 1_000
@@ -13,14 +13,16 @@ export const releasesMax = 1_000
 /** Pins of a project: each is a line in memory. */
 export const pinsMax = 100_000
 
-/** What tells a release from others of its project. `hardware` null: for any. */
+/** The unique key of a release in its project. `hardware` null: for any. */
 export interface ReleaseKey {
   readonly firmware: string
   readonly hardware: string | null
   readonly index: number
 }
 
-/** A release at rest. Its image is found by `sha256`; `size` in bytes, `createdAt` in Unix ms; a user by resource name. */
+/**
+ * A stored release. Its image is found by `sha256`; `size` in bytes, `createdAt` in Unix ms; a user by resource name.
+ */
 export interface StoredRelease extends ReleaseKey {
   readonly sha256: string
   readonly size: number
@@ -29,14 +31,14 @@ export interface StoredRelease extends ReleaseKey {
 }
 
 /**
- * The one name of a release in its project, `<index>/<hardware>/<firmware>`: no part of it holds a slash, and the one in
- * the middle is only empty when it is for any hardware.
+ * The unique name of a release in its project, `<index>/<hardware>/<firmware>`: no part of it contains a slash, and the
+ * middle part is empty if the release is for any hardware.
  */
 export function releaseName({ firmware, hardware, index }: ReleaseKey): string {
   return `${index}/${hardware ?? ''}/${firmware}`
 }
 
-/** A release, as shown. */
+/** A release as the API returns it. */
 export const ReleaseEntry = z.object({
   firmware: FirmwareVersion,
   hardware: ShortName.optional(),
@@ -52,10 +54,10 @@ export function releaseEntryOf({ hardware, ...shown }: StoredRelease): ReleaseEn
   return { ...shown, ...(hardware !== null && { hardware }) }
 }
 
-/** A device is held at this version. */
+/** Holds a device at this version. */
 export const PinBody = z.strictObject({ firmware: FirmwareVersion })
 export type PinBody = Readonly<z.infer<typeof PinBody>>
 
-/** A pin, as listed. */
+/** A pin in a list. */
 export const PinEntry = z.object({ deviceIdentifier: DeviceIdentifier, firmware: FirmwareVersion })
 export type PinEntry = Readonly<z.infer<typeof PinEntry>>

@@ -3,12 +3,12 @@ import { ResourceIdentifier } from '#model/crn'
 import { ShortName } from '#model/identifier'
 import { Grant, type Resource, resources } from '#model/scope'
 
-/** What users may do, by name. Contract 2, Model. */
+/** Roles: named sets of permissions. Contract 2, Model. */
 
 export const RoleName = ShortName
 export type RoleName = z.infer<typeof RoleName>
 
-/** Each is looked through for every thing of a list. */
+/** Each is checked for every item of a list. */
 export const roleGrantsMax = 100
 
 /** As JSON. A role is one record, read and written whole. */
@@ -21,33 +21,34 @@ const Grants = z
     message: `must be at most ${roleBytesMax} bytes`,
   })
 
-/** What a role is put as: `{grants:[…]}`, or one grant directly. Both come out as grants. Contract 2. */
+/** The body of a role: `{grants:[…]}`, or a single grant. Both result in grants. Contract 2. */
 export const RoleGrants = z.unknown().transform((body, context): { readonly grants: readonly Grant[] } => {
   const isOne = isGrantDirectly(body)
   const payload = { value: isOne ? { grants: [body] } : body, issues: [] }
-  // Not `safeParse`, which words every issue: there may be thousands, and the first hundred are shown.
+  // Not `safeParse`, which makes a text for every issue: there may be thousands, and only the first hundred are
+  // returned.
   const { value, issues } = Grants._zod.run(payload, { async: false }) as z.core.ParsePayload<z.output<typeof Grants>>
   if (issues.length === 0) return value
-  // Named where it stands in what was sent.
+  // With the path in the body that was sent.
   for (const issue of issues) context.issues.push(isOne ? { ...issue, path: issue.path?.slice(2) } : issue)
   return z.NEVER
 })
 export type RoleGrants = z.infer<typeof RoleGrants>
 
-/** A role, as shown. */
+/** A role as the API returns it. */
 export const RoleEntry = z.object({
   name: RoleName,
   grants: z.array(Grant),
-  /** Made with the server and changed by nobody. */
+  /** Built into the server; it can't be changed. */
   builtIn: z.boolean(),
   resourceIdentifier: ResourceIdentifier,
 })
 export type RoleEntry = z.infer<typeof RoleEntry>
 
-/** Who decides about access itself is an administrator, or is given it on purpose. */
+/** Permission to manage access requires the administrator role, or an explicit grant. */
 const ordinary: readonly Resource[] = resources.filter((resource) => !['users', 'roles', 'tenants'].includes(resource))
 
-/** Roles that every tenant has and nobody changes. Contract 2, Built-in roles. */
+/** Roles that exist in every tenant and can't be changed. Contract 2, Built-in roles. */
 export const builtInRoles = {
   admin: [everywhere({ '*': ['*'] })],
   operator: [

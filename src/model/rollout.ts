@@ -2,30 +2,33 @@ import { z } from 'zod'
 import { BoundGroups } from '#model/group'
 import { FirmwareVersion, Timestamp } from '#model/identifier'
 
-/** How a firmware comes to part of a fleet by itself. Contract 6. */
+/** Rollouts update a part of a fleet automatically. Contract 6. */
 
-/** A week: a window that stays open for longer is none. */
+/** A week: a longer window would always be open. */
 export const windowMinutesMax = 10_080
 
-/** How often one device may be tried. */
+/** The attempts for one device. */
 export const attemptsMax = 100
 
-/** How often one device is tried with one firmware by itself, where a rollout does not say, or there is none. */
+/** The automatic attempts for one device and firmware if there is no rollout, or it sets no number. */
 export const defaultAttempts = 3
 
 /** Lists of minutes are long. */
 const cronCharactersMax = 256
 
-/** Five fields, or six with seconds in front, single spaces between them. Whether such a time ever comes is asked elsewhere. */
+/**
+ * Five fields, or six with seconds in front, separated by single spaces. Whether such a time ever comes is checked
+ * elsewhere.
+ */
 export const CronPattern = z
   .string()
   .max(cronCharactersMax, { abort: true })
   .regex(/^[0-9a-z*,/?#-]+(?: [0-9a-z*,/?#-]+){4,5}$/i, 'must be a cron expression of 5 or 6 fields')
 
 /**
- * A rollout as it is put. `percent` of the devices, chosen by their names; of those in `groups`, if there are any. It stops
- * by itself when at least `errorThresholdPercent` of those that finished failed. Devices are only begun with while the
- * window is open: from each time that `cron` names, in UTC, for so many minutes.
+ * The body of a rollout. `percent` of the devices are selected by their names; only devices in `groups`, if there are
+ * any. The rollout stops when at least `errorThresholdPercent` of the finished devices failed. Updates only begin while
+ * the window is open: from each time that `cron` gives, in UTC, for `minutes`.
  */
 export const RolloutBody = z.strictObject({
   firmware: FirmwareVersion,
@@ -37,20 +40,20 @@ export const RolloutBody = z.strictObject({
 })
 export type RolloutBody = Readonly<z.infer<typeof RolloutBody>>
 
-/** `stopped`: by itself, for its errors. */
+/** `stopped`: automatically, because of failures. */
 export const rolloutStates = ['running', 'paused', 'stopped'] as const
 export type RolloutState = (typeof rolloutStates)[number]
 
 /**
- * A rollout at rest. `updatedBy` is its author: it reaches only devices that he may still update; he and `createdBy` are
- * resource names. Times are Unix ms.
+ * A stored rollout. `updatedBy` is its author, and it only includes devices that the author may still update.
+ * `updatedBy` and `createdBy` are resource names. Times are Unix ms.
  */
 export interface StoredRollout {
-  /** Another one for another firmware: what devices count of an earlier one counts no more. */
+  /** It changes with the firmware: attempts of an earlier rollout no longer count. */
   readonly id: string
   readonly body: RolloutBody
   readonly state: RolloutState
-  /** What had finished, and failed, when it was last put or resumed: the threshold looks at what came after. */
+  /** The finished and failed devices when it was last saved or resumed: the threshold counts later ones. */
   readonly countedFrom: { readonly finished: number; readonly failed: number }
   readonly createdBy: string
   readonly createdAt: number
@@ -60,11 +63,11 @@ export interface StoredRollout {
 
 const count = z.int().min(0)
 
-/** How many devices stand where. `chosen`: as they were last gone through. */
+/** The number of devices in each state. `chosen`: as of the last scan. */
 export const RolloutCounts = z.object({ chosen: count, running: count, done: count, failed: count, refused: count })
 export type RolloutCounts = Readonly<z.infer<typeof RolloutCounts>>
 
-/** A rollout, as shown. */
+/** A rollout as the API returns it. */
 export const RolloutEntry = z.object({
   ...RolloutBody.shape,
   state: z.enum(rolloutStates),

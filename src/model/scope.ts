@@ -4,7 +4,7 @@ import { faultBoundedArray } from '#model/fault-bounded-array'
 import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
 import { entriesWithin } from '#model/json-value'
 
-/** What access is given on. Contract 2. */
+/** The resources of grants. Contract 2. */
 export const resources = [
   'service',
   'device',
@@ -24,11 +24,11 @@ export type Resource = (typeof resources)[number]
 export const actions = ['create', 'read', 'update', 'delete'] as const
 export type Action = (typeof actions)[number]
 
-/** A grant is looked through for every device of a list: enough for a site, and a larger one is `*` or several grants. */
+/** Each grant is checked for every device of a list: enough for a site; a larger set is `*` or several grants. */
 export const grantDevicesMax = 10_000
 export const grantServicesMax = 100
 
-/** A grant: its permissions reach only its own devices and services. `*` stands for any. Contract 2, Model. */
+/** A grant: its permissions apply only to its own devices and services. `*` means any. Contract 2, Model. */
 export const Grant = z.strictObject({
   permissions: entriesWithin(
     z.partialRecord(
@@ -42,34 +42,34 @@ export const Grant = z.strictObject({
 })
 export type Grant = z.infer<typeof Grant>
 
-/** Names, or all of them. */
+/** A set of names, or all names. */
 export type Names = ReadonlySet<string> | '*'
 
-/** One grant, seen for one resource and action: the devices and services it reaches together. */
+/** The part of a grant for one resource and action: its devices and services together. */
 export interface Reach {
   readonly devices: Names
   readonly services: Names
 }
 
 /**
- * What somebody may do: the union of his grants. Each grant reaches only its own devices × services, so the union is a
- * list of products and never two lists.
+ * The permissions of a user: the union of the grants. Each grant reaches only its own devices × services, so the union
+ * is a list of products and never two lists.
  */
 export interface Scope {
   readonly grants: readonly Grant[]
-  /** Equal for scopes that allow the same by the same grants, in whatever order and spelling these were written. */
+  /** Equal for scopes with the same grants in any order and spelling. */
   readonly fingerprint: string
   /**
-   * Every reach that the grants give for this action on this resource; empty when none does. One array for all that are
-   * given by the same grants.
+   * All reaches of the grants for this action on this resource; empty if there are none. The same array is returned for
+   * all resources and actions of the same grants.
    */
   reaches(resource: Resource, action: Action): readonly Reach[]
-  /** Whether nothing of this resource lies outside, so that no thing needs to be looked at for it. */
+  /** Whether the scope includes all of this resource, so that no single item needs a check. */
   isWhole(resource: Resource, action: Action): boolean
 }
 
 export interface ScopeOptions {
-  /** False outside of tenant `default`: there the resource `tenants` gives nothing, whatever grants say. Contract 2. */
+  /** False outside of tenant `default`: there the resource `tenants` gives no permission. Contract 2. */
   readonly isTenantsEffective?: boolean
 }
 
@@ -82,12 +82,12 @@ export function isPermitted(scope: Scope, resource: Resource, action: Action): b
   return scope.reaches(resource, action).length > 0
 }
 
-/** Whether a device lies inside, for what concerns the device as a whole. */
+/** Whether the scope includes a device as a whole. */
 export function reachesDevice(scope: Scope, resource: Resource, action: Action, device: string): boolean {
   return scope.reaches(resource, action).some((reach) => holds(reach.devices, device))
 }
 
-/** Whether a service of a device lies inside. */
+/** Whether the scope includes a service of a device. */
 export function reachesService(
   scope: Scope,
   resource: Resource,
@@ -99,8 +99,8 @@ export function reachesService(
 }
 
 /**
- * Whether every one of these devices lies inside, each in one grant or another; a named service in the same grant as each.
- * Of all devices only `*` has all. Where there are none, whoever may act at all reaches them.
+ * Whether the scope includes each of these devices, in any grant; with a service, in the same grant as that service.
+ * For all devices `*` is required. An empty list only needs the permission itself.
  */
 export function reachesEvery(
   scope: Scope,
@@ -122,7 +122,7 @@ export function reachesEvery(
   })
 }
 
-/** The same of several lists. A scope that reaches any device is not compared with them: they may have a million names. */
+/** The same for several lists. A scope with `*` is not compared with them: they may have a million names. */
 export function reachesLists(
   scope: Scope,
   resource: Resource,
@@ -134,10 +134,12 @@ export function reachesLists(
   return lists !== '*' && lists.every((devices) => reachesEvery(scope, resource, action, devices, service))
 }
 
-/** Names of a list that is gone through once for everybody who may do the same: what is bound to it is looked at often. */
+/**
+ * For longer lists the result is cached for all users with the same permissions: lists of bindings are checked often.
+ */
 const longList = 256
 
-/** By what is reached, then by the list. Neither is ever changed in place. */
+/** By reaches, then by list. Neither is ever changed in place. */
 const known = new WeakMap<readonly Reach[], WeakMap<readonly string[], boolean>>()
 
 function knownOf(reaches: readonly Reach[], devices: readonly string[], find: () => boolean): boolean {
@@ -154,7 +156,9 @@ function knownOf(reaches: readonly Reach[], devices: readonly string[], find: ()
   return answer
 }
 
-/** The names of several reaches in one set: a hundred grants would otherwise be asked for each device of a long list. */
+/**
+ * The names of several reaches in one set: otherwise a hundred grants would be checked for each device of a long list.
+ */
 const unions = new WeakMap<readonly Reach[], ReadonlySet<string>>()
 
 function namesOfAll(reaches: readonly Reach[]): ReadonlySet<string> {
@@ -166,14 +170,14 @@ function namesOfAll(reaches: readonly Reach[]): ReadonlySet<string> {
   return names
 }
 
-/** Tells device for device whether it lies inside, for lists: what there is to know of the scope is known before. */
+/** Returns a check for single devices, for use in lists: everything that depends only on the scope is computed once. */
 export function devicesWithin(scope: Scope, resource: Resource, action: Action): (device: string) => boolean {
   const reaches = scope.reaches(resource, action)
   if (reaches.some((reach) => reach.devices === '*')) return () => true
   return (device) => reaches.some((reach) => holds(reach.devices, device))
 }
 
-/** The same for services, whatever the device. */
+/** The same for services of any device. */
 export function servicesWithin(scope: Scope, resource: Resource, action: Action): (service: string) => boolean {
   const reaches = scope.reaches(resource, action)
   if (reaches.some((reach) => reach.services === '*')) return () => true
@@ -195,7 +199,7 @@ export function holds(names: Names, name: string): boolean {
   return names === '*' || names.has(name)
 }
 
-/** What a grant gives, `*` as it stands: the resources it names, each with its actions. */
+/** The permissions of a grant, with `*` unchanged: its resources, each with its actions. */
 export function permissionsOf(grant: Grant): readonly (readonly [resource: Resource | '*', action: Action])[] {
   return Object.entries(grant.permissions).flatMap(([resource, given = []]) =>
     actions
@@ -212,10 +216,10 @@ export function reachOf(grant: Grant): Reach {
 class GrantedScope implements Scope {
   readonly grants: readonly Grant[]
   readonly #isTenantsEffective: boolean
-  /** Of each grant once, however many resources it is about. */
+  /** One for each grant, shared by all its resources. */
   readonly #reachOfGrants: readonly Reach[]
   readonly #known = new Map<string, readonly Reach[]>()
-  /** By the places of the grants: most resources are given by the same ones. */
+  /** By the indexes of the grants: most resources are given by the same ones. */
   readonly #lists = new Map<string, readonly Reach[]>()
   #fingerprint: string | undefined
 
@@ -259,7 +263,7 @@ class GrantedScope implements Scope {
   }
 }
 
-/** The scope of who may do everything. */
+/** A scope with all permissions. */
 export const everything: Scope = scopeOf([{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }])
 
 function isGiven(grant: Grant, resource: Resource, action: Action): boolean {
@@ -290,7 +294,7 @@ function namesOf(names: readonly string[]): Names {
   return names.includes('*') ? '*' : new Set(names)
 }
 
-/** Names in their normal form, so that what comes later is found by them, or `*`, which exists in scopes only. Contract 1.8. */
+/** Names in their normal form, for exact comparison, or `*`, which exists in scopes only. Contract 1.8. */
 function namesOrAny(normalOf: (name: string) => string | undefined, namesMax: number, message: string) {
   const name = z
     .string()

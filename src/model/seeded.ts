@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 
-/** Of chance, for all that one request may make. */
+/** The random bytes for all ids that one request makes. */
 export const seedBytes = 16
 
 /**
- * Bytes that follow from a seed alone, each call those behind the ones before: who makes ids of them makes the same again
- * when he is asked again, also after a crash. SHA-256 of the seed and a counter, so each as likely as any other.
+ * Bytes derived from a seed alone; each call returns the next ones. Code that makes ids of them makes the same ids
+ * again when it repeats, also after a crash. They are SHA-256 of the seed and a counter, so all are equally likely.
  *
- * Never for secrets: the seed is stored as it is.
+ * Never for secrets: the seed is stored in clear.
  */
 export function seeded(seed: Uint8Array): (byteCount: number) => Uint8Array {
   let count = 0

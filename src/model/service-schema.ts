@@ -4,15 +4,15 @@ import { entriesWithin, jsonWithin } from '#model/json-value'
 import { type PropertyValue, propertyTypes } from '#model/property-type'
 
 /**
- * What people wrote about a service: names, units, enumerations, ranges. Raw values are meant to be combined with it;
- * it describes, and devices report what they like: only what people write keeps to it. Fields it does not know are kept
- * as they came. §2.4, contract 3.8, 3.9.
+ * The schema of a service, written by users: names, units, enumerations, ranges. It describes raw values and is
+ * combined with them. Devices need not follow it; only writes of users are checked against it. Unknown fields are kept
+ * unchanged. §2.4, contract 3.8, 3.9.
  */
 
 /** As many as a device can declare, contract 3.11. */
 export const schemaPropertiesMax = 1_024
 
-/** Four times the values of the widest enumeration known, a byte; each is a name on a screen. */
+/** Four times the values of the widest known enumeration, a byte; each is a name on a screen. */
 export const enumEntriesMax = 1_024
 
 /** A line on a screen. */
@@ -21,13 +21,13 @@ export const schemaNameCharactersMax = 256
 /** A page of text; it is sent with every list of schemas. */
 export const schemaTextCharactersMax = 4_096
 
-/** Of what is kept without being known: enough for settings of a screen, little enough to recurse. */
+/** For unknown fields: enough for settings of a screen, and safe for recursion. */
 export const schemaDepthMax = 16
 
 /** Half of BODY_BYTES_MAX, contract 1.3: every property with a line of text; a schema is sent whole in one event. */
 export const schemaBytesMax = 524_288
 
-/** Types a schema may name beside those that values have. Contract 3.8. */
+/** Types in schemas that no value has. Contract 3.8. */
 const streamTypes = ['binary-stream', 'string-stream']
 
 const name = z.string().min(1).max(schemaNameCharactersMax)
@@ -70,18 +70,18 @@ const known = z.looseObject({
 })
 
 /**
- * Properties are keyed by `0x` and hex digits, and come out keyed by canonical hex (`0x2000`); two keys of one id are
- * refused, as are two properties of one name.
+ * Properties are keyed by `0x` and hex digits; the result is keyed by canonical hex (`0x2000`). Two keys of one id are
+ * refused, and so are two properties with one name.
  */
 export const ServiceSchema = jsonWithin(known, { depthMax: schemaDepthMax, bytesMax: schemaBytesMax })
 export type ServiceSchema = z.infer<typeof known>
 
-/** What the schema calls a property, or undefined when it does not know it. */
+/** The name of the property in the schema, or undefined. */
 export function nameOfProperty(schema: ServiceSchema, propId: number): string | undefined {
   return propertySchemaOf(schema, propId)?.name
 }
 
-/** What the schema says about a property, or undefined when it does not know it. */
+/** The schema of the property, or undefined. */
 export function propertySchemaOf(schema: ServiceSchema, propId: number): PropertySchema | undefined {
   return schema.properties[formatPropertyIdHex(propId)]
 }
@@ -91,7 +91,7 @@ export function propIdOfName(schema: ServiceSchema, name: string): number | unde
   return propIdsOf(schema).get(name)
 }
 
-/** What the schema calls this value of a property; `true` and `false` are looked up as 1 and 0. */
+/** The enumeration name of this value; `true` and `false` are looked up as 1 and 0. */
 export function enumNameOf(schema: ServiceSchema, propId: number, value: PropertyValue): string | undefined {
   if (typeof value === 'object') return undefined
   const entries = propertySchemaOf(schema, propId)?.enum
@@ -99,7 +99,7 @@ export function enumNameOf(schema: ServiceSchema, propId: number, value: Propert
   return entries && Object.hasOwn(entries, key) ? entries[key]?.name : undefined
 }
 
-/** The value that the schema calls so; the first, should two share a name. Undone by `enumNameOf`. */
+/** The value with this enumeration name; the first if two share it. The inverse of `enumNameOf`. */
 export function enumValueOf(schema: ServiceSchema, propId: number, name: string): PropertyValue | undefined {
   const property = propertySchemaOf(schema, propId)
   const [key] = Object.entries(property?.enum ?? {}).find(([, entry]) => entry.name === name) ?? []
@@ -108,7 +108,7 @@ export function enumValueOf(schema: ServiceSchema, propId: number, name: string)
   return Number.isSafeInteger(Number(key)) || key.includes('.') ? Number(key) : key
 }
 
-/** A schema by which values are checked as before, and in which nothing has a name, for callers who may not read it. */
+/** A schema with the same checks of values, but without names, for callers who may not read it. */
 export function withoutNames(schema: ServiceSchema): ServiceSchema {
   const properties = Object.entries(schema.properties).map(([key, { enum: _, ...property }]) => [
     key,
@@ -117,7 +117,7 @@ export function withoutNames(schema: ServiceSchema): ServiceSchema {
   return { ...schema, properties: Object.fromEntries(properties) }
 }
 
-/** Schemas are never changed in place, so what was found in one stays true as long as it lives. */
+/** Schemas are never changed in place, so cached results stay valid. */
 const propIdsKnown = new WeakMap<ServiceSchema, ReadonlyMap<string, number>>()
 
 function propIdsOf(schema: ServiceSchema): ReadonlyMap<string, number> {
@@ -132,12 +132,12 @@ function checkNames(properties: Readonly<Record<string, { readonly name: string 
   const keys = new Map<string, string>()
   for (const [key, { name }] of Object.entries(properties)) {
     const other = keys.get(name)
-    if (other) context.addIssue({ code: 'custom', path: [key, 'name'], message: `is the name of ${other} already` })
+    if (other) context.addIssue({ code: 'custom', path: [key, 'name'], message: `is already the name of ${other}` })
     keys.set(name, key)
   }
 }
 
-/** A record whose keys are brought to one form; refused when a key has none or two have the same. */
+/** A record whose keys are converted to one form; refused if a key has none or two have the same. */
 function keyedBy<S extends z.ZodType>(
   formOf: (key: string) => string | undefined,
   value: S,

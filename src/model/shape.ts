@@ -1,15 +1,15 @@
 import type { PropertyType } from '#model/property-type'
 
 /**
- * A declared service: which properties it has, of which types, with which modifiers. Immutable and interned: a fleet of
- * equal devices shares one, and stored entries name it by its id.
+ * A declared service: its properties with their types and modifiers. Immutable and interned: a fleet of equal devices
+ * shares one, and stored entries name it by its id.
  */
 export interface Shape {
-  /** Made of the content: equal declarations have equal ids. */
+  /** Derived from the content: equal declarations have equal ids. */
   readonly id: string
   readonly serviceIdentifier: string
   readonly properties: readonly ShapeProperty[]
-  /** Place in `properties` by propId. */
+  /** The index in `properties` by propId. */
   readonly indexOf: ReadonlyMap<number, number>
 }
 
@@ -23,7 +23,7 @@ export interface ShapeProperty {
 /** Finds or makes the shape of a declaration. */
 export type InternShape = (serviceIdentifier: string, properties: readonly ShapeProperty[]) => Shape
 
-/** The content an id is made of, and what is stored: enough to make the shape again. */
+/** The stored content, from which the id is derived and the shape is made again. */
 export type ShapeContent = readonly [
   serviceIdentifier: string,
   properties: readonly (readonly [propId: number, type: string, modifier: number])[],

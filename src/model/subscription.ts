@@ -4,9 +4,9 @@ import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { isServerMadeId, Timestamp } from '#model/identifier'
 import { type Resource, reachesLists, type Scope } from '#model/scope'
 
-/** Who wants to hear of what a function finds, and how. §2.6, contract 5.6. */
+/** Subscriptions of users to functions. §2.6, contract 5.6. */
 
-/** Of one user, who may be an API key. */
+/** Of one user, or of an API key that acts as one. */
 export const subscriptionsMax = 100
 
 /** To one function. */
@@ -21,29 +21,32 @@ export const Locale = z.string().regex(/^[a-z]{2}(-[A-Z]{2})?$/, 'must be a loca
 /** §2.1 */
 export const SubscriptionId = z.string().refine(isServerMadeId, 'must be 9 to 16 letters and digits without I, O and l')
 
-/** `topic` may be any text here: what is no function of the tenant is refused in another way. Contract 5.6. */
+/** `topic` may be any text here: a topic that is not a function of the tenant gives another error. Contract 5.6. */
 export const SubscribeBody = z.strictObject({ topic: z.string(), type: z.enum(transports), locale: Locale })
 export type SubscribeBody = Readonly<z.infer<typeof SubscribeBody>>
 
-/** The only thing about a subscription that may change. §2.6 */
+/** The only field of a subscription that may change. §2.6 */
 export const LocalePatch = z.strictObject({ locale: Locale })
 export type LocalePatch = Readonly<z.infer<typeof LocalePatch>>
 
-/** A subscription at rest. Times are Unix ms. */
+/** A stored subscription. Times are Unix ms. */
 export interface StoredSubscription {
   readonly id: string
   /** Id of the function. */
   readonly function: string
   readonly type: 'email'
   readonly locale: string
-  /** `crn#user:…`, or the name of the API key that acts as one. Whose it is. */
+  /** The owner: `crn#user:…`, or the name of the API key that acts as one. */
   readonly createdBy: string
   readonly createdAt: number
-  /** Under which it was made, `https://host`: where mails lead back to when no public URL is set; '' for none. */
+  /**
+   * The origin of the request that created it, `https://host`: links in mails lead there if no public URL is set; ''
+   * for none.
+   */
   readonly origin: string
 }
 
-/** A subscription, as shown. §2.6 */
+/** A subscription as the API returns it. §2.6 */
 export const SubscriptionEntry = z.object({
   topic: ResourceIdentifier,
   type: z.enum(transports),
@@ -67,14 +70,17 @@ export function subscriptionEntryOf(stored: StoredSubscription): SubscriptionEnt
 }
 
 /**
- * Who may subscribe to a function that is bound to this: whoever reads functions of all of it, and some service of each
- * device, members of groups as they are now. §2.6, contract 5.6.
+ * Whether a scope may subscribe to a function with this binding: it must read functions of all bound devices, and some
+ * service of each device, with the present members of groups. §2.6, contract 5.6.
  */
 export function maySubscribe(scope: Scope, bound: Bound, membersOf: MembersOf): boolean {
   return readsAll(scope, 'functions', bound, membersOf) && readsAll(scope, 'service', bound, membersOf)
 }
 
-/** Whether somebody may read all that something is bound to, members of groups as they are now; a service in each of it. */
+/**
+ * Whether a scope may read a resource, and some service of it, for all bound devices, with the present members of
+ * groups.
+ */
 export function readsAll(
   scope: Scope,
   resource: Resource,

@@ -7,7 +7,7 @@ import { parseMustache } from '#model/mustache'
 import { Locale } from '#model/subscription'
 import { utf8BytesOf } from '#model/utf8'
 
-/** What mails say, by locale. Contract 5.5. */
+/** Templates of mails, by locale. Contract 5.5. */
 
 /** Templates of a tenant. */
 export const templatesMax = 1_000
@@ -39,7 +39,7 @@ const Text = z
   .regex(/^(?:[^\p{Cc}]|[\t\n\r])*$/u, 'must not contain control characters')
   .superRefine(checkMustache)
 
-/** What a mail says in one locale; Mustache all three. `html` stands beside `text`, never instead of it. */
+/** The texts of a mail in one locale, all three in Mustache. `html` is added to `text` and never replaces it. */
 export const TemplateText = z.strictObject({ subject: Subject, text: Text, html: Text.optional() })
 export type TemplateText = Readonly<z.infer<typeof TemplateText>>
 
@@ -50,11 +50,11 @@ const locales = entriesWithin(
   templateLocalesMax,
 )
 
-/** A template as it is put. */
+/** The body of a template. */
 export const TemplateBody = jsonWithin(z.strictObject({ locales }), { depthMax: 4, bytesMax: templateBytesMax })
 export type TemplateBody = { readonly locales: Readonly<Record<string, TemplateText>> }
 
-/** A template at rest. Users are named by their resource names; times are Unix ms. */
+/** A stored template. Users are given by resource name; times are Unix ms. */
 export interface StoredTemplate extends TemplateBody {
   readonly createdBy: string
   readonly createdAt: number
@@ -62,7 +62,7 @@ export interface StoredTemplate extends TemplateBody {
   readonly updatedAt: number
 }
 
-/** A template, as shown. */
+/** A template as the API returns it. */
 export const TemplateEntry = z.object({
   name: ShortName,
   locales: z.record(Locale, z.object({ subject: z.string(), text: z.string(), html: z.string().optional() })),

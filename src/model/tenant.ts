@@ -3,9 +3,9 @@ import { idOfCrn, ResourceIdentifier } from '#model/crn'
 import { isTenantIdentifier, TenantIdentifier, Timestamp } from '#model/identifier'
 import { printable } from '#model/printable'
 
-/** Whom users, roles, devices and everything else belong to. Contract 2, Model. */
+/** A tenant owns users, roles, devices and all other resources. Contract 2, Model. */
 
-/** A tenant's identifier, bare or as `crn#tenant:<id>`; comes out bare. §2.1. */
+/** A tenant's identifier, bare or as `crn#tenant:<id>`; the result is bare. §2.1. */
 export const TenantReference = z
   .string()
   .refine((text) => tenantOf(text) !== undefined, 'must be a tenant such as acme or crn#tenant:acme')
@@ -22,7 +22,7 @@ const hostCharactersMax = 253
 const hostPattern =
   /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
 
-/** What people type after `https://`: `devices.acme.example`, `localhost:8080`. Comes out in lower case. */
+/** The part of a URL after `https://`: `devices.acme.example`, `localhost:8080`. The result is in lower case. */
 export const HostName = z
   .string()
   .max(hostCharactersMax + 6, { abort: true })
@@ -42,11 +42,11 @@ export const twoFactorPolicies = ['optional', 'required'] as const
 export const TwoFactorPolicy = z.enum(twoFactorPolicies)
 export type TwoFactorPolicy = z.infer<typeof TwoFactorPolicy>
 
-/** A tenant, as shown. */
+/** A tenant as the API returns it. */
 export const TenantEntry = z.object({
   tenantIdentifier: TenantIdentifier,
   name: TenantName,
-  /** Login and token only under these; everywhere when there are none. */
+  /** Login and token requests only work under these hosts; under any host if there are none. */
   hosts: z.array(HostName).optional(),
   twoFactor: TwoFactorPolicy,
   /** Whether the Basic scheme gives tokens. */
@@ -60,7 +60,7 @@ function tenantOf(text: string): string | undefined {
   return isTenantIdentifier(text) ? text : idOfCrn(text, 'tenant')
 }
 
-/** As a request's `Host` is written by whoever follows a URL to it. */
+/** The `Host` header that a client sends for a URL with this host. */
 function hostOf(text: string): string | undefined {
   const host = text.toLowerCase()
   if (!hostPattern.test(host) || !URL.canParse(`http://${host}`)) return undefined

@@ -1,34 +1,34 @@
-/** What an update server is asked and says, whichever it is. Contract 6. */
+/** Queries to an update server and its answers, the same for every server. Contract 6. */
 
-/** Is there another firmware for this one of a device? */
+/** A query whether there is another firmware for a device. */
 export interface UpdateQuestion {
   readonly tenant: string
   readonly device: string
   readonly project: string
-  /** What it has now. */
+  /** The present version. */
   readonly firmware: string
   readonly hardware?: string
   readonly index: number
-  /** Nobody asked for it by hand: rollouts have a say then. */
+  /** No user requested it: then rollouts apply. */
   readonly isAutomatic: boolean
 }
 
-/** A firmware that a device may have. `sha256` in lower-case hex, `size` in bytes. */
+/** A firmware that a device may install. `sha256` in lower-case hex, `size` in bytes. */
 export interface OfferedFirmware {
   readonly firmware: string
   readonly hardware?: string
   readonly index: number
   readonly sha256: string
   readonly size: number
-  /** The device is held at it, also if it is older. */
+  /** The device is pinned to this version, even if it is older. */
   readonly isPinned: boolean
-  /** Null: an image of ours; its URL is made when it is sent. */
+  /** Null: an image in this server's store; its URL is made when the offer is sent. */
   readonly url: string | null
-  /** By which rollout it comes, if by one. */
+  /** The rollout that offers it; null without one. */
   readonly rollout: { readonly id: string; readonly maxAttempts: number } | null
 }
 
-/** The update server cannot answer now: 429 or 503. */
+/** The update server can't answer now: 429 or 503. */
 export class UpdateServerBusy extends Error {
   readonly retryAfterMs: number | undefined
 
@@ -40,8 +40,8 @@ export class UpdateServerBusy extends Error {
 }
 
 /**
- * The update server failed, was not to be reached, or said what means nothing. The message is for whoever asked; what it
- * came from is the cause, for the log.
+ * The update server failed, could not be reached, or sent an invalid answer. The message is for the caller; the
+ * original error is the cause, for the log.
  */
 export class UpdateServerFailed extends Error {
   constructor(message: string, options?: { cause?: unknown }) {

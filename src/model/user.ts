@@ -3,35 +3,35 @@ import { ResourceIdentifier } from '#model/crn'
 import { ShortName, Timestamp } from '#model/identifier'
 import { printable } from '#model/printable'
 
-/** Who may sign in. Contract 2. */
+/** Users. Contract 2. */
 
 /** Contract 1.8. A colon would end the name in a Basic credential, a slash its tenant in one of the device link. */
 export const UserName = printable(64)
   .regex(/^[^:/]*$/, 'must not contain : or /')
-  // Clients that tidy up URLs would never reach it.
+  // Clients that normalise URLs could never address this name.
   .refine((name) => name !== '.' && name !== '..', 'must not be . or ..')
 export type UserName = z.infer<typeof UserName>
 
-/** Who everybody is while identity and access management is off. Contract 2 */
+/** The user of all requests while authentication is off. Contract 2 */
 export const anonymousName = 'anonymous'
 
-/** Of an account to be: nobody is to be taken for everybody. */
+/** For new accounts: no account may have the name of the anonymous user. */
 export const NewUserName = UserName.refine(
   (name) => foldName(name) !== anonymousName,
-  `must not be ${anonymousName}, who everybody is while IAM is off`,
+  `must not be ${anonymousName}, the user of all requests while IAM is off`,
 )
 export type NewUserName = z.infer<typeof NewUserName>
 
 /**
- * The form by which names are the same, whatever their case and however they were typed: 𝐀𝐧𝐧, ANN and ann are one.
- * By way of upper case, so that letters with two small forms (σ, ς) are one as well, and to that by way of lower case, for
- * upper case has two ways to write ß (SS, ẞ).
+ * The form by which names are compared, independent of case and typing: 𝐀𝐧𝐧, ANN and ann are equal. Via upper case,
+ * so that letters with two small forms (σ, ς) are equal too, and before that via lower case, because upper case has two
+ * ways to write ß (SS, ẞ).
  */
 export function foldName(name: string): string {
   return name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
 }
 
-/** Only the shape: whether anybody reads it shows when it is written to. RFC 5321 §4.5.3.1.3. */
+/** Only the shape is checked; the first mail shows whether it is used. RFC 5321 §4.5.3.1.3. */
 export const Email = z
   .string()
   .min(3)
@@ -39,7 +39,7 @@ export const Email = z
   .regex(/^[^\s@\p{C}]+@[^\s@\p{C}]+$/u, 'must be an e-mail address')
 export type Email = z.infer<typeof Email>
 
-/** The form by which addresses are the same: nobody tells them apart by case. */
+/** The form by which addresses are compared: case makes no difference. */
 export function foldEmail(email: string): string {
   return email.toLowerCase()
 }
@@ -52,7 +52,7 @@ export function normalPassword(text: string): string {
   return text.normalize('NFC')
 }
 
-/** A password to be: 10–256 characters (code points); comes out in normal form. Contract 2, Sign-up. */
+/** A new password: 10–256 characters (code points); the result is in normal form. Contract 2, Sign-up. */
 export const Password = z
   .string()
   // A character is at most two units, and in normal form rarely a third of those it was typed with.
@@ -65,7 +65,7 @@ export const Password = z
   }, `must be from ${passwordCharactersMin} to ${passwordCharactersMax} characters`)
 export type Password = z.infer<typeof Password>
 
-/** A password that is shown to be checked: whatever was good once. */
+/** A password to be verified: any that was once valid. */
 export const ShownPassword = z
   .string()
   .max(8 * passwordCharactersMax)
@@ -81,16 +81,16 @@ export const secondFactors = ['totp', 'webauthn'] as const
 export const SecondFactor = z.enum(secondFactors)
 export type SecondFactor = z.infer<typeof SecondFactor>
 
-/** Whose scopes are put together for one user. */
+/** The scopes of all roles are combined for one user. */
 export const userRolesMax = 32
 
-/** Names of roles, each once. */
+/** Names of roles, without duplicates. */
 export const RoleNames = z
   .array(ShortName)
   .max(userRolesMax)
   .overwrite((names) => [...new Set(names)])
 
-/** A user, as shown. */
+/** A user as the API returns it. */
 export const UserEntry = z.object({
   name: UserName,
   email: Email.optional(),

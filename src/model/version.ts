@@ -1,2 +1,2 @@
-/** Of this server, as package.json says it. */
+/** The version of this server, as in package.json. */
 export const version = '0.1.0'

@@ -261,7 +261,7 @@ describe('a client’s session', () => {
     const body = { name: 'Anonymous', roles: ['viewer'] }
     expect(await problemOf(program.call('POST /iam/users', { body }))).toMatchObject({
       status: 400,
-      details: [{ path: 'name', message: 'must not be anonymous, who everybody is while IAM is off' }],
+      details: [{ path: 'name', message: 'must not be anonymous, the user of all requests while IAM is off' }],
     })
   })
 })

@@ -140,7 +140,7 @@ describe('answers', () => {
     return [client.statuses, text.slice(text.indexOf('\r\n\r\n') + 4)]
   }
   const elsewhere =
-    '{"error":"IAM is off: only addresses, names within a network and the hosts of PUBLIC_URL and CORS_ORIGINS are answered"}'
+    '{"error":"IAM is off: the server only answers requests whose Host is an IP address, a local name, or a host of PUBLIC_URL or CORS_ORIGINS"}'
 
   test('with IAM off, a name that was made to resolve to us is no page of ours', async () => {
     door = await open(true)

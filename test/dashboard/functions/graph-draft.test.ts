@@ -105,14 +105,14 @@ describe('what is wrong stands at its node', () => {
   test('found here', () => {
     const draft = withoutNode(draftOf(graph), 6)
     const apart = withNode(withNode(draft, 'email'), 'condition')
-    expect(faultsIn(apart).byNode.get(7)).toEqual(['needs a template', 'is reached from no trigger'])
-    expect(faultsIn(apart).byNode.get(8)).toEqual(['needs a condition', 'is reached from no trigger'])
+    expect(faultsIn(apart).byNode.get(7)).toEqual(['needs a template', 'cannot be reached from a trigger'])
+    expect(faultsIn(apart).byNode.get(8)).toEqual(['needs a condition', 'cannot be reached from a trigger'])
     expect(faultsIn(emptyDraft).others).toHaveLength(1)
   })
 
   test('two of one name', () => {
     const draft = withChanged(draftOf(graph), { ...node(draftOf(graph), 'hot'), id: 'tell' })
-    expect(faultsIn(draft).byNode.get(6)).toEqual(['has the id of another one'])
+    expect(faultsIn(draft).byNode.get(6)).toEqual(['has the id of another node'])
   })
 
   test('as the server tells it', () => {
@@ -120,7 +120,7 @@ describe('what is wrong stands at its node', () => {
     const told = [
       { path: 'graph.nodes.3.logic.>.0', message: 'node "hot": must be value or meta.<key>' },
       { path: 'graph.nodes.1', message: 'node "siren": must be an alarm that is there' },
-      { path: 'graph.edges.4', message: 'node "tell": is a mail: nothing is behind one' },
+      { path: 'graph.edges.4', message: 'node "tell": is a mail: no edge may lead from it' },
       { path: 'graph', message: 'must be at most 65536 bytes as JSON' },
       { path: 'name', message: 'must not be empty' },
     ]
@@ -128,7 +128,7 @@ describe('what is wrong stands at its node', () => {
       byNode: new Map([
         [4, ['must be value or meta.<key> (at logic.>.0)']],
         [2, ['must be an alarm that is there']],
-        [6, ['is a mail: nothing is behind one']],
+        [6, ['is a mail: no edge may lead from it']],
       ]),
       others: ['must be at most 65536 bytes as JSON'],
     })
