@@ -1,6 +1,6 @@
 import { version } from '#model/version'
 
-/** What both documents say of themselves. */
+/** The common title of both documents. */
 export const about = {
   title: 'Device Data Backend',
   version,

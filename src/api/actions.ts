@@ -6,7 +6,7 @@ import { exampleDevice, exampleService } from '#api/state-shape'
 import { ActionBody, ActionEntry, noCounts } from '#model/action'
 import { ServerMadeId } from '#model/identifier'
 
-/** One write for many devices. Contract 3.6. */
+/** Actions: one write to many devices. Contract 3.6. */
 
 export const exampleAction = '6Hn3wRt5Mz'
 const body = { devices: [exampleDevice], serviceIdentifier: exampleService, updates: { '0x2000': 22.5 } }
@@ -16,11 +16,11 @@ export const createAction = defineRoute({
   method: 'POST',
   path: '/devices/actions',
   source: 'contract 3.6',
-  summary: 'Ask properties of one service of many devices to take values',
+  summary: 'Write properties of one service of many devices',
   access: { resource: 'service', action: 'update', within: 'tenant' },
   body: { schema: ActionBody },
   answers: {
-    202: { description: 'It is stored, and will be done', schema: z.object({ id: ServerMadeId }) },
+    202: { description: 'The action is stored and will run', schema: z.object({ id: ServerMadeId }) },
     ...refused(400, 401, 403, 404, 409, 503),
   },
   example: { body, status: 202, answer: { id: exampleAction } },
@@ -31,7 +31,7 @@ export const readAction = defineRoute({
   method: 'GET',
   path: '/devices/actions/:actionId',
   source: 'contract 3.6',
-  summary: 'What became of an action, device by device',
+  summary: 'Read an action and its outcome for each device',
   access: { resource: 'service', action: 'read', within: 'tenant' },
   parameters: z.object({ actionId: ServerMadeId }),
   query: z.object(pageFields),

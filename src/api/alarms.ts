@@ -8,7 +8,7 @@ import { AlarmBody, AlarmEntry } from '#model/alarm'
 import { ResourceIdentifier } from '#model/crn'
 import { DeviceIdentifier, ServerMadeId, Timestamp } from '#model/identifier'
 
-/** Conditions that are watched for on devices, and where they hold. §1.3, contract 5.3. */
+/** Alarms and their states on devices. §1.3, contract 5.3. */
 
 const alarm = z.object({ alarmId: ServerMadeId })
 export const exampleAlarm = '8Hj4wRt6Zp'
@@ -29,7 +29,7 @@ const example = {
   updatedAt: 1_790_000_000_000,
 }
 
-/** What stands of an alarm on a device where it is or was active. `since`: when it came to be as it is, Unix ms. */
+/** The state of an alarm on a device on which it is or was active. `since`: the time of the last change, Unix ms. */
 export const AlarmStatusRow = z.object({
   resourceIdentifier: ResourceIdentifier,
   deviceIdentifier: DeviceIdentifier,
@@ -49,7 +49,7 @@ export const listAlarms = defineRoute({
   method: 'GET',
   path: '/alarms',
   source: 'contract 5.3',
-  summary: 'Alarms all of whose devices the caller may reach',
+  summary: 'List the alarms whose devices the caller may all read',
   access: { resource: 'alarms', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Alarms', schema: z.array(AlarmEntry) }, ...refused(400, 401, 403) },
@@ -61,7 +61,7 @@ export const createAlarm = defineRoute({
   method: 'POST',
   path: '/alarms',
   source: 'contract 5.3',
-  summary: 'Watch for something on devices whose service the caller may read',
+  summary: 'Create an alarm on devices whose service the caller may read',
   access: { resource: 'alarms', action: 'create', within: 'tenant' },
   body: { schema: AlarmBody },
   answers: { 201: { description: 'Made', schema: AlarmEntry }, ...refused(400, 401, 403, 404, 409, 429) },
@@ -73,7 +73,7 @@ export const readAlarm = defineRoute({
   method: 'GET',
   path: '/alarms/:alarmId',
   source: 'contract 5.3',
-  summary: 'One alarm',
+  summary: 'Read an alarm',
   access: { resource: 'alarms', action: 'read', within: 'tenant' },
   parameters: alarm,
   answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...asItWas, ...refused(401, 403, 404) },
@@ -85,7 +85,7 @@ export const putAlarm = defineRoute({
   method: 'PUT',
   path: '/alarms/:alarmId',
   source: 'contract 5.3',
-  summary: 'Replace an alarm as a whole; from then on it counts by what the caller may read',
+  summary: `Replace an alarm; from then on the caller's permissions count for it`,
   access: { resource: 'alarms', action: 'update', within: 'tenant' },
   parameters: alarm,
   body: { schema: AlarmBody },
@@ -101,7 +101,7 @@ export const deleteAlarm = defineRoute({
   method: 'DELETE',
   path: '/alarms/:alarmId',
   source: 'contract 5.3',
-  summary: 'Remove an alarm; where it is active it ends',
+  summary: 'Delete an alarm; it ends on all devices',
   access: { resource: 'alarms', action: 'delete', within: 'tenant' },
   parameters: alarm,
   answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 412) },
@@ -113,7 +113,7 @@ export const listAlarmStatus = defineRoute({
   method: 'GET',
   path: '/alarms/status',
   source: 'contract 5.3',
-  summary: 'On which devices alarms are or were active',
+  summary: 'List the devices on which alarms are or were active',
   access: { resource: 'alarms', action: 'read', within: 'list' },
   hasPosition: true,
   query: AlarmStatusQuery,

@@ -1,36 +1,41 @@
 import { mayProve } from '#api/access'
 import type { RouteEntry } from '#api/entry'
 
-/** Headers of answers that mean something, and when they come. Beside them every answer has `Date` and `X-Request-Id`. */
+/**
+ * Headers of answers with a meaning, and when they are sent. In addition every answer has `Date` and `X-Request-Id`.
+ */
 
 export const answerHeaders = {
-  ETag: { description: 'Of this answer; with `If-None-Match` the next one may be 304.', schema: { type: 'string' } },
+  ETag: {
+    description: 'Of this answer; with it in `If-None-Match` the next one may be 304.',
+    schema: { type: 'string' },
+  },
   Link: {
-    description: 'Where there is more: `<…>; rel="next"` leads to the next page.',
+    description: 'If there are more items: `<…>; rel="next"` leads to the next page.',
     schema: { type: 'string', examples: ['</api/v1/devices?limit=100&cursor=U0VOU09SLTE>; rel="next"'] },
   },
-  Location: { description: 'Where it is found, as a path.', schema: { type: 'string' } },
+  Location: { description: 'The path of the resource.', schema: { type: 'string' } },
   'Stream-Epoch': {
-    description: 'Of the stream that the answer reflects: events are taken from this position on.',
+    description: 'Of the stream that the answer reflects: an event socket continues from this position.',
     schema: { type: 'string' },
   },
   'Stream-Offset': {
-    description: 'The position in it that the answer reflects at least.',
+    description: 'The minimum position in the stream that the answer reflects.',
     schema: { type: 'integer', minimum: 0 },
   },
-  'Retry-After': { description: 'Seconds until it makes sense to come back.', schema: { type: 'integer', minimum: 0 } },
-  'WWW-Authenticate': { description: 'How to say who asks.', schema: { type: 'string' } },
+  'Retry-After': { description: 'Seconds to wait before the next attempt.', schema: { type: 'integer', minimum: 0 } },
+  'WWW-Authenticate': { description: 'The accepted authentication schemes.', schema: { type: 'string' } },
   'DPoP-Nonce': {
-    description: 'For the proofs that follow. May come with any answer; the latest counts.',
+    description: 'For the following proofs. May come with any answer; the latest counts.',
     schema: { type: 'string' },
   },
-  'Accept-Ranges': { description: 'Parts may be asked for by `Range`.', schema: { const: 'bytes' } },
-  'Content-Range': { description: 'Which bytes these are, and of how many.', schema: { type: 'string' } },
+  'Accept-Ranges': { description: '`Range` may request a part.', schema: { const: 'bytes' } },
+  'Content-Range': { description: 'The range of these bytes, and the whole size.', schema: { type: 'string' } },
 } as const
 
 export type AnswerHeader = keyof typeof answerHeaders
 
-/** Those of one answer: what it always has, and what it has where there is reason. */
+/** The headers of one answer: those it always has, and those it may have. */
 export interface HeadersOfAnswer {
   readonly always: readonly AnswerHeader[]
   readonly perhaps: readonly AnswerHeader[]

@@ -8,7 +8,7 @@ import { ServerMadeId, Timestamp } from '#model/identifier'
 import { printable } from '#model/printable'
 import { RoleNames } from '#model/user'
 
-/** Keys that act as a user with roles of their own, sent as `X-API-Key`. Contract 2. */
+/** API keys, which act as a user with roles of their own, sent as `X-API-Key`. Contract 2. */
 
 const KeyName = printable(64)
 const ApiKeyEntry = z.object({
@@ -16,12 +16,12 @@ const ApiKeyEntry = z.object({
   name: KeyName,
   roles: RoleNames,
   createdAt: Timestamp,
-  /** Absent: when it is deleted. */
+  /** Absent: it ends when it is deleted. */
   expiresAt: Timestamp.optional(),
   resourceIdentifier: ResourceIdentifier,
-  /** Absent in keys that were made before this was kept. */
+  /** Absent in keys that were created before this field existed. */
   createdBy: z.string().optional(),
-  /** Refused with 401 for as long as its maker may not give its roles. */
+  /** Refused with 401 while its creator may not give its roles. */
   isSuspended: z.boolean(),
 })
 
@@ -30,7 +30,7 @@ export const listApiKeys = defineRoute({
   method: 'GET',
   path: '/iam/api-keys',
   source: 'contract 2',
-  summary: 'API keys, without what is secret about them',
+  summary: 'List the API keys, without their secrets',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: TenantQuery,
   answers: { 200: { description: 'Keys', schema: z.array(ApiKeyEntry) }, ...refused(400, 401, 403, 404) },
@@ -55,7 +55,7 @@ export const createApiKey = defineRoute({
   method: 'POST',
   path: '/iam/api-keys',
   source: 'contract 2',
-  summary: 'Make an API key; it is shown once',
+  summary: 'Create an API key; it is shown once',
   access: { resource: 'users', action: 'create', within: 'tenant' },
   isSecret: true,
   query: TenantQuery,
@@ -76,7 +76,7 @@ export const deleteApiKey = defineRoute({
   method: 'DELETE',
   path: '/iam/api-keys/:id',
   source: 'contract 2',
-  summary: 'End an API key, with its tickets and sockets',
+  summary: 'Delete an API key, with its tickets and sockets',
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   parameters: z.object({ id: ServerMadeId }),
   query: TenantQuery,

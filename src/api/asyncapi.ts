@@ -9,18 +9,18 @@ import { schemaNotes } from '#api/schema-notes'
 import type { SocketMessage } from '#api/socket-message'
 import { closeCodes } from '#runtime/close-codes'
 
-const intro = `The two websockets: devices say what they are and what changes over the **device link**, applications hear
-everything that happens as **events**. Messages go both ways; this document is the server's, so it *receives* what devices
-and applications send. Paths are relative to \`/api/v1\`; what is asked by HTTP stands in the OpenAPI document.`
+const intro = `The server has two websockets. Devices send their description and their values over the **device link**. Applications
+receive **events**. Messages go both ways; this document takes the view of the server: it *receives* the messages of devices
+and applications. Paths are relative to \`/api/v1\`; the OpenAPI document describes the HTTP routes.`
 
 const linkText = `For one device or, with a provisioning key, for many (a gateway). After HELLO and WELCOME devices number
-what they say, and send again what was not acknowledged when a link broke. Fields that are not known are ignored. A frame has
+their messages, and send unacknowledged ones again on the next link. Unknown fields are ignored. A frame has
 at most \`LINK_FRAME_BYTES_MAX\` (256 KiB).`
 
-const eventsText = `One JSON text a message. Open the socket, read the lists, apply what is heard with a higher \`offset\`; after a
-break resume with the last one. Everything that the caller may read arrives, unless he narrows it by the query.`
+const eventsText = `One JSON text a message. Open the socket, read the lists, and apply events with a higher \`offset\`; after a
+disconnect, resume with the last one. The client receives all events that the caller may read, unless a filter in the query selects fewer.`
 
-/** Who closes a socket, and what the other side does about it. */
+/** Close codes of the server, and how the client reacts. */
 const closing = `Close codes: ${Object.values(closeCodes)
   .map(({ code, reason }) => `${code} ${reason}`)
   .join(', ')}.`
@@ -41,7 +41,7 @@ interface Socket {
   readonly contentType: string
   readonly received: readonly SocketMessage[]
   readonly sent: readonly SocketMessage[]
-  /** By the name of what was heard: what is said to it. */
+  /** By the name of the received message: the names of its replies. */
   readonly replies: Readonly<Record<string, readonly string[]>>
   readonly security: readonly (keyof typeof securitySchemes)[]
 }
@@ -60,7 +60,7 @@ export function asyncApiDocument(): JsonSchema {
     info: { ...about, description: intro },
     defaultContentType: 'application/json',
     servers: {
-      plain: server('ws', 'As it listens by itself.'),
+      plain: server('ws', 'A server without a proxy.'),
       encrypted: server('wss', 'Behind a proxy with a certificate.'),
     },
     channels: Object.fromEntries(sockets.map((socket) => [socket.name, channelOf(socket, book)])),
@@ -111,7 +111,7 @@ function eventSocket(name: string, address: string, security: Socket['security']
       title: isByTicket ? 'Events, by ticket' : 'Events, with credentials',
       description: `${eventsText} ${closing}`,
       ...(isByTicket && {
-        parameters: { ticket: { description: 'Of `GET /events/ticket`: good once, for half a minute.' } },
+        parameters: { ticket: { description: 'From `GET /events/ticket`: valid once, for half a minute.' } },
       }),
       bindings: { ws: { method: 'GET', query: queryOf(book) } },
     },
@@ -125,10 +125,10 @@ function eventSocket(name: string, address: string, security: Socket['security']
 
 const queryTexts: Readonly<Record<keyof typeof EventsQuery.shape, string>> = {
   types: 'Only these types of events, separated by commas.',
-  devices: 'Only what concerns these devices.',
-  services: 'Only what concerns these services.',
-  epoch: 'With `offset`: the position after which to go on.',
-  offset: 'The last offset that was heard; or `now`, to begin with STREAM and hear what happens from then on.',
+  devices: 'Only events of these devices.',
+  services: 'Only events of these services.',
+  epoch: 'With `offset`: the position after which to resume.',
+  offset: 'The last received offset; or `now`, to receive STREAM first and then new events.',
 }
 
 function queryOf(book: SchemaBook): object {
@@ -155,7 +155,7 @@ function channelOf({ channel, contentType, received, sent }: Socket, book: Schem
   return { ...channel, messages: Object.fromEntries(messages) }
 }
 
-/** One operation for each message: most are answered by others, or by none. */
+/** One operation for each message: most have no reply. */
 function operationsOf({ name, received, sent, replies, security }: Socket): [string, object][] {
   const channel = `#/channels/${name}`
   const operation = (action: 'send' | 'receive', { name: message, summary }: SocketMessage): [string, object] => {
@@ -185,7 +185,7 @@ function operationsOf({ name, received, sent, replies, security }: Socket): [str
   ]
 }
 
-/** The same schemes, in the words of AsyncAPI. */
+/** The same schemes in the terms of AsyncAPI. */
 function asyncSchemes(): object {
   const { bearer, dpop, apiKey, link } = securitySchemes
   return { bearer, dpop, apiKey: { ...apiKey, type: 'httpApiKey' }, link }

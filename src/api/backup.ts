@@ -1,19 +1,19 @@
 import { defineRoute } from '#api/entry'
 import { refused } from '#api/refusals'
 
-/** Everything that a server has stored, in one answer. Contract 8. */
+/** A backup of all data that a server has stored, in one answer. Contract 8. */
 
 export const readBackup = defineRoute({
   name: 'readBackup',
   method: 'GET',
   path: '/backup',
   source: 'contract 8',
-  summary: 'A backup of all tenants at one moment, all secrets in it; for who may do everything everywhere',
+  summary: 'Read a backup of all tenants at one moment, including all secrets',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   isSecret: true,
   answers: {
     200: {
-      description: 'The backup, to be kept as it is; whole only if its end mark was read',
+      description: 'The backup, to be stored unchanged; it is complete only if it has its end mark',
       contentType: 'application/octet-stream',
     },
     ...refused(401, 403, 409, 503),

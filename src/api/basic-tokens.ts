@@ -4,7 +4,7 @@ import { refused } from '#api/refusals'
 
 /** Tokens of the Basic scheme. §4.1, §5.1, contract 2. */
 
-/** Words that a space parts, RFC 6749 §3.3; true when a refresh token is asked for. */
+/** Words separated by spaces, RFC 6749 §3.3; true if a refresh token is requested. */
 const offlineField = z
   .string()
   .max(256)
@@ -35,7 +35,7 @@ export const refreshToken = defineRoute({
   method: 'POST',
   path: '/iam/token',
   source: '§4.1, contract 2',
-  summary: 'A new pair of tokens for a refresh token, which is good no more',
+  summary: 'Exchange a refresh token, which is valid once, for a new pair of tokens',
   access: 'none',
   isSecret: true,
   query: z.object({ grant_type: z.literal('refresh_token'), scope: offlineField.optional() }),

@@ -35,7 +35,7 @@ import * as users from '#api/users'
 import * as webauthn from '#api/webauthn'
 import * as writes from '#api/writes'
 
-/** Entries that are told together, in the order in which somebody new would want to hear of them. */
+/** Entries on one topic, in an order for new readers. */
 export interface Chapter {
   readonly name: string
   readonly description: string
@@ -45,30 +45,19 @@ export interface Chapter {
 const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 export const chapters: readonly Chapter[] = [
-  chapter(
-    'State',
-    'Devices with their services and properties as they are: by device, and mirrored by service.',
-    devices,
-  ),
-  chapter('Writing', 'Asking devices to change: one device at once, or many behind the answer.', writes, actions),
-  chapter('Schemas', 'What the properties of a service mean: names, units, enumerations, ranges.', schemas),
-  chapter('Meta', 'What people noted about a device, and whether it is there.', meta),
-  chapter('Events', 'The ticket for the websocket of events, which the AsyncAPI document describes.', events),
-  chapter('Groups', 'Devices under one name.', groups),
-  chapter('Alarms', 'Conditions that are watched for, and where they hold.', alarms),
-  chapter('Functions', 'What is done when something happens, and what mails say.', functions, templates),
-  chapter('Notifications', 'Who hears of it by mail.', subscriptions, unsubscribe, outbox),
-  chapter(
-    'Firmware',
-    'What devices have, and how they come by what is newer.',
-    updates,
-    updateProjects,
-    updateImages,
-    updateHook,
-  ),
+  chapter('State', 'Devices with their services and properties: by device, and by service.', devices),
+  chapter('Writing', 'Writes to devices: to one device at once, or to many in the background.', writes, actions),
+  chapter('Schemas', 'The schemas of services: names, units, enumerations, ranges.', schemas),
+  chapter('Meta', 'Metadata and status of devices.', meta),
+  chapter('Events', 'The ticket for the event socket, which the AsyncAPI document describes.', events),
+  chapter('Groups', 'Named lists of devices.', groups),
+  chapter('Alarms', 'Conditions on properties of devices, and the devices on which they hold.', alarms),
+  chapter('Functions', 'Functions that run on events of devices, and templates of their mails.', functions, templates),
+  chapter('Notifications', 'Users who receive the mails.', subscriptions, unsubscribe, outbox),
+  chapter('Firmware', 'Firmware of devices, and its updates.', updates, updateProjects, updateImages, updateHook),
   chapter(
     'Device link',
-    'What a device says without a websocket; the AsyncAPI document describes that with one.',
+    'Reports of devices without a websocket; the AsyncAPI document describes the websocket.',
     link,
   ),
   chapter(
@@ -79,7 +68,7 @@ export const chapters: readonly Chapter[] = [
     login,
     jwks,
   ),
-  chapter('Sessions', 'What holds of those who signed in, and who is asking.', sessions, identity),
+  chapter('Sessions', 'Sessions, and the caller of a request.', sessions, identity),
   chapter('Second factors', 'One-time codes, recovery codes and WebAuthn.', secondFactors, webauthn),
   chapter(
     'Administration',
@@ -91,7 +80,7 @@ export const chapters: readonly Chapter[] = [
     provisioningKeys,
     signingKeys,
   ),
-  chapter('Operation', 'How the server is, what it speaks, and a backup of it.', health, descriptions, backup),
+  chapter('Operation', 'Health of the server, these documents, and a backup.', health, descriptions, backup),
 ]
 
 function chapter(name: string, description: string, ...modules: readonly object[]): Chapter {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { refused } from '#api/refusals'
 
-/** What can be called, for programs. Contract 8. */
+/** Machine-readable descriptions of the API. Contract 8. */
 
 const info = { title: 'Device Data Backend', version: '0.1.0' }
 
@@ -18,7 +18,7 @@ export const readOpenApi = defineRoute({
       description: 'The document',
       schema: z.looseObject({ openapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }) }),
     },
-    304: { description: 'As it was' },
+    304: { description: 'Not changed' },
     ...refused(404),
   },
   example: { status: 200, answer: { openapi: '3.1.1', info } },
@@ -36,7 +36,7 @@ export const readAsyncApi = defineRoute({
       description: 'The document',
       schema: z.looseObject({ asyncapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }) }),
     },
-    304: { description: 'As it was' },
+    304: { description: 'Not changed' },
     ...refused(404),
   },
   example: { status: 200, answer: { asyncapi: '3.0.0', info } },

@@ -7,14 +7,14 @@ import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'
 
-/** Devices, and the state that is grouped by device. §4.2, contract 3.1–3.4, 3.7, 3.11. */
+/** Devices, and their state by device. §4.2, contract 3.1–3.4, 3.7, 3.11. */
 
 const device = z.object({ deviceIdentifier: DeviceIdentifier })
 const deviceService = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const read = { resource: 'service', action: 'read' } as const
 const serviceExample = { serviceIdentifier: exampleService, properties: { '8192': exampleProperty } }
 const notFound = {
-  description: 'There is no such thing, or it lies outside of what the caller may read.',
+  description: 'The resource does not exist, or the caller may not read it.',
   schema: ErrorBody,
 }
 export const DeviceListQuery = ListQuery.extend({ filter: filterField.optional() })
@@ -26,13 +26,13 @@ export const listDevices = defineRoute({
   method: 'GET',
   path: '/devices',
   source: '§4.2, contract 3.1, 3.7',
-  summary: 'The state of all devices, or of those that a condition finds, grouped by device',
+  summary: 'Read the state of all devices, or of those that meet a condition, by device',
   access: { ...read, within: 'list' },
   hasPosition: true,
   query: DeviceListQuery,
   answers: {
     200: { description: 'Devices', schema: z.array(DeviceEntry) },
-    304: { description: 'As it was' },
+    304: { description: 'Not changed' },
     ...refused(400, 401, 403),
   },
   example: {
@@ -47,17 +47,17 @@ export const createDevice = defineRoute({
   method: 'POST',
   path: '/devices',
   source: 'contract 3.11',
-  summary: 'Make a device before its first contact; its secret is shown once',
+  summary: 'Create a device before it first connects; its secret is shown once',
   access: { resource: 'device', action: 'create', within: 'tenant' },
   isSecret: true,
   body: { schema: z.strictObject({ deviceIdentifier: DeviceIdentifier, meta: Meta.optional() }) },
   answers: {
     201: { description: 'Made', schema: DeviceSecret },
     404: {
-      description: 'It lies outside of the devices that the caller may make, whether it exists or not.',
+      description: 'It lies outside of the devices that the caller may create, whether it exists or not.',
       schema: ErrorBody,
     },
-    409: { description: 'It exists, or would take more memory than it may', schema: ErrorBody },
+    409: { description: 'The device exists, or would exceed its memory limit', schema: ErrorBody },
     ...refused(400, 401, 403),
   },
   example: {
@@ -72,7 +72,7 @@ export const readDevice = defineRoute({
   method: 'GET',
   path: '/devices/:deviceIdentifier',
   source: 'contract 3.3',
-  summary: 'One device',
+  summary: 'Read a device',
   access: { ...read, within: 'device' },
   parameters: device,
   query: StateQuery,
@@ -89,7 +89,7 @@ export const deleteDevice = defineRoute({
   method: 'DELETE',
   path: '/devices/:deviceIdentifier',
   source: 'contract 3.11',
-  summary: 'Remove a device with its state, meta and credentials',
+  summary: 'Delete a device with its state, metadata and credentials',
   access: { resource: 'device', action: 'delete', within: 'device' },
   parameters: device,
   answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403) },
@@ -101,7 +101,7 @@ export const rotateDeviceSecret = defineRoute({
   method: 'POST',
   path: '/devices/:deviceIdentifier/secret',
   source: 'contract 3.11',
-  summary: 'Give a device a new secret; the old one is void and its link is closed',
+  summary: `Replace a device's secret; the old one is void and its link is closed`,
   access: { resource: 'device', action: 'update', within: 'device' },
   isSecret: true,
   parameters: device,
@@ -122,7 +122,7 @@ export const listDeviceServices = defineRoute({
   method: 'GET',
   path: '/devices/:deviceIdentifier/services',
   source: 'contract 3.3',
-  summary: 'The services of one device',
+  summary: 'Read the services of a device',
   access: { ...read, within: 'device' },
   parameters: device,
   query: StateQuery,
@@ -139,7 +139,7 @@ export const readDeviceService = defineRoute({
   method: 'GET',
   path: '/devices/:deviceIdentifier/services/:serviceIdentifier',
   source: 'contract 3.3',
-  summary: 'One service of one device',
+  summary: 'Read a service of a device',
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
@@ -160,7 +160,7 @@ export const readDeviceProperties = defineRoute({
   method: 'GET',
   path: '/devices/:deviceIdentifier/services/:serviceIdentifier/properties',
   source: 'contract 3.3',
-  summary: 'The properties of one service of one device',
+  summary: 'Read the properties of a service of a device',
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
@@ -172,7 +172,7 @@ export const readDeviceProperties = defineRoute({
   },
 })
 
-/** The same, grouped by service: the mirror. */
+/** The same state by service. */
 
 const service = z.object({ serviceIdentifier: ServiceIdentifier })
 const deviceExample = { deviceIdentifier: exampleDevice, properties: { '8192': exampleProperty } }
@@ -182,13 +182,13 @@ export const listServices = defineRoute({
   method: 'GET',
   path: '/services',
   source: '§2.3, §4.2, contract 3.1',
-  summary: 'The state of all devices, grouped by service',
+  summary: 'Read the state of all devices, by service',
   access: { ...read, within: 'list' },
   hasPosition: true,
   query: ListQuery,
   answers: {
     200: { description: 'Services', schema: z.array(ServiceEntry) },
-    304: { description: 'As it was' },
+    304: { description: 'Not changed' },
     ...refused(400, 401, 403),
   },
   example: {
@@ -203,7 +203,7 @@ export const readService = defineRoute({
   method: 'GET',
   path: '/services/:serviceIdentifier',
   source: 'contract 3.3',
-  summary: 'One service, with the devices that offer it',
+  summary: 'Read a service, with the devices that offer it',
   access: { ...read, within: 'service' },
   parameters: service,
   query: StateQuery,
@@ -220,7 +220,7 @@ export const listServiceDevices = defineRoute({
   method: 'GET',
   path: '/services/:serviceIdentifier/devices',
   source: 'contract 3.3',
-  summary: 'The devices that offer one service',
+  summary: 'Read the devices that offer a service',
   access: { ...read, within: 'service' },
   parameters: service,
   query: StateQuery,
@@ -237,7 +237,7 @@ export const readServiceDevice = defineRoute({
   method: 'GET',
   path: '/services/:serviceIdentifier/devices/:deviceIdentifier',
   source: 'contract 3.3',
-  summary: 'One device that offers one service',
+  summary: 'Read a device that offers a service',
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
@@ -258,7 +258,7 @@ export const readServiceProperties = defineRoute({
   method: 'GET',
   path: '/services/:serviceIdentifier/devices/:deviceIdentifier/properties',
   source: 'contract 3.3',
-  summary: 'The properties of one service of one device',
+  summary: 'Read the properties of a service of a device',
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,

@@ -1,4 +1,4 @@
-/** A document as it is checked in: so that what changes can be read. */
+/** The text of a generated document: indented, so that changes are readable in a diff. */
 export function documentText(document: object): string {
   return `${JSON.stringify(document, null, 2)}\n`
 }

@@ -2,16 +2,16 @@ import type { z } from 'zod'
 import type { Action, Resource } from '#model/scope'
 
 /**
- * Who may call. It has no default: an entry without it does not compile, nor does one whose path names a device or a
- * service and whose permission does not say that they must lie inside.
+ * Access to a route. It has no default: an entry without it does not compile, nor does one whose path names a device or
+ * a service and whose permission does not require that they lie inside.
  *
- * - `none`: anybody.
+ * - `none`: no authentication.
  * - `link`: a device or a gateway, by credentials of the device link. Contract 7.
- * - `session`: whoever is known, API keys among them.
- * - `person`: whoever signed in; not an API key, which has no password and no sessions.
- * - `proof`: whoever holds a key and proves it; nobody has to be known. Contract 2, DPoP.
- * - `person or proof`: with `Authorization` as `person`, else as `proof`.
- * - `hook`: whoever signed the request as the update server does, else whoever may `update` on `updates`. Contract 6.
+ * - `session`: every authenticated caller, including API keys.
+ * - `person`: every signed-in user; not an API key, which has no password and no sessions.
+ * - `proof`: every client with a key pair that it proves, also without authentication. Contract 2, DPoP.
+ * - `person or proof`: with `Authorization` as `person`, otherwise as `proof`.
+ * - `hook`: a request with the signature of the update server, otherwise `update` on `updates`. Contract 6.
  * - a permission: 403 and 404 by contract 1.4.
  */
 export type RouteAccess<Path extends string = string> =
@@ -27,19 +27,22 @@ export type RouteAccess<Path extends string = string> =
 export interface Permission<Path extends string = string> {
   readonly resource: Resource
   readonly action: Action
-  /** Of a PUT that may make something: who may `create` gets in too, and the answerer asks for what happens. Contract 2. */
+  /**
+   * For a PUT that may create a resource: `create` is accepted too, and the handler checks the one that is needed.
+   * Contract 2.
+   */
   readonly mayCreate?: true
-  /** What of the path must lie inside one and the same grant: 404 otherwise. Contract 1.4. */
+  /** The parts of the path that must lie inside one and the same grant: 404 otherwise. Contract 1.4. */
   readonly within: Within<Path>
 }
 
 /**
- * What of a path must lie inside the caller's scope. `list`: nothing, but the answer leaves out what does not. `tenant`:
- * nothing, for the thing is the tenant's as a whole.
+ * The parts of a path that must lie inside the caller's scope. `list`: none, but the answer leaves out items outside of
+ * it. `tenant`: none, because the resource belongs to the tenant as a whole.
  */
 type AnyWithin = 'service of device' | 'device' | 'service' | 'list' | 'tenant'
 
-/** What an entry with this path has to say: a path that names a device or a service can't be entered without it. */
+/** The required value for an entry with this path: a path with a device or a service must check it. */
 type Within<Path extends string> = string extends Path
   ? AnyWithin
   : Names<'deviceIdentifier', Path> extends true
@@ -63,19 +66,19 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface RouteBody<B extends z.ZodType = z.ZodType> {
   readonly schema: B
-  /** Default: `application/json`. `any`: also none; the body comes as bytes, whatever it is said to be. */
+  /** Default: `application/json`. `any`: any type, or none; the handler gets the body as bytes. */
   readonly contentTypes?: readonly string[] | 'any'
   /** Default: `BODY_BYTES_MAX`; of a streamed one `IMAGE_BYTES_MAX`. */
   readonly bytesMax?: number
-  /** It is handed on as it comes, however long it takes; the schema is not asked. The answerer finds it in `upload`. */
+  /** The body is passed on as it arrives, without a deadline or a schema. The handler reads it from `upload`. */
   readonly isStreamed?: true
 }
 
 export interface RouteAnswer {
   readonly description: string
-  /** Of a body in JSON. */
+  /** For a JSON body. */
   readonly schema?: z.ZodType
-  /** Of a body that is something else. Without this and without a schema it is empty. */
+  /** For a body of another type. Without this and without a schema it is empty. */
   readonly contentType?: string
 }
 
@@ -85,14 +88,14 @@ export type RouteAnswers = Readonly<Record<number, RouteAnswer>>
 interface RouteExample {
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
-  /** Of a streamed one a text, sent as it is. */
+  /** For a streamed body a text, sent unchanged. */
   readonly body?: unknown
   readonly status: number
-  /** The answer's body, as it would be; absent when empty. */
+  /** An example of the answer's body; absent if it is empty. */
   readonly answer?: unknown
 }
 
-/** One thing that can be called. Read by the router, by tests, by the API description and by the client library. */
+/** A route of the API. The router, tests, the API description and the client library read it. */
 export interface RouteEntry<
   Path extends string = string,
   P extends z.ZodType = z.ZodType,
@@ -106,21 +109,22 @@ export interface RouteEntry<
   readonly method: M
   /** Below `/api/v1`, parameters as `:name`. */
   readonly path: Path
-  /** Where the specification says so. */
+  /** The section of the specification. */
   readonly source: string
   readonly summary: string
   readonly access: RouteAccess<Path>
-  /** Its answer says in `Stream-Epoch` and `Stream-Offset` which position of the stream it reflects at least. Contract 3.4. */
-  readonly hasPosition?: true
-  /** Its request or its answer holds a secret: nothing of it is kept under an `Idempotency-Key`. Contract 1.10. */
-  readonly isSecret?: true
-  /** Of path parameters; one that does not fit makes the path unknown (404). */
-  readonly parameters?: P
-  /** What is wrong with them is a 400 that says so, for who may act here at all. §7, contract 1.4. */
-  readonly areParametersTold?: true
   /**
-   * Of query fields, each a string, or an array of strings when repeated; unknown names are ignored (contract 1.5).
+   * The answer has `Stream-Epoch` and `Stream-Offset`: the minimum position of the stream that it reflects. Contract
+   * 3.4.
    */
+  readonly hasPosition?: true
+  /** Its request or its answer contains a secret, so neither is stored under an `Idempotency-Key`. Contract 1.10. */
+  readonly isSecret?: true
+  /** Of path parameters; an invalid one makes the path unknown (404). */
+  readonly parameters?: P
+  /** Invalid parameters are a 400 with details, for callers with the permission. §7, contract 1.4. */
+  readonly areParametersTold?: true
+  /** Of query fields, each a string, or an array of strings when repeated; unknown names are ignored (contract 1.5). */
   readonly query?: Q
   readonly body?: RouteBody<B>
   readonly answers: A

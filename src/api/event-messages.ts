@@ -6,7 +6,7 @@ import { updateSubscription } from '#api/subscriptions'
 import { type EventType, eventKinds } from '#model/event'
 import { PingMessage, PongMessage, ResyncMessage, StreamMessage } from '#model/stream-message'
 
-/** What is said on a websocket of events. §6, contract 4. */
+/** Messages on an event socket. §6, contract 4. */
 
 const timestamp = 1_790_000_000_000
 const epoch = 'NekQiTGmUDJb42SF'
@@ -16,16 +16,16 @@ const subscription = updateSubscription.example.answer as { readonly resourceIde
 const { schema } = putSchema.example.answer as { readonly schema: object }
 const own = { ...property, type: 'STRING' }
 
-/** When it is sent, and its fields beside type, timestamp and offset. */
+/** The cause of the event, and its fields in addition to type, timestamp and offset. */
 const events: Readonly<Record<EventType, readonly [summary: string, fields: object]>> = {
   OBJECT_UPDATED: [
     'Properties of a service of a device were reported, declared with another value, or removed',
     { flakeAddress: 5, deviceIdentifier: exampleDevice, serviceIdentifier: exampleService, updates: [property] },
   ],
-  DEVICE_ADD: ['A device was made', { deviceIdentifier: exampleDevice }],
-  DEVICE_DELETE: ['A device was removed', { deviceIdentifier: exampleDevice }],
+  DEVICE_ADD: ['A device was created', { deviceIdentifier: exampleDevice }],
+  DEVICE_DELETE: ['A device was deleted', { deviceIdentifier: exampleDevice }],
   DEVICE_DISCOVERY: [
-    'A device said what it is: propId 0 its identifier, 1 its project, of firmware i 16·(i+1) the version and one more the hardware',
+    'A device sent its description: propId 0 its identifier, 1 its project; for firmware i 16·(i+1) its version and 16·(i+1)+1 its hardware',
     {
       flakeAddress: 5,
       deviceIdentifier: exampleDevice,
@@ -37,7 +37,7 @@ const events: Readonly<Record<EventType, readonly [summary: string, fields: obje
     },
   ],
   META_STATUS_CHANGE: [
-    'A device came, went, or does not answer',
+    'A device connected, disconnected, or does not answer',
     {
       deviceIdentifier: exampleDevice,
       status: 'online',
@@ -46,37 +46,37 @@ const events: Readonly<Record<EventType, readonly [summary: string, fields: obje
       numConnects: 1,
     },
   ],
-  META_SET: ['What is noted about a device was changed', { deviceIdentifier: exampleDevice, meta: { owner: 'Ann' } }],
-  META_DELETE: ['A key of it was removed', { deviceIdentifier: exampleDevice, key: 'owner' }],
-  SCHEMA_ADD: ['A service was described', { serviceIdentifier: exampleService, schema }],
-  SCHEMA_UPDATE: ['It was described anew', { serviceIdentifier: exampleService, schema }],
-  SCHEMA_DELETE: ['Its description was removed', { serviceIdentifier: exampleService }],
+  META_SET: ['The metadata of a device changed', { deviceIdentifier: exampleDevice, meta: { owner: 'Ann' } }],
+  META_DELETE: ['A key of the metadata was deleted', { deviceIdentifier: exampleDevice, key: 'owner' }],
+  SCHEMA_ADD: ['The schema of a service was created', { serviceIdentifier: exampleService, schema }],
+  SCHEMA_UPDATE: ['The schema was replaced', { serviceIdentifier: exampleService, schema }],
+  SCHEMA_DELETE: ['The schema was deleted', { serviceIdentifier: exampleService }],
   NOTIFICATION_SUBSCRIBE: [
-    'Somebody subscribed; heard by his own sockets alone',
+    `A user subscribed; only the user's own sockets receive this`,
     { resourceIdentifier: subscription.resourceIdentifier, payload: subscription },
   ],
   NOTIFICATION_SUBSCRIPTION_UPDATE: [
-    'He changed the language; heard by his own sockets alone',
+    `A user changed the language of a subscription; only the user's own sockets receive this`,
     { resourceIdentifier: subscription.resourceIdentifier, payload: subscription },
   ],
   NOTIFICATION_UNSUBSCRIBE: [
-    'A subscription ended; heard by his own sockets alone',
+    `A subscription ended; only the user's own sockets receive this`,
     { resourceIdentifier: subscription.resourceIdentifier, payload: {} },
   ],
   ALARM_CONFIG_UPDATE: [
-    'An alarm was made, changed or, with an empty `payload`, removed',
+    'An alarm was created, changed or, with an empty `payload`, deleted',
     { resourceIdentifier: alarm.resourceIdentifier, payload: alarm },
   ],
   ALARM_STATUS_ACTIVE: [
-    'An alarm came to be active on a device',
+    'An alarm became active on a device',
     { resourceIdentifier: alarm.resourceIdentifier, deviceIdentifier: exampleDevice, since: timestamp },
   ],
   ALARM_STATUS_INACTIVE: [
-    'It is active there no more',
+    'An alarm became inactive on a device',
     { resourceIdentifier: alarm.resourceIdentifier, deviceIdentifier: exampleDevice, since: timestamp },
   ],
   UPDATE_STATUS: [
-    'An update of the firmware of a device went on',
+    'An update of the firmware of a device changed its state',
     { deviceIdentifier: exampleDevice, index: 0, status: 'DOWNLOADING', firmware: '2.1.0', progress: 40 },
   ],
 }
@@ -85,7 +85,7 @@ export const eventMessages: readonly SocketMessage[] = (Object.keys(eventKinds) 
   const [summary, fields] = events[type]
   return {
     name: type,
-    summary: `${summary}. For who may \`read\` \`${eventKinds[type].resource}\``,
+    summary: `${summary}. Requires \`read\` on \`${eventKinds[type].resource}\``,
     schema: eventKinds[type].schema,
     examples: [{ type, timestamp, offset: 25, ...fields }],
   }
@@ -94,19 +94,19 @@ export const eventMessages: readonly SocketMessage[] = (Object.keys(eventKinds) 
 export const streamMessages: readonly SocketMessage[] = [
   {
     name: 'STREAM',
-    summary: 'First of all, to who named a position: whether everything since then follows',
+    summary: 'The first message, if the client gave a position: whether all events since then follow',
     schema: StreamMessage,
     examples: [{ type: 'STREAM', epoch, offset: 24, recovered: true }],
   },
   {
     name: 'RESYNC',
-    summary: 'What lies before this position was missed, or may be heard otherwise now: read the state anew',
+    summary: `Events before this position were missed, or the caller's permissions changed: read the full state`,
     schema: ResyncMessage,
     examples: [{ type: 'RESYNC', epoch, offset: 2558 }],
   },
   {
     name: 'PONG',
-    summary: 'The position up to which everything was sent',
+    summary: 'The position up to which all events were sent',
     schema: PongMessage,
     examples: [{ type: 'PONG', epoch, offset: 2558 }],
   },

@@ -9,7 +9,7 @@ export const createTicket = defineRoute({
   method: 'GET',
   path: '/events/ticket',
   source: '§4.2, contract 4.1',
-  summary: 'A ticket for the event websocket: good once, for half a minute',
+  summary: 'Create a ticket for the event socket: valid once, for half a minute',
   access: 'session',
   isSecret: true,
   answers: { 200: { description: 'The ticket', schema: z.object({ ticket: z.string() }) }, ...refused(401) },

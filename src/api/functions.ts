@@ -11,7 +11,7 @@ import { Meta } from '#model/meta'
 import { PropertyValue } from '#model/property-type'
 import { Locale } from '#model/subscription'
 
-/** What is done when something happens to a device. Contract 5.1, 5.4. */
+/** Functions that run on events of devices. Contract 5.1, 5.4. */
 
 const fn = z.object({ functionId: ServerMadeId })
 export const exampleFunction = '7Gm2sXv5Hd'
@@ -42,12 +42,12 @@ const example = {
   updatedAt: 1_790_000_000_000,
 }
 
-/** What happened, as properties, alarms (true: active) and statuses have it; null: there is none. */
+/** A value of a property, an alarm (true: active) or a status; null: none. */
 const Happened = PropertyValue.nullable()
 
 /**
- * What a run is to see; nothing of it is looked up. `trigger`: a node; without it the run begins at each trigger that waits
- * for `value`. Without `value` it is what a trigger waits for by its `to`. `time` in Unix ms.
+ * The input of a test run; nothing is read from devices. `trigger`: a node; without it the run begins at each trigger
+ * that `value` fires. Without `value` it is the `to` of the trigger. `time` in Unix ms.
  */
 const Sample = z.strictObject({
   trigger: ShortName.optional(),
@@ -60,10 +60,10 @@ const Sample = z.strictObject({
 })
 export type Sample = z.infer<typeof Sample>
 
-/** Why a mail would not be sent; `left_out`: it would be, but the answer would be too long with it. */
+/** Why a mail would not be sent; `left_out`: it would be sent, but makes the answer too long. */
 const mailFaults = ['no_template', 'too_large', 'left_out'] as const
 
-/** A mail that would be sent, by the node that asks for it. */
+/** A mail that would be sent, with its node. */
 export const TriedMail = z.union([
   z.object({
     node: ShortName,
@@ -77,7 +77,7 @@ export const TriedMail = z.union([
 ])
 export type TriedMail = Readonly<z.infer<typeof TriedMail>>
 
-/** `path`: the nodes that were entered, in order, each once. `because`: `false`, `error` or `no value: <name>`. */
+/** `path`: the visited nodes, in order, each once. `because`: `false`, `error` or `no value: <name>`. */
 export const TriedFunction = z.object({
   path: z.array(ShortName),
   stopped: z.array(z.object({ node: ShortName, because: z.string() })),
@@ -90,7 +90,7 @@ export const listFunctions = defineRoute({
   method: 'GET',
   path: '/functions',
   source: 'contract 5.4',
-  summary: 'Functions all of whose devices the caller may reach',
+  summary: 'List the functions whose devices the caller may all read',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Functions', schema: z.array(FunctionEntry) }, ...refused(400, 401, 403) },
@@ -102,7 +102,7 @@ export const createFunction = defineRoute({
   method: 'POST',
   path: '/functions',
   source: 'contract 5.4',
-  summary: 'Tell people by mail when something happens to devices that the caller may read',
+  summary: 'Create a function that sends mails on events of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: FunctionBody },
   answers: { 201: { description: 'Made', schema: FunctionEntry }, ...refused(400, 401, 403, 404, 409) },
@@ -114,7 +114,7 @@ export const readFunction = defineRoute({
   method: 'GET',
   path: '/functions/:functionId',
   source: 'contract 5.4',
-  summary: 'One function',
+  summary: 'Read a function',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: fn,
   answers: { 200: { description: 'The function', schema: FunctionEntry }, ...asItWas, ...refused(401, 403, 404) },
@@ -126,7 +126,7 @@ export const updateFunction = defineRoute({
   method: 'PATCH',
   path: '/functions/:functionId',
   source: 'contract 5.4',
-  summary: 'Change a function; from then on it counts by what the caller may read',
+  summary: `Change a function; from then on the caller's permissions count for it`,
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   parameters: fn,
   body: { schema: FunctionPatch },
@@ -142,7 +142,7 @@ export const deleteFunction = defineRoute({
   method: 'DELETE',
   path: '/functions/:functionId',
   source: 'contract 5.4',
-  summary: 'Remove a function; subscriptions to it end',
+  summary: 'Delete a function; its subscriptions end',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: fn,
   answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 412) },
@@ -154,11 +154,11 @@ export const testFunction = defineRoute({
   method: 'POST',
   path: '/functions/:functionId/test',
   source: 'contract 2, 5.4',
-  summary: 'Which way a function takes through its graph, and what it would mail; nothing is sent',
+  summary: 'Test a function: its path through the graph, and its mails; nothing is sent',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: fn,
   body: { schema: z.strictObject({ sample: Sample }) },
-  answers: { 200: { description: 'What it would do', schema: TriedFunction }, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'The result of the test', schema: TriedFunction }, ...refused(400, 401, 403, 404) },
   example: {
     parameters: { functionId: exampleFunction },
     body: { sample: { deviceIdentifier: exampleDevice, value: 31.5, previous: 29, locale: 'de-CH' } },

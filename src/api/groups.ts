@@ -7,7 +7,7 @@ import { exampleDevice } from '#api/state-shape'
 import { GroupBody, GroupEntry, GroupPatch } from '#model/group'
 import { ServerMadeId } from '#model/identifier'
 
-/** Devices under one name, for alarms, functions and actions. Contract 5.1. */
+/** Groups: named lists of devices for alarms, functions and actions. Contract 5.1. */
 
 const group = z.object({ groupId: ServerMadeId })
 export const exampleGroup = '5Kd9tVw3Cx'
@@ -26,7 +26,7 @@ export const listGroups = defineRoute({
   method: 'GET',
   path: '/groups',
   source: 'contract 5.1',
-  summary: 'Groups all of whose devices the caller may reach',
+  summary: 'List the groups whose devices the caller may all read',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Groups', schema: z.array(GroupEntry) }, ...refused(400, 401, 403) },
@@ -38,7 +38,7 @@ export const createGroup = defineRoute({
   method: 'POST',
   path: '/groups',
   source: 'contract 5.1',
-  summary: 'Make a group of devices that the caller may read',
+  summary: 'Create a group of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: GroupBody },
   answers: { 201: { description: 'Made', schema: GroupEntry }, ...refused(400, 401, 403, 404, 409) },
@@ -50,7 +50,7 @@ export const readGroup = defineRoute({
   method: 'GET',
   path: '/groups/:groupId',
   source: 'contract 5.1',
-  summary: 'One group',
+  summary: 'Read a group',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: group,
   answers: { 200: { description: 'The group', schema: GroupEntry }, ...asItWas, ...refused(401, 403, 404) },
@@ -78,7 +78,7 @@ export const deleteGroup = defineRoute({
   method: 'DELETE',
   path: '/groups/:groupId',
   source: 'contract 5.1',
-  summary: 'Remove a group that no alarm or function is bound to',
+  summary: 'Delete a group that no alarm or function is bound to',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: group,
   answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 409, 412) },

@@ -2,16 +2,16 @@ import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { refused } from '#api/refusals'
 
-/** Whether it works, and how it is. Contract 8. */
+/** Health and status of the server. Contract 8. */
 
 /**
- * Headers of a health check, the first by its lower-case name: with a challenge the server shows that it works on a certain data
- * folder. Whoever may read that folder can tell the proof.
+ * Headers of a health check, the first by its lower-case name: with a challenge the server proves that it uses a
+ * certain data folder. Only a client that can read that folder can verify the proof.
  */
 export const challengeHeader = 'server-challenge'
 export const proofHeader = 'Server-Proof'
 export const challengeBytes = 32
-/** A challenge as Base64url; anything else is none. */
+/** A challenge is Base64url; any other text is ignored. */
 export const isChallenge = (text: string): boolean => /^[\w-]{43}$/.test(text)
 
 export const readHealth = defineRoute({
@@ -19,9 +19,9 @@ export const readHealth = defineRoute({
   method: 'GET',
   path: '/health',
   source: 'contract 8',
-  summary: 'Whether the server answers',
+  summary: 'Check whether the server answers',
   access: 'none',
-  answers: { 200: { description: 'It does', schema: z.object({ status: z.literal('ok') }) } },
+  answers: { 200: { description: 'The server answers', schema: z.object({ status: z.literal('ok') }) } },
   example: { status: 200, answer: { status: 'ok' } },
 })
 
@@ -52,9 +52,9 @@ export const readHealthStatus = defineRoute({
   method: 'GET',
   path: '/health/status',
   source: 'contract 8',
-  summary: 'Load, memory, disk and what is connected',
+  summary: 'Read load, memory, disk and connections',
   access: { resource: 'health', action: 'read', within: 'tenant' },
-  answers: { 200: { description: 'How it is', schema: HealthStatus }, ...refused(401, 403) },
+  answers: { 200: { description: 'The status', schema: HealthStatus }, ...refused(401, 403) },
   example: {
     status: 200,
     answer: {

@@ -5,13 +5,13 @@ import { TenantIdentifier } from '#model/identifier'
 import { Grant } from '#model/scope'
 import { SecondFactor } from '#model/user'
 
-/** Who the caller is. Contract 2. */
+/** The caller of a request. Contract 2. */
 export const readMe = defineRoute({
   name: 'readMe',
   method: 'GET',
   path: '/iam/me',
   source: 'contract 2',
-  summary: 'Who is asking, and what he may do',
+  summary: 'Read the caller and their permissions',
   access: 'session',
   answers: {
     200: {

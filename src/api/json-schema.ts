@@ -1,20 +1,20 @@
 import { z } from 'zod'
 
-/** A schema as JSON Schema has it. */
+/** A JSON Schema. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** What is sent to us, or what we send: a schema that transforms is one thing on each side. */
+/** Received or sent by the server: a schema that transforms has two forms. */
 type Side = 'input' | 'output'
 
-/** What is said of a schema beside what zod knows: a description, examples, or, with a type, all of it. */
+/** An addition to zod's JSON Schema: a description, examples, or, with a type, the whole. */
 export type SchemaNote = JsonSchema
 
 export interface SchemaBookOptions {
-  /** Those that are described once, under their names. */
+  /** Schemas that are described once, under their names. */
   readonly named: ReadonlyMap<string, z.ZodType>
   /** Of schemas with and without a name. */
   readonly notes: ReadonlyMap<z.ZodType, SchemaNote>
-  /** OpenAPI 3.1 takes the newest, AsyncAPI 3.0 draft 7. */
+  /** OpenAPI 3.1 uses the newest, AsyncAPI 3.0 draft 7. */
   readonly target: 'draft-2020-12' | 'draft-07'
 }
 
@@ -22,16 +22,16 @@ const places = { 'draft-2020-12': '#/$defs/', 'draft-07': '#/definitions/' } as 
 
 const schemaPlace = '#/components/schemas/'
 
-/** How a note names another schema, before it is known under which name that goes into the document. */
+/** A reference to another schema from a note, before its name in the document is known. */
 export function noteReference(name: string): JsonSchema {
   return { $ref: `${notePlace}${name}` }
 }
 const notePlace = '#/named/'
 
 /**
- * Schemas of one document, made of zod's. Those that have a name stand under `#/components/schemas/`, and everywhere else
- * they are referred to; one that is another on its way in than on its way out stands there twice, as `Name` and
- * `NameInput`. Objects are open, as ours are: what we answer may have more fields one day.
+ * The JSON Schemas of one document, made of zod's. Named ones are written to `#/components/schemas/` and referenced
+ * elsewhere. A schema whose input differs from its output is written twice, as `Name` and `NameInput`. Objects are
+ * open: answers may get more fields later.
  */
 export class SchemaBook {
   readonly #options: SchemaBookOptions
@@ -42,7 +42,7 @@ export class SchemaBook {
 
   constructor(options: SchemaBookOptions) {
     this.#options = options
-    // A schema under two names goes by the first.
+    // A schema with two names gets the first.
     for (const [id, schema] of options.named) if (!this.#registry.has(schema)) this.#registry.add(schema, { id })
     for (const side of ['input', 'output'] as const) {
       for (const schema of options.named.values()) this.#convert(schema, side)
@@ -50,17 +50,17 @@ export class SchemaBook {
     this.#differing = this.#findDiffering()
   }
 
-  /** What is sent to us. */
+  /** A schema of data that the server receives. */
   input(schema: z.ZodType): JsonSchema {
     return this.#placed(this.#convert(schema, 'input'), 'input')
   }
 
-  /** What we send. */
+  /** A schema of data that the server sends. */
   output(schema: z.ZodType): JsonSchema {
     return this.#placed(this.#convert(schema, 'output'), 'output')
   }
 
-  /** The document with all named schemas that it refers to; one that is only sent to us goes by its plain name. */
+  /** The document with all referenced schemas; one that is only received gets its plain name. */
   settle<T extends { readonly components: object }>(document: T): T {
     const shownAs = (name: string) => {
       const plain = name.replace(/Input$/, '')
@@ -72,9 +72,9 @@ export class SchemaBook {
     return mapReferences(whole, (name) => schemaPlace + shownAs(name))
   }
 
-  /** With references as zod writes them; what it refers to is kept. */
+  /** With references as zod writes them; the referenced schemas are stored. */
   #convert(schema: z.ZodType, side: Side): JsonSchema {
-    // Inside of another: one at the root would not be referred to by its name.
+    // Inside of another: at the root it would not be referenced by its name.
     const whole = z.toJSONSchema(z.object({ it: schema }), {
       io: side,
       target: this.#options.target,
@@ -91,10 +91,10 @@ export class SchemaBook {
   #amend(schema: z.ZodType, json: Record<string, unknown>): void {
     const { def } = schema._zod
     if (def.type === 'object' && !(def as z.core.$ZodObjectDef).catchall) delete json.additionalProperties
-    // What cannot be changed by us may be by who sends it.
+    // Fields that the server does not change may be changed by the sender.
     delete json.readOnly
     if (JSON.stringify(json.propertyNames) === '{"type":"string"}') delete json.propertyNames
-    // Said of every whole number, it says nothing.
+    // Every integer has this maximum, so it is noise.
     if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
     if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum
     const note = this.#options.notes.get(schema)
@@ -103,7 +103,7 @@ export class SchemaBook {
     Object.assign(json, note)
   }
 
-  /** Named schemas that are not the same on both sides, or refer to one that is not. */
+  /** Named schemas that differ between both sides, or refer to one that does. */
   #findDiffering(): ReadonlySet<string> {
     const { input, output } = this.#bodies
     const differing = new Set<string>()
@@ -118,14 +118,14 @@ export class SchemaBook {
     return differing
   }
 
-  /** With references into the document, and what they refer to put there. */
+  /** Replaces references by references into the document, and adds their targets there. */
   #placed(schema: JsonSchema, side: Side): JsonSchema {
     return mapReferences(schema, (name) => {
       const shown = side === 'input' && this.#differing.has(name) ? `${name}Input` : name
       const body = this.#bodies[side].get(name)
-      if (!body) throw new Error(`a schema refers to ${name}, which is none`)
+      if (!body) throw new Error(`a schema refers to the unknown schema ${name}`)
       if (!this.#used.has(shown)) {
-        // Before its own references are looked at: they may lead back.
+        // Before its own references are resolved: they may be circular.
         this.#used.set(shown, {})
         this.#used.set(shown, this.#placed(body, side))
       }
@@ -148,7 +148,7 @@ function referencesIn(schema: unknown): string[] {
   return names
 }
 
-/** A copy, each reference by name replaced. A property that is called `$ref` would be an object, and is left alone. */
+/** A copy, each reference by name replaced. A property named `$ref` is an object, and stays unchanged. */
 function mapReferences<T>(value: T, replace: (name: string) => string): T {
   if (Array.isArray(value)) return value.map((each) => mapReferences(each, replace)) as T
   if (typeof value !== 'object' || value === null) return value

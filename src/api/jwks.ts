@@ -7,7 +7,7 @@ export const readJwks = defineRoute({
   method: 'GET',
   path: '/.well-known/jwks.json',
   source: '§5.1.4, contract 2',
-  summary: 'Public keys to verify tokens with',
+  summary: 'Read the public keys that verify tokens',
   access: 'none',
   answers: { 200: { description: 'Keys', schema: z.object({ keys: z.array(z.looseObject({ kid: z.string() })) }) } },
   example: {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
-/** Seconds until something that is given out ends by itself. Shorter than a minute, nobody can hand it on. */
+/** The minimum lifetime in seconds: a shorter one leaves no time to hand over a code or key. */
 const lifetimeSMin = 60
 
-/** A year: an invitation that nobody took by then is forgotten. */
+/** A year: an older invitation is no longer expected. */
 const codeLifetimeSMax = 31_536_000
 
 /** Ten years: keys are built into machines. */
@@ -11,5 +11,5 @@ const keyLifetimeSMax = 315_360_000
 
 export const codeLifetimeField = z.int().min(lifetimeSMin).max(codeLifetimeSMax)
 
-/** Where it is left out, the key ends when it is deleted. */
+/** If absent, the key is valid until it is deleted. */
 export const keyLifetimeField = z.int().min(lifetimeSMin).max(keyLifetimeSMax)

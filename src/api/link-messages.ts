@@ -2,7 +2,7 @@ import type { SocketMessage } from '#api/socket-message'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import * as model from '#model/link-message'
 
-/** What devices and we say to each other over a link. Contract 7. */
+/** Messages between devices and the server over a link. Contract 7. */
 
 const flakeAddress = 5
 const write = 'w:yHCgQx6nQ0Gk3z5rXo1d2A'
@@ -13,7 +13,7 @@ const timestamp = 1_790_000_000_000
 export const deviceMessages: readonly SocketMessage[] = [
   {
     name: 'HELLO',
-    summary: 'What a device is and offers; replaces what it declared before',
+    summary: 'The description of a device and its services; replaces the earlier declaration',
     schema: model.HelloMessage,
     examples: [
       {
@@ -55,7 +55,7 @@ export const deviceMessages: readonly SocketMessage[] = [
   {
     name: 'U',
     summary:
-      'UPDATE in short: flakeAddress, seq, place of the service in HELLO, pairs of propId and value (an error is `{"e":"…"}`), and when',
+      'UPDATE in short form: flakeAddress, seq, index of the service in HELLO, pairs of propId and value (an error is `{"e":"…"}`), and timestamp',
     schema: model.ShortUpdateMessage,
     examples: [
       ['U', flakeAddress, 2, 0, [8192, 21.6, 8193, { e: 'no reading' }], timestamp],
@@ -64,7 +64,7 @@ export const deviceMessages: readonly SocketMessage[] = [
   },
   {
     name: 'RESULT',
-    summary: 'What became of a WRITE, property by property',
+    summary: 'The results of a WRITE, one for each property',
     schema: model.ResultMessage,
     examples: [
       {
@@ -80,7 +80,7 @@ export const deviceMessages: readonly SocketMessage[] = [
   },
   {
     name: 'FIRMWARE_STATUS',
-    summary: 'Where a device is with a firmware that it was offered',
+    summary: 'The progress of a firmware update on the device',
     schema: model.FirmwareStatusMessage,
     examples: [{ type: 'FIRMWARE_STATUS', flakeAddress, id: offer, status: 'DOWNLOADING', progress: 40 }],
   },
@@ -95,7 +95,7 @@ export const deviceMessages: readonly SocketMessage[] = [
 export const serverMessages: readonly SocketMessage[] = [
   {
     name: 'WELCOME',
-    summary: 'The device may speak; `seq` is the last that is stored of its session, `secret` comes once',
+    summary: 'The device may send; `seq` is the last stored message of its session, `secret` comes once',
     schema: model.WelcomeMessage,
     examples: [
       {
@@ -110,19 +110,20 @@ export const serverMessages: readonly SocketMessage[] = [
   },
   {
     name: 'ACK',
-    summary: 'Everything up to `seq` is stored, or was refused for its content',
+    summary: 'All messages up to `seq` are stored, or were refused for their content',
     schema: model.AckMessage,
     examples: [{ type: 'ACK', flakeAddress, seq: 1 }],
   },
   {
     name: 'A',
-    summary: 'ACK in short, to who sends short: flakeAddress, seq',
+    summary: 'ACK in short form, for devices that send short forms: flakeAddress, seq',
     schema: model.ShortAckMessage,
     examples: [['A', flakeAddress, 2]],
   },
   {
     name: 'WRITE',
-    summary: 'Properties are asked to take values; at least once with the same `id`, to be done once',
+    summary:
+      'Asks the device to change properties; may be sent repeatedly with the same `id`, and must take effect once',
     schema: model.WriteMessage,
     examples: [
       {
@@ -139,7 +140,7 @@ export const serverMessages: readonly SocketMessage[] = [
   },
   {
     name: 'FIRMWARE',
-    summary: 'A firmware is offered; its image is read at `url`, without credentials',
+    summary: 'Offers a firmware; the device reads its image at `url`, without credentials',
     schema: model.FirmwareMessage,
     examples: [
       {
@@ -157,7 +158,7 @@ export const serverMessages: readonly SocketMessage[] = [
   },
   {
     name: 'ERROR',
-    summary: 'Something was refused: of the message `seq`, of the device, or, with neither, of the link',
+    summary: 'An error for the message `seq`, for the device, or, without either, for the link',
     schema: model.ErrorMessage,
     examples: [
       {

@@ -9,13 +9,13 @@ export const postLink = defineRoute({
   method: 'POST',
   path: '/link',
   source: 'contract 7',
-  summary: 'A device says what some of its properties are; answered when that is stored',
+  summary: 'Report properties of a device; the answer comes when they are stored',
   access: 'link',
   body: { schema: LinkBody },
   answers: {
     204: { description: 'Stored' },
     ...refused(400, 401, 403, 429),
-    409: { description: 'It would take more memory than a device or tenant may', schema: ErrorBody },
+    409: { description: 'The device or tenant would exceed its memory limit', schema: ErrorBody },
   },
   example: {
     body: {

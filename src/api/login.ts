@@ -8,16 +8,16 @@ import { TenantIdentifier } from '#model/identifier'
 import { TenantName, TenantReference } from '#model/tenant'
 import { ShownPassword } from '#model/user'
 
-/** Signing in and out by the DPoP scheme. §4.1, §5.2, contract 2. */
+/** Sign-in and sign-out by the DPoP scheme. §4.1, §5.2, contract 2. */
 
-/** The password was right, and something more is needed. */
+/** The password was right, and a second factor is needed. */
 export const SecondFactorNeeded = z.object({
   status: z.literal('2fa_required'),
   token: z.string(),
   /** Seconds. */
   expiresIn: z.int(),
   methods: z.array(z.enum(['totp', 'webauthn', 'recovery'])),
-  /** There is no factor yet, and the tenant wants one: this token can set one up. */
+  /** The user has no factor yet, and the tenant requires one: this token can set one up. */
   enroll: z.boolean(),
 })
 
@@ -40,14 +40,17 @@ export const logIn = defineRoute({
     schema: z.strictObject({
       email: z.string().max(256),
       password: ShownPassword,
-      /** Which of several tenants, bare or as a resource name. */
+      /** One of several tenants, bare or as a resource name. */
       tenantIdentifier: TenantReference.optional(),
     }),
   },
   answers: {
-    200: { description: 'The pair, or what else is needed', schema: z.union([TokenPair, SecondFactorNeeded]) },
+    200: {
+      description: 'The pair of tokens, or the required second factor',
+      schema: z.union([TokenPair, SecondFactorNeeded]),
+    },
     ...refused(400, 401, 429, 503),
-    409: { description: 'Several tenants know this address and password', schema: TenantConflict },
+    409: { description: 'The address and password are valid in several tenants', schema: TenantConflict },
   },
   example: {
     body: { email: 'ann@acme.example', password: 'correct horse battery' },
@@ -61,7 +64,7 @@ export const refreshSession = defineRoute({
   method: 'POST',
   path: '/auth/token',
   source: '§4.1, contract 2',
-  summary: 'A new pair of tokens for a refresh token, which is good no more',
+  summary: 'Exchange a refresh token, which is valid once, for a new pair of tokens',
   access: 'proof',
   isSecret: true,
   body: { schema: z.strictObject({ refreshToken: tokenField }) },
@@ -74,7 +77,7 @@ export const logOut = defineRoute({
   method: 'POST',
   path: '/auth/logout',
   source: 'contract 2',
-  summary: 'End the session, or all of the user; by either scheme, or by refresh token and proof',
+  summary: 'End the session, or all sessions of the user; by either scheme, or by refresh token and proof',
   access: 'person or proof',
   isSecret: true,
   query: z.object({ all: booleanField.optional() }),

@@ -7,7 +7,7 @@ import { exampleDevice } from '#api/state-shape'
 import { DeviceIdentifier } from '#model/identifier'
 import { MetaPatch, MetaRecord } from '#model/meta'
 
-/** What is known about devices besides their services. §2.5, contract 3.10. */
+/** Status and metadata of devices. §2.5, contract 3.10. */
 
 const device = z.object({ deviceIdentifier: DeviceIdentifier })
 const example = {
@@ -19,7 +19,7 @@ const example = {
   meta: { location: { building: 'A', floor: 2 } },
 }
 const notFound = {
-  description: 'There is no such device, or it lies outside of what the caller may reach.',
+  description: `The device does not exist, or lies outside of the caller's grants.`,
   schema: ErrorBody,
 }
 
@@ -28,7 +28,7 @@ export const listMeta = defineRoute({
   method: 'GET',
   path: '/meta',
   source: '§4.2, contract 3.10',
-  summary: 'Status of all devices; with what was noted about them from depth 1',
+  summary: 'Read the status of all devices; with their metadata from depth 1',
   access: { resource: 'meta', action: 'read', within: 'list' },
   hasPosition: true,
   query: z.object({
@@ -45,7 +45,7 @@ export const readMeta = defineRoute({
   method: 'GET',
   path: '/meta/:deviceIdentifier',
   source: 'contract 3.10',
-  summary: 'The record of one device',
+  summary: 'Read the record of a device',
   access: { resource: 'meta', action: 'read', within: 'device' },
   parameters: device,
   query: z.object({ depth: depthField.optional() }),
@@ -58,14 +58,14 @@ export const patchMeta = defineRoute({
   method: 'PATCH',
   path: '/meta/:deviceIdentifier',
   source: 'contract 3.10, RFC 7396',
-  summary: 'Change what is noted about a device, by a merge patch of `meta`',
+  summary: 'Change the metadata of a device, by a merge patch of `meta`',
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: device,
   body: { schema: MetaPatch, contentTypes: ['application/json', 'application/merge-patch+json'] },
   answers: {
     200: { description: 'The record', schema: changedOr(MetaRecord, 'deviceIdentifier') },
     404: notFound,
-    409: { description: 'The device would take more memory than it may', schema: ErrorBody },
+    409: { description: 'The device would exceed its memory limit', schema: ErrorBody },
     ...refused(400, 401, 403, 429),
   },
   example: {
@@ -81,7 +81,7 @@ export const deleteMetaKey = defineRoute({
   method: 'DELETE',
   path: '/meta/:deviceIdentifier/:key',
   source: 'contract 2, 3.10',
-  summary: 'Remove one key of what is noted about a device',
+  summary: 'Delete one key of the metadata of a device',
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: z.object({ deviceIdentifier: DeviceIdentifier, key: z.string().min(1) }),
   answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403) },

@@ -35,7 +35,7 @@ import * as template from '#model/template'
 import * as tenant from '#model/tenant'
 import * as user from '#model/user'
 
-/** Where schemas have names: what these export. What is deepest stands first, and gives its name where there are two. */
+/** Modules whose exported schemas have names. Lower layers come first, and win if a schema has two names. */
 const modules: readonly object[] = [
   identifier,
   crn,
@@ -74,14 +74,16 @@ const modules: readonly object[] = [
   healthApi,
 ]
 
-/** By the names under which they are exported. Throws where two have one name: one of them would be shown as the other. */
+/**
+ * By the names of their exports. Throws if two schemas share a name, because the document would show only one of them.
+ */
 export function namedSchemas(): ReadonlyMap<string, z.ZodType> {
   const named = new Map<string, z.ZodType>()
   for (const [name, value] of modules.flatMap((module) => Object.entries(module))) {
-    // Fields of queries are described where they stand.
+    // Fields of queries are described with their routes.
     if (!(value instanceof z.ZodType) || !/^[A-Z]/.test(name) || name.endsWith('Query')) continue
     const other = named.get(name)
-    if (other && other !== value) throw new Error(`two schemas are called ${name}`)
+    if (other && other !== value) throw new Error(`two schemas are named ${name}`)
     if (![...named.values()].includes(value)) named.set(name, value)
   }
   return named

@@ -9,20 +9,20 @@ import { requestHeaders } from '#api/request-headers'
 import { schemaNotes } from '#api/schema-notes'
 import { type Paths, shareAnswers } from '#api/shared-answers'
 
-const intro = `Devices offer services, services have numbered properties. Applications read their state, follow it by
-events, and ask devices to change.
+const intro = `Devices offer services, services have numbered properties. Applications read their state, receive its
+changes as events, and write to devices.
 
-* **Paths** are relative to \`/api/v1\`; the public keys stand at the root as well. **JSON** in UTF-8; fields of a body that
+* **Paths** are relative to \`/api/v1\`; the public keys are also at the root. **JSON** in UTF-8; fields of a body that
   are not listed are refused, unknown names in a query are ignored. **Times** are Unix milliseconds.
 * **Lists** are arrays in ascending order; with \`limit\` in pages, the next one in \`Link\`.
-* **Errors**: 400 with \`details\` where a body or a query does not fit; 403 is empty; what lies outside of the reach of who
-  asks is 404, like what is not there. Every answer has \`X-Request-Id\`, as the log does.
-* **Without identity** (\`IAM=off\`) nobody signs in: credentials are ignored, and the paths below \`/iam\` and \`/auth\`, but
+* **Errors**: 400 with \`details\` if a body or a query is not valid; 403 is empty; resources outside of the caller's grants
+  are 404, like missing ones. Every answer has \`X-Request-Id\`, which is also in the log.
+* **Without authentication** (\`IAM=off\`) credentials are ignored, and the paths below \`/iam\` and \`/auth\`, except
   \`/iam/me\`, are 404.
-* The websockets of events and of devices are described by the AsyncAPI document. At the root stand the dashboard, \`/docs\`
-  and \`/metrics\`.`
+* The websockets of events and of devices are described by the AsyncAPI document. The dashboard, \`/docs\`
+  and \`/metrics\` are at the root.`
 
-/** All that can be called by HTTP, as OpenAPI 3.1. https://spec.openapis.org/oas/v3.1.1.html */
+/** All HTTP routes, as OpenAPI 3.1. https://spec.openapis.org/oas/v3.1.1.html */
 export function openApiDocument(): JsonSchema {
   const book = new SchemaBook({ named: namedSchemas(), notes: schemaNotes, target: 'draft-2020-12' })
   const paths: Paths = {}

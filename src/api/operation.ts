@@ -8,7 +8,7 @@ import type { JsonSchema, SchemaBook } from '#api/json-schema'
 import { ErrorBody, ServerErrorBody } from '#api/refusals'
 import { headersOfRequest } from '#api/request-headers'
 
-/** As far as it is looked at again. */
+/** The fields that later steps read. */
 export interface Operation {
   readonly [field: string]: unknown
   readonly responses: Record<string, object>
@@ -27,9 +27,9 @@ export function operationOf(entry: RouteEntry, tag: string, book: SchemaBook): O
     tags: [tag],
     operationId: name,
     summary,
-    description: isSecret ? `${text} Holds a secret: nothing of it is kept.` : text,
+    description: isSecret ? `${text} Contains a secret: nothing of it is stored.` : text,
     ...(typeof access === 'object' && { 'x-permission': access }),
-    // Of most it is that of the whole document.
+    // Most have that of the whole document.
     ...(security !== known && { security }),
     ...(asked.length > 0 && { parameters: asked }),
     ...(body && { requestBody: requestBodyOf(entry, book) }),
@@ -44,14 +44,14 @@ export function operationOf(entry: RouteEntry, tag: string, book: SchemaBook): O
   }
 }
 
-/** Refusals that come about in the same way everywhere, where an entry says nothing of its own about them. */
+/** Errors with the same cause in all routes, for entries without a description of their own. */
 export const generalAnswers: Readonly<Record<number, string>> = {
-  408: 'The body came too slowly',
-  413: 'The body is larger than it may be',
-  415: 'The body is of another type than it may be',
-  422: 'The `Idempotency-Key` stands for another request',
-  500: 'Our mistake; safe to try again. The log has it under the request id of the answer',
-  503: 'Storage is full, too much waits, the server stops or took too long; `Retry-After` says when to come back',
+  408: 'The body arrived too slowly',
+  413: 'The body exceeds the size limit',
+  415: 'The content type of the body is not accepted',
+  422: 'The `Idempotency-Key` belongs to another request',
+  500: 'An error of the server; a retry is safe. The log has the details under the request id of the answer',
+  503: 'The storage is full, the server is overloaded or stopping, or the request took too long; retry after the time in `Retry-After`',
 }
 
 /** One of them, as a component. */
@@ -112,7 +112,7 @@ function requestBodyOf({ body, example }: RouteEntry, book: SchemaBook): object 
   if (!body) return {}
   if (body.isStreamed) {
     return {
-      description: 'The bytes as they are, at most `IMAGE_BYTES_MAX`.',
+      description: 'The raw bytes, at most `IMAGE_BYTES_MAX`.',
       content: { 'application/octet-stream': { example: example.body } },
     }
   }

@@ -4,13 +4,13 @@ import { refused } from '#api/refusals'
 import { passReasons } from '#model/delivery'
 import { Timestamp } from '#model/identifier'
 
-/** What becomes of mails, in numbers. Contract 5.7. */
+/** Counts of mails and their outcomes. Contract 5.7. */
 
 const Count = z.int().min(0)
 
 /**
- * Of one tenant since it was made, but `waiting`, which is now, and `transport`, which is everybody's. To whom mails go is
- * nowhere in it. `lastError` is a code of SMTP or a word of ours.
+ * Counts of one tenant since its creation, except `waiting`, which is the present number, and `transport`, which is for
+ * all tenants. Recipients are not included. `lastError` is a code of SMTP or of this server.
  */
 const Outbox = z.object({
   waiting: z.object({ requests: Count, subscribers: Count }),
@@ -31,9 +31,9 @@ export const readOutbox = defineRoute({
   method: 'GET',
   path: '/notifications/outbox',
   source: 'contract 5.7',
-  summary: 'How many mails wait, went and did not, and why; for holders of the role admin',
+  summary: 'Read how many mails wait, were sent, or were not, and why; for users with the role admin',
   access: { resource: 'notifications', action: 'update', within: 'tenant' },
-  answers: { 200: { description: 'The figures', schema: Outbox }, ...refused(401, 403) },
+  answers: { 200: { description: 'The counts', schema: Outbox }, ...refused(401, 403) },
   example: {
     status: 200,
     answer: {

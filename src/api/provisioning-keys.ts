@@ -7,7 +7,7 @@ import { ResourceIdentifier } from '#model/crn'
 import { ServerMadeId, Timestamp, uint32Max } from '#model/identifier'
 import { printable } from '#model/printable'
 
-/** Keys by which gateways register devices and speak for them. Contract 2, 7. */
+/** Provisioning keys, with which gateways register devices and send their reports. Contract 2, 7. */
 
 const KeyName = printable(64)
 const MaxDevices = z.int().min(1).max(uint32Max)
@@ -15,10 +15,10 @@ const ProvisioningKeyEntry = z.object({
   id: ServerMadeId,
   name: KeyName,
   createdAt: Timestamp,
-  /** Absent: when it is deleted. */
+  /** Absent: it ends when it is deleted. */
   expiresAt: Timestamp.optional(),
   maxDevices: MaxDevices.optional(),
-  /** How many it registered that are still there. */
+  /** The number of existing devices that it registered. */
   devices: z.int().min(0),
   resourceIdentifier: ResourceIdentifier,
 })
@@ -28,7 +28,7 @@ export const listProvisioningKeys = defineRoute({
   method: 'GET',
   path: '/iam/provisioning-keys',
   source: 'contract 2',
-  summary: 'Provisioning keys, without what is secret about them',
+  summary: 'List the provisioning keys, without their secrets',
   access: { resource: 'device', action: 'read', within: 'tenant' },
   query: TenantQuery,
   answers: { 200: { description: 'Keys', schema: z.array(ProvisioningKeyEntry) }, ...refused(400, 401, 403, 404) },
@@ -52,7 +52,7 @@ export const createProvisioningKey = defineRoute({
   method: 'POST',
   path: '/iam/provisioning-keys',
   source: 'contract 2',
-  summary: 'Make a key for any device; it is shown once',
+  summary: 'Create a provisioning key; it is shown once',
   access: { resource: 'device', action: 'create', within: 'tenant' },
   isSecret: true,
   query: TenantQuery,
@@ -79,7 +79,7 @@ export const deleteProvisioningKey = defineRoute({
   method: 'DELETE',
   path: '/iam/provisioning-keys/:id',
   source: 'contract 2',
-  summary: 'End a provisioning key; its links are closed',
+  summary: 'Delete a provisioning key; its links are closed',
   access: { resource: 'device', action: 'delete', within: 'tenant' },
   parameters: z.object({ id: ServerMadeId }),
   query: TenantQuery,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DeviceIdentifier } from '#model/identifier'
 
-/** Query fields that several routes take. Contract 1.5, 3.1, 3.2, 3.4. */
+/** Query fields of several routes. Contract 1.5, 3.1, 3.2, 3.4. */
 
 export const booleanField = z
   .enum(['true', 'false'], { error: 'must be true or false' })
@@ -12,7 +12,7 @@ const wholeNumber = z
   .regex(/^\d{1,15}$/, 'must be a whole number')
   .transform(Number)
 
-/** How deep an answer goes; above the deepest is the deepest. */
+/** The depth of an answer; a larger number means the deepest. */
 export const depthField = wholeNumber
 
 export const limitMax = 10_000
@@ -21,11 +21,11 @@ export const limitField = wholeNumber.refine(
   `must be from 1 to ${limitMax}`,
 )
 
-/** Made by us, from the last item of the page before; means nothing to anybody else. */
+/** Made by the server, from the last item of the page before; opaque to clients. */
 export const cursorField = z
   .string()
   .max(512)
-  .regex(/^[A-Za-z0-9_-]+$/, 'is not a cursor of ours')
+  .regex(/^[A-Za-z0-9_-]+$/, 'is not a valid cursor')
 
 /** May be repeated. */
 export const deviceIdentifiersField = z
@@ -50,7 +50,7 @@ export type ListQuery = z.infer<typeof ListQuery>
 export const StateQuery = z.object(stateFields)
 export type StateQuery = z.infer<typeof StateQuery>
 
-/** The cursor that leads behind a name; undone by `nameOfCursor`. */
+/** The cursor after a name; the inverse of `nameOfCursor`. */
 export function cursorOf(name: string): string {
   return Buffer.from(name).toString('base64url')
 }

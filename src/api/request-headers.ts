@@ -1,24 +1,24 @@
 import type { RouteEntry } from '#api/entry'
 import { takesIdempotencyKey } from '#api/idempotency-key'
 
-/** Headers of requests beside credentials and what HTTP has by itself, by the name of their component. */
+/** Request headers other than credentials and those of every HTTP request, by the names of their components. */
 export const requestHeaders = {
   IfNoneMatch: header(
     'If-None-Match',
-    'Entity tags of answers that are at hand: 304 if one still holds. Where something is put, `*`: 412 if it is there.',
+    'Entity tags of answers that the client has: 304 if one is current. For a PUT, `*`: 412 if the resource exists.',
   ),
-  IfMatch: header('If-Match', 'The entity tag of what is to be changed: 412 if it is not that any more.'),
+  IfMatch: header('If-Match', 'The entity tag of the resource to change: 412 if it has changed.'),
   IdempotencyKey: header(
     'Idempotency-Key',
-    'Of the client’s choice, 1 to 255 visible ASCII characters, such as a UUID. For 24 hours the same request under it is ' +
-      'done once; another one is 422, and 409 while the first still runs.',
+    'Chosen by the client, 1 to 255 visible ASCII characters, such as a UUID. For 24 hours the same request ' +
+      'with it takes effect once; another request with it is 422, and 409 while the first still runs.',
     { type: 'string', minLength: 1, maxLength: 255 },
   ),
   Range: header('Range', 'One range of bytes: `bytes=0-1023`, `bytes=1024-`, `bytes=-512`.'),
-  IfRange: header('If-Range', 'The entity tag that the range is of; of another image the whole comes.'),
+  IfRange: header('If-Range', 'The entity tag of the image of the range; for another image the whole one is returned.'),
   ContentRange: header(
     'Content-Range',
-    'Of a part: `bytes <first>-<last>/<size>`. Without a body `bytes */<size>` asks how much there is.',
+    'Of a part: `bytes <first>-<last>/<size>`. Without a body `bytes */<size>` asks how much was received.',
   ),
 } as const
 

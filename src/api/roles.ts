@@ -4,7 +4,7 @@ import { asItWas, refused } from '#api/refusals'
 import { TenantQuery } from '#api/tenant-field'
 import { RoleEntry, RoleGrants, RoleName } from '#model/role'
 
-/** Roles of a tenant: what they allow. Contract 2. */
+/** Roles of a tenant: named lists of grants. Contract 2. */
 
 const role = z.object({ role: RoleName })
 const grant = { permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['SENSOR-1'], services: ['*'] }
@@ -15,7 +15,7 @@ export const listRoles = defineRoute({
   method: 'GET',
   path: '/iam/roles',
   source: 'contract 2',
-  summary: 'Roles, the built-in ones among them, by name',
+  summary: 'List the roles, including the built-in ones, by name',
   access: { resource: 'roles', action: 'read', within: 'tenant' },
   query: TenantQuery,
   answers: { 200: { description: 'Roles', schema: z.array(RoleEntry) }, ...refused(400, 401, 403, 404) },
@@ -27,7 +27,7 @@ export const readRole = defineRoute({
   method: 'GET',
   path: '/iam/roles/:role',
   source: 'contract 2',
-  summary: 'One role',
+  summary: 'Read a role',
   access: { resource: 'roles', action: 'read', within: 'tenant' },
   parameters: role,
   query: TenantQuery,
@@ -40,7 +40,7 @@ export const putRole = defineRoute({
   method: 'PUT',
   path: '/iam/roles/:role',
   source: 'contract 2',
-  summary: 'Say what a role allows; reaches issued tokens and open sockets within a second',
+  summary: 'Create or replace a role; it takes effect on issued tokens and open sockets within a second',
   access: { resource: 'roles', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: role,
   query: TenantQuery,
@@ -54,7 +54,7 @@ export const deleteRole = defineRoute({
   method: 'DELETE',
   path: '/iam/roles/:role',
   source: 'contract 2',
-  summary: 'Remove a role that nobody holds',
+  summary: 'Delete a role that no user has',
   access: { resource: 'roles', action: 'delete', within: 'tenant' },
   parameters: role,
   query: TenantQuery,

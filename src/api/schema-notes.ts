@@ -42,21 +42,21 @@ import {
 const scalarValue = { type: ['number', 'string', 'boolean'] }
 
 /**
- * What readers have to know of a schema, and what zod cannot say of it: it checks those by code, as conditions and graphs.
- * With a `type` or `anyOf` a note stands for the whole of what zod would say.
+ * Additions to zod's JSON Schema: descriptions for readers, and types that zod checks by code, such as conditions and
+ * graphs. With a `type` or `anyOf` a note replaces zod's whole schema.
  */
 export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType, SchemaNote>([
-  [DeviceIdentifier, said('Name of a device. Case does not matter; the upper-case form comes out.')],
-  [ServiceIdentifier, said('Name of a service. One in the form of a UUID comes out in lower case.')],
+  [DeviceIdentifier, said('Name of a device. Case does not matter; the result is in upper case.')],
+  [ServiceIdentifier, said('Name of a service. One in the form of a UUID becomes lower case.')],
   [PropertyId, said('Number of a property; `0x2000` in hexadecimal is the same as 8192.')],
-  [FlakeAddress, said('Number of a device within its tenant, given when it is made and never again.')],
+  [FlakeAddress, said('Number of a device within its tenant, assigned at its creation and never again.')],
   [Timestamp, said('Unix milliseconds.')],
-  [Offset, said("Place in the tenant's stream of events; 0 is before the first.")],
+  [Offset, said(`Position in the tenant's stream of events; 0 is before the first.`)],
   [ServerMadeId, said('An id that the server made.')],
   [Sha256, said('SHA-256 in lower-case hexadecimal.')],
   [FirmwareVersion, said('A semantic version, as `1.4.2`.')],
-  [ResourceIdentifier, said('One name for a thing across the API: `crn#<type>:<id>`.')],
-  [Locale, said('A language, and perhaps a region: `de`, `de-CH`.')],
+  [ResourceIdentifier, said('The unique name of a resource in the API: `crn#<type>:<id>`.')],
+  [Locale, said('A language with an optional region: `de`, `de-CH`.')],
   [
     PropertyValue,
     {
@@ -65,19 +65,19 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
     },
   ],
   [PropertyTypeName, said('A data type in upper case.')],
-  [Modifier, said('What a property allows, and is at the moment.')],
+  [Modifier, said('The access that a property allows, and its present flags.')],
   [
     Property,
     said(
-      '`tag` says what is there: `value` has a `value` once one was reported, `error` has an `error`, `removed` is said ' +
-        'once, in an event, of what is declared no more.',
+      '`tag` determines the other fields: `value` has a `value` after the first report, `error` has an ' +
+        '`error`, `removed` comes once, in an event, for a property that is no longer declared.',
     ),
   ],
   [
     Properties,
     said(
-      'By decimal id (with `hex=true` by `0x…`) as Property objects; with `raw=false` by name, values alone. A property that ' +
-        'nothing was reported of has no value.',
+      'By decimal id (with `hex=true` by `0x…`) as Property objects; with `raw=false` by name, only the ' +
+        'values. A property without a report has no value.',
     ),
   ],
   [DeviceEntry, said('`services` from depth 1, their `properties` from depth 2.')],
@@ -85,14 +85,22 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [
     PropertyWrites,
     said(
-      'Values by property: its id in digits or as `0x2000`, either with its type behind it (`0x2000.FLOAT`), or its name in ' +
-        'the schema. The names of an enumeration are taken as values.',
+      'Values by property: its id in digits or as `0x2000`, either with its type after it (`0x2000.FLOAT`), or ' +
+        'its name in the schema. The names of an enumeration are accepted as values.',
     ),
   ],
-  [DeviceStatus, said('`online`: linked and answering. `idle`: a ping is unanswered. `offline`: no link.')],
+  [DeviceStatus, said('`online`: connected and answering. `idle`: a ping is unanswered. `offline`: no link.')],
   [Meta, said('Any JSON object of at most 64 KiB and 16 levels, without the keys `__proto__` and `constructor`.')],
-  [ServiceSchema, said('What a service means. Fields that are not listed here are kept as they came.')],
-  [Grant, said('What is allowed on which devices and services; `*` stands for any. A grant reaches only its own.')],
+  [
+    ServiceSchema,
+    said('Names, units and value names of a service. Fields that are not listed here are stored unchanged.'),
+  ],
+  [
+    Grant,
+    said(
+      'Permissions on resources, for some devices and services; `*` means all. A grant only applies to its own devices and services.',
+    ),
+  ],
   [
     Condition,
     said(
@@ -103,7 +111,7 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [
     RoleGrants,
     {
-      description: 'Grants, or one grant directly.',
+      description: 'Grants, or a single grant.',
       anyOf: [
         closed({ grants: { type: 'array', items: noteReference('Grant'), maxItems: roleGrantsMax } }),
         noteReference('Grant'),
@@ -113,35 +121,35 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [
     Graph,
     {
-      description: 'Without a cycle, in one piece: each node is reached from a trigger, nothing comes behind an email.',
+      description: 'Without a cycle, connected: each node is reached from a trigger, and no edge leads from an email.',
       ...closed({
         nodes: { type: 'array', items: noteReference('GraphNode'), minItems: 1, maxItems: graphNodesMax },
         edges: {
           type: 'array',
-          description: 'Pairs of ids, from what is reached first to what stands behind it.',
+          description: 'Pairs of node ids: the earlier node, then the later one.',
           items: { type: 'array', items: noteReference('ShortName'), minItems: 2, maxItems: 2 },
           maxItems: graphEdgesMax,
         },
       }),
     },
   ],
-  [ErrorBody, { description: 'For people, but where it is in upper case.', examples: [{ error: 'Not Found' }] }],
+  [ErrorBody, { description: 'For people, except where it is in upper case.', examples: [{ error: 'Not Found' }] }],
   [
     ValidationBody,
     {
-      description: '`path` is where in the body or the query, `""` for the whole body.',
+      description: '`path` is the position in the body or the query, `""` for the whole body.',
       examples: [{ error: 'Validation Error', details: [{ path: 'updates.0.value', message: 'must be an integer' }] }],
     },
   ],
-  // Lengths are those of characters, which zod counts in pieces.
+  // Lengths are in characters, which zod counts in UTF-16 units.
   [Password, { minLength: passwordCharactersMin, maxLength: passwordCharactersMax }],
-  [UserName, { ...said('Shown as it was given; case does not matter.'), maxLength: 64 }],
-  [NewUserName, { ...said(`A user name, but for \`${anonymousName}\` in whatever case.`), maxLength: 64 }],
+  [UserName, { ...said('Shown as it was entered; case does not matter.'), maxLength: 64 }],
+  [NewUserName, { ...said(`A user name, except \`${anonymousName}\` in any case.`), maxLength: 64 }],
   [SubscriptionId, { pattern: '^[0-9A-HJ-NP-Za-km-z]{9,16}$' }],
   [TenantReference, said('A tenant, bare or as `crn#tenant:<id>`.')],
   [GroupReference, said('A group, by its id or as `crn#group:<id>`.')],
-  [HostName, said('As it stands behind `https://`, with a port if only that one is meant.')],
-  // Fields of queries are text on their way, and mean something else.
+  [HostName, said('As in a URL after `https://`, with a port if only that one is meant.')],
+  // Fields of queries are sent as text, and have another type.
   [booleanField, { type: 'boolean' }],
   [depthField, { type: 'integer', minimum: 0 }],
   [indexField, { type: 'integer', minimum: 0, maximum: firmwareIndexMax }],
@@ -155,7 +163,7 @@ function said(description: string): SchemaNote {
   return { description }
 }
 
-/** An object with all of these and nothing else. */
+/** An object with all of these properties and no others. */
 function closed(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
   return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false }
 }

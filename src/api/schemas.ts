@@ -6,7 +6,7 @@ import { exampleService } from '#api/state-shape'
 import { ServiceIdentifier } from '#model/identifier'
 import { ServiceSchema } from '#model/service-schema'
 
-/** What services mean. §2.4, contract 3.9. */
+/** Schemas of services. §2.4, contract 3.9. */
 
 const service = z.object({ serviceIdentifier: ServiceIdentifier })
 const SchemaEntry = z.object({ serviceIdentifier: ServiceIdentifier, schema: ServiceSchema.optional() })
@@ -19,7 +19,7 @@ const exampleSchema = {
 }
 const example = { serviceIdentifier: exampleService, schema: exampleSchema }
 const notFound = {
-  description: 'There is no such schema, or it lies outside of what the caller may read.',
+  description: 'The schema does not exist, or the caller may not read it.',
   schema: ErrorBody,
 }
 
@@ -28,13 +28,13 @@ export const listSchemas = defineRoute({
   method: 'GET',
   path: '/schemas',
   source: '§4.2, contract 3.9',
-  summary: 'Descriptions of services: identifiers, or whole from depth 1',
+  summary: 'List the schemas: identifiers, or whole schemas from depth 1',
   access: { resource: 'schemas', action: 'read', within: 'list' },
   hasPosition: true,
   query: z.object({ depth: depthField.optional(), ...pageFields }),
   answers: {
     200: { description: 'Schemas', schema: z.array(SchemaEntry) },
-    304: { description: 'As it was' },
+    304: { description: 'Not changed' },
     ...refused(400, 401, 403),
   },
   example: { query: { depth: '1' }, status: 200, answer: [example] },
@@ -45,7 +45,7 @@ export const readSchema = defineRoute({
   method: 'GET',
   path: '/schemas/:serviceIdentifier',
   source: 'contract 3.9',
-  summary: 'The description of one service',
+  summary: 'Read the schema of a service',
   access: { resource: 'schemas', action: 'read', within: 'service' },
   parameters: service,
   answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...asItWas, ...refused(401, 403) },
@@ -57,7 +57,7 @@ export const putSchema = defineRoute({
   method: 'PUT',
   path: '/schemas/:serviceIdentifier',
   source: 'contract 3.9',
-  summary: 'Describe a service; needs create where there was no description, update where there was one',
+  summary: 'Create or replace the schema of a service; needs create if there is none, otherwise update',
   access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
   parameters: service,
   body: { schema: ServiceSchema },
@@ -74,7 +74,7 @@ export const deleteSchema = defineRoute({
   method: 'DELETE',
   path: '/schemas/:serviceIdentifier',
   source: 'contract 3.9',
-  summary: 'Remove the description of a service',
+  summary: 'Delete the schema of a service',
   access: { resource: 'schemas', action: 'delete', within: 'service' },
   parameters: service,
   answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403, 412) },

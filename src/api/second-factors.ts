@@ -5,7 +5,7 @@ import { refused } from '#api/refusals'
 import { examplePair, TokenPair, tokenField } from '#api/token-pair'
 import { ShownPassword } from '#model/user'
 
-/** Second factors: one-time codes and codes to recover with. §5.2.8, contract 2. */
+/** Second factors: one-time codes and recovery codes. §5.2.8, contract 2. */
 
 const token = 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln'
 const WithCode = z.strictObject({ token: tokenField, code: factorCodeField })
@@ -30,7 +30,7 @@ export const useRecoveryCode = defineRoute({
   method: 'POST',
   path: '/auth/2fa/recovery',
   source: '§5.2.8, contract 2',
-  summary: 'Complete a login with a recovery code, which is good once',
+  summary: 'Complete a login with a recovery code, which is valid once',
   access: 'person or proof',
   isSecret: true,
   body: { schema: WithCode },
@@ -43,7 +43,7 @@ export const enrollTotp = defineRoute({
   method: 'POST',
   path: '/auth/2fa/totp/enroll',
   source: '§5.2.8, contract 2',
-  summary: 'A secret for one-time codes, in force once it is activated',
+  summary: 'Create a secret for one-time codes; it is active after its activation',
   access: 'person or proof',
   isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
@@ -66,10 +66,10 @@ export const activateTotp = defineRoute({
   method: 'POST',
   path: '/auth/2fa/totp/activate',
   source: '§5.2.8, contract 2',
-  summary: 'Put one-time codes in force with the first of them; completes the login that had to enroll',
+  summary: 'Activate one-time codes with the first of them; completes a login that requires enrolment',
   access: 'person or proof',
   isSecret: true,
-  // The code is of the new secret, and confirms nothing.
+  // The code proves the new secret, and does not confirm the user.
   body: {
     schema: z.strictObject({
       token: tokenField.optional(),
@@ -79,7 +79,7 @@ export const activateTotp = defineRoute({
   },
   answers: {
     200: {
-      description: 'Fresh recovery codes, those before are void; the pair where it completes a login',
+      description: 'New recovery codes, which replace the earlier ones; the pair of tokens if it completes a login',
       schema: z.object({ recoveryCodes: RecoveryCodes, ...TokenPair.partial().shape }),
     },
     ...refused(400, 401, 403, 429, 503),
@@ -96,7 +96,7 @@ export const removeTotp = defineRoute({
   method: 'DELETE',
   path: '/auth/2fa/totp',
   source: '§5.2.8, contract 2',
-  summary: 'Do without one-time codes; the other sessions end',
+  summary: 'Turn off one-time codes; the other sessions end',
   access: 'person or proof',
   isSecret: true,
   body: { schema: z.strictObject(confirmationFields).optional() },

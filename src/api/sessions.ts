@@ -5,7 +5,7 @@ import { TenantQuery } from '#api/tenant-field'
 import { ServerMadeId, Timestamp } from '#model/identifier'
 import { Password, ShownPassword, UserName } from '#model/user'
 
-/** Sign-ins that still hold: one's own, and for administrators other people's. Contract 2. */
+/** Sessions: the caller's own, and for administrators those of other users. Contract 2. */
 
 export const SessionEntry = z.object({
   id: ServerMadeId,
@@ -15,7 +15,7 @@ export const SessionEntry = z.object({
   address: z.string(),
   agent: z.string(),
   scheme: z.enum(['basic', 'dpop']),
-  /** Whether it is the one that asks. */
+  /** Whether it is the session of this request. */
   isCurrent: z.boolean(),
 })
 export type SessionEntry = z.infer<typeof SessionEntry>
@@ -36,7 +36,7 @@ export const listSessions = defineRoute({
   method: 'GET',
   path: '/auth/sessions',
   source: 'contract 2',
-  summary: "One's own sessions",
+  summary: `List the caller's own sessions`,
   access: 'person',
   answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) }, ...refused(401, 403) },
   example: { status: 200, answer: [example] },
@@ -47,7 +47,7 @@ export const endSession = defineRoute({
   method: 'DELETE',
   path: '/auth/sessions/:id',
   source: 'contract 2',
-  summary: "End one of one's own sessions",
+  summary: `End one of the caller's own sessions`,
   access: 'person',
   parameters: session,
   answers: { 204: { description: 'Ended' }, ...refused(401, 403, 404) },
@@ -59,7 +59,7 @@ export const changePassword = defineRoute({
   method: 'PUT',
   path: '/auth/password',
   source: 'contract 2',
-  summary: 'Choose another password; the other sessions end',
+  summary: `Change the caller's password; the other sessions end`,
   access: 'person',
   isSecret: true,
   body: { schema: z.strictObject({ current: ShownPassword, password: Password }) },
@@ -72,7 +72,7 @@ export const listUserSessions = defineRoute({
   method: 'GET',
   path: '/iam/users/:name/sessions',
   source: 'contract 2',
-  summary: "Somebody's sessions",
+  summary: 'List the sessions of a user',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   parameters: z.object({ name: UserName }),
   query: TenantQuery,
@@ -85,7 +85,7 @@ export const endUserSessions = defineRoute({
   method: 'DELETE',
   path: '/iam/users/:name/sessions',
   source: 'contract 2',
-  summary: "End all of somebody's sessions",
+  summary: 'End all sessions of a user',
   access: { resource: 'users', action: 'update', within: 'tenant' },
   parameters: z.object({ name: UserName }),
   query: TenantQuery,
@@ -98,7 +98,7 @@ export const endUserSession = defineRoute({
   method: 'DELETE',
   path: '/iam/users/:name/sessions/:id',
   source: 'contract 2',
-  summary: "End one of somebody's sessions",
+  summary: 'End one session of a user',
   access: { resource: 'users', action: 'update', within: 'tenant' },
   parameters: z.object({ name: UserName, id: ServerMadeId }),
   query: TenantQuery,

@@ -1,9 +1,9 @@
-/** Operations by path and method, as far as they matter here. */
+/** Operations by path and method, with the fields that matter here. */
 export type Paths = Record<string, Record<string, { responses: Record<string, object> }>>
 
 /**
- * Refusals that several operations describe alike become components, named by their status, and `401-2` where there are
- * several of one; in the operations a reference takes their place. `taken`: components that are there already.
+ * Errors that several operations describe alike become components, named by their status, and `401-2` if there are
+ * several of one; operations then refer to them. `taken`: components that exist already.
  */
 export function shareAnswers(paths: Paths, taken: Readonly<Record<string, object>>): Record<string, object> {
   const places = new Map<string, Record<string, object>[]>()

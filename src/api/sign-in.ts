@@ -1,6 +1,6 @@
 import type { RouteEntry } from '#api/entry'
 
-/** The routes by which people sign in, and the limit of their bodies. Contract 2, changes to 1.3. */
+/** The sign-in routes, and the limit of their bodies. Contract 2, changes to 1.3. */
 
 /** A signed assertion of a security key, the longest of these bodies, has about 2 KiB. */
 export const signInBytesMax = 8 * 1024

@@ -3,18 +3,18 @@ import { defineRoute } from '#api/entry'
 import { refused } from '#api/refusals'
 import { Password, UserName } from '#model/user'
 
-/** From an invitation, or a code for a new password, to an account. Contract 2, Sign-up. */
+/** Sign-up with an invitation, and a new password with a code. Contract 2, Sign-up. */
 export const signUp = defineRoute({
   name: 'signUp',
   method: 'POST',
   path: '/iam/signup',
   source: 'contract 2',
-  summary: 'Choose the password, with the code that was given out; every session of before ends',
+  summary: 'Set the password with an invitation or reset code; all earlier sessions end',
   access: 'none',
   isSecret: true,
   body: {
     schema: z.strictObject({
-      // As typed: what can be nobody's name is refused like a wrong code.
+      // As typed: an impossible name is refused like a wrong code.
       name: z.string().max(256),
       code: z.string().max(256),
       password: Password,

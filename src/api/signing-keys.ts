@@ -3,7 +3,7 @@ import { defineRoute } from '#api/entry'
 import { refused } from '#api/refusals'
 import { Timestamp } from '#model/identifier'
 
-/** The keys that tokens are signed with. Contract 2, Tokens. */
+/** The keys that sign tokens. Contract 2, Tokens. */
 
 const SigningKeyEntry = z.object({
   kid: z.string(),
@@ -18,7 +18,7 @@ export const listSigningKeys = defineRoute({
   method: 'GET',
   path: '/iam/signing-keys',
   source: 'contract 2',
-  summary: 'Keys that tokens are, or were, signed with',
+  summary: 'List the keys that sign tokens, and earlier ones',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'Keys', schema: z.array(SigningKeyEntry) }, ...refused(401, 403) },
   example: { status: 200, answer: [example] },
@@ -29,7 +29,7 @@ export const rotateSigningKey = defineRoute({
   method: 'POST',
   path: '/iam/signing-keys',
   source: 'contract 2',
-  summary: 'Sign with a new key from now on; nobody is signed out',
+  summary: 'Sign with a new key from now on; no session ends',
   access: { resource: 'tenants', action: 'create', within: 'tenant' },
   answers: { 201: { description: 'The new key', schema: SigningKeyEntry }, ...refused(401, 403, 409) },
   example: { status: 201, answer: example },

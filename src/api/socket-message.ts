@@ -2,10 +2,10 @@ import type { z } from 'zod'
 
 /** One message of a websocket. */
 export interface SocketMessage {
-  /** As it stands in `type`. */
+  /** The value of `type`. */
   readonly name: string
   readonly summary: string
   readonly schema: z.ZodType
-  /** As JSON has them. */
+  /** In their JSON form. */
   readonly examples: readonly unknown[]
 }

@@ -6,7 +6,7 @@ import { refused, ValidationBody } from '#api/refusals'
 import { ResourceIdentifier } from '#model/crn'
 import { LocalePatch, SubscribeBody, SubscriptionEntry, SubscriptionId } from '#model/subscription'
 
-/** Who hears what functions find. §2.6, §3.1, §4.4, §7, contract 5.6. */
+/** Subscriptions of users to functions. §2.6, §3.1, §4.4, §7, contract 5.6. */
 
 const subscription = z.object({ subscriptionId: SubscriptionId })
 export const exampleSubscription = '9Pw3tKc8Lb'
@@ -17,14 +17,14 @@ const example = {
   createdBy: 'crn#user:2Vb7qYx9Kd',
   createdAt: 1_790_000_000_000,
 }
-const notFound = { description: 'The caller has no subscription of this id, whoever else may have one' }
+const notFound = { description: 'The caller has no subscription with this id' }
 
 export const listSubscriptions = defineRoute({
   name: 'listSubscriptions',
   method: 'GET',
   path: '/notifications/subscribe',
   source: '§2.6, §4.4',
-  summary: 'What the caller himself is subscribed to, in the order in which it was made',
+  summary: `List the caller's own subscriptions, in order of creation`,
   access: { resource: 'notifications', action: 'read', within: 'list' },
   hasPosition: true,
   query: z.object(pageFields),
@@ -37,14 +37,14 @@ export const subscribe = defineRoute({
   method: 'POST',
   path: '/notifications/subscribe',
   source: '§2.6, §3.1, §4.4, §7, contract 5.6',
-  summary: 'Subscribe the caller to a function that he may read, with all that it is bound to',
+  summary: 'Subscribe the caller to a function if they may read it and all its devices',
   access: { resource: 'notifications', action: 'create', within: 'tenant' },
   body: { schema: SubscribeBody },
   answers: {
     201: { description: 'Made', schema: z.object({ resourceIdentifier: ResourceIdentifier }) },
     400: {
       description:
-        'The body does not fit; or `type` is not delivered yet, `topic` is no function, or there are too many',
+        'The body is not valid; or `type` is not delivered yet, `topic` is not a function, or there are too many',
       schema: z.union([ValidationBody, z.object({ message: z.string() })]),
     },
     409: { description: 'The caller is subscribed to this topic over this transport' },

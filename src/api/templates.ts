@@ -6,7 +6,7 @@ import { asItWas, refused } from '#api/refusals'
 import { ShortName } from '#model/identifier'
 import { TemplateBody, TemplateEntry } from '#model/template'
 
-/** What mails of functions say. Contract 5.5. */
+/** Templates of mails that functions send. Contract 5.5. */
 
 const template = z.object({ name: ShortName })
 export const exampleTemplate = 'too-hot'
@@ -31,7 +31,7 @@ export const listTemplates = defineRoute({
   method: 'GET',
   path: '/templates',
   source: 'contract 5.5',
-  summary: 'Templates of mails, by name',
+  summary: 'List the templates of mails, by name',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Templates', schema: z.array(TemplateEntry) }, ...refused(400, 401, 403) },
@@ -43,7 +43,7 @@ export const readTemplate = defineRoute({
   method: 'GET',
   path: '/templates/:name',
   source: 'contract 5.5',
-  summary: 'One template',
+  summary: 'Read a template',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: template,
   answers: { 200: { description: 'The template', schema: TemplateEntry }, ...asItWas, ...refused(401, 403, 404) },
@@ -55,7 +55,7 @@ export const putTemplate = defineRoute({
   method: 'PUT',
   path: '/templates/:name',
   source: 'contract 5.5',
-  summary: 'Say what mails say; needs create where there was no template, update where there was one, for any device',
+  summary: 'Create or replace a template; needs create if there is none, otherwise update, for all devices',
   access: { resource: 'functions', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: template,
   body: { schema: TemplateBody },
@@ -71,7 +71,7 @@ export const deleteTemplate = defineRoute({
   method: 'DELETE',
   path: '/templates/:name',
   source: 'contract 5.5',
-  summary: 'Remove a template; mails by it are not sent any more',
+  summary: 'Delete a template; its mails are no longer sent',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: template,
   answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 412) },

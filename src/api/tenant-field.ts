@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { TenantReference } from '#model/tenant'
 
-/** Whose users, roles and keys are meant: for those who may administer tenants, another than their own. Contract 2, Model. */
+/**
+ * The tenant of users, roles and keys: administrators of tenants may give one other than their own. Contract 2, Model.
+ */
 export const tenantFields = { tenant: TenantReference.optional() }
 
 export const TenantQuery = z.object(tenantFields)

@@ -5,7 +5,7 @@ import { asItWas, refused } from '#api/refusals'
 import { TenantIdentifier } from '#model/identifier'
 import { TenantEntry, TenantHosts, TenantName, TenantReference, TwoFactorPolicy } from '#model/tenant'
 
-/** Tenants: for holders of `tenants` in tenant `default` alone. Contract 2. */
+/** Tenants: only for users with permissions on `tenants` in tenant `default`. Contract 2. */
 
 const tenant = z.object({ tenantIdentifier: TenantReference })
 const example = {
@@ -17,7 +17,7 @@ const example = {
   createdAt: 1_790_000_000_000,
   resourceIdentifier: 'crn#tenant:other',
 }
-/** What of a tenant can be chosen. */
+/** The settings of a tenant. */
 const chosen = { hosts: TenantHosts.optional(), twoFactor: TwoFactorPolicy.optional(), basic: z.boolean().optional() }
 
 export const listTenants = defineRoute({
@@ -25,7 +25,7 @@ export const listTenants = defineRoute({
   method: 'GET',
   path: '/iam/tenants',
   source: 'contract 2',
-  summary: 'Tenants, by identifier',
+  summary: 'List the tenants, by identifier',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'Tenants', schema: z.array(TenantEntry) }, ...refused(401, 403) },
   example: { status: 200, answer: [example] },
@@ -36,7 +36,7 @@ export const createTenant = defineRoute({
   method: 'POST',
   path: '/iam/tenants',
   source: 'contract 2',
-  summary: 'Make a tenant',
+  summary: 'Create a tenant',
   access: { resource: 'tenants', action: 'create', within: 'tenant' },
   body: { schema: z.strictObject({ tenantIdentifier: TenantIdentifier, name: TenantName, ...chosen }) },
   answers: { 201: { description: 'Made', schema: TenantEntry }, ...refused(400, 401, 403, 409) },
@@ -59,7 +59,7 @@ export const readTenant = defineRoute({
   method: 'GET',
   path: '/iam/tenants/:tenantIdentifier',
   source: 'contract 2',
-  summary: 'One tenant',
+  summary: 'Read a tenant',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   parameters: tenant,
   answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...asItWas, ...refused(401, 403, 404) },
@@ -71,7 +71,7 @@ export const updateTenant = defineRoute({
   method: 'PATCH',
   path: '/iam/tenants/:tenantIdentifier',
   source: 'contract 2',
-  summary: 'Change name, hosts or how its users sign in',
+  summary: 'Change the name, the hosts or the sign-in rules of a tenant',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   parameters: tenant,
   body: { schema: z.strictObject({ name: TenantName.optional(), ...chosen }) },
@@ -92,7 +92,7 @@ export const deleteTenant = defineRoute({
   method: 'DELETE',
   path: '/iam/tenants/:tenantIdentifier',
   source: 'contract 2',
-  summary: 'Remove a tenant with everything in it: at once unreachable, swept in the background',
+  summary: 'Delete a tenant with all its data: unreachable at once, data deleted in the background',
   access: { resource: 'tenants', action: 'delete', within: 'tenant' },
   parameters: tenant,
   answers: { 204: { description: 'Unreachable' }, ...refused(401, 403, 404, 409, 412) },

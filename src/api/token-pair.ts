@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What a sign-in by the DPoP scheme ends with, both bound to the key that was proven. §4.1. */
+/** The result of a sign-in by the DPoP scheme; both tokens are bound to the proven key. §4.1. */
 export const TokenPair = z.object({ accessToken: z.string(), refreshToken: z.string() })
 export type TokenPair = z.infer<typeof TokenPair>
 
@@ -9,5 +9,5 @@ export const examplePair = {
   refreshToken: 'default.3Nc7xJr4Vq.1.Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ',
 }
 
-/** As long as any of ours. */
+/** Longer than any token of this server. */
 export const tokenField = z.string().max(4096)

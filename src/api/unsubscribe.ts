@@ -3,19 +3,19 @@ import { defineRoute } from '#api/entry'
 import { refused } from '#api/refusals'
 import { exampleSubscription } from '#api/subscriptions'
 
-/** The end of a subscription, for whoever has a mail that came by it and is not signed in. RFC 2369, RFC 8058. */
+/** Ends a subscription from a link in a mail, without authentication. RFC 2369, RFC 8058. */
 
-/** Whatever is no such field is as good as none: the signature does not fit. */
+/** An invalid field counts as empty: then the signature does not match. */
 const signed = z.string().catch('').default('')
 
-/** By our signature alone: whatever we signed was a subscription once. */
+/** The signature alone is checked: every signed link was once a subscription. */
 const link = {
   path: '/notifications/unsubscribe/:subscriptionId',
   access: 'none',
   parameters: z.object({ subscriptionId: z.string() }),
   query: z.object({ tenant: signed, user: signed, sig: signed }),
 } as const
-const forbidden = { description: 'We did not sign this address' }
+const forbidden = { description: 'The signature of the URL is not valid' }
 const example = {
   parameters: { subscriptionId: exampleSubscription },
   query: { tenant: 'default', user: 'crn#user:2Vb7qYx9Kd', sig: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
@@ -27,7 +27,7 @@ export const readUnsubscribe = defineRoute({
   method: 'GET',
   source: 'contract 5.7, RFC 2369',
   summary:
-    'A page with a button that ends the subscription; by itself it changes nothing, for links are followed by machines',
+    'Read a page with a button that ends the subscription; reading it changes nothing, because programs follow links',
   answers: { 200: { description: 'The page', contentType: 'text/html' }, 403: forbidden, ...refused(400) },
   example: { ...example, status: 200 },
 })
@@ -37,9 +37,9 @@ export const unsubscribeByLink = defineRoute({
   name: 'unsubscribeByLink',
   method: 'POST',
   source: 'contract 5.7, RFC 8058',
-  summary: 'End the subscription, also one that has ended; any body is taken, and none',
+  summary: 'End the subscription, also if it has ended; any body is accepted, also none',
   answers: {
-    200: { description: 'Ended, as a page, for who wants one', contentType: 'text/html' },
+    200: { description: 'Ended, with a page for clients that accept one', contentType: 'text/html' },
     204: { description: 'Ended' },
     403: forbidden,
     ...refused(400, 503),

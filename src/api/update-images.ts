@@ -4,9 +4,9 @@ import { refused } from '#api/refusals'
 import { exampleDevice } from '#api/state-shape'
 import { Sha256 } from '#model/identifier'
 
-/** Images of firmware, for the devices that were offered them. Contract 6. */
+/** Firmware images for the devices to which they were offered. Contract 6. */
 
-/** Whatever is no such field is as good as none: the signature does not fit. */
+/** An invalid field counts as empty: then the signature does not match. */
 const signed = z.string().catch('').default('')
 
 export const readImage = defineRoute({
@@ -14,16 +14,16 @@ export const readImage = defineRoute({
   method: 'GET',
   path: '/updates/images/:sha256',
   source: 'contract 6, RFC 9110 §14',
-  summary: 'An image, whole or one range of it; the address itself is the credential, and expires',
+  summary: 'Read an image, whole or one range of it; the URL itself is the credential, and expires',
   access: 'none',
   parameters: z.object({ sha256: Sha256 }),
   query: z.object({ device: signed, exp: signed, sig: signed }),
   answers: {
     200: { description: 'The image', contentType: 'application/octet-stream' },
-    206: { description: 'The range that was asked for', contentType: 'application/octet-stream' },
-    304: { description: 'As it was' },
-    403: { description: 'We did not sign this address, or it has expired' },
-    416: { description: 'The image has no such bytes; `Content-Range` says how many there are' },
+    206: { description: 'The requested range', contentType: 'application/octet-stream' },
+    304: { description: 'Not changed' },
+    403: { description: 'The signature of the URL is not valid, or it has expired' },
+    416: { description: 'The image has no such bytes; `Content-Range` contains its size' },
     ...refused(400, 404, 503),
   },
   example: {

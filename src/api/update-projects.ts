@@ -10,27 +10,27 @@ import { firmwareIndexMax } from '#model/link-message'
 import { PinBody, PinEntry, ReleaseEntry } from '#model/release'
 import { RolloutBody, RolloutEntry } from '#model/rollout'
 
-/** The embedded update server: releases of projects, devices that are held at one, rollouts. Contract 6. */
+/** The embedded update server: releases of projects, pins and rollouts. Contract 6. */
 
 const project = z.object({ project: ShortName })
 const release = z.object({ project: ShortName, firmware: FirmwareVersion })
 const pin = z.object({ project: ShortName, deviceIdentifier: DeviceIdentifier })
 
-/** Of a firmware, where a device has several. */
+/** The number of a firmware, if a device has several. */
 export const indexField = z
   .string()
   .regex(/^\d{1,10}$/, 'must be a whole number')
   .transform(Number)
   .refine((index) => index <= firmwareIndexMax, `must be from 0 to ${firmwareIndexMax}`)
 
-/** What tells a release from others of its version. */
+/** The fields that distinguish releases of one version. */
 const releaseFields = { hardware: ShortName.optional(), index: indexField.optional() }
 const ReleaseQuery = z.object(releaseFields)
 export type ReleaseQuery = z.infer<typeof ReleaseQuery>
 const UploadQuery = z.object({ ...releaseFields, sha256: Sha256.optional() })
 export type UploadQuery = z.infer<typeof UploadQuery>
 
-/** A project, as listed: how many releases and pins it has. */
+/** A project in a list, with its numbers of releases and pins. */
 export const ProjectEntry = z.object({
   project: ShortName,
   resourceIdentifier: z.string(),
@@ -40,10 +40,10 @@ export const ProjectEntry = z.object({
 })
 export type ProjectEntry = z.infer<typeof ProjectEntry>
 
-/** How much of an image has come, in bytes. */
+/** The received bytes of an image. */
 const Received = z.object({ received: z.int().min(0), size: z.int().min(0) })
 
-/** An image that the example uploads, and its SHA-256. */
+/** The image that the example uploads, and its SHA-256. */
 export const exampleImage = 'the bytes of an image'
 const exampleSha256 = 'c4cb58a7ced38a9c5f95c3035efa9e5a0d1be6bf7c28dc83377398eef1632ad4'
 const exampleRelease = {
@@ -76,7 +76,7 @@ export const listProjects = defineRoute({
   method: 'GET',
   path: '/updates/projects',
   source: 'contract 6',
-  summary: 'Projects that have a release, a pin or a rollout',
+  summary: 'List the projects with a release, a pin or a rollout',
   access: { resource: 'updates', action: 'read', within: 'list' },
   query: z.object(pageFields),
   answers: { 200: { description: 'Projects', schema: z.array(ProjectEntry) }, ...refused(400, 401, 403, 404) },
@@ -99,7 +99,7 @@ export const listReleases = defineRoute({
   method: 'GET',
   path: '/updates/projects/:project/releases',
   source: 'contract 6',
-  summary: 'The releases of a project by index, hardware and precedence',
+  summary: 'List the releases of a project by index, hardware and precedence',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: project,
   answers: { 200: { description: 'Releases', schema: z.array(ReleaseEntry) }, ...refused(401, 403, 404) },
@@ -111,7 +111,7 @@ export const readRelease = defineRoute({
   method: 'GET',
   path: '/updates/projects/:project/releases/:firmware',
   source: 'contract 6',
-  summary: 'What is known of a release',
+  summary: 'Read a release',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: release,
   query: ReleaseQuery,
@@ -124,18 +124,18 @@ export const putRelease = defineRoute({
   method: 'PUT',
   path: '/updates/projects/:project/releases/:firmware',
   source: 'contract 6, RFC 9110 §14.4',
-  summary: 'Upload the image of a release, whole or in parts that say where they belong by `Content-Range`',
+  summary: 'Upload the image of a release, whole or in parts with `Content-Range`',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: release,
   query: UploadQuery,
-  // How large it may be is asked of its length and of what comes: IMAGE_BYTES_MAX.
+  // The limit IMAGE_BYTES_MAX is checked against its length and the received bytes.
   body: { schema: z.unknown(), contentTypes: 'any', bytesMax: Number.MAX_SAFE_INTEGER, isStreamed: true },
   answers: {
-    200: { description: 'It was there already, with the same image', schema: ReleaseEntry },
+    200: { description: 'The release existed already, with the same image', schema: ReleaseEntry },
     201: { description: 'The image is stored, and offered from now on', schema: ReleaseEntry },
-    202: { description: 'The part is stored; more is expected', schema: Received },
+    202: { description: 'The part is stored; more are expected', schema: Received },
     413: { description: 'The image is larger than IMAGE_BYTES_MAX', schema: ErrorBody },
-    415: { description: 'The image came packed: with `Content-Encoding`', schema: ErrorBody },
+    415: { description: 'The image is compressed: it has a `Content-Encoding`', schema: ErrorBody },
     ...refused(400, 401, 403, 404, 409, 429, 503),
   },
   example: {
@@ -151,7 +151,7 @@ export const deleteRelease = defineRoute({
   method: 'DELETE',
   path: '/updates/projects/:project/releases/:firmware',
   source: 'contract 6',
-  summary: 'Remove a release that no pin, no rollout and no update under way needs',
+  summary: 'Delete a release that no pin, no rollout and no running update needs',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   parameters: release,
   query: ReleaseQuery,
@@ -164,7 +164,7 @@ export const listPins = defineRoute({
   method: 'GET',
   path: '/updates/projects/:project/pins',
   source: 'contract 6',
-  summary: 'Which devices of a project are held at which version',
+  summary: 'List the pins of a project',
   access: { resource: 'updates', action: 'read', within: 'list' },
   parameters: project,
   query: z.object(pageFields),
@@ -181,7 +181,7 @@ export const readPin = defineRoute({
   method: 'GET',
   path: '/updates/projects/:project/pins/:deviceIdentifier',
   source: 'contract 6',
-  summary: 'The version that a device is held at',
+  summary: 'Read the pin of a device',
   access: { resource: 'updates', action: 'read', within: 'device' },
   parameters: pin,
   answers: { 200: { description: 'The pin', schema: PinBody }, ...refused(401, 403, 404) },
@@ -197,7 +197,7 @@ export const putPin = defineRoute({
   method: 'PUT',
   path: '/updates/projects/:project/pins/:deviceIdentifier',
   source: 'contract 6',
-  summary: 'Hold a device at a version, older or newer than what it has',
+  summary: 'Pin a device to a version, older or newer than its own',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'device' },
   parameters: pin,
   body: { schema: PinBody },
@@ -215,7 +215,7 @@ export const deletePin = defineRoute({
   method: 'DELETE',
   path: '/updates/projects/:project/pins/:deviceIdentifier',
   source: 'contract 6',
-  summary: 'Hold a device no more',
+  summary: 'Delete the pin of a device',
   access: { resource: 'updates', action: 'delete', within: 'device' },
   parameters: pin,
   answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
@@ -227,7 +227,7 @@ export const readRollout = defineRoute({
   method: 'GET',
   path: '/updates/projects/:project/rollout',
   source: 'contract 6',
-  summary: 'The rollout of a project, and how many devices stand where',
+  summary: 'Read the rollout of a project, and its number of devices in each state',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: project,
   answers: { 200: { description: 'The rollout', schema: RolloutEntry }, ...refused(401, 403, 404) },
@@ -239,7 +239,7 @@ export const putRollout = defineRoute({
   method: 'PUT',
   path: '/updates/projects/:project/rollout',
   source: 'contract 6',
-  summary: 'Bring a firmware to part of the fleet; it need not have a release yet',
+  summary: 'Create or replace a rollout of a firmware to a part of the fleet; it needs no release yet',
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: project,
   body: { schema: RolloutBody },
@@ -255,7 +255,7 @@ export const deleteRollout = defineRoute({
   method: 'DELETE',
   path: '/updates/projects/:project/rollout',
   source: 'contract 6',
-  summary: 'End a rollout: the newest release is for everybody again',
+  summary: 'Delete a rollout: all devices are offered the newest release again',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   parameters: project,
   answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
@@ -267,7 +267,7 @@ export const pauseRollout = defineRoute({
   method: 'POST',
   path: '/updates/projects/:project/rollout/pause',
   source: 'contract 6',
-  summary: 'Begin with no further devices; updates under way go on',
+  summary: 'Pause a rollout; running updates continue',
   access: { resource: 'updates', action: 'update', within: 'tenant' },
   parameters: project,
   answers: { 200: { description: 'The rollout', schema: changedOr(RolloutEntry, 'state') }, ...refused(401, 403, 404) },
@@ -283,7 +283,7 @@ export const resumeRollout = defineRoute({
   method: 'POST',
   path: '/updates/projects/:project/rollout/resume',
   source: 'contract 6',
-  summary: 'Go on with a rollout that was paused, or stopped for its errors',
+  summary: 'Resume a rollout that is paused, or stopped because of failures',
   access: { resource: 'updates', action: 'update', within: 'tenant' },
   parameters: project,
   answers: { 200: { description: 'The rollout', schema: changedOr(RolloutEntry, 'state') }, ...refused(401, 403, 404) },

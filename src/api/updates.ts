@@ -6,12 +6,12 @@ import { exampleDevice } from '#api/state-shape'
 import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
 import { DeviceIdentifier } from '#model/identifier'
 
-/** What is known of the firmware of devices, and asking for an update by hand. §2.7, §3.2, §4.5, contract 6. */
+/** Firmware of devices, and updates on request. §2.7, §3.2, §4.5, contract 6. */
 
 const device = z.object({ deviceIdentifier: DeviceIdentifier })
-/** A project that the embedded update server has, in all examples. */
+/** A project of the embedded update server, for all examples. */
 export const exampleProject = 'boiler'
-/** What its device has. */
+/** The version on its device. */
 export const exampleFirmware = '1.4.2'
 const example = {
   deviceIdentifier: exampleDevice,
@@ -19,7 +19,7 @@ const example = {
   firmwares: [{ firmware: exampleFirmware, hardware: 'rev-b', index: 0, updateAvailable: false }],
 }
 const notFound = {
-  description: 'Nothing is known of the firmware of such a device, or it lies outside of his reach.',
+  description: `The firmware of the device is unknown, or the device lies outside of the caller's grants.`,
   schema: ErrorBody,
 }
 
@@ -28,7 +28,7 @@ export const listUpdates = defineRoute({
   method: 'GET',
   path: '/updates',
   source: '§4.5, contract 6',
-  summary: 'Devices whose project or firmware is known; with their firmware from depth 1',
+  summary: 'List devices whose project or firmware is known; with their firmware from depth 1',
   access: { resource: 'updates', action: 'read', within: 'list' },
   hasPosition: true,
   query: z.object({
@@ -45,7 +45,7 @@ export const readUpdate = defineRoute({
   method: 'GET',
   path: '/updates/:deviceIdentifier',
   source: '§2.7, §4.5, contract 6',
-  summary: 'The firmware of one device, and where its update stands from depth 2',
+  summary: 'Read the firmware of a device, and the state of its update from depth 2',
   access: { resource: 'updates', action: 'read', within: 'device' },
   parameters: device,
   query: z.object({ depth: depthField.optional() }),
@@ -62,11 +62,11 @@ export const triggerUpdate = defineRoute({
   method: 'POST',
   path: '/updates/:deviceIdentifier',
   source: '§3.2, §4.5, contract 6',
-  summary: 'Update a device if there is something newer; also one that refuses to be updated by itself',
+  summary: 'Update a device if there is a newer version; also one that refuses automatic updates',
   access: { resource: 'updates', action: 'update', within: 'device' },
   parameters: device,
   answers: {
-    200: { description: 'What became of it, refusals among them', schema: TriggerOutcome },
+    200: { description: 'The result, also if it is a refusal', schema: TriggerOutcome },
     ...refused(401, 403, 404, 503),
   },
   example: {

@@ -13,7 +13,7 @@ import { Email, NewUserName, RoleNames, UserEntry, UserName } from '#model/user'
 
 const user = z.object({ name: UserName })
 
-/** Shown once; whoever has the code chooses the password. */
+/** Shown once; the holder of the code sets the password. */
 export const Invitation = z.object({
   name: UserName,
   code: z.string(),
@@ -44,7 +44,7 @@ export const createUser = defineRoute({
   method: 'POST',
   path: '/iam/users',
   source: 'contract 2',
-  summary: 'Invite somebody; the code to sign up with is shown once',
+  summary: 'Invite a user; the code to sign up with is shown once',
   access: { resource: 'users', action: 'create', within: 'tenant' },
   isSecret: true,
   query: TenantQuery,
@@ -69,7 +69,7 @@ export const listUsers = defineRoute({
   method: 'GET',
   path: '/iam/users',
   source: 'contract 2',
-  summary: 'Users, by name',
+  summary: 'List the users, by name',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: z.object({ ...tenantFields, ...pageFields }),
   answers: { 200: { description: 'Users', schema: z.array(UserEntry) }, ...refused(400, 401, 403, 404) },
@@ -81,7 +81,7 @@ export const readUser = defineRoute({
   method: 'GET',
   path: '/iam/users/:name',
   source: 'contract 2',
-  summary: 'One user',
+  summary: 'Read a user',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   parameters: user,
   query: TenantQuery,
@@ -100,10 +100,10 @@ export const updateUser = defineRoute({
   query: TenantQuery,
   body: {
     schema: z.strictObject({
-      /** Null: none any more. */
+      /** Null: no address. */
       email: Email.nullable().optional(),
       roles: RoleNames.optional(),
-      /** `active` makes one who never signed up `invited`. */
+      /** `active` makes a user who never signed up `invited`. */
       state: z.enum(['active', 'disabled']).optional(),
     }),
   },
@@ -119,7 +119,7 @@ export const deleteUser = defineRoute({
   method: 'DELETE',
   path: '/iam/users/:name',
   source: 'contract 2',
-  summary: 'Remove a user; every session ends at once',
+  summary: 'Delete a user; every session ends at once',
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   parameters: user,
   query: TenantQuery,
@@ -132,7 +132,7 @@ export const renewUserCode = defineRoute({
   method: 'POST',
   path: '/iam/users/:name/code',
   source: 'contract 2',
-  summary: 'A fresh code for a new password; the old password works until it is used, an older code does not',
+  summary: 'Create a new code for a new password; the old password works until it is used, an older code does not',
   access: { resource: 'users', action: 'update', within: 'tenant' },
   isSecret: true,
   parameters: user,

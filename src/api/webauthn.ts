@@ -8,8 +8,8 @@ import { Timestamp } from '#model/identifier'
 import { printable } from '#model/printable'
 
 /**
- * Second factors: keys and phones, by WebAuthn. Options are what browsers take, answers what they give, as
- * `PublicKeyCredential.toJSON()` and `@simplewebauthn/browser` write them; beside them stand our own fields. §5.2.8,
+ * Second factors: security keys and phones, by WebAuthn. Options are in the form that browsers take, answers in the
+ * form that `PublicKeyCredential.toJSON()` and `@simplewebauthn/browser` return, with a few further fields. §5.2.8,
  * contract 2.
  */
 
@@ -21,10 +21,10 @@ const base64url = (charactersMax: number) =>
 
 /** At most 1 023 bytes. WebAuthn Level 3 §4, Credential ID. */
 const CredentialId = base64url(1364)
-/** Attestations with certificates come to some kilobytes. */
+/** Attestations with certificates have some kilobytes. */
 const Part = base64url(65_536)
 
-/** Loose where browsers add to it from time to time. */
+/** Loose where browsers add fields from time to time. */
 const credentialFields = {
   id: CredentialId,
   rawId: CredentialId,
@@ -69,7 +69,7 @@ export const startWebauthnRegistration = defineRoute({
   method: 'POST',
   path: '/auth/2fa/webauthn/register/options',
   source: '§5.2.8, contract 2',
-  summary: 'What to hand to `navigator.credentials.create`; good once, for five minutes',
+  summary: 'Create options for `navigator.credentials.create`; valid once, for five minutes',
   access: 'person or proof',
   isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
@@ -95,7 +95,7 @@ export const finishWebauthnRegistration = defineRoute({
   method: 'POST',
   path: '/auth/2fa/webauthn/register/verify',
   source: '§5.2.8, contract 2',
-  summary: 'Put a new credential in force; completes the login that had to enroll',
+  summary: 'Activate a new credential; completes a login that requires enrolment',
   access: 'person or proof',
   isSecret: true,
   body: {
@@ -108,7 +108,7 @@ export const finishWebauthnRegistration = defineRoute({
   },
   answers: {
     200: {
-      description: 'Recovery codes where this is the first factor, the pair where it completes a login',
+      description: 'Recovery codes if this is the first factor, the pair of tokens if it completes a login',
       schema: z.object({ id: CredentialId, recoveryCodes: RecoveryCodes.optional(), ...TokenPair.partial().shape }),
     },
     ...refused(400, 401, 403, 409, 429, 503),
@@ -130,7 +130,7 @@ export const startWebauthnAuthentication = defineRoute({
   method: 'POST',
   path: '/auth/2fa/webauthn/authenticate/options',
   source: '§5.2.8, contract 2',
-  summary: 'What to hand to `navigator.credentials.get`; good once, for five minutes',
+  summary: 'Create options for `navigator.credentials.get`; valid once, for five minutes',
   access: 'person or proof',
   isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional() }).optional() },
@@ -150,12 +150,12 @@ export const finishWebauthnAuthentication = defineRoute({
   method: 'POST',
   path: '/auth/2fa/webauthn/authenticate/verify',
   source: '§5.2.8, contract 2',
-  summary: 'Complete a login with a credential, or confirm from a session that one has it at hand',
+  summary: 'Complete a login with a credential, or confirm the user of a session',
   access: 'person or proof',
   isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...Assertion }) },
   answers: {
-    200: { description: 'The pair where it completes a login, else nothing in it', schema: TokenPair.partial() },
+    200: { description: 'The pair of tokens if it completes a login, otherwise empty', schema: TokenPair.partial() },
     ...refused(400, 401, 403, 429, 503),
   },
   example: {
@@ -174,7 +174,7 @@ export const listWebauthnCredentials = defineRoute({
   method: 'GET',
   path: '/auth/2fa/webauthn/credentials',
   source: '§5.2.8, contract 2',
-  summary: "One's own credentials",
+  summary: `List the caller's own credentials`,
   access: 'person or proof',
   answers: { 200: { description: 'Credentials', schema: z.array(CredentialEntry) }, ...refused(400, 401, 403) },
   example: {
@@ -190,7 +190,7 @@ export const deleteWebauthnCredential = defineRoute({
   method: 'DELETE',
   path: '/auth/2fa/webauthn/credentials/:id',
   source: '§5.2.8, contract 2',
-  summary: 'Do without a credential; the other sessions end',
+  summary: 'Delete a credential; the other sessions end',
   access: 'person or proof',
   isSecret: true,
   parameters: z.object({ id: CredentialId }),

@@ -5,15 +5,15 @@ import { exampleDevice, exampleService } from '#api/state-shape'
 import { DeviceIdentifier, PropertyId, ServiceIdentifier } from '#model/identifier'
 import { PropertyWrites } from '#model/property-write'
 
-/** Asking properties of a device to become something; the same in both groupings. Contract 3.5. */
+/** Writes to properties of a device, in both groupings. Contract 3.5. */
 
-/** About as much as devices take in one message. */
+/** About as much as devices accept in one message. */
 const writeBytesMax = 256 * 1024
 
 const deviceService = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const update = { resource: 'service', action: 'update', within: 'service of device' } as const
 
-/** What became of it, property by property, in the order of the body. */
+/** The results, one for each property, in the order of the body. */
 export const WriteAnswer = z.object({
   updates: z.array(
     z.object({
@@ -24,7 +24,7 @@ export const WriteAnswer = z.object({
   ),
 })
 
-/** Not one of the booleans of contract 1.5: it counts what is waited for. */
+/** Not one of the booleans of contract 1.5: it is a number of answers to wait for. */
 const WriteQuery = z.object({
   wait: z
     .enum(['0', '1'], { error: 'must be 0 or 1' })
@@ -36,10 +36,13 @@ const body = { schema: PropertyWrites, bytesMax: writeBytesMax }
 const answers = {
   200: { description: 'The device answered', schema: WriteAnswer },
   202: { description: 'With `wait=0`: it was sent', schema: WriteAnswer },
-  404: { description: 'There is no such device, service or property, or it is out of reach', schema: ErrorBody },
-  409: { description: '`DEVICE_OFFLINE`: no link speaks for the device; nothing was sent', schema: ErrorBody },
-  413: { description: 'More than a device would take at once', schema: ErrorBody },
-  504: { description: '`DEVICE_TIMEOUT`: no answer in time; it may still have been applied', schema: ErrorBody },
+  404: {
+    description: `The device, service or property does not exist, or lies outside of the caller's grants`,
+    schema: ErrorBody,
+  },
+  409: { description: '`DEVICE_OFFLINE`: the device has no link; nothing was sent', schema: ErrorBody },
+  413: { description: 'More than a device accepts at once', schema: ErrorBody },
+  504: { description: '`DEVICE_TIMEOUT`: no answer in time; the device may still apply it', schema: ErrorBody },
   ...refused(400, 401, 403, 429, 503),
 }
 const example = {
@@ -54,7 +57,7 @@ export const writeDeviceProperties = defineRoute({
   method: 'PUT',
   path: '/devices/:deviceIdentifier/services/:serviceIdentifier/properties',
   source: '§1.1, contract 3.5',
-  summary: 'Ask properties of one service of one device to take values',
+  summary: 'Write properties of one service of a device',
   access: update,
   parameters: deviceService,
   query: WriteQuery,
@@ -68,7 +71,7 @@ export const writeServiceProperties = defineRoute({
   method: 'PUT',
   path: '/services/:serviceIdentifier/devices/:deviceIdentifier/properties',
   source: '§1.1, contract 3.5',
-  summary: 'Ask properties of one service of one device to take values',
+  summary: 'Write properties of one service of a device',
   access: update,
   parameters: deviceService,
   query: WriteQuery,

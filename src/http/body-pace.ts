@@ -1,19 +1,19 @@
 import type { Pending, Waiting } from '#http/pending'
 import { Problem } from '#model/problem'
 
-/** How long a sender may take for so many bytes; the parser asks for 16 KiB a second too, but looks 8 to 12 s later. */
+/** The time for each 16 KiB of a body; the parser also requires 16 KiB/s, but checks it 8 to 12 s later. */
 export const bodyPaceMs = 7_000
 const stepBytes = 7 * 16 * 1024
 
-/** Of a request, what its pace needs. */
+/** The parts of a request that the pace check reads. */
 export interface Paced {
   readonly hasBegun: boolean
   fail(error: Problem, isCutting: boolean): void
 }
 
 /**
- * How a body comes in. One that comes too slowly is answered 408 (RFC 9110 §15.5.9), before the parser cuts its connection
- * and says nothing.
+ * Checks the pace of a body. A body that arrives too slowly is answered 408 (RFC 9110 §15.5.9), before the parser
+ * closes its connection without an answer.
  */
 export class BodyPace implements Waiting {
   waitsSince = 0
@@ -30,7 +30,7 @@ export class BodyPace implements Waiting {
     return this.#paced.hasBegun
   }
 
-  /** From now on, or anew: while the sender is held back he is not waited for. */
+  /** Starts or restarts the time: time during which the server itself paused the sender does not count. */
   start(monotonicNow: number): void {
     this.waitsSince = monotonicNow
     this.#bytes = 0

@@ -4,10 +4,10 @@ import type { ReceivedBody } from '#http/body-stream'
 import type { Problem } from '#model/problem'
 
 /**
- * Collects a request's body up to a limit, or hands it on as it comes.
+ * Collects a request's body up to a limit, or passes it on as it arrives.
  *
- * Obligations: attached before the first `await` (what arrives before is lost); the bytes kept never exceed the limit;
- * above it the chunks kept so far are let go at once and the rest is only counted. A listener is called at most once.
+ * Obligations: it is attached before the first `await` (earlier bytes are lost); it never holds more bytes than the
+ * limit; above the limit it drops the chunks at once and only counts the rest. A listener is called at most once.
  */
 export class BodyReader {
   #chunks: Uint8Array[] = []
@@ -23,13 +23,13 @@ export class BodyReader {
   #drained: (() => void) | undefined
   #drainBytesMax = 0
 
-  /** `guard` runs what a chunk sets off: a throw out of a chunk handler would end the process. */
+  /** `guard` runs the code that a chunk triggers: an exception from a chunk handler would end the process. */
   constructor(response: HttpResponse, bytesMax: number, guard: (task: () => void) => void) {
     this.#bytesMax = bytesMax
     response.onData((chunk, isLast) => guard(() => this.#take(chunk, isLast)))
   }
 
-  /** Whether the whole body has arrived, kept or not. */
+  /** Whether the whole body has arrived, stored or not. */
   get hasLast(): boolean {
     return this.#hasLast
   }
@@ -38,31 +38,33 @@ export class BodyReader {
     return this.#receivedBytes
   }
 
-  /** Before any chunk arrives: another limit than the one it began with. */
+  /** Changes the limit. Only before any chunk arrives. */
   limit(bytesMax: number): void {
     this.#bytesMax = bytesMax
   }
 
-  /** Before any chunk arrives: they are not collected but handed on. `tooLarge`: what is said above the limit. */
+  /**
+   * Passes chunks on instead of collecting them. Only before any chunk arrives. `tooLarge`: the error above the limit.
+   */
   stream(into: ReceivedBody, tooLarge: () => Problem): void {
     this.#stream = into
     this.#tooLarge = tooLarge
   }
 
-  /** From now on it has to come at a pace, if it still comes. */
+  /** From now on the rest of the body must arrive at this pace. */
   watch(pace: BodyPace, monotonicNow: number): void {
     if (this.#hasLast) return
     this.#pace = pace
     pace.start(monotonicNow)
   }
 
-  /** All has come, or nobody waits for it. */
+  /** The body is complete, or no longer needed. */
   unwatch(): void {
     this.#pace?.stop()
     this.#pace = undefined
   }
 
-  /** Holds the sender back, who is not waited for then. Undefined: he is gone. */
+  /** Pauses the sender; the pace check is off during the pause. Undefined: the client disconnected. */
   hold(response: HttpResponse | undefined): void {
     this.#pace?.stop()
     response?.pause()
@@ -73,28 +75,28 @@ export class BodyReader {
     response?.resume()
   }
 
-  /** Nobody wants the bytes: they are counted against the limit and thrown away. */
+  /** The bytes are not needed: they are counted against the limit and dropped. */
   discard(): void {
     this.#isDiscarding = true
     this.#chunks = []
     this.#stream?.drop(false)
   }
 
-  /** The other side went away. What is on its way to somebody who takes it still gets there. */
+  /** The client disconnected. Bytes that arrived are still delivered to a reader. */
   cut(): void {
     this.unwatch()
     if (this.#stream) this.#stream.drop(true)
     else this.discard()
   }
 
-  /** Calls once with the bytes when the body is there, or with undefined when it is larger than the limit. */
+  /** Calls once with the bytes when the body is complete, or with undefined when it exceeds the limit. */
   whenSettled(listener: (bytes: Uint8Array | undefined) => void): void {
     const settled = () => listener(this.#state === 'complete' ? this.#bytes() : undefined)
     if (this.#state === 'reading') this.#settled = settled
     else settled()
   }
 
-  /** Calls once when the rest of the body has been thrown away, or `bytesMax` more of it. */
+  /** Calls once when the rest of the body, or `bytesMax` more of it, was dropped. */
   drain(bytesMax: number, listener: () => void): void {
     this.discard()
     this.#settled = undefined
@@ -116,7 +118,7 @@ export class BodyReader {
       if (isLast) this.#stream.finish()
       if (isLast) this.#settle('complete')
     } else if (this.#state === 'reading') {
-      // Copied: the chunk is emptied when this returns.
+      // A copy: the parser clears the chunk when this returns.
       if (!this.#isDiscarding && chunk.byteLength > 0) this.#chunks.push(new Uint8Array(chunk.slice(0)))
       if (isLast) this.#settle('complete')
     }

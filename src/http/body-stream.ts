@@ -2,56 +2,59 @@ import type { BodyStream } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 
-/** Above this much that nobody has taken the sender is held back, below the other he goes on. */
+/** Above this number of unread bytes the sender is paused; below the next one it continues. */
 const unreadBytesMax = 1024 * 1024
 const unreadBytesLow = 256 * 1024
 /**
- * Of all bodies together. uWebSockets.js goes on reading from a socket that it holds back as long as each read fills its
- * buffer of 512 KiB: who sends faster than that is copied would fill the memory. Above it he is refused.
+ * The limit for all bodies together. uWebSockets.js keeps reading from a paused socket as long as each read fills its
+ * buffer of 512 KiB: a sender that is faster than the copy would fill the memory. Above this limit it is refused.
  */
 export const allUnreadBytesMax = 128 * 1024 * 1024
-/** Smaller pieces are put together: a sender who chops his bytes must not make each cost an object. */
+/** Smaller pieces are joined: a sender of tiny pieces must not cost an object for each. */
 const gatheredBytes = 16 * 1024
 
 /**
- * Rooms that were taken are used again. A copy of its own for each piece is garbage that V8 does not see for long: a
- * gigabyte in chunks made the process hold 340 MiB.
+ * Buffers are reused. A new copy for each piece is garbage that V8 finds late: a gigabyte in chunks made the process
+ * hold 340 MiB.
  */
 const spareBytesMax = 2 * unreadBytesMax
 
 const tooFast = 'it comes faster than it can be stored'
 
-/** A body's sender went away, or its request was answered, before all of it was taken. Nobody is left to tell. */
+/**
+ * Thrown when the client disconnected, or its request was answered, before the whole body was read. There is no client
+ * to inform.
+ */
 export class Gone extends Error {
   constructor() {
-    super('nobody waits for this request any more')
+    super('the request has ended')
     this.name = 'Gone'
   }
 }
 
-/** What waits to be taken of all bodies of a server. */
+/** The unread bytes of all bodies of a server. */
 export interface Unread {
   bytes: number
 }
 
-/** What a stream needs of its request. */
+/** The parts of a request that the stream uses. */
 export interface StreamSource {
   readonly lengthBytes: number | undefined
   readonly allUnread: Unread
-  /** The sender is to wait, or to go on. */
+  /** Pauses or resumes the sender. */
   hold(): void
   release(): void
-  /** A piece came, or was taken. */
+  /** A piece arrived or was read. */
   moved(): void
   stillPermitted(): Caller
 }
 
 /**
- * What has come of a body and was not taken yet.
+ * The unread part of a body.
  *
- * Obligations: pieces are handed out in order, each once, and before whatever ended them; a piece is lent until the next
- * one is asked for; hardly more than `unreadBytesMax`, and what the parser holds already, waits in here; `hold` and
- * `release` take turns.
+ * Obligations: pieces are returned in order, each once, and before the end or the error; a piece is valid until the
+ * next one is requested; the stream holds little more than `unreadBytesMax` and the bytes already in the parser; `hold`
+ * and `release` alternate.
  */
 export class ReceivedBody implements BodyStream {
   readonly #source: StreamSource
@@ -59,14 +62,14 @@ export class ReceivedBody implements BodyStream {
   #lent: Uint8Array | undefined
   readonly #spares: Uint8Array[] = []
   #spareBytes = 0
-  /** The last of the pieces while it still has room, and how much of it is filled. */
+  /** The last piece, while it has space left, and its filled length. */
   #gathering: Uint8Array | undefined
   #gatheredBytes = 0
   #unreadBytes = 0
-  /** Among those of all. */
+  /** Counted in `unread` of all bodies. */
   #isCounted = true
   #isHeld = false
-  /** How it ended; undefined while more may come. */
+  /** How the body ended; undefined while more may arrive. */
   #end: 'whole' | Problem | Gone | undefined
   #isTaken = false
   #wake: (() => void) | undefined
@@ -83,12 +86,12 @@ export class ReceivedBody implements BodyStream {
     return this.#source.stillPermitted()
   }
 
-  /** What waits to be taken. */
+  /** Bytes that wait to be read. */
   get unreadBytes(): number {
     return this.#unreadBytes
   }
 
-  /** A chunk came; it is copied, for it is emptied when the parser's call returns. */
+  /** Adds a chunk. It is copied, because the parser clears it after the call. */
   add(chunk: ArrayBuffer): void {
     if (this.#end !== undefined || chunk.byteLength === 0) return
     this.#source.moved()
@@ -105,18 +108,18 @@ export class ReceivedBody implements BodyStream {
     this.#tell()
   }
 
-  /** All has come, or it has become too large. */
+  /** The body is complete, or exceeds the limit. */
   finish(problem?: Problem): void {
     if (this.#end !== undefined) return
     this.#end = problem ?? 'whole'
-    // The last byte is here: the connection has other things to bring.
+    // The body is complete: the connection may carry other data now.
     this.#release()
     this.#tell()
   }
 
-  /** Nothing more comes. `isKept`: what came can still be taken, and is the whole if all of it came. */
+  /** No more bytes arrive. `isKept`: stored bytes can still be read, and are the whole body if all of it arrived. */
   drop(isKept: boolean): void {
-    // Perhaps nobody takes what is kept; nothing is added to it.
+    // The stored bytes may never be read; none are added.
     this.#countForAll(-this.#unreadBytes)
     this.#isCounted = false
     if (!isKept) this.#clear()
@@ -185,7 +188,7 @@ export class ReceivedBody implements BodyStream {
     this.#spareBytes += room.byteLength
   }
 
-  /** At least so large; what it held is of no matter. */
+  /** A buffer of at least this size; its old content is irrelevant. */
   #room(bytes: number): Uint8Array {
     const place = this.#spares.findIndex((spare) => spare.byteLength >= bytes)
     const [spare] = place < 0 ? [] : this.#spares.splice(place, 1)

@@ -1,29 +1,29 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import type { Exchange } from '#http/exchange'
 
-/** What is handed over in one go, when how much of it was taken is asked for. */
+/** The number of bytes written at once to an answer of known length. */
 const pieceBytesMax = 64 * 1024
 /**
- * What is handed over in one go as a chunk. With what frames it, it fits into uWebSockets.js's cork of 16 KiB: a larger one goes
- * past the cork behind what frames it, and is lost where the kernel takes no byte of that just then. What is not taken from the
- * cork is kept, and told with the next one.
+ * The number of bytes written at once as a chunk. With its framing it fits into uWebSockets.js's cork of 16 KiB. A
+ * larger chunk bypasses the cork after its framing was written there, and is lost if the kernel takes no byte of that
+ * framing at that moment. Bytes left in the cork are kept, and reported with the next chunk.
  */
 const chunkBytesMax = 16_000
 /**
- * The same while the one before was not taken. The least that the kernel takes before it says that it takes some is more (a
- * third of its smallest buffer), so that what is kept becomes less.
+ * The same while the last chunk was not fully taken. When the kernel reports that it takes bytes, it takes more than
+ * this (a third of its smallest buffer), so the backlog shrinks.
  */
 const behindBytesMax = 1_000
 
 /**
- * Hands chunks to a begun answer, each piece when the one before has been taken, or the one before that. With a known length
- * the pieces go out as they are and must add up to it; without one they go out chunked.
+ * Writes chunks to an answer that has begun, each when the client has taken the one before, or the one before that.
+ * With a known length the bytes are written unframed and must add up to it; without one they are sent chunked.
  */
 export class ChunkOutput {
   readonly #exchange: Exchange
   readonly #lengthBytes: number | undefined
   #sentBytes = 0
-  /** Of the last chunk not all was taken. */
+  /** The last chunk was not fully taken. */
   #isBehind = false
   #wake: (() => void) | undefined
 
@@ -33,17 +33,17 @@ export class ChunkOutput {
     exchange.whenGone(() => this.#wakeUp())
   }
 
-  /** Right after the head was written. */
+  /** To be called after the head was written. */
   start(response: HttpResponse): void {
     response.onWritable(() => {
-      // What is kept goes out with this: the source may make us wait for the next chunk.
+      // Flushes buffered bytes: the next chunk of the source may take time.
       this.#exchange.write(() => {})
       this.#wakeUp()
       return true
     })
   }
 
-  /** Comes back when the chunk has been taken, or the other side is gone. */
+  /** Resolves when the chunk has been taken, or the client disconnected. */
   async send(chunk: Uint8Array): Promise<void> {
     for (let start = 0; start < chunk.byteLength && !this.#exchange.isGone; ) {
       const piece = chunk.subarray(start, start + this.#pieceBytesMax)
@@ -54,11 +54,11 @@ export class ChunkOutput {
     }
   }
 
-  /** After the last chunk. Throws when a promised length was not reached. */
+  /** To be called after the last chunk. Throws if the promised length was not reached. */
   async end(): Promise<void> {
     if (this.#exchange.isGone) return
     if (this.#lengthBytes !== undefined && this.#sentBytes !== this.#lengthBytes) {
-      throw new Error(`${this.#sentBytes} bytes were answered, Content-Length said ${this.#lengthBytes}`)
+      throw new Error(`${this.#sentBytes} bytes were sent, but Content-Length is ${this.#lengthBytes}`)
     }
     await this.#exchange.readyToClose()
     this.#exchange.write((response) => {
@@ -76,10 +76,10 @@ export class ChunkOutput {
     if (!isTaken) await this.#writable()
   }
 
-  /** What is not taken is not buffered either, so it is offered again. */
+  /** Bytes that are not taken are not buffered either, so they are offered again. */
   async #sendCounted(piece: Uint8Array, lengthBytes: number): Promise<void> {
     if (this.#sentBytes + piece.byteLength > lengthBytes) {
-      throw new Error(`more bytes were answered than Content-Length said (${lengthBytes})`)
+      throw new Error(`more bytes were sent than the Content-Length of ${lengthBytes}`)
     }
     if (this.#sentBytes + piece.byteLength === lengthBytes) await this.#exchange.readyToClose()
     let isTaken = false

@@ -1,6 +1,6 @@
 /**
- * Whether a `Content-Type` is one of those wanted. Parameters are allowed, but a charset must be UTF-8: bodies are read
- * as nothing else.
+ * Whether a `Content-Type` is one of the given types. Parameters are allowed, but a charset must be UTF-8: all bodies
+ * are read as UTF-8.
  */
 export function isContentType(header: string, wanted: readonly string[]): boolean {
   const [type = '', ...parameters] = header.toLowerCase().split(';')
@@ -11,7 +11,9 @@ export function isContentType(header: string, wanted: readonly string[]): boolea
   })
 }
 
-/** `application/json`, `application/merge-patch+json`: its text is parsed. Other types are handed on as bytes. */
+/**
+ * `application/json`, `application/merge-patch+json`: the text is parsed. Bodies of other types are passed on as bytes.
+ */
 export function isJsonType(header: string): boolean {
   const type = (header.split(';')[0] ?? '').trim().toLowerCase()
   return type === 'application/json' || type.endsWith('+json')

@@ -3,13 +3,13 @@ import { isUnredirectable, OwnNames } from '#http/own-names'
 /**
  * Which pages may read the answers. Contract 1.9.
  *
- * - `none`: no `Origin`, so not a page of elsewhere asking.
- * - `allowed`: the server's own origin or one that is configured.
- * - `foreign`: anything else, `null` (sandboxed frames, files) among it, always.
+ * - `none`: no `Origin`, so the request is not from a page of another site.
+ * - `allowed`: the server's own origin or a configured one.
+ * - `foreign`: any other origin, and always `null` (sandboxed frames, files).
  *
- * A page's own origin is that of a public URL, or that of the request as seen. Without authentication the Host
- * proves nothing: a hostile name can be made to resolve to this machine (DNS rebinding), and the page under that name
- * then looks like our own. So with IAM off only `localhost` and addresses count, which no name server can redirect.
+ * A page's own origin is that of a public URL, or that of the request. Without authentication the Host proves nothing:
+ * a hostile name can be made to resolve to this machine (DNS rebinding), and a page under that name then looks like the
+ * server's own. So with IAM off only `localhost` and addresses count, which no name server can redirect.
  */
 export type OriginVerdict = 'none' | 'allowed' | 'foreign'
 
@@ -20,18 +20,18 @@ export interface CorsOptions {
 }
 
 export interface Cors {
-  /** `own`: scheme, host and port as the request came. */
+  /** `own`: scheme, host and port of the request. */
   judge(origin: string, own: string): OriginVerdict
-  /** Whether a request of this origin gets no further at all, whatever its method. */
+  /** Whether a request of this origin is refused, for any method. */
   isRefused(verdict: OriginVerdict, kind: 'request' | 'upgrade'): boolean
-  /** Those that requests have to name, with an `Origin` or without; undefined: the name says nothing. */
+  /** The names that requests must have in `Host`, with an `Origin` or without; undefined: any. */
   readonly ownNames: OwnNames | undefined
 }
 
 export const exposedHeaders =
   'DPoP-Nonce, Date, X-Request-Id, Retry-After, Stream-Epoch, Stream-Offset, Link, ETag, Location, WWW-Authenticate'
 export const allowedHeaders = 'Authorization, DPoP, Content-Type, If-None-Match, Idempotency-Key, X-API-Key'
-/** Browsers cap it themselves (Chromium at two hours). */
+/** Browsers limit it themselves (Chromium to two hours). */
 export const preflightMaxAgeS = 7200
 
 export function corsOf(options: CorsOptions): Cors {
@@ -42,7 +42,7 @@ export function corsOf(options: CorsOptions): Cors {
     judge(origin, ownUrl) {
       if (origin === '') return 'none'
       const asked = originOf(origin)
-      // An `Origin` is nothing but an origin; one with a path or a login is not a browser's.
+      // An `Origin` is only an origin; no browser sends one with a path or a login.
       if (asked === undefined || asked !== origin.toLowerCase()) return 'foreign'
       if (known.has(asked)) return 'allowed'
       const own = originOf(ownUrl)
@@ -56,11 +56,11 @@ export function corsOf(options: CorsOptions): Cors {
   }
 }
 
-/** Scheme, host and port in the form browsers send; undefined for what has no such origin. */
+/** Scheme, host and port in the form browsers send; undefined if there is no such origin. */
 function originOf(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined
   const { origin, protocol } = new URL(url)
-  // Of other schemes the origin is the text `null`; a page inside an app (`app://…`) has to be configured, by its text.
+  // For other schemes the origin is the text `null`; a page inside an app (`app://…`) has to be configured by its text.
   if (origin !== 'null') return origin
   return protocol === 'null:' ? undefined : url.toLowerCase()
 }

@@ -1,10 +1,9 @@
 import { Problem } from '#model/problem'
 
 /**
- * What a proof or a token can lack, and what is said about it. Contract 2, DPoP; §7; RFC 9449 §7.1, RFC 6750 §3.1.
+ * The faults of proofs and tokens, and their errors. Contract 2, DPoP; §7; RFC 9449 §7.1, RFC 6750 §3.1.
  *
- * `challenge`: what `WWW-Authenticate` says went wrong. The client that reads the words of RFC 9449 does the right thing
- * without reading ours.
+ * `challenge`: the error in `WWW-Authenticate`. A client that follows RFC 9449 needs no other text.
  */
 interface CredentialFault {
   readonly code: 'unauthorized' | 'bad_request'
@@ -38,23 +37,23 @@ const tokenFaults = {
 
 export type TokenFault = keyof typeof tokenFaults
 
-/** Only ES256 is taken, and each challenge of this scheme has to say so. RFC 9449 §7.1. */
+/** Only ES256 is accepted, and each challenge of this scheme has to name it. RFC 9449 §7.1. */
 const algorithms = 'algs="ES256"'
 
-/** Each time another one: a Problem keeps the stack of who threw it. */
+/** A new object each time: a Problem contains the stack of its caller. */
 export function proofProblem(fault: ProofFault): Problem {
   const { code, challenge } = proofFaults[fault]
   return new Problem(code, fault, { headers: { 'WWW-Authenticate': dpopChallenge(challenge) } })
 }
 
-/** In the scheme in which the token came. */
+/** In the scheme in which the token was sent. */
 export function tokenProblem(fault: TokenFault, scheme: 'Bearer' | 'DPoP'): Problem {
   const { code, challenge } = tokenFaults[fault]
   const text = scheme === 'DPoP' ? dpopChallenge(challenge) : `Bearer error="${challenge}"`
   return new Problem(code, fault, { headers: { 'WWW-Authenticate': text } })
 }
 
-/** A bound token that came as a bearer's: whoever holds it has to show the key too. RFC 9449 §7.1. */
+/** A bound token that was sent as a bearer token: its holder must prove the key too. RFC 9449 §7.1. */
 export function schemeProblem(): Problem {
   const headers = { 'WWW-Authenticate': dpopChallenge('invalid_token') }
   return new Problem('unauthorized', 'use the DPoP scheme', { headers })

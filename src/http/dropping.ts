@@ -1,13 +1,13 @@
 /**
- * Set while uWebSockets.js reports a lost message. Ending or unsubscribing any socket in there kills the process
- * (SIGBUS, every time), so the port refuses everything until the report is over.
+ * Set while uWebSockets.js reports a lost message. Ending or unsubscribing any socket then kills the process (SIGBUS,
+ * every time), so all such calls are refused until the report ends.
  */
 export class Dropping {
   #isOn = false
 
-  /** Throws inside a report: a room may only remember there. */
+  /** Throws during a report: a socket room may only set state then. */
   refuse(what: string): void {
-    if (this.#isOn) throw new Error(`${what} inside dropped: a room may only remember there`)
+    if (this.#isOn) throw new Error(`${what} inside dropped: a socket room may only set state there`)
   }
 
   during(task: () => void): void {

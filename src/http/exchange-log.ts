@@ -1,7 +1,7 @@
 import type { Exchange } from '#http/exchange'
 import { Problem } from '#model/problem'
 
-/** What the log is told of an exchange. */
+/** Log entries of an exchange. */
 
 export function logBug(exchange: Exchange, error: unknown): void {
   const { log } = exchange.context
@@ -9,8 +9,8 @@ export function logBug(exchange: Exchange, error: unknown): void {
 }
 
 /**
- * An answer that had begun and goes no further. That there is no room for it now, or no right to it any more, is no fault of
- * ours; that what it is made of can't be read is one.
+ * An answer that had begun and was cut off. Missing space or permission is not a bug of the server; data that can't be
+ * read is one.
  */
 export function logBrokenOff(exchange: Exchange, error: unknown): void {
   const isForNow = error instanceof Problem && (error.code === 'overloaded' || error.code === 'stopping')
@@ -21,7 +21,7 @@ export function logBrokenOff(exchange: Exchange, error: unknown): void {
   }
 }
 
-/** `body`: its text or its length; undefined when the other side went away. */
+/** `body`: its text or its length; undefined when the client disconnected. */
 export function logLine(exchange: Exchange, status: number, body: number | string | undefined, ms: number): void {
   const { log } = exchange.context
   // 504 is the silence of a device, and no fault of ours.

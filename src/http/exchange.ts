@@ -19,23 +19,23 @@ import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import type { Seen } from '#model/seen'
 
-/** A body that nobody reads is thrown away up to here as it comes; a larger one costs the connection. */
+/** An unread body is dropped up to this size as it arrives; a larger one closes the connection. */
 const drainBytesMax = 16 * 1024 * 1024
-/** The same for a body of unknown length: refused, then given this much and this long to end. */
+/** The same for a body of unknown length: it is refused, then gets this many bytes and this time to end. */
 const lingerBytesMax = 1024 * 1024
 const lingerMs = 1000
-/** Who is cut off while he sends is held back for so long first. */
+/** The pause of a sender before its connection is closed. */
 const holdMs = 500
 
 /**
- * One request and its answer, from the parser's call until the last byte is handed over or the other side is gone.
+ * One request and its answer, from the call of the parser until the last byte is written or the client disconnects.
  *
- * Obligations: whatever happens, exactly one answer begins or the connection closes; after the other side went away, and
- * after the last byte, uWebSockets.js's response is never touched again (it would throw, or worse); nothing thrown
- * inside gets out (it would end the process).
+ * Obligations: in every case exactly one answer begins or the connection closes; after a disconnect, and after the last
+ * byte, uWebSockets.js's response is never used again (it would throw, or worse); no exception leaves this class (it
+ * would end the process).
  */
 export class Exchange implements Waiting {
-  /** When it came. */
+  /** The time of arrival. */
   readonly since: number
   waitsSince: number
   readonly method: string
@@ -45,24 +45,24 @@ export class Exchange implements Waiting {
   readonly requestId: string
   readonly origin: OriginVerdict
   readonly context: ServerContext
-  /** Why the request's end is not certain. */
+  /** Why the end of the request is ambiguous. */
   readonly framingFault: string | undefined
   readonly bodyLength: BodyLength
   /** The route's template, for the log. */
   route: string | undefined
-  /** Where it is counted, and for whom. */
+  /** The counters for its route, and for its caller. */
   figures: RouteFigures
   caller: Caller | undefined
   hasBegun = false
-  /** Added to whatever is answered. */
+  /** Added to every answer. */
   readonly extraHeaders: string[] = []
   #response: HttpResponse | undefined
   #isInHandler = true
-  /** The parser closes behind the answer's last byte. */
+  /** The parser closes the connection after the last byte of the answer. */
   readonly #isClosing: boolean
-  /** Here and now a connection may be closed. */
+  /** The connection may be closed at this moment. */
   #isReadyToClose = false
-  /** It is about to be broken off. */
+  /** The connection is about to be closed before the end of the answer. */
   #isBroken = false
   #reader: BodyReader | undefined
   #bodyBytesMax: number
@@ -85,14 +85,14 @@ export class Exchange implements Waiting {
     this.headers = readHeaders(request)
     this.requestId = context.requestId(this.headers.get('x-request-id'))
     this.origin = originVerdict(context, this.headers)
-    // The parser looks at the length alone.
+    // The parser only checks the length.
     this.#isClosing = request.getHeader('connection').length === 5 || closing.test(this.headers.get('connection'))
     const framing = readFraming(this.headers)
     this.framingFault = 'fault' in framing ? framing.fault : undefined
     this.bodyLength = 'bodyLength' in framing ? framing.bodyLength : 0
     this.#bodyBytesMax = context.bodyBytesMax
     if (this.bodyLength !== 0) {
-      // Now, before anything is awaited: chunks that find no reader are lost.
+      // Before the first await: chunks without a reader are lost.
       this.#reader = new BodyReader(response, context.bodyBytesMax, (task) => this.guard(task))
     }
   }
@@ -110,13 +110,13 @@ export class Exchange implements Waiting {
     return this.#remoteAddress
   }
 
-  /** Made when first asked for, like the others here: most routes never do. */
+  /** Created on first use, like the others here: most routes never need it. */
   get seen(): Seen {
     this.#seen ??= this.context.seeing.seenOf(this.headers, () => this.remoteAddress)
     return this.#seen
   }
 
-  /** Made when first asked for: most answers are there before anybody could abort. */
+  /** Created on first use: most answers are complete before a client could disconnect. */
   get signal(): AbortSignal {
     this.#aborter ??= new AbortController()
     if (!this.isOpen) this.#aborter.abort()
@@ -137,7 +137,7 @@ export class Exchange implements Waiting {
     this.extraHeaders.push(name, value)
   }
 
-  /** Runs a step; what it throws becomes the answer. */
+  /** Runs a step and answers with its exception, if any. */
   guard(step: () => void): void {
     try {
       step()
@@ -146,7 +146,7 @@ export class Exchange implements Waiting {
     }
   }
 
-  /** Goes on with a value now, or when it comes. No promise is made for what is already there. */
+  /** Continues with a value now, or when it is available. No promise is made for an available value. */
   proceed<T>(value: T | PromiseLike<T>, step: (value: T) => void): void {
     if (!isPromiseLike(value)) {
       step(value)
@@ -158,14 +158,17 @@ export class Exchange implements Waiting {
     )
   }
 
-  /** Before anything is awaited: how large a body may be here, and whether anybody wants it. */
+  /** Before the first await: sets the size limit of the body, and whether it is needed. */
   expectBody(bytesMax: number, isKept: boolean): void {
     this.#bodyBytesMax = bytesMax
     this.#reader?.limit(bytesMax)
     if (!isKept) this.#reader?.discard()
   }
 
-  /** Goes on when the body has arrived, or at once if its declared length is too large. `read` throws Problem `too_large`. */
+  /**
+   * Continues when the body has arrived, or at once if its declared length is too large. `read` throws Problem
+   * `too_large`.
+   */
   readBody(step: (read: () => Uint8Array) => void): void {
     const read = (bytes?: Uint8Array) => () => {
       if (!bytes) throw this.#tooLarge()
@@ -181,7 +184,7 @@ export class Exchange implements Waiting {
     if (this.#isTooLong) throw this.#tooLarge()
   }
 
-  /** Before anything is awaited. A body that is not taken holds its sender back; each piece renews the deadline. */
+  /** Before the first await. An unread body pauses its sender; each piece renews the deadline. */
   streamBody(stillPermitted: () => Caller): BodyStream {
     const stream = new ReceivedBody({
       lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
@@ -196,33 +199,34 @@ export class Exchange implements Waiting {
     return stream
   }
 
-  /** `isCutting`: nothing more of this connection may be read. */
+  /** `isCutting`: no more data of this connection may be read. */
   respond(reply: Reply, isCutting = false): void {
     if (!this.isOpen) {
       this.#discardReply(reply)
       return
     }
     const reader = this.#reader
-    // Also what has come: behind the answer nobody takes it, and one who was held back may send other things.
+    // Also drops bytes that have arrived: no code reads them after the answer, and a paused client may send other
+    // requests.
     reader?.discard()
     if (isCutting) this.#begin(reply, true)
     else if (reader && this.bodyLength === 'chunked') this.#respondLast(reader, reply)
     else if (this.#isClosing && !this.#isReadyToClose) {
-      // A tick later, and until then the parser takes no other request out of the packet. RFC 9112 §9.6.
+      // One tick later; until then the parser reads no other request from the packet. RFC 9112 §9.6.
       this.closeBehind(() => this.respond(reply))
     } else if (reader && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax) this.#cutSoon(reader, reply)
     else this.#begin(reply, false)
   }
 
-  /** Answers what was thrown: a Problem by its table, anything else bare, with the whole of it in the log. */
+  /** Answers with an error: a Problem by its table, any other with an empty 500, and logs it whole. */
   fail(error: unknown, isCutting = false): void {
-    // The end of who took a body that was broken off.
+    // The handler failed only because the body was cut off.
     if (error instanceof Gone && !this.isOpen) return
     const isRefusal = error instanceof Problem && error.code !== 'bug'
     this.context.figures.refusals[isRefusal ? error.code : 'bug']++
     if (this.hasBegun) {
       logBrokenOff(this, error)
-      // Bytes are out: only a connection that breaks off tells the client not to take them for the whole.
+      // Bytes were sent: only a closed connection shows the client that the answer is incomplete.
       this.close()
     } else {
       if (!isRefusal) logBug(this, error)
@@ -238,15 +242,16 @@ export class Exchange implements Waiting {
     this.#aborter?.abort()
   }
 
-  /** Breaks the connection off, soon; nothing more is written. */
+  /** Closes the connection soon; no more bytes are written. */
   close(): void {
     this.#isBroken = true
     this.context.world.asInput(() => this.#response?.close())
   }
 
   /**
-   * Takes a step that ends the connection where one may be closed, a tick later. Until then nothing is read of it: of who
-   * has ended his side behind the request the parser would see only that, and close without an answer.
+   * Runs a step that ends the connection one tick later, at a moment when the connection may be closed. Until then no
+   * data is read from it: if a client closed its sending side after the request, the parser would otherwise see only
+   * that, and close without an answer.
    */
   closeBehind(step: () => void): void {
     this.#response?.pause()
@@ -258,23 +263,23 @@ export class Exchange implements Waiting {
     })
   }
 
-  /** Comes back where the answer's last byte may be handed over. Undefined: that is here. */
+  /** Resolves when the last byte of the answer may be written. Undefined: it may be written now. */
   readyToClose(): Promise<void> | undefined {
     return this.#isClosing ? this.outsideParser() : undefined
   }
 
-  /** Comes back where the parser holds nothing: what is written is all that is sent together. A connection may be closed there. */
+  /** Resolves outside of the parser's cork: written bytes are sent without others. A connection may be closed there. */
   outsideParser(): Promise<void> {
     return new Promise((resolve) => this.context.world.asInput(resolve))
   }
 
-  /** Runs when the other side goes away before the answer is complete; at once if it is gone. */
+  /** Runs when the client disconnects before the answer is complete; at once if it already has. */
   whenGone(task: () => void): void {
     if (this.#response) this.#whenGone.push(task)
     else task()
   }
 
-  /** From here on the request waits for something, and the parser's cork is off. */
+  /** From here on the request waits, and the parser's cork is off. */
   leaveHandler(): void {
     this.#isInHandler = false
     if (!this.#response) return
@@ -282,7 +287,7 @@ export class Exchange implements Waiting {
     this.#reader?.watch(new BodyPace(this, this.context.receiving), this.since)
   }
 
-  /** Writes, packed into one packet. Does nothing when the other side is gone. */
+  /** Writes in one packet. Does nothing after a disconnect. */
   write(task: (response: HttpResponse) => void): void {
     const response = this.#response
     if (!response || this.#isBroken) return
@@ -291,8 +296,8 @@ export class Exchange implements Waiting {
   }
 
   /**
-   * Hands the response over to become a websocket. Never corked: behind the cork, uWebSockets.js looks at the response
-   * once more if the websocket was allocated where it stood, and takes what it finds there for an order to close. (Seen:
+   * Passes the response on to become a websocket. Never corked: after a cork, uWebSockets.js reads the response once
+   * more; if the websocket was allocated at the same address, it takes the data there for an order to close. (Seen:
    * every second socket that was opened later closed within milliseconds, with 1006.)
    */
   upgrade(task: (response: HttpResponse) => void): void {
@@ -300,13 +305,13 @@ export class Exchange implements Waiting {
     if (response) this.guard(() => task(response))
   }
 
-  /** The answer's first bytes are about to go out. */
+  /** The first bytes of the answer are about to be written. */
   begin(status: number): void {
     this.hasBegun = true
     this.#status = status
   }
 
-  /** The answer's last byte has been handed over, or the connection has become something else. */
+  /** The last byte of the answer was written, or the connection has become a websocket. */
   finish(body: number | string): void {
     this.#response = undefined
     this.#reader?.unwatch()
@@ -330,9 +335,9 @@ export class Exchange implements Waiting {
   }
 
   /**
-   * The answer to chunks is the last of its connection: the parser takes things for chunks that are none (security.md), so
-   * nothing behind them may be taken for a request. Until it is there, a tick later, the parser reads none; then it closes.
-   * So the rest of the body is thrown away for a moment first, for who has nearly sent it.
+   * The answer to a chunked body is the last of its connection: the parser accepts invalid chunks (security.md), so no
+   * data after them may be read as a request. Until the answer is written, a tick later, the parser reads no data; then
+   * it closes. So the rest of the body is dropped for a short time first, for clients that have almost sent it.
    */
   #respondLast(reader: BodyReader, reply: Reply): void {
     let isAnswered = false
@@ -349,8 +354,9 @@ export class Exchange implements Waiting {
   }
 
   /**
-   * Closing on a client that still writes resets the connection, and a write that fails hides the answer from him. Held
-   * back, his buffers fill, and who waits for room to write looks for an answer too. RFC 9112 §9.6
+   * Closing the connection of a client that still writes resets it, and the failed write hides the answer from the
+   * client. While the sender is paused, its buffers fill, and a client that waits to write also reads the answer. RFC
+   * 9112 §9.6
    */
   #cutSoon(reader: BodyReader, reply: Reply): void {
     reader.hold(this.#response)
@@ -370,7 +376,7 @@ export class Exchange implements Waiting {
     })
   }
 
-  /** Last resort: what fails while failing costs the connection. */
+  /** Last resort: an error while failing closes the connection. */
   #attempt(task: () => void): void {
     try {
       task()
@@ -381,7 +387,7 @@ export class Exchange implements Waiting {
   }
 
   #discardReply(reply: Reply): void {
-    // Started and returned at once, so that a generator's `finally` need not run but other iterators let go.
+    // Started and returned at once: a generator's `finally` need not run, but other iterators release their resources.
     if (reply.chunks)
       void reply.chunks[Symbol.asyncIterator]()
         .return?.()
@@ -392,7 +398,7 @@ export class Exchange implements Waiting {
 const noBytes = new Uint8Array(0)
 const closing = /(?:^|,)\s*close\s*(?:,|$)/i
 
-/** Few requests are a page's; only theirs need to know where we are. */
+/** Few requests come from pages; only those need their own origin. */
 function originVerdict({ cors, seeing }: ServerContext, headers: RequestHeaders): OriginVerdict {
   const origin = headers.get('origin')
   return cors.judge(origin, origin === '' ? '' : seeing.ownOrigin(headers))

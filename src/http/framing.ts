@@ -1,12 +1,12 @@
 import type { RequestHeaders } from '#http/request-headers'
 
-/** How long a request's body is said to be: a number of bytes, or chunks until the last one. */
+/** The declared length of a body: a number of bytes, or chunked. */
 export type BodyLength = number | 'chunked'
 
 /**
- * Where a request ends, or what is wrong with saying so. A proxy in front that reads ambiguous framing differently
- * than this server lets one client write into another's connection (request smuggling, RFC 9112 §11.2), so anything that
- * could be read in two ways is refused and the connection closed. The parser underneath lets several of these pass.
+ * Finds the end of a request, or the fault in its framing. If a proxy reads ambiguous framing differently from this
+ * server, one client can write into the connection of another (request smuggling, RFC 9112 §11.2). So ambiguous
+ * requests are refused and the connection is closed. The parser underneath accepts several of them.
  */
 export function readFraming(headers: RequestHeaders): { readonly bodyLength: BodyLength } | { readonly fault: string } {
   if (headers.count('host') !== 1 || headers.get('host') === '') return { fault: 'one Host header is needed' }

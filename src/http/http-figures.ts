@@ -2,19 +2,19 @@ import { type ProblemCode, problemKinds } from '#model/problem'
 import { closeCodes } from '#runtime/close-codes'
 import { Histogram } from '#runtime/histogram'
 
-/** How an answer ended: the class of its status, or the other side went away before its last byte. */
+/** How an answer ended: the class of its status, or the client disconnected before its last byte. */
 export const endings = ['1xx', '2xx', '3xx', '4xx', '5xx', 'aborted'] as const
 const abortedPlace = endings.length - 1
 
 /** Seconds. Most answers take less than a millisecond; some wait for a device, a password or a download. */
 export const requestSecondsBounds = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
-/** What came of the requests of one route. */
+/** Metrics of the requests of one route. */
 export class RouteFigures {
   readonly name: string
-  /** By the places of `endings`. */
+  /** By the indexes of `endings`. */
   readonly ended: number[] = endings.map(() => 0)
-  /** From the first byte read to the last one handed over; of those that were not aborted. */
+  /** From the first byte read to the last one written; without aborted ones. */
   readonly seconds = new Histogram(requestSecondsBounds)
 
   constructor(name: string) {
@@ -32,7 +32,10 @@ export class RouteFigures {
   }
 }
 
-/** Codes by which websockets are closed, ours and those of RFC 6455 §7.4.1 that are usual. All others count as one. */
+/**
+ * Codes with which websockets are closed: the server's own and the usual ones of RFC 6455 §7.4.1. All others count as
+ * one.
+ */
 const knownCloseCodes = [1000, 1001, 1005, 1006, 1009, ...Object.values(closeCodes).map(({ code }) => code)]
 const otherCode = 'other'
 
@@ -40,7 +43,7 @@ const otherCode = 'other'
 export class SocketFigures {
   readonly path: string
   opened = 0
-  /** By code; what the other side made up is `other`. */
+  /** By code; unknown codes of clients count as `other`. */
   readonly closed: ReadonlyMap<string, { count: number }> = new Map(
     [...knownCloseCodes.map(String), otherCode].map((code) => [code, { count: 0 }]),
   )
@@ -56,20 +59,20 @@ export class SocketFigures {
 }
 
 /**
- * What came of requests and websockets, in plain numbers. Names of routes and paths are those of the tables, never of a
- * request: whatever is sent, there are no more of them.
+ * Metrics of requests and websockets, in plain numbers. Names of routes and paths are those of the tables, never of a
+ * request, so their number is bounded.
  */
 export class HttpFigures {
   readonly #routes = new Map<string, RouteFigures>()
   readonly #sockets = new Map<string, SocketFigures>()
-  /** Of what led to no route, or was refused before one was looked for. */
+  /** Requests without a route, or refused before the routing. */
   readonly unrouted = this.route('none')
   readonly refusals = Object.fromEntries(Object.keys(problemKinds).map((code) => [code, 0])) as Record<
     ProblemCode,
     number
   >
 
-  /** The same for the same name. */
+  /** Returns the same object for the same name. */
   route(name: string): RouteFigures {
     let route = this.#routes.get(name)
     if (!route) {
@@ -79,7 +82,7 @@ export class HttpFigures {
     return route
   }
 
-  /** The same for the same path. */
+  /** Returns the same object for the same path. */
   socket(path: string): SocketFigures {
     let socket = this.#sockets.get(path)
     if (!socket) {

@@ -22,20 +22,23 @@ import { Problem } from '#model/problem'
 import { seedBytes } from '#model/seeded'
 import type { Seen } from '#model/seen'
 
-/** Where a request can go. Sockets are named too, so that a plain request to one hears what it lacks. */
+/**
+ * The destination of a request. Sockets are included, so that a plain request to one gets an answer that explains the
+ * upgrade.
+ */
 export type Destination =
   | { readonly template: string; readonly figures: RouteFigures; readonly binding: Binding }
   | 'socket'
 
 const defaultContentTypes = ['application/json']
-/** A larger body is parsed, checked and answered in separate turns of the event loop: of 1 MiB, each may take 15 ms. */
+/** A larger body is parsed, checked and handled in separate turns of the event loop: for 1 MiB, each may take 15 ms. */
 const oneTurnBytesMax = 64 * 1024
 const noBytes = new Uint8Array(0)
 
 /**
- * The one wrapper around every request. The order is part of the contract: framing, origin, path (404 before anything is
- * asked of the caller), method, who is asking, what he may, path parameters, whether they lie inside of that, query, body,
- * idempotency key, answer.
+ * The one wrapper around every request. The order is part of the contract: framing, origin, path (404 before any check
+ * of the caller), method, authentication, permission, path parameters, their scope, query, body, idempotency key,
+ * answer.
  */
 export function httpHandler(
   context: ServerContext,
@@ -47,7 +50,7 @@ export function httpHandler(
   }
 }
 
-/** Runs a handler so that whatever it throws becomes an answer: thrown further it would end the process. */
+/** Runs a handler and answers with its exceptions: outside they would end the process. */
 export function openExchange(
   context: ServerContext,
   response: HttpResponse,
@@ -61,14 +64,14 @@ export function openExchange(
   } catch (error) {
     if (exchange) exchange.fail(error)
     else {
-      context.log.error({ err: error }, 'a request could not even be read')
+      context.log.error({ err: error }, 'reading a request failed')
       response.close()
     }
   }
   exchange?.leaveHandler()
 }
 
-/** False, and answered, when the request cannot be trusted to mean what it says or comes from a page it may not. */
+/** Returns false, and answers, if the request is ambiguous or comes from a page of a refused origin. */
 export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): boolean {
   const { framingFault } = exchange
   if (framingFault !== undefined) {
@@ -95,8 +98,8 @@ function isForeignFetch({ origin, headers }: Exchange): boolean {
 }
 
 /**
- * For requests whose end is doubtful. Not now: the parser would take the next request out of the same packet before it
- * closes, and that is the smuggled one. Behind a request that still waits it takes none, and closes.
+ * For requests with an ambiguous end. Not at once: the parser would read the next request from the same packet before
+ * it closes, and that is the smuggled one. While a request waits it reads none, and then it closes.
  */
 export function refuseAndCut(exchange: Exchange, message: string): void {
   exchange.closeBehind(() => exchange.fail(new Problem('bad_request', message), true))
@@ -125,7 +128,7 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   const { entry } = binding
   const { access, body } = entry
   if (!body && exchange.bodyLength === 'chunked') {
-    // Some of these stream their answer, and a stream cannot cut the connection behind it.
+    // Some of these routes stream their answer, and a stream can't close the connection after it.
     throw new Problem('bad_request', 'a body in chunks where none is expected')
   }
   exchange.expectBody(bytesMaxOf(exchange.context, entry), body !== undefined)
@@ -147,7 +150,7 @@ function bytesMaxOf({ bodyBytesMax, streamedBytesMax }: ServerContext, entry: Ro
   return entry.body?.bytesMax ?? (entry.body?.isStreamed ? streamedBytesMax : bodyBytesMax)
 }
 
-/** To a plain request where a websocket is spoken. */
+/** The answer to a plain request for a websocket. */
 export const upgradeRequired = {
   status: 426,
   headers: { Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Version': '13' },
@@ -199,7 +202,7 @@ function answer(
   exchange.readBody((read) => {
     const { bytes, raw } = countingRefusals(exchange, entry, () => {
       const bytes = read()
-      // No bytes are no value, so that a schema can say whether a body may be left out.
+      // An empty body is undefined, so that a schema decides whether it may be left out.
       return { bytes, raw: bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes }
     })
     inTurn(exchange, bytes, () => {
@@ -219,7 +222,9 @@ function inTurn(exchange: Exchange, { byteLength }: Uint8Array, step: () => void
   else exchange.context.world.soon(() => exchange.isOpen && exchange.guard(step))
 }
 
-/** Where people sign in, a malformed request counts as a failed attempt of its address. @throws what `step` throws, or 429 */
+/**
+ * For sign-in routes, a malformed request counts as a failed attempt of its address. @throws errors of `step`, or 429
+ */
 function countingRefusals<T>(exchange: Exchange, entry: RouteEntry, step: () => T): T {
   try {
     return step()
@@ -229,7 +234,10 @@ function countingRefusals<T>(exchange: Exchange, entry: RouteEntry, step: () => 
   }
 }
 
-/** Those of a path, parsed, for who may enter. @throws Problem as `permit` does; `invalid` where their faults are told */
+/**
+ * The parsed parameters of a path, after the permission check. @throws Problem as `permit` does; `invalid` if the
+ * caller may see their faults
+ */
 function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destination>['rawParameters']): unknown {
   const { access, parameters: schema, areParametersTold } = entry
   if (schema && areParametersTold) {
@@ -242,8 +250,8 @@ function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destina
 }
 
 /**
- * A body may take its time. Whoever was signed out meanwhile is refused, and whoever may do something else now is judged by
- * that: a request begun in time keeps no right alive.
+ * A body may take a long time to arrive. A caller who was signed out meanwhile is refused, and changed permissions
+ * apply: an early start of the request preserves no right.
  */
 function stillPermitted(exchange: Exchange, binding: Binding, raw: PathMatch<Destination>['rawParameters']): Caller {
   const { caller = nobody } = exchange
@@ -259,16 +267,16 @@ function sessionOver(authorization: string): Problem {
   return tokenProblem('session over', /^dpop/i.test(authorization) ? 'DPoP' : 'Bearer')
 }
 
-/** Without an `Idempotency-Key` the answerer is called directly, without a promise. */
+/** Without an `Idempotency-Key` the handler is called directly, without a promise. */
 function answered(exchange: Exchange, { entry, answer }: Binding, call: Call): Reply | Promise<Reply> {
   const { idempotency } = exchange.context
   const isKeyed = idempotency && takesIdempotencyKey(entry)
-  // By count: a header without a value is a key that cannot be one.
+  // By count: an empty header is an invalid key.
   if (!isKeyed || exchange.headerCount(idempotencyKeyHeader) === 0) return counted(exchange, call, answer(call))
   return counted(exchange, call, idempotency.run(call, entry, answer))
 }
 
-/** Until the reply is made. */
+/** Counts the request until the reply is made. */
 function counted(
   { context: { work } }: Exchange,
   { caller }: Call,
@@ -281,7 +289,9 @@ function counted(
   return reply
 }
 
-/** A class and no literal: what most answerers never ask for (signal, address, seed) is only made when asked for. */
+/**
+ * A class and not a literal: values that most handlers never use (signal, address, seed) are only made on first use.
+ */
 class ExchangeCall implements Call {
   readonly caller: Caller
   readonly parameters: unknown

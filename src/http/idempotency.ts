@@ -2,17 +2,17 @@ import type { RouteEntry } from '#api/entry'
 import type { Answerer, Call, Reply } from '#http/call'
 
 /**
- * Sees to it that a request which comes again under the same `Idempotency-Key` is done once. Contract 1.10.
+ * Makes sure that a request repeated under the same `Idempotency-Key` takes effect once. Contract 1.10.
  *
- * Asked for requests that have the header, on routes that change something for somebody who is known, after everything
- * that refuses before the answerer: such refusals come again by themselves.
+ * It is used for requests that have the header, on routes that change something for an authenticated caller, after all
+ * checks before the handler: their errors are repeated anyway.
  */
 export interface IdempotencyGuard {
   /**
-   * What `proceed` answers to the call, or what it answered when the request came before. `proceed` is handed a call with
-   * the seed that belongs to the key, and runs only while nobody else runs under it.
-   * @throws Problem what `proceed` threw; `bad_request` for a key that cannot be one, `conflict` while the same request
-   * runs, `unprocessable` when the key stands for another one, `overloaded`, `storage`
+   * Returns the answer of `proceed`, or its stored answer if the request came before. `proceed` gets a call with the
+   * seed of the key, and never runs twice at a time for a key.
+   * @throws Problem of `proceed`; `bad_request` for an invalid key, `conflict` while the same request runs,
+   * `unprocessable` if the key belongs to another request, `overloaded`, `storage`
    */
   run(call: Call, entry: RouteEntry, proceed: Answerer): Promise<Reply>
 }

@@ -1,15 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { Problem } from '#model/problem'
 
-/**
- * Nobody's body is nested this deep, and recursion over one that is (validating, merging, storing) would run out of
- * stack.
- */
+/** No valid body is nested this deep, and recursive code (validation, merging, storage) would overflow the stack. */
 const depthMax = 64
 
 /**
- * In all objects of a body together: 4 096 updates of four fields in `POST /link`, and the fields around them. Parsing and
- * validating that many different keys takes about 15 ms.
+ * In all objects of a body together: 4 096 updates of four fields in `POST /link`, and the fields around them. Parsing
+ * and validating this many different keys takes about 15 ms.
  */
 export const keysMax = 16_500
 /** Objects and arrays together: two keys in each on average. */
@@ -17,15 +14,15 @@ export const containersMax = 8_250
 /** Commas: four arrays of the longest property values, of 32 768 elements each. */
 export const elementsMax = 131_072
 /**
- * Texts, keys among them: the keys above and the longest array of texts, of 21 845. `JSON.parse` spends 0.3 µs on a short text
- * that it has not seen yet, ten times as much as on a number.
+ * Texts, keys included: the keys above and the longest array of texts, of 21 845. `JSON.parse` spends 0.3 µs on each
+ * new short text, ten times as much as on a number.
  */
 export const textsMax = 40_000
 
-/** The value in a JSON body; undefined for an empty one. A Problem says why there is none. */
+/** Parses a JSON body; undefined for an empty one. @throws Problem if it is not valid */
 export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) return undefined
-  // Not replaced by U+FFFD but refused: two different names must not become the same one.
+  // Refused, and not replaced by U+FFFD: two different names must not become the same one.
   if (!isUtf8(bytes)) throw new Problem('bad_request', 'the body is not UTF-8')
   refuseCostly(bytes)
   let value: unknown
@@ -39,8 +36,8 @@ export function parseJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * Refuses a body that would take long to parse, before it is parsed: `JSON.parse` alone takes 0.3 s for 1 MiB of keys. Linear, about
- * 1 ms for 1 MiB. Counts are wrong for text that is not JSON, which is refused anyway.
+ * Refuses a body that would take long to parse: `JSON.parse` alone takes 0.3 s for 1 MiB of keys. Linear, about 1 ms
+ * for 1 MiB. Counts are wrong for text that is not JSON, which is refused anyway.
  */
 function refuseCostly(bytes: Uint8Array): void {
   let [texts, keys, containers, elements, depth] = [0, 0, 0, 0, 0]
@@ -68,7 +65,7 @@ function refuseCostly(bytes: Uint8Array): void {
   }
 }
 
-/** Where the quote is that ends the text which begins at `index`. */
+/** The index of the quote that ends the text at `index`. */
 function endOfText(bytes: Uint8Array, index: number): number {
   for (let end = index + 1; end < bytes.length; end++) {
     if (bytes[end] === 0x22) return end
@@ -82,8 +79,8 @@ function tooMany(limit: string): Problem {
 }
 
 /**
- * `JSON.parse` makes `__proto__` a plain key, but the first assignment of it in code behind (`copy[key] = value`) sets a
- * prototype. Refused here, so that nobody behind has to think of it.
+ * `JSON.parse` makes `__proto__` a plain key, but later code that assigns it (`copy[key] = value`) sets a prototype. So
+ * it is refused here, and later code is safe.
  */
 function refuseDangerous(value: unknown): void {
   if (typeof value !== 'object' || value === null) return

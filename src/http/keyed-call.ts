@@ -2,7 +2,7 @@ import type { BodyStream, Call } from '#http/call'
 import type { Caller } from '#model/caller'
 import type { Seen } from '#model/seen'
 
-/** A call whose seed belongs to its `Idempotency-Key`. All else is that of the request. */
+/** A call with the seed of its `Idempotency-Key`. All other properties are those of the request. */
 export class KeyedCall implements Call {
   readonly seed: Uint8Array
   readonly isRepeated: boolean

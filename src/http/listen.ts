@@ -28,67 +28,67 @@ export interface ServerOptions {
   readonly host: string
   /** 0: any free one. */
   readonly port: number
-  /** In front of `bindings` and `sockets`. Default `/api/v1`. */
+  /** The prefix of `bindings` and `sockets`. Default `/api/v1`. */
   readonly basePath?: string
   readonly bindings: readonly Binding[]
-  /** Whose paths begin at the root. */
+  /** Routes whose paths begin at the root. */
   readonly rootBindings?: readonly Binding[]
   readonly sockets?: readonly AnyWebsocketRoute[]
   readonly authenticate: Authenticate
   readonly cors: CorsOptions
-  /** Where people sign in, malformed requests are counted with this; default: not. @throws Problem `too_many_requests` */
+  /** Counts malformed requests to sign-in routes; default: not. @throws Problem `too_many_requests` */
   readonly failedSignIn?: (address: string) => void
-  /** Whether `X-Forwarded-…` are believed: everybody who can connect must then be a proxy of ours. Default: no. */
+  /** Whether `X-Forwarded-…` is trusted: then only trusted proxies may be able to connect. Default: no. */
   readonly isProxyTrusted?: boolean
-  /** Where an entry says nothing else. Default 1 MiB. */
+  /** For entries without a limit of their own. Default 1 MiB. */
   readonly bodyBytesMax?: number
-  /** The same for bodies that are streamed. Default 256 MiB. */
+  /** The same for streamed bodies. Default 256 MiB. */
   readonly streamedBytesMax?: number
-  /** Default: `Idempotency-Key` means nothing. */
+  /** Default: `Idempotency-Key` is ignored. */
   readonly idempotency?: IdempotencyGuard
-  /** Requests of one user that are not answered to the end. Default 1 000. */
+  /** Unanswered requests of one user. Default 1 000. */
   readonly requestsPerUserMax?: number
-  /** Until an answer begins; then 503. Default 60 s. */
+  /** The time until an answer begins; then 503. Default 60 s. */
   readonly requestDeadlineMs?: number
-  /** How long a body may take for 16 KiB, times as many seconds as that is; then 408. Default 7 s. */
+  /** The time for each 16 KiB of a body; then 408. Default 7 s. */
   readonly bodyPaceMs?: number
-  /** How long `close` waits for requests to be answered. Default 10 s. */
+  /** How long `close` waits for running requests. Default 10 s. */
   readonly closeGraceMs?: number
-  /** What the log shows of a path without a known route (tickets, tokens). Default: the path. */
+  /** The logged form of a path without a known route, which may contain tickets or tokens. Default: the path. */
   readonly redactPath?: (path: string) => string
-  /** Where requests and websockets are counted, for who shows it. */
+  /** Metrics of requests and websockets. */
   readonly figures?: HttpFigures
-  /** What is said of a path that leads nowhere, where there is more to say than that. */
+  /** The error for an unknown path, if there is more to say than 404. */
   readonly notFound?: (path: string) => Problem | undefined
 }
 
-/** Stopping is: `stopListening`, `closeSockets`, `close`. */
+/** To stop, call `stopListening`, `closeSockets`, `close`. */
 export interface Server {
   readonly port: number
   readonly publisher: SocketPublisher
-  /** Requests whose answer is not complete. */
+  /** The number of requests whose answer is not complete. */
   inFlight(): number
-  /** Open websockets. */
+  /** The number of open websockets. */
   openSockets(): number
-  /** No new connections; those that are there go on, and every answer closes its own. */
+  /** Accepts no new connections; existing ones continue, and each closes after its next answer. */
   stopListening(): void
   /** Closes every websocket, in batches. */
   closeSockets(code: number, reason: string): Promise<void>
-  /** Waits for requests up to the grace, then closes whatever is left. */
+  /** Waits for requests during the grace period, then closes the rest. */
   close(): Promise<void>
 }
 
-/** The address can't be had; the message names it. */
+/** The address is not available; the message names it. */
 export class CannotListen extends Error {}
 
 /**
- * Requests of one user that are not answered to the end. A browser has six, a program that waits for devices some dozens;
- * each may keep an answer of a megabyte while it is read slowly.
+ * Unanswered requests of one user. A browser has six, a program that waits for devices some dozens; each may hold an
+ * answer of a megabyte while the client reads it slowly.
  */
 const requestsPerUserMax = 1_000
 const requestsPerTenantMax = 4_000
 
-/** Opens the door. Rejects when the address cannot be had, naming it. */
+/** Opens the server. Rejects if the address is not available, and names it. */
 export async function openServer(options: ServerOptions): Promise<Server> {
   const { world, host } = options
   const basePath = options.basePath ?? '/api/v1'
@@ -153,7 +153,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   function stopListening(): void {
     context.isStopping = true
     if (!listening) return
-    // Not app.close(): that tears every connection down.
+    // Not app.close(), which closes every connection at once.
     uws.us_listen_socket_close(listening)
     listening = undefined
   }
@@ -166,14 +166,14 @@ function rowsOf(options: ServerOptions, basePath: string, figures: HttpFigures):
     return { method, template, binding: { template, figures: figures.route(name), binding } }
   }
   const rows = [...options.bindings.map(row(basePath)), ...(options.rootBindings ?? []).map(row(''))]
-  // Where a route answers plain requests beside the socket, it keeps them.
+  // If a route answers plain requests on the path of a socket, it keeps them.
   const isTaken = (template: string) => rows.some((taken) => taken.method === 'GET' && taken.template === template)
   const templates = (options.sockets ?? []).map((route) => basePath + route.path)
   const free = templates.filter((template) => !isTaken(template))
   return [...rows, ...free.map((template) => ({ method: 'GET', template, binding: 'socket' as const }))]
 }
 
-/** With a host and options: the binary takes both, its declarations only know them apart. */
+/** With a host and options: the binary accepts both, but its declarations only one of them. */
 type ListenExclusively = (host: string, port: number, options: number, listener: (socket: unknown) => void) => void
 
 function listen(app: uws.TemplatedApp, host: string, port: number): Promise<uws.us_listen_socket> {
@@ -187,7 +187,7 @@ function listen(app: uws.TemplatedApp, host: string, port: number): Promise<uws.
   })
 }
 
-/** `LIBUS_LISTEN_EXCLUSIVE_PORT`, which the declarations have only as a type. */
+/** `LIBUS_LISTEN_EXCLUSIVE_PORT`, which the declarations only have as a type. */
 const exclusivePort = 1
 
 function idle(context: ServerContext, graceMs: number): Promise<void> {

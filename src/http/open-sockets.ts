@@ -1,10 +1,10 @@
 import type { UwsSocket } from '#http/uws-socket'
 import type { World } from '#runtime/world'
 
-/** How many sockets are closed before others get their turn. */
+/** The number of sockets closed before other work runs. */
 const batchCount = 200
 
-/** Every socket that is open on a server. */
+/** All open sockets of a server. */
 export class OpenSockets {
   readonly #world: World
   readonly #open = new Set<UwsSocket>()
@@ -26,8 +26,8 @@ export class OpenSockets {
   }
 
   /**
-   * Closes all that are open now, in batches, so that timers and answers get through in between. Over a copy: ending one
-   * runs its room's `closed` at once, which may end others.
+   * Closes all sockets that are open now, in batches, so that timers and answers run in between. Over a copy: ending a
+   * socket runs its room's `closed` at once, which may end others.
    */
   async closeAll(code: number, reason: string): Promise<void> {
     const sockets = [...this.#open]

@@ -1,34 +1,34 @@
 import { isIP } from 'node:net'
 import { requestOriginOf } from '#http/seen'
 
-/** A name has 253 characters at most (RFC 1035 §2.3.4), and a port behind it. */
+/** A name has at most 253 characters (RFC 1035 §2.3.4), followed by a port. */
 const hostCharactersMax = 260
-/** Hosts are few; somebody who sends others costs a URL to parse each, and no memory. */
+/** There are few hosts; a client that sends others costs a URL to parse each, and no memory. */
 const hostsMax = 1024
 
-/** RFC 6761, RFC 6762, RFC 8375, and what ICANN has set apart: they are known within a network, if at all. */
+/** RFC 6761, RFC 6762, RFC 8375, and names reserved by ICANN: they are known at most within a network. */
 const withinOnly = /\.(localhost|local|internal|home\.arpa|test|invalid)$/
 
 /**
- * The names that a server answers to where nobody signs in.
+ * The host names that the server answers while authentication is off.
  *
- * A page of elsewhere can let its own name lead to this machine (DNS rebinding). Its browser then takes our answers for those
- * of its own site, and sends no `Origin` with a GET: nothing but the name gives it away. So there are `localhost` and
- * addresses, which no name server can redirect; names of one label and those that no public name server gives out, as
- * machines, containers and networks at home have; and what the operator has named.
+ * A page of another site can let its own name resolve to this machine (DNS rebinding). Its browser then takes the
+ * answers for those of that site, and sends no `Origin` with a GET: only the name reveals it. So the server answers
+ * `localhost` and addresses, which no name server can redirect; names of one label and names that no public name server
+ * has, as machines, containers and home networks use; and the names that the operator configured.
  */
 export class OwnNames {
   readonly #named: ReadonlySet<string>
   readonly #known = new Map<string, boolean>()
 
-  /** `urls`: with the names of the operator. */
+  /** `urls` contain the names of the operator. */
   constructor(urls: readonly string[]) {
     const names = urls.filter((url) => URL.canParse(url)).map((url) => new URL(url).hostname)
     // A page inside an app (`app://…`) may have none.
     this.#named = new Set(names.filter((name) => name !== ''))
   }
 
-  /** `host`: as a request has it, with a port or without. */
+  /** `host`: as in a request, with a port or without. */
   has(host: string): boolean {
     if (host.length > hostCharactersMax) return false
     let isOurs = this.#known.get(host)
@@ -49,7 +49,7 @@ export class OwnNames {
   }
 }
 
-/** Whether no name server has a say in where this origin is. */
+/** Whether no name server can redirect this origin. */
 export function isUnredirectable(origin: string): boolean {
   const { hostname } = new URL(origin)
   return hostname === 'localhost' || isIP(hostname.replace(/^\[|\]$/g, '')) !== 0

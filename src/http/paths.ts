@@ -1,11 +1,11 @@
 /**
- * Which thing answers a method and a path: a tree of path segments. Pure.
+ * Finds the row for a method and a path: a tree of path segments. Pure.
  *
- * - A static segment wins over a parameter, whatever the order of adding; a parameter takes one non-empty segment.
- * - Segments are compared as they came, undecoded; parameters are percent-decoded, and one that cannot be decoded makes
- *   the path unknown.
- * - A path that is known for other methods answers `allow`: what the `Allow` header says (HEAD goes with GET, OPTIONS
- *   with everything).
+ * - A static segment wins over a parameter, in any order of adding; a parameter takes one non-empty segment.
+ * - Segments are compared as sent, undecoded; parameters are percent-decoded, and one that can't be decoded makes the
+ *   path unknown.
+ * - A path that is known for other methods returns `allow`, the content of the `Allow` header (HEAD goes with GET,
+ *   OPTIONS with every method).
  */
 export interface PathTable<T> {
   match(method: string, path: string): PathMatch<T> | { readonly allow: readonly string[] } | undefined
@@ -14,7 +14,7 @@ export interface PathTable<T> {
 export interface PathMatch<T> {
   readonly binding: T
   readonly rawParameters: Readonly<Record<string, string>>
-  /** Of all methods of this path. */
+  /** The methods of this path. */
   readonly allow: readonly string[]
 }
 
@@ -37,7 +37,7 @@ interface Target<T> {
   readonly names: readonly string[]
 }
 
-/** Throws when two rows mean the same method and path: the later one would never be reached. */
+/** Throws if two rows have the same method and path: the later one would never be reached. */
 export function pathTable<T>(rows: readonly PathRow<T>[]): PathTable<T> {
   const root = newPlace<T>()
   for (const row of rows) add(root, row)
@@ -85,7 +85,7 @@ function allowOf(methods: readonly string[]): readonly string[] {
   return [...methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS']
 }
 
-/** Goes back to the parameter when the static branch leads nowhere: `/updates/:id/log` beside `/updates/projects`. */
+/** Returns to the parameter if the static branch has no match: `/updates/:id/log` next to `/updates/projects`. */
 function find<T>(place: Place<T>, segments: readonly string[], index: number, values: string[]): Place<T> | undefined {
   const segment = segments[index]
   if (segment === undefined) return place.targets.size > 0 ? place : undefined
@@ -98,7 +98,7 @@ function find<T>(place: Place<T>, segments: readonly string[], index: number, va
   return behind
 }
 
-/** In place; false when one is malformed. */
+/** In place; returns false if one is malformed. */
 function decodeAll(values: string[]): boolean {
   for (const [index, value] of values.entries()) {
     if (!value.includes('%')) continue

@@ -2,19 +2,19 @@ import type { Caller } from '#model/caller'
 import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import type { World } from '#runtime/world'
 
-/** Something that waits: since when, whether its answer has begun, and what happens when it takes too long. */
+/** A waiting request: its start, whether its answer has begun, and the reaction to a timeout. */
 export interface Waiting {
-  /** Set anew where it is renewed. */
+  /** Set again when the time is renewed. */
   waitsSince: number
   readonly hasBegun: boolean
-  /** For whom it is counted, while it waits. */
+  /** The caller for whose limit it counts while it waits. */
   readonly caller?: Caller | undefined
   expire(): void
 }
 
 /**
- * The requests that have not been answered to the end, and their common deadline: first the one that has waited longest. One
- * timer for all: the deadline is the same for each, so only the first can be due.
+ * Requests that are not fully answered, and their common deadline: the first has waited longest. One timer is enough:
+ * the deadline is the same for all, so only the first can be due.
  */
 export class Pending {
   readonly #world: World
@@ -40,12 +40,12 @@ export class Pending {
     this.#time(this.#deadlineMs)
   }
 
-  /** Its caller was found while it waits. */
+  /** Its caller became known while it waits. */
   identified(waiting: Waiting): void {
     if (waiting.caller && this.#waiting.has(waiting)) this.#limit?.enter(waiting.caller)
   }
 
-  /** It moves on, and has its whole time again. Does nothing for one that does not wait. */
+  /** The request made progress and gets its whole time again. Does nothing for one that does not wait. */
   renew(waiting: Waiting): void {
     if (!this.#waiting.delete(waiting)) return
     waiting.waitsSince = this.#world.monotonic()
@@ -61,7 +61,7 @@ export class Pending {
     for (const tell of emptied) tell()
   }
 
-  /** Calls once, when nobody waits any more; at once if so already. */
+  /** Calls once when no request waits; at once if none does. */
   whenEmpty(tell: () => void): void {
     if (this.#waiting.size === 0) tell()
     else this.#emptied.push(tell)

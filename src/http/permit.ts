@@ -5,13 +5,13 @@ import { Problem } from '#model/problem'
 import { type Action, holds, type Reach, type Resource } from '#model/scope'
 
 /**
- * Whether a known caller may enter a route: the one place where access becomes 403 or 404. Contract 1.4.
+ * Decides whether an authenticated caller may use a route: the one place where access becomes 403 or 404. Contract 1.4.
  *
- * What a path names must lie inside one and the same grant. What only a body or a list names is the answerer's to check.
+ * All names in the path must be in one and the same grant. Names in a body or a list are checked by the handler.
  *
- * @param parameters of the path, parsed; undefined when they are malformed, which is told only to who may act here at all
- * @throws Problem `forbidden` when no grant gives the action on the resource, `not_found` for what lies outside of those
- * that do, or is malformed
+ * @param parameters of the path, parsed; undefined if they are malformed, which only callers with the permission learn
+ * @throws Problem `forbidden` if no grant gives the action on the resource, `not_found` for names outside of those
+ * grants, or malformed ones
  */
 export function permit(access: RouteAccess, caller: Caller, parameters: unknown): void {
   const permission = permissionOf(access, caller)
@@ -33,14 +33,14 @@ export function permit(access: RouteAccess, caller: Caller, parameters: unknown)
 }
 
 /**
- * The rest of a PUT that may make something, for what belongs to the tenant: what happens decides which right is needed.
+ * The check of a PUT that may create a resource of the tenant: the required permission depends on whether it exists.
  * @throws Problem `forbidden`
  */
 export function mayPut(caller: Caller, resource: Resource, isThere: boolean): void {
   permit({ resource, action: putAction(isThere), within: 'tenant' }, caller, {})
 }
 
-/** What putting is: contract 2, Resources. */
+/** The action of a PUT: contract 2, Resources. */
 export function putAction(isThere: boolean): Action {
   return isThere ? 'update' : 'create'
 }
@@ -48,7 +48,7 @@ export function putAction(isThere: boolean): Action {
 /** Of the update hook. Contract 6. */
 const hookPermission: Permission = { resource: 'updates', action: 'update', within: 'tenant' }
 
-/** Whoever signed a call of the hook is nobody here: only the answerer has the body that the signature is of. */
+/** A signed call of the hook has no caller: only the handler has the body to check its signature. */
 function permissionOf(access: RouteAccess, caller: Caller): Permission | undefined {
   if (access === 'hook') return caller === nobody ? undefined : hookPermission
   return typeof access === 'object' ? access : undefined
@@ -64,7 +64,7 @@ function reachesOf({ resource, action, mayCreate }: Permission, { scope }: Calle
   return mayCreate ? [...reaches, ...scope.reaches(resource, 'create')] : reaches
 }
 
-/** A name that the entry promised and the path lacks lies inside nothing. */
+/** If the entry requires a name and the path has none, the check fails. */
 function isHeld(names: Reach['devices'], name: string | undefined): boolean {
   return name !== undefined && holds(names, name)
 }

@@ -1,6 +1,6 @@
 const noFields: Readonly<Record<string, string | string[]>> = Object.freeze(Object.create(null))
 
-/** Query fields, each a string, or an array of strings when repeated. Without a prototype: names come from outside. */
+/** Query fields, each a string, or an array of strings when repeated. Without a prototype: clients choose the names. */
 export function parseQuery(query: string): Readonly<Record<string, string | string[]>> {
   if (query === '') return noFields
   const fields: Record<string, string | string[]> = Object.create(null)

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 
-/** An address as people write it: `127.0.0.1` also when it came over a socket of both families, `::1` in short. */
+/** An address in its usual form: `127.0.0.1` also on a socket of both families, `::1` in short. */
 export function addressText(bytes: ArrayBuffer): string {
   const octets = new Uint8Array(bytes)
   if (octets.length === 4) return octets.join('.')
@@ -11,15 +11,15 @@ export function addressText(bytes: ArrayBuffer): string {
 }
 
 /**
- * An address that came as text, in the form of `addressText`; undefined for what is none. Proxies write `192.0.2.1`,
- * `2001:db8::1`, `[2001:db8::1]`, and some of them a port behind.
+ * Parses an address into the form of `addressText`; undefined if it is not one. Proxies write `192.0.2.1`,
+ * `2001:db8::1`, `[2001:db8::1]`, and some add a port.
  */
 export function addressOfText(text: string): string | undefined {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\](?::\d+)?|([^:]*)(?::\d+)?)$/.exec(text) ?? []
   const address = bracketed ?? plain ?? text
   const family = isIP(address)
   if (family === 4 && bracketed === undefined) return address
-  // A zone (`%eth0`) is of the machine that wrote it.
+  // A zone (`%eth0`) is only valid on the machine that wrote it.
   if (family !== 6 || !URL.canParse(`http://[${address}]`)) return undefined
   const short = new URL(`http://[${address}]`).hostname.slice(1, -1)
   const [, high, low] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(short) ?? []
@@ -27,7 +27,7 @@ export function addressOfText(text: string): string | undefined {
   return [high, low].flatMap((pair) => [Number.parseInt(pair, 16) >> 8, Number.parseInt(pair, 16) & 0xff]).join('.')
 }
 
-/** Of this machine itself. `address`: as `addressText` gives it. */
+/** Whether the address, in the form of `addressText`, is this machine itself. */
 export function isLoopbackAddress(address: string): boolean {
   return address === '::1' || /^127(\.\d{1,3}){3}$/.test(address)
 }

@@ -1,7 +1,7 @@
 import type { Reply } from '#http/call'
 import { Problem, type ProblemKind } from '#model/problem'
 
-/** The one place that turns a refusal into a reply. Contract 1.3. `secFetchMode`: that header of the request. */
+/** The one place that turns a Problem into a reply. Contract 1.3. `secFetchMode`: that header of the request. */
 export function replyOf(problem: Problem, secFetchMode: string): Reply {
   const { status, body } = problem.kind
   const own = problem.headers ?? {}
@@ -19,16 +19,16 @@ const bodies: Record<ProblemKind['body'], (problem: Problem) => unknown> = {
   error: (problem) => ({ error: problem.message }),
   message: (problem) => ({ message: problem.message }),
   details: (problem) => ({ error: 'Validation Error', details: problem.details ?? [] }),
-  // Nothing of what happened: the log has it, under the request id of the answer.
+  // Without details: the log has them, under the request id of the answer.
   server_error: (problem) => ({
     error: problem.kind.text,
-    message: 'Something went wrong on our side; the log has it under this request id.',
+    message: 'The server failed; its log has the details under this request id.',
     statusCode: problem.kind.status,
   }),
 }
 
 const defaultHeaders: Readonly<Record<number, (secFetchMode: string) => Record<string, string>>> = {
-  // A Basic challenge to a page's own request makes the browser pop up its prompt over the page.
+  // A Basic challenge to a page's own request makes the browser show its password prompt over the page.
   401: (secFetchMode) => ({
     'WWW-Authenticate':
       secFetchMode === '' || secFetchMode === 'navigate' ? `${tokenChallenges}, ${basicChallenge}` : tokenChallenges,
@@ -40,5 +40,5 @@ const defaultHeaders: Readonly<Record<number, (secFetchMode: string) => Record<s
 const tokenChallenges = 'DPoP algs="ES256", Bearer'
 const basicChallenge = 'Basic realm="device-data-backend", charset="UTF-8"'
 
-/** What is answered to anything thrown that is not a Problem. After the tables it is made of. */
+/** The answer to any exception that is not a Problem. Defined after the tables that it uses. */
 export const bugReply: Reply = replyOf(new Problem('bug'), '')

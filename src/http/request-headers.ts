@@ -1,13 +1,13 @@
 import type { HttpRequest } from 'uWebSockets.js'
 
 /**
- * A request's headers, copied while the request still lives: uWebSockets.js keeps it on the stack.
+ * A request's headers, copied while the request is valid: uWebSockets.js keeps it on the stack.
  *
- * Every line is kept, also repeated ones: the framing check needs to see each copy, and a header that came twice reads
- * as both joined by a comma (RFC 9110 §5.3), so that a doubled credential fits no form instead of silently being one.
+ * Every line is stored, also repeated ones: the framing check needs each copy, and a repeated header reads as all
+ * values joined by a comma (RFC 9110 §5.3), so that a repeated credential is invalid instead of silently being one.
  */
 export class RequestHeaders {
-  /** Names (lower case) and values in turn: one array is cheaper than a map for the dozen lines of a request. */
+  /** Names (lower case) and values, alternating: one array is cheaper than a map for the dozen lines of a request. */
   readonly #lines: readonly string[]
 
   constructor(lines: readonly string[]) {

@@ -2,33 +2,34 @@ import { addressOfText } from '#http/remote-address'
 import type { Seen } from '#model/seen'
 
 export interface SeeingOptions {
-  /** Whether the connection's other side is a proxy of ours, whose `X-Forwarded-…` are true. */
+  /** Whether the peer is a trusted proxy, whose `X-Forwarded-…` headers count. */
   readonly isProxyTrusted: boolean
   readonly publicUrls: readonly string[]
 }
 
-/** What of a request says how it came. */
+/** The headers that show how a request reached the server. */
 interface SeenHeaders {
-  /** By lower-case name; empty when absent, copies joined by a comma. */
+  /** By lower-case name; empty when absent, repeated lines joined by a comma. */
   get(name: string): string
 }
 
 /**
- * How requests look from outside. Contract 2, DPoP: what a trusted proxy says, else the public URLs, else `Host`.
+ * The address of requests as clients see it. Contract 2, DPoP: the headers of a trusted proxy, otherwise the public
+ * URLs, otherwise `Host`.
  *
- * With public URLs and no proxy, `Host` says nothing about where we are: whoever repeats somebody's proof elsewhere
- * could bring the fitting one along.
+ * With public URLs and no proxy, `Host` is ignored: an attacker who replays a proof at another server could send a
+ * matching one.
  */
 export interface Seeing {
-  /** Scheme, host and port of a page of our own. Not brought to any form. */
+  /** Scheme, host and port of the server's own pages. Not normalised. */
   ownOrigin(headers: SeenHeaders): string
-  /** Whom the client asked for, as it and a trusted proxy say it. */
+  /** The hosts that the client requested, according to the client and a trusted proxy. */
   hosts(headers: SeenHeaders): readonly string[]
-  /** `peer`: the connection's other side; only asked for when the address is. */
+  /** `peer` returns the peer's address; only called when the address is needed. */
   seenOf(headers: SeenHeaders, peer: () => string): Seen
 }
 
-/** Hosts are few; somebody who sends others costs a URL to parse each, and no memory. */
+/** There are few hosts; a client that sends others costs a URL to parse each, and no memory. */
 const hostsMax = 1024
 
 export function seeingOf({ isProxyTrusted, publicUrls }: SeeingOptions): Seeing {
@@ -66,8 +67,8 @@ export function seeingOf({ isProxyTrusted, publicUrls }: SeeingOptions): Seeing 
 }
 
 /**
- * The address is found out when it is first asked for: asking the socket costs as much as everything else here together,
- * and most requests never need it. A class, as a getter in a literal costs more than that.
+ * The address is read on first use: reading it from the socket costs as much as all other work here, and most requests
+ * never need it. A class, because a getter in a literal costs more than that.
  */
 class SeenRequest implements Seen {
   readonly origins: readonly string[]
@@ -87,20 +88,20 @@ class SeenRequest implements Seen {
   }
 }
 
-/** The last one: what came before is what the client told the proxy. */
+/** The last one: earlier ones are those that the client sent to the proxy. */
 function lastOf(list: string): string {
   return list.slice(list.lastIndexOf(',') + 1).trim()
 }
 
-/** A name or an address, with a port if it has one: nothing that would make a URL of another host. */
+/** A name or an address, with an optional port: no text that would change the host of a URL. */
 const hostPattern = /^(?:\[[0-9a-f:.]+\]|[^\s/?#@\\:[\]]+)(?::\d{1,5})?$/i
 
-/** Of a URL that is made from a `Host`; none when the host is not one. */
+/** The origin made of a `Host`; none if the host is not valid. */
 export function requestOriginOf(url: string, host: string): readonly string[] {
   return hostPattern.test(host) && URL.canParse(url) ? [new URL(url).origin] : []
 }
 
-/** What URLs below a public one begin with; none when it is no URL. */
+/** The beginning of URLs below a public one; none if it is not a URL. */
 export function publicOriginOf(url: string): string[] {
   if (!URL.canParse(url)) return []
   const { origin, pathname } = new URL(url)

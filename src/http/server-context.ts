@@ -10,34 +10,36 @@ import type { Problem } from '#model/problem'
 import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import type { World } from '#runtime/world'
 
-/** What all requests of one server share. */
+/** The state shared by all requests of one server. */
 export interface ServerContext {
   readonly world: World
   readonly log: ServerLog
   readonly cors: Cors
   readonly seeing: Seeing
   readonly pending: Pending
-  /** Requests of known callers whose answers are not complete. */
+  /** Requests of authenticated callers whose answers are not complete. */
   readonly requests: ConcurrencyLimit
-  /** Requests whose answers are being made, also after the client went away: a write waits for its device all the same. */
+  /** Requests whose handlers run, also after the client disconnected: a write still waits for its device. */
   readonly work: ConcurrencyLimit
-  /** Of bodies that are handed on as they come. */
+  /** The unread bytes of all streamed bodies. */
   readonly allUnread: Unread
-  /** Those whose body is still coming. */
+  /** Requests whose body is still arriving. */
   readonly receiving: Pending
   readonly turnedAway: TurnedAway
   readonly brokenOff: TurnedAway
   readonly figures: HttpFigures
   readonly bodyBytesMax: number
-  /** The same for bodies that are handed on as they come. */
+  /** The same for streamed bodies. */
   readonly streamedBytesMax: number
-  /** Undefined: `Idempotency-Key` means nothing. */
+  /** Undefined: `Idempotency-Key` is ignored. */
   readonly idempotency: IdempotencyGuard | undefined
-  /** A malformed request where people sign in. @throws Problem `too_many_requests` after too many of its address */
+  /**
+   * Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many from its address
+   */
   failedSignIn(address: string): void
   requestId(asked: string): string
   redactPath(path: string): string
-  /** What a path that leads nowhere is answered. */
+  /** The error for an unknown path. */
   notFound(path: string): Problem
   /** Set when the server stops: answers then close their connection. */
   isStopping: boolean

@@ -1,4 +1,4 @@
-/** What the door logs with; a pino logger fits. */
+/** The log of the server; a pino logger fits. */
 export interface ServerLog {
   isLevelEnabled(level: 'debug'): boolean
   debug(fields: object, message: string): void

@@ -4,11 +4,11 @@ import type { Exchange } from '#http/exchange'
 import { endBodiless, headersOf, isBodiless, writeHead } from '#http/write-reply'
 
 /**
- * Writes an answer that comes in chunks.
+ * Writes an answer that is made in chunks.
  *
- * Obligations: nothing is sent before the first chunk is there, so that what fails until then is still answered
- * properly; the next chunk is asked for when the one before has been taken; the iterator is returned when the other side
- * goes away; a failure after the first chunk breaks the connection off, so that nobody takes the part for the whole.
+ * Obligations: no byte is sent before the first chunk is available, so that an error until then gets a proper answer;
+ * the next chunk is requested when the client has taken the one before; the iterator is returned when the client
+ * disconnects; an error after the first chunk closes the connection, so that no client takes the part for the whole.
  */
 export function streamReply(exchange: Exchange, reply: Reply, chunks: AsyncIterable<string | Uint8Array>): void {
   const iterator = chunks[Symbol.asyncIterator]()
@@ -16,7 +16,7 @@ export function streamReply(exchange: Exchange, reply: Reply, chunks: AsyncItera
   const giveBack = async () => {
     if (isReturned) return
     isReturned = true
-    // A generator takes it after the chunk it is at.
+    // A generator handles it after its present chunk.
     await iterator.return?.()
   }
   const giveBackLoudly = () => void giveBack().catch((error: unknown) => exchange.fail(error))
@@ -29,7 +29,7 @@ export function streamReply(exchange: Exchange, reply: Reply, chunks: AsyncItera
 
 async function stream(exchange: Exchange, reply: Reply, iterator: AsyncIterator<string | Uint8Array>): Promise<void> {
   let next = await iterator.next()
-  // An answer without a body ends with its head; and what the parser holds of other answers leaves no room for ours.
+  // An answer without a body ends with its head; and buffered bytes of other answers leave no space for this one.
   await exchange.outsideParser()
   // The deadline may have answered in between.
   if (!exchange.isOpen) return

@@ -1,12 +1,13 @@
 import type { ServerLog } from '#http/server-log'
 import type { World } from '#runtime/world'
 
-/** After a line has been said, others are only counted for so long. */
+/** After a line was logged, further ones are only counted during this time. */
 const quietMs = 1000
 
 /**
- * Says who was answered 503, or whose answer ended early for what would have been one. Such answers come in floods, from a server that has too much to do already: the first is
- * said, those of the second behind it are counted, and their number is said at its end.
+ * Logs requests that were answered 503, or whose answer was cut off for the same reasons. They come in floods, from a
+ * server that is already overloaded: the first is logged, those of the next second are counted, and the log gets their
+ * number at its end.
  */
 export class TurnedAway {
   readonly #world: World
@@ -15,14 +16,14 @@ export class TurnedAway {
   #isQuiet = false
   #unsaid = 0
 
-  /** `more`: what is said of those that are only counted. */
+  /** `more`: the log text for the counted ones. */
   constructor(world: World, log: ServerLog, more: string) {
     this.#world = world
     this.#log = log
     this.#more = more
   }
 
-  /** `line`: what is said of a request. */
+  /** `line`: the log entry of a request. */
   add(line: () => object): void {
     if (this.#isQuiet) {
       this.#unsaid++

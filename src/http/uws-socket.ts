@@ -3,11 +3,11 @@ import type { Dropping } from '#http/dropping'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** What all websockets of one path share. */
+/** The state shared by all websockets of one path. */
 export interface SocketPlace {
   readonly world: World
   readonly dropping: Dropping
-  /** Tells the room; called once for each socket that was opened. */
+  /** Informs the room; called once for each socket that was opened. */
   closed(socket: UwsSocket, code: number): void
 }
 
@@ -24,23 +24,23 @@ interface Ending {
 
 /** A close frame holds 125 bytes, two of them the code. RFC 6455 §5.5. */
 const reasonBytesMax = 123
-/** Whoever was ended has so long to read what he was sent before. */
+/** The time for the client to read sent messages after the socket ended. */
 const lingerMs = 10_000
 
 /**
  * The port over one websocket. After `closed` every method does nothing: uWebSockets.js throws on any call then, and
- * `end` may come from two sides at once.
+ * both sides may call `end` at once.
  */
 export class UwsSocket implements Socket {
   readonly remoteAddress: string
-  /** Of its upgrade. */
+  /** The id of its upgrade request. */
   readonly requestId: string
-  /** What `closed` is told: uWebSockets.js gives 1006 for a socket that had to be torn down. */
+  /** The code for `closed`: uWebSockets.js gives 1006 for a socket that it had to close by force. */
   endCode: number | undefined
-  /** A message was lost and the buffer has not shrunk since. */
+  /** A message was lost, and the buffer has not shrunk since. */
   isBehind = false
   #websocket: WebSocket<unknown> | undefined
-  /** Ended for its room, and not yet for the other side. */
+  /** Ended for its room, but not yet for the client. */
   #ending: Ending | undefined
   readonly #place: SocketPlace
 
@@ -55,7 +55,7 @@ export class UwsSocket implements Socket {
     return this.#websocket !== undefined
   }
 
-  /** From the close handler: nothing may touch the websocket from here on. */
+  /** From the close handler: the websocket must not be used from here on. */
   gone(code: number): void {
     this.#ending?.cancel()
     this.#ending = undefined
@@ -73,7 +73,7 @@ export class UwsSocket implements Socket {
     return this.#websocket !== undefined && this.#websocket.send(message, typeof message !== 'string') !== lost
   }
 
-  /** A throw may not pass through uWebSockets.js, so it is carried around it. */
+  /** An exception must not pass through uWebSockets.js, so it is carried around it. */
   together(task: () => void): void {
     this.#place.dropping.refuse('together')
     if (!this.#websocket) {
@@ -120,8 +120,8 @@ export class UwsSocket implements Socket {
   }
 
   /**
-   * The close frame goes out behind what is in the buffer, when that is empty: uWebSockets.js, told to end one that still has
-   * something to send, would wait for its reader for ever, and over the limit lose the frame like any message.
+   * The close frame is sent when the buffer is empty. If uWebSockets.js ends a socket with unsent data, it waits for
+   * its reader for ever, and above the limit it loses the frame like any message.
    */
   #linger(websocket: WebSocket<unknown>, code: number, reason: string): void {
     const { world } = this.#place
@@ -145,7 +145,7 @@ export class UwsSocket implements Socket {
 /** uWebSockets.js: 1 sent, 0 buffered, 2 lost. */
 const lost = 2
 
-/** At a character's border: half a character is invalid UTF-8, which the other side must fail on. */
+/** At the border of a character: half a character is invalid UTF-8, and the client must fail on it. */
 function cut(reason: string): string {
   const bytes = Buffer.from(reason)
   if (bytes.byteLength <= reasonBytesMax) return reason

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { detailsMax, Problem, type ProblemDetail } from '#model/problem'
 
-/** Of a path, and of a message: keys that the caller sent stand in both, up to a hundred times. */
+/** The limit of a path, and of a message: both contain keys that the caller sent, up to a hundred times. */
 const detailCharactersMax = 256
 
-/** The value as the schema makes it, or 400 Validation Error with where and what. Contract 1.3. */
+/** The value as parsed by the schema, or 400 Validation Error with paths and messages. Contract 1.3. */
 export function validate(schema: z.ZodType, value: unknown): unknown {
-  // `safeParse` would word every issue, and the 11 000 of a schema with wrong fields take 30 ms.
+  // `safeParse` makes a text for every issue, and the 11 000 of a schema with wrong fields take 30 ms.
   const result = schema._zod.run({ value, issues: [] }, { async: false })
-  if (result instanceof Promise) throw new Error('a schema that has to wait')
+  if (result instanceof Promise) throw new Error('the schema is asynchronous')
   if (result.issues.length === 0) return result.value
   const first = result.issues.slice(0, detailsMax)
   const issues = first.map((issue) => z.core.util.finalizeIssue(issue, { async: false }, z.core.config()))
@@ -18,7 +18,7 @@ export function validate(schema: z.ZodType, value: unknown): unknown {
 function detailsOf(issues: readonly z.core.$ZodIssue[]): readonly ProblemDetail[] {
   const details: ProblemDetail[] = []
   for (const issue of issues) {
-    // An unknown key is reported at its parent; the client wants to hear which key.
+    // An unknown key is reported at its parent; the client needs the key.
     const keys = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, detailsMax) : []
     const paths = keys.length > 0 ? keys.map((key) => [...issue.path, key]) : [issue.path]
     const message = clipped(issue.message)

@@ -9,17 +9,17 @@ import { type SocketPlace, type SocketSource, UwsSocket } from '#http/uws-socket
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
 
-/** What a websocket carries along: what its upgrade decided, and its port once it is open. */
+/** The data of a websocket: the result of its upgrade, and its port once it is open. */
 interface Carried extends SocketSource {
   readonly opening: unknown
   socket: UwsSocket | undefined
 }
 
 /**
- * Lets websockets in at one path and hands them to its room.
+ * Accepts websockets at one path for its room.
  *
- * Pings, idle limits and compression of uWebSockets.js are off: rooms ping by themselves, and compressing costs most of
- * the throughput. What a room throws ends that socket with 1011, later: in the middle of a report it must not.
+ * Pings, idle limits and compression of uWebSockets.js are off: rooms ping themselves, and compression costs most of
+ * the throughput. An exception of a room ends that socket with 1011, but later: during a report it must not.
  */
 export function serveSockets(
   app: TemplatedApp,
@@ -41,7 +41,7 @@ export function serveSockets(
       context.world.soon(() => socket.end(1011, 'internal error'))
     }
   }
-  /** Of one that we ended, what was already on its way is nobody's any more. */
+  /** After the server ended a socket, its messages in transit are dropped. */
   const hear = (websocket: WebSocket<Carried>, task: (socket: UwsSocket) => void) => {
     const { socket } = websocket.getUserData()
     if (socket?.isOpen) attempt(socket, task)
@@ -80,7 +80,7 @@ export function serveSockets(
     },
     dropped(websocket) {
       hear(websocket, (socket) => {
-        // Fires again for later losses of the same stretch.
+        // Fires again for later losses before the buffer shrinks.
         if (socket.isBehind) return
         socket.isBehind = true
         dropping.during(() => room.dropped(socket))
@@ -111,7 +111,7 @@ function upgrade(
 ): void {
   if (!isAcceptable(exchange, 'upgrade')) return
   if (exchange.bodyLength !== 0) {
-    // Who is in front may read it as a body, we would read it as frames.
+    // A proxy may read it as a body, while this server would read it as frames.
     refuseAndCut(exchange, 'an upgrade has no body')
     return
   }
@@ -151,7 +151,7 @@ function open(exchange: Exchange, protocol: string, opening: unknown, socketCont
   const carried: Carried = { opening, remoteAddress, requestId, socket: undefined }
   exchange.upgrade((response) => {
     exchange.begin(101)
-    // Before the upgrade: it opens the socket at once, and the response is no more.
+    // Before the upgrade: it opens the socket at once, and the response is invalid after it.
     exchange.finish(0)
     response.writeStatus('101 Switching Protocols').writeHeader('X-Request-Id', requestId)
     response.upgrade(carried, exchange.header('sec-websocket-key'), protocol, '', socketContext)
@@ -159,8 +159,8 @@ function open(exchange: Exchange, protocol: string, opening: unknown, socketCont
 }
 
 /**
- * RFC 6455 §4.2.1. `Connection` too: whoever is in front and leaves it out has not agreed to anything but HTTP, and would
- * hand the next request of somebody else to a websocket.
+ * RFC 6455 §4.2.1. `Connection` is checked too: a proxy that leaves it out has not agreed to leave HTTP, and would send
+ * the next request of another client to a websocket.
  */
 function isHandshake(exchange: Exchange): boolean {
   return (
@@ -175,7 +175,7 @@ function hasToken(list: string, wanted: string): boolean {
   return list.split(',').some((token) => token.trim().toLowerCase() === wanted)
 }
 
-/** The first offered that is known. A route with subprotocols speaks nothing else. */
+/** The first offered one that is known. A route with subprotocols requires one. */
 function negotiate(offered: string, known: readonly string[] | undefined): string {
   if (!known) return ''
   const protocol = offered.split(',').find((token) => known.includes(token.trim()))

@@ -5,16 +5,16 @@ import { exposedHeaders } from '#http/cors'
 import type { Exchange } from '#http/exchange'
 
 /**
- * Handed over at once up to this; above, piece by piece as the client takes it, so that nothing is buffered twice, nor lost:
- * with its head it has to fit into uWebSockets.js's cork of 16 KiB (see `ChunkOutput`).
+ * A body up to this size is written at once; a larger one piece by piece as the client takes it, so that no byte is
+ * buffered twice, or lost: with its head it has to fit into uWebSockets.js's cork of 16 KiB (see `ChunkOutput`).
  */
 const wholeBytesMax = 8 * 1024
 /** Of one UTF-16 unit. */
 const utf8BytesMax = 3
 
-/** Writes an answer whose body is known as a whole. `isCutting`: the connection must not be read any further. */
+/** Writes an answer whose whole body is known. `isCutting`: no more data of the connection may be read. */
 export function writeReply(exchange: Exchange, reply: Reply, isCutting: boolean): void {
-  // Everything that can throw comes before the first byte.
+  // All code that can throw runs before the first byte.
   const body = bodyOf(reply)
   const hasNoBody = isBodiless(reply.status)
   const headers = headersOf(exchange, reply, body !== '' && !hasNoBody)
@@ -23,12 +23,12 @@ export function writeReply(exchange: Exchange, reply: Reply, isCutting: boolean)
     exchange.begin(reply.status)
     writeHead(response, reply.status, headers)
     if (hasNoBody || exchange.method === 'HEAD') {
-      // As the parameter of endWithoutBody, the parser would wait for that many bytes and never take the next request.
+      // As the parameter of endWithoutBody, the parser would wait for that many bytes and never read the next request.
       if (!hasNoBody && !isCutting) response.writeHeader('Content-Length', String(Buffer.byteLength(body)))
       endBodiless(exchange, response, isCutting)
       exchange.finish(0)
     } else if (isLong(body) && !isCutting) {
-      // Only what ends in one piece can cut the connection behind it.
+      // Only an answer written in one piece can close the connection after it.
       if (exchange.context.isStopping) response.writeHeader('Connection', 'close')
       writePieces(exchange, response, Buffer.from(body))
     } else {
@@ -38,7 +38,7 @@ export function writeReply(exchange: Exchange, reply: Reply, isCutting: boolean)
   })
 }
 
-/** Ends with the headers. The parser can only cut the connection behind them if it is given a length of 0. */
+/** Ends after the headers. The parser only closes the connection after them if it is given a length of 0. */
 export function endBodiless(exchange: Exchange, response: HttpResponse, isCutting: boolean): void {
   if (isCutting) response.endWithoutBody(0, true)
   else {
@@ -59,7 +59,7 @@ export function writeHead(response: HttpResponse, status: number, headers: reado
   }
 }
 
-/** Names and values in turn. `Date` and the framing are the parser's own. */
+/** Names and values, alternating. The parser adds `Date` and the framing. */
 export function headersOf(exchange: Exchange, reply: Reply, hasBody: boolean): string[] {
   const lines = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff', 'Vary', 'Origin']
   let hasType = !hasBody
@@ -90,7 +90,7 @@ function statusLine(status: number): string {
   return `${status} ${STATUS_CODES[status] ?? 'Unknown'}`
 }
 
-/** The body of an answer that is known as a whole; empty for none. Throws for what is no JSON. */
+/** The whole body of an answer; empty for none. Throws if the value is not JSON. */
 export function bodyOf(reply: Reply): string {
   if (reply.text !== undefined) return reply.text
   if (reply.json === undefined) return ''
@@ -99,7 +99,7 @@ export function bodyOf(reply: Reply): string {
   return text
 }
 
-/** A line break in a header's value would let whoever chose the value write headers, or a second answer. */
+/** A line break in a header's value would let the author of the value write headers, or a second answer. */
 export function refuseUnsafe(name: string, value: string): void {
   if (/[\r\n\0]/.test(name) || /[\r\n\0]/.test(value)) {
     throw new Error(`the reply's header ${JSON.stringify(name)} has a line break`)
@@ -116,7 +116,7 @@ function writePieces(exchange: Exchange, response: HttpResponse, body: Buffer): 
     if (isDone) exchange.finish(body.byteLength)
     return isTaken
   }
-  // First, as the response is no more once everything was taken.
+  // Before the first call: the response is invalid once all bytes were taken.
   response.onWritable(offer)
   offer(0)
 }

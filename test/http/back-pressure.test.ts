@@ -129,7 +129,7 @@ test.each(['end', 'unsubscribe', 'send', 'publish', 'together'] as const)(
     await until(() => door.room.count('closed') === 1)
     expect(door.room.get('closed')?.code).toBe(1011)
     expect(door.log.lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({
-      message: `${what} inside dropped: a room may only remember there`,
+      message: `${what} inside dropped: a socket room may only set state there`,
     })
   },
 )
