@@ -1,6 +1,6 @@
 import { hookSignatureHeader } from '#api/update-hook'
 import type { Authenticate } from '#http/authenticate'
-import { type Caller, nobody } from '#model/caller'
+import { type Caller, unauthenticated } from '#model/caller'
 import { everything } from '#model/scope'
 import { anonymousName } from '#model/user'
 
@@ -27,5 +27,5 @@ export const anonymous: Caller = {
 export function anonymousCallers(hookSecret: string | undefined): Authenticate {
   const canSign = hookSecret !== undefined && hookSecret !== ''
   return (request, access) =>
-    canSign && access === 'hook' && request.headerCount(hookSignatureHeader) > 0 ? nobody : anonymous
+    canSign && access === 'hook' && request.headerCount(hookSignatureHeader) > 0 ? unauthenticated : anonymous
 }

@@ -13,7 +13,7 @@ import type { Authenticate, AuthenticationRequest } from '#http/authenticate'
 import { proofProblem, schemeProblem, tokenProblem } from '#http/credential-problems'
 import { isPromiseLike, onward } from '#http/promise-like'
 import type { Caller } from '#model/caller'
-import { nobody } from '#model/caller'
+import { unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
 
 export interface AuthenticatorParts {
@@ -59,9 +59,9 @@ class Authenticator {
   }
 
   callerOf(request: AuthenticationRequest, access: RouteAccess): Caller | Promise<Caller> {
-    if (access === 'none') return nobody
+    if (access === 'none') return unauthenticated
     // Judged by the answerer, and alone: no other credential mends a signature that is bad. Contract 6, Hook.
-    if (access === 'hook' && request.headerCount(hookSignatureHeader) > 0) return nobody
+    if (access === 'hook' && request.headerCount(hookSignatureHeader) > 0) return unauthenticated
     if (!this.#parts.isServing()) throw new Problem('storage')
     if (access === 'link') return this.#linkCaller(request)
     if (access === 'proof') return this.#proven(request)
@@ -81,22 +81,22 @@ class Authenticator {
   #linkCaller(request: AuthenticationRequest): Caller {
     if (request.headerCount('authorization') > 1) throw moreThanOne()
     const { tenant } = this.#parts.linkCallerOf(request.header('authorization'))
-    return { ...nobody, tenant }
+    return { ...unauthenticated, tenant }
   }
 
   /** Used up at once: there is no token whose verdict it could wait for. */
   async #proven(request: AuthenticationRequest): Promise<Caller> {
     const { proofs, attempts, passwords } = this.#parts
     if (request.path.endsWith(logIn.path)) {
-      attempts.check(request.seen.address)
+      attempts.check(request.forwarded.address)
       // Two signatures would be looked at for nothing.
-      passwords.checkRoom(request.seen.address)
+      passwords.checkRoom(request.forwarded.address)
     }
     const proof = await proofs.check(request, undefined)
     proofs.checkUnused(proof)
     proofs.use(proof)
     this.#parts.counts.proof.accepted++
-    return { ...nobody, jkt: proof.jkt }
+    return { ...unauthenticated, jkt: proof.jkt }
   }
 
   #byKey(request: AuthenticationRequest, text: string): Caller {

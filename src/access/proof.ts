@@ -6,14 +6,14 @@ import { type PublicJwk, readPublicJwk, thumbprintOf } from '#access/public-jwk'
 import type { Replays } from '#access/replays'
 import { tokenHash } from '#access/token-hash'
 import { proofProblem } from '#http/credential-problems'
-import type { Seen } from '#model/seen'
+import type { ForwardedRequest } from '#model/forwarded-request'
 
 /** What of a request a proof is about. */
 export interface ProofRequest {
   readonly method: string
   /** As it came, byte for byte, without the query. */
   readonly path: string
-  readonly seen: Seen
+  readonly forwarded: ForwardedRequest
   /** By lower-case name; empty when absent, copies joined by a comma. */
   header(name: string): string
   headerCount(name: string): number
@@ -172,8 +172,8 @@ function methodMatches({ htm }: ProofClaims, { method }: ProofRequest): void {
   if (htm !== method) throw proofProblem('htm mismatch')
 }
 
-function addressMatches({ htu }: ProofClaims, { seen, path }: ProofRequest): void {
-  if (!isSeenAt(htu, seen, path)) throw proofProblem('htu mismatch')
+function addressMatches({ htu }: ProofClaims, { forwarded, path }: ProofRequest): void {
+  if (!isSeenAt(htu, forwarded, path)) throw proofProblem('htu mismatch')
 }
 
 /** In whole seconds, as `iat` counts: a client that is exactly at the border is not refused for our milliseconds. */
@@ -218,7 +218,7 @@ const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443
  * as RFC 9449 §4.3 wants). The path is compared byte for byte: two spellings of it are two paths to whoever stands in
  * front of us.
  */
-function isSeenAt(htu: string, { origins }: Seen, path: string): boolean {
+function isSeenAt(htu: string, { origins }: ForwardedRequest, path: string): boolean {
   // As nearly every client writes it.
   if (origins.some((origin) => htu.length === origin.length + path.length && htu === origin + path)) return true
   const claimed = normalOf(htu)

@@ -222,7 +222,7 @@ class KeyCaller implements Caller {
 
 /** From where a session is used; only asked when that is noted. */
 interface UsingRequest {
-  readonly seen: { readonly address: string }
+  readonly forwarded: { readonly address: string }
 }
 
 /** A session at hand: looked up again only when its body was put away, after minutes of nobody using it. */
@@ -248,7 +248,7 @@ class SessionHold {
   use({ lastUsedAt }: StoredSession, request: UsingRequest): void {
     const system = this.#system
     if (system.world.now() - lastUsedAt < usedEveryMs || !system.gate.isOpen) return
-    const { address } = request.seen
+    const { address } = request.forwarded
     // The connection ended while a signature was checked, and its address is lost.
     if (address === '') return
     system.turnOf(this.#body, { type: 'use', address }, nobodyAsks)

@@ -1,6 +1,6 @@
 import type { RouteAccess } from '#api/entry'
 import type { Caller } from '#model/caller'
-import type { Seen } from '#model/seen'
+import type { ForwardedRequest } from '#model/forwarded-request'
 
 /** The parts of a request that authentication reads. */
 export interface AuthenticationRequest {
@@ -9,7 +9,7 @@ export interface AuthenticationRequest {
   /** Path and query as sent, byte for byte. */
   readonly path: string
   readonly query: string
-  readonly seen: Seen
+  readonly forwarded: ForwardedRequest
   readonly requestId: string
   /** By lower-case name; empty when absent, repeated lines joined by a comma. */
   header(name: string): string

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { RouteEntry } from '#api/entry'
 import type { Caller } from '#model/caller'
-import type { Seen } from '#model/seen'
+import type { ForwardedRequest } from '#model/forwarded-request'
 
 /** A request that is authenticated, permitted and parsed: the argument of a route's handler. */
 export interface Call<P = unknown, Q = unknown, B = unknown> {
@@ -23,7 +23,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   /** The peer of the connection, for limits and logs; behind a proxy that is the proxy. */
   readonly remoteAddress: string
   /** The address of the request as its client sees it, behind a trusted proxy. */
-  readonly seen: Seen
+  readonly forwarded: ForwardedRequest
   /** Aborts when the client disconnects or the deadline passes. */
   readonly signal: AbortSignal
   /**

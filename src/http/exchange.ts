@@ -16,8 +16,8 @@ import type { ServerContext } from '#http/server-context'
 import { streamReply } from '#http/stream-reply'
 import { refuseUnsafe, writeReply } from '#http/write-reply'
 import type { Caller } from '#model/caller'
+import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
-import type { Seen } from '#model/seen'
 
 /** An unread body is dropped up to this size as it arrives; a larger one closes the connection. */
 const drainBytesMax = 16 * 1024 * 1024
@@ -68,7 +68,7 @@ export class Exchange implements Waiting {
   #bodyBytesMax: number
   #aborter: AbortController | undefined
   #remoteAddress: string | undefined
-  #seen: Seen | undefined
+  #forwarded: ForwardedRequest | undefined
   #status = 0
   readonly #whenGone: (() => void)[] = []
 
@@ -111,9 +111,9 @@ export class Exchange implements Waiting {
   }
 
   /** Created on first use, like the others here: most routes never need it. */
-  get seen(): Seen {
-    this.#seen ??= this.context.seeing.seenOf(this.headers, () => this.remoteAddress)
-    return this.#seen
+  get forwarded(): ForwardedRequest {
+    this.#forwarded ??= this.context.forwarding.requestOf(this.headers, () => this.remoteAddress)
+    return this.#forwarded
   }
 
   /** Created on first use: most answers are complete before a client could disconnect. */
@@ -399,7 +399,7 @@ const noBytes = new Uint8Array(0)
 const closing = /(?:^|,)\s*close\s*(?:,|$)/i
 
 /** Few requests come from pages; only those need their own origin. */
-function originVerdict({ cors, seeing }: ServerContext, headers: RequestHeaders): OriginVerdict {
+function originVerdict({ cors, forwarding }: ServerContext, headers: RequestHeaders): OriginVerdict {
   const origin = headers.get('origin')
-  return cors.judge(origin, origin === '' ? '' : seeing.ownOrigin(headers))
+  return cors.judge(origin, origin === '' ? '' : forwarding.ownOrigin(headers))
 }

@@ -17,10 +17,10 @@ import { parseQuery } from '#http/query'
 import type { ServerContext } from '#http/server-context'
 import { validate } from '#http/validation'
 import type { Caller } from '#model/caller'
-import { nobody } from '#model/caller'
+import { unauthenticated } from '#model/caller'
+import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
 import { seedBytes } from '#model/seeded'
-import type { Seen } from '#model/seen'
 
 /**
  * The destination of a request. Sockets are included, so that a plain request to one gets an answer that explains the
@@ -78,11 +78,12 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
     refuseAndCut(exchange, framingFault)
     return false
   }
-  const { cors, seeing } = exchange.context
+  const { cors, forwarding } = exchange.context
   const origin = isForeignFetch(exchange) ? 'foreign' : exchange.origin
   if (cors.isRefused(origin, kind)) throw new Problem('forbidden')
   if (cors.ownNames) {
-    for (const host of seeing.hosts(exchange.headers)) if (!cors.ownNames.has(host)) throw new Problem('misdirected')
+    for (const host of forwarding.hosts(exchange.headers))
+      if (!cors.ownNames.has(host)) throw new Problem('misdirected')
   }
   return true
 }
@@ -133,7 +134,7 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   }
   exchange.expectBody(bytesMaxOf(exchange.context, entry), body !== undefined)
   const upload = body?.isStreamed && exchange.streamBody(() => stillPermitted(exchange, binding, rawParameters))
-  exchange.proceed(access === 'none' ? nobody : authenticate(exchange, access), (caller) => {
+  exchange.proceed(access === 'none' ? unauthenticated : authenticate(exchange, access), (caller) => {
     // The request may have ended while a signature was checked: aborted, or past its deadline.
     if (!exchange.isOpen) return
     const { requests, work, pending } = exchange.context
@@ -229,7 +230,7 @@ function countingRefusals<T>(exchange: Exchange, entry: RouteEntry, step: () => 
   try {
     return step()
   } catch (error) {
-    if (error instanceof Problem && isSignIn(entry)) exchange.context.failedSignIn(exchange.seen.address)
+    if (error instanceof Problem && isSignIn(entry)) exchange.context.failedSignIn(exchange.forwarded.address)
     throw error
   }
 }
@@ -254,7 +255,7 @@ function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destina
  * apply: an early start of the request preserves no right.
  */
 function stillPermitted(exchange: Exchange, binding: Binding, raw: PathMatch<Destination>['rawParameters']): Caller {
-  const { caller = nobody } = exchange
+  const { caller = unauthenticated } = exchange
   if (caller.isCurrent()) return caller
   const now = caller.now()
   if (!now) throw sessionOver(exchange.header('authorization'))
@@ -337,8 +338,8 @@ class ExchangeCall implements Call {
     return this.#exchange.remoteAddress
   }
 
-  get seen(): Seen {
-    return this.#exchange.seen
+  get forwarded(): ForwardedRequest {
+    return this.#exchange.forwarded
   }
 
   get signal(): AbortSignal {

@@ -1,6 +1,6 @@
 import type { BodyStream, Call } from '#http/call'
 import type { Caller } from '#model/caller'
-import type { Seen } from '#model/seen'
+import type { ForwardedRequest } from '#model/forwarded-request'
 
 /** A call with the seed of its `Idempotency-Key`. All other properties are those of the request. */
 export class KeyedCall implements Call {
@@ -54,8 +54,8 @@ export class KeyedCall implements Call {
     return this.#call.remoteAddress
   }
 
-  get seen(): Seen {
-    return this.#call.seen
+  get forwarded(): ForwardedRequest {
+    return this.#call.forwarded
   }
 
   get signal(): AbortSignal {

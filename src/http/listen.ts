@@ -4,6 +4,7 @@ import { bodyPaceMs } from '#http/body-pace'
 import type { Binding } from '#http/call'
 import { type CorsOptions, corsOf } from '#http/cors'
 import { Dropping } from '#http/dropping'
+import { forwardingOf } from '#http/forwarded'
 import { type Destination, httpHandler } from '#http/http'
 import { HttpFigures } from '#http/http-figures'
 import type { IdempotencyGuard } from '#http/idempotency'
@@ -11,7 +12,6 @@ import { OpenSockets } from '#http/open-sockets'
 import { type PathRow, pathTable } from '#http/paths'
 import { Pending } from '#http/pending'
 import { requestIds } from '#http/request-id'
-import { seeingOf } from '#http/seen'
 import type { ServerContext } from '#http/server-context'
 import type { ServerLog } from '#http/server-log'
 import { TurnedAway } from '#http/turned-away'
@@ -101,7 +101,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     world,
     log: options.log,
     cors: corsOf(options.cors),
-    seeing: seeingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
+    forwarding: forwardingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
     pending: new Pending(world, options.requestDeadlineMs ?? 60_000, requests),
     requests,
     work: new ConcurrencyLimit({ ...limits, things: 'requests in progress, also of closed connections,' }),

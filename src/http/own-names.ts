@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { requestOriginOf } from '#http/seen'
+import { requestOriginOf } from '#http/forwarded'
 
 /** A name has at most 253 characters (RFC 1035 §2.3.4), followed by a port. */
 const hostCharactersMax = 260

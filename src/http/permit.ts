@@ -1,6 +1,6 @@
 import type { Permission, RouteAccess } from '#api/entry'
 import type { Caller } from '#model/caller'
-import { nobody } from '#model/caller'
+import { unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Action, holds, type Reach, type Resource } from '#model/scope'
 
@@ -50,7 +50,7 @@ const hookPermission: Permission = { resource: 'updates', action: 'update', with
 
 /** A signed call of the hook has no caller: only the handler has the body to check its signature. */
 function permissionOf(access: RouteAccess, caller: Caller): Permission | undefined {
-  if (access === 'hook') return caller === nobody ? undefined : hookPermission
+  if (access === 'hook') return caller === unauthenticated ? undefined : hookPermission
   return typeof access === 'object' ? access : undefined
 }
 

@@ -1,9 +1,9 @@
 import type { Unread } from '#http/body-stream'
 import type { Cors } from '#http/cors'
+import type { Forwarding } from '#http/forwarded'
 import type { HttpFigures } from '#http/http-figures'
 import type { IdempotencyGuard } from '#http/idempotency'
 import type { Pending } from '#http/pending'
-import type { Seeing } from '#http/seen'
 import type { ServerLog } from '#http/server-log'
 import type { TurnedAway } from '#http/turned-away'
 import type { Problem } from '#model/problem'
@@ -15,7 +15,7 @@ export interface ServerContext {
   readonly world: World
   readonly log: ServerLog
   readonly cors: Cors
-  readonly seeing: Seeing
+  readonly forwarding: Forwarding
   readonly pending: Pending
   /** Requests of authenticated callers whose answers are not complete. */
   readonly requests: ConcurrencyLimit

@@ -133,8 +133,8 @@ function upgrade(
     parameters: match.rawParameters,
     header: (name) => exchange.header(name),
     headerCount: (name) => exchange.headerCount(name),
-    get seen() {
-      return exchange.seen
+    get forwarded() {
+      return exchange.forwarded
     },
     remoteAddress: exchange.remoteAddress,
     requestId: exchange.requestId,

@@ -1,6 +1,6 @@
 import type { ImageUrls } from '#access/image-urls'
 import { defaultTenant } from '#actors/tenant/address'
-import { publicOriginOf } from '#http/seen'
+import { publicOriginOf } from '#http/forwarded'
 import type { Link, LinkedDevice, LinkOpening } from '#link/link'
 import type { Owners } from '#link/owners'
 import type { Firmware } from '#model/entry'

@@ -49,7 +49,7 @@ export interface Caller {
 }
 
 /** The caller of a request that needs no authentication: it has no permissions. */
-export const nobody: Caller = {
+export const unauthenticated: Caller = {
   tenant: '',
   user: '',
   name: '',

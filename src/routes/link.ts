@@ -91,7 +91,7 @@ export function linkSocket(
     upgrade: (request) => ({
       ...speakerOf(identity, request),
       codec: linkCodecs[request.protocol as keyof typeof linkCodecs],
-      origin: request.seen.origins[0] ?? '',
+      origin: request.forwarded.origins[0] ?? '',
     }),
   })
 }

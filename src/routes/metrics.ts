@@ -1,7 +1,7 @@
 import { tokenCheck } from '#access/secret-text'
 import { defineRoute } from '#api/entry'
 import { type Binding, bind, type Call } from '#http/call'
-import { nobody } from '#model/caller'
+import { unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
 import { mustBeFromHere } from '#routes/from-here'
 import { readTurnsOf } from '#routes/read-slices'
@@ -90,7 +90,7 @@ function preferredForm(accept: string): MetricsForm {
  */
 async function* sliced(world: World, pieces: AsyncIterable<string>): AsyncGenerator<string> {
   const turns = readTurnsOf(world)
-  await turns.next(nobody)
+  await turns.next(unauthenticated)
   const slice = new Slices(world, sliceMs)
   let text = ''
   for await (const piece of pieces) {
@@ -98,7 +98,7 @@ async function* sliced(world: World, pieces: AsyncIterable<string>): AsyncGenera
     if (text.length < pieceCharacters && !slice.isOver) continue
     yield text
     text = ''
-    await turns.next(nobody)
+    await turns.next(unauthenticated)
     slice.begin()
   }
   if (text !== '') yield text

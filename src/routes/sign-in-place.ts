@@ -3,7 +3,7 @@ import type { Call } from '#http/call'
 
 /** From where a request to sign in came. */
 export function placeOf(call: Call): SignInPlace {
-  const { host, address } = call.seen
+  const { host, address } = call.forwarded
   return { host, address, agent: call.header('user-agent'), signal: call.signal }
 }
 

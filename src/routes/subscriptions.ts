@@ -38,7 +38,7 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
       return thingsReply(context, call, own, things, headers)
     }),
 
-    bind(api.subscribe, async ({ caller, body, bodyBytes, seed, seen }) => {
+    bind(api.subscribe, async ({ caller, body, bodyBytes, seed, forwarded }) => {
       const id = madeId(seeded(seed))
       await askSubscriber(context, caller, bodyBytes.byteLength, () => {
         const fn = topicOf(context, caller, body)
@@ -50,7 +50,7 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
           locale: body.locale,
           createdBy: caller.user,
           createdAt: world.now(),
-          origin: seen.origins[0] ?? '',
+          origin: forwarded.origins[0] ?? '',
         }
         return { type: 'subscribe', subscription, from: headOf(context, caller.tenant, fn) }
       })

@@ -5,7 +5,7 @@ import { defaultTenant } from '#actors/tenant/address'
 import * as api from '#api/update-hook'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { parseJson } from '#http/json-body'
-import { nobody } from '#model/caller'
+import { unauthenticated } from '#model/caller'
 import { deviceIdentifierOf, isShortName } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
@@ -22,7 +22,7 @@ const namedMax = 10_000
 /** At once is when it is stored: going through the devices takes as long as it takes. */
 async function hear(context: RouteContext, call: Call, project: string): Promise<Reply> {
   const { caller } = call
-  const isSigned = caller === nobody
+  const isSigned = caller === unauthenticated
   if (isSigned) checkSignature(context, call)
   const { tenant, devices } = meant(call.bodyBytes, isSigned ? defaultTenant : caller.tenant)
   const isReached = isSigned ? isTenantThere(context.system, tenant) : tenant === caller.tenant

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { anonymous, anonymousCallers } from '#access/anonymous'
 import type { RouteAccess } from '#api/entry'
 import type { AuthenticationRequest } from '#http/authenticate'
-import { nobody } from '#model/caller'
+import { unauthenticated } from '#model/caller'
 
 const requestWith = (headers: Readonly<Record<string, string>>): AuthenticationRequest => ({
   method: 'POST',
   path: '/api/v1/updates/hook/boiler',
   query: '',
-  seen: { origin: 'http://localhost', path: '/api/v1/updates/hook/boiler', address: '127.0.0.1' } as never,
+  forwarded: { origin: 'http://localhost', path: '/api/v1/updates/hook/boiler', address: '127.0.0.1' } as never,
   requestId: 'r',
   header: (name) => headers[name] ?? '',
   headerCount: (name) => (name in headers ? 1 : 0),
@@ -20,14 +20,14 @@ describe('while identity is off', () => {
     ['nothing', 'hook', {}],
     ['a token', 'hook', { authorization: 'Bearer a.b.c' }],
     ['a token', 'session', { authorization: 'Bearer a.b.c' }],
-    ['a signature where nobody asks for one', 'session', { 'x-hook-signature': 't=1,sha256=ab' }],
+    ['a signature that no route requires', 'session', { 'x-hook-signature': 't=1,sha256=ab' }],
   ])('who shows %s to %s is anonymous', (_, access, headers) => {
     expect(anonymousCallers('a secret')(requestWith(headers), access)).toBe(anonymous)
   })
 
   test.each(['t=1,sha256=ab', ''])('the signature %j of the hook is left to who answers', (signature) => {
     const request = requestWith({ 'x-hook-signature': signature, authorization: 'Bearer a.b.c' })
-    expect(anonymousCallers('a secret')(request, 'hook')).toBe(nobody)
+    expect(anonymousCallers('a secret')(request, 'hook')).toBe(unauthenticated)
   })
 
   test.each([undefined, ''])('with the secret %j there is nothing to judge it by', (secret) => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RouteAccess } from '#api/entry'
-import { nobody } from '#model/caller'
+import { unauthenticated } from '#model/caller'
 import { IdentityStage } from '#test/access/identity-stage'
 import { makeKeyPair } from '#test/access/key-pair'
 
@@ -73,10 +73,10 @@ test('a signature of the update hook is left to who answers, whatever comes with
   const shown = await credentials(stage)
   const signature = { 'x-hook-signature': 't=1,sha256=ab' }
   for (const name of ['nothing', 'bearer', 'garbage', 'two bearers'] as const) {
-    expect(await stage.caller({ headers: { ...shown[name](), ...signature } }, 'hook')).toBe(nobody)
+    expect(await stage.caller({ headers: { ...shown[name](), ...signature } }, 'hook')).toBe(unauthenticated)
   }
   // One that is empty is there as well.
-  expect(await stage.caller({ headers: { ...shown.bearer(), 'x-hook-signature': '' } }, 'hook')).toBe(nobody)
+  expect(await stage.caller({ headers: { ...shown.bearer(), 'x-hook-signature': '' } }, 'hook')).toBe(unauthenticated)
   expect(await stage.caller({ headers: shown.bearer() }, 'hook')).toMatchObject({ name: 'ann' })
   expect(await stage.caller({ headers: shown.dpop() }, 'hook')).toMatchObject({ name: 'ann' })
   expect(await stage.judge(() => stage.caller({ headers: shown.garbage() }, 'hook'))).toBe(invalid)

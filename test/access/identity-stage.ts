@@ -213,7 +213,7 @@ export class IdentityStage {
         method,
         path,
         query: '',
-        seen: { origins: [`http://${host}`], host, address },
+        forwarded: { origins: [`http://${host}`], host, address },
         requestId: 'a test',
         header: (name) => valuesOf(name).join(', '),
         headerCount: (name) => valuesOf(name).length,

@@ -6,8 +6,8 @@ import { Replays } from '#access/replays'
 import { makeSigningKey, type SigningKeys } from '#access/signing-key'
 import { type TokenReading, Tokens } from '#access/tokens'
 import { proofProblem, schemeProblem, tokenProblem } from '#http/credential-problems'
+import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
-import type { Seen } from '#model/seen'
 import { makeKeyPair } from '#test/access/key-pair'
 import { endedSession, tokensAround } from '#test/access/tokens-around'
 import type { Ground, ProofRequestText, Refusal } from '#test/access/wrong-proof'
@@ -23,7 +23,7 @@ export interface Answer {
 export interface ProofGroundOptions {
   readonly world?: ManualWorld
   readonly entriesMax?: number
-  readonly seen?: Partial<Seen>
+  readonly forwarded?: Partial<ForwardedRequest>
 }
 
 const method = 'GET'
@@ -43,7 +43,7 @@ export class ProofGround {
   readonly tokens: Tokens
   readonly ground: Ground
   readonly signingKeys: SigningKeys
-  readonly #seen: Seen
+  readonly #forwarded: ForwardedRequest
 
   static async open(options: ProofGroundOptions = {}): Promise<ProofGround> {
     const made = new ProofGround(options)
@@ -53,11 +53,11 @@ export class ProofGround {
     return made
   }
 
-  private constructor({ world = new ManualWorld(), entriesMax, seen }: ProofGroundOptions = {}) {
+  private constructor({ world = new ManualWorld(), entriesMax, forwarded }: ProofGroundOptions = {}) {
     this.world = world
     const now = () => world.now()
     const random = (bytes: number) => world.random(bytes)
-    this.#seen = { origins: [origin], host: '127.0.0.1:8080', address: '127.0.0.1', ...seen }
+    this.#forwarded = { origins: [origin], host: '127.0.0.1:8080', address: '127.0.0.1', ...forwarded }
     this.keys = new ProofKeys({ now })
     const nonceKey = random(32)
     this.nonces = new Nonces({ now, key: nonceKey })
@@ -92,7 +92,7 @@ export class ProofGround {
     const request: ProofRequest = {
       method,
       path,
-      seen: this.#seen,
+      forwarded: this.#forwarded,
       header: (name) => valuesOf(name).join(', '),
       headerCount: (name) => valuesOf(name).length,
       addReplyHeader: (name, value) => told.set(name.toLowerCase(), value),

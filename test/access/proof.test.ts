@@ -31,11 +31,11 @@ describe('a proof is refused', () => {
     const { ground: maker, proofs } = await ProofGround.open()
     const proof = proofOf(draftOf(maker, maker.key))
     const { method, path, origin } = maker
-    const seen = { origins: [origin], host: '', address: '' }
+    const forwarded = { origins: [origin], host: '', address: '' }
     const asked = (count: number) => ({
       method,
       path,
-      seen,
+      forwarded,
       header: () => proof,
       headerCount: () => count,
       addReplyHeader() {},
@@ -71,7 +71,7 @@ describe('a proof is taken', () => {
     ['http://[::1]:8080', ['http://[::1]:8080'], 'an address of IPv6'],
     ['https://b.example/prefix', ['https://a.example', 'https://b.example/prefix'], 'the second of the public URLs'],
   ])('at %s seen as %j: %s', async (claimed, origins) => {
-    const ground = await ProofGround.open({ seen: { origins } })
+    const ground = await ProofGround.open({ forwarded: { origins } })
     expect((await ground.answer(requestAt(ground, claimed))).refusal).toBeUndefined()
   })
 
@@ -90,7 +90,7 @@ describe('a proof is taken', () => {
     ['nowhere', ['elsewhere']],
     ['https:///devices.example', ['https://devices.example']],
   ])('not at %s seen as %j', async (claimed, origins) => {
-    const ground = await ProofGround.open({ seen: { origins } })
+    const ground = await ProofGround.open({ forwarded: { origins } })
     expect((await ground.answer(requestAt(ground, claimed))).refusal?.error).toBe('htu mismatch')
   })
 })

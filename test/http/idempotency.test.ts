@@ -139,7 +139,7 @@ test('a keyed call is the request, but for its seed', () => {
     target: { method: 'POST', path: '/p', query: 'q' },
     requestId: 'r',
     remoteAddress: '192.0.2.1',
-    seen: { origins: [], host: 'h', address: '192.0.2.1' },
+    forwarded: { origins: [], host: 'h', address: '192.0.2.1' },
     signal: new AbortController().signal,
     seed: new Uint8Array(16),
     isRepeated: false,

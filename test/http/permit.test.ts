@@ -3,7 +3,7 @@ import { anonymous } from '#access/anonymous'
 import type { RouteAccess } from '#api/entry'
 import { mayPut, permit } from '#http/permit'
 import type { Caller } from '#model/caller'
-import { nobody } from '#model/caller'
+import { unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Grant, scopeOf } from '#model/scope'
 
@@ -31,7 +31,7 @@ function verdictOf(task: () => void): Verdict {
 }
 
 const callers = {
-  nobody,
+  unauthenticated,
   everybody: anonymous,
   other: who(on(['*'], ['*'], { meta: ['*'], service: ['update'] })),
   'whole reader': who(on(['*'], ['*'])),
@@ -66,7 +66,7 @@ describe('what of the path lies inside', () => {
     tenant: verdict,
   })
   const table: Record<keyof typeof callers, Record<keyof typeof accesses, Verdict>> = {
-    nobody: { ...open, ...all(403) },
+    unauthenticated: { ...open, ...all(403) },
     everybody: { ...open, ...all('pass') },
     other: { ...open, ...all(403) },
     'whole reader': { ...open, ...all('pass') },
@@ -100,12 +100,12 @@ describe('the update hook', () => {
   const updater = on(['A'], ['x'], { updates: ['update'] })
 
   test.each<[string, Caller, Verdict]>([
-    ['whoever signed, as far as this goes', nobody, 'pass'],
-    ['everybody where nobody is known', anonymous, 'pass'],
+    ['whoever signed, as far as this goes', unauthenticated, 'pass'],
+    ['the anonymous user', anonymous, 'pass'],
     ['who may update', who(updater), 'pass'],
     ['who may read updates', who(on(['*'], ['*'], { updates: ['read', 'create', 'delete'] })), 403],
     ['who may update something else', who(on(['*'], ['*'], { service: ['*'] })), 403],
-    ['who looks like nobody, and is known', { ...nobody, tenant: 'default' }, 403],
+    ['an authenticated caller without permissions', { ...unauthenticated, tenant: 'default' }, 403],
   ])('%s', (_, caller, verdict) => {
     expect(verdictOf(() => permit('hook', caller, {}))).toBe(verdict)
   })

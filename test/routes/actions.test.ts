@@ -149,14 +149,14 @@ describe('who may not reach all of it', () => {
   })
 
   test('names groups that he sees, or whose devices he may ask one by one', async () => {
-    const [seeing, asking, neither] = [newName('sees'), newName('asks'), newName('neither')]
+    const [forwarding, asking, neither] = [newName('sees'), newName('asks'), newName('neither')]
     const update = grant({ service: ['read', 'update'] }, ['A-1'])
-    await admin.putRole(seeing, update, grant({ functions: ['read'] }))
+    await admin.putRole(forwarding, update, grant({ functions: ['read'] }))
     await admin.putRole(asking, grant({ service: ['read', 'update'] }, ['A-1', 'A-2']))
     await admin.putRole(neither, update)
     const made = await admin.post('/groups', { name: 'A', devices: ['A-1', 'A-2'] })
     const { resourceIdentifier: group } = made.json as { resourceIdentifier: string }
-    const sees = await admin.bringIn(seeing, [seeing])
+    const sees = await admin.bringIn(forwarding, [forwarding])
     expect((await done(await begin(sees, { groups: [group] }))).counts).toMatchObject({ OK: 1, NOT_FOUND: 1 })
     const asks = await admin.bringIn(asking, [asking])
     expect((await done(await begin(asks, { groups: [group] }))).counts).toMatchObject({ OK: 2 })

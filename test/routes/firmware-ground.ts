@@ -7,7 +7,7 @@ import { putRollout } from '#api/update-projects'
 import { type Assembly, assemble } from '#app/assembly'
 import type { UpdateSettings } from '#firmware/options'
 import type { Caller } from '#model/caller'
-import { nobody } from '#model/caller'
+import { unauthenticated } from '#model/caller'
 import { type Grant, scopeOf } from '#model/scope'
 import { bindingsOf, socketsOf } from '#routes/bindings'
 import type { StoragePlace } from '#runtime/storage'
@@ -71,7 +71,7 @@ export class FirmwareGround {
       sockets: socketsOf(context, undefined, eventRoom, 256 * 1024),
       authenticate: (request, access) =>
         access === 'hook' && request.headerCount('x-hook-signature') > 0
-          ? nobody
+          ? unauthenticated
           : (callers.get(request.header('x-caller')) ?? anonymous),
     })
     return new FirmwareGround(assembly, door, callers)

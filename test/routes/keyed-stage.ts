@@ -110,7 +110,7 @@ export class KeyedStage {
       target: { method: 'POST', path, query },
       requestId: 'test',
       remoteAddress: '192.0.2.1',
-      seen: { origins: [], host: 'h', address: '192.0.2.1' },
+      forwarded: { origins: [], host: 'h', address: '192.0.2.1' },
       signal: new AbortController().signal,
       seed: new Uint8Array(16),
       isRepeated: false,

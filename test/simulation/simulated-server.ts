@@ -6,7 +6,7 @@ import type { Binding, Call, Reply } from '#http/call'
 import type { IdempotencyGuard } from '#http/idempotency'
 import { permit } from '#http/permit'
 import type { Caller } from '#model/caller'
-import { nobody } from '#model/caller'
+import { unauthenticated } from '#model/caller'
 import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
 import { seedBytes } from '#model/seeded'
@@ -27,7 +27,7 @@ export const ticketLifetimeMs = 30_000
 /** How long a device has to answer a write, and what it is offered. */
 const writeTimeoutMs = 600
 const offerTimeoutMs = 900
-const seen = { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' }
+const forwarded = { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' }
 
 /** Limits that differ from run to run. */
 export interface SimulatedLimits {
@@ -169,8 +169,8 @@ export class SimulatedServer {
       header: (header) => headers[header] ?? '',
       target: { method: binding.entry.method, path: pathOf(binding, parameters), query: JSON.stringify(query) },
       requestId: 'test',
-      remoteAddress: seen.address,
-      seen,
+      remoteAddress: forwarded.address,
+      forwarded,
       // Nobody turns away from an answer.
       get signal() {
         return new AbortController().signal
@@ -189,14 +189,14 @@ export class SimulatedServer {
   }
 
   #callerBy(authorization: string, { entry: { access, method, path } }: Binding): Caller | Promise<Caller> {
-    if (access === 'none') return nobody
+    if (access === 'none') return unauthenticated
     const given = (header: string) => (header === 'authorization' ? authorization : '')
     return this.identity.authenticate(
       {
         method,
         path,
         query: '',
-        seen,
+        forwarded,
         requestId: 'test',
         header: given,
         headerCount: (header) => (given(header) === '' ? 0 : 1),

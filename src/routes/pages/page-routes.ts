@@ -2,7 +2,7 @@ import { defineRoute } from '#api/entry'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { isEtagNamed } from '#http/named-etag'
 import { Problem } from '#model/problem'
-import type { Seen } from '#model/seen'
+import type { ForwardedRequest } from '#model/forwarded-request'
 import { chooseCoding } from '#routes/pages/content-coding'
 import type { PageFile, PageFiles } from '#routes/pages/page-files'
 
@@ -59,7 +59,7 @@ export function fileReply(call: Call, file: PageFile | undefined, caching: strin
   // Strong, so each coding has one of its own. RFC 9110 §8.8.3.3.
   const etag = `"${file.digest}${coding === 'identity' ? '' : `-${coding}`}"`
   const headers = {
-    ...pageHeaders(call.seen),
+    ...pageHeaders(call.forwarded),
     ETag: etag,
     'Cache-Control': caching,
     Vary: 'Accept-Encoding',
@@ -88,7 +88,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
  * What pages are told about themselves: everything they need is here, nothing runs, and no style holds, that was not served as a file, nobody
  * frames them, and their addresses go to nobody else.
  */
-function pageHeaders({ host }: Pick<Seen, 'host'>): Record<string, string> {
+function pageHeaders({ host }: Pick<ForwardedRequest, 'host'>): Record<string, string> {
   return {
     'Content-Security-Policy': policy(host),
     'Referrer-Policy': 'no-referrer',

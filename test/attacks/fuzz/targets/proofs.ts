@@ -32,7 +32,7 @@ export const fuzz: Target['fuzz'] = async (bytes) => {
   const request: ProofRequest = {
     method,
     path,
-    seen: { origins: [origin], host: '127.0.0.1:8080', address: '127.0.0.1' },
+    forwarded: { origins: [origin], host: '127.0.0.1:8080', address: '127.0.0.1' },
     header: () => text,
     headerCount: () => 1,
     addReplyHeader() {},

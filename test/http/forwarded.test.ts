@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
+import { forwardingOf } from '#http/forwarded'
 import { addressOfText } from '#http/remote-address'
 import { RequestHeaders } from '#http/request-headers'
-import { seeingOf } from '#http/seen'
-import type { Seen } from '#model/seen'
+import type { ForwardedRequest } from '#model/forwarded-request'
 import { type Door, openDoor, route } from '#test/http/door'
 import { RawClient } from '#test/http/raw-client'
 import { openSocketDoor } from '#test/http/socket-door'
@@ -16,11 +16,11 @@ interface Case {
   readonly publicUrls?: readonly string[]
   /** As `name: value`. */
   readonly headers: readonly string[]
-  readonly seen: Partial<Seen>
+  readonly forwarded: Partial<ForwardedRequest>
   readonly own?: string
 }
 
-const forwarded = [
+const proxyHeaders = [
   'host: inside:8080',
   'x-forwarded-proto: https',
   'x-forwarded-host: Devices.example',
@@ -32,65 +32,70 @@ const publicUrls = ['https://one.example/prefix/', 'http://two.example:8080']
 const publicOrigins = ['https://one.example/prefix', 'http://two.example:8080']
 
 const cases: Case[] = [
-  { name: 'Host', headers: ['host: Inside:8080'], seen: inside, own: 'http://Inside:8080' },
-  { name: 'the default port is none', headers: ['host: a:80'], seen: { origins: ['http://a'], host: 'a:80' } },
+  { name: 'Host', headers: ['host: Inside:8080'], forwarded: inside, own: 'http://Inside:8080' },
+  { name: 'the default port is none', headers: ['host: a:80'], forwarded: { origins: ['http://a'], host: 'a:80' } },
   {
     name: 'IPv6',
     headers: ['host: [2001:DB8::1]:8080'],
-    seen: { origins: ['http://[2001:db8::1]:8080'], host: '[2001:db8::1]:8080' },
+    forwarded: { origins: ['http://[2001:db8::1]:8080'], host: '[2001:db8::1]:8080' },
   },
-  { name: 'what nobody is trusted to say is not heard', headers: forwarded, seen: inside, own: 'http://inside:8080' },
-  { name: 'no Host that could be one', headers: ['host: a@b'], seen: { origins: [], host: 'a@b' } },
-  { name: 'nor a path', headers: ['host: a/b'], seen: { origins: [] } },
-  { name: 'nor a fragment', headers: ['host: a#b'], seen: { origins: [] } },
-  { name: 'nor a port that is none', headers: ['host: a:99999'], seen: { origins: [] } },
-  { name: 'no Host at all', headers: [], seen: { origins: [], host: '', address: peer } },
-  { name: 'a list', headers: ['host: a, b'], seen: { origins: [] } },
+  {
+    name: 'what nobody is trusted to say is not heard',
+    headers: proxyHeaders,
+    forwarded: inside,
+    own: 'http://inside:8080',
+  },
+  { name: 'no Host that could be one', headers: ['host: a@b'], forwarded: { origins: [], host: 'a@b' } },
+  { name: 'nor a path', headers: ['host: a/b'], forwarded: { origins: [] } },
+  { name: 'nor a fragment', headers: ['host: a#b'], forwarded: { origins: [] } },
+  { name: 'nor a port that is none', headers: ['host: a:99999'], forwarded: { origins: [] } },
+  { name: 'no Host at all', headers: [], forwarded: { origins: [], host: '', address: peer } },
+  { name: 'a list', headers: ['host: a, b'], forwarded: { origins: [] } },
   {
     name: 'public URLs instead of Host',
     publicUrls,
     headers: ['host: evil.example'],
-    seen: { origins: publicOrigins, host: 'evil.example' },
+    forwarded: { origins: publicOrigins, host: 'evil.example' },
   },
   {
     name: 'public URLs, untrusted headers',
     publicUrls,
-    headers: forwarded,
-    seen: { ...inside, origins: publicOrigins },
+    headers: proxyHeaders,
+    forwarded: { ...inside, origins: publicOrigins },
   },
-  { name: 'a proxy', isProxyTrusted: true, headers: forwarded, seen: outside, own: 'https://Devices.example' },
-  { name: 'a proxy before public URLs', isProxyTrusted: true, publicUrls, headers: forwarded, seen: outside },
+  { name: 'a proxy', isProxyTrusted: true, headers: proxyHeaders, forwarded: outside, own: 'https://Devices.example' },
+  { name: 'a proxy before public URLs', isProxyTrusted: true, publicUrls, headers: proxyHeaders, forwarded: outside },
   {
     name: 'a proxy that says no host, before public URLs',
     isProxyTrusted: true,
     publicUrls,
     headers: ['host: b', 'x-forwarded-proto: https'],
-    seen: { origins: publicOrigins, host: 'b' },
+    forwarded: { origins: publicOrigins, host: 'b' },
   },
   {
     name: 'a proxy that keeps Host',
     isProxyTrusted: true,
     headers: ['host: b', 'x-forwarded-proto: https'],
-    seen: { origins: ['https://b'], host: 'b' },
+    forwarded: { origins: ['https://b'], host: 'b' },
     own: 'https://b',
   },
   {
     name: 'a proxy that says no scheme',
     isProxyTrusted: true,
     headers: ['host: b', 'x-forwarded-host: c'],
-    seen: { origins: ['http://c'], host: 'c' },
+    forwarded: { origins: ['http://c'], host: 'c' },
   },
   {
     name: 'a proxy of websockets',
     isProxyTrusted: true,
     headers: ['host: b', 'x-forwarded-proto: WSS'],
-    seen: { origins: ['https://b'] },
+    forwarded: { origins: ['https://b'] },
   },
   {
     name: 'a scheme that is none',
     isProxyTrusted: true,
     headers: ['host: b', 'x-forwarded-proto: gopher'],
-    seen: { origins: ['http://b'] },
+    forwarded: { origins: ['http://b'] },
   },
   {
     name: 'the last of lists',
@@ -101,7 +106,7 @@ const cases: Case[] = [
       'x-forwarded-host: evil, c',
       'x-forwarded-for: 203.0.113.1,\t192.0.2.7',
     ],
-    seen: { origins: ['https://c'], host: 'c', address: '192.0.2.7' },
+    forwarded: { origins: ['https://c'], host: 'c', address: '192.0.2.7' },
   },
   {
     name: 'the last of headers that came twice',
@@ -113,44 +118,45 @@ const cases: Case[] = [
       'x-forwarded-for: 203.0.113.1',
       'x-forwarded-for: 192.0.2.7',
     ],
-    seen: { origins: ['http://c'], host: 'c', address: '192.0.2.7' },
+    forwarded: { origins: ['http://c'], host: 'c', address: '192.0.2.7' },
   },
   {
     name: 'an address that is none is the proxy',
     isProxyTrusted: true,
     headers: ['host: b', 'x-forwarded-for: 192.0.2.7, unknown'],
-    seen: { address: peer },
+    forwarded: { address: peer },
   },
   {
     name: 'an empty address too',
     isProxyTrusted: true,
     headers: ['host: b', 'x-forwarded-for: 192.0.2.7,'],
-    seen: { address: peer },
+    forwarded: { address: peer },
   },
 ]
 
 /** As it is now: an address is only found out when it is asked for. */
-function plain({ origins, host, address }: Seen): Seen {
+function plain({ origins, host, address }: ForwardedRequest): ForwardedRequest {
   return { origins, host, address }
 }
 
-test.each(cases)('$name', ({ isProxyTrusted = false, publicUrls: urls = [], headers, seen, own }) => {
-  const seeing = seeingOf({ isProxyTrusted, publicUrls: urls })
+test.each(cases)('$name', ({ isProxyTrusted = false, publicUrls: urls = [], headers, forwarded, own }) => {
+  const forwarding = forwardingOf({ isProxyTrusted, publicUrls: urls })
   // Twice: the second time it is remembered.
-  for (let turn = 0; turn < 2; turn++) expect(seeing.seenOf(headersOf(headers), () => peer)).toMatchObject(seen)
-  if (own !== undefined) expect(seeing.ownOrigin(headersOf(headers))).toBe(own)
+  for (let turn = 0; turn < 2; turn++)
+    expect(forwarding.requestOf(headersOf(headers), () => peer)).toMatchObject(forwarded)
+  if (own !== undefined) expect(forwarding.ownOrigin(headersOf(headers))).toBe(own)
 })
 
 test('what is remembered is never mixed up', () => {
-  const seeing = seeingOf({ isProxyTrusted: true, publicUrls })
+  const forwarding = forwardingOf({ isProxyTrusted: true, publicUrls })
   const direct = headersOf(['host: a'])
   const through = headersOf(['host: b', 'x-forwarded-host: a'])
   for (let turn = 0; turn < 2; turn++) {
-    expect(seeing.seenOf(direct, () => peer).origins).toEqual(publicOrigins)
-    expect(seeing.seenOf(through, () => peer).origins).toEqual(['http://a'])
+    expect(forwarding.requestOf(direct, () => peer).origins).toEqual(publicOrigins)
+    expect(forwarding.requestOf(through, () => peer).origins).toEqual(['http://a'])
   }
   for (let host = 0; host < 5_000; host++) {
-    expect(seeing.seenOf(headersOf(['host: b', `x-forwarded-host: h${host}`]), () => peer).origins).toEqual([
+    expect(forwarding.requestOf(headersOf(['host: b', `x-forwarded-host: h${host}`]), () => peer).origins).toEqual([
       `http://h${host}`,
     ])
   }
@@ -191,7 +197,7 @@ describe('addresses that proxies write', () => {
 describe('over the door', () => {
   let door: Door
   afterEach(() => door.server.close())
-  const seen = route('GET', '/seen', (call) => ({ status: 200, json: plain(call.seen) }))
+  const seen = route('GET', '/seen', (call) => ({ status: 200, json: plain(call.forwarded) }))
   const headers = {
     'X-Forwarded-Proto': 'https',
     'X-Forwarded-Host': 'devices.example',
@@ -231,7 +237,7 @@ describe('over the door', () => {
           method,
           path,
           query,
-          seen: { address },
+          forwarded: { address },
         } = request
         const counts = ['authorization', 'dpop', 'x-api-key'].map((name) => request.headerCount(name))
         shown.push({ method, path, query, address, counts, wanted })
@@ -252,7 +258,7 @@ describe('over the door', () => {
       {
         path: '/events',
         upgrade(request) {
-          shown.push([request.method, request.headerCount('dpop'), plain(request.seen)])
+          shown.push([request.method, request.headerCount('dpop'), plain(request.forwarded)])
           throw new Error('enough was seen')
         },
       },
@@ -272,12 +278,12 @@ describe('over the door', () => {
 })
 
 test('the address is asked for once, and only where it is needed', () => {
-  const seeing = seeingOf({ isProxyTrusted: false, publicUrls: [] })
+  const forwarding = forwardingOf({ isProxyTrusted: false, publicUrls: [] })
   let asked = 0
-  const seen = seeing.seenOf(headersOf(['host: a']), () => {
+  const request = forwarding.requestOf(headersOf(['host: a']), () => {
     asked++
     return peer
   })
-  expect([seen.origins, seen.host, asked]).toEqual([['http://a'], 'a', 0])
-  expect([seen.address, seen.address, asked]).toEqual([peer, peer, 1])
+  expect([request.origins, request.host, asked]).toEqual([['http://a'], 'a', 0])
+  expect([request.address, request.address, asked]).toEqual([peer, peer, 1])
 })

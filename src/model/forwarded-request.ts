@@ -1,5 +1,5 @@
 /** The address of a request as its client sees it: the server may be behind a proxy. Contract 2, DPoP. */
-export interface Seen {
+export interface ForwardedRequest {
   /**
    * Possible beginnings of URLs of this server: scheme, host and port in the form of `URL.origin`, then the path of a
    * public URL if it has one, without a slash at its end. Empty if the request's host is not valid.

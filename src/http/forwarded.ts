@@ -1,14 +1,14 @@
 import { addressOfText } from '#http/remote-address'
-import type { Seen } from '#model/seen'
+import type { ForwardedRequest } from '#model/forwarded-request'
 
-export interface SeeingOptions {
+export interface ForwardingOptions {
   /** Whether the peer is a trusted proxy, whose `X-Forwarded-…` headers count. */
   readonly isProxyTrusted: boolean
   readonly publicUrls: readonly string[]
 }
 
 /** The headers that show how a request reached the server. */
-interface SeenHeaders {
+interface ForwardingHeaders {
   /** By lower-case name; empty when absent, repeated lines joined by a comma. */
   get(name: string): string
 }
@@ -20,38 +20,40 @@ interface SeenHeaders {
  * With public URLs and no proxy, `Host` is ignored: an attacker who replays a proof at another server could send a
  * matching one.
  */
-export interface Seeing {
+export interface Forwarding {
   /** Scheme, host and port of the server's own pages. Not normalised. */
-  ownOrigin(headers: SeenHeaders): string
+  ownOrigin(headers: ForwardingHeaders): string
   /** The hosts that the client requested, according to the client and a trusted proxy. */
-  hosts(headers: SeenHeaders): readonly string[]
+  hosts(headers: ForwardingHeaders): readonly string[]
   /** `peer` returns the peer's address; only called when the address is needed. */
-  seenOf(headers: SeenHeaders, peer: () => string): Seen
+  requestOf(headers: ForwardingHeaders, peer: () => string): ForwardedRequest
 }
 
 /** There are few hosts; a client that sends others costs a URL to parse each, and no memory. */
 const hostsMax = 1024
 
-export function seeingOf({ isProxyTrusted, publicUrls }: SeeingOptions): Seeing {
+export function forwardingOf({ isProxyTrusted, publicUrls }: ForwardingOptions): Forwarding {
   const publicOrigins = publicUrls.flatMap(publicOriginOf)
-  const known = new Map<string, Pick<Seen, 'origins' | 'host'>>()
+  const known = new Map<string, Pick<ForwardedRequest, 'origins' | 'host'>>()
 
-  const forwarded = (headers: SeenHeaders, name: string) => (isProxyTrusted ? lastOf(headers.get(name)) : '')
-  const schemeOf = (headers: SeenHeaders) =>
-    /^(?:https|wss)$/i.test(forwarded(headers, 'x-forwarded-proto')) ? 'https' : 'http'
+  const forwardedHeader = (headers: ForwardingHeaders, name: string) =>
+    isProxyTrusted ? lastOf(headers.get(name)) : ''
+  const schemeOf = (headers: ForwardingHeaders) =>
+    /^(?:https|wss)$/i.test(forwardedHeader(headers, 'x-forwarded-proto')) ? 'https' : 'http'
   const placeOf = (url: string, host: string, isForwarded: boolean) => ({
     origins: isForwarded || publicOrigins.length === 0 ? requestOriginOf(url, host) : publicOrigins,
     host: host.toLowerCase(),
   })
 
   return {
-    ownOrigin: (headers) => `${schemeOf(headers)}://${forwarded(headers, 'x-forwarded-host') || headers.get('host')}`,
+    ownOrigin: (headers) =>
+      `${schemeOf(headers)}://${forwardedHeader(headers, 'x-forwarded-host') || headers.get('host')}`,
     hosts(headers) {
-      const forwardedHost = forwarded(headers, 'x-forwarded-host')
+      const forwardedHost = forwardedHeader(headers, 'x-forwarded-host')
       return forwardedHost === '' ? [headers.get('host')] : [headers.get('host'), forwardedHost]
     },
-    seenOf(headers, peer) {
-      const forwardedHost = forwarded(headers, 'x-forwarded-host')
+    requestOf(headers, peer) {
+      const forwardedHost = forwardedHeader(headers, 'x-forwarded-host')
       const host = forwardedHost || headers.get('host')
       const url = `${schemeOf(headers)}://${host}`
       const key = forwardedHost === '' ? url : `>${url}`
@@ -61,7 +63,7 @@ export function seeingOf({ isProxyTrusted, publicUrls }: SeeingOptions): Seeing 
         if (known.size >= hostsMax) known.clear()
         known.set(key, place)
       }
-      return new SeenRequest(place, () => addressOfText(forwarded(headers, 'x-forwarded-for')) ?? peer())
+      return new LazyForwardedRequest(place, () => addressOfText(forwardedHeader(headers, 'x-forwarded-for')) ?? peer())
     },
   }
 }
@@ -70,13 +72,13 @@ export function seeingOf({ isProxyTrusted, publicUrls }: SeeingOptions): Seeing 
  * The address is read on first use: reading it from the socket costs as much as all other work here, and most requests
  * never need it. A class, because a getter in a literal costs more than that.
  */
-class SeenRequest implements Seen {
+class LazyForwardedRequest implements ForwardedRequest {
   readonly origins: readonly string[]
   readonly host: string
   readonly #findAddress: () => string
   #address: string | undefined
 
-  constructor({ origins, host }: Pick<Seen, 'origins' | 'host'>, findAddress: () => string) {
+  constructor({ origins, host }: Pick<ForwardedRequest, 'origins' | 'host'>, findAddress: () => string) {
     this.origins = origins
     this.host = host
     this.#findAddress = findAddress
