@@ -1,6 +1,6 @@
 import type { ActionCommand, BeginAction } from '#actors/action/commands'
 import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
-import { actionKeptMs, type StoredAction } from '#model/action'
+import { actionRetentionMs, type StoredAction } from '#model/action'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import {
@@ -56,7 +56,10 @@ function put(state: ActionState, { value }: RecordChange): void {
 function decideBegin({ id, stored }: ActionState, { action }: BeginAction, { now }: Turn): Decision<Entry> {
   if (stored) return refuse(new Problem('conflict', 'the id is taken'))
   const value: StoredAction = { ...action, createdAt: now, isDone: false }
-  return recordOnly([{ name: actionRecord, value }], { indexes: [running(id, true)], reminder: now + actionKeptMs })
+  return recordOnly([{ name: actionRecord, value }], {
+    indexes: [running(id, true)],
+    reminder: now + actionRetentionMs,
+  })
 }
 
 /** Sent by every page when it is complete. */
@@ -72,7 +75,7 @@ function decideDone({ id, stored }: ActionState): Decision<Entry> {
  */
 function decideDue({ id, stored }: ActionState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)
-  const endsAt = stored.createdAt + actionKeptMs
+  const endsAt = stored.createdAt + actionRetentionMs
   if (now < endsAt) return recordOnly([], { reminder: endsAt })
   return recordOnly([{ name: actionRecord, value: null }], { indexes: [running(id, false)] })
 }

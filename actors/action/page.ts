@@ -1,6 +1,6 @@
 import type { ActionPageCommand, PageProgress, PutActionPage, PutOutcomes } from '#actors/action/commands'
 import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
-import { actionKeptMs, type DeviceOutcome } from '#model/action'
+import { actionRetentionMs, type DeviceOutcome } from '#model/action'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, type Turn } from '#runtime/actor'
 
@@ -54,7 +54,7 @@ function put(state: PageState, { value }: RecordChange): void {
 /** Replaces the page if a process stopped before the action began: the list of devices may differ by then. */
 function decidePut({ devices }: PutActionPage, { now }: Turn): Decision<Entry> {
   const value: StoredPage = { createdAt: now, devices, outcomes: devices.map(() => null) }
-  return recordOnly([{ name: pageRecord, value }], { reminder: now + actionKeptMs + outlivesMs })
+  return recordOnly([{ name: pageRecord, value }], { reminder: now + actionRetentionMs + outlivesMs })
 }
 
 /** The outcomes of a deleted page are dropped. */
@@ -75,6 +75,6 @@ function decideOutcomes({ stored }: PageState, { outcomes: added }: PutOutcomes)
 /** The retention time of the page is over. If a clock was set back since, it is not, and the reminder is set again. */
 function decideDue({ stored }: PageState, { now }: Turn): Decision<Entry> {
   if (!stored) return answer(undefined)
-  const endsAt = stored.createdAt + actionKeptMs + outlivesMs
+  const endsAt = stored.createdAt + actionRetentionMs + outlivesMs
   return now < endsAt ? recordOnly([], { reminder: endsAt }) : recordOnly([{ name: pageRecord, value: null }])
 }

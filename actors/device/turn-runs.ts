@@ -2,7 +2,7 @@ import { deliveryAddress } from '#actors/delivery/address'
 import type { AddRequest } from '#actors/delivery/commands'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { noThrottles, stampsOf } from '#actors/device/throttles'
-import { type DeliveryCause, keptValue } from '#model/delivery'
+import { type DeliveryCause, storedValue } from '#model/delivery'
 import type { AlarmChanged, Declared, PropertyState, Reported, Stamps, StatusChanged } from '#model/entry'
 import type { StoredFunction } from '#model/function'
 import type { EmailNode } from '#model/graph'
@@ -172,7 +172,7 @@ export class TurnRuns implements RunSink {
     if (this.#requested === noRequests) this.#requested = new Map()
     const requested = this.#requested as Map<FunctionRule, number>
     requested.set(rule, made + 1)
-    const kept = { value: keptValue(value), previous: keptValue(previous) }
+    const kept = { value: storedValue(value), previous: storedValue(previous) }
     const cause = causeOf(this.#entry as TriggeringEntry, this.#place)
     const command: AddRequest = { type: 'request', request: { at: time, device, node: id, template, ...kept, cause } }
     this.#requests ??= []

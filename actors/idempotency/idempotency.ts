@@ -3,7 +3,7 @@ import { expiryEntry, idempotencyIndex } from '#actors/idempotency/expiry'
 import { answerRecord, type IdempotencyState, isOver, type StoredKey } from '#actors/idempotency/state'
 import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { Entry } from '#model/entry'
-import { seedBytes } from '#model/seeded'
+import { seedBytes } from '#model/seeded-random'
 import {
   type ActorDefinition,
   answer,

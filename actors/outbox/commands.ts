@@ -1,4 +1,4 @@
-import type { PassReason } from '#model/delivery'
+import type { SkipReason } from '#model/delivery'
 
 /** Sent by subscribers, in the commit that records the outcome of a mail. Absent numbers are 0. */
 export interface CountMails {
@@ -9,7 +9,7 @@ export interface CountMails {
   /** Requests that were mailed in digests. */
   readonly digested?: number
   /** Requests that were never mailed to a subscriber. */
-  readonly passed?: { readonly reason: PassReason; readonly count: number }
+  readonly passed?: { readonly reason: SkipReason; readonly count: number }
 }
 
 export type OutboxCommand = CountMails

@@ -1,4 +1,4 @@
-import type { PassReason } from '#model/delivery'
+import type { SkipReason } from '#model/delivery'
 import type { RecordFormat } from '#runtime/actor'
 
 export interface OutboxState {
@@ -12,7 +12,7 @@ export interface OutboxTally {
   /** Requests that were mailed in digests. */
   readonly digested: number
   /** Reasons without failures are absent. `lastAt` in Unix ms. */
-  readonly failures: Readonly<Partial<Record<PassReason, { readonly count: number; readonly lastAt: number }>>>
+  readonly failures: Readonly<Partial<Record<SkipReason, { readonly count: number; readonly lastAt: number }>>>
 }
 
 export const tallyRecord = 'tally'

@@ -1,5 +1,5 @@
 import type { MailState } from '#actors/subscriber/state'
-import type { PassReason } from '#model/delivery'
+import type { SkipReason } from '#model/delivery'
 import type { StoredSubscription } from '#model/subscription'
 
 /** Commands of a subscriber. */
@@ -75,7 +75,7 @@ export interface CursorMove {
 /** `of`: number of requests in the mail. */
 export type MailOutcome =
   | { readonly sent: 'mail' | 'digest'; readonly of: number }
-  | { readonly passed: PassReason; readonly count: number }
+  | { readonly passed: SkipReason; readonly count: number }
 
 /** The mail will be tried again. */
 export interface MailFailed {

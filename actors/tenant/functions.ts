@@ -11,7 +11,7 @@ import type { DeleteFunction, PutFunction, TopicSwept } from '#actors/tenant/com
 import { functionRecord, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import {
-  alarmsNamed,
+  alarmsIn,
   type FunctionBody,
   functionNodesMax,
   functionsMax,
@@ -99,7 +99,7 @@ function faultOf(
 ): Problem | undefined {
   if (wanted.groups?.some((group) => !groups.has(group))) return new Problem('not_found')
   if (before && isDeepStrictEqual(before.graph, wanted.graph)) return undefined
-  const details = alarmsNamed(wanted.graph)
+  const details = alarmsIn(wanted.graph)
     .filter(({ alarm }) => !alarms.has(alarm))
     .map(({ place }) => alarmFault(wanted.graph, place))
   return details.length === 0 ? undefined : new Problem('invalid', undefined, { details })

@@ -16,7 +16,7 @@ import type { RunningServer } from '#bench/harness/servers'
 import { allowedMs, spreadOf } from '#bench/harness/statistics'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { PhaseResult } from '#bench/load/generator'
-import { requestsKept } from '#model/delivery'
+import { storedRequestsMax } from '#model/delivery'
 
 const subscribers = 1_000
 const quickDivisor = { devices: standardLoad.devices / 10, subscribers: 20 }
@@ -208,7 +208,7 @@ function costTarget(name: string, variant: FunctionMode): Target {
   return { case: name, variant, figure: 'ofWithout', whenLoadIsFull: 'ofWithoutCpu', atLeast }
 }
 
-const kept = requestsKept(mailsPerHourMax)
+const kept = storedRequestsMax(mailsPerHourMax)
 
 export const functions: Benchmark = {
   figures: {

@@ -1,5 +1,5 @@
 import { hookSignatureHeader } from '#api/update-hook'
-import type { Authenticate } from '#http/authenticate'
+import type { Authenticate } from '#http/authentication'
 import { type Caller, unauthenticated } from '#model/caller'
 import { everything } from '#model/scope'
 import { anonymousName } from '#model/user'

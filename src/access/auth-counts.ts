@@ -1,5 +1,5 @@
 import type { RouteAccess } from '#api/entry'
-import type { AuthenticationRequest } from '#http/authenticate'
+import type { AuthenticationRequest } from '#http/authentication'
 import { Problem, type ProblemCode } from '#model/problem'
 
 /** What a request shows of who is asking. */

@@ -3,7 +3,7 @@ import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import { administratorRole } from '#actors/directory/rows'
 import { defaultTenant } from '#actors/tenant/address'
-import { madeId } from '#model/server-made-id'
+import { randomId } from '#model/server-made-id'
 
 /** As the name of who is made where nobody was asked for. Contract 2. */
 const nameByDefault = 'admin'
@@ -30,7 +30,7 @@ export async function firstAdministrator(
     return undefined
   }
   if (system.wake(directoryAddress).users.size > 0) return undefined
-  const password = madeId((byteCount) => world.random(byteCount), passwordCharacters)
+  const password = randomId((byteCount) => world.random(byteCount), passwordCharacters)
   const made = { name: nameByDefault, password }
   return (await add(parts, made)) ? made : undefined
 }
@@ -38,7 +38,7 @@ export async function firstAdministrator(
 /** False when the name is taken. */
 async function add({ system, passwords, world }: SignInParts, { name, password }: Administrator): Promise<boolean> {
   const passwordHash = await passwords.hash(password, { address: '' })
-  const id = madeId((byteCount) => world.random(byteCount))
+  const id = randomId((byteCount) => world.random(byteCount))
   const user = { id, tenant: defaultTenant, name, email: null, roles: [administratorRole] }
   return (await system.ask(directoryAddress, { type: 'add_administrator', user, passwordHash })) === true
 }

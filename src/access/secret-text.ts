@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { base64urlOf, isBase64url } from '#access/base64url'
 import type { Random } from '#access/random'
 import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
-import { madeId } from '#model/server-made-id'
+import { randomId } from '#model/server-made-id'
 
 /**
  * Secrets that the server makes, as people and programs carry them. Of each only the SHA-256 is kept: they are random
@@ -27,7 +27,7 @@ export function newSecret(random: Random): string {
 
 /** With which a name becomes an account, or a password another. */
 export function newCode(random: Random): string {
-  return madeId(random, codeCharacters)
+  return randomId(random, codeCharacters)
 }
 
 export function hashOf(text: string): Uint8Array {

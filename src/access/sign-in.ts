@@ -18,7 +18,7 @@ import { sessionAddress } from '#actors/session/address'
 import type { StoredSession } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { madeId } from '#model/server-made-id'
+import { randomId } from '#model/server-made-id'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
@@ -73,7 +73,7 @@ async function begin(
   of: { scheme: 'basic' | 'dpop'; jkt?: string; hasRefresh: boolean; endsAt: number },
   place: SignInPlace,
 ): Promise<string> {
-  const id = madeId((byteCount) => world.random(byteCount))
+  const id = randomId((byteCount) => world.random(byteCount))
   const session = { ...of, id, address: place.address, agent: place.agent.slice(0, agentCharactersMax) }
   await system.askAtOnce(() => {
     // The account itself does not know that its tenant is being deleted.

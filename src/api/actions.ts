@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { errorAnswers } from '#api/error-answers'
 import { pageFields } from '#api/query-field'
-import { refused } from '#api/refusals'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { ActionBody, ActionEntry, noCounts } from '#model/action'
 import { ServerMadeId } from '#model/identifier'
@@ -21,7 +21,7 @@ export const createAction = defineRoute({
   body: { schema: ActionBody },
   answers: {
     202: { description: 'The action is stored and will run', schema: z.object({ id: ServerMadeId }) },
-    ...refused(400, 401, 403, 404, 409, 503),
+    ...errorAnswers(400, 401, 403, 404, 409, 503),
   },
   example: { body, status: 202, answer: { id: exampleAction } },
 })
@@ -35,7 +35,7 @@ export const readAction = defineRoute({
   access: { resource: 'service', action: 'read', within: 'tenant' },
   parameters: z.object({ actionId: ServerMadeId }),
   query: z.object(pageFields),
-  answers: { 200: { description: 'The action', schema: ActionEntry }, ...refused(400, 401, 403, 404, 503) },
+  answers: { 200: { description: 'The action', schema: ActionEntry }, ...errorAnswers(400, 401, 403, 404, 503) },
   example: {
     parameters: { actionId: exampleAction },
     status: 200,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { changedOr } from '#api/changed'
+import { changeAnswer } from '#api/change-answer'
 import { defineRoute } from '#api/entry'
+import { errorAnswers, notModified } from '#api/error-answers'
 import { booleanField, deviceIdentifiersField, pageFields } from '#api/query-field'
-import { asItWas, refused } from '#api/refusals'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { AlarmBody, AlarmEntry } from '#model/alarm'
 import { ResourceIdentifier } from '#model/crn'
@@ -52,7 +52,7 @@ export const listAlarms = defineRoute({
   summary: 'List the alarms whose devices the caller may all read',
   access: { resource: 'alarms', action: 'read', within: 'list' },
   query: z.object(pageFields),
-  answers: { 200: { description: 'Alarms', schema: z.array(AlarmEntry) }, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'Alarms', schema: z.array(AlarmEntry) }, ...errorAnswers(400, 401, 403) },
   example: { status: 200, answer: [example] },
 })
 
@@ -64,7 +64,7 @@ export const createAlarm = defineRoute({
   summary: 'Create an alarm on devices whose service the caller may read',
   access: { resource: 'alarms', action: 'create', within: 'tenant' },
   body: { schema: AlarmBody },
-  answers: { 201: { description: 'Made', schema: AlarmEntry }, ...refused(400, 401, 403, 404, 409, 429) },
+  answers: { 201: { description: 'Made', schema: AlarmEntry }, ...errorAnswers(400, 401, 403, 404, 409, 429) },
   example: { body, status: 201, answer: example },
 })
 
@@ -76,7 +76,7 @@ export const readAlarm = defineRoute({
   summary: 'Read an alarm',
   access: { resource: 'alarms', action: 'read', within: 'tenant' },
   parameters: alarm,
-  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...asItWas, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...notModified, ...errorAnswers(401, 403, 404) },
   example: { parameters: { alarmId: exampleAlarm }, status: 200, answer: example },
 })
 
@@ -90,8 +90,8 @@ export const putAlarm = defineRoute({
   parameters: alarm,
   body: { schema: AlarmBody },
   answers: {
-    200: { description: 'The alarm', schema: changedOr(AlarmEntry, 'resourceIdentifier') },
-    ...refused(400, 401, 403, 404, 409, 412, 429),
+    200: { description: 'The alarm', schema: changeAnswer(AlarmEntry, 'resourceIdentifier') },
+    ...errorAnswers(400, 401, 403, 404, 409, 412, 429),
   },
   example: { parameters: { alarmId: exampleAlarm }, body, status: 200, answer: example },
 })
@@ -104,7 +104,7 @@ export const deleteAlarm = defineRoute({
   summary: 'Delete an alarm; it ends on all devices',
   access: { resource: 'alarms', action: 'delete', within: 'tenant' },
   parameters: alarm,
-  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 412) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 412) },
   example: { parameters: { alarmId: exampleAlarm }, status: 204 },
 })
 
@@ -119,7 +119,7 @@ export const listAlarmStatus = defineRoute({
   query: AlarmStatusQuery,
   answers: {
     200: { description: 'A row for each alarm and device', schema: z.array(AlarmStatusRow) },
-    ...refused(400, 401, 403),
+    ...errorAnswers(400, 401, 403),
   },
   example: {
     query: { active: 'true' },

@@ -36,14 +36,14 @@ export const answerHeaders = {
 export type AnswerHeader = keyof typeof answerHeaders
 
 /** The headers of one answer: those it always has, and those it may have. */
-export interface HeadersOfAnswer {
+export interface AnswerHeaderNames {
   readonly always: readonly AnswerHeader[]
-  readonly perhaps: readonly AnswerHeader[]
+  readonly optional: readonly AnswerHeader[]
 }
 
-export function headersOfAnswer(entry: RouteEntry, status: number): HeadersOfAnswer {
+export function headersOfAnswer(entry: RouteEntry, status: number): AnswerHeaderNames {
   const always: AnswerHeader[] = []
-  const perhaps: AnswerHeader[] = []
+  const optional: AnswerHeader[] = []
   const isSuccess = status < 300 || status === 304
   const hasRanges = 206 in entry.answers
   if (304 in entry.answers && isSuccess) always.push('ETag')
@@ -53,10 +53,10 @@ export function headersOfAnswer(entry: RouteEntry, status: number): HeadersOfAns
   if (status === 201 || (status === 202 && entry.method === 'POST')) always.push('Location')
   if (status === 429 || status === 503) always.push('Retry-After')
   if (status === 401) always.push('WWW-Authenticate')
-  if (status === 200 && isPaged(entry)) perhaps.push('Link')
-  if (status === 400 && mayProve(entry)) perhaps.push('WWW-Authenticate')
-  if (mayProve(entry) && (isSuccess || status === 400 || status === 401)) perhaps.push('DPoP-Nonce')
-  return { always, perhaps }
+  if (status === 200 && isPaged(entry)) optional.push('Link')
+  if (status === 400 && mayProve(entry)) optional.push('WWW-Authenticate')
+  if (mayProve(entry) && (isSuccess || status === 400 || status === 401)) optional.push('DPoP-Nonce')
+  return { always, optional }
 }
 
 function isPaged({ query }: RouteEntry): boolean {

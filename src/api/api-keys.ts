@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { errorAnswers } from '#api/error-answers'
 import { keyLifetimeField } from '#api/lifetime-field'
-import { refused } from '#api/refusals'
 import { TenantQuery } from '#api/tenant-field'
 import { ResourceIdentifier } from '#model/crn'
 import { ServerMadeId, Timestamp } from '#model/identifier'
@@ -33,7 +33,7 @@ export const listApiKeys = defineRoute({
   summary: 'List the API keys, without their secrets',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: TenantQuery,
-  answers: { 200: { description: 'Keys', schema: z.array(ApiKeyEntry) }, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'Keys', schema: z.array(ApiKeyEntry) }, ...errorAnswers(400, 401, 403, 404) },
   example: {
     status: 200,
     answer: [
@@ -62,7 +62,7 @@ export const createApiKey = defineRoute({
   body: { schema: z.strictObject({ name: KeyName, roles: RoleNames, expiresIn: keyLifetimeField.optional() }) },
   answers: {
     201: { description: 'Made', schema: z.object({ id: ServerMadeId, key: z.string() }) },
-    ...refused(400, 401, 403, 404, 409),
+    ...errorAnswers(400, 401, 403, 404, 409),
   },
   example: {
     body: { name: 'Reporting', roles: ['viewer'] },
@@ -80,6 +80,6 @@ export const deleteApiKey = defineRoute({
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   parameters: z.object({ id: ServerMadeId }),
   query: TenantQuery,
-  answers: { 204: { description: 'Ended' }, ...refused(400, 401, 403, 404) },
+  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 404) },
   example: { parameters: { id: '4Qm8sUx2Bw' }, status: 204 },
 })

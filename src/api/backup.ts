@@ -1,5 +1,5 @@
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 
 /** A backup of all data that a server has stored, in one answer. Contract 8. */
 
@@ -16,7 +16,7 @@ export const readBackup = defineRoute({
       description: 'The backup, to be stored unchanged; it is complete only if it has its end mark',
       contentType: 'application/octet-stream',
     },
-    ...refused(401, 403, 409, 503),
+    ...errorAnswers(401, 403, 409, 503),
   },
   example: { status: 200 },
 })

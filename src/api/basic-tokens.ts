@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 
 /** Tokens of the Basic scheme. §4.1, §5.1, contract 2. */
 
@@ -25,7 +25,7 @@ export const readToken = defineRoute({
   query: z.object({ scope: offlineField.optional() }),
   answers: {
     200: { description: 'The token', schema: z.union([TokenPair, Token]) },
-    ...refused(400, 401, 429, 503),
+    ...errorAnswers(400, 401, 429, 503),
   },
   example: { query: { scope: 'offline' }, status: 200, answer: example },
 })
@@ -40,7 +40,7 @@ export const refreshToken = defineRoute({
   isSecret: true,
   query: z.object({ grant_type: z.literal('refresh_token'), scope: offlineField.optional() }),
   body: { schema: z.strictObject({ refreshToken: z.string().max(4096) }) },
-  answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 503) },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 503) },
   example: {
     query: { grant_type: 'refresh_token' },
     body: { refreshToken: example.refreshToken },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 
 /** Machine-readable descriptions of the API. Contract 8. */
 
@@ -19,7 +19,7 @@ export const readOpenApi = defineRoute({
       schema: z.looseObject({ openapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }) }),
     },
     304: { description: 'Not changed' },
-    ...refused(404),
+    ...errorAnswers(404),
   },
   example: { status: 200, answer: { openapi: '3.1.1', info } },
 })
@@ -37,7 +37,7 @@ export const readAsyncApi = defineRoute({
       schema: z.looseObject({ asyncapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }) }),
     },
     304: { description: 'Not changed' },
-    ...refused(404),
+    ...errorAnswers(404),
   },
   example: { status: 200, answer: { asyncapi: '3.0.0', info } },
 })

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { ErrorBody, errorAnswers } from '#api/error-answers'
 import { filterField } from '#api/filter-field'
 import { ListQuery, StateQuery } from '#api/query-field'
-import { ErrorBody, refused } from '#api/refusals'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'
@@ -33,7 +33,7 @@ export const listDevices = defineRoute({
   answers: {
     200: { description: 'Devices', schema: z.array(DeviceEntry) },
     304: { description: 'Not changed' },
-    ...refused(400, 401, 403),
+    ...errorAnswers(400, 401, 403),
   },
   example: {
     query: { depth: '2', filter: '{"!":{"==":[{"var":"status"},"idle"]}}' },
@@ -58,7 +58,7 @@ export const createDevice = defineRoute({
       schema: ErrorBody,
     },
     409: { description: 'The device exists, or would exceed its memory limit', schema: ErrorBody },
-    ...refused(400, 401, 403),
+    ...errorAnswers(400, 401, 403),
   },
   example: {
     body: { deviceIdentifier: 'PUMP-7', meta: { location: 'Hall 3' } },
@@ -76,7 +76,7 @@ export const readDevice = defineRoute({
   access: { ...read, within: 'device' },
   parameters: device,
   query: StateQuery,
-  answers: { 200: { description: 'The device', schema: DeviceEntry }, 404: notFound, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'The device', schema: DeviceEntry }, 404: notFound, ...errorAnswers(400, 401, 403) },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
     status: 200,
@@ -92,7 +92,7 @@ export const deleteDevice = defineRoute({
   summary: 'Delete a device with its state, metadata and credentials',
   access: { resource: 'device', action: 'delete', within: 'device' },
   parameters: device,
-  answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403) },
+  answers: { 204: { description: 'Removed' }, 404: notFound, ...errorAnswers(401, 403) },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 204 },
 })
 
@@ -108,7 +108,7 @@ export const rotateDeviceSecret = defineRoute({
   answers: {
     200: { description: 'The new secret, shown once', schema: DeviceSecret },
     404: notFound,
-    ...refused(401, 403),
+    ...errorAnswers(401, 403),
   },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
@@ -129,7 +129,7 @@ export const listDeviceServices = defineRoute({
   answers: {
     200: { description: 'Services', schema: DeviceEntry.shape.services.unwrap() },
     404: notFound,
-    ...refused(400, 401, 403),
+    ...errorAnswers(400, 401, 403),
   },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: [serviceExample] },
 })
@@ -146,7 +146,7 @@ export const readDeviceService = defineRoute({
   answers: {
     200: { description: 'The service', schema: DeviceEntry.shape.services.unwrap().element },
     404: notFound,
-    ...refused(400, 401, 403),
+    ...errorAnswers(400, 401, 403),
   },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
@@ -164,7 +164,7 @@ export const readDeviceProperties = defineRoute({
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound, ...errorAnswers(400, 401, 403) },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
     status: 200,
@@ -189,7 +189,7 @@ export const listServices = defineRoute({
   answers: {
     200: { description: 'Services', schema: z.array(ServiceEntry) },
     304: { description: 'Not changed' },
-    ...refused(400, 401, 403),
+    ...errorAnswers(400, 401, 403),
   },
   example: {
     query: { depth: '2' },
@@ -207,7 +207,7 @@ export const readService = defineRoute({
   access: { ...read, within: 'service' },
   parameters: service,
   query: StateQuery,
-  answers: { 200: { description: 'The service', schema: ServiceEntry }, 404: notFound, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'The service', schema: ServiceEntry }, 404: notFound, ...errorAnswers(400, 401, 403) },
   example: {
     parameters: { serviceIdentifier: exampleService },
     status: 200,
@@ -227,7 +227,7 @@ export const listServiceDevices = defineRoute({
   answers: {
     200: { description: 'Devices', schema: ServiceEntry.shape.devices.unwrap() },
     404: notFound,
-    ...refused(400, 401, 403),
+    ...errorAnswers(400, 401, 403),
   },
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: [deviceExample] },
 })
@@ -244,7 +244,7 @@ export const readServiceDevice = defineRoute({
   answers: {
     200: { description: 'The device', schema: ServiceEntry.shape.devices.unwrap().element },
     404: notFound,
-    ...refused(400, 401, 403),
+    ...errorAnswers(400, 401, 403),
   },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
@@ -262,7 +262,7 @@ export const readServiceProperties = defineRoute({
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound, ...errorAnswers(400, 401, 403) },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
     status: 200,

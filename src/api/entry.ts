@@ -123,7 +123,7 @@ export interface RouteEntry<
   /** Of path parameters; an invalid one makes the path unknown (404). */
   readonly parameters?: P
   /** Invalid parameters are a 400 with details, for callers with the permission. §7, contract 1.4. */
-  readonly areParametersTold?: true
+  readonly areParameterFaultsShown?: true
   /** Of query fields, each a string, or an array of strings when repeated; unknown names are ignored (contract 1.5). */
   readonly query?: Q
   readonly body?: RouteBody<B>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 
 /** The event stream. §4.3, contract 4. */
 
@@ -12,7 +12,7 @@ export const createTicket = defineRoute({
   summary: 'Create a ticket for the event socket: valid once, for half a minute',
   access: 'session',
   isSecret: true,
-  answers: { 200: { description: 'The ticket', schema: z.object({ ticket: z.string() }) }, ...refused(401) },
+  answers: { 200: { description: 'The ticket', schema: z.object({ ticket: z.string() }) }, ...errorAnswers(401) },
   example: { status: 200, answer: { ticket: 'Zm9vYmFyYmF6Zm9vYmFyYmF6' } },
 })
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { changedOr } from '#api/changed'
+import { changeAnswer } from '#api/change-answer'
 import { defineRoute } from '#api/entry'
+import { errorAnswers, notModified } from '#api/error-answers'
 import { pageFields } from '#api/query-field'
-import { asItWas, refused } from '#api/refusals'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { exampleTemplate } from '#api/templates'
 import { FunctionBody, FunctionEntry, FunctionPatch } from '#model/function'
@@ -43,7 +43,7 @@ const example = {
 }
 
 /** A value of a property, an alarm (true: active) or a status; null: none. */
-const Happened = PropertyValue.nullable()
+const EventValue = PropertyValue.nullable()
 
 /**
  * The input of a test run; nothing is read from devices. `trigger`: a node; without it the run begins at each trigger
@@ -52,8 +52,8 @@ const Happened = PropertyValue.nullable()
 const Sample = z.strictObject({
   trigger: ShortName.optional(),
   deviceIdentifier: DeviceIdentifier.optional(),
-  value: Happened.optional(),
-  previous: Happened.optional(),
+  value: EventValue.optional(),
+  previous: EventValue.optional(),
   meta: Meta.optional(),
   time: Timestamp.optional(),
   locale: Locale.optional(),
@@ -93,7 +93,7 @@ export const listFunctions = defineRoute({
   summary: 'List the functions whose devices the caller may all read',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
-  answers: { 200: { description: 'Functions', schema: z.array(FunctionEntry) }, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'Functions', schema: z.array(FunctionEntry) }, ...errorAnswers(400, 401, 403) },
   example: { status: 200, answer: [example] },
 })
 
@@ -105,7 +105,7 @@ export const createFunction = defineRoute({
   summary: 'Create a function that sends mails on events of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: FunctionBody },
-  answers: { 201: { description: 'Made', schema: FunctionEntry }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 201: { description: 'Made', schema: FunctionEntry }, ...errorAnswers(400, 401, 403, 404, 409) },
   example: { body, status: 201, answer: example },
 })
 
@@ -117,7 +117,11 @@ export const readFunction = defineRoute({
   summary: 'Read a function',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: fn,
-  answers: { 200: { description: 'The function', schema: FunctionEntry }, ...asItWas, ...refused(401, 403, 404) },
+  answers: {
+    200: { description: 'The function', schema: FunctionEntry },
+    ...notModified,
+    ...errorAnswers(401, 403, 404),
+  },
   example: { parameters: { functionId: exampleFunction }, status: 200, answer: example },
 })
 
@@ -131,8 +135,8 @@ export const updateFunction = defineRoute({
   parameters: fn,
   body: { schema: FunctionPatch },
   answers: {
-    200: { description: 'The function', schema: changedOr(FunctionEntry, 'resourceIdentifier') },
-    ...refused(400, 401, 403, 404, 409, 412),
+    200: { description: 'The function', schema: changeAnswer(FunctionEntry, 'resourceIdentifier') },
+    ...errorAnswers(400, 401, 403, 404, 409, 412),
   },
   example: { parameters: { functionId: exampleFunction }, body, status: 200, answer: example },
 })
@@ -145,7 +149,7 @@ export const deleteFunction = defineRoute({
   summary: 'Delete a function; its subscriptions end',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: fn,
-  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 412) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 412) },
   example: { parameters: { functionId: exampleFunction }, status: 204 },
 })
 
@@ -158,7 +162,10 @@ export const testFunction = defineRoute({
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: fn,
   body: { schema: z.strictObject({ sample: Sample }) },
-  answers: { 200: { description: 'The result of the test', schema: TriedFunction }, ...refused(400, 401, 403, 404) },
+  answers: {
+    200: { description: 'The result of the test', schema: TriedFunction },
+    ...errorAnswers(400, 401, 403, 404),
+  },
   example: {
     parameters: { functionId: exampleFunction },
     body: { sample: { deviceIdentifier: exampleDevice, value: 31.5, previous: 29, locale: 'de-CH' } },

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { changedOr } from '#api/changed'
+import { changeAnswer } from '#api/change-answer'
 import { defineRoute } from '#api/entry'
+import { errorAnswers, notModified } from '#api/error-answers'
 import { pageFields } from '#api/query-field'
-import { asItWas, refused } from '#api/refusals'
 import { exampleDevice } from '#api/state-shape'
 import { GroupBody, GroupEntry, GroupPatch } from '#model/group'
 import { ServerMadeId } from '#model/identifier'
@@ -29,7 +29,7 @@ export const listGroups = defineRoute({
   summary: 'List the groups whose devices the caller may all read',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
-  answers: { 200: { description: 'Groups', schema: z.array(GroupEntry) }, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'Groups', schema: z.array(GroupEntry) }, ...errorAnswers(400, 401, 403) },
   example: { status: 200, answer: [example] },
 })
 
@@ -41,7 +41,7 @@ export const createGroup = defineRoute({
   summary: 'Create a group of devices that the caller may read',
   access: { resource: 'functions', action: 'create', within: 'tenant' },
   body: { schema: GroupBody },
-  answers: { 201: { description: 'Made', schema: GroupEntry }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 201: { description: 'Made', schema: GroupEntry }, ...errorAnswers(400, 401, 403, 404, 409) },
   example: { body, status: 201, answer: example },
 })
 
@@ -53,7 +53,7 @@ export const readGroup = defineRoute({
   summary: 'Read a group',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: group,
-  answers: { 200: { description: 'The group', schema: GroupEntry }, ...asItWas, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The group', schema: GroupEntry }, ...notModified, ...errorAnswers(401, 403, 404) },
   example: { parameters: { groupId: exampleGroup }, status: 200, answer: example },
 })
 
@@ -67,8 +67,8 @@ export const updateGroup = defineRoute({
   parameters: group,
   body: { schema: GroupPatch },
   answers: {
-    200: { description: 'The group', schema: changedOr(GroupEntry, 'resourceIdentifier') },
-    ...refused(400, 401, 403, 404, 409, 412),
+    200: { description: 'The group', schema: changeAnswer(GroupEntry, 'resourceIdentifier') },
+    ...errorAnswers(400, 401, 403, 404, 409, 412),
   },
   example: { parameters: { groupId: exampleGroup }, body, status: 200, answer: example },
 })
@@ -81,6 +81,6 @@ export const deleteGroup = defineRoute({
   summary: 'Delete a group that no alarm or function is bound to',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: group,
-  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 409, 412) },
   example: { parameters: { groupId: exampleGroup }, status: 204 },
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 
 /** Health and status of the server. Contract 8. */
 
@@ -54,7 +54,7 @@ export const readHealthStatus = defineRoute({
   source: 'contract 8',
   summary: 'Read load, memory, disk and connections',
   access: { resource: 'health', action: 'read', within: 'tenant' },
-  answers: { 200: { description: 'The status', schema: HealthStatus }, ...refused(401, 403) },
+  answers: { 200: { description: 'The status', schema: HealthStatus }, ...errorAnswers(401, 403) },
   example: {
     status: 200,
     answer: {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 import { TenantIdentifier } from '#model/identifier'
 import { Grant } from '#model/scope'
 import { SecondFactor } from '#model/user'
@@ -24,7 +24,7 @@ export const readMe = defineRoute({
         twoFactor: z.array(SecondFactor).optional(),
       }),
     },
-    ...refused(401),
+    ...errorAnswers(401),
   },
   example: {
     status: 200,

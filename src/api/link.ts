@@ -1,5 +1,5 @@
 import { defineRoute } from '#api/entry'
-import { ErrorBody, refused } from '#api/refusals'
+import { ErrorBody, errorAnswers } from '#api/error-answers'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { LinkBody } from '#model/link-message'
 
@@ -14,7 +14,7 @@ export const postLink = defineRoute({
   body: { schema: LinkBody },
   answers: {
     204: { description: 'Stored' },
-    ...refused(400, 401, 403, 429),
+    ...errorAnswers(400, 401, 403, 429),
     409: { description: 'The device or tenant would exceed its memory limit', schema: ErrorBody },
   },
   example: {

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { errorAnswers } from '#api/error-answers'
 import { booleanField } from '#api/query-field'
-import { refused } from '#api/refusals'
 import { examplePair, TokenPair, tokenField } from '#api/token-pair'
 import { ResourceIdentifier } from '#model/crn'
 import { TenantIdentifier } from '#model/identifier'
 import { TenantName, TenantReference } from '#model/tenant'
-import { ShownPassword } from '#model/user'
+import { SubmittedPassword } from '#model/user'
 
 /** Sign-in and sign-out by the DPoP scheme. §4.1, §5.2, contract 2. */
 
@@ -39,7 +39,7 @@ export const logIn = defineRoute({
   body: {
     schema: z.strictObject({
       email: z.string().max(256),
-      password: ShownPassword,
+      password: SubmittedPassword,
       /** One of several tenants, bare or as a resource name. */
       tenantIdentifier: TenantReference.optional(),
     }),
@@ -49,7 +49,7 @@ export const logIn = defineRoute({
       description: 'The pair of tokens, or the required second factor',
       schema: z.union([TokenPair, SecondFactorNeeded]),
     },
-    ...refused(400, 401, 429, 503),
+    ...errorAnswers(400, 401, 429, 503),
     409: { description: 'The address and password are valid in several tenants', schema: TenantConflict },
   },
   example: {
@@ -68,7 +68,7 @@ export const refreshSession = defineRoute({
   access: 'proof',
   isSecret: true,
   body: { schema: z.strictObject({ refreshToken: tokenField }) },
-  answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 503) },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 503) },
   example: { body: { refreshToken: examplePair.refreshToken }, status: 200, answer: examplePair },
 })
 
@@ -82,6 +82,6 @@ export const logOut = defineRoute({
   isSecret: true,
   query: z.object({ all: booleanField.optional() }),
   body: { schema: z.strictObject({ refreshToken: tokenField.optional() }).optional() },
-  answers: { 204: { description: 'Ended' }, ...refused(400, 401, 403, 503) },
+  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 503) },
   example: { query: { all: 'true' }, status: 204 },
 })

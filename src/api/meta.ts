@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { changedOr } from '#api/changed'
+import { changeAnswer } from '#api/change-answer'
 import { defineRoute } from '#api/entry'
+import { ErrorBody, errorAnswers } from '#api/error-answers'
 import { depthField, deviceIdentifiersField, pageFields } from '#api/query-field'
-import { ErrorBody, refused } from '#api/refusals'
 import { exampleDevice } from '#api/state-shape'
 import { DeviceIdentifier } from '#model/identifier'
 import { MetaPatch, MetaRecord } from '#model/meta'
@@ -36,7 +36,7 @@ export const listMeta = defineRoute({
     ...pageFields,
     deviceIdentifier: deviceIdentifiersField.optional(),
   }),
-  answers: { 200: { description: 'Records', schema: z.array(MetaRecord) }, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'Records', schema: z.array(MetaRecord) }, ...errorAnswers(400, 401, 403) },
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
@@ -49,7 +49,7 @@ export const readMeta = defineRoute({
   access: { resource: 'meta', action: 'read', within: 'device' },
   parameters: device,
   query: z.object({ depth: depthField.optional() }),
-  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound, ...errorAnswers(400, 401, 403) },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
 })
 
@@ -63,10 +63,10 @@ export const patchMeta = defineRoute({
   parameters: device,
   body: { schema: MetaPatch, contentTypes: ['application/json', 'application/merge-patch+json'] },
   answers: {
-    200: { description: 'The record', schema: changedOr(MetaRecord, 'deviceIdentifier') },
+    200: { description: 'The record', schema: changeAnswer(MetaRecord, 'deviceIdentifier') },
     404: notFound,
     409: { description: 'The device would exceed its memory limit', schema: ErrorBody },
-    ...refused(400, 401, 403, 429),
+    ...errorAnswers(400, 401, 403, 429),
   },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
@@ -84,6 +84,6 @@ export const deleteMetaKey = defineRoute({
   summary: 'Delete one key of the metadata of a device',
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: z.object({ deviceIdentifier: DeviceIdentifier, key: z.string().min(1) }),
-  answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403) },
+  answers: { 204: { description: 'Removed' }, 404: notFound, ...errorAnswers(401, 403) },
   example: { parameters: { deviceIdentifier: exampleDevice, key: 'location' }, status: 204 },
 })

@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { accessOf, known } from '#api/access'
 import { headersOfAnswer } from '#api/answer-headers'
 import type { RouteAnswer, RouteEntry } from '#api/entry'
+import { ErrorBody, ServerErrorBody } from '#api/error-answers'
 import { fieldNotes } from '#api/field-notes'
 import { takesIdempotencyKey } from '#api/idempotency-key'
 import type { JsonSchema, SchemaBook } from '#api/json-schema'
-import { ErrorBody, ServerErrorBody } from '#api/refusals'
 import { headersOfRequest } from '#api/request-headers'
 
 /** The fields that later steps read. */
@@ -133,8 +133,8 @@ function responseOf(
   book: SchemaBook,
 ) {
   const { example } = entry
-  const { always, perhaps } = headersOfAnswer(entry, status)
-  const headers = [...always, ...perhaps].map((name) => [name, { $ref: `#/components/headers/${name}` }])
+  const { always, optional } = headersOfAnswer(entry, status)
+  const headers = [...always, ...optional].map((name) => [name, { $ref: `#/components/headers/${name}` }])
   const media = {
     ...(schema && { schema: book.output(schema) }),
     ...(status === example.status && example.answer !== undefined && { example: example.answer }),

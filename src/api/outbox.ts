@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
-import { passReasons } from '#model/delivery'
+import { errorAnswers } from '#api/error-answers'
+import { skipReasons } from '#model/delivery'
 import { Timestamp } from '#model/identifier'
 
 /** Counts of mails and their outcomes. Contract 5.7. */
@@ -17,7 +17,7 @@ const Outbox = z.object({
   sent: Count,
   digests: Count,
   digested: Count,
-  failures: z.array(z.object({ reason: z.enum(passReasons), count: Count, lastAt: Timestamp })),
+  failures: z.array(z.object({ reason: z.enum(skipReasons), count: Count, lastAt: Timestamp })),
   transport: z.object({
     kind: z.enum(['smtp', 'eml']),
     state: z.enum(['ok', 'resting']),
@@ -33,7 +33,7 @@ export const readOutbox = defineRoute({
   source: 'contract 5.7',
   summary: 'Read how many mails wait, were sent, or were not, and why; for users with the role admin',
   access: { resource: 'notifications', action: 'update', within: 'tenant' },
-  answers: { 200: { description: 'The counts', schema: Outbox }, ...refused(401, 403) },
+  answers: { 200: { description: 'The counts', schema: Outbox }, ...errorAnswers(401, 403) },
   example: {
     status: 200,
     answer: {

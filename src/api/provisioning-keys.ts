@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { errorAnswers } from '#api/error-answers'
 import { keyLifetimeField } from '#api/lifetime-field'
-import { refused } from '#api/refusals'
 import { TenantQuery } from '#api/tenant-field'
 import { ResourceIdentifier } from '#model/crn'
 import { ServerMadeId, Timestamp, uint32Max } from '#model/identifier'
@@ -31,7 +31,7 @@ export const listProvisioningKeys = defineRoute({
   summary: 'List the provisioning keys, without their secrets',
   access: { resource: 'device', action: 'read', within: 'tenant' },
   query: TenantQuery,
-  answers: { 200: { description: 'Keys', schema: z.array(ProvisioningKeyEntry) }, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'Keys', schema: z.array(ProvisioningKeyEntry) }, ...errorAnswers(400, 401, 403, 404) },
   example: {
     status: 200,
     answer: [
@@ -65,7 +65,7 @@ export const createProvisioningKey = defineRoute({
   },
   answers: {
     201: { description: 'Made', schema: z.object({ id: ServerMadeId, key: z.string() }) },
-    ...refused(400, 401, 403, 404, 409),
+    ...errorAnswers(400, 401, 403, 404, 409),
   },
   example: {
     body: { name: 'Hall 3', maxDevices: 200 },
@@ -83,6 +83,6 @@ export const deleteProvisioningKey = defineRoute({
   access: { resource: 'device', action: 'delete', within: 'tenant' },
   parameters: z.object({ id: ServerMadeId }),
   query: TenantQuery,
-  answers: { 204: { description: 'Ended' }, ...refused(400, 401, 403, 404) },
+  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 404) },
   example: { parameters: { id: '6Rk2vNd8Yj' }, status: 204 },
 })

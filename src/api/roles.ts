@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { asItWas, refused } from '#api/refusals'
+import { errorAnswers, notModified } from '#api/error-answers'
 import { TenantQuery } from '#api/tenant-field'
 import { RoleEntry, RoleGrants, RoleName } from '#model/role'
 
@@ -18,7 +18,7 @@ export const listRoles = defineRoute({
   summary: 'List the roles, including the built-in ones, by name',
   access: { resource: 'roles', action: 'read', within: 'tenant' },
   query: TenantQuery,
-  answers: { 200: { description: 'Roles', schema: z.array(RoleEntry) }, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'Roles', schema: z.array(RoleEntry) }, ...errorAnswers(400, 401, 403, 404) },
   example: { status: 200, answer: [example] },
 })
 
@@ -31,7 +31,7 @@ export const readRole = defineRoute({
   access: { resource: 'roles', action: 'read', within: 'tenant' },
   parameters: role,
   query: TenantQuery,
-  answers: { 200: { description: 'The role', schema: RoleEntry }, ...asItWas, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'The role', schema: RoleEntry }, ...notModified, ...errorAnswers(400, 401, 403, 404) },
   example: { parameters: { role: 'ops' }, status: 200, answer: example },
 })
 
@@ -45,7 +45,7 @@ export const putRole = defineRoute({
   parameters: role,
   query: TenantQuery,
   body: { schema: RoleGrants },
-  answers: { 200: { description: 'The role', schema: RoleEntry }, ...refused(400, 401, 403, 404, 409, 412) },
+  answers: { 200: { description: 'The role', schema: RoleEntry }, ...errorAnswers(400, 401, 403, 404, 409, 412) },
   example: { parameters: { role: 'ops' }, body: { grants: [grant] }, status: 200, answer: example },
 })
 
@@ -58,6 +58,6 @@ export const deleteRole = defineRoute({
   access: { resource: 'roles', action: 'delete', within: 'tenant' },
   parameters: role,
   query: TenantQuery,
-  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(400, 401, 403, 404, 409, 412) },
   example: { parameters: { role: 'ops' }, status: 204 },
 })

@@ -1,8 +1,8 @@
 import type { z } from 'zod'
+import { ErrorBody, ValidationBody } from '#api/error-answers'
 import { filterField } from '#api/filter-field'
 import { type JsonSchema, noteReference, type SchemaNote } from '#api/json-schema'
 import { booleanField, cursorField, depthField, deviceIdentifiersField, limitField, limitMax } from '#api/query-field'
-import { ErrorBody, ValidationBody } from '#api/refusals'
 import { DeviceEntry, Properties, ServiceEntry } from '#api/state-shape'
 import { indexField } from '#api/update-projects'
 import { AlarmCondition, Condition } from '#model/condition'
@@ -46,68 +46,68 @@ const scalarValue = { type: ['number', 'string', 'boolean'] }
  * graphs. With a `type` or `anyOf` a note replaces zod's whole schema.
  */
 export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType, SchemaNote>([
-  [DeviceIdentifier, said('Name of a device. Case does not matter; the result is in upper case.')],
-  [ServiceIdentifier, said('Name of a service. One in the form of a UUID becomes lower case.')],
-  [PropertyId, said('Number of a property; `0x2000` in hexadecimal is the same as 8192.')],
-  [FlakeAddress, said('Number of a device within its tenant, assigned at its creation and never again.')],
-  [Timestamp, said('Unix milliseconds.')],
-  [Offset, said(`Position in the tenant's stream of events; 0 is before the first.`)],
-  [ServerMadeId, said('An id that the server made.')],
-  [Sha256, said('SHA-256 in lower-case hexadecimal.')],
-  [FirmwareVersion, said('A semantic version, as `1.4.2`.')],
-  [ResourceIdentifier, said('The unique name of a resource in the API: `crn#<type>:<id>`.')],
-  [Locale, said('A language with an optional region: `de`, `de-CH`.')],
+  [DeviceIdentifier, note('Name of a device. Case does not matter; the result is in upper case.')],
+  [ServiceIdentifier, note('Name of a service. One in the form of a UUID becomes lower case.')],
+  [PropertyId, note('Number of a property; `0x2000` in hexadecimal is the same as 8192.')],
+  [FlakeAddress, note('Number of a device within its tenant, assigned at its creation and never again.')],
+  [Timestamp, note('Unix milliseconds.')],
+  [Offset, note(`Position in the tenant's stream of events; 0 is before the first.`)],
+  [ServerMadeId, note('An id that the server made.')],
+  [Sha256, note('SHA-256 in lower-case hexadecimal.')],
+  [FirmwareVersion, note('A semantic version, as `1.4.2`.')],
+  [ResourceIdentifier, note('The unique name of a resource in the API: `crn#<type>:<id>`.')],
+  [Locale, note('A language with an optional region: `de`, `de-CH`.')],
   [
     PropertyValue,
     {
       anyOf: [scalarValue, { type: 'array', items: scalarValue }],
-      ...said('A value as JSON; 64-bit integers beyond ±(2⁵³−1) are decimal text, BINARY is Base64.'),
+      ...note('A value as JSON; 64-bit integers beyond ±(2⁵³−1) are decimal text, BINARY is Base64.'),
     },
   ],
-  [PropertyTypeName, said('A data type in upper case.')],
-  [Modifier, said('The access that a property allows, and its present flags.')],
+  [PropertyTypeName, note('A data type in upper case.')],
+  [Modifier, note('The access that a property allows, and its present flags.')],
   [
     Property,
-    said(
+    note(
       '`tag` determines the other fields: `value` has a `value` after the first report, `error` has an ' +
         '`error`, `removed` comes once, in an event, for a property that is no longer declared.',
     ),
   ],
   [
     Properties,
-    said(
+    note(
       'By decimal id (with `hex=true` by `0x…`) as Property objects; with `raw=false` by name, only the ' +
         'values. A property without a report has no value.',
     ),
   ],
-  [DeviceEntry, said('`services` from depth 1, their `properties` from depth 2.')],
-  [ServiceEntry, said('`devices` from depth 1, their `properties` from depth 2.')],
+  [DeviceEntry, note('`services` from depth 1, their `properties` from depth 2.')],
+  [ServiceEntry, note('`devices` from depth 1, their `properties` from depth 2.')],
   [
     PropertyWrites,
-    said(
+    note(
       'Values by property: its id in digits or as `0x2000`, either with its type after it (`0x2000.FLOAT`), or ' +
         'its name in the schema. The names of an enumeration are accepted as values.',
     ),
   ],
-  [DeviceStatus, said('`online`: connected and answering. `idle`: a ping is unanswered. `offline`: no link.')],
-  [Meta, said('Any JSON object of at most 64 KiB and 16 levels, without the keys `__proto__` and `constructor`.')],
+  [DeviceStatus, note('`online`: connected and answering. `idle`: a ping is unanswered. `offline`: no link.')],
+  [Meta, note('Any JSON object of at most 64 KiB and 16 levels, without the keys `__proto__` and `constructor`.')],
   [
     ServiceSchema,
-    said('Names, units and value names of a service. Fields that are not listed here are stored unchanged.'),
+    note('Names, units and value names of a service. Fields that are not listed here are stored unchanged.'),
   ],
   [
     Grant,
-    said(
+    note(
       'Permissions on resources, for some devices and services; `*` means all. A grant only applies to its own devices and services.',
     ),
   ],
   [
     Condition,
-    said(
+    note(
       'JsonLogic: a literal, a literal array, or an object of one operator with its arguments, as `{">":[{"var":"x"},30]}`.',
     ),
   ],
-  [AlarmCondition, said('Over the properties of the service, by name or as `0x2000`; it has to read one by `var`.')],
+  [AlarmCondition, note('Over the properties of the service, by name or as `0x2000`; it has to read one by `var`.')],
   [
     RoleGrants,
     {
@@ -143,23 +143,23 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   ],
   // Lengths are in characters, which zod counts in UTF-16 units.
   [Password, { minLength: passwordCharactersMin, maxLength: passwordCharactersMax }],
-  [UserName, { ...said('Shown as it was entered; case does not matter.'), maxLength: 64 }],
-  [NewUserName, { ...said(`A user name, except \`${anonymousName}\` in any case.`), maxLength: 64 }],
+  [UserName, { ...note('Shown as it was entered; case does not matter.'), maxLength: 64 }],
+  [NewUserName, { ...note(`A user name, except \`${anonymousName}\` in any case.`), maxLength: 64 }],
   [SubscriptionId, { pattern: '^[0-9A-HJ-NP-Za-km-z]{9,16}$' }],
-  [TenantReference, said('A tenant, bare or as `crn#tenant:<id>`.')],
-  [GroupReference, said('A group, by its id or as `crn#group:<id>`.')],
-  [HostName, said('As in a URL after `https://`, with a port if only that one is meant.')],
+  [TenantReference, note('A tenant, bare or as `crn#tenant:<id>`.')],
+  [GroupReference, note('A group, by its id or as `crn#group:<id>`.')],
+  [HostName, note('As in a URL after `https://`, with a port if only that one is meant.')],
   // Fields of queries are sent as text, and have another type.
   [booleanField, { type: 'boolean' }],
   [depthField, { type: 'integer', minimum: 0 }],
   [indexField, { type: 'integer', minimum: 0, maximum: firmwareIndexMax }],
   [limitField, { type: 'integer', minimum: 1, maximum: limitMax }],
-  [cursorField, said('From the `Link` of the page before.')],
+  [cursorField, note('From the `Link` of the page before.')],
   [deviceIdentifiersField, { type: 'array', items: noteReference('DeviceIdentifier'), maxItems: 10_000 }],
   [filterField, { type: 'string', contentMediaType: 'application/json' }],
 ])
 
-function said(description: string): SchemaNote {
+function note(description: string): SchemaNote {
   return { description }
 }
 

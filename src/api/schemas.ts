@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { ErrorBody, errorAnswers, notModified } from '#api/error-answers'
 import { depthField, pageFields } from '#api/query-field'
-import { asItWas, ErrorBody, refused } from '#api/refusals'
 import { exampleService } from '#api/state-shape'
 import { ServiceIdentifier } from '#model/identifier'
 import { ServiceSchema } from '#model/service-schema'
@@ -35,7 +35,7 @@ export const listSchemas = defineRoute({
   answers: {
     200: { description: 'Schemas', schema: z.array(SchemaEntry) },
     304: { description: 'Not changed' },
-    ...refused(400, 401, 403),
+    ...errorAnswers(400, 401, 403),
   },
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
@@ -48,7 +48,12 @@ export const readSchema = defineRoute({
   summary: 'Read the schema of a service',
   access: { resource: 'schemas', action: 'read', within: 'service' },
   parameters: service,
-  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...asItWas, ...refused(401, 403) },
+  answers: {
+    200: { description: 'The schema', schema: SchemaEntry },
+    404: notFound,
+    ...notModified,
+    ...errorAnswers(401, 403),
+  },
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: example },
 })
 
@@ -64,7 +69,7 @@ export const putSchema = defineRoute({
   answers: {
     200: { description: 'The schema', schema: SchemaEntry },
     404: notFound,
-    ...refused(400, 401, 403, 412, 429),
+    ...errorAnswers(400, 401, 403, 412, 429),
   },
   example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, status: 200, answer: example },
 })
@@ -77,6 +82,6 @@ export const deleteSchema = defineRoute({
   summary: 'Delete the schema of a service',
   access: { resource: 'schemas', action: 'delete', within: 'service' },
   parameters: service,
-  answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403, 412) },
+  answers: { 204: { description: 'Removed' }, 404: notFound, ...errorAnswers(401, 403, 412) },
   example: { parameters: { serviceIdentifier: exampleService }, status: 204 },
 })

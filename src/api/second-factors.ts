@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { confirmationFields, factorCodeField } from '#api/confirmation'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 import { examplePair, TokenPair, tokenField } from '#api/token-pair'
-import { ShownPassword } from '#model/user'
+import { SubmittedPassword } from '#model/user'
 
 /** Second factors: one-time codes and recovery codes. §5.2.8, contract 2. */
 
@@ -21,7 +21,7 @@ export const useTotp = defineRoute({
   access: 'person or proof',
   isSecret: true,
   body: { schema: WithCode },
-  answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 429, 503) },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 429, 503) },
   example: { body: { token, code: '492039' }, status: 200, answer: examplePair },
 })
 
@@ -34,7 +34,7 @@ export const useRecoveryCode = defineRoute({
   access: 'person or proof',
   isSecret: true,
   body: { schema: WithCode },
-  answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 429, 503) },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...errorAnswers(400, 401, 429, 503) },
   example: { body: { token, code: 'ABCD-EFGH-IJKL-MNOP' }, status: 200, answer: examplePair },
 })
 
@@ -49,7 +49,7 @@ export const enrollTotp = defineRoute({
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
   answers: {
     200: { description: 'The secret', schema: z.object({ secret: z.string(), otpauthUri: z.string() }) },
-    ...refused(400, 401, 403, 429, 503),
+    ...errorAnswers(400, 401, 403, 429, 503),
   },
   example: {
     body: { password: 'correct horse battery' },
@@ -74,7 +74,7 @@ export const activateTotp = defineRoute({
     schema: z.strictObject({
       token: tokenField.optional(),
       code: factorCodeField,
-      password: ShownPassword.optional(),
+      password: SubmittedPassword.optional(),
     }),
   },
   answers: {
@@ -82,7 +82,7 @@ export const activateTotp = defineRoute({
       description: 'New recovery codes, which replace the earlier ones; the pair of tokens if it completes a login',
       schema: z.object({ recoveryCodes: RecoveryCodes, ...TokenPair.partial().shape }),
     },
-    ...refused(400, 401, 403, 429, 503),
+    ...errorAnswers(400, 401, 403, 429, 503),
   },
   example: {
     body: { token, code: '492039' },
@@ -100,6 +100,6 @@ export const removeTotp = defineRoute({
   access: 'person or proof',
   isSecret: true,
   body: { schema: z.strictObject(confirmationFields).optional() },
-  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409, 429, 503) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },
   example: { body: { password: 'correct horse battery' }, status: 204 },
 })

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 import { TenantQuery } from '#api/tenant-field'
 import { ServerMadeId, Timestamp } from '#model/identifier'
-import { Password, ShownPassword, UserName } from '#model/user'
+import { Password, SubmittedPassword, UserName } from '#model/user'
 
 /** Sessions: the caller's own, and for administrators those of other users. Contract 2. */
 
@@ -38,7 +38,7 @@ export const listSessions = defineRoute({
   source: 'contract 2',
   summary: `List the caller's own sessions`,
   access: 'person',
-  answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) }, ...refused(401, 403) },
+  answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) }, ...errorAnswers(401, 403) },
   example: { status: 200, answer: [example] },
 })
 
@@ -50,7 +50,7 @@ export const endSession = defineRoute({
   summary: `End one of the caller's own sessions`,
   access: 'person',
   parameters: session,
-  answers: { 204: { description: 'Ended' }, ...refused(401, 403, 404) },
+  answers: { 204: { description: 'Ended' }, ...errorAnswers(401, 403, 404) },
   example: { parameters: { id: example.id }, status: 204 },
 })
 
@@ -62,8 +62,8 @@ export const changePassword = defineRoute({
   summary: `Change the caller's password; the other sessions end`,
   access: 'person',
   isSecret: true,
-  body: { schema: z.strictObject({ current: ShownPassword, password: Password }) },
-  answers: { 204: { description: 'Changed' }, ...refused(400, 401, 403, 429, 503) },
+  body: { schema: z.strictObject({ current: SubmittedPassword, password: Password }) },
+  answers: { 204: { description: 'Changed' }, ...errorAnswers(400, 401, 403, 429, 503) },
   example: { body: { current: 'correct horse battery', password: 'staple battery horse' }, status: 204 },
 })
 
@@ -76,7 +76,7 @@ export const listUserSessions = defineRoute({
   access: { resource: 'users', action: 'read', within: 'tenant' },
   parameters: z.object({ name: UserName }),
   query: TenantQuery,
-  answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) }, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) }, ...errorAnswers(400, 401, 403, 404) },
   example: { parameters: { name: 'ann' }, status: 200, answer: [{ ...example, isCurrent: false }] },
 })
 
@@ -89,7 +89,7 @@ export const endUserSessions = defineRoute({
   access: { resource: 'users', action: 'update', within: 'tenant' },
   parameters: z.object({ name: UserName }),
   query: TenantQuery,
-  answers: { 204: { description: 'Ended' }, ...refused(400, 401, 403, 404) },
+  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 404) },
   example: { parameters: { name: 'ann' }, status: 204 },
 })
 
@@ -102,6 +102,6 @@ export const endUserSession = defineRoute({
   access: { resource: 'users', action: 'update', within: 'tenant' },
   parameters: z.object({ name: UserName, id: ServerMadeId }),
   query: TenantQuery,
-  answers: { 204: { description: 'Ended' }, ...refused(400, 401, 403, 404) },
+  answers: { 204: { description: 'Ended' }, ...errorAnswers(400, 401, 403, 404) },
   example: { parameters: { name: 'ann', id: example.id }, status: 204 },
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 import { Password, UserName } from '#model/user'
 
 /** Sign-up with an invitation, and a new password with a code. Contract 2, Sign-up. */
@@ -22,7 +22,7 @@ export const signUp = defineRoute({
   },
   answers: {
     201: { description: 'The account is active', schema: z.object({ name: UserName }) },
-    ...refused(400, 401, 429, 503),
+    ...errorAnswers(400, 401, 429, 503),
   },
   example: {
     body: { name: 'bob', code: '7bTq5mXwZr2NcVd9KpLhGf', password: 'correct horse battery' },

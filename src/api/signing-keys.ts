@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 import { Timestamp } from '#model/identifier'
 
 /** The keys that sign tokens. Contract 2, Tokens. */
@@ -20,7 +20,7 @@ export const listSigningKeys = defineRoute({
   source: 'contract 2',
   summary: 'List the keys that sign tokens, and earlier ones',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
-  answers: { 200: { description: 'Keys', schema: z.array(SigningKeyEntry) }, ...refused(401, 403) },
+  answers: { 200: { description: 'Keys', schema: z.array(SigningKeyEntry) }, ...errorAnswers(401, 403) },
   example: { status: 200, answer: [example] },
 })
 
@@ -31,6 +31,6 @@ export const rotateSigningKey = defineRoute({
   source: 'contract 2',
   summary: 'Sign with a new key from now on; no session ends',
   access: { resource: 'tenants', action: 'create', within: 'tenant' },
-  answers: { 201: { description: 'The new key', schema: SigningKeyEntry }, ...refused(401, 403, 409) },
+  answers: { 201: { description: 'The new key', schema: SigningKeyEntry }, ...errorAnswers(401, 403, 409) },
   example: { status: 201, answer: example },
 })

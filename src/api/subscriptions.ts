@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { errorAnswers, ValidationBody } from '#api/error-answers'
 import { exampleFunction } from '#api/functions'
 import { pageFields } from '#api/query-field'
-import { refused, ValidationBody } from '#api/refusals'
 import { ResourceIdentifier } from '#model/crn'
 import { LocalePatch, SubscribeBody, SubscriptionEntry, SubscriptionId } from '#model/subscription'
 
@@ -28,7 +28,10 @@ export const listSubscriptions = defineRoute({
   access: { resource: 'notifications', action: 'read', within: 'list' },
   hasPosition: true,
   query: z.object(pageFields),
-  answers: { 200: { description: 'Subscriptions', schema: z.array(SubscriptionEntry) }, ...refused(400, 401, 403) },
+  answers: {
+    200: { description: 'Subscriptions', schema: z.array(SubscriptionEntry) },
+    ...errorAnswers(400, 401, 403),
+  },
   example: { status: 200, answer: [example] },
 })
 
@@ -48,7 +51,7 @@ export const subscribe = defineRoute({
       schema: z.union([ValidationBody, z.object({ message: z.string() })]),
     },
     409: { description: 'The caller is subscribed to this topic over this transport' },
-    ...refused(401, 403),
+    ...errorAnswers(401, 403),
   },
   example: { body, status: 201, answer: { resourceIdentifier: example.resourceIdentifier } },
 })
@@ -61,12 +64,12 @@ export const updateSubscription = defineRoute({
   summary: 'Set the language of a subscription of the caller',
   access: { resource: 'notifications', action: 'update', within: 'tenant' },
   parameters: subscription,
-  areParametersTold: true,
+  areParameterFaultsShown: true,
   body: { schema: LocalePatch },
   answers: {
     200: { description: 'The subscription', schema: SubscriptionEntry },
     404: notFound,
-    ...refused(400, 401, 403),
+    ...errorAnswers(400, 401, 403),
   },
   example: {
     parameters: { subscriptionId: exampleSubscription },
@@ -84,7 +87,7 @@ export const unsubscribe = defineRoute({
   summary: 'End a subscription of the caller',
   access: { resource: 'notifications', action: 'delete', within: 'tenant' },
   parameters: subscription,
-  areParametersTold: true,
-  answers: { 204: { description: 'Ended' }, 404: notFound, ...refused(400, 401, 403) },
+  areParameterFaultsShown: true,
+  answers: { 204: { description: 'Ended' }, 404: notFound, ...errorAnswers(400, 401, 403) },
   example: { parameters: { subscriptionId: exampleSubscription }, status: 204 },
 })

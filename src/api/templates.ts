@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { changedOr } from '#api/changed'
+import { changeAnswer } from '#api/change-answer'
 import { defineRoute } from '#api/entry'
+import { errorAnswers, notModified } from '#api/error-answers'
 import { pageFields } from '#api/query-field'
-import { asItWas, refused } from '#api/refusals'
 import { ShortName } from '#model/identifier'
 import { TemplateBody, TemplateEntry } from '#model/template'
 
@@ -34,7 +34,7 @@ export const listTemplates = defineRoute({
   summary: 'List the templates of mails, by name',
   access: { resource: 'functions', action: 'read', within: 'list' },
   query: z.object(pageFields),
-  answers: { 200: { description: 'Templates', schema: z.array(TemplateEntry) }, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'Templates', schema: z.array(TemplateEntry) }, ...errorAnswers(400, 401, 403) },
   example: { status: 200, answer: [example] },
 })
 
@@ -46,7 +46,11 @@ export const readTemplate = defineRoute({
   summary: 'Read a template',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: template,
-  answers: { 200: { description: 'The template', schema: TemplateEntry }, ...asItWas, ...refused(401, 403, 404) },
+  answers: {
+    200: { description: 'The template', schema: TemplateEntry },
+    ...notModified,
+    ...errorAnswers(401, 403, 404),
+  },
   example: { parameters: { name: exampleTemplate }, status: 200, answer: example },
 })
 
@@ -60,8 +64,8 @@ export const putTemplate = defineRoute({
   parameters: template,
   body: { schema: TemplateBody },
   answers: {
-    200: { description: 'The template', schema: changedOr(TemplateEntry, 'resourceIdentifier') },
-    ...refused(400, 401, 403, 404, 409, 412),
+    200: { description: 'The template', schema: changeAnswer(TemplateEntry, 'resourceIdentifier') },
+    ...errorAnswers(400, 401, 403, 404, 409, 412),
   },
   example: { parameters: { name: exampleTemplate }, body, status: 200, answer: example },
 })
@@ -74,6 +78,6 @@ export const deleteTemplate = defineRoute({
   summary: 'Delete a template; its mails are no longer sent',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: template,
-  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 412) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404, 412) },
   example: { parameters: { name: exampleTemplate }, status: 204 },
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { changedOr } from '#api/changed'
+import { changeAnswer } from '#api/change-answer'
 import { defineRoute } from '#api/entry'
-import { asItWas, refused } from '#api/refusals'
+import { errorAnswers, notModified } from '#api/error-answers'
 import { TenantIdentifier } from '#model/identifier'
 import { TenantEntry, TenantHosts, TenantName, TenantReference, TwoFactorPolicy } from '#model/tenant'
 
@@ -18,7 +18,7 @@ const example = {
   resourceIdentifier: 'crn#tenant:other',
 }
 /** The settings of a tenant. */
-const chosen = { hosts: TenantHosts.optional(), twoFactor: TwoFactorPolicy.optional(), basic: z.boolean().optional() }
+const settings = { hosts: TenantHosts.optional(), twoFactor: TwoFactorPolicy.optional(), basic: z.boolean().optional() }
 
 export const listTenants = defineRoute({
   name: 'listTenants',
@@ -27,7 +27,7 @@ export const listTenants = defineRoute({
   source: 'contract 2',
   summary: 'List the tenants, by identifier',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
-  answers: { 200: { description: 'Tenants', schema: z.array(TenantEntry) }, ...refused(401, 403) },
+  answers: { 200: { description: 'Tenants', schema: z.array(TenantEntry) }, ...errorAnswers(401, 403) },
   example: { status: 200, answer: [example] },
 })
 
@@ -38,8 +38,8 @@ export const createTenant = defineRoute({
   source: 'contract 2',
   summary: 'Create a tenant',
   access: { resource: 'tenants', action: 'create', within: 'tenant' },
-  body: { schema: z.strictObject({ tenantIdentifier: TenantIdentifier, name: TenantName, ...chosen }) },
-  answers: { 201: { description: 'Made', schema: TenantEntry }, ...refused(400, 401, 403, 409) },
+  body: { schema: z.strictObject({ tenantIdentifier: TenantIdentifier, name: TenantName, ...settings }) },
+  answers: { 201: { description: 'Made', schema: TenantEntry }, ...errorAnswers(400, 401, 403, 409) },
   example: {
     body: { tenantIdentifier: 'third', name: 'Third Works' },
     status: 201,
@@ -62,7 +62,7 @@ export const readTenant = defineRoute({
   summary: 'Read a tenant',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   parameters: tenant,
-  answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...asItWas, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...notModified, ...errorAnswers(401, 403, 404) },
   example: { parameters: { tenantIdentifier: 'other' }, status: 200, answer: example },
 })
 
@@ -74,10 +74,10 @@ export const updateTenant = defineRoute({
   summary: 'Change the name, the hosts or the sign-in rules of a tenant',
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   parameters: tenant,
-  body: { schema: z.strictObject({ name: TenantName.optional(), ...chosen }) },
+  body: { schema: z.strictObject({ name: TenantName.optional(), ...settings }) },
   answers: {
-    200: { description: 'The tenant', schema: changedOr(TenantEntry, 'resourceIdentifier') },
-    ...refused(400, 401, 403, 404, 409, 412),
+    200: { description: 'The tenant', schema: changeAnswer(TenantEntry, 'resourceIdentifier') },
+    ...errorAnswers(400, 401, 403, 404, 409, 412),
   },
   example: {
     parameters: { tenantIdentifier: 'other' },
@@ -95,6 +95,6 @@ export const deleteTenant = defineRoute({
   summary: 'Delete a tenant with all its data: unreachable at once, data deleted in the background',
   access: { resource: 'tenants', action: 'delete', within: 'tenant' },
   parameters: tenant,
-  answers: { 204: { description: 'Unreachable' }, ...refused(401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'Unreachable' }, ...errorAnswers(401, 403, 404, 409, 412) },
   example: { parameters: { tenantIdentifier: 'other' }, status: 204 },
 })

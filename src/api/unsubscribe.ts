@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 import { exampleSubscription } from '#api/subscriptions'
 
 /** Ends a subscription from a link in a mail, without authentication. RFC 2369, RFC 8058. */
@@ -28,7 +28,7 @@ export const readUnsubscribe = defineRoute({
   source: 'contract 5.7, RFC 2369',
   summary:
     'Read a page with a button that ends the subscription; reading it changes nothing, because programs follow links',
-  answers: { 200: { description: 'The page', contentType: 'text/html' }, 403: forbidden, ...refused(400) },
+  answers: { 200: { description: 'The page', contentType: 'text/html' }, 403: forbidden, ...errorAnswers(400) },
   example: { ...example, status: 200 },
 })
 
@@ -42,7 +42,7 @@ export const unsubscribeByLink = defineRoute({
     200: { description: 'Ended, with a page for clients that accept one', contentType: 'text/html' },
     204: { description: 'Ended' },
     403: forbidden,
-    ...refused(400, 503),
+    ...errorAnswers(400, 503),
   },
   example: { ...example, status: 204 },
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 import { exampleDevice } from '#api/state-shape'
 
 /** The update server calls this when it has a new release, so that devices need no polling. §4.5, contract 6. */
@@ -19,7 +19,7 @@ export const callUpdateHook = defineRoute({
   parameters: z.object({ projectIdentifier: z.string() }),
   // As raw bytes, because the signature covers them; missing fields mean the whole project.
   body: { schema: z.unknown(), contentTypes: 'any' },
-  answers: { 204: { description: 'The check is stored and will run' }, ...refused(400, 401, 403, 503) },
+  answers: { 204: { description: 'The check is stored and will run' }, ...errorAnswers(400, 401, 403, 503) },
   example: {
     parameters: { projectIdentifier: 'boiler' },
     body: { event: 'release', devices: [exampleDevice] },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 import { exampleDevice } from '#api/state-shape'
 import { Sha256 } from '#model/identifier'
 
@@ -24,7 +24,7 @@ export const readImage = defineRoute({
     304: { description: 'Not changed' },
     403: { description: 'The signature of the URL is not valid, or it has expired' },
     416: { description: 'The image has no such bytes; `Content-Range` contains its size' },
-    ...refused(400, 404, 503),
+    ...errorAnswers(400, 404, 503),
   },
   example: {
     parameters: { sha256: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' },

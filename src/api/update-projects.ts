@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { changedOr } from '#api/changed'
+import { changeAnswer } from '#api/change-answer'
 import { defineRoute } from '#api/entry'
+import { ErrorBody, errorAnswers } from '#api/error-answers'
 import { pageFields } from '#api/query-field'
-import { ErrorBody, refused } from '#api/refusals'
 import { exampleDevice } from '#api/state-shape'
 import { exampleFirmware, exampleProject } from '#api/updates'
 import { DeviceIdentifier, FirmwareVersion, Sha256, ShortName } from '#model/identifier'
@@ -79,7 +79,7 @@ export const listProjects = defineRoute({
   summary: 'List the projects with a release, a pin or a rollout',
   access: { resource: 'updates', action: 'read', within: 'list' },
   query: z.object(pageFields),
-  answers: { 200: { description: 'Projects', schema: z.array(ProjectEntry) }, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'Projects', schema: z.array(ProjectEntry) }, ...errorAnswers(400, 401, 403, 404) },
   example: {
     status: 200,
     answer: [
@@ -102,7 +102,7 @@ export const listReleases = defineRoute({
   summary: 'List the releases of a project by index, hardware and precedence',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: project,
-  answers: { 200: { description: 'Releases', schema: z.array(ReleaseEntry) }, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'Releases', schema: z.array(ReleaseEntry) }, ...errorAnswers(401, 403, 404) },
   example: { parameters: { project: exampleProject }, status: 200, answer: [exampleRelease] },
 })
 
@@ -115,7 +115,7 @@ export const readRelease = defineRoute({
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: release,
   query: ReleaseQuery,
-  answers: { 200: { description: 'The release', schema: ReleaseEntry }, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'The release', schema: ReleaseEntry }, ...errorAnswers(400, 401, 403, 404) },
   example: { parameters: { project: exampleProject, firmware: exampleFirmware }, status: 200, answer: exampleRelease },
 })
 
@@ -136,7 +136,7 @@ export const putRelease = defineRoute({
     202: { description: 'The part is stored; more are expected', schema: Received },
     413: { description: 'The image is larger than IMAGE_BYTES_MAX', schema: ErrorBody },
     415: { description: 'The image is compressed: it has a `Content-Encoding`', schema: ErrorBody },
-    ...refused(400, 401, 403, 404, 409, 429, 503),
+    ...errorAnswers(400, 401, 403, 404, 409, 429, 503),
   },
   example: {
     parameters: { project: exampleProject, firmware: '1.5.0' },
@@ -155,7 +155,7 @@ export const deleteRelease = defineRoute({
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   parameters: release,
   query: ReleaseQuery,
-  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(400, 401, 403, 404, 409) },
   example: { parameters: { project: exampleProject, firmware: '1.4.1' }, status: 204 },
 })
 
@@ -168,7 +168,7 @@ export const listPins = defineRoute({
   access: { resource: 'updates', action: 'read', within: 'list' },
   parameters: project,
   query: z.object(pageFields),
-  answers: { 200: { description: 'Pins, by device', schema: z.array(PinEntry) }, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'Pins, by device', schema: z.array(PinEntry) }, ...errorAnswers(400, 401, 403, 404) },
   example: {
     parameters: { project: exampleProject },
     status: 200,
@@ -184,7 +184,7 @@ export const readPin = defineRoute({
   summary: 'Read the pin of a device',
   access: { resource: 'updates', action: 'read', within: 'device' },
   parameters: pin,
-  answers: { 200: { description: 'The pin', schema: PinBody }, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The pin', schema: PinBody }, ...errorAnswers(401, 403, 404) },
   example: {
     parameters: { project: exampleProject, deviceIdentifier: exampleDevice },
     status: 200,
@@ -201,7 +201,7 @@ export const putPin = defineRoute({
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'device' },
   parameters: pin,
   body: { schema: PinBody },
-  answers: { 200: { description: 'The pin', schema: PinBody }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 200: { description: 'The pin', schema: PinBody }, ...errorAnswers(400, 401, 403, 404, 409) },
   example: {
     parameters: { project: exampleProject, deviceIdentifier: exampleDevice },
     body: { firmware: exampleFirmware },
@@ -218,7 +218,7 @@ export const deletePin = defineRoute({
   summary: 'Delete the pin of a device',
   access: { resource: 'updates', action: 'delete', within: 'device' },
   parameters: pin,
-  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404) },
   example: { parameters: { project: exampleProject, deviceIdentifier: exampleDevice }, status: 204 },
 })
 
@@ -230,7 +230,7 @@ export const readRollout = defineRoute({
   summary: 'Read the rollout of a project, and its number of devices in each state',
   access: { resource: 'updates', action: 'read', within: 'tenant' },
   parameters: project,
-  answers: { 200: { description: 'The rollout', schema: RolloutEntry }, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The rollout', schema: RolloutEntry }, ...errorAnswers(401, 403, 404) },
   example: { parameters: { project: exampleProject }, status: 200, answer: exampleRollout },
 })
 
@@ -244,8 +244,8 @@ export const putRollout = defineRoute({
   parameters: project,
   body: { schema: RolloutBody },
   answers: {
-    200: { description: 'The rollout', schema: changedOr(RolloutEntry, 'state') },
-    ...refused(400, 401, 403, 404, 409),
+    200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') },
+    ...errorAnswers(400, 401, 403, 404, 409),
   },
   example: { parameters: { project: exampleProject }, body: rolloutBody, status: 200, answer: exampleRollout },
 })
@@ -258,7 +258,7 @@ export const deleteRollout = defineRoute({
   summary: 'Delete a rollout: all devices are offered the newest release again',
   access: { resource: 'updates', action: 'delete', within: 'tenant' },
   parameters: project,
-  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(401, 403, 404) },
   example: { parameters: { project: exampleProject }, status: 204 },
 })
 
@@ -270,7 +270,10 @@ export const pauseRollout = defineRoute({
   summary: 'Pause a rollout; running updates continue',
   access: { resource: 'updates', action: 'update', within: 'tenant' },
   parameters: project,
-  answers: { 200: { description: 'The rollout', schema: changedOr(RolloutEntry, 'state') }, ...refused(401, 403, 404) },
+  answers: {
+    200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') },
+    ...errorAnswers(401, 403, 404),
+  },
   example: {
     parameters: { project: exampleProject },
     status: 200,
@@ -286,6 +289,9 @@ export const resumeRollout = defineRoute({
   summary: 'Resume a rollout that is paused, or stopped because of failures',
   access: { resource: 'updates', action: 'update', within: 'tenant' },
   parameters: project,
-  answers: { 200: { description: 'The rollout', schema: changedOr(RolloutEntry, 'state') }, ...refused(401, 403, 404) },
+  answers: {
+    200: { description: 'The rollout', schema: changeAnswer(RolloutEntry, 'state') },
+    ...errorAnswers(401, 403, 404),
+  },
   example: { parameters: { project: exampleProject }, status: 200, answer: exampleRollout },
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { ErrorBody, errorAnswers } from '#api/error-answers'
 import { depthField, deviceIdentifiersField, pageFields } from '#api/query-field'
-import { ErrorBody, refused } from '#api/refusals'
 import { exampleDevice } from '#api/state-shape'
 import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
 import { DeviceIdentifier } from '#model/identifier'
@@ -36,7 +36,7 @@ export const listUpdates = defineRoute({
     ...pageFields,
     deviceIdentifier: deviceIdentifiersField.optional(),
   }),
-  answers: { 200: { description: 'Devices', schema: z.array(FirmwareInformation) }, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'Devices', schema: z.array(FirmwareInformation) }, ...errorAnswers(400, 401, 403) },
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
@@ -52,7 +52,7 @@ export const readUpdate = defineRoute({
   answers: {
     200: { description: 'Its firmware', schema: FirmwareInformation },
     404: notFound,
-    ...refused(400, 401, 403),
+    ...errorAnswers(400, 401, 403),
   },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
 })
@@ -67,7 +67,7 @@ export const triggerUpdate = defineRoute({
   parameters: device,
   answers: {
     200: { description: 'The result, also if it is a refusal', schema: TriggerOutcome },
-    ...refused(401, 403, 404, 503),
+    ...errorAnswers(401, 403, 404, 503),
   },
   example: {
     parameters: { deviceIdentifier: exampleDevice },

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { changedOr } from '#api/changed'
+import { changeAnswer } from '#api/change-answer'
 import { defineRoute } from '#api/entry'
+import { errorAnswers, notModified } from '#api/error-answers'
 import { codeLifetimeField } from '#api/lifetime-field'
 import { pageFields } from '#api/query-field'
-import { asItWas, refused } from '#api/refusals'
 import { TenantQuery, tenantFields } from '#api/tenant-field'
 import { ResourceIdentifier } from '#model/crn'
 import { Timestamp } from '#model/identifier'
@@ -56,7 +56,7 @@ export const createUser = defineRoute({
       expiresIn: codeLifetimeField.optional(),
     }),
   },
-  answers: { 201: { description: 'Invited', schema: Invitation }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 201: { description: 'Invited', schema: Invitation }, ...errorAnswers(400, 401, 403, 404, 409) },
   example: {
     body: { name: 'bob', email: 'bob@acme.example', roles: ['viewer'] },
     status: 201,
@@ -72,7 +72,7 @@ export const listUsers = defineRoute({
   summary: 'List the users, by name',
   access: { resource: 'users', action: 'read', within: 'tenant' },
   query: z.object({ ...tenantFields, ...pageFields }),
-  answers: { 200: { description: 'Users', schema: z.array(UserEntry) }, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'Users', schema: z.array(UserEntry) }, ...errorAnswers(400, 401, 403, 404) },
   example: { status: 200, answer: [exampleUser] },
 })
 
@@ -85,7 +85,7 @@ export const readUser = defineRoute({
   access: { resource: 'users', action: 'read', within: 'tenant' },
   parameters: user,
   query: TenantQuery,
-  answers: { 200: { description: 'The user', schema: UserEntry }, ...asItWas, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'The user', schema: UserEntry }, ...notModified, ...errorAnswers(400, 401, 403, 404) },
   example: { parameters: { name: 'ann' }, status: 200, answer: exampleUser },
 })
 
@@ -108,8 +108,8 @@ export const updateUser = defineRoute({
     }),
   },
   answers: {
-    200: { description: 'The user', schema: changedOr(UserEntry, 'resourceIdentifier') },
-    ...refused(400, 401, 403, 404, 409, 412),
+    200: { description: 'The user', schema: changeAnswer(UserEntry, 'resourceIdentifier') },
+    ...errorAnswers(400, 401, 403, 404, 409, 412),
   },
   example: { parameters: { name: 'ann' }, body: { roles: ['operator'] }, status: 200, answer: exampleUser },
 })
@@ -123,7 +123,7 @@ export const deleteUser = defineRoute({
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   parameters: user,
   query: TenantQuery,
-  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409, 412) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(400, 401, 403, 404, 409, 412) },
   example: { parameters: { name: 'ann' }, status: 204 },
 })
 
@@ -138,7 +138,7 @@ export const renewUserCode = defineRoute({
   parameters: user,
   query: TenantQuery,
   body: { schema: z.strictObject({ resetTwoFactor: z.boolean().optional() }).optional() },
-  answers: { 200: { description: 'The code, shown once', schema: Invitation }, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'The code, shown once', schema: Invitation }, ...errorAnswers(400, 401, 403, 404) },
   example: {
     parameters: { name: 'bob' },
     body: { resetTwoFactor: true },

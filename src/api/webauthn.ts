@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { confirmationFields } from '#api/confirmation'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { errorAnswers } from '#api/error-answers'
 import { RecoveryCodes } from '#api/second-factors'
 import { examplePair, TokenPair, tokenField } from '#api/token-pair'
 import { Timestamp } from '#model/identifier'
@@ -75,7 +75,7 @@ export const startWebauthnRegistration = defineRoute({
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
   answers: {
     200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
-    ...refused(400, 401, 403, 409, 429, 503),
+    ...errorAnswers(400, 401, 403, 409, 429, 503),
   },
   example: {
     body: { password: 'correct horse battery' },
@@ -111,7 +111,7 @@ export const finishWebauthnRegistration = defineRoute({
       description: 'Recovery codes if this is the first factor, the pair of tokens if it completes a login',
       schema: z.object({ id: CredentialId, recoveryCodes: RecoveryCodes.optional(), ...TokenPair.partial().shape }),
     },
-    ...refused(400, 401, 403, 409, 429, 503),
+    ...errorAnswers(400, 401, 403, 409, 429, 503),
   },
   example: {
     body: {
@@ -136,7 +136,7 @@ export const startWebauthnAuthentication = defineRoute({
   body: { schema: z.strictObject({ token: tokenField.optional() }).optional() },
   answers: {
     200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
-    ...refused(400, 401, 403, 404, 429, 503),
+    ...errorAnswers(400, 401, 403, 404, 429, 503),
   },
   example: {
     body: { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' },
@@ -156,7 +156,7 @@ export const finishWebauthnAuthentication = defineRoute({
   body: { schema: z.strictObject({ token: tokenField.optional(), ...Assertion }) },
   answers: {
     200: { description: 'The pair of tokens if it completes a login, otherwise empty', schema: TokenPair.partial() },
-    ...refused(400, 401, 403, 429, 503),
+    ...errorAnswers(400, 401, 403, 429, 503),
   },
   example: {
     body: {
@@ -176,7 +176,7 @@ export const listWebauthnCredentials = defineRoute({
   source: '§5.2.8, contract 2',
   summary: `List the caller's own credentials`,
   access: 'person or proof',
-  answers: { 200: { description: 'Credentials', schema: z.array(CredentialEntry) }, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'Credentials', schema: z.array(CredentialEntry) }, ...errorAnswers(400, 401, 403) },
   example: {
     status: 200,
     answer: [
@@ -195,6 +195,6 @@ export const deleteWebauthnCredential = defineRoute({
   isSecret: true,
   parameters: z.object({ id: CredentialId }),
   body: { schema: z.strictObject(confirmationFields).optional() },
-  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409, 429, 503) },
+  answers: { 204: { description: 'Removed' }, ...errorAnswers(400, 401, 403, 404, 409, 429, 503) },
   example: { parameters: { id }, body: { password: 'correct horse battery' }, status: 204 },
 })

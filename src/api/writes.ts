@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { ErrorBody, refused } from '#api/refusals'
+import { ErrorBody, errorAnswers } from '#api/error-answers'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { DeviceIdentifier, PropertyId, ServiceIdentifier } from '#model/identifier'
 import { PropertyWrites } from '#model/property-write'
@@ -43,7 +43,7 @@ const answers = {
   409: { description: '`DEVICE_OFFLINE`: the device has no link; nothing was sent', schema: ErrorBody },
   413: { description: 'More than a device accepts at once', schema: ErrorBody },
   504: { description: '`DEVICE_TIMEOUT`: no answer in time; the device may still apply it', schema: ErrorBody },
-  ...refused(400, 401, 403, 429, 503),
+  ...errorAnswers(400, 401, 403, 429, 503),
 }
 const example = {
   parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },

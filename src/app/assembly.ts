@@ -34,7 +34,7 @@ import { defaultImageBytesMax, defaultOfferTimeoutMs } from '#firmware/options'
 import { Links } from '#link/links'
 import { offerUrl } from '#link/offers'
 import { Presence } from '#link/presence'
-import { requestsKept } from '#model/delivery'
+import { storedRequestsMax } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
 import { Deliveries } from '#notifications/deliveries'
@@ -122,8 +122,8 @@ export function assemble(options: AssemblyOptions): Assembly {
   const sweep = (tenant: string, alarm: string) => ruleSweep.want(tenant, alarm)
   const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...sliced })
   const { mail, mailsPerHourMax = defaultMailsPerHourMax } = options.notifications
-  const kept = options.notifications.requestsKept ?? requestsKept(mailsPerHourMax)
-  const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, ...sliced })
+  const kept = options.notifications.storedRequestsMax ?? storedRequestsMax(mailsPerHourMax)
+  const functions = new FunctionViews({ mailsPerHourMax, storedRequestsMax: kept, scopeOf, ...sliced })
   const loadRules = () => {
     const tenants = [...tenantsThere(system)].map(stateOf)
     for (const views of [rules, functions]) views.load(tenants)

@@ -14,8 +14,8 @@ import type { MetricSources } from '#app/metrics/sources'
 import { loopTimes, realWorld } from '#app/world'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
 import type { UpdateSettings } from '#firmware/options'
-import { HttpFigures } from '#http/http-figures'
-import { CannotListen, openServer, type Server } from '#http/listen'
+import { HttpMetrics } from '#http/http-metrics'
+import { CannotListen, openServer, type Server } from '#http/server'
 import { version } from '#model/version'
 import { emlMail } from '#notifications/eml-mail'
 import type { Mail } from '#notifications/mail'
@@ -192,7 +192,7 @@ function watchOver(
   beside: Pick<MetricSources, 'backups' | 'updateServer' | 'inFlight'>,
 ) {
   const { system, hub, links, tickets } = context
-  const http = new HttpFigures()
+  const http = new HttpMetrics()
   const process = new ProcessFigures({ world: realWorld, version, dataDirectory, loopTimes })
   const metrics = metricsOf({
     ...watched,

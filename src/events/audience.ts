@@ -1,4 +1,4 @@
-import type { MeantLists } from '#model/bound'
+import type { BindingLists } from '#model/bound'
 import { type EventType, eventKinds } from '#model/event'
 import { holds, type Reach, reachesLists, type Scope } from '#model/scope'
 
@@ -37,7 +37,7 @@ export function isReceivedBy(
   type: EventType,
   device?: string,
   service?: string,
-  bound?: MeantLists,
+  bound?: BindingLists,
 ): boolean {
   const { filter, scope } = audience
   if (!isWanted(filter, type, device, service)) return false
@@ -132,7 +132,7 @@ export class Audiences {
     type: EventType,
     device: string | undefined,
     service: string | undefined,
-    bound?: MeantLists,
+    bound?: BindingLists,
   ): readonly AudienceClass[] {
     if (bound !== undefined) return this.#boundReceivers(type, bound)
     if (device === undefined) {
@@ -151,7 +151,7 @@ export class Audiences {
   }
 
   /** Bound devices may be thousands, so they are checked once for an access and not for each filter. */
-  #boundReceivers(type: EventType, bound: MeantLists): readonly AudienceClass[] {
+  #boundReceivers(type: EventType, bound: BindingLists): readonly AudienceClass[] {
     const known = new Map<Scope, boolean>()
     const reaches = (scope: Scope): boolean => {
       const isReaching = known.get(scope) ?? reachesLists(scope, eventKinds[type].resource, 'read', bound)

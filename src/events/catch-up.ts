@@ -1,7 +1,7 @@
 import { isReceivedBy } from '#events/audience'
 import type { Connection } from '#events/tenant-hub'
 import { deviceOf, encode, encodeStripped, ownerOf, serviceOf, typeOf } from '#events/wire'
-import type { MeantLists } from '#model/bound'
+import type { BindingLists } from '#model/bound'
 import type { Entry } from '#model/entry'
 import { Slices } from '#runtime/slices'
 import type { Chunk, StreamReader } from '#runtime/stream'
@@ -30,7 +30,7 @@ export interface CatchUpOptions {
   /** `caughtUp`: number of sent events. */
   readonly counts: { caughtUp: number }
   /** For an entry without a device: the devices to which its object is bound. */
-  readonly boundTo: (tenant: string, entry: Entry) => MeantLists | undefined
+  readonly boundTo: (tenant: string, entry: Entry) => BindingLists | undefined
   /** The last offset sent to live sockets. */
   readonly publishedTo: (tenant: string) => number
   /** The socket has received everything and is live from this call on. */

@@ -10,7 +10,7 @@ import {
   TenantHub,
 } from '#events/tenant-hub'
 import { boundOf, deviceOf, encode, ownerOf, serviceOf, typeOf } from '#events/wire'
-import { type MeantLists, meantLists } from '#model/bound'
+import { type BindingLists, bindingLists } from '#model/bound'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
 import type { EventListener } from '#runtime/gate'
@@ -370,9 +370,9 @@ export class Hub implements EventListener<Entry> {
   }
 
   /** Uses the current groups, for live sockets and those that catch up. */
-  #boundTo(tenant: string, entry: Entry): MeantLists | undefined {
+  #boundTo(tenant: string, entry: Entry): BindingLists | undefined {
     const bound = boundOf(entry)
-    return bound && meantLists(bound, (group) => this.#options.membersOf(tenant, group))
+    return bound && bindingLists(bound, (group) => this.#options.membersOf(tenant, group))
   }
 
   #publish(audience: AudienceClass, message: string | Uint8Array): void {

@@ -1,5 +1,5 @@
 import { tenantKey } from '#model/tenant-key'
-import type { UpdateQuestion } from '#model/update-offer'
+import type { UpdateQuery } from '#model/update-offer'
 import type { World } from '#runtime/world'
 
 /** How long an answer counts for whoever looks. */
@@ -13,7 +13,7 @@ const doubtedMax = 10_000
 
 /** What the update server said of one firmware of a device. */
 interface Row {
-  readonly question: UpdateQuestion
+  readonly question: UpdateQuery
   readonly isAvailable: boolean
   /** World.monotonic. */
   readonly heardAt: number
@@ -48,7 +48,7 @@ export class Availability {
   }
 
   /** `number`: that of the question. */
-  answered(question: UpdateQuestion, number: number, isAvailable: boolean): void {
+  answered(question: UpdateQuery, number: number, isAvailable: boolean): void {
     const key = keyOf(question)
     const known = this.#row(key)
     if (known && known.number > number) return
@@ -56,17 +56,17 @@ export class Availability {
   }
 
   /** What was heard last of this very firmware, however long ago. */
-  lastOf(question: UpdateQuestion): boolean | undefined {
+  lastOf(question: UpdateQuery): boolean | undefined {
     return this.#rowOf(question)?.isAvailable
   }
 
   /** Heard within a minute, and not in doubt. */
-  isFresh(question: UpdateQuestion): boolean {
+  isFresh(question: UpdateQuery): boolean {
     return this.#isWithin(this.#rowOf(question), freshMs)
   }
 
   /** There was none, some minutes ago at most. */
-  isResting(question: UpdateQuestion): boolean {
+  isResting(question: UpdateQuery): boolean {
     const row = this.#rowOf(question)
     return row?.isAvailable === false && this.#isWithin(row, restMs)
   }
@@ -86,7 +86,7 @@ export class Availability {
     return row.number > (this.#doubted.get(tenantKey(tenant, project)) ?? this.#allDoubted)
   }
 
-  #rowOf(question: UpdateQuestion): Row | undefined {
+  #rowOf(question: UpdateQuery): Row | undefined {
     const key = keyOf(question)
     const row = this.#row(key)
     if (!row || !isSame(row.question, question)) return undefined
@@ -108,11 +108,11 @@ export class Availability {
 }
 
 /** A firmware of a device, whatever it is. */
-export function keyOf({ tenant, device, index }: UpdateQuestion): string {
+export function keyOf({ tenant, device, index }: UpdateQuery): string {
   return `${tenant}/${device}/${index}`
 }
 
 /** Whether two questions about one firmware of a device have one answer, whoever asks. */
-export function isSame(a: UpdateQuestion, b: UpdateQuestion): boolean {
+export function isSame(a: UpdateQuery, b: UpdateQuery): boolean {
   return a.firmware === b.firmware && a.hardware === b.hardware && a.project === b.project
 }

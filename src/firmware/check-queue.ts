@@ -1,6 +1,6 @@
 import { isSame, keyOf } from '#firmware/availability'
 import { Problem } from '#model/problem'
-import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
+import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { World } from '#runtime/world'
 import type { BackOff } from '#workers/back-off'
 import { fractionOf } from '#workers/back-off'
@@ -21,7 +21,7 @@ export interface CheckQueueParts {
   readonly world: World
   readonly backOff: BackOff
   /** @throws UpdateServerBusy, UpdateServerFailed: told to `backOff` by then */
-  readonly ask: (question: UpdateQuestion) => Promise<OfferedFirmware | undefined>
+  readonly ask: (question: UpdateQuery) => Promise<OfferedFirmware | undefined>
 }
 
 /**
@@ -33,7 +33,7 @@ export type Place = 'somewhere' | 'next' | 'behind'
 type Answered = (offered: OfferedFirmware | undefined) => void
 
 interface Waiting {
-  question: UpdateQuestion
+  question: UpdateQuery
   /** World.monotonic of its place in the queue. */
   at: number
   tries: number
@@ -72,7 +72,7 @@ export class CheckQueue {
   }
 
   /** @throws UpdateServerBusy, also when too many wait; UpdateServerFailed; Problem `stopping` */
-  ask(question: UpdateQuestion, place: Place): Promise<OfferedFirmware | undefined> {
+  ask(question: UpdateQuery, place: Place): Promise<OfferedFirmware | undefined> {
     return new Promise((answered, failed) => {
       if (this.#isStopped) return failed(new Problem('stopping'))
       const asking = this.#askingOf(question)
@@ -89,7 +89,7 @@ export class CheckQueue {
   }
 
   /** Whether it waits, or is being asked. */
-  has(question: UpdateQuestion): boolean {
+  has(question: UpdateQuery): boolean {
     const waiting = this.#waiting.get(keyOf(question))
     return (waiting && isSame(waiting.question, question)) || this.#askingOf(question) !== undefined
   }
@@ -129,7 +129,7 @@ export class CheckQueue {
   }
 
   /** Who may be joined. */
-  #askingOf(question: UpdateQuestion): Waiting | undefined {
+  #askingOf(question: UpdateQuery): Waiting | undefined {
     const key = keyOf(question)
     for (const asking of this.#asking) {
       if (!asking.isOvertaken && isSame(asking.question, question) && keyOf(asking.question) === key) return asking
@@ -137,7 +137,7 @@ export class CheckQueue {
     return undefined
   }
 
-  #waitingFor(question: UpdateQuestion): Waiting | undefined {
+  #waitingFor(question: UpdateQuery): Waiting | undefined {
     const key = keyOf(question)
     const waiting = this.#waiting.get(key)
     if (waiting) {

@@ -3,7 +3,7 @@ import { CheckQueue, type Place } from '#firmware/check-queue'
 import type { UpdateServer } from '#firmware/update-server'
 import type { Trigger } from '#model/firmware'
 import { Problem } from '#model/problem'
-import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
+import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { World } from '#runtime/world'
 import { BackOff } from '#workers/back-off'
 
@@ -42,7 +42,7 @@ export class Checks {
    * By hand: past all that wait, also while the server is left alone. At once where the server is embedded.
    * @throws UpdateServerBusy, UpdateServerFailed; Problem `overloaded`
    */
-  now(question: UpdateQuestion): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
+  now(question: UpdateQuery): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
     return this.#parts.server.isEmbedded ? this.#parts.server.check(question) : this.#askByHand(question)
   }
 
@@ -51,14 +51,14 @@ export class Checks {
    * some minutes ago is not asked for.
    * @throws UpdateServerBusy, UpdateServerFailed, after some attempts; Problem `stopping`
    */
-  soon(question: UpdateQuestion, by: Trigger): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
+  soon(question: UpdateQuery, by: Trigger): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
     if (this.#parts.server.isEmbedded) return this.#parts.server.check(question)
     if (by === 'connect' && this.#availability.isResting(question)) return undefined
     return this.#queue.ask(question, 'somewhere')
   }
 
   /** Whether there is an update, as far as it is known, at once; undefined: not yet. What is old is asked anew behind it. */
-  knownOf(question: UpdateQuestion): boolean | undefined {
+  knownOf(question: UpdateQuery): boolean | undefined {
     if (this.#parts.server.isEmbedded) return this.#parts.server.check(question) !== undefined
     if (!this.#availability.isFresh(question)) this.#refresh(question)
     return this.#availability.lastOf(question)
@@ -68,7 +68,7 @@ export class Checks {
    * The same, waited for a while if it is unknown or old, unless it cannot come in that time; what was last known behind
    * that, else false.
    */
-  async freshOf(question: UpdateQuestion, waitMs: number): Promise<boolean> {
+  async freshOf(question: UpdateQuery, waitMs: number): Promise<boolean> {
     if (this.#parts.server.isEmbedded) return this.knownOf(question) ?? false
     if (!this.#availability.isFresh(question)) {
       if (this.#backOff.waitMs() < waitMs) await this.#atMost(waitMs, this.#heard(question, 'next'))
@@ -88,7 +88,7 @@ export class Checks {
     this.#queue.stop()
   }
 
-  async #askByHand(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {
+  async #askByHand(question: UpdateQuery): Promise<OfferedFirmware | undefined> {
     if (this.#byHand >= byHandMax) throw new Problem('overloaded')
     this.#byHand++
     try {
@@ -98,7 +98,7 @@ export class Checks {
     }
   }
 
-  async #ask(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {
+  async #ask(question: UpdateQuery): Promise<OfferedFirmware | undefined> {
     const { server, failing } = this.#parts
     const number = this.#availability.asked()
     try {
@@ -118,12 +118,12 @@ export class Checks {
   }
 
   /** However often it is looked at, it waits once. */
-  #refresh(question: UpdateQuestion): void {
+  #refresh(question: UpdateQuery): void {
     if (!this.#queue.has(question)) void this.#heard(question, 'behind')
   }
 
   /** Fulfilled when it was answered, or will not be. */
-  async #heard(question: UpdateQuestion, place: Place): Promise<void> {
+  async #heard(question: UpdateQuery, place: Place): Promise<void> {
     await this.#queue.ask({ ...question, isAutomatic: false }, place).catch(() => {})
   }
 

@@ -10,7 +10,7 @@ import { isNewer } from '#model/firmware-order'
 import type { StoredRelease } from '#model/release'
 import { defaultAttempts, type RolloutBody, type StoredRollout } from '#model/rollout'
 import { reachesDevice, type Scope } from '#model/scope'
-import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
+import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import type { System } from '#runtime/system'
 
 export interface EmbeddedUpdateServerParts {
@@ -35,7 +35,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
   }
 
   /** The caller knows that there is such a tenant. @throws Problem `storage` */
-  check(question: UpdateQuestion): OfferedFirmware | undefined {
+  check(question: UpdateQuery): OfferedFirmware | undefined {
     const project = this.#projectOf(question)
     const choice = chooseRelease(project, question, (rollout) => this.#isMeant(rollout, question))
     if (!choice) return undefined
@@ -54,7 +54,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
   }
 
   /** Kept awake when there is anything: the next device of it asks soon. Devices may name any project. */
-  #projectOf({ tenant, project }: UpdateQuestion): ProjectState {
+  #projectOf({ tenant, project }: UpdateQuery): ProjectState {
     const { system } = this.#parts
     const address = projectAddress(tenant, project)
     const state = system.look(address)
@@ -62,7 +62,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
   }
 
   /** Whether a rollout begins with this device by itself, now. */
-  #isMeant(rollout: StoredRollout, { tenant, project, device }: UpdateQuestion): boolean {
+  #isMeant(rollout: StoredRollout, { tenant, project, device }: UpdateQuery): boolean {
     const { system, now, scopeOf } = this.#parts
     const membersOf = (group: string) => system.wake(tenantAddress(tenant)).groups.get(group)?.devices
     return (
@@ -131,7 +131,7 @@ interface ReleaseChoice {
  */
 function chooseRelease(
   project: ProjectState,
-  question: UpdateQuestion,
+  question: UpdateQuery,
   isMeant: (rollout: StoredRollout) => boolean,
 ): ReleaseChoice | undefined {
   const { device, firmware, isAutomatic } = question
@@ -146,7 +146,7 @@ function chooseRelease(
   return !rollout || isMeant(rollout) ? { release, isPinned: false, rollout } : undefined
 }
 
-function isHeldAt({ releaseIndex }: ProjectState, version: string, { index }: UpdateQuestion): boolean {
+function isHeldAt({ releaseIndex }: ProjectState, version: string, { index }: UpdateQuery): boolean {
   const releases = releaseIndex.versions.get(version)
   return !releases || releases.some((release) => release.index === index)
 }
@@ -155,7 +155,7 @@ function isHeldAt({ releaseIndex }: ProjectState, version: string, { index }: Up
 function releaseOf(
   { releaseIndex }: ProjectState,
   version: string,
-  { index, hardware }: UpdateQuestion,
+  { index, hardware }: UpdateQuery,
 ): StoredRelease | undefined {
   const all = (releaseIndex.versions.get(version) ?? []).filter((release) => release.index === index)
   return (
@@ -163,7 +163,7 @@ function releaseOf(
   )
 }
 
-function newestOf({ releaseIndex }: ProjectState, { index, hardware }: UpdateQuestion): StoredRelease | undefined {
+function newestOf({ releaseIndex }: ProjectState, { index, hardware }: UpdateQuery): StoredRelease | undefined {
   const named = releaseIndex.newest.get(hardwareKey(index, hardware ?? null))
   const any = hardware === undefined ? undefined : releaseIndex.newest.get(hardwareKey(index, null))
   return named && any ? (isNewer(any.firmware, named.firmware) ? any : named) : (named ?? any)

@@ -3,7 +3,7 @@ import { type Answer, AnswerTooLate, GetJson } from '#firmware/get-json'
 import type { UpdateServer } from '#firmware/update-server'
 import { isNewer } from '#model/firmware-order'
 import { FirmwareVersion, Sha256 } from '#model/identifier'
-import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
+import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { Histogram } from '#runtime/histogram'
 import type { World } from '#runtime/world'
 
@@ -60,7 +60,7 @@ export class ExternalUpdateServer implements UpdateServer {
     this.#connections = new GetJson(this.#base.protocol, { world, timeoutMs, socketsMax })
   }
 
-  async check(question: UpdateQuestion, signal?: AbortSignal): Promise<OfferedFirmware | undefined> {
+  async check(question: UpdateQuery, signal?: AbortSignal): Promise<OfferedFirmware | undefined> {
     const began = this.#world.monotonic()
     try {
       const offered = await this.#check(question, signal)
@@ -79,7 +79,7 @@ export class ExternalUpdateServer implements UpdateServer {
     this.#connections.stop()
   }
 
-  async #check(question: UpdateQuestion, signal: AbortSignal | undefined): Promise<OfferedFirmware | undefined> {
+  async #check(question: UpdateQuery, signal: AbortSignal | undefined): Promise<OfferedFirmware | undefined> {
     const answer = await this.#ask(question, signal)
     const { status } = answer
     if (status === 204) return undefined
@@ -91,7 +91,7 @@ export class ExternalUpdateServer implements UpdateServer {
     return offeredOf(question, said(answer.text))
   }
 
-  async #ask(question: UpdateQuestion, signal: AbortSignal | undefined): Promise<Answer> {
+  async #ask(question: UpdateQuery, signal: AbortSignal | undefined): Promise<Answer> {
     try {
       return await this.#connections.get(this.#urlOf(question), this.#headers, signal)
     } catch (error) {
@@ -99,7 +99,7 @@ export class ExternalUpdateServer implements UpdateServer {
     }
   }
 
-  #urlOf({ tenant, device, project, firmware, hardware, index }: UpdateQuestion): URL {
+  #urlOf({ tenant, device, project, firmware, hardware, index }: UpdateQuery): URL {
     const url = new URL(this.#base)
     const name = encodeURIComponent(tenant === unnamedTenant ? device : `${tenant}/${device}`)
     const prefix = url.pathname.replace(/\/+$/, '')
@@ -132,7 +132,7 @@ function said(text: string): UpdateAnswer {
   throw new UpdateServerFailed(`the update server answered out of shape: ${path.join('.')} ${message}`)
 }
 
-function offeredOf({ firmware: from, index }: UpdateQuestion, answer: UpdateAnswer): OfferedFirmware | undefined {
+function offeredOf({ firmware: from, index }: UpdateQuery, answer: UpdateAnswer): OfferedFirmware | undefined {
   const { firmware, url, sha256, size, pinned: isPinned } = answer
   if (isPinned ? firmware === from : !isNewer(firmware, from)) return undefined
   return { firmware, index, sha256, size, isPinned, url, rollout: null }

@@ -1,6 +1,6 @@
 import type { DeviceState } from '#actors/device/state'
 import type { FoundUpdate } from '#actors/update/commands'
-import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
+import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 
 type Offered = OfferedFirmware | undefined
 
@@ -13,7 +13,7 @@ export function questionsOf(
   { device, project, firmwares }: Pick<DeviceState, 'device' | 'project' | 'firmwares'>,
   isAutomatic: boolean,
   only?: readonly number[],
-): readonly UpdateQuestion[] {
+): readonly UpdateQuery[] {
   if (project === null) return []
   const asked = only ? firmwares.filter(({ index }) => only.includes(index)) : [...firmwares]
   return asked
@@ -28,9 +28,9 @@ export function questionsOf(
  * throws ends the search.
  */
 export function firstUpdate(
-  questions: readonly UpdateQuestion[],
-  ask: (question: UpdateQuestion) => Offered | Promise<Offered>,
-  isWanted: (offer: OfferedFirmware, question: UpdateQuestion) => boolean,
+  questions: readonly UpdateQuery[],
+  ask: (question: UpdateQuery) => Offered | Promise<Offered>,
+  isWanted: (offer: OfferedFirmware, question: UpdateQuery) => boolean,
 ): FoundUpdate | undefined | Promise<FoundUpdate | undefined> {
   const [question, ...later] = questions
   if (!question) return undefined

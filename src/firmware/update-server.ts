@@ -1,4 +1,4 @@
-import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
+import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 
 /**
  * Who knows which firmware there is for whom. Two implementations: the embedded one, which answers at once from what is
@@ -11,8 +11,5 @@ export interface UpdateServer {
    * when the device is held at it.
    * @throws UpdateServerBusy, UpdateServerFailed
    */
-  check(
-    question: UpdateQuestion,
-    signal?: AbortSignal,
-  ): OfferedFirmware | undefined | Promise<OfferedFirmware | undefined>
+  check(question: UpdateQuery, signal?: AbortSignal): OfferedFirmware | undefined | Promise<OfferedFirmware | undefined>
 }

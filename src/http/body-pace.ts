@@ -1,4 +1,4 @@
-import type { Pending, Waiting } from '#http/pending'
+import type { PendingRequest, PendingRequests } from '#http/pending-requests'
 import { Problem } from '#model/problem'
 
 /** The time for each 16 KiB of a body; the parser also requires 16 KiB/s, but checks it 8 to 12 s later. */
@@ -6,7 +6,7 @@ export const bodyPaceMs = 7_000
 const stepBytes = 7 * 16 * 1024
 
 /** The parts of a request that the pace check reads. */
-export interface Paced {
+export interface PacedRequest {
   readonly hasBegun: boolean
   fail(error: Problem, isCutting: boolean): void
 }
@@ -15,13 +15,13 @@ export interface Paced {
  * Checks the pace of a body. A body that arrives too slowly is answered 408 (RFC 9110 §15.5.9), before the parser
  * closes its connection without an answer.
  */
-export class BodyPace implements Waiting {
+export class BodyPace implements PendingRequest {
   waitsSince = 0
-  readonly #paced: Paced
-  readonly #pending: Pending
+  readonly #paced: PacedRequest
+  readonly #pending: PendingRequests
   #bytes = 0
 
-  constructor(paced: Paced, pending: Pending) {
+  constructor(paced: PacedRequest, pending: PendingRequests) {
     this.#paced = paced
     this.#pending = pending
   }

@@ -25,22 +25,22 @@ const tooFast = 'it comes faster than it can be stored'
  * Thrown when the client disconnected, or its request was answered, before the whole body was read. There is no client
  * to inform.
  */
-export class Gone extends Error {
+export class RequestEnded extends Error {
   constructor() {
     super('the request has ended')
-    this.name = 'Gone'
+    this.name = 'RequestEnded'
   }
 }
 
 /** The unread bytes of all bodies of a server. */
-export interface Unread {
+export interface UnreadTotal {
   bytes: number
 }
 
 /** The parts of a request that the stream uses. */
 export interface StreamSource {
   readonly lengthBytes: number | undefined
-  readonly allUnread: Unread
+  readonly allUnread: UnreadTotal
   /** Pauses or resumes the sender. */
   hold(): void
   release(): void
@@ -70,7 +70,7 @@ export class ReceivedBody implements BodyStream {
   #isCounted = true
   #isHeld = false
   /** How the body ended; undefined while more may arrive. */
-  #end: 'whole' | Problem | Gone | undefined
+  #end: 'whole' | Problem | RequestEnded | undefined
   #isTaken = false
   #wake: (() => void) | undefined
 
@@ -123,7 +123,7 @@ export class ReceivedBody implements BodyStream {
     this.#countForAll(-this.#unreadBytes)
     this.#isCounted = false
     if (!isKept) this.#clear()
-    if (this.#end === undefined || !isKept) this.#end = new Gone()
+    if (this.#end === undefined || !isKept) this.#end = new RequestEnded()
     this.#release()
     this.#tell()
   }

@@ -27,7 +27,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   /** Aborts when the client disconnects or the deadline passes. */
   readonly signal: AbortSignal
   /**
-   * 16 random bytes. Ids derived from them (with `seeded`: of new resources and messages) are the same when the request
+   * 16 random bytes. Ids derived from them (with `seededRandom`: of new resources and messages) are the same when the request
    * is repeated under its `Idempotency-Key`. Not for secrets: the seed is stored in clear.
    */
   readonly seed: Uint8Array

@@ -1,4 +1,4 @@
-import { isUnredirectable, OwnNames } from '#http/own-names'
+import { AllowedHosts, isUnredirectable } from '#http/allowed-hosts'
 
 /**
  * Which pages may read the answers. Contract 1.9.
@@ -25,7 +25,7 @@ export interface Cors {
   /** Whether a request of this origin is refused, for any method. */
   isRefused(verdict: OriginVerdict, kind: 'request' | 'upgrade'): boolean
   /** The names that requests must have in `Host`, with an `Origin` or without; undefined: any. */
-  readonly ownNames: OwnNames | undefined
+  readonly allowedHosts: AllowedHosts | undefined
 }
 
 export const exposedHeaders =
@@ -52,7 +52,7 @@ export function corsOf(options: CorsOptions): Cors {
     isRefused(verdict, kind) {
       return verdict === 'foreign' && (options.iamOff || kind === 'upgrade')
     },
-    ownNames: options.iamOff ? new OwnNames([...options.publicUrls, ...options.corsOrigins]) : undefined,
+    allowedHosts: options.iamOff ? new AllowedHosts([...options.publicUrls, ...options.corsOrigins]) : undefined,
   }
 }
 

@@ -30,7 +30,7 @@ export function logLine(exchange: Exchange, status: number, body: number | strin
   const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body
   const line = () => ({ ...namesOf(exchange), status, ms, bytes, requestId: exchange.requestId })
   if (bytes === undefined) log.debug({ ...line(), aborted: true }, 'request aborted')
-  else if (status === 503) exchange.context.turnedAway.add(line)
+  else if (status === 503) exchange.context.overloadLog.add(line)
   else if (isFault) log.error(line(), 'request')
   else log.debug(line(), 'request')
 }

@@ -1,13 +1,13 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { BodyPace } from '#http/body-pace'
 import { BodyReader } from '#http/body-reader'
-import { Gone, ReceivedBody } from '#http/body-stream'
+import { ReceivedBody, RequestEnded } from '#http/body-stream'
 import type { BodyStream, Reply } from '#http/call'
 import type { OriginVerdict } from '#http/cors'
 import { logBrokenOff, logBug, logLine } from '#http/exchange-log'
 import { type BodyLength, readFraming } from '#http/framing'
-import type { RouteFigures } from '#http/http-figures'
-import type { Waiting } from '#http/pending'
+import type { RouteMetrics } from '#http/http-metrics'
+import type { PendingRequest } from '#http/pending-requests'
 import { isPromiseLike } from '#http/promise-like'
 import { addressText } from '#http/remote-address'
 import { bugReply, replyOf } from '#http/reply'
@@ -34,7 +34,7 @@ const holdMs = 500
  * byte, uWebSockets.js's response is never used again (it would throw, or worse); no exception leaves this class (it
  * would end the process).
  */
-export class Exchange implements Waiting {
+export class Exchange implements PendingRequest {
   /** The time of arrival. */
   readonly since: number
   waitsSince: number
@@ -51,7 +51,7 @@ export class Exchange implements Waiting {
   /** The route's template, for the log. */
   route: string | undefined
   /** The counters for its route, and for its caller. */
-  figures: RouteFigures
+  figures: RouteMetrics
   caller: Caller | undefined
   hasBegun = false
   /** Added to every answer. */
@@ -221,7 +221,7 @@ export class Exchange implements Waiting {
   /** Answers with an error: a Problem by its table, any other with an empty 500, and logs it whole. */
   fail(error: unknown, isCutting = false): void {
     // The handler failed only because the body was cut off.
-    if (error instanceof Gone && !this.isOpen) return
+    if (error instanceof RequestEnded && !this.isOpen) return
     const isRefusal = error instanceof Problem && error.code !== 'bug'
     this.context.figures.refusals[isRefusal ? error.code : 'bug']++
     if (this.hasBegun) {

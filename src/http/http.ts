@@ -2,13 +2,13 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import type { RouteEntry } from '#api/entry'
 import { idempotencyKeyHeader, takesIdempotencyKey } from '#api/idempotency-key'
 import { isSignIn, signInBytesMax } from '#api/sign-in'
-import type { Authenticate } from '#http/authenticate'
+import type { Authenticate } from '#http/authentication'
 import type { Binding, BodyStream, Call, Reply } from '#http/call'
 import { isContentType, isJsonType } from '#http/content-type'
 import { allowedHeaders, preflightMaxAgeS } from '#http/cors'
 import { tokenProblem } from '#http/credential-problems'
 import { Exchange } from '#http/exchange'
-import type { RouteFigures } from '#http/http-figures'
+import type { RouteMetrics } from '#http/http-metrics'
 import { parseJson } from '#http/json-body'
 import type { PathMatch, PathTable } from '#http/paths'
 import { permit } from '#http/permit'
@@ -20,14 +20,14 @@ import type { Caller } from '#model/caller'
 import { unauthenticated } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
-import { seedBytes } from '#model/seeded'
+import { seedBytes } from '#model/seeded-random'
 
 /**
  * The destination of a request. Sockets are included, so that a plain request to one gets an answer that explains the
  * upgrade.
  */
 export type Destination =
-  | { readonly template: string; readonly figures: RouteFigures; readonly binding: Binding }
+  | { readonly template: string; readonly figures: RouteMetrics; readonly binding: Binding }
   | 'socket'
 
 const defaultContentTypes = ['application/json']
@@ -81,9 +81,9 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
   const { cors, forwarding } = exchange.context
   const origin = isForeignFetch(exchange) ? 'foreign' : exchange.origin
   if (cors.isRefused(origin, kind)) throw new Problem('forbidden')
-  if (cors.ownNames) {
+  if (cors.allowedHosts) {
     for (const host of forwarding.hosts(exchange.headers))
-      if (!cors.ownNames.has(host)) throw new Problem('misdirected')
+      if (!cors.allowedHosts.has(host)) throw new Problem('misdirected')
   }
   return true
 }
@@ -240,8 +240,8 @@ function countingRefusals<T>(exchange: Exchange, entry: RouteEntry, step: () => 
  * caller may see their faults
  */
 function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destination>['rawParameters']): unknown {
-  const { access, parameters: schema, areParametersTold } = entry
-  if (schema && areParametersTold) {
+  const { access, parameters: schema, areParameterFaultsShown } = entry
+  if (schema && areParameterFaultsShown) {
     permit(access, caller, raw)
     return validate(schema, raw)
   }

@@ -1,11 +1,11 @@
-import type { Unread } from '#http/body-stream'
+import type { UnreadTotal } from '#http/body-stream'
 import type { Cors } from '#http/cors'
 import type { Forwarding } from '#http/forwarded'
-import type { HttpFigures } from '#http/http-figures'
+import type { HttpMetrics } from '#http/http-metrics'
 import type { IdempotencyGuard } from '#http/idempotency'
-import type { Pending } from '#http/pending'
+import type { OverloadLog } from '#http/overload-log'
+import type { PendingRequests } from '#http/pending-requests'
 import type { ServerLog } from '#http/server-log'
-import type { TurnedAway } from '#http/turned-away'
 import type { Problem } from '#model/problem'
 import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import type { World } from '#runtime/world'
@@ -16,18 +16,18 @@ export interface ServerContext {
   readonly log: ServerLog
   readonly cors: Cors
   readonly forwarding: Forwarding
-  readonly pending: Pending
+  readonly pending: PendingRequests
   /** Requests of authenticated callers whose answers are not complete. */
   readonly requests: ConcurrencyLimit
   /** Requests whose handlers run, also after the client disconnected: a write still waits for its device. */
   readonly work: ConcurrencyLimit
   /** The unread bytes of all streamed bodies. */
-  readonly allUnread: Unread
+  readonly allUnread: UnreadTotal
   /** Requests whose body is still arriving. */
-  readonly receiving: Pending
-  readonly turnedAway: TurnedAway
-  readonly brokenOff: TurnedAway
-  readonly figures: HttpFigures
+  readonly receiving: PendingRequests
+  readonly overloadLog: OverloadLog
+  readonly brokenOff: OverloadLog
+  readonly figures: HttpMetrics
   readonly bodyBytesMax: number
   /** The same for streamed bodies. */
   readonly streamedBytesMax: number

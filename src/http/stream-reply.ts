@@ -13,18 +13,18 @@ import { endBodiless, headersOf, isBodiless, writeHead } from '#http/write-reply
 export function streamReply(exchange: Exchange, reply: Reply, chunks: AsyncIterable<string | Uint8Array>): void {
   const iterator = chunks[Symbol.asyncIterator]()
   let isReturned = false
-  const giveBack = async () => {
+  const returnIterator = async () => {
     if (isReturned) return
     isReturned = true
     // A generator handles it after its present chunk.
     await iterator.return?.()
   }
-  const giveBackLoudly = () => void giveBack().catch((error: unknown) => exchange.fail(error))
-  exchange.whenGone(giveBackLoudly)
+  const returnAndLog = () => void returnIterator().catch((error: unknown) => exchange.fail(error))
+  exchange.whenGone(returnAndLog)
 
   stream(exchange, reply, iterator)
     .catch((error: unknown) => exchange.fail(error))
-    .then(giveBackLoudly, giveBackLoudly)
+    .then(returnAndLog, returnAndLog)
 }
 
 async function stream(exchange: Exchange, reply: Reply, iterator: AsyncIterator<string | Uint8Array>): Promise<void> {

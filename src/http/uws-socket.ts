@@ -1,12 +1,12 @@
 import type { WebSocket } from 'uWebSockets.js'
-import type { Dropping } from '#http/dropping'
+import type { DropReport } from '#http/drop-report'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
 /** The state shared by all websockets of one path. */
-export interface SocketPlace {
+export interface SocketRoute {
   readonly world: World
-  readonly dropping: Dropping
+  readonly dropping: DropReport
   /** Informs the room; called once for each socket that was opened. */
   closed(socket: UwsSocket, code: number): void
 }
@@ -42,9 +42,9 @@ export class UwsSocket implements Socket {
   #websocket: WebSocket<unknown> | undefined
   /** Ended for its room, but not yet for the client. */
   #ending: Ending | undefined
-  readonly #place: SocketPlace
+  readonly #place: SocketRoute
 
-  constructor(websocket: WebSocket<unknown>, source: SocketSource, place: SocketPlace) {
+  constructor(websocket: WebSocket<unknown>, source: SocketSource, place: SocketRoute) {
     this.#websocket = websocket
     this.remoteAddress = source.remoteAddress
     this.requestId = source.requestId

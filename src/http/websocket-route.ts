@@ -1,4 +1,4 @@
-import type { AuthenticationRequest } from '#http/authenticate'
+import type { AuthenticationRequest } from '#http/authentication'
 import type { SocketRoom } from '#runtime/socket'
 
 /** The parts of an upgrade request that a route reads. */

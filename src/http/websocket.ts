@@ -1,16 +1,16 @@
 import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js'
-import type { Dropping } from '#http/dropping'
+import type { DropReport } from '#http/drop-report'
 import type { Exchange } from '#http/exchange'
 import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#http/http'
 import type { OpenSockets } from '#http/open-sockets'
 import { type PathTable, pathTable } from '#http/paths'
 import type { ServerContext } from '#http/server-context'
-import { type SocketPlace, type SocketSource, UwsSocket } from '#http/uws-socket'
+import { type SocketRoute, type SocketSource, UwsSocket } from '#http/uws-socket'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
 
 /** The data of a websocket: the result of its upgrade, and its port once it is open. */
-interface Carried extends SocketSource {
+interface SocketData extends SocketSource {
   readonly opening: unknown
   socket: UwsSocket | undefined
 }
@@ -25,7 +25,7 @@ export function serveSockets(
   app: TemplatedApp,
   context: ServerContext,
   sockets: OpenSockets,
-  dropping: Dropping,
+  dropping: DropReport,
   template: string,
   route: AnyWebsocketRoute,
 ): void {
@@ -42,11 +42,11 @@ export function serveSockets(
     }
   }
   /** After the server ended a socket, its messages in transit are dropped. */
-  const hear = (websocket: WebSocket<Carried>, task: (socket: UwsSocket) => void) => {
+  const hear = (websocket: WebSocket<SocketData>, task: (socket: UwsSocket) => void) => {
     const { socket } = websocket.getUserData()
     if (socket?.isOpen) attempt(socket, task)
   }
-  const place: SocketPlace = {
+  const place: SocketRoute = {
     world: context.world,
     dropping,
     closed(socket, code) {
@@ -56,7 +56,7 @@ export function serveSockets(
     },
   }
 
-  app.ws<Carried>(template, {
+  app.ws<SocketData>(template, {
     idleTimeout: 0,
     sendPingsAutomatically: false,
     compression: 0,
@@ -148,7 +148,7 @@ function open(exchange: Exchange, protocol: string, opening: unknown, socketCont
   if (!exchange.isOpen) return
   if (exchange.context.isStopping) throw new Problem('stopping')
   const { remoteAddress, requestId } = exchange
-  const carried: Carried = { opening, remoteAddress, requestId, socket: undefined }
+  const carried: SocketData = { opening, remoteAddress, requestId, socket: undefined }
   exchange.upgrade((response) => {
     exchange.begin(101)
     // Before the upgrade: it opens the socket at once, and the response is invalid after it.

@@ -22,7 +22,7 @@ export const actionKeysMax = 64
 const updatesBytesMax = 256 * 1024
 
 /** An action can be read for this time after its creation. */
-export const actionKeptMs = 24 * 60 * 60 * 1000
+export const actionRetentionMs = 24 * 60 * 60 * 1000
 
 /** `{"<key>": value}` as in a write. The deepest value is an array. */
 const ActionUpdates = jsonWithin(

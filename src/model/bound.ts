@@ -7,10 +7,10 @@ export interface Bound {
 }
 
 /** Names, possibly with duplicates, or all devices. */
-export type MeantDevices = readonly string[] | '*'
+export type BindingDevices = readonly string[] | '*'
 
 /** The same as separate lists. */
-export type MeantLists = readonly (readonly string[])[] | '*'
+export type BindingLists = readonly (readonly string[])[] | '*'
 
 /** The present members of a group; undefined if it was deleted. */
 export type MembersOf = (group: string) => readonly string[] | undefined
@@ -19,7 +19,7 @@ export type MembersOf = (group: string) => readonly string[] | undefined
  * The lists of a binding, without merging them: a hundred groups may have a million members. A deleted group may have
  * had any members, so the result is then `*`: only a caller who may access all devices can be sure to access them.
  */
-export function meantLists({ devices, groups }: Bound, membersOf: MembersOf): MeantLists {
+export function bindingLists({ devices, groups }: Bound, membersOf: MembersOf): BindingLists {
   if (groups === null) return devices ? [devices] : '*'
   const lists = [devices ?? []]
   for (const group of groups) {

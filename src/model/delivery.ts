@@ -7,10 +7,10 @@ import type { JsonValue } from '#model/json-value'
 export const requestAgeMsMax = 86_400_000
 
 /** The limit for a text value in a request, in UTF-16 units: a subject and some lines. */
-const keptCharactersMax = 1_024
+const storedCharactersMax = 1_024
 
 /** The limit for an array. */
-const keptElementsMax = 64
+const storedElementsMax = 64
 
 /** One event that reached one `email` node. Times are Unix ms. */
 export interface DeliveryRequest {
@@ -43,12 +43,12 @@ export interface DeliveryHead {
 }
 
 /** The number of stored requests of a function: enough that a user who may get many mails an hour gets each of them. */
-export function requestsKept(mailsPerHourMax: number): number {
+export function storedRequestsMax(mailsPerHourMax: number): number {
   return Math.min(Math.max(2 * mailsPerHourMax, 256), 4_096)
 }
 
 /** Why a requested mail is not sent. */
-export const passReasons = [
+export const skipReasons = [
   /** The function is deleted or disabled, or no longer bound to the device. */
   'unbound',
   /** The user is deleted or may not sign in. */
@@ -66,21 +66,21 @@ export const passReasons = [
   /** Retried for a day. */
   'expired',
 ] as const
-export type PassReason = (typeof passReasons)[number]
+export type SkipReason = (typeof skipReasons)[number]
 
 /** The part of a value that is stored with a request. An error is not a value. */
-export function keptValue(value: PropertyState | boolean | string): JsonValue {
-  if (typeof value === 'string') return keptText(value)
+export function storedValue(value: PropertyState | boolean | string): JsonValue {
+  if (typeof value === 'string') return storedText(value)
   if (Array.isArray(value)) {
-    return value.slice(0, keptElementsMax).map((each) => (typeof each === 'string' ? keptText(each) : each))
+    return value.slice(0, storedElementsMax).map((each) => (typeof each === 'string' ? storedText(each) : each))
   }
   return typeof value === 'object' ? null : value
 }
 
 /** Never cuts a character in half. */
-function keptText(text: string): string {
-  if (text.length <= keptCharactersMax) return text
-  const last = text.charCodeAt(keptCharactersMax - 1)
+function storedText(text: string): string {
+  if (text.length <= storedCharactersMax) return text
+  const last = text.charCodeAt(storedCharactersMax - 1)
   const isHalf = last >= 0xd800 && last <= 0xdbff
-  return text.slice(0, isHalf ? keptCharactersMax - 1 : keptCharactersMax)
+  return text.slice(0, isHalf ? storedCharactersMax - 1 : storedCharactersMax)
 }

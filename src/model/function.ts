@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Bound } from '#model/bound'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { Graph } from '#model/graph'
-import { ofNode } from '#model/graph-joining'
+import { nodeMessage } from '#model/graph-edges'
 import { BoundDevices, BoundGroups, BoundName } from '#model/group'
 import { Timestamp } from '#model/identifier'
 import type { ProblemDetail } from '#model/problem'
@@ -85,18 +85,18 @@ export interface NamedAlarm {
 }
 
 /** In the order of the nodes. The tenant checks whether the alarms exist. */
-export function alarmsNamed({ nodes }: Graph): readonly NamedAlarm[] {
+export function alarmsIn({ nodes }: Graph): readonly NamedAlarm[] {
   return nodes.flatMap((node, place) =>
     node.type === 'trigger' && node.on === 'alarm' ? [{ node: node.id, place, alarm: node.alarmId }] : [],
   )
 }
 
 /** The names of the templates. */
-export function templatesNamed({ nodes }: Graph): ReadonlySet<string> {
+export function templatesIn({ nodes }: Graph): ReadonlySet<string> {
   return new Set(nodes.flatMap((node) => (node.type === 'email' ? [node.template] : [])))
 }
 
 /** A fault of the node at this index. `message`: "must …". Contract 5.4. */
 export function nodeFault({ nodes }: Graph, place: number, message: string): ProblemDetail {
-  return { path: `graph.nodes.${place}`, message: ofNode(nodes[place]?.id ?? '', message) }
+  return { path: `graph.nodes.${place}`, message: nodeMessage(nodes[place]?.id ?? '', message) }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Condition, variablesIn } from '#model/condition'
 import { idOfCrn } from '#model/crn'
-import { joiningFaults, ofNode } from '#model/graph-joining'
+import { edgeFaults, nodeMessage } from '#model/graph-edges'
 import { isServerMadeId, PropertyId, parsePropertyKey, ServiceIdentifier, ShortName } from '#model/identifier'
 import type { JsonFault } from '#model/json-value'
 import { DeviceStatus } from '#model/meta'
@@ -169,14 +169,14 @@ export const Graph: z.ZodType<Graph> = z.unknown().transform((value, context): G
     for (const issue of result.error.issues) {
       const place = issue.path[0] === 'nodes' ? issue.path[1] : undefined
       const id = typeof place === 'number' ? idAt(value, place) : undefined
-      const message = id === undefined ? issue.message : ofNode(id, issue.message)
+      const message = id === undefined ? issue.message : nodeMessage(id, issue.message)
       context.issues.push({ ...issue, message, input: value } as z.core.$ZodRawIssue)
     }
     return z.NEVER
   }
   const graph: Graph = result.data
   const isLarge = utf8BytesOf(JSON.stringify(graph)) > graphBytesMax
-  const faults = isLarge ? [tooLarge] : joiningFaults(graph)
+  const faults = isLarge ? [tooLarge] : edgeFaults(graph)
   for (const { path, message } of faults) context.addIssue({ code: 'custom', path: [...path], message })
   return faults.length === 0 ? graph : z.NEVER
 })

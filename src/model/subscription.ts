@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Bound, type MembersOf, meantLists } from '#model/bound'
+import { type Bound, bindingLists, type MembersOf } from '#model/bound'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { isServerMadeId, Timestamp } from '#model/identifier'
 import { type Resource, reachesLists, type Scope } from '#model/scope'
@@ -88,5 +88,5 @@ export function readsAll(
   membersOf: MembersOf,
   service?: string,
 ): boolean {
-  return reachesLists(scope, resource, 'read', meantLists(bound, membersOf), service)
+  return reachesLists(scope, resource, 'read', bindingLists(bound, membersOf), service)
 }

@@ -1,7 +1,7 @@
 /** Queries to an update server and its answers, the same for every server. Contract 6. */
 
 /** A query whether there is another firmware for a device. */
-export interface UpdateQuestion {
+export interface UpdateQuery {
   readonly tenant: string
   readonly device: string
   readonly project: string

@@ -66,11 +66,11 @@ export const Password = z
 export type Password = z.infer<typeof Password>
 
 /** A password to be verified: any that was once valid. */
-export const ShownPassword = z
+export const SubmittedPassword = z
   .string()
   .max(8 * passwordCharactersMax)
   .overwrite(normalPassword)
-export type ShownPassword = z.infer<typeof ShownPassword>
+export type SubmittedPassword = z.infer<typeof SubmittedPassword>
 
 /** `invited`: has a code and no password yet. */
 export const userStates = ['invited', 'active', 'disabled'] as const

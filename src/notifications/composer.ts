@@ -3,12 +3,12 @@ import { subscriberAddress } from '#actors/subscriber/address'
 import type { CursorMove, MailOutcome } from '#actors/subscriber/commands'
 import type { SubscriberState } from '#actors/subscriber/state'
 import { tenantAddress } from '#actors/tenant/address'
-import type { DeliveryRequest, PassReason } from '#model/delivery'
+import type { DeliveryRequest, SkipReason } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { StoredFunction } from '#model/function'
 import type { JsonObject } from '#model/json-value'
 import { isMailable } from '#model/mail-address'
-import { type RenderedText, rendered } from '#model/mail-words'
+import { type RenderedText, renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
 import { reachesDevice, servicesWithin } from '#model/scope'
 import { readsAll, type StoredSubscription } from '#model/subscription'
@@ -47,7 +47,7 @@ export interface Progress {
   readonly moves: readonly CursorMove[]
   readonly outcome: MailOutcome | null
   /** Requests that a digest does not tell, by reason. */
-  readonly beside: readonly { readonly reason: PassReason; readonly count: number }[]
+  readonly beside: readonly { readonly reason: SkipReason; readonly count: number }[]
 }
 
 /** What somebody is told next; or what he is told in no way. */
@@ -109,7 +109,7 @@ export class Composer {
     const moment = this.#momentOf(state, pendings)
     const { pace } = this.#parts
     const sections: DigestSection[] = []
-    const passed = new Map<PassReason, number>()
+    const passed = new Map<SkipReason, number>()
     let only: { readonly pending: Pending; readonly request: DeliveryRequest; readonly text: RenderedText } | undefined
     let charactersLeft = digestCharactersMax
     for (const pending of pendings) {
@@ -148,7 +148,7 @@ export class Composer {
   }
 
   /** And those behind it that are passed over for the same reason. */
-  #passed(moment: Moment, pending: Pending, request: DeliveryRequest, reason: PassReason): Progress {
+  #passed(moment: Moment, pending: Pending, request: DeliveryRequest, reason: SkipReason): Progress {
     let last = request
     let count = 0
     for (const other of pending.requests.slice(0, passedAtOnce)) {
@@ -181,21 +181,21 @@ export class Composer {
   }
 
   /** The words; or why there are none. */
-  #textOf(moment: Moment, pending: Pending, request: DeliveryRequest): RenderedText | PassReason {
+  #textOf(moment: Moment, pending: Pending, request: DeliveryRequest): RenderedText | SkipReason {
     const reason = this.#reasonOf(moment, pending, request)
     if (reason) return reason
     const { tenant } = moment.state
     const template = this.#parts.functions.templateOf(tenant, request.template)
     if (!template) return 'no_template'
     try {
-      return rendered(template, pending.subscription.locale, this.#dataOf(moment, pending, request))
+      return renderMail(template, pending.subscription.locale, this.#dataOf(moment, pending, request))
     } catch (error) {
       if (error instanceof OutputTooLarge) return 'too_large'
       throw error
     }
   }
 
-  #reasonOf(moment: Moment, pending: Pending, request: DeliveryRequest): PassReason | undefined {
+  #reasonOf(moment: Moment, pending: Pending, request: DeliveryRequest): SkipReason | undefined {
     const { who, state } = moment
     const fn = functionOf(moment, pending)
     const reason = mayHear({ who, function: fn, request, membersOf: this.#membersIn(state.tenant) })

@@ -4,7 +4,7 @@ import type { CountMails } from '#actors/outbox/commands'
 import { subscriberAddress } from '#actors/subscriber/address'
 import type { AdvanceMail, MailFailed, SubscriberCommand } from '#actors/subscriber/commands'
 import type { MailState, SubscriberState } from '#actors/subscriber/state'
-import { type PassReason, passReasons } from '#model/delivery'
+import { type SkipReason, skipReasons } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { choose, isHourOver, type Pending } from '#notifications/choose'
@@ -72,7 +72,7 @@ export class Deliverer {
   /** Mails that were handed over, by what was said to them. */
   readonly sent: Record<'ok' | MailFault, number> = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
   /** Requests that were told to somebody in no way, by why. */
-  readonly passed = Object.fromEntries(passReasons.map((reason) => [reason, 0])) as Record<PassReason, number>
+  readonly passed = Object.fromEntries(skipReasons.map((reason) => [reason, 0])) as Record<SkipReason, number>
   #lastError: string | undefined
   #isStopped = false
 

@@ -1,5 +1,5 @@
 import { isBoundTo, type MembersOf } from '#model/bound'
-import type { DeliveryCause, DeliveryRequest, PassReason } from '#model/delivery'
+import type { DeliveryCause, DeliveryRequest, SkipReason } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import type { TriggerNode } from '#model/graph'
 import { isMailable } from '#model/mail-address'
@@ -25,7 +25,7 @@ export interface Hearer {
 }
 
 /** Why he does not hear of it; undefined: he does. The first reason that there is. Contract 5.7. */
-export function mayHear({ who, function: fn, request, membersOf }: Hearing): PassReason | undefined {
+export function mayHear({ who, function: fn, request, membersOf }: Hearing): SkipReason | undefined {
   if (!fn?.enabled || !isBoundTo(fn, request.device, membersOf)) return 'unbound'
   const { scope, address, isActive } = who
   if (!isActive) return 'disabled'

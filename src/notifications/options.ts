@@ -5,7 +5,7 @@ export interface NotificationSettings {
   /** Default: see below. */
   readonly mailsPerHourMax?: number
   /** Requests of a function; default: by the mails that one subscriber gets. */
-  readonly requestsKept?: number
+  readonly storedRequestsMax?: number
 }
 
 /** Mails that one subscriber gets in an hour, before they are told together. Contract 5.7. */

@@ -11,8 +11,8 @@ import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { readKey } from '#model/property-write'
 import { reachesEvery, servicesOfDevicesWithin } from '#model/scope'
-import { seeded } from '#model/seeded'
-import { madeId } from '#model/server-made-id'
+import { seededRandom } from '#model/seeded-random'
+import { randomId } from '#model/server-made-id'
 import { propIdOfName } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 import { nextLink } from '#routes/page'
@@ -34,7 +34,7 @@ export function actionRoutes(context: RouteContext): Binding[] {
 async function create(context: RouteContext, call: Call<unknown, unknown, ActionBody>): Promise<Reply> {
   const { caller, body, seed, isRepeated } = call
   const { tenant, user: author } = caller
-  const id = madeId(seeded(seed))
+  const id = randomId(seededRandom(seed))
   // Asked again because nobody heard the answer: it goes on, whatever became of the groups it was for.
   if (!isRepeated || actionOf(context, tenant, id)?.createdBy !== author) {
     const { serviceIdentifier, updates } = body

@@ -12,8 +12,8 @@ import type { Caller } from '#model/caller'
 import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { type Action, devicesWithin, servicesWithin } from '#model/scope'
-import { seeded } from '#model/seeded'
-import { madeId } from '#model/server-made-id'
+import { seededRandom } from '#model/seeded-random'
+import { randomId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { listReply, thingsReply } from '#routes/list-reply'
@@ -38,7 +38,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
     bind(api.listAlarmStatus, (call) => statusList(context, call)),
 
     bind(api.createAlarm, async ({ caller, body, bodyBytes, seed }) => {
-      const id = madeId(seeded(seed))
+      const id = randomId(seededRandom(seed))
       const stored = await system.askAtOnce(() => {
         mustBind(context, caller, 'create', body)
         mustReadNames(caller, body)

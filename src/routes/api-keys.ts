@@ -9,7 +9,7 @@ import type { Binding } from '#http/call'
 import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
-import { madeId } from '#model/server-made-id'
+import { randomId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { mayGive, mustCover } from '#routes/held-roles'
 import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
@@ -35,7 +35,7 @@ export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 
       const { name, roles, expiresIn } = body
       mayGive(context, caller, tenant, roles)
       mustEndWithPerson(context, caller)
-      const id = madeId((bytes) => world.random(bytes))
+      const id = randomId((bytes) => world.random(bytes))
       const key = apiKeyText(
         tenant,
         id,

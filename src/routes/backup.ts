@@ -1,7 +1,7 @@
 import { anonymous } from '#access/anonymous'
 import * as api from '#api/backup'
 import { type Binding, bind, type Call } from '#http/call'
-import { covers } from '#model/covers'
+import { covers } from '#model/grant-coverage'
 import { Problem } from '#model/problem'
 import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Call, Reply } from '#http/call'
-import { isEtagNamed } from '#http/named-etag'
+import { matchesEtag } from '#http/etag'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { textReply } from '#routes/streamed'
@@ -21,7 +21,7 @@ function tagOf(text: string): string {
 export async function thingReply(context: RouteContext, call: Asked, text: string): Promise<Reply> {
   const ETag = tagOf(text)
   const reply = await textReply(context, text, { ETag })
-  return isEtagNamed(call.header('if-none-match'), ETag) ? { status: 304, headers: { ETag } } : reply
+  return matchesEtag(call.header('if-none-match'), ETag) ? { status: 304, headers: { ETag } } : reply
 }
 
 /**
@@ -35,7 +35,7 @@ export function mustMatch(call: Asked, textNow: () => string | undefined): void 
   const [wanted, unwanted] = [call.header('if-match'), call.header('if-none-match')]
   if (wanted === '' && unwanted === '') return
   const text = textNow()
-  const isAny = (tags: string) => text !== undefined && isEtagNamed(asWeSaid(tags), tagOf(text))
+  const isAny = (tags: string) => text !== undefined && matchesEtag(asWeSaid(tags), tagOf(text))
   if ((wanted !== '' && !isAny(wanted)) || (unwanted !== '' && isAny(unwanted))) throw new Problem('changed_meanwhile')
 }
 

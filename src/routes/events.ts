@@ -1,7 +1,7 @@
 import { createTicket, EventsQuery } from '#api/events'
 import type { EventFilter } from '#events/audience'
 import type { Resume } from '#events/hub'
-import type { Authenticate } from '#http/authenticate'
+import type { Authenticate } from '#http/authentication'
 import { type Binding, bind } from '#http/call'
 import { onward } from '#http/promise-like'
 import { parseQuery } from '#http/query'

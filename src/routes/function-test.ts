@@ -3,11 +3,11 @@ import type { TenantState } from '#actors/tenant/state'
 import type { Sample, TriedFunction, TriedMail } from '#api/functions'
 import type { Reply } from '#http/call'
 import type { Caller } from '#model/caller'
-import { type DeliveryCause, keptValue } from '#model/delivery'
+import { type DeliveryCause, storedValue } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import type { EmailNode, Graph, TriggerNode } from '#model/graph'
 import type { JsonObject } from '#model/json-value'
-import { rendered } from '#model/mail-words'
+import { renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
 import { Problem } from '#model/problem'
 import { servicesWithin } from '#model/scope'
@@ -184,10 +184,10 @@ function triedMail(
 ): TriedMail {
   const stored = tenant.templates.get(template)
   if (!stored) return { node, template, error: 'no_template' }
-  const run = { device, at: time, value: keptValue(value), previous: keptValue(previous), cause }
+  const run = { device, at: time, value: storedValue(value), previous: storedValue(previous), cause }
   const surroundings = { functionName: name, meta: meta as JsonObject, ...namesFor(tenant, caller, cause) }
   try {
-    return { node, template, ...rendered(stored, locale, dataOf(run, surroundings)) }
+    return { node, template, ...renderMail(stored, locale, dataOf(run, surroundings)) }
   } catch (error) {
     if (error instanceof OutputTooLarge) return { node, template, error: 'too_large' }
     throw error

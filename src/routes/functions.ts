@@ -5,18 +5,12 @@ import { alarmFault } from '#actors/tenant/functions'
 import * as api from '#api/functions'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
-import {
-  alarmsNamed,
-  type FunctionBody,
-  type FunctionPatch,
-  functionEntryOf,
-  type StoredFunction,
-} from '#model/function'
+import { alarmsIn, type FunctionBody, type FunctionPatch, functionEntryOf, type StoredFunction } from '#model/function'
 import type { Graph } from '#model/graph'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
-import { seeded } from '#model/seeded'
-import { madeId } from '#model/server-made-id'
+import { seededRandom } from '#model/seeded-random'
+import { randomId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
@@ -37,7 +31,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.createFunction, async ({ caller, body, bodyBytes, seed }) => {
-      const id = madeId(seeded(seed))
+      const id = randomId(seededRandom(seed))
       const stored = await system.askAtOnce(() => {
         mustBind(context, caller, 'create', body)
         mustSeeAlarms(context, caller, body.graph)
@@ -118,7 +112,7 @@ function servicesNamed({ nodes }: Graph): readonly string[] {
 function mustSeeAlarms(context: RouteContext, caller: Caller, graph: Graph): void {
   const tenant = context.system.wake(tenantAddress(caller.tenant))
   const membersOf = membersIn(tenant)
-  const details = alarmsNamed(graph)
+  const details = alarmsIn(graph)
     .filter(({ alarm: id }) => {
       const alarm = tenant.alarms.get(id)
       return !alarm || !isSeen(caller.scope, 'alarms', 'read', alarm, membersOf)

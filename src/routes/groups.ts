@@ -6,8 +6,8 @@ import type { Caller } from '#model/caller'
 import { groupEntryOf, type StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
-import { seeded } from '#model/seeded'
-import { madeId } from '#model/server-made-id'
+import { seededRandom } from '#model/seeded-random'
+import { randomId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
@@ -26,7 +26,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
 
     bind(api.createGroup, async ({ caller, body, bodyBytes, seed }) => {
       mustBind(caller, 'create', body.devices)
-      const id = madeId(seeded(seed))
+      const id = randomId(seededRandom(seed))
       const put: PutGroup = { type: 'put_group', id, isNew: true, body, ...authorOf(caller, resource) }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       const headers = { Location: `/api/v1/groups/${id}` }

@@ -1,7 +1,7 @@
 import { tenantAddress } from '#actors/tenant/address'
 import { grantsOfRole, grantsOfRoles } from '#actors/tenant/roles'
 import type { Caller } from '#model/caller'
-import { covers } from '#model/covers'
+import { covers } from '#model/grant-coverage'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import type { RouteContext } from '#routes/context'

@@ -2,7 +2,7 @@ import { outboxAddress } from '#actors/outbox/address'
 import * as api from '#api/outbox'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
-import { passReasons } from '#model/delivery'
+import { skipReasons } from '#model/delivery'
 import { Problem } from '#model/problem'
 import type { BuiltInRole } from '#model/role'
 import { everything } from '#model/scope'
@@ -35,7 +35,7 @@ function outboxOf({ system, notifications: { deliveries, mail } }: RouteContext,
     sent,
     digests,
     digested,
-    failures: passReasons.flatMap((reason) => {
+    failures: skipReasons.flatMap((reason) => {
       const failed = failures[reason]
       return failed ? [{ reason, count: failed.count, lastAt: failed.lastAt }] : []
     }),

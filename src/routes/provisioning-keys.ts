@@ -6,7 +6,7 @@ import * as api from '#api/provisioning-keys'
 import type { Binding } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
-import { madeId } from '#model/server-made-id'
+import { randomId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
 import { textReply } from '#routes/streamed'
@@ -28,7 +28,7 @@ export function provisioningKeyRoutes(context: RouteContext): Binding[] {
     bindForTenant(context, api.createProvisioningKey, async ({ caller, query, body }, tenant) => {
       mustReachAnyDevice(caller, 'create')
       const { name, expiresIn, maxDevices = null } = body
-      const id = madeId((bytes) => world.random(bytes))
+      const id = randomId((bytes) => world.random(bytes))
       const key = provisioningKeyText(
         id,
         newSecret((bytes) => world.random(bytes)),

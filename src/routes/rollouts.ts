@@ -10,8 +10,8 @@ import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type RolloutBody, type RolloutEntry, rolloutEntryOf, type StoredRollout } from '#model/rollout'
 import { type Action, isPermitted } from '#model/scope'
-import { seeded } from '#model/seeded'
-import { madeId } from '#model/server-made-id'
+import { seededRandom } from '#model/seeded-random'
+import { randomId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly, mustHaveRoom, mustReachAll } from '#routes/embedded-projects'
 import { changedReply, isSeen, membersIn } from '#routes/sight'
@@ -41,7 +41,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
       mustReach(context, caller, rollout ? 'update' : 'create', body)
       mustKnow(context, caller, body)
       mustOpen(context, body)
-      const id = madeId(seeded(seed))
+      const id = randomId(seededRandom(seed))
       const put = { type: 'put_rollout', body, id, author: caller.user } as const
       return shown(caller, await context.system.ask(projectAddress(caller.tenant, project), put, bodyBytes.byteLength))
     }),

@@ -1,6 +1,6 @@
 import type { TenantState } from '#actors/tenant/state'
 import type { Reply } from '#http/call'
-import { type Bound, type MeantDevices, type MembersOf, meantLists } from '#model/bound'
+import { type BindingDevices, type Bound, bindingLists, type MembersOf } from '#model/bound'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Action, type Resource, reachesEvery, type Scope, servicesWithin } from '#model/scope'
@@ -11,7 +11,7 @@ import { type Action, type Resource, reachesEvery, type Scope, servicesWithin } 
  */
 
 /** Whether all that it is bound to lies within the reach of what is to be done. Services do not narrow it. */
-export function boundWithin(scope: Scope, resource: Resource, action: Action, bound: MeantDevices): boolean {
+export function boundWithin(scope: Scope, resource: Resource, action: Action, bound: BindingDevices): boolean {
   return reachesEvery(scope, resource, action, bound)
 }
 
@@ -30,7 +30,7 @@ export function mayBind(
   scope: Scope,
   resource: Resource,
   action: Action,
-  bound: MeantDevices,
+  bound: BindingDevices,
   service?: string,
 ): boolean {
   return boundWithin(scope, resource, action, bound) && reachesEvery(scope, 'service', 'read', bound, service)
@@ -46,14 +46,14 @@ export function mustBindAll(
   services: readonly string[],
 ): void {
   const told = services.length === 0 ? [undefined] : services
-  const may = (devices: MeantDevices) => told.every((service) => mayBind(scope, resource, action, devices, service))
+  const may = (devices: BindingDevices) => told.every((service) => mayBind(scope, resource, action, devices, service))
   if (!allOf(bound, membersOf, may)) throw new Problem('not_found')
 }
 
 /** First whether it is so of any device: something may name a million of them. */
-function allOf(bound: Bound, membersOf: MembersOf, isSo: (devices: MeantDevices) => boolean): boolean {
+function allOf(bound: Bound, membersOf: MembersOf, isSo: (devices: BindingDevices) => boolean): boolean {
   if (isSo('*')) return true
-  const lists = meantLists(bound, membersOf)
+  const lists = bindingLists(bound, membersOf)
   return lists !== '*' && lists.every(isSo)
 }
 

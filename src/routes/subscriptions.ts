@@ -8,8 +8,8 @@ import type { Caller } from '#model/caller'
 import { formatCrn, idOfCrn } from '#model/crn'
 import type { StoredFunction } from '#model/function'
 import { Problem } from '#model/problem'
-import { seeded } from '#model/seeded'
-import { madeId } from '#model/server-made-id'
+import { seededRandom } from '#model/seeded-random'
+import { randomId } from '#model/server-made-id'
 import {
   maySubscribe,
   type StoredSubscription,
@@ -39,7 +39,7 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.subscribe, async ({ caller, body, bodyBytes, seed, forwarded }) => {
-      const id = madeId(seeded(seed))
+      const id = randomId(seededRandom(seed))
       await askSubscriber(context, caller, bodyBytes.byteLength, () => {
         const fn = topicOf(context, caller, body)
         mustHaveRoom(context, caller, fn)

@@ -1,6 +1,6 @@
 import * as api from '#api/update-images'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
-import { isEtagNamed } from '#http/named-etag'
+import { matchesEtag } from '#http/etag'
 import { Problem } from '#model/problem'
 import { type ByteRange, byteRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
@@ -22,7 +22,7 @@ async function read(
   if (size === undefined) throw new Problem('not_found')
   const etag = `"${sha256}"`
   const headers = { ETag: etag, 'Accept-Ranges': 'bytes' }
-  if (isEtagNamed(call.header('if-none-match'), etag)) return { status: 304, headers }
+  if (matchesEtag(call.header('if-none-match'), etag)) return { status: 304, headers }
   const range = rangeOf(call, etag, size)
   if (range === 'unsatisfiable') return { status: 416, headers: { ...headers, 'Content-Range': `bytes */${size}` } }
   const { from, to } = range ?? { from: 0, to: size }

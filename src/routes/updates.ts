@@ -11,7 +11,7 @@ import type { Firmware } from '#model/entry'
 import type { FirmwareEntry, FirmwareInformation, UpdateEntry, UpdateStatus } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { devicesWithin } from '#model/scope'
-import type { UpdateQuestion } from '#model/update-offer'
+import type { UpdateQuery } from '#model/update-offer'
 import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
 import { listReply } from '#routes/list-reply'
@@ -128,12 +128,12 @@ function updateEntryOf({ index: _, status, ...told }: PublishedUpdate): UpdateEn
   return { ...told, status: status.toUpperCase() as UpdateStatus }
 }
 
-function questionsOf(tenant: string, { device, project, firmwares }: DeviceState): readonly UpdateQuestion[] {
+function questionsOf(tenant: string, { device, project, firmwares }: DeviceState): readonly UpdateQuery[] {
   return project === null ? [] : firmwares.map((firmware) => questionOf(tenant, device, project, firmware))
 }
 
 /** As by hand: whether there is an update is whether asking for one would bring it. */
-function questionOf(tenant: string, device: string, project: string, of: Firmware): UpdateQuestion {
+function questionOf(tenant: string, device: string, project: string, of: Firmware): UpdateQuery {
   const { firmware, hardware, index } = of
   return { tenant, device, project, firmware, index, isAutomatic: false, ...(hardware !== undefined && { hardware }) }
 }

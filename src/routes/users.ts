@@ -14,7 +14,7 @@ import type { Caller } from '#model/caller'
 import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
-import { madeId } from '#model/server-made-id'
+import { randomId } from '#model/server-made-id'
 import type { UserEntry } from '#model/user'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
@@ -34,7 +34,7 @@ export function userRoutes(context: RouteContext): Binding[] {
     bindForTenant(context, api.createUser, async ({ caller, query, body }, tenant) => {
       const { name, email = null, roles, expiresIn = codeLifetimeS } = body
       const { text, code } = makeCode(context, caller, expiresIn, false)
-      const user = { id: madeId((bytes) => context.world.random(bytes)), tenant, name, email, roles }
+      const user = { id: randomId((bytes) => context.world.random(bytes)), tenant, name, email, roles }
       const row = await system.askAtOnce(() => {
         mayGive(context, caller, tenant, roles)
         return { to: directoryAddress, command: { type: 'add_user', user, code } }

@@ -1,4 +1,4 @@
-import { requestsKept } from '#model/delivery'
+import { storedRequestsMax } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { Scope } from '#model/scope'
@@ -13,7 +13,7 @@ export interface FunctionViewsParts {
   /** Maximum number of mails to one subscriber; determines the rate of requests. */
   readonly mailsPerHourMax: number
   /** Stored requests of one function; by default derived from the mails. */
-  readonly requestsKept?: number
+  readonly storedRequestsMax?: number
   /** The current permissions of an author, by resource name; none for a deleted one. */
   scopeOf(tenant: string, author: string): Scope
   readonly inSlices: InSlices
@@ -165,7 +165,7 @@ export class FunctionViews {
   #entryOf(tenant: string): TenantEntry {
     const known = this.#tenants.get(tenant)
     if (known) return known
-    const { mailsPerHourMax, requestsKept: kept = requestsKept(mailsPerHourMax) } = this.#parts
+    const { mailsPerHourMax, storedRequestsMax: kept = storedRequestsMax(mailsPerHourMax) } = this.#parts
     const reaches = new AuthorReaches((author) => this.#parts.scopeOf(tenant, author))
     const view = new TenantFunctions({
       reaches,

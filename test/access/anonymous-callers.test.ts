@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { anonymous, anonymousCallers } from '#access/anonymous'
 import type { RouteAccess } from '#api/entry'
-import type { AuthenticationRequest } from '#http/authenticate'
+import type { AuthenticationRequest } from '#http/authentication'
 import { unauthenticated } from '#model/caller'
 
 const requestWith = (headers: Readonly<Record<string, string>>): AuthenticationRequest => ({

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { authOutcomes, countFailed, credentialKindOf, noAuthCounts } from '#access/auth-counts'
 import { SignInCounts } from '#access/sign-in-counts'
 import type { RouteAccess } from '#api/entry'
-import type { AuthenticationRequest } from '#http/authenticate'
+import type { AuthenticationRequest } from '#http/authentication'
 import { Problem, type ProblemCode } from '#model/problem'
 
 function shown(headers: Readonly<Record<string, string>>): AuthenticationRequest {

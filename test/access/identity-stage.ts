@@ -17,7 +17,7 @@ import type { Resume } from '#events/hub'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
-import { madeId } from '#model/server-made-id'
+import { randomId } from '#model/server-made-id'
 import { type KeyPair, makeKeyPair } from '#test/access/key-pair'
 import { plainEngine } from '#test/access/plain-hashing'
 import { draftOf, proofOf } from '#test/access/proof-draft'
@@ -161,7 +161,7 @@ export class IdentityStage {
     more: { tenant?: string; roles?: readonly string[]; email?: string; code?: string } = {},
   ): Promise<void> {
     const { tenant = 'default', roles = ['viewer'], email = null, code = `code of ${name}` } = more
-    const id = madeId((byteCount) => this.world.random(byteCount))
+    const id = randomId((byteCount) => this.world.random(byteCount))
     await this.directory({
       type: 'add_user',
       user: { id, tenant, name, email, roles },

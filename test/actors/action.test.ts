@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { actionActor, runningActionIndex } from '#actors/action/action'
 import { actionPageActor } from '#actors/action/page'
-import { actionKeptMs, type DeviceOutcome } from '#model/action'
+import { actionRetentionMs, type DeviceOutcome } from '#model/action'
 import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
 
 const action = { serviceIdentifier: 'svc', updates: { '1': 5 }, createdBy: 'crn#user:U1', total: 3 }
@@ -18,7 +18,7 @@ describe('an action', () => {
     const actor = acting()
     expect(actor.record(begin).indexes).toEqual(entry(true))
     expect(actor.state.stored).toEqual({ ...action, createdAt: now, isDone: false })
-    expect(actor.reminder).toBe(now + actionKeptMs)
+    expect(actor.reminder).toBe(now + actionRetentionMs)
   })
 
   test('is begun once', () => {
@@ -41,12 +41,12 @@ describe('an action', () => {
     const actor = acting()
     actor.act(begin)
     if (isDone) actor.act({ type: 'done' })
-    for (const later of [-5_000, 0, actionKeptMs - 1]) {
+    for (const later of [-5_000, 0, actionRetentionMs - 1]) {
       actor.at = now + later
       actor.act(due)
-      expect([actor.records.size, actor.reminder]).toEqual([1, now + actionKeptMs])
+      expect([actor.records.size, actor.reminder]).toEqual([1, now + actionRetentionMs])
     }
-    actor.at = now + actionKeptMs
+    actor.at = now + actionRetentionMs
     expect(actor.record(due).indexes).toEqual(entry(false))
     expect([actor.records.size, actor.state.stored]).toEqual([0, undefined])
     expect(actor.act(due).type).toBe('answer')
@@ -89,10 +89,10 @@ describe('a page', () => {
 
   test('is gone after its action, and what comes then changes nothing', () => {
     const actor = acting()
-    actor.at = now + actionKeptMs
+    actor.at = now + actionRetentionMs
     actor.act(due)
     expect(actor.records.size).toBe(1)
-    expect(actor.reminder).toBeGreaterThan(now + actionKeptMs)
+    expect(actor.reminder).toBeGreaterThan(now + actionRetentionMs)
     actor.at = actor.reminder as number
     actor.act(due)
     expect(actor.records.size).toBe(0)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { noticeBus } from '#actors/notice-bus'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { tenantActor } from '#actors/tenant/tenant'
-import { meantLists } from '#model/bound'
+import { bindingLists } from '#model/bound'
 import type { FunctionBody } from '#model/function'
 import { ActingActor } from '#test/actors/acting-actor'
 import { words } from '#test/actors/acting-tenant'
@@ -79,7 +79,7 @@ test('whatever is put and removed: counted as it stands, woken as it stands, and
         acting.act(each)
         const { alarms, functions, groups, bindings, judged } = acting.state
         const named = [...alarms.values(), ...functions.values()].map((stored) =>
-          meantLists({ devices: stored.devices ?? [], groups: stored.groups }, (of) => groups.get(of)?.devices),
+          bindingLists({ devices: stored.devices ?? [], groups: stored.groups }, (of) => groups.get(of)?.devices),
         )
         expect(named).not.toContain('*')
         expect(bindings.total).toBe(named.flat(2).length)

@@ -1,8 +1,8 @@
 import { expect } from 'vitest'
 import { type AnswerHeader, answerHeaders, headersOfAnswer } from '#api/answer-headers'
 import type { RouteAnswer, RouteEntry } from '#api/entry'
+import { ErrorBody } from '#api/error-answers'
 import { generalAnswers } from '#api/operation'
-import { ErrorBody } from '#api/refusals'
 
 interface Answer {
   readonly status: number
@@ -24,10 +24,10 @@ export function expectDocumented(entry: RouteEntry, { status, text, headers }: A
   } else if (contentType) expect(headers.get('content-type')).toContain(contentType)
   else expect(text).toBe('')
 
-  const { always, perhaps } = headersOfAnswer(entry, status)
+  const { always, optional } = headersOfAnswer(entry, status)
   const has = (name: AnswerHeader) => headers.has(name)
   const names = Object.keys(answerHeaders) as AnswerHeader[]
-  expect(names.filter((name) => has(name) && !perhaps.includes(name)).toSorted()).toEqual(always.toSorted())
+  expect(names.filter((name) => has(name) && !optional.includes(name)).toSorted()).toEqual(always.toSorted())
 }
 
 function generalAnswerTo(status: number): RouteAnswer | undefined {

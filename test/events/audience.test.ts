@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Audiences, type EventFilter, isReceivedBy } from '#events/audience'
-import type { MeantLists } from '#model/bound'
+import type { BindingLists } from '#model/bound'
 import { type EventType, eventKinds } from '#model/event'
 import { everything, type Grant, resources, scopeOf } from '#model/scope'
 
@@ -21,7 +21,7 @@ interface Happening {
   readonly device: string | undefined
   readonly service: string | undefined
   /** The devices that the thing is bound to which it tells of. */
-  readonly bound: MeantLists | undefined
+  readonly bound: BindingLists | undefined
 }
 
 /**

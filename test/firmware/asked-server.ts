@@ -1,8 +1,8 @@
 import type { UpdateServer } from '#firmware/update-server'
-import { type OfferedFirmware, type UpdateQuestion, UpdateServerFailed } from '#model/update-offer'
+import { type OfferedFirmware, type UpdateQuery, UpdateServerFailed } from '#model/update-offer'
 
 interface Asked {
-  readonly question: UpdateQuestion
+  readonly question: UpdateQuery
   answer(offered: OfferedFirmware | undefined): void
   fail(error: Error): void
 }
@@ -11,14 +11,14 @@ interface Asked {
 export class AskedServer implements UpdateServer {
   readonly isEmbedded = false
   /** All that were asked, in order. */
-  readonly questions: UpdateQuestion[] = []
+  readonly questions: UpdateQuery[] = []
   /** Those that were not answered yet. */
   open: Asked[] = []
   mostAtOnce = 0
   /** What is thrown is what it fails with; 'later': a test answers. */
-  answering: (question: UpdateQuestion) => OfferedFirmware | undefined | 'later' = () => undefined
+  answering: (question: UpdateQuery) => OfferedFirmware | undefined | 'later' = () => undefined
 
-  async check(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {
+  async check(question: UpdateQuery): Promise<OfferedFirmware | undefined> {
     this.questions.push(question)
     const said = this.answering(question)
     if (said !== 'later') return said
@@ -43,7 +43,7 @@ export class AskedServer implements UpdateServer {
   }
 }
 
-export function questionOf(device: string, more: Partial<UpdateQuestion> = {}): UpdateQuestion {
+export function questionOf(device: string, more: Partial<UpdateQuery> = {}): UpdateQuery {
   const firmware = { firmware: '1.0.0', index: 0 }
   return { tenant: 'default', device, project: 'boiler', ...firmware, isAutomatic: true, ...more }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { projectAddress } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import { everything, scopeOf } from '#model/scope'
-import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
+import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import { ada, bob, moved, putRelease, putRollout, releaseOf } from '#test/actors/acting-project'
 import { openProjects } from '#test/firmware/project-stage'
 import { ManualWorld } from '#test/runtime/manual-world'
@@ -15,7 +15,7 @@ const pause: ProjectCommand = { type: 'pause', author: ada }
 interface Row {
   readonly what: string
   readonly puts: readonly ProjectCommand[]
-  readonly asks?: Partial<UpdateQuestion>
+  readonly asks?: Partial<UpdateQuery>
   /** What is offered when it is asked for by hand, and by itself. */
   readonly byHand: string
   readonly byItself: string
@@ -220,7 +220,7 @@ test('projects that have something stay awake once they were asked for, those th
   await stage.close()
 })
 
-const question: UpdateQuestion = {
+const question: UpdateQuery = {
   tenant: 'default',
   device: 'A',
   project: 'boiler',

@@ -4,13 +4,13 @@ import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { realWorld } from '#app/world'
 import { ExternalUpdateServer } from '#firmware/external-update-server'
-import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
+import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { type Answering, ReferenceUpdateServer } from '#test/firmware/reference-update-server'
 
 const token = 'a-secret-token'
 const sha256 = 'ab'.repeat(32)
 const image = { url: 'https://images.example/boiler.bin', sha256, size: 65_536 }
-const question: UpdateQuestion = {
+const question: UpdateQuery = {
   tenant: 'default',
   device: 'PUMP-7',
   project: 'boiler',
@@ -40,7 +40,7 @@ function answers(answering: Answering): void {
   server.answering = () => answering
 }
 
-async function refusal(asked: Partial<UpdateQuestion> = {}): Promise<unknown> {
+async function refusal(asked: Partial<UpdateQuery> = {}): Promise<unknown> {
   return client.check({ ...question, ...asked }).then(
     () => undefined,
     (error: unknown) => error,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { UpdateQuestion } from '#model/update-offer'
+import type { UpdateQuery } from '#model/update-offer'
 import { offered, UpdateStage } from '#test/firmware/update-stage'
 
 /** A server that dies while an update is there, and the one after it. What comes of it then: its state, and what was offered. */
 
-const answers = ({ firmware }: UpdateQuestion) => (firmware === '2.0.0' ? undefined : offered())
+const answers = ({ firmware }: UpdateQuery) => (firmware === '2.0.0' ? undefined : offered())
 
 describe('killed while it is', () => {
   test('asking the update server: it asks again, and goes on', async () => {

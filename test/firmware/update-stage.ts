@@ -11,7 +11,7 @@ import { Updater } from '#firmware/updater'
 import type { OfferUrl } from '#link/offers'
 import type { Entry } from '#model/entry'
 import type { FirmwareStatusMessage } from '#model/link-message'
-import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
+import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import type { AnyDefinition } from '#runtime/activation'
 import { StoreListing } from '#store/store-listing'
 import { noRuleViews } from '#test/actors/no-rule-views'
@@ -26,21 +26,21 @@ type Answer = OfferedFirmware | Error | undefined
 /** An update server that says what a test says, and in front of it nothing. */
 class ToldChecks {
   /** Of each question, also those that were not answered. */
-  readonly asked: UpdateQuestion[] = []
-  answer: (question: UpdateQuestion) => Answer = () => undefined
+  readonly asked: UpdateQuery[] = []
+  answer: (question: UpdateQuery) => Answer = () => undefined
   /** Answers at once, as the embedded one does by itself. */
   isEmbedded = true
   /** While it is true nothing is answered. */
   isHeld = false
   #held: (() => void)[] = []
 
-  async now(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {
+  async now(question: UpdateQuery): Promise<OfferedFirmware | undefined> {
     this.asked.push(question)
     if (this.isHeld) await new Promise<void>((resolve) => this.#held.push(resolve))
     return this.#answerTo(question)
   }
 
-  soon(question: UpdateQuestion): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
+  soon(question: UpdateQuery): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
     if (!this.isEmbedded) return this.now(question)
     this.asked.push(question)
     return this.#answerTo(question)
@@ -51,7 +51,7 @@ class ToldChecks {
     for (const resolve of this.#held.splice(0)) resolve()
   }
 
-  #answerTo(question: UpdateQuestion): OfferedFirmware | undefined {
+  #answerTo(question: UpdateQuery): OfferedFirmware | undefined {
     const answer = this.answer(question)
     if (answer instanceof Error) throw answer
     return answer

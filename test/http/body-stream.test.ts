@@ -1,6 +1,6 @@
 import { array, assert, asyncProperty, integer } from 'fast-check'
 import { expect, test } from 'vitest'
-import { allUnreadBytesMax, Gone, ReceivedBody } from '#http/body-stream'
+import { allUnreadBytesMax, ReceivedBody, RequestEnded } from '#http/body-stream'
 import { Problem } from '#model/problem'
 import { admin } from '#test/http/door'
 
@@ -83,8 +83,8 @@ test('the sender is held above a megabyte, once, and let go below a quarter', as
 test.each([
   ['all has come', (body: ReceivedBody) => body.finish(), undefined, [2_000_000]],
   ['it became too large', (body: ReceivedBody) => body.finish(new Problem('too_large')), Problem, [2_000_000]],
-  ['the sender went away', (body: ReceivedBody) => body.drop(true), Gone, [2_000_000]],
-  ['the request was answered', (body: ReceivedBody) => body.drop(false), Gone, []],
+  ['the sender went away', (body: ReceivedBody) => body.drop(true), RequestEnded, [2_000_000]],
+  ['the request was answered', (body: ReceivedBody) => body.drop(false), RequestEnded, []],
 ] as const)('when %s the sender is let go, and nothing more is taken in', async (_, end, error, sizes) => {
   const { body, said } = bodyThatSays()
   body.add(chunkOf(2_000_000))

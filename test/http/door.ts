@@ -5,7 +5,7 @@ import { anonymous } from '#access/anonymous'
 import { defineRoute, type Method, type RouteAccess, type RouteBody } from '#api/entry'
 import { realWorld } from '#app/world'
 import type { Answerer, Binding } from '#http/call'
-import { openServer, type Server, type ServerOptions } from '#http/listen'
+import { openServer, type Server, type ServerOptions } from '#http/server'
 import type { Caller } from '#model/caller'
 import type { World } from '#runtime/world'
 

@@ -1,4 +1,4 @@
-import type { ServerOptions } from '#http/listen'
+import type { ServerOptions } from '#http/server'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
 import type { Socket, SocketRoom } from '#runtime/socket'
 import { openDoor } from '#test/http/door'

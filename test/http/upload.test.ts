@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { request } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { Gone } from '#http/body-stream'
+import { RequestEnded } from '#http/body-stream'
 import type { Call } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
@@ -251,7 +251,7 @@ describe('one who takes slowly', () => {
     const going = setInterval(() => allow.shift()?.(), 1)
     await until(() => taken[0]?.error !== undefined && slow.server.inFlight() === 0)
     clearInterval(going)
-    expect(taken[0]?.error).toBeInstanceOf(Gone)
+    expect(taken[0]?.error).toBeInstanceOf(RequestEnded)
     await slow.server.close()
   })
 })
@@ -264,7 +264,7 @@ describe('one who goes away', () => {
     await until(() => taken[0]?.bytes === count)
     client.socket.destroy()
     await until(() => taken[0]?.error !== undefined)
-    expect(taken[0]).toMatchObject({ bytes: count, error: expect.any(Gone) })
+    expect(taken[0]).toMatchObject({ bytes: count, error: expect.any(RequestEnded) })
     expect([door.server.inFlight(), errors().length - logged]).toEqual([0, 0])
   })
 
@@ -275,7 +275,7 @@ describe('one who goes away', () => {
     const going = setInterval(() => allow.shift()?.(), 1)
     await until(() => taken[0]?.error !== undefined)
     clearInterval(going)
-    expect(taken[0]?.error).toBeInstanceOf(Gone)
+    expect(taken[0]?.error).toBeInstanceOf(RequestEnded)
     expect((await request(`${door.base}/next`)).statusCode).toBe(204)
   })
 })
@@ -321,7 +321,7 @@ describe('the deadline', () => {
     const client = new RawClient(door.port).send(head('/take', 8)).send('abc')
     expect(await client.closed()).toContain('503 Service Unavailable')
     await until(() => taken[0]?.error !== undefined)
-    expect(taken[0]).toMatchObject({ bytes: 3, error: expect.any(Gone) })
+    expect(taken[0]).toMatchObject({ bytes: 3, error: expect.any(RequestEnded) })
   })
 
   test('passes for one who is held back and whom nobody takes from', async () => {

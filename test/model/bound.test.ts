@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { type Bound, type MeantLists, meantLists } from '#model/bound'
+import { type BindingLists, type Bound, bindingLists } from '#model/bound'
 
 const groups = new Map([
   ['G1', ['B', 'C']],
   ['G2', []],
 ])
 
-test.each<[string, Bound, MeantLists]>([
+test.each<[string, Bound, BindingLists]>([
   ['neither: all', { devices: null, groups: null }, '*'],
   ['devices', { devices: ['A'], groups: null }, [['A']]],
   ['no devices', { devices: [], groups: null }, [[]]],
@@ -23,5 +23,5 @@ test.each<[string, Bound, MeantLists]>([
   ['both, empty', { devices: [], groups: ['G2'] }, [[], []]],
   ['a group that is gone', { devices: ['A'], groups: ['G1', 'G9'] }, '*'],
 ])('%s', (_, bound, devices) => {
-  expect(meantLists(bound, (group) => groups.get(group))).toEqual(devices)
+  expect(bindingLists(bound, (group) => groups.get(group))).toEqual(devices)
 })

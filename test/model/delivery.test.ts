@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { keptValue, requestsKept } from '#model/delivery'
+import { storedRequestsMax, storedValue } from '#model/delivery'
 
 test.each([
   [1, 256],
@@ -9,7 +9,7 @@ test.each([
   [2_048, 4_096],
   [1_000_000, 4_096],
 ])('who allows %i mails an hour keeps %i requests', (mailsPerHourMax, kept) => {
-  expect(requestsKept(mailsPerHourMax)).toBe(kept)
+  expect(storedRequestsMax(mailsPerHourMax)).toBe(kept)
 })
 
 test.each([
@@ -28,5 +28,5 @@ test.each([
   [`${'a'.repeat(1_022)}😀b`, `${'a'.repeat(1_022)}😀`],
   [new Array(65).fill('b'.repeat(2_000)), new Array(64).fill('b'.repeat(1_024))],
 ])('of a value travels what is short, and never half a character: %#', (value, kept) => {
-  expect(keptValue(value)).toEqual(kept)
+  expect(storedValue(value)).toEqual(kept)
 })

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import {
-  alarmsNamed,
+  alarmsIn,
   FunctionBody,
   FunctionEntry,
   FunctionPatch,
   functionEntryOf,
   nodeFault,
   type StoredFunction,
-  templatesNamed,
+  templatesIn,
 } from '#model/function'
 import type { Graph } from '#model/graph'
 
@@ -55,8 +55,8 @@ test.each([
 })
 
 test('what it names is known, each alarm with its node, each template once', () => {
-  expect(alarmsNamed(graph)).toEqual([{ node: 'hot', place: 1, alarm: '7Lf2wZs6Dy' }])
-  expect([...templatesNamed(graph)]).toEqual(['too-hot'])
+  expect(alarmsIn(graph)).toEqual([{ node: 'hot', place: 1, alarm: '7Lf2wZs6Dy' }])
+  expect([...templatesIn(graph)]).toEqual(['too-hot'])
 })
 
 test('a fault of a node says where it is, and begins with its name', () => {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { isServerMadeId } from '#model/identifier'
-import { madeId } from '#model/server-made-id'
+import { randomId } from '#model/server-made-id'
 
 /** The same bytes each time. */
-function seeded() {
+function seededRandom() {
   let turn = 0
   return (byteCount: number) => {
     const blocks: Buffer[] = []
@@ -14,18 +14,18 @@ function seeded() {
 }
 
 test.each([1, 9, 10, 16, 22, 200])('%i characters are asked for, so many come', (characters) => {
-  expect(madeId(seeded(), characters)).toMatch(new RegExp(`^[1-9A-HJ-NP-Za-km-z]{${characters}}$`))
+  expect(randomId(seededRandom(), characters)).toMatch(new RegExp(`^[1-9A-HJ-NP-Za-km-z]{${characters}}$`))
 })
 
 test('ten by default, in the shape of an id', () => {
-  const id = madeId(seeded())
+  const id = randomId(seededRandom())
   expect([id.length, isServerMadeId(id)]).toEqual([10, true])
 })
 
 test('bytes that would make some letters likelier are thrown away', () => {
   const given = [[255, 232, 0], [231, 254], [57]]
   const asked: number[] = []
-  const id = madeId((byteCount) => {
+  const id = randomId((byteCount) => {
     asked.push(byteCount)
     return new Uint8Array(given.shift() ?? [])
   }, 3)
@@ -33,7 +33,7 @@ test('bytes that would make some letters likelier are thrown away', () => {
 })
 
 test('all letters are equally likely', () => {
-  const letters = madeId(seeded(), 58_000)
+  const letters = randomId(seededRandom(), 58_000)
   const counts = new Map<string, number>()
   for (const letter of letters) counts.set(letter, (counts.get(letter) ?? 0) + 1)
   expect(counts.size).toBe(58)

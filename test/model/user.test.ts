@@ -8,7 +8,7 @@ import {
   normalPassword,
   Password,
   RoleNames,
-  ShownPassword,
+  SubmittedPassword,
   UserName,
 } from '#model/user'
 
@@ -150,7 +150,7 @@ describe('a password', () => {
     ['accents put together', 'e\u0301'.repeat(256), '\u00e9'.repeat(256)],
   ])('of %s comes out in normal form', (_, text, normal) => {
     expect(Password.parse(text)).toBe(normal)
-    expect(ShownPassword.parse(text)).toBe(normal)
+    expect(SubmittedPassword.parse(text)).toBe(normal)
     expect(normalPassword(text)).toBe(normal)
   })
 
@@ -168,8 +168,8 @@ describe('a password', () => {
   })
 
   test('that is shown may be any, but no novel', () => {
-    expect(ShownPassword.parse('')).toBe('')
-    expect(ShownPassword.safeParse('x'.repeat(100_000)).success).toBe(false)
+    expect(SubmittedPassword.parse('')).toBe('')
+    expect(SubmittedPassword.safeParse('x'.repeat(100_000)).success).toBe(false)
   })
 })
 

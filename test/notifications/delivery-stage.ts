@@ -16,7 +16,7 @@ import { subscriberActor } from '#actors/subscriber/subscriber'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { tenantActor } from '#actors/tenant/tenant'
-import { requestsKept } from '#model/delivery'
+import { storedRequestsMax } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { FunctionBody } from '#model/function'
 import type { JsonObject } from '#model/json-value'
@@ -79,7 +79,7 @@ export class DeliveryStage {
           tenantActor(notices),
           directoryActor(notices),
           subscriberActor(notices),
-          deliveryActor({ notices, kept: requestsKept(mailsPerHourMax) }),
+          deliveryActor({ notices, kept: storedRequestsMax(mailsPerHourMax) }),
           outboxActor,
         ] as unknown as AnyDefinition<Entry>[],
     })

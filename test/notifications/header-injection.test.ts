@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { realWorld } from '#app/world'
 import type { JsonObject } from '#model/json-value'
-import { rendered } from '#model/mail-words'
+import { renderMail } from '#model/mail-text'
 import { TemplateBody } from '#model/template'
 import type { Mail } from '#notifications/mail'
 import { dataOf } from '#notifications/mail-data'
@@ -111,7 +111,7 @@ async function got(said: Said) {
     alarmName: said.alarm,
     meta: { place: meta },
   }
-  const text = rendered(body, said.locale, dataOf(run, around))
+  const text = renderMail(body, said.locale, dataOf(run, around))
   const before = server.got.length
   const unsubscribeUrl = 'https://devices.example/api/v1/notifications/unsubscribe/a?tenant=b&user=c&sig=d'
   await mail.send(

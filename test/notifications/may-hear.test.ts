@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { DeliveryCause, PassReason } from '#model/delivery'
+import type { DeliveryCause, SkipReason } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import { type Grant, scopeOf } from '#model/scope'
 import { type Hearer, mayHear, mayHearOfAll } from '#notifications/may-hear'
@@ -68,7 +68,7 @@ describe('somebody hears of it', () => {
 })
 
 describe('somebody does not hear of it, and the reason is', () => {
-  test.each<readonly [string, PassReason, Case]>([
+  test.each<readonly [string, SkipReason, Case]>([
     ['the function is gone', 'unbound', { fn: null }],
     ['it is disabled', 'unbound', { fn: { enabled: false } }],
     ['it names the device no more', 'unbound', { fn: { devices: ['B'] } }],

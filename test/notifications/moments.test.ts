@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { directoryAddress } from '#actors/directory/address'
 import { subscriberAddress } from '#actors/subscriber/address'
-import type { PassReason } from '#model/delivery'
+import type { SkipReason } from '#model/delivery'
 import { type Grant, scopeOf } from '#model/scope'
 import { MailRefused } from '#notifications/mail'
 import { DeliveryStage } from '#test/notifications/delivery-stage'
@@ -29,7 +29,7 @@ const without = (resource: keyof Grant['permissions']) => {
 const reaching = (more: Partial<Grant>) => () => room.person('ann', { scope: scopeOf([{ ...enough, ...more }]) })
 
 /** What is another, what ann gets then, and what is counted. */
-type Change = readonly [name: string, change: () => unknown, subjects: readonly string[], reason?: PassReason]
+type Change = readonly [name: string, change: () => unknown, subjects: readonly string[], reason?: SkipReason]
 
 const changes: readonly Change[] = [
   ['nothing', () => {}, ['ann@example.com: It is 7']],
@@ -98,7 +98,7 @@ async function open(): Promise<void> {
   await room.subscribe('ann')
 }
 
-async function expectOutcome(subjects: readonly string[], reason: PassReason | undefined): Promise<void> {
+async function expectOutcome(subjects: readonly string[], reason: SkipReason | undefined): Promise<void> {
   await room.pass(5 * 60_000)
   expect(room.subjects).toEqual(subjects)
   expect(room.failures).toEqual(reason ? { [reason]: 1 } : {})

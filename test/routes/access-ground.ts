@@ -37,7 +37,7 @@ import type { ActionBody } from '#model/action'
 import type { AlarmBody } from '#model/alarm'
 import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
-import { madeId } from '#model/server-made-id'
+import { randomId } from '#model/server-made-id'
 import { foldEmail } from '#model/user'
 import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
@@ -216,7 +216,7 @@ export class AccessGround {
 
   /** Id of a session of his that he does not ask with. */
   async secondSession(asker: Asker): Promise<string> {
-    const id = madeId((bytes) => world.random(bytes))
+    const id = randomId((bytes) => world.random(bytes))
     const row = rowByName(this.#directory, asker)
     if (!row) throw new Error(`${asker} is not there`)
     await this.#begin(row.tenant, row.id, id)
@@ -442,7 +442,7 @@ export class AccessGround {
       // Of one whose name was changed, or who was made with it.
       for (const id of this.#directory.byEmail.get(foldEmail(email)) ?? [])
         await this.#ask(directoryAddress, { type: 'remove_user', user: id })
-      const user = { id: madeId((bytes) => world.random(bytes)), tenant, name, email, roles }
+      const user = { id: randomId((bytes) => world.random(bytes)), tenant, name, email, roles }
       const code = { hash: hashOf(name), expiresAt: world.now() + 3_600_000_000, resetsFactors: false }
       await this.#ask(directoryAddress, { type: 'add_user', user, code })
       if (isIn) {

@@ -10,8 +10,8 @@ import type { Method, RouteEntry } from '#api/entry'
 import type { Answerer, Call, Reply } from '#http/call'
 import type { IdempotencyGuard } from '#http/idempotency'
 import { Problem } from '#model/problem'
-import { seeded } from '#model/seeded'
-import { madeId } from '#model/server-made-id'
+import { seededRandom } from '#model/seeded-random'
+import { randomId } from '#model/server-made-id'
 import { idempotencyOf } from '#routes/idempotency'
 import type { AnyDefinition } from '#runtime/activation'
 import { ManualWorld } from '#test/runtime/manual-world'
@@ -153,7 +153,7 @@ export class KeyedStage {
 
   /** Makes a thing whose id follows from the seed, like routes that make something. */
   async make(call: Call): Promise<Reply> {
-    const id = madeId(seeded(call.seed))
+    const id = randomId(seededRandom(call.seed))
     const schema = { name: 'made', properties: {} }
     await this.system.ask(tenantAddress(call.caller.tenant), { type: 'put_schema', service: id, schema })
     return { status: 201, headers: { Location: `/things/${id}` }, json: { id } }

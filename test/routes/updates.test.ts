@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { UpdateSettings } from '#firmware/options'
 import type { UpdateServer } from '#firmware/update-server'
-import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
+import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import { FirmwareGround, onUpdates, sha256Of } from '#test/routes/firmware-ground'
 
 /** §2.7, §3.2, §4.5, contract 6. */
@@ -135,9 +135,9 @@ describe('another update server', () => {
   /** Answers when the test does. */
   class SlowServer implements UpdateServer {
     readonly isEmbedded = false
-    readonly asked: { readonly question: UpdateQuestion; answer(offered: OfferedFirmware | undefined): void }[] = []
+    readonly asked: { readonly question: UpdateQuery; answer(offered: OfferedFirmware | undefined): void }[] = []
 
-    check(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {
+    check(question: UpdateQuery): Promise<OfferedFirmware | undefined> {
       return new Promise((answer) => this.asked.push({ question, answer }))
     }
   }

@@ -1,4 +1,4 @@
-import { Gone } from '#http/body-stream'
+import { RequestEnded } from '#http/body-stream'
 import type { World } from '#runtime/world'
 import type { SimulatedRequest } from '#test/simulation/simulated-server'
 
@@ -9,7 +9,7 @@ export function inPieces(bytes: Uint8Array, goneAt: number, world: World): NonNu
   async function* pieces(): AsyncGenerator<Uint8Array> {
     for (let at = 0; at < bytes.length; at += pieceBytes) {
       await new Promise<void>((resolve) => world.soon(resolve))
-      if (at + pieceBytes > goneAt && goneAt < bytes.length) throw new Gone()
+      if (at + pieceBytes > goneAt && goneAt < bytes.length) throw new RequestEnded()
       yield bytes.subarray(at, at + pieceBytes)
     }
   }

@@ -18,7 +18,7 @@ export function someLimits(random: SeededRandom, now: () => number): SimulatedLi
       // So few that most are told together, or enough for each.
       perHourMax: pick([2, 5, 1_000]),
       // So few that some of a flood are only counted, or enough for all.
-      requestsKept: pick([6, 1_000]),
+      storedRequestsMax: pick([6, 1_000]),
     },
     updates: {
       images: memoryBlobs({ bytesMax: 1_000, now }),

@@ -55,9 +55,9 @@ export class MailsAtRest {
     witness: Witness,
     life: Life,
     parts: Parts,
-    { requestsKept }: Pick<SimulatedLimits['mails'], 'requestsKept'>,
+    { storedRequestsMax }: Pick<SimulatedLimits['mails'], 'storedRequestsMax'>,
   ) {
-    this.#requestsKept = requestsKept
+    this.#requestsKept = storedRequestsMax
     this.#witness = witness
     this.#life = life
     this.#parts = parts

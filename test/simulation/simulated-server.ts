@@ -9,7 +9,7 @@ import type { Caller } from '#model/caller'
 import { unauthenticated } from '#model/caller'
 import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
-import { seedBytes } from '#model/seeded'
+import { seedBytes } from '#model/seeded-random'
 import { bindingsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { plainEngine } from '#test/access/plain-hashing'
@@ -38,7 +38,7 @@ export interface SimulatedLimits {
   readonly mails: {
     readonly server: SimulatedMailServer
     readonly perHourMax: number
-    readonly requestsKept: number
+    readonly storedRequestsMax: number
   }
   readonly updates: Required<Pick<UpdateSettings, 'images' | 'options'>>
 }
@@ -80,7 +80,7 @@ export class SimulatedServer {
     this.#kill = process.kill
     this.now = () => process.world.now()
     this.sockets = new SimulatedSockets(process.world)
-    const { server: mailServer, perHourMax: mailsPerHourMax, requestsKept } = limits.mails
+    const { server: mailServer, perHourMax: mailsPerHourMax, storedRequestsMax } = limits.mails
     this.#mailServer = mailServer
     const note = (fields: object, message: string) => {
       const { err } = fields as { err?: unknown }
@@ -101,7 +101,7 @@ export class SimulatedServer {
       highWaterBytes: 100,
       ticketLifetimeMs,
       writeTimeoutMs,
-      notifications: { mail: mailServer.seenBy(process.world), mailsPerHourMax, requestsKept },
+      notifications: { mail: mailServer.seenBy(process.world), mailsPerHourMax, storedRequestsMax },
       updates: { ...limits.updates, offerTimeoutMs, publicUrls: ['https://simulated'] },
       identity: {
         fileKey: async () => new Uint8Array(32).fill(7),

@@ -1,5 +1,5 @@
 import type { SeededRandom } from '#bench/random'
-import { Gone } from '#http/body-stream'
+import { RequestEnded } from '#http/body-stream'
 import { Problem } from '#model/problem'
 import { inPieces } from '#test/simulation/in-pieces'
 import { JudgedOffers } from '#test/simulation/judged-offers'
@@ -266,7 +266,7 @@ export class SimulatedUpdates {
       return await server.call('putRelease', { parameters: { project, firmware }, query, headers, pieces })
     } catch (error) {
       // What is left of a dead process says nothing.
-      if (error instanceof Gone || error instanceof Problem || server !== this.#server) return undefined
+      if (error instanceof RequestEnded || error instanceof Problem || server !== this.#server) return undefined
       throw error
     }
   }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { openWritesOfDeviceMax } from '#link/open-writes'
 import { graceMs } from '#link/presence'
-import { actionKeptMs, actionsOfAuthorMax, actionsRunningMax } from '#model/action'
+import { actionRetentionMs, actionsOfAuthorMax, actionsRunningMax } from '#model/action'
 import { ServiceSchema } from '#model/service-schema'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { ActionStage, changing, namesOf, silent, willing } from '#test/workers/action-stage'
@@ -93,7 +93,7 @@ describe('an action', () => {
     await stage.link(...devices)
     await stage.begin('J', devices)
     await moments()
-    stage.stage.world.spend(actionKeptMs - 60_000)
+    stage.stage.world.spend(actionRetentionMs - 60_000)
     expect(stage.outcomes('J')).toHaveLength(150)
     await stage.stage.world.advance(60_000)
     expect(stage.action('J')).toBeUndefined()

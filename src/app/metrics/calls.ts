@@ -1,5 +1,5 @@
 import type { MetricRow } from '#app/metrics/row'
-import { endings, requestSecondsBounds } from '#http/http-figures'
+import { endings, requestSecondsBounds } from '#http/http-metrics'
 import { problemKinds } from '#model/problem'
 
 const routeLabel = 'name of the route, path of a websocket, or `none` if there is no route'

@@ -4,7 +4,7 @@ import type { ProcessFigures } from '#app/metrics/process-figures'
 import type { Hub } from '#events/hub'
 import type { ExternalUpdateServer } from '#firmware/external-update-server'
 import type { FirmwareUpdates } from '#firmware/firmware-updates'
-import type { HttpFigures } from '#http/http-figures'
+import type { HttpMetrics } from '#http/http-metrics'
 import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
 import type { Deliveries } from '#notifications/deliveries'
@@ -32,7 +32,7 @@ export interface MetricSources extends Watched {
   readonly tickets: Tickets
   readonly database: Database
   readonly backups: Pick<Backups, 'counts' | 'lastDoneAt'>
-  readonly http: HttpFigures
+  readonly http: HttpMetrics
   /** Requests whose answer is not complete. */
   readonly inFlight: () => number
   /** Undefined: IAM is off. */

@@ -1,8 +1,8 @@
 import { defineRoute } from '#api/entry'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
-import { isEtagNamed } from '#http/named-etag'
-import { Problem } from '#model/problem'
+import { matchesEtag } from '#http/etag'
 import type { ForwardedRequest } from '#model/forwarded-request'
+import { Problem } from '#model/problem'
 import { chooseCoding } from '#routes/pages/content-coding'
 import type { PageFile, PageFiles } from '#routes/pages/page-files'
 
@@ -64,7 +64,7 @@ export function fileReply(call: Call, file: PageFile | undefined, caching: strin
     'Cache-Control': caching,
     Vary: 'Accept-Encoding',
   }
-  if (isEtagNamed(call.header('if-none-match'), etag)) return { status: 304, headers }
+  if (matchesEtag(call.header('if-none-match'), etag)) return { status: 304, headers }
   const bytes = file.bytes.get(coding) ?? noBytes
   return {
     status: 200,

@@ -3,7 +3,7 @@ import Mustache from 'mustache'
 import { describe, expect, test } from 'vitest'
 import { validate } from '#http/validation'
 import type { JsonObject, JsonValue } from '#model/json-value'
-import { type RenderedText, rendered, renderedBytesMax, subjectCharactersMax } from '#model/mail-words'
+import { type RenderedText, renderedBytesMax, renderMail, subjectCharactersMax } from '#model/mail-text'
 import { OutputTooLarge, sectionDepthMax, tagCharactersMax, tagsMax } from '#model/mustache'
 import { Problem } from '#model/problem'
 import { TemplateBody, templateTextBytesMax } from '#model/template'
@@ -94,7 +94,7 @@ const data: fc.Arbitrary<JsonObject> = fc
 /** The words; nothing where they would be too many. */
 function words(template: TemplateBody, view: JsonObject): RenderedText | undefined {
   try {
-    return rendered(template, 'en', view)
+    return renderMail(template, 'en', view)
   } catch (error) {
     expect(error).toBeInstanceOf(OutputTooLarge)
     return undefined

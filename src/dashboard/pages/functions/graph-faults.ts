@@ -1,5 +1,5 @@
 import { type Draft, graphOf } from '#dashboard/pages/functions/graph-draft'
-import { joiningFaults } from '#model/graph-joining'
+import { edgeFaults } from '#model/graph-edges'
 
 /** The faults of a graph, by node. */
 
@@ -18,7 +18,7 @@ export interface GraphFaults {
 
 export const noFaults: GraphFaults = { byNode: new Map(), others: [] }
 
-const ofNode = /^node "([^"]*)": (.*)$/s
+const nodeMessage = /^node "([^"]*)": (.*)$/s
 const atNode = /^nodes\.(\d+)(?:\.(.+))?$/
 
 /** Faults that can be found without the server: incomplete nodes first, then wrong edges. */
@@ -29,7 +29,7 @@ export function faultsIn(draft: Draft): GraphFaults {
     const message = missingIn(node)
     return message === undefined ? [] : [{ path: `graph.nodes.${place}`, message }]
   })
-  const joining = joiningFaults(graphOf(draft))
+  const joining = edgeFaults(graphOf(draft))
   return placed(draft, [
     ...missing,
     ...joining.map(({ path, message }) => ({ path: ['graph', ...path].join('.'), message })),
@@ -43,7 +43,7 @@ export function placed(draft: Draft, details: readonly Detail[]): GraphFaults {
   for (const { path, message } of details) {
     const inGraph = path === 'graph' ? '' : path.startsWith('graph.') ? path.slice('graph.'.length) : undefined
     if (inGraph === undefined) continue
-    const [, named, fault = message] = ofNode.exec(message) ?? []
+    const [, named, fault = message] = nodeMessage.exec(message) ?? []
     const [, place, inside] = atNode.exec(inGraph) ?? []
     const node = place === undefined ? draft.nodes.find(({ id }) => id === named) : draft.nodes[Number(place)]
     const text = inside === undefined || inside === 'id' ? fault : `${fault} (at ${inside})`

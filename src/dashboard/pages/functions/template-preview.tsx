@@ -7,7 +7,7 @@ import { Select, TextField } from '#dashboard/parts/fields'
 import { Section } from '#dashboard/parts/page'
 import { now } from '#dashboard/world'
 import type { JsonObject } from '#model/json-value'
-import { rendered } from '#model/mail-words'
+import { renderMail } from '#model/mail-text'
 
 const samples = {
   on: 'property' as 'property' | 'alarm' | 'status',
@@ -74,7 +74,7 @@ export function TemplatePreview({ words, locale }: { readonly words: Words; read
 
 function mailOf(words: Words, locale: string, data: JsonObject): ShownMail | { readonly fault: string } {
   try {
-    return rendered({ locales: words as Parameters<typeof rendered>[0]['locales'] }, locale, data)
+    return renderMail({ locales: words as Parameters<typeof renderMail>[0]['locales'] }, locale, data)
   } catch (problem) {
     return { fault: `It cannot be shown: ${(problem as Error).message}` }
   }

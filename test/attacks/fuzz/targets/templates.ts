@@ -1,6 +1,6 @@
 import { validate } from '#http/validation'
 import type { JsonObject } from '#model/json-value'
-import { rendered, renderedBytesMax, subjectCharactersMax } from '#model/mail-words'
+import { renderedBytesMax, renderMail, subjectCharactersMax } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
 import { TemplateBody } from '#model/template'
 import { utf8BytesOf } from '#model/utf8'
@@ -44,9 +44,9 @@ export const fuzz: Target['fuzz'] = (bytes) =>
     expectThat(!isPlain || !/[<>"']/.test(words.html ?? ''), 'data brings no markup')
   }, 'invalid')
 
-function toldBy(template: TemplateBody): ReturnType<typeof rendered> | undefined {
+function toldBy(template: TemplateBody): ReturnType<typeof renderMail> | undefined {
   try {
-    return rendered(template, 'en', data)
+    return renderMail(template, 'en', data)
   } catch (error) {
     if (error instanceof OutputTooLarge) return undefined
     throw error

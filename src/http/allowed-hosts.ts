@@ -17,7 +17,7 @@ const withinOnly = /\.(localhost|local|internal|home\.arpa|test|invalid)$/
  * `localhost` and addresses, which no name server can redirect; names of one label and names that no public name server
  * has, as machines, containers and home networks use; and the names that the operator configured.
  */
-export class OwnNames {
+export class AllowedHosts {
   readonly #named: ReadonlySet<string>
   readonly #known = new Map<string, boolean>()
 

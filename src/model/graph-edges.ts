@@ -4,7 +4,7 @@ import type { JsonFault } from '#model/json-value'
 /** Rules for the edges of a graph. Contract 5.4. */
 
 /** The error text for a fault of a node. */
-export function ofNode(id: string, message: string): string {
+export function nodeMessage(id: string, message: string): string {
   return `node "${id}": ${message}`
 }
 
@@ -12,38 +12,40 @@ export function ofNode(id: string, message: string): string {
  * All faults of the edges, each with its node; each node and edge must be valid by itself. A check that another fault
  * makes impossible is left out.
  */
-export function joiningFaults(graph: Graph): readonly JsonFault[] {
+export function edgeFaults(graph: Graph): readonly JsonFault[] {
   const named = namingFaults(graph)
   if (named.length > 0) return named
   const places = new Map(graph.nodes.map(({ id }, place) => [id, place]))
   const edges = graph.edges.map((ends) => ends.map((id) => places.get(id) as number) as [from: number, to: number])
   const misplaced = roleFaults(graph.nodes, edges)
   if (misplaced.length > 0) return misplaced
-  const behind: number[][] = graph.nodes.map(() => [])
-  for (const [from, to] of edges) behind[from]?.push(to)
-  return cycleFaults(graph.nodes, behind) ?? reachFaults(graph.nodes, behind) ?? pieceFaults(graph.nodes, edges)
+  const successors: number[][] = graph.nodes.map(() => [])
+  for (const [from, to] of edges) successors[from]?.push(to)
+  return cycleFaults(graph.nodes, successors) ?? reachFaults(graph.nodes, successors) ?? pieceFaults(graph.nodes, edges)
 }
 
 type Edges = readonly (readonly [from: number, to: number])[]
 
 /** For each node index, the indexes of its successors. */
-type Behind = readonly (readonly number[])[]
+type Successors = readonly (readonly number[])[]
 
 /** Ids are unique, edges are unique, and each edge joins two existing nodes. */
 function namingFaults({ nodes, edges }: Graph): readonly JsonFault[] {
   const faults: JsonFault[] = []
   const ids = new Set<string>()
   for (const [place, { id }] of nodes.entries()) {
-    if (ids.has(id)) faults.push({ path: ['nodes', place, 'id'], message: ofNode(id, 'has the id of another node') })
+    if (ids.has(id))
+      faults.push({ path: ['nodes', place, 'id'], message: nodeMessage(id, 'has the id of another node') })
     ids.add(id)
   }
   const known = new Set<string>()
   for (const [place, ends] of edges.entries()) {
     for (const [end, id] of ends.entries()) {
-      if (!ids.has(id)) faults.push({ path: ['edges', place, end], message: ofNode(id, 'does not exist') })
+      if (!ids.has(id)) faults.push({ path: ['edges', place, end], message: nodeMessage(id, 'does not exist') })
     }
     const edge = ends.join(' ')
-    if (known.has(edge)) faults.push({ path: ['edges', place], message: ofNode(ends[0], `leads to ${ends[1]} twice`) })
+    if (known.has(edge))
+      faults.push({ path: ['edges', place], message: nodeMessage(ends[0], `leads to ${ends[1]} twice`) })
     known.add(edge)
   }
   return faults
@@ -56,23 +58,23 @@ function roleFaults(nodes: readonly GraphNode[], edges: Edges): readonly JsonFau
     const [before, after] = [nodes[from], nodes[to]]
     const path = ['edges', place]
     if (after?.type === 'trigger')
-      faults.push({ path, message: ofNode(after.id, 'is a trigger: no edge may lead to it') })
+      faults.push({ path, message: nodeMessage(after.id, 'is a trigger: no edge may lead to it') })
     if (before?.type === 'email')
-      faults.push({ path, message: ofNode(before.id, 'is a mail: no edge may lead from it') })
+      faults.push({ path, message: nodeMessage(before.id, 'is a mail: no edge may lead from it') })
   }
   if (!nodes.some(({ type }) => type === 'trigger')) faults.push({ path: ['nodes'], message: 'must have a trigger' })
   return faults
 }
 
 /** The first cycle found, at the node at which it was entered. */
-function cycleFaults(nodes: readonly GraphNode[], behind: Behind): readonly JsonFault[] | undefined {
+function cycleFaults(nodes: readonly GraphNode[], successors: Successors): readonly JsonFault[] | undefined {
   const seen: ('open' | 'closed' | undefined)[] = nodes.map(() => undefined)
   // The recursion is no deeper than the number of nodes.
   const entryOf = (place: number): number | undefined => {
     if (seen[place] === 'closed') return undefined
     if (seen[place] === 'open') return place
     seen[place] = 'open'
-    for (const next of behind[place] ?? []) {
+    for (const next of successors[place] ?? []) {
       const entry = entryOf(next)
       if (entry !== undefined) return entry
     }
@@ -87,9 +89,9 @@ function cycleFaults(nodes: readonly GraphNode[], behind: Behind): readonly Json
 }
 
 /** A node that no trigger reaches would never run. */
-function reachFaults(nodes: readonly GraphNode[], behind: Behind): readonly JsonFault[] | undefined {
+function reachFaults(nodes: readonly GraphNode[], successors: Successors): readonly JsonFault[] | undefined {
   const triggers = [...nodes.keys()].filter((place) => nodes[place]?.type === 'trigger')
-  const reached = reachedFrom(triggers, behind)
+  const reached = reachedFrom(triggers, successors)
   const unreached = [...nodes.keys()].filter((place) => !reached.has(place))
   return unreached.length > 0
     ? unreached.map((place) => faultAt(nodes, place, 'cannot be reached from a trigger'))
@@ -108,13 +110,13 @@ function pieceFaults(nodes: readonly GraphNode[], edges: Edges): readonly JsonFa
   return apart === undefined ? [] : [faultAt(nodes, apart, `is not connected with ${nodes[0]?.id}`)]
 }
 
-function reachedFrom(starts: readonly number[], behind: Behind): ReadonlySet<number> {
+function reachedFrom(starts: readonly number[], successors: Successors): ReadonlySet<number> {
   const reached = new Set(starts)
   // The loop also visits elements that are added during it.
-  for (const place of reached) for (const next of behind[place] ?? []) reached.add(next)
+  for (const place of reached) for (const next of successors[place] ?? []) reached.add(next)
   return reached
 }
 
 function faultAt(nodes: readonly GraphNode[], place: number, message: string): JsonFault {
-  return { path: ['nodes', place], message: ofNode((nodes[place] as GraphNode).id, message) }
+  return { path: ['nodes', place], message: nodeMessage((nodes[place] as GraphNode).id, message) }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { covers } from '#model/covers'
+import { covers } from '#model/grant-coverage'
 import { actions, everything, type Grant, grantDevicesMax, resources, scopeOf } from '#model/scope'
 import { grants } from '#test/model/grants'
 

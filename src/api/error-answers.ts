@@ -34,9 +34,9 @@ const refusals: Readonly<Record<Refusal, RouteAnswer>> = {
 }
 
 /** For reads: the client has the content with this entity tag. */
-export const asItWas = { 304: { description: 'Not changed' } } as const
+export const notModified = { 304: { description: 'Not changed' } } as const
 
-/** `answers: { 200: …, ...refused(401, 404) }`. */
-export function refused<S extends Refusal>(...statuses: readonly S[]): Readonly<Record<S, RouteAnswer>> {
+/** `answers: { 200: …, ...errorAnswers(401, 404) }`. */
+export function errorAnswers<S extends Refusal>(...statuses: readonly S[]): Readonly<Record<S, RouteAnswer>> {
   return Object.fromEntries(statuses.map((status) => [status, refusals[status]])) as Record<S, RouteAnswer>
 }

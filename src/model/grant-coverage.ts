@@ -18,8 +18,8 @@ import {
  * devices or services still permits its resources as such, and its devices or services as a whole.
  */
 export function covers(mine: Scope, theirs: readonly Grant[]): boolean {
-  const held = new HeldNames(mine.grants.map(reachOf))
-  const halves = [new Half(mine, held, 0), new Half(mine, held, 1)]
+  const held = new GrantNames(mine.grants.map(reachOf))
+  const halves = [new ActionHalf(mine, held, 0), new ActionHalf(mine, held, 1)]
   return theirs.every((grant) => {
     const reach = reachOf(grant)
     return halves.every((half) => half.covers(grant, reach))
@@ -29,7 +29,7 @@ export function covers(mine: Scope, theirs: readonly Grant[]): boolean {
 /**
  * Finds the indexes of the grants that hold a name. Built when first needed: often a single grant covers the other one.
  */
-class HeldNames {
+class GrantNames {
   readonly reaches: readonly Reach[]
   #devices: ReadonlyMap<string, readonly number[]> | undefined
   #services: ReadonlyMap<string, readonly number[]> | undefined
@@ -56,13 +56,13 @@ const actionsOfHalf = 2
  * The grants of a scope, their permissions as bits. A role may have 100 grants with 20 000 names, each grant with other
  * permissions: all permissions are compared at once, and each name is looked up once.
  */
-class Half {
+class ActionHalf {
   readonly #half: 0 | 1
-  readonly #held: HeldNames
+  readonly #held: GrantNames
   readonly #given: readonly number[]
   readonly #all: number
 
-  constructor(mine: Scope, held: HeldNames, half: 0 | 1) {
+  constructor(mine: Scope, held: GrantNames, half: 0 | 1) {
     this.#half = half
     this.#held = held
     const effective = this.#effectiveIn(mine)

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { seeded } from '#model/seeded'
-import { madeId } from '#model/server-made-id'
+import { seededRandom } from '#model/seeded-random'
+import { randomId } from '#model/server-made-id'
 
 const seed = Uint8Array.from({ length: 16 }, (_, index) => index)
 
 test('the same seed gives the same, another one something else', () => {
   const other = Uint8Array.from(seed, (byte, index) => (index === 15 ? byte ^ 1 : byte))
   const idsOf = (of: Uint8Array) => {
-    const random = seeded(of)
-    return Array.from({ length: 1000 }, () => madeId(random))
+    const random = seededRandom(of)
+    return Array.from({ length: 1000 }, () => randomId(random))
   }
   expect(idsOf(seed)).toEqual(idsOf(Uint8Array.from(seed)))
   expect(new Set([...idsOf(seed), ...idsOf(other)]).size).toBe(2000)
@@ -21,7 +21,7 @@ test('it is SHA-256 of the seed and a counter, each call behind the one before',
       .update(seed)
       .update(Uint8Array.of(0, 0, 0, count))
       .digest()
-  const random = seeded(seed)
+  const random = seededRandom(seed)
   expect(Buffer.from(random(5))).toEqual(block(0).subarray(0, 5))
   expect(Buffer.from(random(70))).toEqual(Buffer.concat([block(1), block(2), block(3).subarray(0, 6)]))
   expect(random(0)).toHaveLength(0)

@@ -9,7 +9,7 @@ export const seedBytes = 16
  *
  * Never for secrets: the seed is stored in clear.
  */
-export function seeded(seed: Uint8Array): (byteCount: number) => Uint8Array {
+export function seededRandom(seed: Uint8Array): (byteCount: number) => Uint8Array {
   let count = 0
   return (byteCount) => {
     const bytes = new Uint8Array(byteCount)

@@ -1,20 +1,20 @@
 import * as uws from 'uWebSockets.js'
-import type { Authenticate } from '#http/authenticate'
+import type { Authenticate } from '#http/authentication'
 import { bodyPaceMs } from '#http/body-pace'
 import type { Binding } from '#http/call'
 import { type CorsOptions, corsOf } from '#http/cors'
-import { Dropping } from '#http/dropping'
+import { DropReport } from '#http/drop-report'
 import { forwardingOf } from '#http/forwarded'
 import { type Destination, httpHandler } from '#http/http'
-import { HttpFigures } from '#http/http-figures'
+import { HttpMetrics } from '#http/http-metrics'
 import type { IdempotencyGuard } from '#http/idempotency'
 import { OpenSockets } from '#http/open-sockets'
+import { OverloadLog } from '#http/overload-log'
 import { type PathRow, pathTable } from '#http/paths'
-import { Pending } from '#http/pending'
+import { PendingRequests } from '#http/pending-requests'
 import { requestIds } from '#http/request-id'
 import type { ServerContext } from '#http/server-context'
 import type { ServerLog } from '#http/server-log'
-import { TurnedAway } from '#http/turned-away'
 import { serveSockets } from '#http/websocket'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
@@ -57,7 +57,7 @@ export interface ServerOptions {
   /** The logged form of a path without a known route, which may contain tickets or tokens. Default: the path. */
   readonly redactPath?: (path: string) => string
   /** Metrics of requests and websockets. */
-  readonly figures?: HttpFigures
+  readonly figures?: HttpMetrics
   /** The error for an unknown path, if there is more to say than 404. */
   readonly notFound?: (path: string) => Problem | undefined
 }
@@ -102,14 +102,14 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     log: options.log,
     cors: corsOf(options.cors),
     forwarding: forwardingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
-    pending: new Pending(world, options.requestDeadlineMs ?? 60_000, requests),
+    pending: new PendingRequests(world, options.requestDeadlineMs ?? 60_000, requests),
     requests,
     work: new ConcurrencyLimit({ ...limits, things: 'requests in progress, also of closed connections,' }),
     allUnread: { bytes: 0 },
-    receiving: new Pending(world, options.bodyPaceMs ?? bodyPaceMs),
-    turnedAway: new TurnedAway(world, options.log, 'more requests were turned away'),
-    brokenOff: new TurnedAway(world, options.log, 'more answers were broken off'),
-    figures: options.figures ?? new HttpFigures(),
+    receiving: new PendingRequests(world, options.bodyPaceMs ?? bodyPaceMs),
+    overloadLog: new OverloadLog(world, options.log, 'more requests were turned away'),
+    brokenOff: new OverloadLog(world, options.log, 'more answers were broken off'),
+    figures: options.figures ?? new HttpMetrics(),
     bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,
     streamedBytesMax: options.streamedBytesMax ?? 256 * 1024 * 1024,
     idempotency: options.idempotency,
@@ -120,7 +120,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     isStopping: false,
   }
   const sockets = new OpenSockets(world)
-  const dropping = new Dropping()
+  const dropping = new DropReport()
 
   const app = uws.App()
   for (const route of options.sockets ?? []) serveSockets(app, context, sockets, dropping, basePath + route.path, route)
@@ -159,7 +159,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-function rowsOf(options: ServerOptions, basePath: string, figures: HttpFigures): readonly PathRow<Destination>[] {
+function rowsOf(options: ServerOptions, basePath: string, figures: HttpMetrics): readonly PathRow<Destination>[] {
   const row = (prefix: string) => (binding: Binding) => {
     const template = prefix + binding.entry.path
     const { method, name } = binding.entry

@@ -3,7 +3,7 @@ import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import type { World } from '#runtime/world'
 
 /** A waiting request: its start, whether its answer has begun, and the reaction to a timeout. */
-export interface Waiting {
+export interface PendingRequest {
   /** Set again when the time is renewed. */
   waitsSince: number
   readonly hasBegun: boolean
@@ -16,11 +16,11 @@ export interface Waiting {
  * Requests that are not fully answered, and their common deadline: the first has waited longest. One timer is enough:
  * the deadline is the same for all, so only the first can be due.
  */
-export class Pending {
+export class PendingRequests {
   readonly #world: World
   readonly #deadlineMs: number
   readonly #limit: ConcurrencyLimit | undefined
-  readonly #waiting = new Set<Waiting>()
+  readonly #waiting = new Set<PendingRequest>()
   #isTimed = false
   #emptied: (() => void)[] = []
 
@@ -34,25 +34,25 @@ export class Pending {
     return this.#waiting.size
   }
 
-  add(waiting: Waiting): void {
+  add(waiting: PendingRequest): void {
     if (waiting.caller) this.#limit?.enter(waiting.caller)
     this.#waiting.add(waiting)
     this.#time(this.#deadlineMs)
   }
 
   /** Its caller became known while it waits. */
-  identified(waiting: Waiting): void {
+  identified(waiting: PendingRequest): void {
     if (waiting.caller && this.#waiting.has(waiting)) this.#limit?.enter(waiting.caller)
   }
 
   /** The request made progress and gets its whole time again. Does nothing for one that does not wait. */
-  renew(waiting: Waiting): void {
+  renew(waiting: PendingRequest): void {
     if (!this.#waiting.delete(waiting)) return
     waiting.waitsSince = this.#world.monotonic()
     this.#waiting.add(waiting)
   }
 
-  remove(waiting: Waiting): void {
+  remove(waiting: PendingRequest): void {
     if (!this.#waiting.delete(waiting)) return
     if (waiting.caller) this.#limit?.leave(waiting.caller)
     if (this.#waiting.size > 0) return

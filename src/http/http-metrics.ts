@@ -10,7 +10,7 @@ const abortedPlace = endings.length - 1
 export const requestSecondsBounds = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
 /** Metrics of the requests of one route. */
-export class RouteFigures {
+export class RouteMetrics {
   readonly name: string
   /** By the indexes of `endings`. */
   readonly ended: number[] = endings.map(() => 0)
@@ -40,7 +40,7 @@ const knownCloseCodes = [1000, 1001, 1005, 1006, 1009, ...Object.values(closeCod
 const otherCode = 'other'
 
 /** The websockets of one path. */
-export class SocketFigures {
+export class SocketMetrics {
   readonly path: string
   opened = 0
   /** By code; unknown codes of clients count as `other`. */
@@ -62,9 +62,9 @@ export class SocketFigures {
  * Metrics of requests and websockets, in plain numbers. Names of routes and paths are those of the tables, never of a
  * request, so their number is bounded.
  */
-export class HttpFigures {
-  readonly #routes = new Map<string, RouteFigures>()
-  readonly #sockets = new Map<string, SocketFigures>()
+export class HttpMetrics {
+  readonly #routes = new Map<string, RouteMetrics>()
+  readonly #sockets = new Map<string, SocketMetrics>()
   /** Requests without a route, or refused before the routing. */
   readonly unrouted = this.route('none')
   readonly refusals = Object.fromEntries(Object.keys(problemKinds).map((code) => [code, 0])) as Record<
@@ -73,30 +73,30 @@ export class HttpFigures {
   >
 
   /** Returns the same object for the same name. */
-  route(name: string): RouteFigures {
+  route(name: string): RouteMetrics {
     let route = this.#routes.get(name)
     if (!route) {
-      route = new RouteFigures(name)
+      route = new RouteMetrics(name)
       this.#routes.set(name, route)
     }
     return route
   }
 
   /** Returns the same object for the same path. */
-  socket(path: string): SocketFigures {
+  socket(path: string): SocketMetrics {
     let socket = this.#sockets.get(path)
     if (!socket) {
-      socket = new SocketFigures(path)
+      socket = new SocketMetrics(path)
       this.#sockets.set(path, socket)
     }
     return socket
   }
 
-  get routes(): Iterable<RouteFigures> {
+  get routes(): Iterable<RouteMetrics> {
     return this.#routes.values()
   }
 
-  get sockets(): Iterable<SocketFigures> {
+  get sockets(): Iterable<SocketMetrics> {
     return this.#sockets.values()
   }
 }

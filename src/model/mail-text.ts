@@ -29,7 +29,7 @@ export interface RenderedText {
  * `html` they are escaped.
  * @throws OutputTooLarge
  */
-export function rendered({ locales }: TemplateBody, wanted: string, data: JsonObject): RenderedText {
+export function renderMail({ locales }: TemplateBody, wanted: string, data: JsonObject): RenderedText {
   const locale = localeIn(locales, wanted)
   const words = locales[locale]
   if (!words) throw new Error(`a template without ${locale}`)

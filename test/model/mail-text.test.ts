@@ -1,28 +1,28 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '#model/json-value'
-import { rendered, renderedBytesMax } from '#model/mail-words'
+import { renderedBytesMax, renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
 import type { TemplateText } from '#model/template'
 
 const words = (more: Partial<TemplateText>): TemplateText => ({ subject: 's', text: 't', ...more })
 
 function renderedIn(more: Partial<TemplateText>, data: JsonObject) {
-  return rendered({ locales: { en: words(more) } }, 'en', data)
+  return renderMail({ locales: { en: words(more) } }, 'en', data)
 }
 
 test('the words are those of the locale, of its language, else en', () => {
   const locales = { en: words({ text: 'hot: {{value}}' }), de: words({ text: 'heiß: {{value}}', html: '<p>heiß</p>' }) }
-  expect(rendered({ locales }, 'de-CH', { value: 3 })).toEqual({
+  expect(renderMail({ locales }, 'de-CH', { value: 3 })).toEqual({
     locale: 'de',
     subject: 's',
     text: 'heiß: 3',
     html: '<p>heiß</p>',
   })
-  expect(rendered({ locales }, 'fr', { value: 3 })).toEqual({ locale: 'en', subject: 's', text: 'hot: 3' })
+  expect(renderMail({ locales }, 'fr', { value: 3 })).toEqual({ locale: 'en', subject: 's', text: 'hot: 3' })
 })
 
 test('a template put anew has its new words', () => {
-  const of = (text: string) => rendered({ locales: { en: words({ text }) } }, 'en', {}).text
+  const of = (text: string) => renderMail({ locales: { en: words({ text }) } }, 'en', {}).text
   expect([of('a'), of('b'), of('a')]).toEqual(['a', 'b', 'a'])
 })
 

@@ -2,7 +2,7 @@
  * Set while uWebSockets.js reports a lost message. Ending or unsubscribing any socket then kills the process (SIGBUS,
  * every time), so all such calls are refused until the report ends.
  */
-export class Dropping {
+export class DropReport {
   #isOn = false
 
   /** Throws during a report: a socket room may only set state then. */

@@ -1,18 +1,18 @@
 import { array, assert, asyncProperty, constantFrom } from 'fast-check'
 import { expect, test } from 'vitest'
-import { Pending, type Waiting } from '#http/pending'
+import { type PendingRequest, PendingRequests } from '#http/pending-requests'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 const deadlineMs = 1000
 
-class Waiter implements Waiting {
+class Waiter implements PendingRequest {
   hasBegun = false
   expiredAt: number | undefined
   waitsSince: number
   readonly #world: ManualWorld
-  readonly #pending: Pending
+  readonly #pending: PendingRequests
 
-  constructor(world: ManualWorld, pending: Pending) {
+  constructor(world: ManualWorld, pending: PendingRequests) {
     this.#world = world
     this.#pending = pending
     this.waitsSince = world.monotonic()
@@ -32,7 +32,7 @@ test('each expires its deadline after it came or was renewed last, whatever the 
   await assert(
     asyncProperty(steps, async (chosen) => {
       const world = new ManualWorld()
-      const pending = new Pending(world, deadlineMs)
+      const pending = new PendingRequests(world, deadlineMs)
       const waiters: { waiter: Waiter; dueAt: number | undefined }[] = []
       const alive = () => waiters.filter(({ waiter }) => waiter.expiredAt === undefined)
       const due = () => world.monotonic() + deadlineMs

@@ -9,7 +9,7 @@ const quietMs = 1000
  * server that is already overloaded: the first is logged, those of the next second are counted, and the log gets their
  * number at its end.
  */
-export class TurnedAway {
+export class OverloadLog {
   readonly #world: World
   readonly #log: ServerLog
   readonly #more: string

@@ -1,13 +1,13 @@
 import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { HttpFigures } from '#http/http-figures'
+import { HttpMetrics } from '#http/http-metrics'
 import { Problem } from '#model/problem'
 import { openDoor, route, until } from '#test/http/door'
 import { handshake, openSocketDoor } from '#test/http/socket-door'
 
 /** What there is of a route, by how it ended. */
-function endedOf(figures: HttpFigures, name: string): number[] {
+function endedOf(figures: HttpMetrics, name: string): number[] {
   const { ended, seconds } = figures.route(name)
   expect(seconds.count).toBe(ended.slice(0, -1).reduce((sum, count) => sum + count, 0))
   return ended
@@ -15,7 +15,7 @@ function endedOf(figures: HttpFigures, name: string): number[] {
 
 describe('requests', () => {
   test('are counted by route and by the class of their answer, whatever their path', async () => {
-    const figures = new HttpFigures()
+    const figures = new HttpMetrics()
     const named = (name: string, path: string, answer: Parameters<typeof route>[2]) => {
       const { entry } = route('GET', path, answer)
       return { entry: { ...entry, name }, answer }
@@ -50,7 +50,7 @@ describe('requests', () => {
   })
 
   test('of which the other side went away are counted apart', async () => {
-    const figures = new HttpFigures()
+    const figures = new HttpMetrics()
     let begun = 0
     const slow = route('GET', '/slow', () => {
       begun++
@@ -74,7 +74,7 @@ describe('websockets', () => {
     ['with one that somebody made up', 4999, 'other'],
     ['with one that uWebSockets.js takes for none', 3456, '1006'],
   ])('that are closed %s (%i) are counted as %s', async (_, code, counted) => {
-    const figures = new HttpFigures()
+    const figures = new HttpMetrics()
     const door = await openSocketDoor({}, { figures })
     const client = new WebSocket(`${door.ws}/events/t`)
     await new Promise((resolve) => client.once('open', resolve))
@@ -88,7 +88,7 @@ describe('websockets', () => {
   })
 
   test('that break off are too', async () => {
-    const figures = new HttpFigures()
+    const figures = new HttpMetrics()
     const door = await openSocketDoor({}, { figures })
     const socket = connect(door.port, '127.0.0.1')
     socket.write(handshake('/events/t'))
@@ -100,7 +100,7 @@ describe('websockets', () => {
   })
 
   test('that are refused are requests of their path', async () => {
-    const figures = new HttpFigures()
+    const figures = new HttpMetrics()
     const upgrade = () => {
       throw new Problem('unauthorized')
     }

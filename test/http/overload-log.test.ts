@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { TurnedAway } from '#http/turned-away'
+import { OverloadLog } from '#http/overload-log'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 test('of a flood the first is said, then each second how many there were', async () => {
   const world = new ManualWorld()
   const said: unknown[] = []
   const log = { isLevelEnabled: () => true, debug() {}, error() {}, warn: (fields: object) => said.push(fields) }
-  const turnedAway = new TurnedAway(world, log, 'more')
+  const overloadLog = new OverloadLog(world, log, 'more')
   const come = (...paths: string[]) => {
-    for (const path of paths) turnedAway.add(() => ({ path }))
+    for (const path of paths) overloadLog.add(() => ({ path }))
   }
   come('a', 'b', 'c')
   expect(said.splice(0)).toEqual([{ path: 'a' }])
