@@ -35,7 +35,6 @@ const holdMs = 500
  * would end the process).
  */
 export class Exchange implements PendingRequest {
-  /** The time of arrival. */
   readonly since: number
   waitsSince: number
   readonly method: string
@@ -45,7 +44,6 @@ export class Exchange implements PendingRequest {
   readonly requestId: string
   readonly origin: OriginVerdict
   readonly context: ServerContext
-  /** Why the end of the request is ambiguous. */
   readonly framingFault: string | undefined
   readonly bodyLength: BodyLength
   /** The route's template, for the log. */
@@ -54,7 +52,6 @@ export class Exchange implements PendingRequest {
   figures: RouteMetrics
   caller: Caller | undefined
   hasBegun = false
-  /** Added to every answer. */
   readonly extraHeaders: string[] = []
   #response: HttpResponse | undefined
   #isInHandler = true
@@ -123,7 +120,6 @@ export class Exchange implements PendingRequest {
     return this.#aborter.signal
   }
 
-  /** Whether an answer can still begin. */
   get isOpen(): boolean {
     return this.#response !== undefined && !this.hasBegun
   }
@@ -236,7 +232,6 @@ export class Exchange implements PendingRequest {
     }
   }
 
-  /** The deadline passed. */
   expire(): void {
     this.fail(new Problem('overloaded', 'the answer took too long'), this.#reader?.hasLast === false)
     this.#aborter?.abort()
@@ -398,7 +393,6 @@ export class Exchange implements PendingRequest {
 const noBytes = new Uint8Array(0)
 const closing = /(?:^|,)\s*close\s*(?:,|$)/i
 
-/** Few requests come from pages; only those need their own origin. */
 function originVerdict({ cors, forwarding }: ServerContext, headers: RequestHeaders): OriginVerdict {
   const origin = headers.get('origin')
   return cors.judge(origin, origin === '' ? '' : forwarding.ownOrigin(headers))
