@@ -27,29 +27,29 @@ export interface AccessChangesParts {
   readonly links: CredentialLinks
   readonly rules: AuthoredRules
   readonly callerOf: (session: SessionKey) => Caller | undefined
-  /** Other tenants in which something counts by rights in this one. */
+  /** Other tenants in which rules depend on rights in this one. */
   readonly dependentsOf: (tenant: string) => Iterable<string>
   readonly keys: { changed(keys: readonly StoredSigningKey[]): void; isOld(): void }
-  /** A tenant is no more to anybody; what it left has to go. */
+  /** The tenant was deleted; its data has to be removed. */
   readonly tenantEnded: (tenant: string) => void
   readonly failed: (error: unknown, where: string) => void
 }
 
 const nothing = scopeOf([])
-/** Sockets looked at in one go. */
+/** Sockets checked in one turn. */
 const socketsPerSlice = 200
 
 /**
- * What is stored about identity becomes what everybody is judged by, at one moment: requests by the published view, sockets
- * by the hub, and what hangs on something that ended is closed. Contract 2, 4.4, 4.8.
+ * Publishes a committed change of identity to everything that checks rights, in one turn: requests by the published
+ * view, sockets by the hub. Connections of an ended session or key are closed. Contract 2, 4.4, 4.8.
  *
- * An edit of rights is stored in two steps. The offset from which on it holds is only known here, when everything told by
- * the old rights has left; so it is stored by a second turn. Whoever finds at a start that this turn was never stored takes
- * the last offset there is.
+ * An edit of rights is stored in two steps. The offset from which it holds is known only here, after every event
+ * under the old rights was sent, so a second turn stores it. If a start finds that this turn was never stored, it
+ * takes the last offset of the stream.
  */
 export class AccessChanges implements IdentityNotices {
   readonly #parts: AccessChangesParts
-  /** Offsets that are on their way into the store, by the edit they belong to. */
+  /** Offsets that are being stored, by the edit they belong to. */
   readonly #settling = new Map<string, { readonly edit: number; readonly since: number }>()
 
   constructor(parts: AccessChangesParts) {
@@ -112,7 +112,7 @@ export class AccessChanges implements IdentityNotices {
     this.#parts.keys.isOld()
   }
 
-  /** Everything anew from the actors: at the start, and when the store was read again. */
+  /** Loads everything from the actors: at the start, and after the store was read again. */
   load(): void {
     const { system, accesses, hub } = this.#parts
     const lastOf = (tenant: string) => hub.publishedTo(tenant)
@@ -125,7 +125,7 @@ export class AccessChanges implements IdentityNotices {
     this.#review([...this.#parts.sockets.all()])
   }
 
-  /** Whoever hangs on something that is no more is closed; whoever holds other roles now hears by them. */
+  /** Closes sockets whose session has ended; gives the others their new access. */
   #review(sockets: readonly (readonly [Socket, Caller])[]): void {
     const { world, callerOf } = this.#parts
     if (sockets.length === 0) return
@@ -137,21 +137,24 @@ export class AccessChanges implements IdentityNotices {
         else if (now.access !== caller.access) this.#move([socket])
       }
     } catch (error) {
-      // Another write failed meanwhile: they are looked at when the store was read again after that.
+      // Another write failed in the meantime: the sockets are checked after the store was read again.
       if (error instanceof Problem) return
       throw error
     }
     world.soon(() => this.#review(sockets.slice(socketsPerSlice)))
   }
 
-  /** Rules that count by rights in this tenant: its own, and those of API keys that users of this tenant made in other ones. */
+  /**
+   * Notifies rules that depend on rights in this tenant: its own, and those of API keys that its users made in other
+   * tenants.
+   */
   #rightsChanged(tenant: string): void {
     const { rules, dependentsOf } = this.#parts
     for (const each of [tenant, ...dependentsOf(tenant)]) rules.accessChanged(each)
     this.#endSuspended()
   }
 
-  /** Sockets of API keys that are suspended from now on: no event passes until they are closed. */
+  /** Sockets of API keys that are suspended from now on receive no event until they are closed. */
   #endSuspended(): void {
     const { hub, sockets, callerOf } = this.#parts
     for (const socket of [...sockets.ofApiKeys()]) {
@@ -168,12 +171,12 @@ export class AccessChanges implements IdentityNotices {
     this.#parts.sockets.redefined(tenant, changed)
   }
 
-  /** The same sessions with other roles: their sockets hear by these from now on. */
+  /** Sessions whose roles changed: their sockets receive events by the new access from now on. */
   #move(sockets: readonly Socket[]): void {
     for (const socket of sockets) {
       const session = this.#parts.sockets.callerOf(socket)?.session
       const caller = session && this.#parts.callerOf(session)
-      // One whose session is over is closed for that.
+      // Its session is over, so the socket is closed for that reason.
       if (!caller) continue
       this.#parts.hub.move(socket, caller)
       this.#parts.sockets.move(socket, caller)
@@ -186,7 +189,7 @@ export class AccessChanges implements IdentityNotices {
     this.#parts.rules.tenantEnded(tenant)
   }
 
-  /** Told once: a later notice about the same edit must not move it. */
+  /** Set once: a later notice about the same edit must not move it. */
   #sinceOf(tenant: string, { id, rolesEdit }: UserRow): number {
     const settling = this.#settling.get(settlingKey({ type: 'user', tenant, user: id, edit: rolesEdit }))
     return settling?.edit === rolesEdit ? settling.since : this.#parts.hub.publishedTo(tenant)
@@ -208,7 +211,7 @@ export class AccessChanges implements IdentityNotices {
     }
     asked.then(settled, (error) => {
       settled()
-      // It stays unsettled, and is settled when the store has been read again.
+      // It stays unsettled until the store has been read again.
       if (!(error instanceof Problem)) this.#parts.failed(error, 'settling an edit of rights')
     })
   }
@@ -218,12 +221,12 @@ function settlingKey(unsettled: Unsettled): string {
   return unsettled.type === 'role' ? `role/${unsettled.tenant}/${unsettled.role}` : `user/${unsettled.user}`
 }
 
-/** What else there is about a user nobody judges by. */
+/** Compares only the fields that decide rights and mail. */
 function isKnown(user: PublishedUser, known: PublishedUser | undefined): boolean {
   return hasSameRights(user, known) && known?.email === user.email
 }
 
-/** An edit of rights that is stored, while it is not stored yet from which offset on it holds. */
+/** A stored edit of rights whose offset is not stored yet. */
 type Unsettled =
   | { readonly type: 'role'; readonly tenant: string; readonly role: string; readonly edit: number }
   | { readonly type: 'user'; readonly tenant: string; readonly user: string; readonly edit: number }
@@ -233,8 +236,8 @@ interface ReadView extends AccessView {
 }
 
 /**
- * The view as the actors have it. An edit whose offset is not known yet holds from the last offset there is: whoever heard
- * no further reads the full state again, which he may not need to, and never the other way round. Contract 4.4.
+ * The view as the actors have it. An edit whose offset is unknown holds from the last offset of the stream: a client
+ * that has received less reads the full state again, sometimes without need, but never misses a change. Contract 4.4.
  */
 function readView(system: System<Entry>, lastOf: (tenant: string) => number): ReadView {
   const directory = system.wake(directoryAddress)

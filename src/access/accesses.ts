@@ -1,30 +1,33 @@
 import { builtInRoles, isBuiltIn } from '#model/role'
 import { type Grant, type Scope, scopeOf } from '#model/scope'
 
-/** What holding certain roles of a tenant means. One object for all who hold the same: what it says changes with them. */
+/**
+ * The scope of a set of roles in a tenant. Users with equal roles share one object, whose scope changes when a role
+ * does.
+ */
 export interface Access {
-  /** The names of the roles, sorted: the name of this access within its tenant. */
+  /** The names of the roles, sorted. Identifies this access within its tenant. */
   readonly key: string
   readonly scope: Scope
-  /** The tenant's stream offset at which it last came to mean something else; -1 never. Contract 4.4. */
+  /** The tenant's stream offset at which the scope last changed; -1: never. Contract 4.4. */
   readonly since: number
-  /** Another number whenever the scope is another: who remembers what he found out by it looks here first. */
+  /** Changes with the scope, so that results cached per scope can be checked. */
   readonly version: number
 }
 
-/** A user who can be signed in, as far as his rights go, and where mails reach him. */
+/** The rights of a user who may sign in, and the user's mail address. */
 export interface PublishedUser {
   readonly id: string
   readonly tenant: string
   readonly name: string
   readonly roles: readonly string[]
-  /** The offset at which he came to hold other roles; -1 never. */
+  /** The offset at which the user's roles last changed; -1: never. */
   readonly rolesSince: number
-  /** Null: nowhere. */
+  /** Null: no address. */
   readonly email: string | null
 }
 
-/** Whether both say the same of who he is and what he may do, and since when. Where mails reach him is no matter of that. */
+/** Whether both have the same identity and rights, since the same offset. The mail address does not count. */
 export function hasSameRights(user: PublishedUser, other: PublishedUser | undefined): boolean {
   if (user === other) return true
   if (user.tenant !== other?.tenant || user.name !== other.name) return false
@@ -42,31 +45,30 @@ export interface AccessView {
   readonly users: Iterable<PublishedUser>
 }
 
-/** What is not as it was before. */
 export interface AccessChanges {
-  /** By tenant and key: accesses that mean something else now. */
+  /** By tenant and key: accesses whose scope changed. */
   readonly redefined: ReadonlyMap<string, ReadonlyMap<string, Scope>>
-  /** Ids of users who hold other roles now, or are gone. */
+  /** Ids of users whose roles changed, or who were removed. */
   readonly moved: ReadonlySet<string>
   readonly endedTenants: ReadonlySet<string>
 }
 
-/** Where `tenants` means something. Contract 2, Model. */
+/** The one tenant in which the grant `tenants` has an effect. Contract 2, Model. */
 const operatorsTenant = 'default'
 
 /**
- * Who may do what, as far as it is stored: the one view by which requests and sockets are judged, so that both change at
- * one moment and nobody acts on a right that a crash takes back.
+ * The committed rights of all users: the one view by which requests and sockets are checked, so that both change in
+ * the same turn and no request uses a right that a crash takes back.
  *
- * Obligations of whoever publishes: only after the commit; a tenant before its roles and users. Of whoever judges by an
- * access for longer than a moment: that he holds it. One that nobody holds is forgotten, and made anew when it is asked
- * for: else whoever may make keys could fill the memory with sets of roles that were held once.
+ * Obligations of publishers: publish only after the commit; a tenant before its roles and users. Obligation of code
+ * that keeps a result for an access: hold a reference to the access. An access without references is collected and
+ * made again on demand; otherwise users who may create keys could fill the memory with combinations of roles.
  */
 export class Accesses {
   #tenants = new Map<string, TenantAccesses>()
   #users = new Map<string, PublishedUser>()
 
-  /** Everything anew, as after a start or a failed write. Objects that were given out before stay the right ones. */
+  /** Replaces the whole view, after a start or a failed write. Objects given out before stay valid. */
   load(view: AccessView): AccessChanges {
     const before = { tenants: this.#tenants, users: this.#users }
     this.#tenants = new Map()
@@ -102,8 +104,8 @@ export class Accesses {
   }
 
   /**
-   * `grants` undefined: the role is gone. `since`: the offset that everybody who is connected has been told.
-   * Returns what each access that is another now has become.
+   * `grants` undefined: the role was deleted. `since`: the last offset sent to every client. Returns the new scope of
+   * each access that changed.
    */
   publishRole(
     tenant: string,
@@ -114,7 +116,7 @@ export class Accesses {
     return this.#tenants.get(tenant)?.publish(role, grants, since) ?? new Map()
   }
 
-  /** `user` undefined: gone, or not to be signed in any more. Returns whether what he holds is another. */
+  /** `user` undefined: deleted, or may no longer sign in. Returns whether the rights changed. */
   publishUser(user: PublishedUser | undefined, id: string): boolean {
     const before = this.user(id)
     if (user) this.#users.set(id, user)
@@ -122,18 +124,18 @@ export class Accesses {
     return before ? !isSameAccess(before, user) : user !== undefined
   }
 
-  /** Undefined too where his tenant is gone. */
+  /** Undefined too if the user's tenant was deleted. */
   user(id: string): PublishedUser | undefined {
     const user = this.#users.get(id)
     return user && this.#tenants.has(user.tenant) ? user : undefined
   }
 
-  /** How many accesses are known, for whoever wants to see that they are bounded. */
+  /** How many accesses are held. For tests that check the bound. */
   get count(): number {
     return [...this.#tenants.values()].reduce((sum, { count }) => sum + count, 0)
   }
 
-  /** What these roles mean there; nothing, where there is no such tenant. */
+  /** The access of these roles in this tenant; no rights if there is no such tenant. */
   of(tenant: string, roles: readonly string[]): Access {
     const accesses = this.#tenants.get(tenant)
     return accesses ? accesses.of(roles) : new LiveAccess(keyOf(roles), [], scopeOf([]), never)
@@ -145,19 +147,19 @@ const never = -1
 type HeldAccesses = Map<string, WeakRef<LiveAccess>>
 
 /**
- * One, and never let go: when a registry is collected while it has something to tell, V8 tells nothing to any registry of the
- * process from then on (seen with Node 20 and 22).
+ * One registry that is never released: if V8 collects a registry with pending callbacks, it stops the callbacks of
+ * every registry in the process (seen with Node 20 and 22).
  */
 const forgotten = new FinalizationRegistry<{ readonly accesses: HeldAccesses; readonly key: string }>((held) => {
-  // It may have been made anew meanwhile.
+  // It may have been made again in the meantime.
   if (!held.accesses.get(held.key)?.deref()) held.accesses.delete(held.key)
 })
 
-/** The roles of one tenant, and what their combinations come to. */
+/** The roles of one tenant, and the accesses of their combinations. */
 class TenantAccesses {
   readonly #isTenantsEffective: boolean
   #roles = new Map<string, PublishedRole>()
-  /** By key, for as long as somebody holds them. */
+  /** By key, as long as they are referenced. */
   readonly #accesses: HeldAccesses = new Map()
 
   constructor(tenant: string) {
@@ -196,7 +198,7 @@ class TenantAccesses {
     )
   }
 
-  /** Whoever still holds one of them may do nothing by it from now on. */
+  /** Accesses that are still referenced allow nothing from now on. */
   end(): void {
     for (const access of this.#held()) access.redefine(scopeOf([]), access.since)
     this.#accesses.clear()
@@ -256,7 +258,7 @@ class LiveAccess implements Access {
   }
 }
 
-/** No role has a comma in its name. */
+/** Role names contain no comma. */
 function keyOf(roles: readonly string[]): string {
   return [...new Set(roles)].sort().join()
 }

@@ -1,9 +1,9 @@
-/** Longer ones are no addresses; what a proxy passes on may be anything. */
+/** A longer text is not an address; a proxy may pass on any text. */
 const addressCharactersMax = 64
 
 /**
- * What counts as one address where attempts are counted: for IPv6 its /64, because one customer has as many of them as
- * he likes; everything else as it is.
+ * The unit by which attempts are counted: for IPv6 its /64, because one customer can use all addresses in it; for any
+ * other text the text itself.
  */
 export function addressGroupOf(address: string): string {
   const text = address.slice(0, addressCharactersMax).toLowerCase()

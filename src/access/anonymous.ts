@@ -4,7 +4,7 @@ import { type Caller, unauthenticated } from '#model/caller'
 import { everything } from '#model/scope'
 import { anonymousName } from '#model/user'
 
-/** Who everybody is while identity and access management is off: may do everything in `default`. Contract 2. */
+/** The caller of every request while authentication is off: may do everything in `default`. Contract 2. */
 export const anonymous: Caller = {
   tenant: 'default',
   user: `crn#user:${anonymousName}`,
@@ -20,9 +20,9 @@ export const anonymous: Caller = {
 }
 
 /**
- * Who is asking while identity is off: everybody is `anonymous`, whatever comes with the request. But a signature of the
- * update hook, where a secret is set, is judged by the answerer, and alone, as it is with identity on: whoever signs badly
- * does not know what he is doing. Contract 2 and 6.
+ * The authenticator while authentication is off: every caller is `anonymous`, and credentials are ignored. The
+ * exception is a signature of the update hook where a secret is set: only the route checks it, as it does with
+ * authentication on, because a bad signature is a mistake the sender must learn about. Contract 2 and 6.
  */
 export function anonymousCallers(hookSecret: string | undefined): Authenticate {
   const canSign = hookSecret !== undefined && hookSecret !== ''

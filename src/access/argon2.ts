@@ -2,24 +2,25 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { PasswordEngine } from '#access/password-hashing'
 
 /**
- * argon2id (RFC 9106) with what OWASP asks for at least: 12 MiB, three times over, one lane. Of its pairs of equal strength
- * the one that costs least here: 6 whole huge pages of Linux, 8 ms of a core. Written out, so that a library that changes
- * its mind does not change ours.
+ * argon2id (RFC 9106) at the minimum that OWASP recommends: 12 MiB, three passes, one lane. Of its pairs of equal
+ * strength this one costs least here: 6 whole huge pages of Linux, 8 ms of a core. Written out, so that a new default
+ * of the library does not change it.
  */
 const cost = { memoryCost: 12_288, timeCost: 3, parallelism: 1, outputLen: 32 }
 
-/** How hashes of this cost begin. */
+/** How hashes with these parameters begin. */
 const currentPrefix = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$`
 
 /**
- * What runs in the process. As text, because the module it would be is no file where the sources are run as they are. It
- * ends with the channel to us, and not by a signal that both of us get: requests under way are still answered then.
+ * The program of the hashing process. It is a text, because there is no module file to load when the sources run
+ * directly. It exits when its channel to the server closes, and ignores signals that the whole process group
+ * receives: requests in progress are still answered then.
  *
- * Nice, but not idle (sched(7)): whom any other program on the machine keeps from its processors would sign in nobody. At 10
- * it has a tenth of one that somebody else wants as well.
+ * Low priority, but not idle (sched(7)): with idle priority any busy program on the machine would stop all sign-ins.
+ * At nice 10 the process gets a tenth of a contended processor.
  *
- * Files of the database that are open already when it begins are let go: LevelDB's are inherited, and what it deletes would
- * keep its place on the disk.
+ * It closes inherited descriptors of database files: LevelDB's descriptors are inherited, and deleted files would
+ * keep their disk space.
  */
 const program = `
   import { closeSync, fstatSync, readdirSync } from 'node:fs'
@@ -49,7 +50,7 @@ const program = `
 `
 
 interface Question {
-  /** Undefined: the password is to be hashed, not compared. */
+  /** Undefined: hash the password instead of comparing it. */
   readonly stored?: string
   readonly password: string
 }
@@ -65,10 +66,10 @@ interface Asked {
 }
 
 /**
- * A process for passwords, below the others: somebody who signs in can wait, and events can't. With two cores a flood of
- * logins made half of all events take ten times as long otherwise. No thread: one that waits for a processor while it holds
- * a lock of the memory they share would hold up all others with it. Begun anew when it has died; it keeps us alive only while
- * it is asked.
+ * A process for passwords with lower priority than the server: a sign-in can wait, an event cannot. On two cores a
+ * flood of logins made half of all events ten times slower without it. It is not a thread: a thread that waits for a
+ * processor while it holds a lock on shared memory would block all others. It is started again after it has died, and
+ * keeps the server alive only while requests are pending.
  */
 class PasswordProcess implements PasswordEngine {
   #child: ChildProcess | undefined
@@ -87,7 +88,10 @@ class PasswordProcess implements PasswordEngine {
     return hash.startsWith(currentPrefix)
   }
 
-  /** Best while there is little memory: a process that begins another stands still meanwhile. Else with the first password. */
+  /**
+   * Best called while the server uses little memory, because the server stands still while it starts a process.
+   * Otherwise the first password starts it.
+   */
   begin(): void {
     this.#child ??= this.#begun()
   }

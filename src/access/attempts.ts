@@ -9,9 +9,9 @@ const attemptsWindowMs = 60_000
 const attemptsMax = { accountAndAddress: 10, address: 60, account: 100 } as const
 type Bound = keyof typeof attemptsMax
 
-/** Of each of the three; the oldest window makes room. */
+/** Of each of the three; the oldest window is evicted. */
 const windowsMax = 65_536
-/** What somebody types as his name may be anything. */
+/** A typed name may be any text. */
 const accountCharactersMax = 256
 
 export interface AttemptsParts {
@@ -26,8 +26,8 @@ interface Window {
 }
 
 /**
- * Who guesses has to wait. Only failures count: somebody who signs in a thousand times with the right password is not
- * held up, and an account is not shut for its owner at his own address by what others try at theirs, up to a hundred.
+ * Slows down password guessing. Only failures count: a thousand sign-ins with the right password are not limited, and
+ * up to a hundred failures from other addresses do not lock an account's owner out at the owner's address.
  */
 export class Attempts {
   readonly #parts: AttemptsParts
@@ -42,9 +42,9 @@ export class Attempts {
   }
 
   /**
-   * Before anything that costs or tells something. `account`: who is meant, by what was typed or by his id.
+   * Call before work that is expensive or reveals something. `account`: the user, as typed or by id.
    *
-   * @throws Problem `too_many_requests` that says when to come again.
+   * @throws Problem `too_many_requests` with the time to wait
    */
   check(address: string, account?: string): void {
     const waitMs = this.#waitMs(address, account)
@@ -71,13 +71,13 @@ export class Attempts {
     return waitMs
   }
 
-  /** One attempt at an address, and one on each of the accounts. `accounts`: as above, each once. */
+  /** One failed attempt of an address, and one on each of the accounts. `accounts`: as above, each once. */
   failed(address: string, ...accounts: readonly string[]): void {
     const group = addressGroupOf(address)
     this.#count([['address', group], ...accounts.flatMap((account) => accountKeysOf(group, account))])
   }
 
-  /** Wrong on these, while another of those it was tried on takes the password: no failed attempt of its address. */
+  /** The password was wrong for these accounts but right for another candidate: not counted for the address. */
   failedOn(address: string, ...accounts: readonly string[]): void {
     const group = addressGroupOf(address)
     this.#count(accounts.flatMap((account) => accountKeysOf(group, account)))
@@ -93,7 +93,7 @@ export class Attempts {
     }
   }
 
-  /** Windows that have ended leave when the next one begins. */
+  /** Ended windows are removed when the next one begins. */
   #begin(bound: Bound, key: string, now: number): void {
     const windows = this.#windows[bound]
     for (let { oldest } = windows; oldest !== undefined; { oldest } = windows) {
@@ -103,13 +103,13 @@ export class Attempts {
     windows.set(key, { since: now, failures: 1 })
   }
 
-  /** How many windows are kept, for whoever wants to see that they are bounded. */
+  /** How many windows are held. For tests that check the bound. */
   get sizes(): Readonly<Record<Bound, number>> {
     const { accountAndAddress, address, account } = this.#windows
     return { accountAndAddress: accountAndAddress.size, address: address.size, account: account.size }
   }
 
-  /** A clock that is put back ends the window too: nobody waits for a time that was wrong. */
+  /** A clock that is set back also ends the window: no client waits because of a wrong time. */
   #current(bound: Bound, key: string, now: number): Window | undefined {
     const window = this.#windows[bound].get(key)
     if (isCurrent(window, now)) return window
@@ -130,7 +130,7 @@ function keysOf(address: string, account: string | undefined): readonly (readonl
 
 function accountKeysOf(group: string, account: string): readonly (readonly [Bound, string])[] {
   const name = account.slice(0, accountCharactersMax)
-  // An address has no space in it.
+  // An address contains no space.
   return [
     ['accountAndAddress', `${group.replaceAll(' ', '_')} ${name}`],
     ['account', name],

@@ -2,15 +2,15 @@ import type { RouteAccess } from '#api/entry'
 import type { AuthenticationRequest } from '#http/authentication'
 import { Problem, type ProblemCode } from '#model/problem'
 
-/** What a request shows of who is asking. */
+/** The kinds of credentials a request can carry. */
 export const credentialKinds = ['bearer', 'dpop', 'api_key', 'proof', 'link', 'none', 'other'] as const
 export type CredentialKind = (typeof credentialKinds)[number]
 
-/** `challenged`: told to come again with a nonce. `unavailable`: nobody could be judged. */
+/** `challenged`: asked to retry with a nonce. `unavailable`: the credentials could not be checked. */
 export const authOutcomes = ['accepted', 'challenged', 'refused', 'held_up', 'unavailable'] as const
 type AuthOutcome = (typeof authOutcomes)[number]
 
-/** How often who is asking was found out, and how often not: by kind, never by whose it was. */
+/** Authentication results by kind of credential, never by user. */
 export type AuthCounts = Readonly<Record<CredentialKind, Record<AuthOutcome, number>>>
 
 export function noAuthCounts(): AuthCounts {
@@ -18,7 +18,7 @@ export function noAuthCounts(): AuthCounts {
   return Object.fromEntries(credentialKinds.map((kind) => [kind, none()])) as AuthCounts
 }
 
-/** What is no refusal is a bug, and counted where those are. */
+/** Errors that are not refusals are bugs, and are counted as such. */
 export function countFailed(counts: AuthCounts, kind: CredentialKind, error: unknown): void {
   if (error instanceof Problem) counts[kind][outcomeOf(error.code)]++
 }
@@ -29,7 +29,7 @@ function outcomeOf(code: ProblemCode): AuthOutcome {
   return code === 'storage' || code === 'overloaded' ? 'unavailable' : 'refused'
 }
 
-/** Of a request that came from somebody, good or not. */
+/** The kind of credential that a request carries, valid or not. */
 export function credentialKindOf(request: AuthenticationRequest, access: RouteAccess): CredentialKind {
   if (access === 'link') return 'link'
   if (request.header('x-api-key') !== '') return 'api_key'

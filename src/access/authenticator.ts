@@ -31,9 +31,9 @@ export interface AuthenticatorParts {
 const credentialsPattern = /^(bearer|dpop) +([^\s,]+)$/i
 
 /**
- * Finds the caller of a request by its headers, without a password hash. It waits only for signatures: of each proof, and
- * of a token that is not in the cache. The verdict comes after the last wait and is one synchronous step, so two requests
- * with the same proof cannot both pass. Contract 2; RFC 6750, RFC 9449.
+ * Finds the caller of a request by its headers, without a password hash. It waits only for signatures: of each proof,
+ * and of a token that is not in the cache. The decision is made after the last wait in one synchronous step, so two
+ * requests with the same proof cannot both pass. Contract 2; RFC 6750, RFC 9449.
  */
 export function authenticatorOf(parts: AuthenticatorParts): Authenticate {
   const authenticator = new Authenticator(parts)
@@ -60,7 +60,7 @@ class Authenticator {
 
   callerOf(request: AuthenticationRequest, access: RouteAccess): Caller | Promise<Caller> {
     if (access === 'none') return unauthenticated
-    // Judged by the answerer, and alone: no other credential mends a signature that is bad. Contract 6, Hook.
+    // Only the route checks it: no other credential makes up for a bad signature. Contract 6, Hook.
     if (access === 'hook' && request.headerCount(hookSignatureHeader) > 0) return unauthenticated
     if (!this.#parts.isServing()) throw new Problem('storage')
     if (access === 'link') return this.#linkCaller(request)
@@ -77,19 +77,19 @@ class Authenticator {
     })
   }
 
-  /** Whoever asks for more than the tenant asks the credential again. */
+  /** Only the tenant: code that needs the device or the key asks the credential again. */
   #linkCaller(request: AuthenticationRequest): Caller {
     if (request.headerCount('authorization') > 1) throw moreThanOne()
     const { tenant } = this.#parts.linkCallerOf(request.header('authorization'))
     return { ...unauthenticated, tenant }
   }
 
-  /** Used up at once: there is no token whose verdict it could wait for. */
+  /** Used up at once: no token has to be checked after it. */
   async #proven(request: AuthenticationRequest): Promise<Caller> {
     const { proofs, attempts, passwords } = this.#parts
     if (request.path.endsWith(logIn.path)) {
       attempts.check(request.forwarded.address)
-      // Two signatures would be looked at for nothing.
+      // Without room for the hash, the two signature checks would be wasted.
       passwords.checkRoom(request.forwarded.address)
     }
     const proof = await proofs.check(request, undefined)
@@ -137,7 +137,7 @@ class Authenticator {
     return caller.withProof(proof.jkt)
   }
 
-  /** What is wrong with the token comes last: a token that says nothing can't be another key's. Contract 2, DPoP. */
+  /** Faults of the token come last: an unreadable token is not reported as bound to another key. Contract 2, DPoP. */
   async #bound(request: AuthenticationRequest, text: string): Promise<Caller> {
     const { tokens, proofs } = this.#parts
     const proof = await proofs.check(request, text)
@@ -161,7 +161,7 @@ function isForPeople(access: RouteAccess): boolean {
   return access === 'person' || access === 'person or proof'
 }
 
-/** Of credentials that are good. */
+/** The scheme of valid credentials. */
 function kindOf(authorization: string): 'dpop' | 'bearer' {
   return schemeOf(authorization) === 'DPoP' ? 'dpop' : 'bearer'
 }
@@ -170,7 +170,7 @@ function schemeOf(text: string): 'DPoP' | 'Bearer' {
   return /^dpop/i.test(text) ? 'DPoP' : 'Bearer'
 }
 
-/** RFC 6750 §2: one that counts must not hide behind another. */
+/** RFC 6750 §2: a second credential must not go unnoticed. */
 function moreThanOne(): Problem {
   return new Problem('unauthorized', 'more than one credential')
 }

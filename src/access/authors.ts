@@ -15,13 +15,16 @@ export interface AuthorsParts {
   readonly now: () => number
 }
 
-/** Whether somebody is there, and where mails reach him; null: nowhere. */
+/** Whether the user exists, and the user's mail address; null: no address. */
 export interface Recipient {
   readonly isActive: boolean
   readonly address: string | null
 }
 
-/** Whether a key's roles were within its maker's scope, for these two scopes. `access` is held so that its scope stays. */
+/**
+ * Whether a key's roles were within its maker's scope, for these two scopes. `access` is referenced so that its scope
+ * stays.
+ */
 interface Judged {
   readonly access: Access | undefined
   readonly maker: Scope
@@ -30,13 +33,15 @@ interface Judged {
 }
 
 /**
- * The present rights of authors: users and keys that made something which goes on without them (an alarm, an action, a
- * subscription, a code, an API key), and the address that mails to them go to. No session is needed. Contract 5.1, 5.7.
+ * The present rights of authors: users and keys that made something that outlives their session (an alarm, an action,
+ * a subscription, a code, an API key), and the address for mails to them. No session is needed. Contract 5.1, 5.7.
  */
 export class Authors {
   readonly #parts: AuthorsParts
   readonly #judged = new WeakMap<StoredApiKey, Judged>()
-  /** Tenants with API keys whose makers belong to another tenant, by that tenant. Only those of keys that were used. */
+  /**
+   * Tenants with API keys whose makers belong to another tenant, by the makers' tenant. Only for keys that were used.
+   */
   readonly #givenBy = new Map<string, Set<string>>()
 
   constructor(parts: AuthorsParts) {
@@ -44,9 +49,9 @@ export class Authors {
   }
 
   /**
-   * `author`: `crn#user:…`, or `crn#key:…` of the API key that acted as one. Nothing for who is gone or disabled, for a key
-   * that ended, and for what was made while nobody had to sign in. The operator is whoever owns the machine: he keeps all.
-   * @throws Problem `storage` while the store is being read
+   * `author`: `crn#user:…`, or `crn#key:…` of an API key. Empty for a deleted or disabled user, for a key that ended,
+   * and for anything made while authentication was off. The operator owns the machine and keeps all rights. @throws
+   * Problem `storage` while the store is being read
    */
   scopeOf(tenant: string, author: string): Scope {
     if (author === operator.user) return tenant === defaultTenant ? everything : nothing
@@ -54,9 +59,8 @@ export class Authors {
   }
 
   /**
-   * By the same names. Nowhere for a key and for the operator, who have no account. An address is told as it is stored: one
-   * that a crash takes back was never his.
-   * @throws Problem `storage` while the store is being read
+   * `author` as for `scopeOf`. Keys and the operator have no address. Only a stored address is returned: a crash
+   * could take back any other. @throws Problem `storage` while the store is being read
    */
   addressOf(tenant: string, author: string): Recipient {
     const user = this.#userOf(tenant, author)
@@ -66,9 +70,9 @@ export class Authors {
   }
 
   /**
-   * Whether the maker of a code or an API key may still give these grants in this tenant: otherwise an edit of roles, made
-   * for the one who holds them, would give its maker more than anybody meant to. Contract 2, Model.
-   * @throws Problem `storage` while the store is being read
+   * Whether the maker of a code or an API key may still give these grants in this tenant: otherwise an edit of the
+   * roles for their holder would also give the maker more rights. Contract 2, Model. @throws Problem `storage` while
+   * the store is being read
    */
   mayGive(maker: Principal, tenant: string, grants: readonly Grant[]): boolean {
     const scope = this.scopeOf(maker.tenant, maker.user)
@@ -77,7 +81,7 @@ export class Authors {
     return isEntitledThere && covers(scope, grants)
   }
 
-  /** An API key that did not end; it may be suspended. */
+  /** An API key that has not ended; it may be suspended. */
   keyOf(tenant: string, id: string): StoredApiKey | undefined {
     const { accesses, system, now } = this.#parts
     const key = accesses.hasTenant(tenant) ? system.wake(tenantAddress(tenant)).apiKeys.get(id) : undefined
@@ -98,7 +102,7 @@ export class Authors {
     return isGiven
   }
 
-  /** Other tenants in which something may count by what is allowed in this one. */
+  /** Other tenants in which rules may depend on rights in this one. */
   dependentsOf(tenant: string): Iterable<string> {
     return this.#givenBy.get(tenant) ?? []
   }

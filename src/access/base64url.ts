@@ -1,12 +1,12 @@
 /**
- * Base64url as RFC 7515 §2 means it: without padding, without characters of other alphabets, and one text per value.
+ * Base64url as RFC 7515 §2 defines it: no padding, no characters of other alphabets, one text per value.
  *
- * Node's own decoder skips what it does not know and takes both alphabets. Where a text is signed, hashed or remembered,
- * each further spelling of the same bytes is one more way to be two things at once.
+ * Node's own decoder skips unknown characters and accepts both alphabets. Where a text is signed, hashed or cached, a
+ * second spelling of the same bytes would count as a different value.
  */
 
 const pattern = /^[A-Za-z0-9_-]*$/
-/** What may stand last, so that the bits beyond the last byte are zero. */
+/** Allowed last characters: the bits after the last byte are zero. */
 const lastOfTwo = 'AQgw'
 const lastOfThree = 'AEIMQUYcgkosw048'
 
@@ -14,7 +14,7 @@ export function isBase64url(text: string): boolean {
   return pattern.test(text) && isLastGood(text)
 }
 
-/** The bytes, or undefined when the text is not their one spelling. */
+/** The bytes; undefined if the text is not their canonical spelling. */
 export function readBase64url(text: string): Buffer | undefined {
   return isBase64url(text) ? Buffer.from(text, 'base64url') : undefined
 }
@@ -24,8 +24,8 @@ export function base64urlOf(bytes: Uint8Array | string): string {
 }
 
 /**
- * Three parts, each in its only spelling: jose also takes line breaks, and last characters with bits beyond the last byte.
- * An empty signature has the right form, and is refused later. RFC 7515 §7.1.
+ * Three canonical parts: jose also accepts line breaks, and last characters with extra bits. An empty signature has
+ * the right form and is refused later. RFC 7515 §7.1.
  */
 export function isCompactJws(text: string): boolean {
   const parts = text.split('.')
@@ -38,7 +38,7 @@ function isLastGood(text: string): boolean {
   return rest !== 1 && (rest === 2 ? lastOfTwo : lastOfThree).includes(text.charAt(text.length - 1))
 }
 
-/** The same memory, seen by the class that can write Base64url. */
+/** The same memory as a Buffer, which can write Base64url. */
 function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }

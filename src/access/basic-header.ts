@@ -1,18 +1,18 @@
-/** What `Authorization: Basic` carries. RFC 7617. */
+/** The content of `Authorization: Basic`. RFC 7617. */
 export interface BasicCredentials {
   readonly name: string
   readonly password: string
 }
 
-/** More than the longest name and password take, each character in four bytes. */
+/** More than the longest name and password need, at four bytes per character. */
 const headerCharactersMax = 8_192
 
 const pattern = /^basic +([A-Za-z0-9+/]+={0,2})$/i
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Name and password, split at the first colon: a name has none, a password may. Undefined for another scheme, for what
- * is not the one Base64 spelling of its bytes, and for bytes that are not UTF-8.
+ * Name and password, split at the first colon: a name contains none, a password may. Undefined for another scheme,
+ * for Base64 that is not canonical, and for bytes that are not UTF-8.
  */
 export function readBasic(header: string): BasicCredentials | undefined {
   if (header.length > headerCharactersMax) return undefined

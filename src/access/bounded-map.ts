@@ -1,16 +1,16 @@
 /**
- * A map that never holds more than so many: a new one beyond takes the place of the oldest. For what can be found out
- * again, or asked for again; reading does not make younger, so that reading costs nothing.
+ * A map of limited size: a new entry evicts the oldest. For entries that can be computed or requested again. Reading
+ * does not renew an entry, so that reading costs nothing.
  */
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, V>()
   readonly #sizeMax: number
   /**
-   * Goes once through all keys, never back to the beginning: there a map keeps the places of what was deleted, and
-   * walking over them for each new entry took 30 µs with 65 536 of them.
+   * One iterator over all keys that never starts again: a map keeps the slots of deleted entries at its beginning,
+   * and skipping them for each new entry took 30 µs with 65 536 of them.
    */
   readonly #keys = this.#entries.keys()
-  /** What the keys came to last, if it is still there and was not set again. */
+  /** The last key from the iterator, if it is still there and was not set again. */
   #first: { readonly key: K } | undefined
 
   constructor(sizeMax: number) {
@@ -31,7 +31,7 @@ export class BoundedMap<K, V> {
     return this.#entries.get(key)
   }
 
-  /** A key that is there already becomes the youngest. */
+  /** Setting an existing key makes it the youngest. */
   set(key: K, value: V): void {
     this.delete(key)
     if (this.#entries.size >= this.#sizeMax) this.delete(this.oldest as K)
@@ -43,7 +43,10 @@ export class BoundedMap<K, V> {
     return this.#entries.delete(key)
   }
 
-  /** The end is only met when nothing is left, and is not asked for then: a map's keys that ended once give no more. */
+  /**
+   * The iterator reaches its end only when the map is empty, and is not asked then: a finished iterator returns no
+   * more keys.
+   */
   #nextKey(): { readonly key: K } | undefined {
     if (this.#entries.size === 0) return undefined
     const next = this.#keys.next()

@@ -3,16 +3,16 @@ import { type Caller, principalKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
 export interface ByteAllowanceOptions {
-  /** Ms of any clock that does not go back. */
+  /** Ms of a monotonic clock. */
   readonly now: () => number
-  /** The name of the bytes in the refusal. */
+  /** What the bytes are for, as the error text names it. */
   readonly of: string
   readonly bytesMax: number
   /** The time in which `bytesMax` is allowed again. */
   readonly perMs: number
 }
 
-/** Users and tenants that are remembered; a user of none of them has the whole allowance. */
+/** Users and tenants that are remembered; any other has its whole allowance. */
 const ownersMax = 65_536
 /** A tenant may add as much as this many of its users. */
 const usersOfTenant = 4
@@ -24,14 +24,14 @@ interface Bucket {
 }
 
 /**
- * How many bytes each user, and each tenant, may add to something that others share: `bytesMax` at once, and the same again
- * evenly over `perMs` (a token bucket). Something may be added while any bytes are left, and what is more is owed: one
- * large record is not refused for ever. Kept in memory, a restart forgives. Callers without a session (authentication is
- * off, devices) cannot be distinguished, and have no limit.
+ * How many bytes each user, and each tenant, may add to shared storage: `bytesMax` at once, and the same again evenly
+ * over `perMs` (a token bucket). A call passes while any bytes are left, and the excess is a debt: so a large record
+ * is not refused for ever. Kept in memory; a restart resets it. Callers without a session (authentication is off,
+ * devices) cannot be distinguished, and have no limit.
  */
 export class ByteAllowance {
   readonly #options: ByteAllowanceOptions
-  /** A bucket that was not used for `perMs` is full, and so is one that was forgotten. */
+  /** A bucket that was not used for `perMs` is full, like a forgotten one. */
   readonly #buckets: RecentMap<string, Bucket>
 
   constructor(options: ByteAllowanceOptions) {
@@ -52,7 +52,7 @@ export class ByteAllowance {
     })
   }
 
-  /** @throws Problem the refusal, and counts nothing */
+  /** @throws Problem the refusal; nothing is counted then */
   take(caller: Caller, bytes: number): void {
     const refusal = this.refusal(caller)
     if (refusal) throw refusal
@@ -63,7 +63,7 @@ export class ByteAllowance {
     for (const bucket of this.#bucketsOf(caller)) bucket.leftBytes -= bytes
   }
 
-  /** The user's first. */
+  /** The user's first, then the tenant's. */
   #bucketsOf(caller: Caller): readonly Bucket[] {
     if (!caller.session) return []
     const { bytesMax } = this.#options

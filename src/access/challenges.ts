@@ -5,9 +5,9 @@ import type { Principal } from '#model/caller'
 
 /** Contract 2, Second factor. */
 const challengeLifetimeMs = 300_000
-/** 33 a second; a user whose challenge was given up begins again. */
+/** 33 a second; a user whose challenge was evicted starts again. */
 const challengesMax = 10_000
-/** WebAuthn §13.4.3 asks for 16 at least. */
+/** WebAuthn §13.4.3 requires at least 16. */
 const challengeBytes = 32
 
 export type ChallengeKind = 'register' | 'authenticate'
@@ -19,8 +19,8 @@ export interface ChallengesOptions {
 }
 
 /**
- * What an authenticator is asked to sign. Each is good once and for five minutes, for whom it was made (a session or a
- * 2FA token, by a name that no other can have) and for what it was made.
+ * Challenges for authenticators to sign. Each is valid once, for five minutes, for one owner (a session or a 2FA
+ * token, by its unique name) and one purpose.
  */
 export class Challenges {
   readonly #random: Random
@@ -31,14 +31,14 @@ export class Challenges {
     this.#challenges = new ExpiringMap({ now, lifetimeMs: challengeLifetimeMs, sizeMax: challengesMax })
   }
 
-  /** Base64url. An earlier one of the same owner and kind is good no more. `user`: the account that signs. */
+  /** Base64url. Replaces an earlier challenge of the same owner and kind. `user`: the account that signs. */
   issue(owner: string, kind: ChallengeKind, user: Principal): string {
     const challenge = base64urlOf(this.#random(challengeBytes))
     this.#challenges.set(`${kind} ${owner}`, challenge, user)
     return challenge
   }
 
-  /** What has to be signed; gone from then on, whatever comes of it. */
+  /** The challenge to check a signature against. It is used up, even if the check fails. */
   take(owner: string, kind: ChallengeKind): string | undefined {
     return this.#challenges.take(`${kind} ${owner}`)
   }

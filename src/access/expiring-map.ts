@@ -16,8 +16,8 @@ interface Entry<V> {
 }
 
 /**
- * A bounded map whose entries live equally long, from when they were last set. Expired entries are not found, and are
- * removed when the next entry is set. A full map gives up the oldest entry of its largest owner: see `FairShares`.
+ * A bounded map whose entries live equally long after they were last set. Expired entries are not found, and are
+ * removed when the next entry is set. A full map evicts the oldest entry of its largest owner: see `FairShares`.
  */
 export class ExpiringMap<K extends string, V> {
   readonly #options: ExpiringMapOptions
@@ -34,7 +34,7 @@ export class ExpiringMap<K extends string, V> {
     return this.#entries.size
   }
 
-  /** Good up to and including its last millisecond. */
+  /** Valid up to and including its last millisecond. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key)
     return entry && entry.endsAt >= this.#options.now() ? entry.value : undefined
@@ -46,7 +46,7 @@ export class ExpiringMap<K extends string, V> {
     this.delete(key)
     const surplus = this.size < sizeMax ? undefined : this.#shares.oldestOfLargest
     if (surplus !== undefined) this.delete(surplus)
-    // A caller holds much more than its name.
+    // A caller object holds much more than its name.
     const owner = { tenant, user }
     this.#entries.set(key, { value, owner, endsAt: now() + lifetimeMs })
     this.#shares.add(owner, key)

@@ -6,7 +6,7 @@ import { openTotpSecret, totpStep } from '#access/totp'
 import { accountAddress } from '#actors/account/address'
 import { Problem } from '#model/problem'
 
-/** Codes are used up by being right. A wrong one is counted, whatever is wrong with it. Contract 2, Second factor. */
+/** A right code is used up. A wrong one is counted, for any fault. Contract 2, Second factor. */
 
 /** @throws Problem `unauthorized`, `too_many_requests` */
 export async function takeTotp(
@@ -42,12 +42,12 @@ export async function takeRecoveryCode(
   )
 }
 
-/** Whichever of the two it looks like: they have no form in common. */
+/** The form of the code decides which kind it is; the two kinds share none. */
 export function takeCode(parts: SignInParts, subject: FactorSubject, code: string, place: SignInPlace): Promise<void> {
   return /^[0-9]{6}$/.test(code) ? takeTotp(parts, subject, code, place) : takeRecoveryCode(parts, subject, code, place)
 }
 
-/** One that was used before is as wrong as any other. */
+/** A used code is as wrong as any other. */
 export async function taken(
   parts: SignInParts,
   subject: FactorSubject,
@@ -62,7 +62,7 @@ export async function taken(
   }
 }
 
-/** For a person to keep, and what is kept of them here. Each stands in once for a factor that was lost. */
+/** Recovery codes for the user, and their hashes for the store. Each replaces a lost factor once. */
 export function freshRecoveryCodes({ world }: SignInParts): {
   readonly codes: readonly string[]
   readonly hashes: readonly Uint8Array[]

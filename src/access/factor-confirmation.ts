@@ -6,15 +6,15 @@ import type { Confirmation, SignInPlace } from '#access/requests'
 import type { SignInParts } from '#access/sign-in'
 import { Problem } from '#model/problem'
 
-/** For so long it is still believed to be him. */
+/** How long a confirmation is valid. */
 const confirmedForMs = 300_000
-/** 33 a second; a user whose confirmation was given up confirms again. */
+/** 33 a second; a user whose confirmation was evicted confirms again. */
 const confirmationsMax = 10_000
 
 /**
- * That it is still the signed-in person who sits there, before a second factor is turned on or off: by password or by a
- * factor he has. It holds for the same session for five minutes, so that what takes two requests is confirmed once.
- * Contract 2, Second factor.
+ * Confirms that the signed-in person is still present before a second factor is turned on or off, by password or by
+ * an existing factor. A confirmation holds for the same session for five minutes, so that an operation of two
+ * requests is confirmed once. Contract 2, Second factor.
  */
 export class FactorConfirmations {
   readonly #parts: SignInParts
@@ -33,7 +33,10 @@ export class FactorConfirmations {
     return this.#confirmed.size
   }
 
-  /** Who signs in has just shown his password. @throws Problem `invalid` when nothing was shown, or what is wrong with it */
+  /**
+   * During sign-in the password was just verified. @throws Problem `invalid` without a confirmation, or the reason
+   * why it is wrong
+   */
   async confirm(subject: FactorSubject, { password, code }: Confirmation, place: SignInPlace): Promise<void> {
     const { row, session, owner } = subject
     if (session === undefined) return
@@ -41,7 +44,7 @@ export class FactorConfirmations {
       await verifyPassword(this.#parts, row, password, place)
     } else if (code !== undefined) await takeCode(this.#parts, subject, code, place)
     else if (!this.#confirmed.get(owner)) throw notConfirmed()
-    // It may have changed hands while the password was looked at.
+    // The account may have changed while the password was verified.
     accountOf(this.#parts, subject)
     if (password !== undefined || code !== undefined) this.remember(subject)
   }
@@ -51,7 +54,7 @@ export class FactorConfirmations {
   }
 }
 
-/** Not 401: a client would renew its token and come again. */
+/** Not 401: a client would renew its token and retry. */
 function notConfirmed(): Problem {
   const details = [{ path: 'password', message: 'password or a present factor is needed' }]
   return new Problem('invalid', undefined, { details })

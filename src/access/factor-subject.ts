@@ -11,24 +11,24 @@ import type { Principal } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 
-/** Whose second factor it is about, and by what he may speak of it. */
+/** The user whose second factor a request concerns, and how the request proves it. */
 export interface FactorSubject {
   readonly row: UserRow
-  /** Thumbprint of the key that was shown. */
+  /** Thumbprint of the proof's key. */
   readonly jkt: string
-  /** Names the session or the 2FA token, like no other: challenges and secrets are made for it alone. */
+  /** Unique name of the session or the 2FA token: challenges and secrets are made for this owner only. */
   readonly owner: string
-  /** Of whom is signed in; undefined while he signs in. */
+  /** The session's id if signed in; undefined during sign-in. */
   readonly session: string | undefined
-  /** By the 2FA token: there is no factor yet, and one has to be set up. */
+  /** By a 2FA token that requires setting up the first factor. */
   readonly isEnrolling: boolean
-  /** Of the credentials by which the 2FA token was given. */
+  /** The version of the credentials for which the 2FA token was issued. */
   readonly version: number | undefined
 }
 
 /**
- * By the 2FA token in the body, or else by the session: a proof always. The token is good for as long as the credentials
- * are what they were when it was given.
+ * By the 2FA token in the body, otherwise by the session; both need a proof. The token is valid until the credentials
+ * change.
  *
  * @throws Problem `unauthorized`
  */
@@ -43,12 +43,12 @@ export async function factorSubject(parts: SignInParts, { caller, token }: Facto
   return { row, jkt, owner: `session/${tenant}/${id}`, session: id, isEnrolling: false, version: undefined }
 }
 
-/** Whose share of a bounded store it takes, whichever session or token it is. */
+/** The owner for the shares of a bounded store, for all sessions and tokens of the user. */
 export function ownerOf({ row }: FactorSubject): Principal {
   return { tenant: row.tenant, user: row.id }
 }
 
-/** What is asked of one who signs in, with factors that are there: not of one who has to set one up first. */
+/** A user who signs in with an existing factor, not one who has to set up the first. */
 export async function signingIn(
   parts: SignInParts,
   request: FactorRequest,
@@ -59,14 +59,14 @@ export async function signingIn(
   return { ...subject, version }
 }
 
-/** Who may turn factors on: signed in, or told to set one up. */
+/** A user who may turn factors on: signed in, or required to set one up. */
 export async function enrolling(parts: SignInParts, request: FactorRequest): Promise<FactorSubject> {
   const subject = await factorSubject(parts, request)
   if (subject.version !== undefined && !subject.isEnrolling) throw badToken()
   return subject
 }
 
-/** Who may turn them off: signed in. */
+/** A user who may turn factors off: signed in. */
 export async function signedIn(
   parts: SignInParts,
   request: FactorRequest,
@@ -77,7 +77,7 @@ export async function signedIn(
   return { ...subject, session }
 }
 
-/** As it is now. @throws Problem `unauthorized` when a 2FA token was given for credentials that are no more. */
+/** The current account. @throws Problem `unauthorized` if the credentials changed since the 2FA token was issued */
 export function accountOf(parts: SignInParts, { row, version }: FactorSubject): AccountState & { version: number } {
   const account = parts.system.look(accountAddress(row.tenant, row.id))
   const { credentials } = account
@@ -87,14 +87,14 @@ export function accountOf(parts: SignInParts, { row, version }: FactorSubject): 
   return { ...account, version: credentials.version }
 }
 
-/** Whether a factor may be looked at at all: wrong ones make wait. @throws Problem `too_many_requests` */
+/** Whether a factor may be tried: wrong ones count against the rate limit. @throws Problem `too_many_requests` */
 export function mayTry(parts: SignInParts, subject: FactorSubject, { address }: { readonly address: string }): void {
   parts.attempts.check(address)
   const early = tooEarly(accountOf(parts, subject).factors.wrong, parts.world.now())
   if (early) throw early
 }
 
-/** Counted before anybody hears of it. */
+/** Counted before the answer is sent. */
 export async function wrongFactor(
   { attempts, system }: SignInParts,
   { row }: FactorSubject,
@@ -119,7 +119,7 @@ function badToken(): Problem {
   return new Problem('unauthorized', 'invalid or expired token')
 }
 
-/** Contract 2: told with the nonce that the proof has to hold. */
+/** Contract 2: answered with the nonce that the proof needs. */
 function missingProof({ nonce }: SignInParts): Problem {
   const problem = proofProblem('missing proof')
   return new Problem(problem.code, problem.message, { headers: { ...problem.headers, 'DPoP-Nonce': nonce() } })

@@ -1,13 +1,14 @@
 /**
- * Who waits, in groups that take turns: of each group its first, then of each its second. So nobody waits for more than one
- * of each other group, however many of them there are.
+ * A queue of groups that take turns: first the first item of each group, then the second of each. So an item waits
+ * for at most one item of each other group per place.
  *
- * Bounded: a group may have all places while nobody else wants them. When all are taken, the last of the group that has
- * most makes room for one of a group that has fewer, by two at least: so that nobody is put out by his like.
+ * Bounded: a group may use all places while no other group needs them. When the queue is full, the last item of the
+ * largest group is evicted for an item of a group that is smaller by at least two, so a group never evicts for one of
+ * equal size.
  */
 export class FairQueue<T> {
   readonly #sizeMax: number
-  /** In the order of their turns. None is empty. */
+  /** In the order of their turns. No group is empty. */
   readonly #groups = new Map<string, T[]>()
   #size = 0
 
@@ -19,12 +20,12 @@ export class FairQueue<T> {
     return this.#size
   }
 
-  /** Whether `add` would take one more of this group. */
+  /** Whether `add` would accept one more of this group. */
   hasRoom(group: string): boolean {
     return this.#size < this.#sizeMax || this.#largest.length >= this.#waitingOf(group) + 2
   }
 
-  /** Of whom there is room for. Answers who was put out for it. */
+  /** Requires room. Returns the item that was evicted for it. */
   add(group: string, item: T): T | undefined {
     const putOut = this.#size < this.#sizeMax ? undefined : this.#largest.pop()
     if (putOut === undefined) this.#size++
@@ -34,7 +35,7 @@ export class FairQueue<T> {
     return putOut
   }
 
-  /** Whose turn it is. His group is the last now. */
+  /** Takes the next item. Its group goes to the end. */
   take(): T | undefined {
     for (const [group, waiting] of this.#groups) {
       const item = waiting.shift()
@@ -46,7 +47,7 @@ export class FairQueue<T> {
     return undefined
   }
 
-  /** Whether he still waited. */
+  /** Returns whether the item was still waiting. */
   remove(group: string, item: T): boolean {
     const waiting = this.#groups.get(group)
     const place = waiting?.indexOf(item) ?? -1
@@ -61,7 +62,7 @@ export class FairQueue<T> {
     return this.#groups.get(group)?.length ?? 0
   }
 
-  /** Of several alike the one whose turn comes last. */
+  /** Of several equally large groups, the one whose turn comes last. */
   get #largest(): T[] {
     let largest: T[] = []
     for (const waiting of this.#groups.values()) if (waiting.length >= largest.length) largest = waiting

@@ -9,8 +9,8 @@ interface TenantShare<K> {
 
 /**
  * Which entries of a store belong to which user and tenant, in the order in which they were added. It names the entry
- * that a full store gives up: the oldest of the user with the most entries in the tenant with the most entries. One user,
- * or one tenant, can fill a store only while the others do not need it. Every step costs the same, however many there are.
+ * that a full store evicts: the oldest of the user with the most entries in the tenant with the most entries. One
+ * user or tenant can fill a store only while the others do not need it. Every operation takes constant time.
  */
 export class FairShares<K> {
   readonly #tenants = new Map<string, TenantShare<K>>()

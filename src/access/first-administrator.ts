@@ -5,7 +5,7 @@ import { administratorRole } from '#actors/directory/rows'
 import { defaultTenant } from '#actors/tenant/address'
 import { randomId } from '#model/server-made-id'
 
-/** As the name of who is made where nobody was asked for. Contract 2. */
+/** The name of an administrator that was not configured. Contract 2. */
 const nameByDefault = 'admin'
 /** 117 bits. */
 const passwordCharacters = 20
@@ -16,9 +16,9 @@ export interface Administrator {
 }
 
 /**
- * Who can let the others in. The one that was asked for, if nobody has the name: whoever has it is never changed. Where
- * nobody was asked for and there is no account at all: one with a random password, which is answered so that it can be
- * shown, once; it is stored by then. Contract 2, First administrator.
+ * Creates the configured administrator unless the name is taken; an existing account is never changed. If none is
+ * configured and there is no account at all, creates one with a random password, returned once it is stored so that
+ * it can be shown once. Contract 2, First administrator.
  */
 export async function firstAdministrator(
   parts: SignInParts,

@@ -21,7 +21,9 @@ import type { WebauthnFlows } from '#access/webauthn-flows'
 export type Logins = ReturnType<typeof loginsOf>
 export type SecondFactors = ReturnType<typeof secondFactorsOf>
 
-/** Sign-in and sign-out with passwords and tokens, counted. An error thrown at once rejects like a later one. Contract 2. */
+/**
+ * Sign-in and sign-out with passwords and tokens, counted. A synchronous error also becomes a rejection. Contract 2.
+ */
 export function loginsOf(parts: SignInParts, counts: SignInCounts) {
   return {
     logIn: counts.counted(

@@ -6,23 +6,23 @@ import type { UserRow } from '#actors/directory/state'
 import { foldName } from '#model/user'
 
 /**
- * A password that somebody shows with a text that says who he is. Whether there is anybody of that text must show neither in
- * words nor in status nor in time, however often and in whatever spelling, tenant or host it is asked. So 429 is decided by
- * the address and the text alone, before anybody is looked up; who was guessed at too often by another text is as if he were
- * nobody; and everybody costs as many hashes.
+ * A password given with a name or mail address. An answer must not reveal whether such an account exists: neither by
+ * text, nor by status, nor by time, for any number of tries, spelling, tenant or host. So 429 depends on the address
+ * and the typed text only, before any lookup; an account with too many failures under another name is treated as
+ * unknown; and every attempt costs the same number of hashes.
  */
 export interface Guess {
-  /** As it was typed. */
+  /** As typed. */
   readonly text: string
   readonly password: string
   readonly place: SignInPlace
-  /** Whom it may mean. Asked in its turn. */
+  /** The candidates. Called when the hash begins. */
   readonly rows: () => readonly UserRow[]
-  /** As many hashes it costs, or more. */
+  /** The minimum number of hashes to compute. */
   readonly hashesMin: () => number
 }
 
-/** Whose password it is. */
+/** An account whose password matched. */
 export interface Match extends Recognised {
   readonly row: UserRow
   readonly hash: string
@@ -35,9 +35,9 @@ interface Tried extends Candidate {
 const nobody: Tried = { hash: undefined }
 
 /**
- * All whose password it is. Wrong ones count: for the address and the text, and for each on whom it was tried. Where it is one's
- * password and not the other's, that is a wrong guess at the other: else whoever has an account in one tenant could try
- * passwords of its namesake in another for as long as he likes.
+ * All candidates whose password matches. Failures count for the address and the typed text, and for each account
+ * tried. If the password matches one candidate and not another, it counts as a failure for the other; otherwise the
+ * owner of an account in one tenant could try passwords of a namesake in another tenant without limit.
  *
  * @throws Problem `too_many_requests`, `overloaded`
  */
@@ -71,17 +71,17 @@ function matchesOf(tried: readonly Tried[]): readonly Match[] {
   return tried.flatMap(({ match }) => match ?? [])
 }
 
-/** What attempts count for by what was typed: the same however it is spelled, for a name and for an address. */
+/** The key that counts attempts on a typed text: the same for all spellings of a name or address. */
 export function accountTyped(text: string): string {
   return `typed ${foldName(text)}`
 }
 
-/** What attempts count for at somebody there is. */
+/** The key that counts attempts on an existing account. */
 export function accountOfId(id: string): string {
   return `id ${id}`
 }
 
-/** All that they count for where it is known who he is. */
+/** All keys that count attempts on a known user. */
 export function accountsOf({ id, name, email }: UserRow): readonly string[] {
   return [...new Set([accountOfId(id), accountTyped(name), ...(email === null ? [] : [accountTyped(email)])])]
 }

@@ -5,8 +5,8 @@ import { accountAddress } from '#actors/account/address'
 import { Problem } from '#model/problem'
 
 /**
- * A password whose hash was made at another cost is hashed anew once it has been shown: how long it takes to check would tell
- * that there is such an account. Where too many wait, at the next sign-in.
+ * Hashes a password again if its stored hash was made with other parameters, after the password was shown: otherwise
+ * the time of a check would reveal that the account exists. If the queue is full, the next sign-in does it.
  */
 export async function renewHash(
   { system, passwords }: SignInParts,

@@ -34,11 +34,11 @@ import { signingKeysAddress } from '#actors/signing-keys/address'
 import type { StoredApiKey } from '#actors/tenant/state'
 import type { SessionKey } from '#model/caller'
 
-/** Users, sessions, tokens and keys, put together. */
+/** Users, sessions, tokens and keys, assembled. */
 export type Identity = ReturnType<typeof openIdentity>
 
 const nonceKeyBytes = 32
-/** Of the tokens that stand between a password and a second factor. */
+/** Lifetime of the tokens between a password and a second factor. */
 const secondFactorMsMax = 900_000
 
 export function openIdentity(options: IdentityOptions) {
@@ -73,7 +73,7 @@ export function openIdentity(options: IdentityOptions) {
     world,
     system,
     sweep: options.sweep,
-    // The sweep left an offset out: whoever hears of the next tenant of that name begins behind it.
+    // The sweep skipped an offset: clients of the next tenant with that name begin after it.
     swept: (tenant) => hub.load(tenant, system.registry.head(tenant).committed),
     failed: (error, tenant) => log.warn({ err: error, tenant }, 'a deleted tenant could not be swept; tried again'),
   })
@@ -139,7 +139,7 @@ export function openIdentity(options: IdentityOptions) {
     secondFactors: secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows, signIns),
     keys: ring,
     figures: { auth, signIns, passwords },
-    /** By the header `Authorization` of the device link. @throws Problem `unauthorized` */
+    /** By the `Authorization` header of a device connection. @throws Problem `unauthorized` */
     linkCaller(authorization: string): LinkCaller {
       try {
         const caller = linkCallerOf(authorization)
@@ -150,7 +150,10 @@ export function openIdentity(options: IdentityOptions) {
         throw error
       }
     },
-    /** Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many of one address */
+    /**
+     * Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many from one
+     * address
+     */
     failedSignIn(address: string) {
       attempts.check(address)
       attempts.failed(address)
@@ -162,18 +165,18 @@ export function openIdentity(options: IdentityOptions) {
      * @throws Problem `storage` while the store is being read
      */
     scopeOf: (tenant: string, author: string) => authors.scopeOf(tenant, author),
-    /** Where mails reach a user, by resource name. @throws Problem `storage` while the store is being read */
+    /** The mail address of a user, by resource name. @throws Problem `storage` while the store is being read */
     addressOf: (tenant: string, user: string) => authors.addressOf(tenant, user),
     /** Whether the maker of an API key may still give its roles. */
     isGiven: (tenant: string, key: StoredApiKey) => authors.isGiven(tenant, key),
-    /** Signs the addresses of images. Available once `open` has resolved, like `unsubscribeKey`. */
+    /** Signs image URLs. Available once `open` has resolved, like `unsubscribeKey`. */
     imageKey: () => fileKeys().images,
-    /** Signs the addresses under which subscriptions end. */
+    /** Signs unsubscribe URLs. */
     unsubscribeKey: () => fileKeys().unsubscribe,
 
     /**
-     * When the store is open, before the first request. `printed`: the random password of the first administrator, to be
-     * shown once. @throws WrongFileKey, Problem `storage`, an error of the file key's source
+     * Call when the store is open, before the first request. `printed`: the random password of the first
+     * administrator, to be shown once. @throws WrongFileKey, Problem `storage`, an error of the file key's source
      */
     async open(): Promise<{ readonly printed?: { readonly name: string; readonly password: string } }> {
       const isNeeded = system.wake(signingKeysAddress).keys.size > 0 || system.wake(directoryAddress).users.size > 0
@@ -181,7 +184,7 @@ export function openIdentity(options: IdentityOptions) {
       await ring.open()
       changes.load()
       removal.resume()
-      // Who starts it for himself alone needs no other to be let in by.
+      // A local operator already has full access, so no administrator is needed.
       if (options.operatorToken !== undefined) return {}
       const printed = await firstAdministrator(parts, options.administrator)
       return printed ? { printed } : {}

@@ -9,10 +9,10 @@ import { deviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { System } from '#runtime/system'
 
-/** Whose link it is: of one device, or of a gateway with a provisioning key. Contract 7. */
+/** The caller of a device connection: one device, or a gateway with a provisioning key. Contract 7. */
 export interface LinkCaller {
   readonly tenant: string
-  /** It may speak for this device alone. */
+  /** Present: the connection is for this device only. */
   readonly device?: string
   /** Id of the provisioning key. */
   readonly key?: string
@@ -23,13 +23,13 @@ export interface LinkCredentialsParts {
   readonly accesses: Accesses
 }
 
-/** In the place of a device's name: a gateway's, for any. */
+/** In place of a device name: a gateway, for any device. */
 const anyDevice = '*'
 
 /**
- * `Authorization: Basic <tenant>/<deviceIdentifier>:<secret>`, or `<tenant>/*:<provisioningKey>`; tenant `default` may be
- * left out. Both secrets are 256 bits of chance, so one hash is all it takes: ten thousand devices may come back at once.
- * Contract 7.
+ * `Authorization: Basic <tenant>/<deviceIdentifier>:<secret>`, or `<tenant>/*:<provisioningKey>`; tenant `default`
+ * may be omitted. Both secrets are 256 random bits, so one fast hash is enough: ten thousand devices may reconnect at
+ * once. Contract 7.
  */
 export class LinkCredentials {
   readonly #parts: LinkCredentialsParts

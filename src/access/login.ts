@@ -18,8 +18,8 @@ import { proofProblem } from '#http/credential-problems'
 import { foldEmail } from '#model/user'
 
 /**
- * Contract 2, Login: each costs a hash. Everybody costs as many as an address that most tenants share: how long an answer takes
- * must not tell in how many it is known.
+ * Contract 2, Login: each costs a hash. Every login costs as many hashes as an address that exists in this many
+ * tenants, so that the time of an answer does not reveal the number of its tenants.
  */
 const candidatesMax = 8
 
@@ -51,14 +51,14 @@ async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string)
   return complete(parts, match, jkt, place)
 }
 
-/** Whom it may mean, of those who may sign in here. */
+/** The accounts that the name or address may mean, among those that may sign in here. */
 function candidates(directory: DirectoryState, { email, tenantIdentifier, place }: LoginRequest): readonly UserRow[] {
   return rowsByLogin(directory, email, place.host)
     .filter(({ tenant }) => tenantIdentifier === undefined || tenant === tenantIdentifier)
     .slice(0, candidatesMax)
 }
 
-/** In one tenant one user's name may be another's address, and both have the same password: then the address is meant. */
+/** In one tenant, one user's name may be another's address, with the same password: then the address decides. */
 function onePerTenant(matches: readonly Match[], email: string): readonly Match[] {
   const byTenant = new Map<string, Match>()
   for (const match of matches) {
@@ -72,7 +72,7 @@ function tenantsOf(parts: SignInParts, matches: readonly Match[]): readonly Tena
   return matches.map(({ row }) => tenantOf(parts, row))
 }
 
-/** The password was right: a session, or what else is needed for one. */
+/** The password was right: returns a session, or the next step towards one. */
 async function complete(parts: SignInParts, match: Match, jkt: string, place: SignInPlace): Promise<LoginOutcome> {
   const account = accountAt(parts, match)
   const tenant = tenantOf(parts, match.row)

@@ -1,21 +1,21 @@
 import { createHmac } from 'node:crypto'
 
-/** A nonce is good in its own window and in the next: 5 to 10 minutes. Contract 2, DPoP. */
+/** A nonce is valid in its own window and the next: 5 to 10 minutes. Contract 2, DPoP. */
 const nonceWindowMs = 300_000
 const nonceBytes = 16
 
 export interface NoncesOptions {
   /** Unix ms. */
   readonly now: () => number
-  /** New at each start: what an earlier start said is worth nothing. */
+  /** New at each start: nonces of an earlier process are invalid. */
   readonly key: Uint8Array
 }
 
 /**
- * What the server wants to see in proofs, so that none can be made long before it is used. RFC 9449 §8.
+ * The nonces that proofs must contain, so that no proof can be made long before its use. RFC 9449 §8.
  *
- * Nothing is kept: a nonce is the window's number under a key. It is no secret (whoever asks gets it), so comparing it
- * need not hide anything.
+ * Stateless: a nonce is the MAC of the window's number. It is not a secret (any client can get one), so it is not
+ * compared in constant time.
  */
 export class Nonces {
   readonly #options: NoncesOptions
@@ -32,7 +32,7 @@ export class Nonces {
     return this.#current
   }
 
-  /** `ageing`: still good, and time to tell the next one. Undefined: not good. */
+  /** `ageing`: still valid, but the next one should be sent. Undefined: invalid. */
   judge(nonce: unknown): 'current' | 'ageing' | undefined {
     this.#move()
     if (nonce === this.#current) return 'current'

@@ -2,7 +2,9 @@ import { defaultTenant } from '#actors/tenant/address'
 import type { Caller } from '#model/caller'
 import { everything } from '#model/scope'
 
-/** Who started this process for himself alone: may do everything. He has no account, and no session that could end. */
+/**
+ * The person who runs a local server: may do everything. The operator has no account, and no session that could end.
+ */
 export const operator: Caller = {
   tenant: defaultTenant,
   user: 'crn#user:operator',
