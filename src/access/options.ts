@@ -13,11 +13,11 @@ export interface Lifetimes {
   readonly refreshMs: number
 }
 
-/** What is set about identity. */
+/** The settings of authentication and access. */
 export interface IdentitySettings {
   /**
-   * The key beside the database. Asked for once, when the store is open. `isNeeded`: the store holds what was made with
-   * one, and none may be made in its place.
+   * The content of the key file. Called once, when the store is open. `isNeeded`: the store holds data that depends
+   * on an existing key, so no new key may be made.
    */
   readonly fileKey: (isNeeded: boolean) => Promise<Uint8Array>
   readonly engine: PasswordEngine
@@ -25,31 +25,31 @@ export interface IdentitySettings {
   readonly publicUrls: readonly string[]
   readonly corsOrigins: readonly string[]
   readonly areRateLimitsOn: boolean
-  /** The first administrator, where one was asked for. Contract 2. */
+  /** The first administrator, if one is configured. Contract 2. */
   readonly administrator?: { readonly name: string; readonly password: string }
-  /** Whoever shows it may do everything, for as long as this process lives. Made by whoever starts it for himself alone. */
+  /** Anyone who shows it may do everything while this process lives. Made by a local start of the server. */
   readonly operatorToken?: string
-  /** Where the server listens, once it does. */
+  /** The port of the server, once it listens. */
   readonly port: () => number
 }
 
-/** Device links, as far as they hang on credentials. */
+/** Device connections, as far as they depend on credentials. */
 export interface CredentialLinks {
-  /** Closes all that were opened by this provisioning key. */
+  /** Closes all connections that were opened with this provisioning key. */
   keyEnded(tenant: string, key: string): void
   tenantEnded(tenant: string): void
-  /** The store was read again: by what links were let in may be no more. */
+  /** The store was read again: credentials of open connections may be gone. */
   judgeAnew(): void
 }
 
-/** What is judged by what people may do, whether they are there or not. */
+/** Rules that depend on the rights of their authors, whether these are signed in or not. */
 export interface AuthoredRules {
-  /** Somebody of the tenant may do more or less than before. */
+  /** Rights of users in the tenant changed. */
   accessChanged(tenant: string): void
   tenantEnded(tenant: string): void
 }
 
-/** Takes away what a deleted tenant left; begun again when it was broken off. */
+/** Removes the data of a deleted tenant; may be started again after an interruption. */
 export interface Sweep {
   run(tenant: string): Promise<void>
   stop(): void

@@ -25,7 +25,7 @@ async function changePasswordOnce(parts: SignInParts, request: PasswordRequest):
   await parts.system.ask(accountAddress(caller.tenant, user), { type: 'set_password', version, passwordHash, keep })
 }
 
-/** The password of somebody who is signed in, shown once more. Wrong ones count, by whatever he signs in with. */
+/** Verifies the password of a signed-in user again. Failures count for the name and the address of the user. */
 export async function verifyPassword(
   { system, passwords, attempts }: SignInParts,
   row: UserRow,

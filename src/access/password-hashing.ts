@@ -1,13 +1,13 @@
 /**
- * How passwords become what is kept of them.
+ * Hashes and verifies passwords.
  *
- * Obligations: the same password gives another text each time; the text says by itself how to check it; checking takes
- * as long for a wrong password as for the right one; nothing of the password is kept, and no error tells it.
+ * Obligations: the same password gives a different text each time; the text contains all parameters for its check; a
+ * wrong password takes as long as the right one; the password is not stored, and no error contains it.
  */
 export interface PasswordEngine {
   hash(password: string): Promise<string>
-  /** False for a wrong password. Rejects for a text that is none of this engine's: it should never have been stored. */
+  /** False for a wrong password. Rejects for a text of another engine, which should never have been stored. */
   verify(hash: string, password: string): Promise<boolean>
-  /** Whether checking it costs what checking a new one does. */
+  /** Whether it was hashed with the present parameters. */
   isCurrent(hash: string): boolean
 }

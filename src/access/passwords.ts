@@ -3,58 +3,60 @@ import { FairQueue } from '#access/fair-queue'
 import type { PasswordEngine } from '#access/password-hashing'
 import { Problem } from '#model/problem'
 
-/** As many wait, besides the one at work. */
+/** Waiting passwords, without the one that is hashed. */
 const waitingMax = 32
 
-/** From here on events wait for processors already. */
+/** From this load of the event loop on, events already wait for processors. */
 const busyFrom = 1 / 3
 
 /**
- * For each hash, beside a busy loop: about ten a second are left, a tenth of a processor. However low the priority of argon2
- * is, it goes through 12 MiB three times over, and whoever shares caches and memory with it feels that.
+ * The pause after each hash while the loop is busy: about ten hashes a second remain, a tenth of a processor. Even at
+ * low priority argon2 reads and writes 12 MiB three times, which slows everything that shares caches and memory with
+ * it.
  */
 const restMs = 100
 
-/** From so many on the rests are shorter: who waits waits for the others' too. */
+/** From this many on the pauses are shorter: each waiting password also waits for the pauses of the others. */
 const fewWaiting = 4
 
 /**
- * What a password is checked against where there is no account: nobody knows one that fits. It costs what a stored one
- * costs, so that how long an answer takes does not tell whether there was an account.
+ * The hash to check against where there is no account: no known password matches it. It costs as much as a stored
+ * one, so that the time of an answer does not reveal whether there is an account.
  */
 export const dummyHash =
   '$argon2id$v=19$m=12288,t=3,p=1$Sm7+wJcFhxTUQM6UfzbDtA$yhKOCBOJuMn2Bi5ZKmOYYNn5KIfIieA/tQ6aFSKRPbU'
 
-/** Who waits for it. */
+/** The requester of a hash. */
 export interface Asking {
-  /** His address: all of its network take turns with others as one. */
+  /** The client's address: addresses of one network take turns with others as one group. */
   readonly address: string
-  /** Aborts when nobody waits for the answer any more: then it is left out. */
+  /** Aborts when no client waits for the answer any more: the hash is then skipped. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Who somebody may be. */
+/** An account that the password may belong to. */
 export interface Candidate {
-  /** Undefined: there is none, which takes as long to find out, and is never right. */
+  /** Undefined: no such account. Takes as long to check, and never matches. */
   readonly hash: string | undefined
 }
 
 interface Job {
-  /** Answers for how many hashes it was. Never rejects. */
+  /** Returns the number of computed hashes. Never rejects. */
   run(): Promise<number>
   refuse(problem: Problem): void
 }
 
-/** What the pace hangs on: World. */
+/** The parts of the world that the pace depends on. */
 export interface Surroundings {
   after(delayMs: number, task: () => void): void
   loopShare(): number
 }
 
 /**
- * Passwords, one at a time: each takes a core for 10 to 20 ms and 12 MiB, and everything else this process does waits for the
- * same cores. Beside a busy loop they rest in between. Addresses take turns, so that one that asks for many holds up nobody
- * else; whoever finds no room is told to come again. Contract 2, architecture: bounded queues.
+ * Hashes passwords one at a time: each takes a core for 10 to 20 ms and 12 MiB, which the rest of the server needs
+ * too. While the loop is busy it pauses after each. Addresses take turns, so that many requests of one address do not
+ * delay the others; when the queue is full, a request is refused with a time to retry. Contract 2, architecture:
+ * bounded queues.
  */
 export class Passwords {
   readonly counts = { hashes: 0, refused: 0 }
@@ -64,33 +66,34 @@ export class Passwords {
   #isAtWork = false
   #isResting = false
 
-  /** Without surroundings there is no rest. */
+  /** Without a world there are no pauses. */
   constructor(engine: PasswordEngine, surroundings?: Surroundings) {
     this.#engine = engine
     this.#surroundings = surroundings
   }
 
-  /** Those that wait, and the one at work. */
+  /** Waiting passwords and the one that is hashed. */
   get waitingCount(): number {
     return this.#waiting.size + (this.#isAtWork ? 1 : 0)
   }
 
-  /** Whether a hash costs what they cost now. */
+  /** Whether a hash has the present parameters. */
   isCurrent(hash: string): boolean {
     return this.#engine.isCurrent(hash)
   }
 
-  /** @throws Problem `overloaded` when too many wait. */
+  /** @throws Problem `overloaded` when too many wait */
   hash(password: string, asking: Asking): Promise<string> {
     return this.#enqueue(asking, async () => this.#hashed(password))
   }
 
   /**
-   * Whose password it is, of all whom it may be, in one turn. `candidates` is asked when the turn has come, and may refuse by
-   * throwing: others of the same account may have failed meanwhile. `judge` runs before the next turn, so that what it
-   * counts holds for that one.
+   * The candidates whose password it is, checked in one turn of the queue. `candidates` is called when the turn has
+   * come, and may refuse by throwing: other attempts on the account may have failed in the meantime. `judge` runs
+   * before the next turn, so that its counts apply to that one.
    *
-   * @throws Problem `overloaded` when too many wait, or nobody any more for this; what `candidates` throws.
+   * @throws Problem `overloaded` when too many wait, or when no client waits for this any more; errors of
+   * `candidates`
    */
   verify<C extends Candidate, T>(
     candidates: () => readonly C[],
@@ -110,10 +113,7 @@ export class Passwords {
     })
   }
 
-  /**
-   * For who would do other work first that is worth nothing without a password.
-   * @throws Problem `overloaded` when too many wait.
-   */
+  /** Call before work that is useless without the password's hash. @throws Problem `overloaded` when too many wait */
   checkRoom(address: string): void {
     if (!this.#waiting.hasRoom(addressGroupOf(address))) throw this.#tooMany()
   }
@@ -177,12 +177,12 @@ export class Passwords {
   }
 }
 
-/** Nobody hears it. */
+/** Its client is gone. */
 function notWanted(): Problem {
   return new Problem('overloaded', 'nobody waits for this password any more')
 }
 
-/** The same letters, whichever way a keyboard puts them together. */
+/** Unicode-normalized, because keyboards compose letters differently. */
 function normalOf(password: string): string {
   return password.normalize('NFC')
 }

@@ -1,17 +1,17 @@
 import type { CryptoKey } from 'jose'
 import { RecentMap } from '#access/recent-map'
 
-/** What a proof's header comes to: it names one key, and no other header text needs to be read for it. */
+/** The parsed header of a proof: it names one key, and no other header text has the same. */
 export interface ProofKey {
   readonly jkt: string
   readonly key: CryptoKey
 }
 
-/** In one generation: as many clients at once save an import of 130 µs. A key takes some 7 KB. */
+/** In one generation: so many active clients save an import of 130 µs each. A key takes some 7 KB. */
 const keysMax = 8_192
-/** Headers of real clients have 230 to 400 characters; longer ones may come, and are read anew each time. */
+/** Headers of real clients have 230 to 400 characters; longer ones are accepted, but parsed each time. */
 const headerCharactersMax = 1_024
-/** A key that nobody comes with is forgotten after one to two of these. */
+/** An unused key is evicted after one to two of these. */
 export const keyGenerationMs = 5 * 60_000
 
 export interface ProofKeysOptions {
@@ -21,9 +21,8 @@ export interface ProofKeysOptions {
 }
 
 /**
- * Keys by the proof header that brought them, word for word: a client's header never changes, so decoding it, its
- * thumbprint and the import of its key are paid once while it goes on. Only headers of proofs that were good in everything
- * come in.
+ * Keys by the exact proof header: a client's header never changes, so its decoding, its thumbprint and the import of
+ * its key are paid for once while the client is active. Only headers of fully valid proofs are cached.
  */
 export class ProofKeys {
   readonly #now: () => number

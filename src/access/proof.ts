@@ -8,27 +8,27 @@ import { tokenHash } from '#access/token-hash'
 import { proofProblem } from '#http/credential-problems'
 import type { ForwardedRequest } from '#model/forwarded-request'
 
-/** What of a request a proof is about. */
+/** The parts of a request that a proof covers. */
 export interface ProofRequest {
   readonly method: string
-  /** As it came, byte for byte, without the query. */
+  /** As received, byte for byte, without the query. */
   readonly path: string
   readonly forwarded: ForwardedRequest
   /** By lower-case name; empty when absent, copies joined by a comma. */
   header(name: string): string
   headerCount(name: string): number
-  /** Added to the answer, whatever it will be. */
+  /** Added to the answer, with any status. */
   addReplyHeader(name: string, value: string): void
 }
 
-/** A proof that was good in itself. Whether its key is the token's, and whether it is new, was not looked at yet. */
+/** A proof that is valid in itself. Not checked yet: whether its key is the token's, and whether it is new. */
 export interface CheckedProof {
   /** Thumbprint of the key that signed it. */
   readonly jkt: string
   readonly jti: string
   readonly headerText: string
   readonly key: CryptoKey
-  /** Of the access token that came with it. */
+  /** Hash of the access token that came with it. */
   readonly tokenHash?: string
 }
 
@@ -45,7 +45,7 @@ const jtiCharactersMax = 128
 const toleranceS = 60
 const es256 = { algorithms: ['ES256'] }
 
-/** The claims of a proof, of the right types; nothing of them was compared with anything yet. */
+/** The claims of a proof, with the right types; their values are not checked yet. */
 interface ProofClaims {
   readonly jti: string
   readonly htm: string
@@ -56,8 +56,8 @@ interface ProofClaims {
 }
 
 /**
- * Checks of DPoP proofs (RFC 9449 §4.3), in the order of contract 2: what is cheap and tells the client most comes
- * first, the signature after it, and last of all what leaves a trace.
+ * Checks of DPoP proofs (RFC 9449 §4.3), in the order of contract 2: cheap checks with helpful errors first, then the
+ * signature, and last the checks that store something.
  *
  * | RFC 9449 §4.3 | here |
  * |---|---|
@@ -71,9 +71,9 @@ interface ProofClaims {
  * | 9 `htu` | `addressMatches` |
  * | 10 `nonce` | `knownNonce` |
  * | 11 `iat` | `freshEnough` |
- * | 12 `ath` and the token's key | `boundToToken`, and whoever reads the token |
+ * | 12 `ath` and the token's key | `boundToToken`, and the caller |
  *
- * A caller goes on with: the token's key is the proof's, `checkUnused`, the token itself, `use`.
+ * The caller then checks that the token's key is the proof's, calls `checkUnused`, checks the token, and calls `use`.
  */
 export class Proofs {
   readonly #parts: ProofsParts
@@ -83,10 +83,10 @@ export class Proofs {
   }
 
   /**
-   * Everything about a proof but its key's being the right one and its being new. `token`: the access token that came
-   * with it. Tells the nonce to go on with, where the client needs one.
+   * Checks everything about a proof except that its key is the right one and that it is new. `token`: the access
+   * token of the request. Adds the next nonce to the answer if the client needs one.
    *
-   * @throws Problem `unauthorized`, or `bad_request` for the nonce alone.
+   * @throws Problem `unauthorized`, or `bad_request` for a missing or old nonce
    */
   async check(request: ProofRequest, token: string | undefined): Promise<CheckedProof> {
     const text = this.#present(request)
@@ -105,15 +105,15 @@ export class Proofs {
     return token === undefined ? proof : { ...proof, tokenHash: boundToToken(claims, token) }
   }
 
-  /** @throws Problem `unauthorized` when this key has used this `jti` before. */
+  /** @throws Problem `unauthorized` if this key has used this `jti` before */
   checkUnused({ jkt, jti }: CheckedProof): void {
     if (this.#parts.replays.isUsed(jkt, jti)) throw proofProblem('proof already used')
   }
 
   /**
-   * Last of all, when nothing can be refused any more: the proof is used up, and its key is kept at hand.
+   * Call last, when the request can no longer be refused: the proof is used up, and its key is cached.
    *
-   * @throws Problem `overloaded` when no more can be remembered.
+   * @throws Problem `overloaded` when the replay store is full
    */
   use(proof: CheckedProof): void {
     this.#parts.replays.record(proof.jkt, proof.jti)
@@ -138,7 +138,9 @@ function oneHeader(request: ProofRequest): void {
   if (request.headerCount('dpop') !== 1) throw proofProblem('invalid proof')
 }
 
-/** Bytes are characters here: one that takes more has no place in a proof, and is refused by the next check. */
+/**
+ * Counts characters as bytes: a character of several bytes is not allowed in a proof, and the next check refuses it.
+ */
 function notTooLong(text: string): void {
   if (text.length > proofCharactersMax) throw proofProblem('invalid proof')
 }
@@ -149,7 +151,7 @@ function threeParts(text: string): void {
 
 function keyShape(text: string): PublicJwk {
   const { typ, alg, crit, jwk } = read(decodeProtectedHeader, text)
-  // Nothing here is understood that `crit` could ask to be: RFC 7515 §4.1.11.
+  // No extension of `crit` is supported: RFC 7515 §4.1.11.
   if (typ !== 'dpop+jwt' || alg !== 'ES256' || crit !== undefined) return refuse()
   return readPublicJwk(jwk) ?? refuse()
 }
@@ -176,7 +178,10 @@ function addressMatches({ htu }: ProofClaims, { forwarded, path }: ProofRequest)
   if (!isSeenAt(htu, forwarded, path)) throw proofProblem('htu mismatch')
 }
 
-/** In whole seconds, as `iat` counts: a client that is exactly at the border is not refused for our milliseconds. */
+/**
+ * In whole seconds, as `iat` counts: a client exactly at the limit is not refused because of the server's
+ * milliseconds.
+ */
 function freshEnough({ iat }: ProofClaims, nowMs: number): void {
   if (Math.abs(Math.floor(nowMs / 1000) - iat) > toleranceS) throw proofProblem('iat outside tolerance')
 }
@@ -189,7 +194,9 @@ async function signedByKey(text: string, key: CryptoKey): Promise<void> {
   }
 }
 
-/** Answers the hash of a token that came in the open beside it: there is nothing to hide in comparing. */
+/**
+ * Returns the hash of the token. The token is in the same request, so the comparison need not be in constant time.
+ */
 function boundToToken({ ath }: ProofClaims, token: string): string {
   const hash = tokenHash(token)
   if (ath !== hash) throw proofProblem('ath does not match the access token')
@@ -213,19 +220,19 @@ const pattern = /^(https?):\/\/(\[[^\]/?#@]*\]|[^/?#@:[\]]*)(?::([0-9]*))?(\/[^?
 const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443' }
 
 /**
- * Whether a proof was made for this place: scheme, host, port and path of its `htu` as the request was seen. Query and
- * fragment do not count; nor do the case of scheme and host and a default port written out (RFC 3986 §6.2.2 and §6.2.3,
- * as RFC 9449 §4.3 wants). The path is compared byte for byte: two spellings of it are two paths to whoever stands in
- * front of us.
+ * Whether the proof's `htu` names this place: scheme, host, port and path as the server saw the request. Query and
+ * fragment do not count; nor do the case of scheme and host and an explicit default port (RFC 3986 §6.2.2 and §6.2.3,
+ * as RFC 9449 §4.3 requires). The path is compared byte for byte, because a proxy in front may treat two spellings as
+ * two paths.
  */
-function isSeenAt(htu: string, { origins }: ForwardedRequest, path: string): boolean {
-  // As nearly every client writes it.
+function isSeenAt(htu: string, { origins }: Seen, path: string): boolean {
+  // The spelling of nearly every client.
   if (origins.some((origin) => htu.length === origin.length + path.length && htu === origin + path)) return true
   const claimed = normalOf(htu)
   return claimed !== undefined && origins.some((origin) => normalOf(origin + path) === claimed)
 }
 
-/** Undefined for what is no http address, and for one with a user in it. */
+/** Undefined for anything but an http address, and for one with a user in it. */
 function normalOf(address: string): string | undefined {
   const [, scheme = '', host = '', port = '', path = ''] = pattern.exec(address) ?? []
   if (host === '') return undefined

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isBase64url } from '#access/base64url'
 
-/** The public half of a P-256 key, its required members alone. RFC 7518 §6.2.1. */
+/** The required members of a public P-256 key. RFC 7518 §6.2.1. */
 export interface PublicJwk {
   readonly kty: 'EC'
   readonly crv: 'P-256'
@@ -12,10 +12,10 @@ export interface PublicJwk {
 /** 32 bytes. RFC 7518 §6.2.1.2: full length, leading zeros included. */
 const coordinateCharacters = 43
 
-/** Private members of any kind of key (RFC 7517, 7518 §6): one that is sent along is a secret no more. */
+/** Private members of any kind of key (RFC 7517, 7518 §6): a private key that was sent is no longer secret. */
 const privateMembers = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv']
 
-/** The required members of a public P-256 key; undefined for any other kind, and for one that shows a private half. */
+/** The required members of a public P-256 key; undefined for any other kind, and for one with a private member. */
 export function readPublicJwk(shown: unknown): PublicJwk | undefined {
   const jwk = Object(shown) as Readonly<Record<string, unknown>>
   const { kty, crv, x, y } = jwk

@@ -1,2 +1,2 @@
-/** Chance, as the world gives it: so many bytes that nobody can foresee. */
+/** Returns so many unpredictable bytes. */
 export type Random = (byteCount: number) => Uint8Array

@@ -1,8 +1,8 @@
 import { BoundedMap } from '#access/bounded-map'
 
 /**
- * For what can be found out again: what nobody asked for during one to two generations is forgotten, and of one generation
- * never more than so many are held, the first to come going first.
+ * A cache with two generations: an entry unused for one to two generations is evicted, and a full generation evicts
+ * its oldest entries first. For values that can be computed again.
  */
 export class RecentMap<K, V> {
   readonly #generationMs: number
@@ -33,7 +33,7 @@ export class RecentMap<K, V> {
     this.#young.set(key, value)
   }
 
-  /** Also for a clock that was put back. */
+  /** Also moves on for a clock that was set back. */
   #move(now: number): void {
     const age = Math.abs(now - this.#youngSince)
     if (age < this.#generationMs) return

@@ -3,8 +3,8 @@ import { base64urlOf, readBase64url } from '#access/base64url'
 import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
 
 /**
- * Refresh tokens of the DPoP scheme: `<tenant>.<session>.<number>.<mac>`. Nothing of them is kept but the number: token
- * n of a session is the same text whenever it is made, so that a lost answer can be given again. Contract 2, Refresh.
+ * Refresh tokens of the DPoP scheme: `<tenant>.<session>.<number>.<mac>`. Only the number is stored: token n of a
+ * session is the same text whenever it is made, so that a lost answer can be repeated. Contract 2, Refresh.
  */
 export interface RefreshToken {
   readonly tenant: string
@@ -14,7 +14,7 @@ export interface RefreshToken {
   readonly mac: Uint8Array
 }
 
-/** Whose it is besides what stands in it: the key that the session is bound to. */
+/** The MAC also covers the key that the session is bound to. */
 export interface RefreshSubject {
   readonly tenant: string
   readonly session: string
@@ -25,7 +25,7 @@ export interface RefreshSubject {
 const macBytes = 32
 /** Tenant 63, session 16, number 10, mac 43 and the dots. */
 const textCharactersMax = 135
-/** A session that lasts a year and is renewed every second gets nowhere near it. */
+/** Enough for a session that is renewed every second for a year. */
 const numberPattern = /^[1-9][0-9]{0,9}$/
 
 export function refreshTokenText(key: Uint8Array, subject: RefreshSubject): string {
@@ -33,7 +33,7 @@ export function refreshTokenText(key: Uint8Array, subject: RefreshSubject): stri
   return `${tenant}.${session}.${number}.${base64urlOf(macOf(key, subject))}`
 }
 
-/** Form only: whether we made it, `isOurs` says. Undone by `refreshTokenText`. */
+/** Checks the form only; `isOurs` checks the MAC. Inverse of `refreshTokenText`. */
 export function readRefreshToken(text: string): RefreshToken | undefined {
   if (text.length > textCharactersMax) return undefined
   const [tenant = '', session = '', number = '', macText = '', ...more] = text.split('.')
@@ -43,12 +43,12 @@ export function readRefreshToken(text: string): RefreshToken | undefined {
   return { tenant, session, number: Number(number), mac }
 }
 
-/** In constant time. `jkt`: the session's, never that of whoever shows the token. */
+/** In constant time. `jkt`: of the session, not of the caller's proof. */
 export function isOurs(key: Uint8Array, { mac, ...token }: RefreshToken, jkt: string): boolean {
   return timingSafeEqual(mac, macOf(key, { ...token, jkt }))
 }
 
-/** None of the four can hold a dot but the last, so no two subjects share a text. */
+/** Only the last of the four can contain a dot, so no two subjects share a text. */
 function macOf(key: Uint8Array, { tenant, session, number, jkt }: RefreshSubject): Buffer {
   return createHmac('sha256', key).update(`${tenant}.${session}.${number}.${jkt}`).digest()
 }

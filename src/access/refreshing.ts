@@ -27,9 +27,9 @@ export async function refresh(parts: SignInParts, { refreshToken, jkt, place }: 
 }
 
 /**
- * The session that a refresh token of the DPoP scheme belongs to, shown by the key it is bound to. Nothing is consumed.
+ * The session of a refresh token of the DPoP scheme, shown with the key it is bound to. Consumes nothing.
  *
- * @param host under which its user must be able to sign in; undefined where he signs out
+ * @param host the host under which its user must be able to sign in; undefined during sign-out
  */
 export function boundSession(
   parts: SignInParts,
@@ -46,7 +46,7 @@ export function boundSession(
   return { token, stored }
 }
 
-/** `POST /iam/token`. What the tenant or the user asks for since is looked at before anything is consumed. */
+/** `POST /iam/token`. New requirements of the tenant or the user are checked before anything is consumed. */
 export async function refreshBasic(
   parts: SignInParts,
   { refreshToken, place }: BasicRefreshRequest,
@@ -60,12 +60,12 @@ export async function refreshBasic(
   return tokensOf(parts, { tenant, session, ...next, user: stored.user })
 }
 
-/** The tenant asks for a second factor since: who has none signs in again, and is led to set one up. */
+/** The tenant may require a second factor since: a user without one signs in again, and is asked to set one up. */
 function refuseWithoutFactor({ twoFactor }: TenantRow, { factors }: AccountState): void {
   if (twoFactor === 'required' && factorNames(factors).length === 0) throw wrongRefreshToken()
 }
 
-/** The number that is good from now on. One that was used before has ended the session. */
+/** Returns the new number. A number that was used before has ended the session. */
 async function rotate(
   { world, system, lifetimes }: SignInParts,
   tenant: string,

@@ -1,6 +1,6 @@
-/** Who we are to an authenticator, and on which pages it may speak for us. WebAuthn §5.1.3, contract 2. */
+/** The relying party of authenticators, and the pages that may use it. WebAuthn §5.1.3, contract 2. */
 export interface RelyingParty {
-  /** A host name without a port. Keys are made for it, and are worthless under another one. */
+  /** A host name without a port. Keys are made for it, and do not work under another one. */
   readonly id: string
   readonly name: string
   readonly origins: readonly string[]
@@ -9,13 +9,13 @@ export interface RelyingParty {
 export interface RelyingPartySettings {
   readonly publicUrls: readonly string[]
   readonly corsOrigins: readonly string[]
-  /** Where the server listens. */
+  /** The port of the server. */
   readonly port: number
 }
 
 const name = 'Device Data Backend'
 
-/** From what was configured, and never from a request: whoever sends one could name any host. */
+/** From the configuration only, never from a request, because a client could name any host. */
 export function relyingPartyOf({ publicUrls, corsOrigins, port }: RelyingPartySettings): RelyingParty {
   const [first] = publicUrls
   const own = first === undefined ? [`http://localhost:${port}`] : publicUrls.map((url) => new URL(url).origin)

@@ -3,8 +3,8 @@ import type { Random } from '#access/random'
 import { Problem } from '#model/problem'
 
 /**
- * Three generations of this, so a proof is remembered for 122 to 183 s. It has to be for 121: a proof is taken from 60 s
- * before its `iat` until 60 s after it, and `iat` counts whole seconds.
+ * Three generations of this, so a proof is remembered for 122 to 183 s. 121 s are required: a proof is accepted from
+ * 60 s before its `iat` until 60 s after it, and `iat` counts whole seconds.
  */
 export const generationMs = 61_000
 const generationCount = 3
@@ -21,15 +21,15 @@ export interface ReplaysOptions {
 }
 
 /**
- * Which proofs were used: of each key, the `jti` it gave. Nothing is forgotten early; when a generation is full, no
- * more proofs are taken until the next one begins. RFC 9449 §11.1, contract 2.
+ * Used proofs: the `jti`s of each key. Nothing is forgotten early; when a generation is full, no proofs are accepted
+ * until the next one begins. RFC 9449 §11.1, contract 2.
  */
 export class Replays {
   readonly #options: ReplaysOptions
   readonly #entriesMax: number
   /**
-   * Of this process alone: whoever could tell where an entry goes could choose `jti`s that all go to one place, and make
-   * every look a long one.
+   * Random for each process: a client that could predict the slot of an entry could choose `jti`s that all share one
+   * slot, and make every lookup slow.
    */
   readonly #secret: string
   #generation = Number.NEGATIVE_INFINITY
@@ -50,7 +50,7 @@ export class Replays {
     return this.#sets.some((set) => set.has(fingerprint))
   }
 
-  /** Using it once more changes nothing. @throws Problem `overloaded` when the generation is full. */
+  /** Idempotent. @throws Problem `overloaded` when the generation is full */
   record(jkt: string, jti: string): void {
     this.#move()
     const [youngest] = this.#sets
@@ -61,7 +61,7 @@ export class Replays {
     youngest.add(this.#fingerprintOf(jkt, jti))
   }
 
-  /** Forwards only: a clock that is put back must not bring forgotten proofs back to life any sooner. */
+  /** Forwards only: a clock that is set back must not make used proofs valid again. */
   #move(): void {
     const generation = Math.floor(this.#options.now() / generationMs)
     if (generation <= this.#generation) return
@@ -81,7 +81,7 @@ export class Replays {
   }
 
   #newFingerprint(jkt: string, jti: string): Fingerprint {
-    // A thumbprint has no dot, so no two pairs are one text.
+    // A thumbprint contains no dot, so no two pairs share a text.
     const bytes = hash('sha256', `${this.#secret}${jkt}.${jti}`, 'buffer')
     return Uint32Array.of(bytes.readUInt32LE(0), bytes.readUInt32LE(4), bytes.readUInt32LE(8), bytes.readUInt32LE(12))
   }
@@ -92,21 +92,21 @@ type Fingerprint = Uint32Array
 
 const words = 4
 const firstSlots = 1024
-/** Of a table's slots, at most so many are taken: beyond it looking past the taken ones gets long. */
+/** The largest load of a table: probing gets slow above it. */
 const loadMax = 0.75
 
 /**
- * A set of fingerprints that only grows, 16 bytes for each place and nothing on the heap.
+ * A set of fingerprints that only grows, 16 bytes per slot and nothing on the heap.
  *
- * A full table is not copied into a larger one, which would hold up everything else for milliseconds, but is joined by
- * one of twice its size: looking goes through all of them, a dozen at most.
+ * A full table is not copied into a larger one, which would block the loop for milliseconds. A table of twice the
+ * size is added; a lookup searches all of them, a dozen at most.
  */
 export class FingerprintSet {
   readonly #tables: Uint32Array[]
   #size = 0
   #sizeOfLast = 0
 
-  /** `expected`: so many are likely, so the first table holds them. */
+  /** `expected`: the likely number of entries, for the size of the first table. */
   constructor(expected = 0) {
     this.#tables = [tableFor(expected)]
   }
@@ -120,7 +120,7 @@ export class FingerprintSet {
     return this.#tables.some((table) => table[slotOf(table, marked)] !== 0)
   }
 
-  /** One that is there already stays once. */
+  /** Idempotent. */
   add(fingerprint: Fingerprint): void {
     if (this.has(fingerprint)) return
     const marked = mark(fingerprint)
@@ -147,13 +147,16 @@ function tableFor(expected: number): Uint32Array {
   return new Uint32Array(slots * words)
 }
 
-/** A first word of zero means an empty place; the one in 2³² that begins so is given another. */
+/**
+ * A first word of zero marks an empty slot, so the one fingerprint in 2³² that begins with zero gets another first
+ * word.
+ */
 function mark(fingerprint: Fingerprint): Fingerprint {
   if (fingerprint[0] === 0) fingerprint[0] = 1
   return fingerprint
 }
 
-/** Where it stands in the table, or the empty place where it would: the index of its first word. */
+/** The slot of the fingerprint, or the empty slot for it: the index of its first word. */
 function slotOf(table: Uint32Array, fingerprint: Fingerprint): number {
   const mask = table.length - 1
   let index = ((fingerprint[1] ?? 0) * words) & mask

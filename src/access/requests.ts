@@ -1,25 +1,25 @@
 import type { TenantRow } from '#actors/directory/state'
 import type { Caller } from '#model/caller'
 
-/** What flows of identity are asked, and what they answer. Whatever is refused is a Problem thrown. */
+/** Requests and answers of sign-in and account operations. A refusal is a thrown Problem. */
 
-/** From where somebody signs in, as the server saw it. */
+/** Where a sign-in comes from, as the server saw it. */
 export interface SignInPlace {
-  /** With its port if it came with one; lower case. */
+  /** With the port if the client sent one; lower case. */
   readonly host: string
   readonly address: string
-  /** `User-Agent` as it came; kept up to a length. */
+  /** `User-Agent` as received; stored up to a length. */
   readonly agent: string
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when no client waits for the answer any more. */
   readonly signal?: AbortSignal
 }
 
-/** §4.1. `jkt`: of the proof that came with it, which was good. */
+/** §4.1. `jkt`: of the request's proof, which was valid. */
 export interface LoginRequest {
   /** An e-mail address, or a user's name. */
   readonly email: string
   readonly password: string
-  /** Bare. */
+  /** Without `crn#tenant:`. */
   readonly tenantIdentifier?: string | undefined
   readonly jkt: string | undefined
   readonly place: SignInPlace
@@ -44,9 +44,9 @@ export type LoginOutcome =
     }
 
 export interface BasicRequest {
-  /** The header `Authorization` as it came. */
+  /** The `Authorization` header as received. */
   readonly authorization: string
-  /** Whether a refresh token is asked for. */
+  /** Whether a refresh token is requested. */
   readonly isOffline: boolean
   readonly place: SignInPlace
 }
@@ -57,7 +57,7 @@ export interface TokenAnswer {
   readonly refreshToken?: string
 }
 
-/** `jkt`: of the proof that came with it, which was good. */
+/** `jkt`: of the request's proof, which was valid. */
 export interface RefreshRequest {
   readonly refreshToken: string
   readonly jkt: string | undefined
@@ -69,7 +69,7 @@ export interface BasicRefreshRequest {
   readonly place: SignInPlace
 }
 
-/** Who asks has a session, or has shown a proof and shows a refresh token bound to the same key. Contract 2, Sign-out. */
+/** The caller has a session, or sends a proof and a refresh token bound to the same key. Contract 2, Sign-out. */
 export interface SignOutRequest {
   readonly caller: Caller
   readonly refreshToken?: string | undefined
@@ -90,7 +90,7 @@ export interface PasswordRequest {
   readonly place: SignInPlace
 }
 
-/** One session as it is shown. Times are Unix ms. */
+/** One session, as the API shows it. Times are Unix ms. */
 export interface ShownSession {
   readonly id: string
   readonly createdAt: number
@@ -101,7 +101,7 @@ export interface ShownSession {
   readonly isCurrent: boolean
 }
 
-/** `token`: a 2FA token, which counts before the session that also came. Contract 2, Second factor. */
+/** `token`: a 2FA token, which takes precedence over a session. Contract 2, Second factor. */
 export interface FactorRequest {
   readonly caller: Caller
   readonly token?: string | undefined
@@ -112,7 +112,7 @@ export interface FactorCodeRequest extends FactorRequest {
   readonly code: string
 }
 
-/** By what a signed-in person shows that it is still him who sits there. */
+/** Proof that the signed-in person is still present. */
 export interface Confirmation {
   readonly password?: string | undefined
   readonly code?: string | undefined
@@ -120,7 +120,7 @@ export interface Confirmation {
 
 export type ConfirmedRequest = FactorRequest & Confirmation
 
-/** The pair where it completes a login. Recovery codes where this is the first factor. */
+/** The pair if this completes a login. Recovery codes if this is the first factor. */
 export interface FactorActivated extends Partial<Pair> {
   readonly recoveryCodes?: readonly string[]
 }
@@ -133,10 +133,10 @@ export interface ShownCredential {
   readonly transports: readonly string[]
 }
 
-/** A key that tokens are, or were, signed with. Times are Unix ms. */
+/** A key that signs tokens, or did. Times are Unix ms. */
 export interface ShownSigningKey {
   readonly kid: string
   readonly createdAt: number
-  /** Absent: tokens are signed with it. */
+  /** Absent for the key that signs. */
   readonly retiresAt?: number
 }

@@ -2,10 +2,10 @@ import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { Random } from '#access/random'
 
 /**
- * Secrets that have to be read again, at rest: AES-256-GCM under the seal key of the key file.
+ * Seals secrets that have to be read again: AES-256-GCM under the seal key of the key file.
  *
- * `context` says whose it is (`<tenant>/<user>`, a key's id). It is authenticated with it, so that a sealed secret that
- * is moved to somebody else's record does not open there.
+ * `context` names the owner (`<tenant>/<user>`, a key's id). It is authenticated, so a sealed secret that is moved to
+ * another record does not open there.
  */
 
 const algorithm = 'aes-256-gcm'
@@ -13,7 +13,7 @@ const algorithm = 'aes-256-gcm'
 const nonceBytes = 12
 const tagBytes = 16
 
-/** Nonce, tag, then as many bytes as `plain`. Undone by `open`. */
+/** Nonce, tag, then as many bytes as `plain`. Inverse of `open`. */
 export function seal(key: Uint8Array, plain: Uint8Array, context: string, random: Random): Uint8Array {
   const nonce = random(nonceBytes)
   const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes }).setAAD(Buffer.from(context))
@@ -21,7 +21,7 @@ export function seal(key: Uint8Array, plain: Uint8Array, context: string, random
   return new Uint8Array(Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]))
 }
 
-/** Undefined when it was sealed by another key, for another context, or was changed since. Undone by `seal`. */
+/** Undefined if it was sealed with another key or context, or was changed. Inverse of `seal`. */
 export function open(key: Uint8Array, sealed: Uint8Array, context: string): Uint8Array | undefined {
   if (sealed.length < nonceBytes + tagBytes) return undefined
   const nonce = sealed.subarray(0, nonceBytes)

@@ -21,15 +21,15 @@ export interface SessionCallersParts {
   readonly authors: Pick<Authors, 'keyOf' | 'isGiven'>
 }
 
-/** What a token was found to stand for. */
+/** The cached result for a token. */
 interface Known {
   readonly hold: SessionHold
   caller: SessionCaller | undefined
 }
 
 /**
- * From sessions and API keys to callers, with the rights of now. What was found out by a token is kept for as long as the
- * token is known: until something changes a request costs a few looks and makes nothing.
+ * Callers of sessions and API keys, with their present rights. A result is cached as long as its token: while nothing
+ * changes, a request costs a few lookups and allocates nothing.
  */
 export class SessionCallers {
   readonly #parts: SessionCallersParts
@@ -40,9 +40,9 @@ export class SessionCallers {
     this.#parts = parts
   }
 
-  /** The caller, or the reason why there is none. Remembers that the session was used, and from which address. */
+  /** The caller, or the reason why there is none. Records the use of the session and the client's address. */
   ofToken(token: VerifiedToken, request: UsingRequest): SessionCaller | TokenFault {
-    // First, here as below: nobody may wake what lies under the name of a tenant that is no more.
+    // First, here as below: a removed tenant's actors must not be woken.
     if (!this.#parts.accesses.hasTenant(token.tenant)) return 'session over'
     const known = this.#known(token)
     const stored = known.hold.stored
@@ -54,10 +54,7 @@ export class SessionCallers {
     return known.caller
   }
 
-  /**
-   * Undefined for everything that is no key of ours, or is one no more.
-   * @throws Problem `unauthorized` for a key that is suspended
-   */
+  /** Undefined for any text but a valid key. @throws Problem `unauthorized` for a suspended key */
   ofApiKey(text: string): Caller | undefined {
     const read = readApiKey(text)
     const key = read && this.#parts.authors.keyOf(read.tenant, read.id)
@@ -67,7 +64,7 @@ export class SessionCallers {
     return caller
   }
 
-  /** Who that is now; undefined once it is over. */
+  /** The current caller; undefined once the session is over. */
   of({ kind, tenant, id }: SessionKey): Caller | undefined {
     if (kind === 'api_key') return this.#callerOfKey(tenant, id)
     return this.#callerOf(new SessionHold(this.#parts.system, tenant, id))
@@ -98,7 +95,7 @@ export class SessionCallers {
   }
 }
 
-/** `jkt`: of the key that was shown, where the session asks for none. Undefined: the session is over. */
+/** `jkt`: of a proof's key, if the session is not bound to one. Undefined: the session is over. */
 function callerOfSession(accesses: Accesses, hold: SessionHold, jkt?: string): SessionCaller | undefined {
   if (!accesses.hasTenant(hold.tenant)) return undefined
   const stored = hold.stored
@@ -107,13 +104,13 @@ function callerOfSession(accesses: Accesses, hold: SessionHold, jkt?: string): S
   return new SessionCaller(accesses, hold, user, jkt ?? stored.jkt ?? undefined)
 }
 
-/** Undefined: it was deleted, its time is over, or its maker may not give its roles any more. */
+/** Undefined: deleted, expired, or its maker may no longer give its roles. */
 function standingKey({ authors }: SessionCallersParts, tenant: string, id: string): StoredApiKey | undefined {
   const key = authors.keyOf(tenant, id)
   return key && authors.isGiven(tenant, key) ? key : undefined
 }
 
-/** A user, by one of his sessions. */
+/** A user with a session. */
 export class SessionCaller implements Caller {
   readonly tenant: string
   readonly user: string
@@ -148,12 +145,12 @@ export class SessionCaller implements Caller {
     this.#version = access.version
   }
 
-  /** The same, by whom a key was shown that his session does not ask for. */
+  /** The same caller with a proof that the session does not require. */
   withProof(jkt: string): SessionCaller {
     return new SessionCaller(this.#accesses, this.#hold, this.#user, jkt)
   }
 
-  /** Whether he is still there, holds the same roles, and these mean what they meant. */
+  /** Whether the user still exists with the same roles, and these have the same scope. */
   hasSameRights(): boolean {
     return this.#access.version === this.#version && hasSameRights(this.#user, this.#accesses.user(this.#user.id))
   }
@@ -162,7 +159,7 @@ export class SessionCaller implements Caller {
     try {
       return this.hasSameRights() && this.#hold.stored !== undefined
     } catch {
-      // The store is being read: what this was judged by may have been taken back.
+      // The store is being read: the rights behind this access may have been taken back.
       return false
     }
   }
@@ -172,7 +169,7 @@ export class SessionCaller implements Caller {
   }
 }
 
-/** An API key, which acts as a user with its roles. These never change; what they mean does. */
+/** An API key, which acts as a user with its roles. The roles never change; their scopes may. */
 class KeyCaller implements Caller {
   readonly tenant: string
   readonly user: string
@@ -220,12 +217,12 @@ class KeyCaller implements Caller {
   }
 }
 
-/** From where a session is used; only asked when that is noted. */
+/** Where a session is used from; only read if it is recorded. */
 interface UsingRequest {
   readonly forwarded: { readonly address: string }
 }
 
-/** A session at hand: looked up again only when its body was put away, after minutes of nobody using it. */
+/** A reference to a session: looked up again only after its actor was unloaded, minutes after its last use. */
 class SessionHold {
   readonly tenant: string
   readonly id: string
@@ -238,18 +235,18 @@ class SessionHold {
     this.id = id
   }
 
-  /** Undefined: it is over. @throws Problem `storage` */
+  /** Undefined: the session is over. @throws Problem `storage` */
   get stored(): StoredSession | undefined {
     const { session } = this.#body.state as SessionState
     return session && !isOver(session, this.#system.world.now()) ? session : undefined
   }
 
-  /** A request came with one of its tokens. While the store takes no writes that is not remembered. */
+  /** Records a request with one of its tokens, unless the store accepts no writes. */
   use({ lastUsedAt }: StoredSession, request: UsingRequest): void {
     const system = this.#system
     if (system.world.now() - lastUsedAt < usedEveryMs || !system.gate.isOpen) return
-    const { address } = request.forwarded
-    // The connection ended while a signature was checked, and its address is lost.
+    const { address } = request.seen
+    // The connection ended while a signature was checked, so its address is unknown.
     if (address === '') return
     system.turnOf(this.#body, { type: 'use', address }, nobodyAsks)
   }

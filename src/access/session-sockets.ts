@@ -6,24 +6,25 @@ import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** Sockets closed in one go: each tells its room, and everybody else waits. */
+/** Sockets closed in one turn: each notifies its module, and the loop waits. */
 const endedAtOnceMax = 200
 
 export interface SessionSocketsParts {
   readonly world: World
-  /** Who that is now; undefined once the session is over. */
+  /** The current caller; undefined once the session is over. */
   readonly callerOf: (session: SessionKey) => Caller | undefined
 }
 
-/** Sockets with one access, and whether there is any event they may hear by it. */
+/** Sockets with one access, and whether it allows any event. */
 interface AccessSockets {
   readonly sockets: Set<Socket>
   mayHear: boolean
 }
 
 /**
- * Sockets by whose session they hang on: when it ends, so do they (4401). One that could hear some event and by a change of
- * rights can hear none any more is closed too (4403); one that was opened with none stays, silent. Contract 2, 4.7.
+ * Sockets by the session they depend on: when it ends, they are closed (4401). A socket that loses its last readable
+ * event by a change of rights is closed too (4403); one that was opened without any stays open, silent. Contract 2,
+ * 4.7.
  */
 export class SessionSockets {
   readonly #parts: SessionSocketsParts
@@ -38,8 +39,8 @@ export class SessionSockets {
   }
 
   /**
-   * A socket that was just opened. Answers who its caller is now, by whom it has to be judged: an upgrade may have taken
-   * a while. Undefined: the session is over, and the socket is about to be closed with 4401.
+   * Adds a new socket. Returns its current caller, because rights may have changed during the upgrade. Undefined: the
+   * session is over, and the socket will be closed with 4401.
    */
   add(socket: Socket, caller: Caller): Caller | undefined {
     const { session } = caller
@@ -58,7 +59,7 @@ export class SessionSockets {
     return now
   }
 
-  /** Undoes `add`. One that was not added is none of ours. */
+  /** Undoes `add`. A socket that was not added is ignored. */
   remove(socket: Socket): void {
     const caller = this.#callers.get(socket)
     if (!caller) return
@@ -80,7 +81,7 @@ export class SessionSockets {
     if (couldHear && !mayHear) this.end([socket], closeCodes.notPermitted)
   }
 
-  /** Accesses that mean something else from now on. */
+  /** Accesses whose scope changed. */
   redefined(tenant: string, changed: ReadonlyMap<string, Scope>): void {
     for (const [access, scope] of changed) {
       const known = this.#byAccess.get(accessText(tenant, access))
@@ -103,7 +104,7 @@ export class SessionSockets {
     )
   }
 
-  /** Later, and in batches: closing tells rooms, and there may be thousands. */
+  /** In later turns and in batches: each closing notifies a module, and there may be thousands. */
   end(sockets: readonly Socket[], reason: CloseReason): void {
     if (sockets.length === 0) return
     this.#parts.world.soon(() => {
@@ -114,12 +115,12 @@ export class SessionSockets {
     })
   }
 
-  /** `user`: bare id. */
+  /** `user`: id without `crn#user:`. */
   ofUser(tenant: string, user: string): readonly Socket[] {
     return [...(this.#byUser.get(`${tenant}/${user}`) ?? [])]
   }
 
-  /** As he was when the socket was opened, or last moved. */
+  /** The caller when the socket was opened, or last moved. */
   callerOf(socket: Socket): Caller | undefined {
     return this.#callers.get(socket)
   }
@@ -136,7 +137,7 @@ export class SessionSockets {
     return this.#callers.size
   }
 
-  /** Answers whether those with this access may hear anything. */
+  /** Returns whether sockets with this access may receive any event. */
   #join(socket: Socket, { tenant, access, scope }: Caller): boolean {
     const key = accessText(tenant, access)
     const known = this.#byAccess.get(key)
@@ -149,7 +150,7 @@ export class SessionSockets {
     return mayHear
   }
 
-  /** The same. */
+  /** As for `#join`. */
   #leave(socket: Socket, { tenant, access }: Caller): boolean {
     const key = accessText(tenant, access)
     const known = this.#byAccess.get(key)
@@ -164,7 +165,7 @@ function sessionText({ kind, tenant, id }: SessionKey): string {
   return `${kind}/${tenant}/${id}`
 }
 
-/** An API key is no user, and shares no name with one. */
+/** An API key is not a user, and shares no name with one. */
 function userText({ tenant, user }: Caller): string {
   return `${tenant}/${idOfCrn(user, 'user') ?? user}`
 }
@@ -186,7 +187,7 @@ function dropFrom(index: Map<string, Set<Socket>>, key: string, socket: Socket):
 
 const eventResources = [...new Set(Object.values(eventKinds).map(({ resource }) => resource))]
 
-/** Whether there is any event at all that this scope lets be heard. Contract 4.8. */
+/** Whether this scope allows any event at all. Contract 4.8. */
 function readsEvents(scope: Scope): boolean {
   return eventResources.some((resource) => isPermitted(scope, resource, 'read'))
 }

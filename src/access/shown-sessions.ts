@@ -9,7 +9,7 @@ export interface ShownSessionsParts {
   readonly system: System<Entry>
 }
 
-/** The sessions of a user, who is named by the bare id. Contract 2, Sessions. */
+/** The sessions of a user. `user`: id without `crn#user:`. Contract 2, Sessions. */
 export class ShownSessions {
   readonly #parts: ShownSessionsParts
 
@@ -17,7 +17,7 @@ export class ShownSessions {
     this.#parts = parts
   }
 
-  /** The last that began comes first. `current`: id of the session that asks. */
+  /** Newest first. `current`: id of the session that asks. */
   async list(tenant: string, user: string, current?: string): Promise<readonly ShownSession[]> {
     const { system } = this.#parts
     const now = system.world.now()

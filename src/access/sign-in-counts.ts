@@ -1,12 +1,14 @@
 import { Problem, type ProblemCode } from '#model/problem'
 
-/** By which way somebody came in, or tried to. */
+/** The way of a sign-in. */
 export type SignInWay = 'login' | 'basic' | 'refresh' | 'basic_refresh' | 'sign_up' | 'totp' | 'recovery' | 'webauthn'
 
-/** What came of it: in, asked for more, or the code of why not. `conflict`: also several tenants to choose from. */
+/**
+ * The result: `ok`, a further step, or the code of the refusal. `conflict`: also if the user has to choose a tenant.
+ */
 export type SignInOutcome = 'ok' | 'second_factor' | ProblemCode
 
-/** How often people signed in, and how often not: by way and outcome, never by who it was. */
+/** Sign-ins by way and outcome, never by user. */
 export class SignInCounts {
   readonly #counts = new Map<SignInWay, Map<SignInOutcome, number>>()
 
@@ -14,14 +16,14 @@ export class SignInCounts {
     return this.#counts.get(way)?.get(outcome) ?? 0
   }
 
-  /** Those that there were. */
+  /** Only pairs that occurred. */
   *[Symbol.iterator](): Iterator<{ readonly way: SignInWay; readonly outcome: SignInOutcome; readonly count: number }> {
     for (const [way, outcomes] of this.#counts) {
       for (const [outcome, count] of outcomes) yield { way, outcome, count }
     }
   }
 
-  /** The same flow, counted. */
+  /** The same function, with its results counted. */
   counted<Request, Answer>(
     way: SignInWay,
     flow: (request: Request) => Promise<Answer>,

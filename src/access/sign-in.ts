@@ -22,7 +22,7 @@ import { randomId } from '#model/server-made-id'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
-/** What everybody who signs in goes through. */
+/** The shared parts of all sign-in flows. */
 export interface SignInParts {
   readonly world: World
   readonly system: System<Entry>
@@ -33,28 +33,28 @@ export interface SignInParts {
   readonly attempts: Attempts
   readonly fileKeys: () => FileKeys
   readonly lifetimes: Lifetimes
-  /** `DPoP-Nonce` for who has shown no proof where one is needed. */
+  /** The `DPoP-Nonce` for clients that sent no proof where one is needed. */
   readonly nonce: () => string
 }
 
-/** Somebody who was found to be who he says. `version`: of the credentials by which he was. */
+/** A recognised user. `version`: of the credentials that were shown. */
 export interface Recognised {
   readonly tenant: string
   readonly user: string
   readonly version: number
 }
 
-/** Longer ones say nothing more, and are kept with each session. */
+/** Longer ones add no information, and each is stored with its session. */
 const agentCharactersMax = 256
 
-/** Begins a session of the DPoP scheme, and answers its first pair. */
+/** Starts a session of the DPoP scheme, and returns its first pair. */
 export async function beginBound(parts: SignInParts, who: Recognised, jkt: string, place: SignInPlace): Promise<Pair> {
   const endsAt = parts.world.now() + parts.lifetimes.refreshMs
   const session = await begin(parts, who, { scheme: 'dpop', jkt, hasRefresh: true, endsAt }, place)
   return pairOf(parts, { ...who, session, number: 1, endsAt, jkt })
 }
 
-/** Begins a session of the Basic scheme, which ends with its token unless it can be renewed. */
+/** Starts a session of the Basic scheme, which ends with its token unless it can be renewed. */
 export async function beginUnbound(
   parts: SignInParts,
   who: Recognised,
@@ -76,7 +76,7 @@ async function begin(
   const id = randomId((byteCount) => world.random(byteCount))
   const session = { ...of, id, address: place.address, agent: place.agent.slice(0, agentCharactersMax) }
   await system.askAtOnce(() => {
-    // The account itself does not know that its tenant is being deleted.
+    // The account does not know that its tenant is being deleted.
     if (rowById(system.wake(directoryAddress), user)?.state !== 'active') throw wrongCredentials()
     return { to: accountAddress(tenant, user), command: { type: 'begin_session', version, session } }
   })
@@ -91,7 +91,7 @@ export interface RefreshedSession {
   readonly endsAt: number
 }
 
-/** The same for the same number, but for a fresh access token. */
+/** Equal for the same number, except for a fresh access token. */
 export async function pairOf(parts: SignInParts, of: RefreshedSession & { readonly jkt: string }): Promise<Pair> {
   const accessToken = await accessTokenOf(parts, of, parts.lifetimes.accessMs)
   return { accessToken, refreshToken: refreshTokenText(parts.fileKeys().refresh, of) }
@@ -109,32 +109,32 @@ function accessTokenOf(
 ): Promise<string> {
   const roles = accesses.user(user)?.roles ?? []
   const { grants } = accesses.of(tenant, roles).scope
-  // It never outlives its session.
+  // A token never outlives its session.
   const lifeMs = Math.min(lifetimeMs, endsAt - world.now())
   const of = { tenant, user, session, number, roles, grants, lifetimeMs: lifeMs }
   return tokens.issueAccess(jkt === undefined ? of : { ...of, jkt })
 }
 
-/** The password of somebody who may have changed since: what he has now, or the refusal that it moved. */
+/** The account if its credentials are still of this version; otherwise throws, so that the flow starts again. */
 export function accountAt({ system }: SignInParts, { tenant, user, version }: Recognised): AccountState {
   const account = system.look(accountAddress(tenant, user))
   if (account.credentials?.version !== version) throw versionConflict()
   return account
 }
 
-/** Whether a password alone signs nobody in: the tenant asks for more, or he does himself. */
+/** Whether a password alone is not enough: the tenant or the user requires a second factor. */
 export function needsSecondFactor({ twoFactor }: TenantRow, account: AccountState): boolean {
   return twoFactor === 'required' || factorNames(account.factors).length > 0
 }
 
-/** Of somebody whose row was found a moment ago. */
+/** The tenant of a user whose row was just found. */
 export function tenantOf({ system }: SignInParts, { tenant }: Pick<UserRow, 'tenant'>): TenantRow {
   const row = tenantRow(system.wake(directoryAddress), tenant)
   if (!row) throw wrongCredentials()
   return row
 }
 
-/** A session that a refresh token names, while it holds and its user may use it from here. */
+/** The session of a refresh token, if it is valid and its user may sign in under this host. */
 export function standingSession(
   { world, system, accesses }: SignInParts,
   { tenant, session }: { readonly tenant: string; readonly session: string },
@@ -150,7 +150,7 @@ export function standingSession(
     : undefined
 }
 
-/** Whatever was wrong: who guesses must not learn from it. */
+/** The same for every fault, so that it helps no guess. */
 export function wrongCredentials(): Problem {
   return new Problem('unauthorized', 'invalid credentials')
 }
@@ -159,15 +159,18 @@ export function wrongRefreshToken(): Problem {
   return new Problem('unauthorized', 'invalid refresh token')
 }
 
-/** What of the Basic scheme is left to somebody, told only to who is known to be him. Contract 2, Basic scheme. */
+/**
+ * Rejects the Basic scheme if it is disabled or a second factor is needed. Only for recognised users. Contract 2,
+ * Basic scheme.
+ */
 export function refuseBasic(tenant: TenantRow, account: AccountState): void {
   if (!tenant.basic) throw new Problem('unauthorized', 'use the DPoP scheme')
   if (needsSecondFactor(tenant, account)) throw new Problem('unauthorized', '2fa_required')
 }
 
 /**
- * Once more from the beginning when what was compared with moved while a password was being hashed; it may move again only
- * where many do this at once, and then it is too much for now.
+ * Runs the flow once more if the credentials changed while a password was hashed. A second change happens only under
+ * many simultaneous requests, and is answered as overload.
  */
 export async function startingOverOnce<T>(flow: () => Promise<T>): Promise<T> {
   try {

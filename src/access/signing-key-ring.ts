@@ -14,7 +14,7 @@ import type { StoredSigningKey } from '#actors/signing-keys/state'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 
-/** The key beside the database is not the one that the store was made with. For people. */
+/** The key file does not belong to the store. The message is for the operator. */
 export class WrongFileKey extends Error {
   constructor() {
     super(
@@ -30,14 +30,14 @@ export interface KeyRingParts {
   readonly random: Random
   readonly system: System<Entry>
   readonly fileKeys: () => FileKeys
-  /** For how long the longest-lived token lives: a key that signs no more is believed for so long. */
+  /** The longest lifetime of a token: an old key stays valid this long. */
   readonly longestLifeMs: number
   readonly failed: (error: unknown, where: string) => void
 }
 
 /**
- * The keys that tokens are signed with. One signs; those before it are believed until the last token they signed has ended,
- * so that a rotation signs nobody out. At rest each is sealed under the key beside the database. Contract 2, Tokens.
+ * The keys that sign tokens. One signs; earlier ones stay valid until the last token they signed has expired, so that
+ * a rotation signs no user out. Each is stored sealed under the key file. Contract 2, Tokens.
  */
 export class KeyRing {
   readonly #parts: KeyRingParts
@@ -52,7 +52,7 @@ export class KeyRing {
     return this.#keys
   }
 
-  /** From the store; makes the first one. @throws WrongFileKey */
+  /** Loads the keys; makes the first one. @throws WrongFileKey */
   async open(): Promise<void> {
     this.reloaded()
     if (this.#stored.length === 0) await this.rotate()
@@ -63,7 +63,7 @@ export class KeyRing {
     this.changed([...this.#parts.system.wake(signingKeysAddress).keys.values()])
   }
 
-  /** These are stored. @throws WrongFileKey */
+  /** The stored keys changed. @throws WrongFileKey */
   changed(stored: readonly StoredSigningKey[]): void {
     const opened = new Map(stored.map((key) => [key.kid, this.#keys.find(key.kid) ?? this.#open(key)]))
     const signing = stored.find(({ retiresAt }) => retiresAt === null)
@@ -72,12 +72,12 @@ export class KeyRing {
     this.#keys = current ? { current, find: (kid) => opened.get(kid) } : noKeys
   }
 
-  /** Its time has come, and nobody asked for it. Said again in an hour when it could not be done. */
+  /** Rotates a key that reached its age. Called again in an hour if that failed. */
   isOld(): void {
     this.rotate().catch((error) => this.#parts.failed(error, 'replacing an old signing key'))
   }
 
-  /** @throws Problem `conflict` when the last rotation is younger than a minute. */
+  /** @throws Problem `conflict` if the last rotation was less than a minute ago */
   async rotate(): Promise<ShownSigningKey> {
     const { now, random, system, longestLifeMs } = this.#parts
     const { seal, fingerprint } = this.#parts.fileKeys()

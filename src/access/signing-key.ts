@@ -4,7 +4,7 @@ import { type PublicJwk, thumbprintOf } from '#access/public-jwk'
 import type { Random } from '#access/random'
 import { open, seal } from '#access/seal'
 
-/** A key that signs our tokens, or did. */
+/** A key that signs the server's tokens, or did. */
 export interface SigningKey {
   /** Its thumbprint: equal keys have equal names, also after a restart. RFC 7638. */
   readonly kid: string
@@ -13,13 +13,13 @@ export interface SigningKey {
   readonly privateKey: KeyObject
 }
 
-/** All keys of ours: one signs, every one that is not retired yet is believed. */
+/** All keys of the server: one signs, each is valid until it retires. */
 export interface SigningKeys {
   readonly current: SigningKey
   find(kid: string): SigningKey | undefined
 }
 
-/** As others read it at the well-known place. RFC 7517 §4. */
+/** As published at the well-known URL. RFC 7517 §4. */
 export interface PublishedKey extends PublicJwk {
   readonly kid: string
   readonly alg: 'ES256'
@@ -28,7 +28,7 @@ export interface PublishedKey extends PublicJwk {
 
 const curve = 'prime256v1'
 const privateBytes = 32
-/** One number in 2³² is none of the curve's; more than a few of them in turn mean that `random` is not random. */
+/** One number in 2³² is outside the curve; more than a few in a row mean that `random` is not random. */
 const attemptsMax = 8
 
 /** From 32 random bytes, so that the same seed makes the same key. */
@@ -40,13 +40,13 @@ export function makeSigningKey(random: Random): SigningKey {
   throw new Error('no signing key can be made: chance has run out')
 }
 
-/** The private half, at rest. Undone by `openSigningKey`. */
+/** The private half, sealed for storage. Inverse of `openSigningKey`. */
 export function sealSigningKey(sealKey: Uint8Array, key: SigningKey, random: Random): Uint8Array {
   const { d = '' } = key.privateKey.export({ format: 'jwk' })
   return seal(sealKey, Buffer.from(d, 'base64url'), contextOf(key.kid), random)
 }
 
-/** Undefined when it was sealed under another key file, or is not the key of this name. Undone by `sealSigningKey`. */
+/** Undefined if it was sealed under another key file, or is another key. Inverse of `sealSigningKey`. */
 export function openSigningKey(sealKey: Uint8Array, kid: string, sealed: Uint8Array): SigningKey | undefined {
   const bytes = open(sealKey, sealed, contextOf(kid))
   const key = bytes && signingKeyOf(bytes)
@@ -57,7 +57,7 @@ export function publishedKeyOf({ kid, publicJwk }: SigningKey): PublishedKey {
   return { ...publicJwk, kid, alg: 'ES256', use: 'sig' }
 }
 
-/** Undefined when the number is zero or beyond the curve's order. */
+/** Undefined if the number is zero or above the curve's order. */
 function signingKeyOf(bytes: Uint8Array): SigningKey | undefined {
   const ecdh = createECDH(curve)
   try {

@@ -14,11 +14,14 @@ import { grantsOfRoles } from '#actors/tenant/roles'
 import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 
-/** `POST /iam/signup`: the first password, or another one. What is wrong with a code is not said. Contract 2, Sign-up. */
+/**
+ * `POST /iam/signup`: sets the first password, or a new one. The answer does not reveal the fault of a code. Contract
+ * 2, Sign-up.
+ */
 export async function signUp(parts: SignInParts, request: SignUpRequest): Promise<{ readonly name: string }> {
   const { world, system, passwords, attempts } = parts
   const { name, code, password, place } = request
-  // Whether there is somebody of that name must not show: it is the name alone that is held up.
+  // The answer must not reveal whether the name exists, so only the name is limited.
   attempts.check(place.address, accountTyped(name))
   const row = rowByName(system.wake(directoryAddress), name)
   const refuse = () => {
@@ -35,7 +38,7 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   const passwordHash = await passwords.hash(password, place)
   try {
     await system.askAtOnce(() => {
-      // The tenant may be gone by now, and the user with it, or the user has other roles.
+      // The tenant may be deleted by now, with the user, or the user may have other roles.
       const found = rowByName(system.wake(directoryAddress), name)
       if (found?.id !== row.id || !isGood(found)) throw new Problem('unauthorized')
       const command: RedeemCode = { type: 'redeem_code', codeHash, passwordHash }
@@ -47,7 +50,9 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   return { name: row.name }
 }
 
-/** Roles as they are in memory: an edit that is not stored yet counts, because it may be stored before the code is used. */
+/**
+ * Uses the roles in memory: an edit that is not stored yet counts, because it may be stored before the code is used.
+ */
 function mayStillGive(
   { authors, system }: SignInParts,
   { createdBy }: AccessCode,

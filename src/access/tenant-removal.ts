@@ -8,18 +8,18 @@ export interface TenantRemovalParts {
   readonly world: World
   readonly system: System<Entry>
   readonly sweep: Sweep
-  /** Nothing is left but the name: told before there can be another of that name. */
+  /** Everything except the name is removed. Called before the name can be used again. */
   readonly swept: (tenant: string) => void
   readonly failed: (error: unknown, tenant: string) => void
 }
 
-/** When something went wrong with one it is tried again. */
+/** The delay before a failed removal is tried again. */
 const againAfterMs = 60_000
 
 /**
- * Takes away what deleted tenants left, one after the other, in the background: its users' names, then everything that
- * lies under its name, then the name itself. It may break off anywhere, and goes on from what is there: the tenant's row
- * says so until nothing is left.
+ * Removes the data of deleted tenants, one after the other, in the background: its users' names, then everything
+ * under its name, then the name itself. It may stop at any point, and continues from the state of the store: the
+ * tenant's row stays until nothing is left.
  */
 export class TenantRemoval {
   readonly #parts: TenantRemovalParts
@@ -32,7 +32,7 @@ export class TenantRemoval {
     this.#parts = parts
   }
 
-  /** All that were being deleted when the store was last open. */
+  /** Continues all removals that were unfinished when the store was last open. */
   resume(): void {
     for (const { tenantIdentifier, state } of this.#parts.system.wake(directoryAddress).tenants.values()) {
       if (state === 'deleting') this.begin(tenantIdentifier)

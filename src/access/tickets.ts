@@ -2,9 +2,9 @@ import { ExpiringMap } from '#access/expiring-map'
 import type { Caller, SessionKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
-/** Tickets that wait to be used; one lives for half a minute, so this is 3 000 a second. About 300 bytes each. */
+/** Unused tickets; each lives for half a minute, so this allows 3 000 a second. About 300 bytes each. */
 const ticketsMax = 100_000
-/** 192 bits: nobody guesses one in half a minute. */
+/** 192 bits: cannot be guessed in half a minute. */
 const ticketBytes = 24
 
 export interface TicketsOptions {
@@ -12,22 +12,22 @@ export interface TicketsOptions {
   readonly now: () => number
   readonly random: (byteCount: number) => Uint8Array
   readonly lifetimeMs: number
-  /** Who that is now; undefined once the session is over. Without it no ticket of a session is worth anything. */
+  /** The current caller; undefined once the session is over, which also voids its tickets. */
   readonly callerOf?: (session: SessionKey) => Caller | undefined
 }
 
-/** Whose it is: what his session is worth when the ticket is shown, or himself where there is nothing that could end. */
+/** The owner of a ticket: a session, whose rights are read when the ticket is used, or a caller without one. */
 type Bearer = { readonly session: SessionKey } | { readonly caller: Caller }
 
 /**
- * Short-lived strings that say whose websocket is opened, because browsers cannot send headers there. Each is good once,
- * and is consumed when it is first shown, good or not. When too many wait, the oldest of the user with the most is void.
- * Contract 4.1.
+ * Short-lived strings that authenticate websockets, because browsers cannot send headers there. Each is valid once,
+ * and is consumed by its first use, even a refused one. When there are too many, the oldest of the user with the most
+ * is evicted. Contract 4.1.
  */
 export class Tickets {
   readonly #options: TicketsOptions
   readonly #tickets: ExpiringMap<string, Bearer>
-  /** What became of them; `refused`: shown, and worth nothing. */
+  /** `refused`: shown, but not valid. */
   readonly counts = { issued: 0, used: 0, refused: 0 }
 
   constructor(options: TicketsOptions) {
@@ -36,7 +36,7 @@ export class Tickets {
     this.#tickets = new ExpiringMap({ now, lifetimeMs, sizeMax: ticketsMax })
   }
 
-  /** Issued and not shown yet; among them some that ended just now. */
+  /** Issued and not used yet, including some that have just expired. */
   get waitingCount(): number {
     return this.#tickets.size
   }
@@ -49,9 +49,9 @@ export class Tickets {
   }
 
   /**
-   * Who shows it, with the rights of now.
+   * The owner, with the present rights.
    *
-   * @throws Problem `unauthorized` for one that is unknown, used or ended, and for one whose session is over.
+   * @throws Problem `unauthorized` for a ticket that is unknown, used or expired, and for one whose session is over
    */
   consume(ticket: string): Caller {
     const bearer = this.#tickets.take(ticket)

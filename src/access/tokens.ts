@@ -10,15 +10,15 @@ import { formatCrn, idOfCrn } from '#model/crn'
 import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
 import type { Grant } from '#model/scope'
 
-/** An access token that we signed. Whether its session still is, and whose key showed it, is asked elsewhere. */
+/** An access token that the server signed. Its session and the key of the proof are checked elsewhere. */
 export interface VerifiedToken {
   readonly tenant: string
   /** Id of the user, without `crn#user:`. */
   readonly user: string
   readonly session: string
-  /** Of the refresh token that it was issued with; 0 without one. */
+  /** The number of the refresh token that it was issued with; 0 without one. */
   readonly number: number
-  /** Unix ms; not good any more from then on. */
+  /** Unix ms; invalid from then on. */
   readonly expiresAt: number
   /** Thumbprint of the key that it is bound to. */
   readonly jkt?: string
@@ -26,7 +26,7 @@ export interface VerifiedToken {
   readonly hash: string
 }
 
-/** `token` without `fault`: good. With it: signed by us and past its time. Without `token`: nothing of it is believed. */
+/** `token` without `fault`: valid. With it: signed by the server, but expired. Without `token`: invalid. */
 export interface TokenReading {
   readonly token?: VerifiedToken
   readonly fault?: TokenFault
@@ -65,23 +65,23 @@ export interface TokensParts {
   /** Unix ms. */
   now(): number
   readonly random: Random
-  /** Asked each time: rotation gives others. */
+  /** Called each time, because a rotation changes them. */
   keys(): SigningKeys
-  /** What `iss` and `aud` say. */
+  /** The claims `iss` and `aud`. */
   readonly issuer: string
   readonly cache?: TokenCache
 }
 
-/** 32 roles and 32 names of 64 characters, and everything else, in Base64url. */
+/** 32 roles and 32 names of 64 characters, and all other claims, in Base64url. */
 const tokenCharactersMax = 8_192
 /** 128 bits. */
 const jtiBytes = 16
 
 /**
- * Our tokens: ES256, each `typ` good for its own use and refused for every other. Contract 2, Tokens.
+ * The server's tokens: ES256, each `typ` valid only for its own use. Contract 2, Tokens.
  *
- * An access token that was made or read here is known from then on by its hash: reading it again is a hash and a look,
- * and gives the same object, so that others can remember by it what they found out.
+ * An access token that was made or read is cached by its hash: reading it again costs a hash and a lookup, and
+ * returns the same object, so that other caches can use the object as key.
  */
 export class Tokens {
   readonly #parts: TokensParts
@@ -101,7 +101,7 @@ export class Tokens {
     return text
   }
 
-  /** Makes no promise for a token in the cache. `knownHash`: the hash of this text, if the caller has it. */
+  /** Returns no promise for a token in the cache. `knownHash`: the hash of this text, if the caller has it. */
   read(text: string, knownHash?: string): TokenReading | Promise<TokenReading> {
     if (text.length > tokenCharactersMax) return invalid
     const hash = knownHash ?? tokenHash(text)
@@ -109,13 +109,13 @@ export class Tokens {
     return found ? this.#inTime(found) : this.#readUnknown(text, hash)
   }
 
-  /** Number n of a session, as a token that others can read. */
+  /** Refresh token number n of a session in the Basic scheme, as a JWT. */
   issueBasicRefresh({ tenant, user, session, number, endsAt }: BasicRefreshSubject): Promise<string> {
     const id = `${session}.${number}`
     return this.#sign(tokenTypes.basicRefresh, tenant, user, id, Math.floor(endsAt / 1000), { sid: session })
   }
 
-  /** Undefined for everything that is no refresh token of ours, or is past its time. */
+  /** Undefined for anything but a valid refresh token of this server. */
   async readBasicRefresh(
     text: string,
   ): Promise<{ readonly tenant: string; readonly session: string; readonly number: number } | undefined> {
@@ -126,13 +126,13 @@ export class Tokens {
     return isGood ? { tenant: claims.tenant, session: claims.sid, number: Number(number) } : undefined
   }
 
-  /** What stands between the right password and a session, where a second factor is asked for. */
+  /** The token between a right password and the second factor. */
   issueSecondFactor({ tenant, user, version, jkt, isEnrolling, lifetimeMs }: SecondFactorSubject): Promise<string> {
     const own = { ver: version, enroll: isEnrolling, cnf: { jkt } }
     return this.#sign(tokenTypes.secondFactor, tenant, user, this.#newId(), this.#secondsIn(lifetimeMs), own)
   }
 
-  /** `jkt`: of the proof that came with it. Undefined for everything that is not ours, is past its time or another key's. */
+  /** `jkt`: of the request's proof. Undefined for a foreign, expired or differently bound token. */
   async readSecondFactor(
     text: string,
     jkt: string,
@@ -172,7 +172,7 @@ export class Tokens {
     return found.token.expiresAt > this.#parts.now() ? found : { ...found, fault: 'token expired' }
   }
 
-  /** Form, type, key, signature, claims. Times are not looked at: a token past its time still says whose it was. */
+  /** Checks form, type, key, signature and claims, but not times: an expired token still names its user. */
   async #readOf<T extends TokenType>(typ: T, text: string): Promise<z.output<(typeof claimsOf)[T]> | undefined> {
     if (text.length > tokenCharactersMax || !isCompactJws(text)) return undefined
     const keyOf = ({ kid }: { readonly kid?: unknown }) => {
@@ -185,7 +185,7 @@ export class Tokens {
         algorithms: ['ES256'],
         currentDate: beforeAll,
       })
-      // To the letter: jose compares types without regard to case.
+      // Exactly: jose compares types without regard to case.
       if (protectedHeader.typ !== typ) return undefined
       return claimsOf[typ].safeParse(payload).data as z.output<(typeof claimsOf)[T]> | undefined
     } catch (error) {
@@ -208,7 +208,7 @@ export class Tokens {
   }
 }
 
-/** The time given to jose, so that it takes tokens past their end: `#inTime` judges the end. */
+/** The time given to jose, so that it accepts expired tokens: `#inTime` checks the expiry. */
 const beforeAll = new Date(0)
 
 const invalid: TokenReading = { fault: 'invalid token' }
@@ -221,12 +221,12 @@ function verifiedOf(
   return { tenant, user, session, number, expiresAt: exp * 1000, hash, ...(jkt !== undefined && { jkt }) }
 }
 
-/** In one generation: 65 536 sessions at once pay no second signature; one entry takes about half a kilobyte. */
+/** In one generation: enough for 65 536 active sessions; one entry takes about half a kilobyte. */
 const tokensMax = 65_536
-/** A token that nobody comes with is forgotten after one to two of these: to read it anew takes some 100 µs. */
+/** An unused token is evicted after one to two of these: reading it again takes some 100 µs. */
 export const tokenGenerationMs = 5 * 60_000
 
-/** Access tokens whose signature was found good, or that were made here, by their hash. Never the tokens themselves. */
+/** Access tokens with a verified signature, by their hash. Never the text of the token. */
 export class TokenCache {
   readonly #tokens: RecentMap<string, Found>
 
@@ -234,7 +234,7 @@ export class TokenCache {
     this.#tokens = new RecentMap({ generationMs: tokenGenerationMs, sizeMax })
   }
 
-  /** Wrapped as it is answered, so that a request makes nothing new. `now`: Unix ms. */
+  /** Wrapped as a reading, so that a request allocates nothing. `now`: Unix ms. */
   find(hash: string, now: number): Found | undefined {
     return this.#tokens.get(hash, now)
   }
@@ -250,15 +250,16 @@ export class TokenCache {
 type Found = { readonly token: VerifiedToken }
 
 /**
- * What our tokens say, by their `typ`. RFC 7519 §4.1, RFC 9068 §2.2, contract 2 (Tokens).
+ * The claims of the server's tokens, by their `typ`. RFC 7519 §4.1, RFC 9068 §2.2, contract 2 (Tokens).
  *
- * `iss` and `aud` are for others: we know our tokens by our key, and a changed public URL signs nobody out.
+ * `iss` and `aud` are for other readers: the server recognises its tokens by its key, so a changed public URL signs
+ * no user out.
  */
 
 const tokenTypes = { access: 'at+jwt', basicRefresh: 'rt+jwt', secondFactor: '2fa+jwt' } as const
 type TokenType = (typeof tokenTypes)[keyof typeof tokenTypes]
 
-/** So many names of devices and services are told along; more are for `/iam/me`. Contract 2. */
+/** The largest number of device and service names in a token; `/iam/me` returns all. Contract 2. */
 const informingNamesMax = 32
 
 const seconds = z.int().min(0)
@@ -285,13 +286,13 @@ const AccessClaims = z.object({
   cnf: z.object({ jkt }).optional(),
 })
 
-/** `jti` is `<sid>.<number>`: named by what it is, it need not be kept. */
+/** `jti` is `<sid>.<number>`, so it need not be stored. */
 const BasicRefreshClaims = z.object({ ...common, sid })
 
 const SecondFactorClaims = z.object({
   ...common,
   cnf: z.object({ jkt }),
-  /** Version of the account's credentials: a changed password makes the token worthless. */
+  /** Version of the account's credentials: a changed password voids the token. */
   ver: z.int().min(0),
   enroll: z.boolean(),
 })
@@ -303,8 +304,8 @@ const claimsOf = {
 } as const
 
 /**
- * What a token tells its reader about rights: only where one grant holds all of them, because the union of several is
- * not what two lists side by side would say. The server decides by the roles of now, never by this. Contract 2.
+ * The rights that a token shows to its reader: only if one grant holds all of them, because two separate lists cannot
+ * express the union of several grants. The server itself decides by the current roles, never by this. Contract 2.
  */
 function informing(
   grants: readonly Grant[],

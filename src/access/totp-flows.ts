@@ -18,18 +18,18 @@ import { accountAddress } from '#actors/account/address'
 import type { CredentialsChanged } from '#actors/account/commands'
 import { Problem } from '#model/problem'
 
-/** As long as whoever signs in has to set one up. */
+/** As long as the 2FA token for setting up a factor. */
 const pendingMs = 900_000
-/** 11 a second; a user whose secret was given up begins again. */
+/** 11 a second; a user whose secret was evicted starts again. */
 const pendingMax = 10_000
-/** What an authenticator app shows it under. */
+/** The label in an authenticator app. */
 const issuer = 'device-data-backend'
 
-/** One-time codes, and the codes to recover with. Contract 2, Second factor. */
+/** One-time codes and recovery codes. Contract 2, Second factor. */
 export class TotpFlows {
   readonly #parts: SignInParts
   readonly #confirmations: FactorConfirmations
-  /** Secrets that were shown and not activated yet, by whom they were shown to. */
+  /** Secrets that were shown and not activated yet, by owner. */
   readonly #pending: ExpiringMap<string, Uint8Array>
 
   constructor(parts: SignInParts, confirmations: FactorConfirmations) {
@@ -61,8 +61,8 @@ export class TotpFlows {
   }
 
   /**
-   * The code is of the new secret. Who signs in by it has used it for that alone: it is good once more. The codes to
-   * recover with are new ones each time, and those before are worth nothing any more. Contract 2.
+   * Activates the new secret with a code of it. During sign-in the code only proves the new secret, so it may be used
+   * once more. Each activation makes new recovery codes and voids the earlier ones. Contract 2.
    */
   async activate(request: FactorCodeRequest & { readonly password?: string | undefined }): Promise<FactorActivated> {
     const parts = this.#parts

@@ -6,10 +6,10 @@ import type { AccountState } from '#actors/account/state'
 import type { UserRow } from '#actors/directory/state'
 
 /**
- * One-time passwords by time: SHA-1, six digits, 30 s, as every authenticator app takes for granted. RFC 6238.
+ * Time-based one-time passwords: SHA-1, six digits, 30 s, the defaults of every authenticator app. RFC 6238.
  *
- * A code is good in its own step and in the ones beside it (RFC 6238 §5.2: clocks differ). That it is good once is the
- * account's to see to: it keeps the last step used, which is why the step is the answer here.
+ * A code is valid in its own step and the adjacent ones (RFC 6238 §5.2: clocks differ). The account ensures that it
+ * is used once by storing the last used step; this is why the step is returned.
  */
 
 export const totpStepMs = 30_000
@@ -22,12 +22,12 @@ export function newTotpSecret(random: Random): Uint8Array {
   return random(secretBytes)
 }
 
-/** As people type it into an app. */
+/** The form in which people type it into an app. */
 export function totpSecretText(secret: Uint8Array): string {
   return secretOf(secret).base32
 }
 
-/** What an app reads from a QR code: `otpauth://totp/…`. `account`: who it is for, as he knows himself. */
+/** The content of the QR code: `otpauth://totp/…`. `account`: the user's name. */
 export function totpUri(of: {
   readonly secret: Uint8Array
   readonly issuer: string
@@ -36,7 +36,7 @@ export function totpUri(of: {
   return totpOf(of.secret, of.issuer, of.account).toString()
 }
 
-/** The step that this code belongs to; undefined when it is none of these minutes. Compared in constant time. */
+/** The step of this code; undefined if it belongs to none of the valid steps. Compared in constant time. */
 export function totpStep(secret: Uint8Array, code: string, nowMs: number): number | undefined {
   if (!/^[0-9]{6}$/.test(code)) return undefined
   const delta = totpOf(secret).validate({ token: code, timestamp: nowMs, window: stepsBeside })
@@ -49,16 +49,16 @@ function totpOf(secret: Uint8Array, issuer = '', label = ''): TOTP {
 }
 
 function secretOf(secret: Uint8Array): Secret {
-  // A copy: the library takes the whole buffer that the bytes lie in.
+  // A copy, because the library takes the whole underlying buffer.
   return new Secret({ buffer: new Uint8Array(secret).buffer })
 }
 
-/** A TOTP secret rests sealed, for one user alone. Undone by `openTotpSecret`. */
+/** A TOTP secret is stored sealed, for one user. Inverse of `openTotpSecret`. */
 export function sealTotpSecret({ world, fileKeys }: SignInParts, row: UserRow, secret: Uint8Array): Uint8Array {
   return seal(fileKeys().seal, secret, contextOf(row), (byteCount) => world.random(byteCount))
 }
 
-/** Undefined: he has none. Undone by `sealTotpSecret`. */
+/** Undefined: the user has none. Inverse of `sealTotpSecret`. */
 export function openTotpSecret(
   { fileKeys }: SignInParts,
   row: UserRow,

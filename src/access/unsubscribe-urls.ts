@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** Whose subscription an address ends. None of them can hold the end of a line. */
+/** The subscription that a URL ends. No field can contain a line break. */
 export interface UnsubscribeSubject {
   readonly tenant: string
-  /** As the subscription names its owner. */
+  /** In the spelling of the subscription's owner field. */
   readonly user: string
   readonly subscription: string
 }
@@ -11,28 +11,28 @@ export interface UnsubscribeSubject {
 const path = '/api/v1/notifications/unsubscribe/'
 
 /**
- * Signs the addresses in `List-Unsubscribe`: whoever has the mail may end the subscription it came by, and nothing else.
+ * Signs the URLs in `List-Unsubscribe`: anyone with the mail may end the subscription that sent it, and nothing more.
  * RFC 8058.
  *
- * The signature is HMAC-SHA-256 over its use, tenant, user and subscription, a line each. It never expires, since old mail
- * must work, and says nothing about whether there is such a subscription (still).
+ * The signature is HMAC-SHA-256 over purpose, tenant, user and subscription, one per line. It never expires, because
+ * old mails must work, and does not show whether the subscription (still) exists.
  */
 export class UnsubscribeUrls {
   readonly #key: () => Uint8Array
 
-  /** `key`: asked for with every address, because the key is known once identity is open. */
+  /** `key`: read for each URL, because the key is known only once identity is open. */
   constructor(key: () => Uint8Array) {
     this.#key = key
   }
 
-  /** `base`: scheme and host, with a path in front of ours if there is one, and no slash at the end. */
+  /** `base`: scheme and host, an optional path prefix, and no slash at the end. */
   urlOf(base: string, subject: UnsubscribeSubject): string {
     const { tenant, user, subscription } = subject
     const query = `tenant=${encodeURIComponent(tenant)}&user=${encodeURIComponent(user)}`
     return `${base}${path}${encodeURIComponent(subscription)}?${query}&sig=${this.#signatureOf(subject)}`
   }
 
-  /** Whether we signed it, for this subscription of this user. */
+  /** Whether the server signed it for this subscription of this user. */
   isGood(subject: UnsubscribeSubject, sig: string): boolean {
     const right = Buffer.from(this.#signatureOf(subject))
     const given = Buffer.from(sig)

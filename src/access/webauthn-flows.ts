@@ -20,7 +20,9 @@ import { factorNames, type StoredCredential } from '#actors/account/state'
 import { credentialsMax } from '#actors/account/webauthn'
 import { Problem } from '#model/problem'
 
-/** Keys and phones. Challenges are good once, for the session or the 2FA token they were made for. Contract 2. */
+/**
+ * Security keys and phones. A challenge is valid once, for the session or the 2FA token it was made for. Contract 2.
+ */
 export class WebauthnFlows {
   readonly #parts: SignInParts
   readonly #confirmations: FactorConfirmations
@@ -61,7 +63,7 @@ export class WebauthnFlows {
     if (!made) throw badRegistration()
 
     const { row, session: keep } = subject
-    // As it is by now: checking the answer took a while.
+    // The current account: the check took a while.
     const { factors, version } = accountOf(parts, subject)
     const isFirst = factorNames(factors).length === 0
     const fresh = freshRecoveryCodes(parts)

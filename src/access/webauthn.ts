@@ -6,40 +6,40 @@ import type {
 } from '@simplewebauthn/server'
 import type { RelyingParty } from '#access/relying-party'
 
-/** A key on somebody's authenticator, as it is kept. */
+/** A stored credential of an authenticator. */
 export interface WebauthnCredential {
-  /** Base64url; the authenticator's own name for it. */
+  /** Base64url; chosen by the authenticator. */
   readonly id: string
   /** COSE_Key. */
   readonly publicKey: Uint8Array
-  /** How often it has signed; 0 for those that don't count. */
+  /** The signature count; 0 for authenticators that do not count. */
   readonly counter: number
   readonly transports: readonly string[]
 }
 
-/** What authenticators have, best first: EdDSA, ES256, RS256. RFC 9053, RFC 8812. */
+/** Algorithms of authenticators, best first: EdDSA, ES256, RS256. RFC 9053, RFC 8812. */
 const algorithms = [-8, -7, -257]
-/** As long as its challenge is good. */
+/** The lifetime of a challenge. */
 const timeoutMs = 300_000
-/** WebAuthn §6.5.1 lets ids have 1 023 bytes; a key of RSA 4096 takes some 540. */
+/** WebAuthn §6.5.1 allows ids of 1 023 bytes; a key of RSA 4096 takes some 540. */
 const idCharactersMax = 1_364
 const publicKeyBytesMax = 2_048
 const transportNames = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb']
 
 /**
- * Statements about an authenticator's maker are not asked for, so none but these come from a browser: nothing, or what
- * a key says about itself (WebAuthn §5.1.3). The library would check the others against roots of their makers, and
- * fetch revocation lists from addresses in certificates that a client sent.
+ * No attestation is requested, so a browser sends only these formats: none, or self-attestation (WebAuthn §5.1.3).
+ * For other formats the library would check root certificates of vendors, and fetch revocation lists from URLs in
+ * certificates that a client sent.
  */
 const attestationFormats = ['none', 'packed']
 
-/** Loaded when first needed: certificates and their readers are half of it, and most servers never see a key. */
+/** Loaded on first use: half of it reads certificates, and most servers never see a key. */
 const load = () => import('@simplewebauthn/server')
 const loadReaders = () => import('@simplewebauthn/server/helpers')
 
 /**
- * WebAuthn as second factor: somebody has to be present, who he is the password has said (user verification is not asked
- * for). Verdicts only: challenges are made and taken elsewhere, credentials are kept elsewhere.
+ * WebAuthn as second factor: a person has to be present; the password identifies the person (user verification is not
+ * requested). Only checks answers: challenges and credentials are kept by the caller.
  */
 export class Webauthn {
   readonly #relyingParty: () => RelyingParty
@@ -48,7 +48,7 @@ export class Webauthn {
     this.#relyingParty = relyingParty
   }
 
-  /** What `navigator.credentials.create` is given. `challenge`: Base64url. */
+  /** The argument of `navigator.credentials.create`. `challenge`: Base64url. */
   async registrationOptions(of: {
     readonly challenge: string
     readonly user: string
@@ -72,7 +72,7 @@ export class Webauthn {
     })
   }
 
-  /** The new credential; undefined when the answer is not a good one to this challenge on a page of ours. */
+  /** The new credential; undefined if the answer does not match this challenge on an allowed page. */
   async registered(response: unknown, challenge: string): Promise<WebauthnCredential | undefined> {
     const { id, origins } = this.#relyingParty()
     const { verifyRegistrationResponse } = await load()
@@ -91,7 +91,7 @@ export class Webauthn {
     })
   }
 
-  /** What `navigator.credentials.get` is given. */
+  /** The argument of `navigator.credentials.get`. */
   async authenticationOptions(of: {
     readonly challenge: string
     readonly credentials: readonly WebauthnCredential[]
@@ -107,8 +107,8 @@ export class Webauthn {
   }
 
   /**
-   * Its new count; undefined when the answer is not this credential's to this challenge on a page of ours, or the count
-   * did not grow (WebAuthn §6.1.1: somebody else has a copy of the key).
+   * The new count; undefined if the answer does not match this credential and challenge on an allowed page, or if the
+   * count did not grow (WebAuthn §6.1.1: the key may have been copied).
    */
   async authenticated(
     response: unknown,
@@ -138,8 +138,7 @@ export class Webauthn {
 }
 
 /**
- * The library throws for everything it does not like, and so does a hostile answer of a form it did not think of: both
- * mean no.
+ * The library throws for every invalid answer, and malicious answers may cause other errors: both count as invalid.
  */
 async function ifGood<T>(verdict: () => Promise<T | undefined>): Promise<T | undefined> {
   try {
@@ -169,7 +168,7 @@ function describe({ id, transports }: WebauthnCredential): { id: string; transpo
   return { id, transports: [...transports] }
 }
 
-/** Given as a text it would be encoded once more. */
+/** A text would be encoded once more. */
 function bytesOf(challenge: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.from(challenge, 'base64url'))
 }
