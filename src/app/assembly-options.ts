@@ -11,33 +11,36 @@ import type { RetentionLimits } from '#store/retention'
 export interface AssemblyOptions {
   readonly world: World
   readonly place: StoragePlace
-  /** Where events go; told later, because the server that has the sockets is opened last. */
+  /** Receives the events. Connected later, because the server with the sockets is opened last. */
   readonly publisher: SocketPublisher
   readonly isSynced: boolean
   readonly retention: RetentionLimits
-  /** What waits to be stored or to leave, above which more is refused; default: some seconds of a full flood. */
+  /**
+   * The limit of bytes waiting for the store or for sockets, above which requests are refused. Default: some seconds
+   * of maximum load.
+   */
   readonly uncommittedBytesMax?: number
   /** Default: `redoLimits`. */
   readonly redo?: RedoLimits
-  /** Default: when a start saves time by it. */
+  /** Default: used if it makes the start faster. */
   readonly bulkWake?: BulkWakeLimits
-  /** Default: that of the hub. */
+  /** Default: the hub's. */
   readonly highWaterBytes?: number
   readonly ticketLifetimeMs: number
   /** Event sockets that one user may have open. Default: `defaultSocketsPerUserMax`. */
   readonly socketsPerUserMax?: number | undefined
   /** Default: `defaultMemory`. */
   readonly memory?: { readonly deviceBytesMax: number; readonly tenantBytesMax: number }
-  /** How long a device has to answer a write. Default 10 s. */
+  /** The time a device has to answer a write. Default 10 s. */
   readonly writeTimeoutMs?: number
   readonly updates: UpdateSettings
   readonly notifications: NotificationSettings
-  /** Absent: IAM is off. Nobody signs in, and no key is asked for; what is stored about identity stays as it is. */
+  /** Absent: authentication is off and no key is needed; stored accounts stay as they are. */
   readonly identity?: IdentitySettings
   readonly log: AssemblyLog
 }
 
-/** The part of a log that the server needs. */
+/** The log messages that the server needs. */
 export interface AssemblyLog {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void

@@ -56,13 +56,16 @@ import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 import { RuleSweep } from '#workers/rule-sweep'
 
-/** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
+/**
+ * The limit of bytes waiting for the store or for sockets, above which requests are refused: some seconds of maximum
+ * load.
+ */
 const uncommittedBytesMax = 64 * 1024 * 1024
 
-/** Signs addresses while IAM is off: then everybody may do everything. */
+/** Signs URLs while authentication is off: then every caller may do everything. */
 const openKey = new Uint8Array(32)
 
-/** So long an end waits until it is stored what became of mails: what is not stored as sent is sent once more. */
+/** How long a stop waits for the results of mails to be stored: a mail that is not stored as sent is sent again. */
 const mailsSettledMs = 5_000
 
 /** The first administrator's name and random password. */
@@ -72,24 +75,24 @@ interface Printed {
 }
 
 /**
- * The server without its sockets and its disk: everything between two ports, put together. The same for the real one and
- * for a simulation of it.
+ * The server without sockets and disk: everything between these two ports. The real server and the simulation use the
+ * same assembly.
  */
 export interface Assembly {
   readonly context: RouteContext
   readonly database: Database
   readonly watched: Watched
   readonly eventRoom: EventRoom
-  /** Undefined: IAM is off. */
+  /** Undefined: authentication is off. */
   readonly identity: Identity | undefined
   /**
-   * Opens the store and answers from then on. `printed`: the first administrator's random password, to be shown once. What
-   * was opened is closed again when this is rejected.
+   * Opens the store and answers from then on. `printed`: the first administrator's random password, to be shown once.
+   * If it rejects, everything it opened is closed again.
    */
   open(): Promise<{ readonly printed?: Printed }>
-  /** Begins nothing new by itself. Before sockets are closed. */
+  /** Starts no new work. Call before sockets are closed. */
   stop(): void
-  /** Stores what waits, and closes the store. Sockets must be closed before. */
+  /** Stores pending work, and closes the store. Sockets must be closed before. */
   close(): Promise<void>
 }
 
@@ -166,7 +169,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     uncommittedBytesMax: options.uncommittedBytesMax ?? uncommittedBytesMax,
     ...(options.redo && { redo: options.redo }),
   })
-  // What is stored while the store is read again is in what these views load then.
+  // Notices during a reload can be ignored: the views load that state afterwards.
   for (const view of [rules, functions]) notices.listen(view, () => system.isServing)
 
   const ruleSweep = new RuleSweep({
@@ -299,7 +302,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   let printed: Printed | undefined
   const components = new Components([
     { open: () => database.open(system), close: () => database.close() },
-    // The store stays open until it holds the commits that wait, and what became of mails.
+    // The store stays open until it holds the pending commits and the results of mails.
     {
       async close() {
         await deliveries.settled(mailsSettledMs)

@@ -2,13 +2,13 @@ import { nextTime } from '#firmware/cron'
 import { senderOf } from '#model/mail-address'
 import { anonymousName, NewUserName } from '#model/user'
 
-/** What a setting can take: said in words, and read. `read` answers `undefined` for what it does not take. */
+/** The values of a setting: a description, and a parser that returns `undefined` for any other value. */
 export interface Kind<T> {
   readonly takes: string
   read(text: string): T | undefined
 }
 
-/** A whole number of some unit; the result is `scale` times it (`STREAM_RETENTION_MB` becomes bytes). */
+/** A whole number with a unit; the result is multiplied by `scale` (`STREAM_RETENTION_MB` becomes bytes). */
 export function wholeNumber(min: number, max: number, unit = '', scale = 1): Kind<number> {
   return {
     takes: `${min} to ${max}${unit && ` ${unit}`}`,
@@ -50,16 +50,16 @@ export const accountName: Kind<string> = {
   read: (text) => NewUserName.safeParse(text).data,
 }
 
-/** Five or six fields of cron that match some date: 30 February is refused. */
+/** Five or six fields of cron that match at least one date: 30 February is refused. */
 export const cronPattern: Kind<string> = {
   takes: 'a cron pattern of 5 or 6 fields that matches some date, such as 0 3 * * *',
-  // From any moment: what comes within ten years comes again and again.
+  // The start does not matter: a pattern that matches within ten years repeats.
   read: (text) => (cronFields.test(text) && nextTime(text, 0) !== undefined ? text : undefined),
 }
 
 const cronFields = /^[\dA-Za-z*/,?#-]+( +[\dA-Za-z*/,?#-]+){4,5}$/
 
-/** Parts separated by commas, each of which must be taken; none where there is no text. */
+/** Parts separated by commas, each of this kind; an empty text is an empty list. */
 export function listOf<T>(item: Kind<T>, takes: string): Kind<readonly T[]> {
   return {
     takes,
@@ -71,7 +71,7 @@ export function listOf<T>(item: Kind<T>, takes: string): Kind<readonly T[]> {
   }
 }
 
-/** An address to which paths are appended: nothing behind the path, no credentials, no slash at the end. */
+/** A URL to which paths are appended: no query or fragment, no credentials, no slash at the end. */
 export function baseUrl(protocols: readonly string[], takes: string): Kind<string> {
   return {
     takes,
@@ -84,7 +84,7 @@ export function baseUrl(protocols: readonly string[], takes: string): Kind<strin
   }
 }
 
-/** An origin as browsers send it, to the letter: it is compared as text. */
+/** An origin exactly as browsers send it, because it is compared as text. */
 export const webOrigin: Kind<string> = {
   takes: 'an origin such as https://app.example.com',
   read(text) {
@@ -93,7 +93,7 @@ export const webOrigin: Kind<string> = {
   },
 }
 
-/** Where mail is handed over; may hold a user and a password. Nothing else in it would be heard. */
+/** The mail server, with optional user and password. Any other part would be ignored, so it is refused. */
 export const smtpUrl: Kind<string> = {
   takes: 'smtp://[user:password@]host[:port] or smtps://…',
   read(text) {
@@ -105,7 +105,7 @@ export const smtpUrl: Kind<string> = {
   },
 }
 
-/** Who mail is from. */
+/** The sender of mails. */
 export const mailFrom: Kind<string> = {
   takes: 'an address such as devices@example.com or Devices <devices@example.com>',
   read: (text) => (senderOf(text) ? text : undefined),
@@ -120,6 +120,6 @@ function isEscapedText(part: string): boolean {
 }
 
 function urlOf(text: string): URL | undefined {
-  // The parser forgives spaces and line breaks; what is written in a configuration should be the address.
+  // The parser ignores spaces and line breaks; a configured URL must not contain them.
   return /[\s\\]/.test(text) || !URL.canParse(text) ? undefined : new URL(text)
 }

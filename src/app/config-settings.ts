@@ -17,7 +17,7 @@ import {
 export interface Setting<T = unknown> {
   readonly name: string
   readonly kind: Kind<T>
-  /** As it would be written; read by the same kind. Without one the setting is `undefined` until given. */
+  /** In the form of the environment; read by the same kind. Without one the setting is `undefined` until given. */
   readonly fallback?: string
   /** Never printed. */
   readonly isSecret?: boolean
@@ -34,7 +34,7 @@ const hour = 3600 * second
 
 const token = matching(/^[!-~]{1,1024}$/, '1 to 1024 printable ASCII characters without spaces')
 
-/** Every setting by the name it has in `Config`; order is the order of `--help`. */
+/** Every setting by its name in `Config`, in the order of `--help`. */
 export const settings = {
   port: withFallback({
     name: 'PORT',

@@ -5,7 +5,7 @@ const nameWidth = 26
 
 const all: readonly Setting[] = Object.values(settings)
 
-/** What `--help` prints: every setting, at most 100 columns. */
+/** The output of `--help`: every setting, at most 100 columns wide. */
 export function helpText(): string {
   const indent = ' '.repeat(nameWidth)
   const blocks = all.map((setting) => {
@@ -27,7 +27,7 @@ export function helpText(): string {
   ].join('\n')
 }
 
-/** The same as a table for the operator's guide. */
+/** The settings as a table for the operator's guide. */
 export function markdownTable(): string {
   const rows = all.map((setting) => {
     const fallback = setting.fallback ? `\`${setting.fallback}\`` : ''
@@ -40,7 +40,7 @@ export function markdownTable(): string {
 const start = '<!-- configuration:start -->'
 const end = '<!-- configuration:end -->'
 
-/** A text with the table put between its two markers, in place of what stood there. */
+/** Replaces the table between its two markers in a text. */
 export function placeTable(text: string): string {
   const from = text.indexOf(start)
   const to = text.indexOf(end)

@@ -3,17 +3,17 @@ import { type Setting, settings } from '#app/config-settings'
 
 type Settings = typeof settings
 
-/** What a setting gives: always something where there is a fallback. */
+/** The value of a setting: never undefined if it has a fallback. */
 type Value<S> = S extends { readonly fallback: string; readonly kind: { read(text: string): infer T } }
   ? Exclude<T, undefined>
   : S extends { readonly kind: { read(text: string): infer T } }
     ? T | undefined
     : never
 
-/** The settings, read and checked; sizes in bytes, times in milliseconds. */
+/** The checked settings; sizes in bytes, times in milliseconds. */
 export type Config = { readonly [K in keyof Settings]: Value<Settings[K]> }
 
-/** Either all of it, with what deserves a word at start, or every mistake in it, a line each. */
+/** Either the configuration with warnings for the start, or all mistakes in it, one per line. */
 export type ConfigReading =
   | { readonly config: Config; readonly warnings: readonly string[] }
   | { readonly mistakes: readonly string[] }
@@ -22,8 +22,8 @@ export type ConfigReading =
 export const configExitCode = 78
 
 /**
- * Reads the settings from the environment and, for names that are not in it, from the text of a `.env` file. An empty
- * value is as good as none: containers often hand over names without values.
+ * Reads the settings from the environment, and names that are missing there from the text of a `.env` file. An empty
+ * value counts as missing: containers often pass names without values.
  */
 export function readConfig(environment: Record<string, string | undefined>, dotenvText = ''): ConfigReading {
   const dotenv: Record<string, string | undefined> = parseEnv(dotenvText)
@@ -46,7 +46,7 @@ function mistakeOf(setting: Setting, text: string): string {
   return `${setting.name}: got ${got}, takes ${setting.kind.takes}`
 }
 
-/** What each setting takes on its own, but not all of them together. */
+/** Settings that are valid alone, but not together. */
 function mistakesBetween(config: Config, mistakes: readonly string[]): string[] {
   const found: string[] = []
   const isMistaken = (name: string) => mistakes.some((mistake) => mistake.startsWith(`${name}:`))
@@ -79,7 +79,10 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }
 
-/** Names in `.env` that are nearly ours. The environment is not looked at: it is full of names of others. */
+/**
+ * Names in `.env` that look like misspelled settings. The environment is not checked, because it contains names of
+ * other programs.
+ */
 function likelyTypos(names: readonly string[]): string[] {
   const known = Object.values<Setting>(settings).map((setting) => setting.name)
   return names
@@ -90,7 +93,7 @@ function likelyTypos(names: readonly string[]): string[] {
     })
 }
 
-/** The same letters, or at most one edit apart; two where the name is long. */
+/** The same letters, or at most one edit apart; two if the name is long. */
 function isNearly(name: string, other: string): boolean {
   const letters = name.toUpperCase().replace(/[^A-Z]/g, '')
   const otherLetters = other.replace(/[^A-Z]/g, '')
@@ -98,7 +101,7 @@ function isNearly(name: string, other: string): boolean {
   return editsBetween(letters, otherLetters) <= (otherLetters.length > 6 ? 2 : 1)
 }
 
-/** Levenshtein's distance. */
+/** Levenshtein distance. */
 function editsBetween(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (const [index, letter] of [...a].entries()) {

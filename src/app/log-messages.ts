@@ -4,7 +4,7 @@ import { StorageFailure } from '#runtime/storage'
 import type { SystemLog } from '#runtime/system'
 import type { DatabaseOptions } from '#store/database'
 
-/** The log lines of the parts that know no log. */
+/** Log lines for modules that do not depend on the log. */
 export class LogMessages {
   readonly #log: AssemblyLog
 
@@ -14,7 +14,7 @@ export class LogMessages {
 
   readonly bug = (error: unknown, where: string): void => this.#log.error({ err: error }, `a bug: ${where}`)
 
-  /** Logs errors as warnings with this message. */
+  /** Returns a function that logs an error as a warning with this message. */
   failed(message: string): (error: unknown) => void {
     return (error) => this.#log.warn({ err: error }, message)
   }

@@ -2,10 +2,10 @@ import type { Writable } from 'node:stream'
 import { destination, type Logger, pino } from 'pino'
 import { PinoPretty } from 'pino-pretty'
 
-/** What may be said. No children: pino writes their bindings as they are, past what takes the secrets out. */
+/** No child loggers: pino writes their bindings without redacting secrets. */
 export type Log = Pick<Logger, 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'isLevelEnabled' | 'flush'>
 
-/** Keys whose values are never written, at any depth; compared in lower case, without `-` and `_`. */
+/** Keys whose values are redacted at any depth; compared in lower case, without `-` and `_`. */
 const secretKeys: ReadonlySet<string> = new Set([
   'authorization',
   'proxyauthorization',
@@ -29,22 +29,22 @@ const secretKeys: ReadonlySet<string> = new Set([
   'operatortoken',
 ])
 
-/** `key` names many things; as long a text under it opens something. */
+/** The key `key` has many uses; a text of this length under it may be a secret. */
 const keyCharactersMin = 32
 
-/** A log line is written by us: deeper than this it is not meant to be read. */
+/** Deeper values are redacted: the server itself writes none. */
 const depthMax = 8
 const redacted = '[redacted]'
 
 export interface LogOptions {
   readonly level: string
-  /** For people: coloured lines. Otherwise a JSON object a line. */
+  /** Coloured lines for people; otherwise one JSON object per line. */
   readonly isPretty: boolean
-  /** Default: standard output. Written synchronously, so that the last words before a death are not lost. */
+  /** Default: standard output. Written synchronously, so that the last lines before a crash are not lost. */
   readonly stream?: Writable
 }
 
-/** The log. Secrets are taken out of it by key, tickets by path, also out of messages and stacks. */
+/** The log. Redacts secrets by key, and tickets in paths, also in messages and stacks. */
 export function createLog({ level, isPretty, stream }: LogOptions): Log {
   const target = stream ?? destination({ dest: 1, sync: true })
   const options = {
@@ -57,8 +57,8 @@ export function createLog({ level, isPretty, stream }: LogOptions): Log {
 }
 
 /**
- * Takes the ticket out of `/api/v1/events/<ticket>`, wherever that stands in a text, and what looks like one out of paths
- * that were meant to be this one. `/api/v1/events/ticket` is the route that gives tickets out, not a ticket.
+ * Redacts the ticket in `/api/v1/events/<ticket>` anywhere in a text, also in misspelled forms of this path.
+ * `/api/v1/events/ticket` is the route that issues tickets, and stays.
  */
 export function redactPath(text: string): string {
   return text
@@ -74,7 +74,7 @@ function redactFields(fields: object, depth = 0): Record<string, unknown> {
   return Object.fromEntries(entries)
 }
 
-/** Only what is written as a record or list is looked through: errors keep their class, and so their stack. */
+/** Only plain records and lists are searched: errors keep their class, and so their stack. */
 function redactValue(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (depth === depthMax) return '[deeper]'
@@ -83,7 +83,7 @@ function redactValue(value: unknown, depth: number): unknown {
   return prototype === Object.prototype || prototype === null ? redactFields(value, depth + 1) : value
 }
 
-/** Numbers under `code` are close codes and statuses; a code that opens something is text. */
+/** Numbers under `code` are close codes and statuses; a secret code is a text. */
 function isSecret(key: string, value: unknown): boolean {
   const name = key.toLowerCase().replace(/[-_]/g, '')
   if (name === 'key') return typeof value === 'string' && value.length >= keyCharactersMin

@@ -6,19 +6,20 @@ import { helpText } from '#app/config-text'
 import { createLog, type Log } from '#app/log'
 import type { Running } from '#app/serve'
 
-/** How the server is started and stopped by whoever runs it: the environment, signals, and the last words. */
+/** The entry point: environment, signals, and the last messages before an exit. */
 
 /**
- * V8 learns from samples where objects live long, and makes all that come from there in the old space at once. After the
- * first burst of HELLOs it takes what zod hands out for such, 3 KB a HELLO that die within a millisecond: behind 100 000 of
- * them the old space held 160 MB for 97 MB in use, without it 114 MB, and the HELLOs took 8 s instead of 10.
+ * V8 samples the lifetime of objects per allocation site, and then allocates all objects of a long-lived site in the
+ * old space. After the first burst of HELLOs it does so for zod's temporary objects, 3 KB per HELLO that die within a
+ * millisecond: after 100 000 HELLOs the old space held 160 MB for 97 MB in use, without it 114 MB, and the HELLOs
+ * took 8 s instead of 10.
  */
 const engineFlags = '--no-allocation-site-pretenuring'
 
 /**
- * V8 marks what lives on up to seven threads while the loop goes on, and they take its processor from it: on two processors,
- * at 45 000 changes a second, the slowest hundredth was heard after 8.7 to 10.5 ms with one such thread, after 15.7 to 26.1 ms
- * with all of them. One processor is left to the loop.
+ * V8 marks live objects on up to seven threads while the loop runs, and they compete with the loop for processors: on
+ * two processors, at 45 000 changes a second, p99 latency was 8.7 to 10.5 ms with one such thread, and 15.7 to 26.1
+ * ms with all of them. One processor is left for the loop.
  */
 const markersMax = Math.min(Math.max(availableParallelism() - 1, 1), 7)
 
@@ -51,7 +52,7 @@ async function main(): Promise<void> {
       'UWS_HTTP_MAX_HEADERS_SIZE is not set: requests with more than 4 KiB of headers are refused; take 16384',
     )
   }
-  // Whoever asks for help, or is told of a mistake, does not wait until all of the server is loaded.
+  // `--help` and configuration errors do not wait until the whole server is loaded.
   const { isPlainFailure, serve } = await import('#app/serve')
   try {
     const starting = serve(config, log, { madeAdministrator: show })
@@ -64,7 +65,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Not to the log, which may be kept and sent elsewhere. Contract 2, First administrator. */
+/** Not to the log, which may be stored and sent elsewhere. Contract 2, First administrator. */
 function show({ name, password }: { readonly name: string; readonly password: string }): void {
   process.stderr.write(
     `The first administrator is ${name}, with this password, which is shown only now:\n` +
@@ -73,12 +74,12 @@ function show({ name, password }: { readonly name: string; readonly password: st
   )
 }
 
-/** Who is asked while he starts stops when he has. */
+/** A signal during the start stops the server once it has started. */
 function stopOnSignal(starting: Promise<Running>, log: Log): void {
   let isStopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      // A second Ctrl-C means it.
+      // A second Ctrl-C exits at once.
       if (isStopping && signal === 'SIGINT') process.exit(130)
       if (isStopping) return
       isStopping = true

@@ -39,41 +39,44 @@ import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServer
 /** One tenant may fill half of the heap: the rest is for frames, answers, shapes and the collector. */
 const tenantsInHeap = 2
 
-/** How long requests under way may take to end when the server stops. Contract 8. */
+/** The time that requests in progress get to finish when the server stops. Contract 8. */
 const stopGraceMs = 10_000
 
-/** Until an answer begins. One that waits for a device may take as long as the device may, and what is around it. */
+/**
+ * The time until an answer begins. A request that waits for a device may take the device's timeout, and some time
+ * around it.
+ */
 const requestDeadlineMs = 60_000
 const writeSpareMs = 15_000
 const offerSpareMs = 45_000
 
-/** Where the build leaves what browsers are given; from the sources there is none. */
+/** The build's output for browsers; empty when the sources run directly. */
 const pagesFolder = fileURLToPath(new URL('../../pages', import.meta.url))
 
 export interface ServeOptions {
-  /** Whoever shows it as Bearer may do everything, until this server stops. For who starts it for himself alone. */
+  /** Anyone who sends it as Bearer token may do everything until this server stops. For a local start. */
   readonly operatorToken?: string
-  /** The first administrator's random password. It is stored, and nobody else will ever hear it. */
+  /** The first administrator's random password. Only its hash is stored, so this is the only way to learn it. */
   readonly madeAdministrator?: (made: { readonly name: string; readonly password: string }) => void
 }
 
 export interface Running {
   readonly port: number
-  /** With the base path of the API. */
+  /** Includes the base path of the API. */
   readonly url: string
-  /** Answers what is under way, stores everything, and closes. */
+  /** Answers requests in progress, stores everything, and closes. */
   stop(): Promise<void>
 }
 
-/** They say what is wrong and what to do; where it was found helps nobody. */
+/** Their messages say what is wrong and what to do, so no stack is needed. */
 const plain = [StorageFailure, CannotListen, KeyFileFailure, WrongFileKey]
 
-/** Whether an error of `serve` is for who runs the server to mend. Any other is a bug. */
+/** Whether the operator can fix an error of `serve`. Any other error is a bug. */
 export function isPlainFailure(error: unknown): error is Error {
   return plain.some((kind) => error instanceof kind)
 }
 
-/** The whole server, from its settings to an open port. */
+/** Starts the whole server with these settings, up to an open port. */
 export async function serve(config: Config, log: Log, options: ServeOptions = {}): Promise<Running> {
   if (config.isIamOn) argon2Engine.begin()
   const door: { server?: Server } = {}
@@ -112,7 +115,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     const isOfOthers = isPlainFailure(error) && !(error instanceof StorageFailure)
     throw isOfOthers ? error : await findDamage(error, config.dataDirectory)
   })
-  // Now: nothing that still goes wrong may keep it from who has to know it.
+  // At once: a later failure must not hide the password.
   if (printed) options.madeAdministrator?.(printed)
   const { context, database, eventRoom, identity } = assembly
   const backups = backupsOf(assembly, config.dataDirectory, log)
@@ -185,7 +188,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   }
 }
 
-/** What is shown at `/metrics`: what counts anyway, and what is counted for it alone. Contract 8. */
+/** The sources of `/metrics`: existing counters, and the few that only metrics need. Contract 8. */
 function watchOver(
   { dataDirectory, metricsToken: token }: Config,
   { watched, context, database, identity }: Assembly,
@@ -209,7 +212,7 @@ function watchOver(
   return { http, process, bindings: metricsRoutes({ world: realWorld, metrics, token }) }
 }
 
-/** Without it commands do not take this server for theirs; it serves all the same. */
+/** Without the file, commands do not find this server; the server runs without it. */
 function serverFileOf(folder: string, log: Log) {
   const failed = (error: unknown) => log.warn({ err: error }, 'server.json, for commands on this machine')
   return {
@@ -241,7 +244,7 @@ function updatesOf(config: Config, log: Log, server: ExternalUpdateServer | unde
   }
 }
 
-/** Where mails are put when nobody said who takes them: below the data folder. Contract 5.7. */
+/** The folder for mails if no mail server is configured, under the data folder. Contract 5.7. */
 const outboxFolder = 'outbox'
 
 function mailOf({ smtpUrl: url, mailFrom: from, dataDirectory }: Config, log: Log): Mail {

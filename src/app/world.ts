@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import type { World } from '#runtime/world'
 
-/** Shorter spans say nothing of how busy the loop is. */
+/** Shorter spans do not show how busy the loop is. */
 const spanMsMin = 100
 
 let spanBegan = performance.eventLoopUtilization()
 let shareBefore = 0
 
 /**
- * Node runs what `setImmediate` was given behind the place where uWebSockets.js lets go of closed connections: what is closed
- * there stays in memory for ever, 480 bytes each. What a port is told comes as input does.
+ * Node runs `setImmediate` callbacks after the point where uWebSockets.js frees closed connections: a connection
+ * closed in such a callback stays in memory for ever, 480 bytes each. So ports are notified through an input channel
+ * instead.
  */
 let inputs: (() => void)[] = []
 const { port1: inputPort, port2 } = new MessageChannel()
@@ -20,7 +21,7 @@ port2.on('message', () => {
 })
 port2.unref()
 
-/** The real world: the only file that looks at the clock, waits, or asks for chance. */
+/** The real world: the only file that reads the clock, waits, or uses randomness. */
 export const realWorld: World = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -47,7 +48,7 @@ export const realWorld: World = {
   random: (byteCount) => randomBytes(byteCount),
 }
 
-/** How long the loop has worked, and waited for something to do, since it began. Milliseconds. */
+/** The time the loop was active and idle since its start, in milliseconds. */
 export function loopTimes(): { readonly active: number; readonly idle: number } {
   return performance.eventLoopUtilization()
 }

@@ -1,6 +1,6 @@
 import { by, type MetricRow } from '#app/metrics/row'
 
-/** Who hears of it. */
+/** Subscribers and events. */
 export const eventRows: readonly MetricRow[] = [
   {
     name: 'ddb_events_total',

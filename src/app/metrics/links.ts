@@ -1,6 +1,6 @@
 import { by, type MetricRow } from '#app/metrics/row'
 
-/** What devices say. */
+/** Device connections and their messages. */
 export const linkRows: readonly MetricRow[] = [
   {
     name: 'ddb_links',

@@ -4,13 +4,13 @@ import type { MetricSources } from '#app/metrics/sources'
 import { metricRows } from '#app/metrics/table'
 import type { Metrics, MetricsForm } from '#routes/metrics'
 
-/** Of one metric in a piece, so that none takes long: a few tenths of a millisecond. */
+/** Samples of a metric that are formatted in one turn: a few tenths of a millisecond. */
 const samplesAtOnce = 100
 const histogramsAtOnce = 10
 
 /**
- * The table of metrics as text, in both forms there are: the only door to prom-client. Nothing counts here: what is counted
- * elsewhere, in plain numbers, is collected when somebody asks.
+ * All metrics as text, in both formats: the only user of prom-client. Nothing is counted here: the sources count in
+ * plain numbers, which are collected on request.
  */
 export function metricsOf(sources: MetricSources, rows: readonly MetricRow[] = metricRows): Metrics {
   const forms: Readonly<Record<MetricsForm, Form>> = {
@@ -29,9 +29,9 @@ export function metricsOf(sources: MetricSources, rows: readonly MetricRow[] = m
 
 interface Form {
   readonly contentType: string
-  /** Each gives its text, in pieces. */
+  /** One generator per metric, which returns its text in pieces. */
   readonly metrics: readonly (() => AsyncIterable<string>)[]
-  /** What stands behind all of them. */
+  /** The text after all metrics. */
   readonly end: string
 }
 
@@ -41,7 +41,7 @@ function formOf(form: MetricsForm, sources: MetricSources, rows: readonly Metric
   if (isOpen) registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
   const metrics = rows.map((row) => {
     if (row.type === 'histogram') return histogramOf(registry, row, sources)
-    // There a counter is a family without `_total`, which prom-client puts behind the values again.
+    // In OpenMetrics a counter's family has no `_total`; prom-client appends it to the values.
     const name = isOpen && row.type === 'counter' ? row.name.replace(/_total$/, '') : row.name
     return numbersOf(registry, name, row, sources)
   })
@@ -54,9 +54,9 @@ function numbersOf(registry: Registry<RegistryContentType>, name: string, row: N
   const metric = row.type === 'counter' ? new Counter(given) : new Gauge(given)
   const take = (samples: readonly Sample[]) => {
     metric.reset()
-    // Of a counter that was set back, it sets it.
+    // The counter was reset before, so this sets its value.
     for (const { labels, value } of samples) metric.inc(labels, value)
-    // What is not known is not 0.
+    // An unknown value is left out, not shown as 0.
     if (samples.length === 0 && labelNames.length === 0) metric.remove()
   }
   return async function* () {
@@ -75,7 +75,7 @@ function histogramOf(registry: Registry<RegistryContentType>, row: HistogramRow,
   return () => pages(registry, row.name, row.read(sources), histogramsAtOnce, take)
 }
 
-/** Who else asks meanwhile takes nothing out of it: a registry looks at a metric before it waits for anything. */
+/** Concurrent requests do not mix: a registry reads a metric before it waits for anything. */
 async function* pages<T>(
   registry: Registry<RegistryContentType>,
   name: string,
@@ -90,7 +90,7 @@ async function* pages<T>(
   }
 }
 
-/** What a metric is, which is said once. */
+/** The HELP and TYPE lines of a metric, which appear once. */
 const headPattern = /^(?:# .*\n){2}/
 
 interface HistogramValue {
@@ -100,7 +100,7 @@ interface HistogramValue {
   readonly value: number
 }
 
-/** One whose buckets were filled elsewhere: prom-client's own can only be told one value at a time. */
+/** A histogram with externally counted buckets: prom-client's own accepts only single values. */
 class TakenHistogram extends Histogram<string> {
   samples: readonly HistogramSample[] = []
   readonly #row: HistogramRow
@@ -111,7 +111,7 @@ class TakenHistogram extends Histogram<string> {
     this.#row = row
   }
 
-  /** What a registry makes its text of. */
+  /** The values that a registry formats. */
   async getForPromString(): Promise<object> {
     const { name, help } = this.#row
     const values = this.samples.flatMap((sample) => valuesOf(name, sample))
@@ -119,7 +119,7 @@ class TakenHistogram extends Histogram<string> {
   }
 }
 
-/** Cumulative: each bucket holds those before it. */
+/** Cumulative: each bucket includes the ones before it. */
 function valuesOf(name: string, { labels: sharedLabels, histogram }: HistogramSample): readonly HistogramValue[] {
   const { bounds, counts, sum, count } = histogram
   let upTo = 0

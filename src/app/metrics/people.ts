@@ -2,7 +2,7 @@ import { authOutcomes, credentialKinds } from '#access/auth-counts'
 import type { Identity } from '#access/identity'
 import type { MetricRow, Sample } from '#app/metrics/row'
 
-/** Who is asking. All of it is absent, or 0, with `IAM=off`. */
+/** Authentication and sign-ins. All of it is absent, or 0, with `IAM=off`. */
 export const peopleRows: readonly MetricRow[] = [
   {
     name: 'ddb_authentications_total',

@@ -3,7 +3,7 @@ import { constants, PerformanceObserver } from 'node:perf_hooks'
 import { Histogram } from '#runtime/histogram'
 import type { World } from '#runtime/world'
 
-/** What stands in a garbage collection's entry, beside when it was and how long. */
+/** The details of a garbage collection entry. */
 interface CollectionDetail {
   readonly kind?: number
 }
@@ -17,25 +17,25 @@ const kindNames: ReadonlyMap<number | undefined, CollectionKind> = new Map([
 export const collectionKinds = ['minor', 'major', 'incremental', 'weakcb'] as const
 export type CollectionKind = (typeof collectionKinds)[number]
 
-/** Seconds. The loop is given back after two milliseconds, and a timer may fire one late. */
+/** Seconds. A turn of the loop ends after two milliseconds, and a timer may fire one late. */
 export const delayBounds = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
-/** Seconds. As other programs on Node have them. */
+/** Seconds. The usual buckets of Node programs. */
 export const collectionBounds = [0.001, 0.01, 0.1, 1, 2, 5]
 
-/** As often as the loop's delay is looked at. */
+/** The interval of the delay measurement. */
 const everyMs = 20
 
 export interface ProcessFiguresOptions {
   readonly world: World
   readonly version: string
   readonly dataDirectory: string
-  /** How long the loop has worked and waited, milliseconds. */
+  /** The time the loop was active and idle since its start, in milliseconds. */
   readonly loopTimes: () => { readonly active: number; readonly idle: number }
 }
 
 /**
- * How the process is. How late its loop is, is counted into buckets that only grow: what Node's own `monitorEventLoopDelay`
- * keeps is of use only to the one who clears it, and there may be two who ask.
+ * Figures of the process. Event loop delays are counted in buckets that only grow: Node's `monitorEventLoopDelay`
+ * would have to be reset by its reader, and there may be two readers.
  */
 export class ProcessFigures {
   readonly #options: ProcessFiguresOptions
@@ -77,7 +77,7 @@ export class ProcessFigures {
     this.#cancel()
   }
 
-  /** Of the disk that holds the data; undefined where it does not say. */
+  /** The disk that holds the data; undefined if the system does not report it. */
   async disk(): Promise<{ readonly freeBytes: number; readonly sizeBytes: number } | undefined> {
     try {
       const { bavail, blocks, bsize } = await statfs(this.#options.dataDirectory)

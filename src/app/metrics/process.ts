@@ -3,7 +3,7 @@ import { alone, type MetricRow } from '#app/metrics/row'
 
 const microsecondsPerSecond = 1e6
 
-/** How the process is, and what it runs. What is said of any process is called as everywhere. */
+/** The process and its versions. Metrics of any process have their conventional names. */
 export const processRows: readonly MetricRow[] = [
   {
     name: 'ddb_build_info',

@@ -7,7 +7,7 @@ export interface Sample {
   readonly value: number
 }
 
-/** The same of a histogram. */
+/** One histogram, with the values of its labels. */
 export interface HistogramSample {
   readonly labels: Readonly<Record<string, string>>
   readonly histogram: Histogram
@@ -15,18 +15,18 @@ export interface HistogramSample {
 
 interface RowBase {
   /**
-   * By the conventions of Prometheus: base units, `_total` behind what only grows. What is said of any process bears the name
-   * that all client libraries give it.
+   * By the conventions of Prometheus: base units, `_total` at the end of counters. Metrics of any process have the
+   * name that all client libraries use.
    */
   readonly name: string
   readonly help: string
-  /** What a label may be, in words; what is not said here, no metric has. */
+  /** The values of each label, in words; a metric has no other labels. */
   readonly labels?: Readonly<Record<string, string>>
-  /** Whose number it is. */
+  /** The source of the number. */
   readonly from: string
 }
 
-/** A number where there are no labels. No reading holds the loop, or throws. */
+/** A number if there are no labels. No reader blocks the loop, or throws. */
 export interface NumberRow extends RowBase {
   readonly type: 'counter' | 'gauge'
   read(sources: MetricSources): number | readonly Sample[] | Promise<number | readonly Sample[]>
@@ -39,7 +39,7 @@ export interface HistogramRow extends RowBase {
   read(sources: MetricSources): readonly HistogramSample[]
 }
 
-/** One metric: what it is called, what it says, and where its number comes from. */
+/** One metric: its name, its description, and the source of its value. */
 export type MetricRow = NumberRow | HistogramRow
 
 /** A sample for each key, under that label. */
@@ -47,7 +47,7 @@ export function by(label: string, counts: Readonly<Record<string, number>>): rea
   return Object.entries(counts).map(([name, value]) => ({ labels: { [label]: name }, value }))
 }
 
-/** Of a histogram without labels. */
+/** The samples of a histogram without labels. */
 export function alone(histogram: Histogram): readonly HistogramSample[] {
   return [{ labels: {}, histogram }]
 }

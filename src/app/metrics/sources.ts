@@ -15,7 +15,7 @@ import type { Backups } from '#store/backup/backups'
 import type { Database } from '#store/database'
 import type { StoreJournal } from '#store/store-journal'
 
-/** What of the server between its ports is looked at, beside what routes answer from. */
+/** Objects of the assembly that metrics read, in addition to those that routes use. */
 export interface Watched {
   readonly journal: StoreJournal
   readonly rules: RuleViews
@@ -24,7 +24,7 @@ export interface Watched {
   readonly deliveries: Deliveries
 }
 
-/** Where all metrics come from: what counts anyway, and is only read here. */
+/** The sources of all metrics: existing counters, which are only read here. */
 export interface MetricSources extends Watched {
   readonly system: System<Entry>
   readonly hub: Hub
@@ -32,12 +32,12 @@ export interface MetricSources extends Watched {
   readonly tickets: Tickets
   readonly database: Database
   readonly backups: Pick<Backups, 'counts' | 'lastDoneAt'>
-  readonly http: HttpMetrics
-  /** Requests whose answer is not complete. */
+  readonly http: HttpFigures
+  /** Requests with an incomplete answer. */
   readonly inFlight: () => number
-  /** Undefined: IAM is off. */
+  /** Undefined: authentication is off. */
   readonly identity: Identity['figures'] | undefined
-  /** Undefined: the embedded one is asked, which is a part of this process. */
+  /** Undefined: the embedded update server is used, which is a part of this process. */
   readonly updateServer: Pick<ExternalUpdateServer, 'counts' | 'seconds'> | undefined
   readonly process: ProcessFigures
 }

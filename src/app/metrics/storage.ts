@@ -5,7 +5,7 @@ import type { DatabaseStatus } from '#store/database'
 
 const states = ['ok', 'read_only', 'closed'] as const satisfies readonly DatabaseStatus[]
 
-/** How it rests. */
+/** The database. */
 export const storageRows: readonly MetricRow[] = [
   {
     name: 'ddb_store_state',

@@ -7,7 +7,7 @@ import type { MetricRow } from '#app/metrics/row'
 import { storageRows } from '#app/metrics/storage'
 import { workRows } from '#app/metrics/work'
 
-/** All metrics there are, by what they are about, in the order in which they are shown. */
+/** All metrics, grouped by subject, in the order of their output. */
 export const metricGroups: readonly { readonly title: string; readonly rows: readonly MetricRow[] }[] = [
   { title: 'Device connections', rows: linkRows },
   { title: 'Events and their subscribers', rows: eventRows },

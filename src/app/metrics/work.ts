@@ -1,7 +1,7 @@
 import { alone, by, type MetricRow } from '#app/metrics/row'
 import { updateServerSecondsBounds } from '#firmware/external-update-server'
 
-/** What alarms and functions make of it, how mails leave, and how devices come by firmware. */
+/** Alarms, functions, mails and firmware updates. */
 export const workRows: readonly MetricRow[] = [
   {
     name: 'ddb_alarm_judgements_total',
