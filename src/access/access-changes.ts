@@ -29,7 +29,7 @@ export interface AccessChangesParts {
   readonly callerOf: (session: SessionKey) => Caller | undefined
   /** Other tenants in which rules depend on rights in this one. */
   readonly dependentsOf: (tenant: string) => Iterable<string>
-  readonly keys: { changed(keys: readonly StoredSigningKey[]): void; isOld(): void }
+  readonly keys: { changed(keys: readonly StoredSigningKey[]): void; rotateOld(): void }
   /** The tenant was deleted; its data has to be removed. */
   readonly tenantEnded: (tenant: string) => void
   readonly failed: (error: unknown, where: string) => void
@@ -109,7 +109,7 @@ export class AccessChanges implements IdentityNotices {
   }
 
   signingKeyIsOld(): void {
-    this.#parts.keys.isOld()
+    this.#parts.keys.rotateOld()
   }
 
   /** Loads everything from the actors: at the start, and after the store was read again. */
@@ -212,7 +212,7 @@ export class AccessChanges implements IdentityNotices {
     asked.then(settled, (error) => {
       settled()
       // It stays unsettled until the store has been read again.
-      if (!(error instanceof Problem)) this.#parts.failed(error, 'settling an edit of rights')
+      if (!(error instanceof Problem)) this.#parts.failed(error, 'storing the offset of an edit of rights')
     })
   }
 }

@@ -48,7 +48,7 @@ export interface AccessView {
 export interface AccessChanges {
   /** By tenant and key: accesses whose scope changed. */
   readonly redefined: ReadonlyMap<string, ReadonlyMap<string, Scope>>
-  /** Ids of users whose roles changed, or who were removed. */
+  /** Ids of removed users, and of users with changed roles. */
   readonly moved: ReadonlySet<string>
   readonly endedTenants: ReadonlySet<string>
 }
@@ -150,7 +150,7 @@ type HeldAccesses = Map<string, WeakRef<LiveAccess>>
  * One registry that is never released: if V8 collects a registry with pending callbacks, it stops the callbacks of
  * every registry in the process (seen with Node 20 and 22).
  */
-const forgotten = new FinalizationRegistry<{ readonly accesses: HeldAccesses; readonly key: string }>((held) => {
+const collected = new FinalizationRegistry<{ readonly accesses: HeldAccesses; readonly key: string }>((held) => {
   // It may have been made again in the meantime.
   if (!held.accesses.get(held.key)?.deref()) held.accesses.delete(held.key)
 })
@@ -173,7 +173,7 @@ class TenantAccesses {
     const names = [...new Set(roles)]
     const made = new LiveAccess(key, names, this.#scopeOf(names), this.#sinceOf(names))
     this.#accesses.set(key, new WeakRef(made))
-    forgotten.register(made, { accesses: this.#accesses, key })
+    collected.register(made, { accesses: this.#accesses, key })
     return made
   }
 

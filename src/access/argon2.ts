@@ -49,7 +49,7 @@ const program = `
   })
 `
 
-interface Question {
+interface HashRequest {
   /** Undefined: hash the password instead of comparing it. */
   readonly stored?: string
   readonly password: string
@@ -60,7 +60,7 @@ interface Answer {
   readonly error?: string
 }
 
-interface Asked {
+interface PendingHash {
   readonly resolve: (value: unknown) => void
   readonly reject: (error: Error) => void
 }
@@ -74,7 +74,7 @@ interface Asked {
 class PasswordProcess implements PasswordEngine {
   #child: ChildProcess | undefined
   /** In the order in which they are answered. */
-  readonly #asked: Asked[] = []
+  readonly #pending: PendingHash[] = []
 
   hash(password: string): Promise<string> {
     return this.#ask({ password }) as Promise<string>
@@ -93,38 +93,38 @@ class PasswordProcess implements PasswordEngine {
    * Otherwise the first password starts it.
    */
   begin(): void {
-    this.#child ??= this.#begun()
+    this.#child ??= this.#spawn()
   }
 
-  #ask(question: Question): Promise<unknown> {
+  #ask(question: HashRequest): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#child ??= this.#begun()
-      this.#asked.push({ resolve, reject })
+      this.#child ??= this.#spawn()
+      this.#pending.push({ resolve, reject })
       this.#child.channel?.ref()
       this.#child.send(question, () => {})
     })
   }
 
-  #begun(): ChildProcess {
+  #spawn(): ChildProcess {
     const line = [...process.execArgv, '--input-type=module', '--eval', program]
     const child = spawn(process.execPath, line, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
     child.unref()
     child.channel?.unref()
     child.on('message', ({ value, error }: Answer) => {
-      const asked = this.#asked.shift()
-      if (this.#asked.length === 0) child.channel?.unref()
-      if (error === undefined) asked?.resolve(value)
-      else asked?.reject(new Error(error))
+      const request = this.#pending.shift()
+      if (this.#pending.length === 0) child.channel?.unref()
+      if (error === undefined) request?.resolve(value)
+      else request?.reject(new Error(error))
     })
     child.on('error', (error) => this.#ended(child, error))
-    child.on('exit', () => this.#ended(child, new Error('the process for passwords ended')))
+    child.on('exit', () => this.#ended(child, new Error('the password process ended')))
     return child
   }
 
   #ended(child: ChildProcess, error: Error): void {
     if (this.#child !== child) return
     this.#child = undefined
-    for (const { reject } of this.#asked.splice(0)) reject(error)
+    for (const { reject } of this.#pending.splice(0)) reject(error)
   }
 }
 

@@ -25,7 +25,7 @@ export interface Recipient {
  * Whether a key's roles were within its maker's scope, for these two scopes. `access` is referenced so that its scope
  * stays.
  */
-interface Judged {
+interface MakerCheck {
   readonly access: Access | undefined
   readonly maker: Scope
   readonly own: Scope
@@ -38,7 +38,7 @@ interface Judged {
  */
 export class Authors {
   readonly #parts: AuthorsParts
-  readonly #judged = new WeakMap<StoredApiKey, Judged>()
+  readonly #judged = new WeakMap<StoredApiKey, MakerCheck>()
   /**
    * Tenants with API keys whose makers belong to another tenant, by the makers' tenant. Only for keys that were used.
    */

@@ -1,14 +1,14 @@
 import { readBasic } from '#access/basic-header'
-import { recognise } from '#access/guess'
 import { renewHash } from '#access/hash-renewal'
+import { recognise } from '#access/password-attempt'
 import type { BasicRequest, TokenAnswer } from '#access/requests'
 import {
   accountAt,
   beginUnbound,
   refuseBasic,
   type SignInParts,
-  startingOverOnce,
   tenantOf,
+  withOneRetry,
   wrongCredentials,
 } from '#access/sign-in'
 import { directoryAddress } from '#actors/directory/address'
@@ -17,7 +17,7 @@ import { Problem } from '#model/problem'
 
 /** `GET /iam/token`. §5.1.2, contract 2, Basic scheme. */
 export function basicToken(parts: SignInParts, request: BasicRequest): Promise<TokenAnswer> {
-  return startingOverOnce(() => basicTokenOnce(parts, request))
+  return withOneRetry(() => basicTokenOnce(parts, request))
 }
 
 async function basicTokenOnce(parts: SignInParts, request: BasicRequest): Promise<TokenAnswer> {

@@ -5,7 +5,7 @@ import { Problem } from '#model/problem'
 export interface ByteAllowanceOptions {
   /** Ms of a monotonic clock. */
   readonly now: () => number
-  /** What the bytes are for, as the error text names it. */
+  /** The use of the bytes, named in the error text. */
   readonly of: string
   readonly bytesMax: number
   /** The time in which `bytesMax` is allowed again. */

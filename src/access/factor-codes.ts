@@ -1,4 +1,4 @@
-import { accountOf, type FactorSubject, mayTry, wrongFactor } from '#access/factor-subject'
+import { accountOf, checkFactorLimit, type FactorSubject, wrongFactor } from '#access/factor-subject'
 import type { SignInPlace } from '#access/requests'
 import { hashOf, newRecoveryCodes, recoveryCodeOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
@@ -17,11 +17,11 @@ export async function takeTotp(
 ): Promise<void> {
   const { world, system } = parts
   const { row } = subject
-  mayTry(parts, subject, place)
+  checkFactorLimit(parts, subject, place)
   const secret = openTotpSecret(parts, row, accountOf(parts, subject))
   const step = secret && totpStep(secret, code, world.now())
   if (step === undefined) throw await wrongFactor(parts, subject, place)
-  await taken(parts, subject, place, system.ask(accountAddress(row.tenant, row.id), { type: 'use_totp', step }))
+  await useFactor(parts, subject, place, system.ask(accountAddress(row.tenant, row.id), { type: 'use_totp', step }))
 }
 
 /** @throws Problem `unauthorized`, `too_many_requests` */
@@ -32,9 +32,9 @@ export async function takeRecoveryCode(
   place: SignInPlace,
 ): Promise<void> {
   const { row } = subject
-  mayTry(parts, subject, place)
+  checkFactorLimit(parts, subject, place)
   const hash = hashOf(recoveryCodeOf(code))
-  await taken(
+  await useFactor(
     parts,
     subject,
     place,
@@ -48,7 +48,7 @@ export function takeCode(parts: SignInParts, subject: FactorSubject, code: strin
 }
 
 /** A used code is as wrong as any other. */
-export async function taken(
+export async function useFactor(
   parts: SignInParts,
   subject: FactorSubject,
   place: SignInPlace,

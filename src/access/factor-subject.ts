@@ -49,7 +49,7 @@ export function ownerOf({ row }: FactorSubject): Principal {
 }
 
 /** A user who signs in with an existing factor, not one who has to set up the first. */
-export async function signingIn(
+export async function signInSubject(
   parts: SignInParts,
   request: FactorRequest,
 ): Promise<FactorSubject & { readonly version: number }> {
@@ -60,14 +60,14 @@ export async function signingIn(
 }
 
 /** A user who may turn factors on: signed in, or required to set one up. */
-export async function enrolling(parts: SignInParts, request: FactorRequest): Promise<FactorSubject> {
+export async function enrollingSubject(parts: SignInParts, request: FactorRequest): Promise<FactorSubject> {
   const subject = await factorSubject(parts, request)
   if (subject.version !== undefined && !subject.isEnrolling) throw badToken()
   return subject
 }
 
 /** A user who may turn factors off: signed in. */
-export async function signedIn(
+export async function signedInSubject(
   parts: SignInParts,
   request: FactorRequest,
 ): Promise<FactorSubject & { readonly session: string }> {
@@ -88,7 +88,11 @@ export function accountOf(parts: SignInParts, { row, version }: FactorSubject): 
 }
 
 /** Whether a factor may be tried: wrong ones count against the rate limit. @throws Problem `too_many_requests` */
-export function mayTry(parts: SignInParts, subject: FactorSubject, { address }: { readonly address: string }): void {
+export function checkFactorLimit(
+  parts: SignInParts,
+  subject: FactorSubject,
+  { address }: { readonly address: string },
+): void {
   parts.attempts.check(address)
   const early = tooEarly(accountOf(parts, subject).factors.wrong, parts.world.now())
   if (early) throw early

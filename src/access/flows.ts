@@ -1,7 +1,6 @@
 import { basicToken } from '#access/basic-login'
 import { logIn } from '#access/login'
 import { changePassword } from '#access/password-change'
-import { refresh, refreshBasic } from '#access/refreshing'
 import type {
   BasicRefreshRequest,
   BasicRequest,
@@ -11,10 +10,11 @@ import type {
   SignOutRequest,
   SignUpRequest,
 } from '#access/requests'
+import { refresh, refreshBasic } from '#access/session-refresh'
 import type { SignInParts } from '#access/sign-in'
 import type { SignInCounts } from '#access/sign-in-counts'
-import { signOut } from '#access/signing-out'
-import { signUp } from '#access/signing-up'
+import { signOut } from '#access/sign-out'
+import { signUp } from '#access/sign-up'
 import type { TotpFlows } from '#access/totp-flows'
 import type { WebauthnFlows } from '#access/webauthn-flows'
 

@@ -1,4 +1,4 @@
-import type { Match } from '#access/guess'
+import type { Match } from '#access/password-attempt'
 import type { SignInPlace } from '#access/requests'
 import type { SignInParts } from '#access/sign-in'
 import { accountAddress } from '#actors/account/address'

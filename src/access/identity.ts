@@ -75,7 +75,8 @@ export function openIdentity(options: IdentityOptions) {
     sweep: options.sweep,
     // The sweep skipped an offset: clients of the next tenant with that name begin after it.
     swept: (tenant) => hub.load(tenant, system.registry.head(tenant).committed),
-    failed: (error, tenant) => log.warn({ err: error, tenant }, 'a deleted tenant could not be swept; tried again'),
+    failed: (error, tenant) =>
+      log.warn({ err: error, tenant }, 'could not remove the data of a deleted tenant; will try again'),
   })
   const changes = new AccessChanges({
     world,
@@ -194,7 +195,7 @@ export function openIdentity(options: IdentityOptions) {
     reloaded() {
       ring.reloaded()
       changes.load()
-      links.judgeAnew()
+      links.recheckCredentials()
       removal.resume()
     },
 

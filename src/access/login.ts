@@ -1,13 +1,13 @@
-import { type Match, recognise } from '#access/guess'
 import { renewHash } from '#access/hash-renewal'
+import { type Match, recognise } from '#access/password-attempt'
 import type { LoginOutcome, LoginRequest, SignInPlace } from '#access/requests'
 import {
   accountAt,
   beginBound,
   needsSecondFactor,
   type SignInParts,
-  startingOverOnce,
   tenantOf,
+  withOneRetry,
   wrongCredentials,
 } from '#access/sign-in'
 import { type Factors, factorNames } from '#actors/account/state'
@@ -31,7 +31,7 @@ const enrollmentMs = 900_000
 export function logIn(parts: SignInParts, request: LoginRequest): Promise<LoginOutcome> {
   const { jkt } = request
   if (jkt === undefined) throw proofProblem('missing proof')
-  return startingOverOnce(() => logInOnce(parts, request, jkt))
+  return withOneRetry(() => logInOnce(parts, request, jkt))
 }
 
 async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string): Promise<LoginOutcome> {

@@ -39,7 +39,7 @@ export interface CredentialLinks {
   keyEnded(tenant: string, key: string): void
   tenantEnded(tenant: string): void
   /** The store was read again: credentials of open connections may be gone. */
-  judgeAnew(): void
+  recheckCredentials(): void
 }
 
 /** Rules that depend on the rights of their authors, whether these are signed in or not. */

@@ -1,6 +1,6 @@
-import { accountOfId, accountsOf } from '#access/guess'
+import { accountOfId, accountsOf } from '#access/password-attempt'
 import type { PasswordRequest, SignInPlace } from '#access/requests'
-import { type SignInParts, startingOverOnce, wrongCredentials } from '#access/sign-in'
+import { type SignInParts, withOneRetry, wrongCredentials } from '#access/sign-in'
 import { accountAddress } from '#actors/account/address'
 import { directoryAddress } from '#actors/directory/address'
 import { rowById } from '#actors/directory/queries'
@@ -10,7 +10,7 @@ import { Problem } from '#model/problem'
 
 /** `PUT /auth/password`. Ends the other sessions. Contract 2. */
 export function changePassword(parts: SignInParts, request: PasswordRequest): Promise<void> {
-  return startingOverOnce(() => changePasswordOnce(parts, request))
+  return withOneRetry(() => changePasswordOnce(parts, request))
 }
 
 async function changePasswordOnce(parts: SignInParts, request: PasswordRequest): Promise<void> {

@@ -27,7 +27,7 @@ export const dummyHash =
   '$argon2id$v=19$m=12288,t=3,p=1$Sm7+wJcFhxTUQM6UfzbDtA$yhKOCBOJuMn2Bi5ZKmOYYNn5KIfIieA/tQ6aFSKRPbU'
 
 /** The requester of a hash. */
-export interface Asking {
+export interface HashRequester {
   /** The client's address: addresses of one network take turns with others as one group. */
   readonly address: string
   /** Aborts when no client waits for the answer any more: the hash is then skipped. */
@@ -47,7 +47,7 @@ interface Job {
 }
 
 /** The parts of the world that the pace depends on. */
-export interface Surroundings {
+export interface LoadSource {
   after(delayMs: number, task: () => void): void
   loopShare(): number
 }
@@ -61,15 +61,15 @@ export interface Surroundings {
 export class Passwords {
   readonly counts = { hashes: 0, refused: 0 }
   readonly #engine: PasswordEngine
-  readonly #surroundings: Surroundings | undefined
+  readonly #load: LoadSource | undefined
   readonly #waiting = new FairQueue<Job>(waitingMax)
   #isAtWork = false
   #isResting = false
 
   /** Without a world there are no pauses. */
-  constructor(engine: PasswordEngine, surroundings?: Surroundings) {
+  constructor(engine: PasswordEngine, load?: LoadSource) {
     this.#engine = engine
-    this.#surroundings = surroundings
+    this.#load = load
   }
 
   /** Waiting passwords and the one that is hashed. */
@@ -83,7 +83,7 @@ export class Passwords {
   }
 
   /** @throws Problem `overloaded` when too many wait */
-  hash(password: string, asking: Asking): Promise<string> {
+  hash(password: string, asking: HashRequester): Promise<string> {
     return this.#enqueue(asking, async () => this.#hashed(password))
   }
 
@@ -98,7 +98,7 @@ export class Passwords {
   verify<C extends Candidate, T>(
     candidates: () => readonly C[],
     password: string,
-    asking: Asking,
+    asking: HashRequester,
     judge: (right: readonly C[], wrong: readonly C[]) => T,
   ): Promise<T> {
     return this.#enqueue(asking, async () => {
@@ -128,7 +128,7 @@ export class Passwords {
     return (await this.#engine.verify(hash ?? dummyHash, normalOf(password))) && hash !== undefined
   }
 
-  async #enqueue<T>({ address, signal }: Asking, work: () => Promise<T>): Promise<T> {
+  async #enqueue<T>({ address, signal }: HashRequester, work: () => Promise<T>): Promise<T> {
     if (signal?.aborted) throw notWanted()
     this.checkRoom(address)
     const group = addressGroupOf(address)
@@ -156,7 +156,7 @@ export class Passwords {
     this.#isAtWork = true
     const hashes = await job.run()
     this.#isAtWork = false
-    const around = this.#surroundings
+    const around = this.#load
     this.#isResting = hashes > 0 && around !== undefined && around.loopShare() >= busyFrom
     if (this.#isResting) around?.after(this.#restMs(hashes), () => this.#goOn())
     else this.#goOn()
@@ -179,7 +179,7 @@ export class Passwords {
 
 /** Its client is gone. */
 function notWanted(): Problem {
-  return new Problem('overloaded', 'nobody waits for this password any more')
+  return new Problem('overloaded', 'the client no longer waits for this password')
 }
 
 /** Unicode-normalized, because keyboards compose letters differently. */

@@ -7,7 +7,7 @@ export interface ProofKey {
   readonly key: CryptoKey
 }
 
-/** In one generation: so many active clients save an import of 130 µs each. A key takes some 7 KB. */
+/** In one generation: each active client saves an import of 130 µs. A key takes some 7 KB. */
 const keysMax = 8_192
 /** Headers of real clients have 230 to 400 characters; longer ones are accepted, but parsed each time. */
 const headerCharactersMax = 1_024

@@ -1,2 +1,2 @@
-/** Returns so many unpredictable bytes. */
+/** Returns unpredictable bytes. */
 export type Random = (byteCount: number) => Uint8Array

@@ -22,7 +22,7 @@ export interface SessionCallersParts {
 }
 
 /** The cached result for a token. */
-interface Known {
+interface CachedCaller {
   readonly hold: SessionHold
   caller: SessionCaller | undefined
 }
@@ -33,7 +33,7 @@ interface Known {
  */
 export class SessionCallers {
   readonly #parts: SessionCallersParts
-  readonly #byToken = new WeakMap<VerifiedToken, Known>()
+  readonly #byToken = new WeakMap<VerifiedToken, CachedCaller>()
   readonly #byKey = new WeakMap<StoredApiKey, KeyCaller>()
 
   constructor(parts: SessionCallersParts) {
@@ -70,7 +70,7 @@ export class SessionCallers {
     return this.#callerOf(new SessionHold(this.#parts.system, tenant, id))
   }
 
-  #known(token: VerifiedToken): Known {
+  #known(token: VerifiedToken): CachedCaller {
     let known = this.#byToken.get(token)
     if (!known) {
       known = { hold: new SessionHold(this.#parts.system, token.tenant, token.session), caller: undefined }

@@ -172,7 +172,7 @@ export function refuseBasic(tenant: TenantRow, account: AccountState): void {
  * Runs the flow once more if the credentials changed while a password was hashed. A second change happens only under
  * many simultaneous requests, and is answered as overload.
  */
-export async function startingOverOnce<T>(flow: () => Promise<T>): Promise<T> {
+export async function withOneRetry<T>(flow: () => Promise<T>): Promise<T> {
   try {
     return await flow()
   } catch (error) {

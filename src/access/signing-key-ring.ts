@@ -18,7 +18,7 @@ import type { System } from '#runtime/system'
 export class WrongFileKey extends Error {
   constructor() {
     super(
-      'the key beside the database (identity.key) is not the one its accounts were made with: restore the one from the ' +
+      'identity.key does not belong to this database: restore the identity.key from the ' +
         'backup that the database came from',
     )
     this.name = 'WrongFileKey'
@@ -73,8 +73,8 @@ export class KeyRing {
   }
 
   /** Rotates a key that reached its age. Called again in an hour if that failed. */
-  isOld(): void {
-    this.rotate().catch((error) => this.#parts.failed(error, 'replacing an old signing key'))
+  rotateOld(): void {
+    this.rotate().catch((error) => this.#parts.failed(error, 'rotating an old signing key'))
   }
 
   /** @throws Problem `conflict` if the last rotation was less than a minute ago */

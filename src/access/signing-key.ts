@@ -37,7 +37,7 @@ export function makeSigningKey(random: Random): SigningKey {
     const made = signingKeyOf(random(privateBytes))
     if (made) return made
   }
-  throw new Error('no signing key can be made: chance has run out')
+  throw new Error('no signing key can be made: the random source is broken')
 }
 
 /** The private half, sealed for storage. Inverse of `openSigningKey`. */

@@ -17,7 +17,7 @@ export interface TicketsOptions {
 }
 
 /** The owner of a ticket: a session, whose rights are read when the ticket is used, or a caller without one. */
-type Bearer = { readonly session: SessionKey } | { readonly caller: Caller }
+type TicketOwner = { readonly session: SessionKey } | { readonly caller: Caller }
 
 /**
  * Short-lived strings that authenticate websockets, because browsers cannot send headers there. Each is valid once,
@@ -26,7 +26,7 @@ type Bearer = { readonly session: SessionKey } | { readonly caller: Caller }
  */
 export class Tickets {
   readonly #options: TicketsOptions
-  readonly #tickets: ExpiringMap<string, Bearer>
+  readonly #tickets: ExpiringMap<string, TicketOwner>
   /** `refused`: shown, but not valid. */
   readonly counts = { issued: 0, used: 0, refused: 0 }
 
@@ -64,7 +64,7 @@ export class Tickets {
     return caller
   }
 
-  #callerOf(bearer: Bearer): Caller | undefined {
+  #callerOf(bearer: TicketOwner): Caller | undefined {
     return 'caller' in bearer ? bearer.caller : this.#options.callerOf?.(bearer.session)
   }
 }

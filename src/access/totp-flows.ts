@@ -3,12 +3,12 @@ import { freshRecoveryCodes, takeRecoveryCode, takeTotp } from '#access/factor-c
 import type { FactorConfirmations } from '#access/factor-confirmation'
 import {
   accountOf,
-  enrolling,
+  checkFactorLimit,
+  enrollingSubject,
   type FactorSubject,
-  mayTry,
   ownerOf,
-  signedIn,
-  signingIn,
+  signedInSubject,
+  signInSubject,
   wrongFactor,
 } from '#access/factor-subject'
 import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, Pair } from '#access/requests'
@@ -40,19 +40,19 @@ export class TotpFlows {
   }
 
   async use(request: FactorCodeRequest): Promise<Pair> {
-    const subject = await signingIn(this.#parts, request)
+    const subject = await signInSubject(this.#parts, request)
     await takeTotp(this.#parts, subject, request.code, request.place)
     return this.#begin(subject, subject.version, request)
   }
 
   async recover(request: FactorCodeRequest): Promise<Pair> {
-    const subject = await signingIn(this.#parts, request)
+    const subject = await signInSubject(this.#parts, request)
     await takeRecoveryCode(this.#parts, subject, request.code, request.place)
     return this.#begin(subject, subject.version, request)
   }
 
   async enroll(request: ConfirmedRequest): Promise<{ readonly secret: string; readonly otpauthUri: string }> {
-    const subject = await enrolling(this.#parts, request)
+    const subject = await enrollingSubject(this.#parts, request)
     await this.#confirmations.confirm(subject, request, request.place)
     const secret = newTotpSecret((byteCount) => this.#parts.world.random(byteCount))
     this.#pending.set(subject.owner, secret, ownerOf(subject))
@@ -67,11 +67,11 @@ export class TotpFlows {
   async activate(request: FactorCodeRequest & { readonly password?: string | undefined }): Promise<FactorActivated> {
     const parts = this.#parts
     const { password, place } = request
-    const subject = await enrolling(parts, request)
+    const subject = await enrollingSubject(parts, request)
     await this.#confirmations.confirm(subject, { password }, place)
     const secret = this.#pending.get(subject.owner)
     if (!secret) throw nothingPending()
-    mayTry(parts, subject, place)
+    checkFactorLimit(parts, subject, place)
     const step = totpStep(secret, request.code, parts.world.now())
     if (step === undefined) throw await wrongFactor(parts, subject, place)
     this.#pending.delete(subject.owner)
@@ -93,7 +93,7 @@ export class TotpFlows {
 
   async remove(request: ConfirmedRequest): Promise<void> {
     const parts = this.#parts
-    const subject = await signedIn(parts, request)
+    const subject = await signedInSubject(parts, request)
     await this.#confirmations.confirm(subject, request, request.place)
     const { row, session: keep } = subject
     const { version } = accountOf(parts, subject)

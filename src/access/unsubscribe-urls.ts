@@ -40,7 +40,7 @@ export class UnsubscribeUrls {
   }
 
   #signatureOf({ tenant, user, subscription }: UnsubscribeSubject): string {
-    const said = `unsubscribe\n${tenant}\n${user}\n${subscription}`
-    return createHmac('sha256', this.#key()).update(said).digest('base64url')
+    const signedText = `unsubscribe\n${tenant}\n${user}\n${subscription}`
+    return createHmac('sha256', this.#key()).update(signedText).digest('base64url')
   }
 }

@@ -1,14 +1,14 @@
 import type { Challenges } from '#access/challenges'
-import { freshRecoveryCodes, taken } from '#access/factor-codes'
+import { freshRecoveryCodes, useFactor } from '#access/factor-codes'
 import type { FactorConfirmations } from '#access/factor-confirmation'
 import {
   accountOf,
-  enrolling,
+  checkFactorLimit,
+  enrollingSubject,
   type FactorSubject,
   factorSubject,
-  mayTry,
   ownerOf,
-  signedIn,
+  signedInSubject,
   wrongFactor,
 } from '#access/factor-subject'
 import type { ConfirmedRequest, FactorActivated, FactorRequest, Pair, ShownCredential } from '#access/requests'
@@ -41,7 +41,7 @@ export class WebauthnFlows {
   }
 
   async registrationOptions(request: ConfirmedRequest): Promise<object> {
-    const subject = await enrolling(this.#parts, request)
+    const subject = await enrollingSubject(this.#parts, request)
     await this.#confirmations.confirm(subject, request, request.place)
     const { row, owner } = subject
     const present = accountOf(this.#parts, subject).factors.webauthn
@@ -56,7 +56,7 @@ export class WebauthnFlows {
     request: ConfirmedRequest & { readonly name?: string | undefined; readonly response: object },
   ): Promise<FactorActivated & { readonly id: string }> {
     const parts = this.#parts
-    const subject = await enrolling(parts, request)
+    const subject = await enrollingSubject(parts, request)
     const challenge = this.#challenges.take(subject.owner, 'register')
     await this.#confirmations.confirm(subject, request, request.place)
     const made = challenge === undefined ? undefined : await this.#webauthn.registered(request.response, challenge)
@@ -84,7 +84,7 @@ export class WebauthnFlows {
     const subject = await factorSubject(this.#parts, request)
     const credentials = accountOf(this.#parts, subject).factors.webauthn
     if (credentials.length === 0) throw new Problem('not_found')
-    mayTry(this.#parts, subject, request.place)
+    checkFactorLimit(this.#parts, subject, request.place)
     const challenge = this.#challenges.issue(subject.owner, 'authenticate', ownerOf(subject))
     return this.#webauthn.authenticationOptions({ challenge, credentials })
   }
@@ -94,7 +94,7 @@ export class WebauthnFlows {
     const { response, place } = request
     const subject = await factorSubject(parts, request)
     const { row, owner, version } = subject
-    mayTry(parts, subject, place)
+    checkFactorLimit(parts, subject, place)
     const challenge = this.#challenges.take(owner, 'authenticate')
     const id = (response as { readonly id?: unknown }).id
     const credential = accountOf(parts, subject).factors.webauthn.find((one) => one.id === id)
@@ -105,14 +105,14 @@ export class WebauthnFlows {
     if (!verdict || !credential) throw await wrongFactor(parts, subject, place)
     accountOf(parts, subject)
     const use = { type: 'use_webauthn', id: credential.id, counter: verdict.counter } as const
-    await taken(parts, subject, place, parts.system.ask(accountAddress(row.tenant, row.id), use))
+    await useFactor(parts, subject, place, parts.system.ask(accountAddress(row.tenant, row.id), use))
     if (version !== undefined) return this.#begin(subject, version, request)
     this.#confirmations.remember(subject)
     return {}
   }
 
   async credentials(request: FactorRequest): Promise<readonly ShownCredential[]> {
-    const subject = await signedIn(this.#parts, request)
+    const subject = await signedInSubject(this.#parts, request)
     return accountOf(this.#parts, subject).factors.webauthn.map(({ id, name, createdAt, lastUsedAt, transports }) => ({
       id,
       name,
@@ -124,7 +124,7 @@ export class WebauthnFlows {
 
   async remove(request: ConfirmedRequest & { readonly id: string }): Promise<void> {
     const parts = this.#parts
-    const subject = await signedIn(parts, request)
+    const subject = await signedInSubject(parts, request)
     await this.#confirmations.confirm(subject, request, request.place)
     const { row, session: keep } = subject
     const { version } = accountOf(parts, subject)
@@ -139,6 +139,6 @@ export class WebauthnFlows {
 }
 
 function badRegistration(): Problem {
-  const details = [{ path: 'response', message: 'is no good answer to a challenge of ours that still stands' }]
+  const details = [{ path: 'response', message: 'does not answer a valid challenge of this server' }]
   return new Problem('invalid', undefined, { details })
 }

@@ -176,14 +176,14 @@ export function assemble(options: AssemblyOptions): Assembly {
     system,
     listing,
     rules,
-    failed: messages.failed('could not judge devices by alarms that were edited; tried again'),
+    failed: messages.failed('could not evaluate edited alarms; will try again'),
   })
 
   const presence = new Presence({
     system,
     listing,
     statusOf: (tenant, device) => links.statusOf(tenant, device),
-    failed: messages.failed('could not set devices offline that did not come back'),
+    failed: messages.failed('could not set devices offline that did not reconnect'),
   })
 
   const links: Links = new Links({
@@ -200,7 +200,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     listing,
     links,
     scopeOf,
-    failed: messages.failed('could not go on with an action; tried again'),
+    failed: messages.failed('could not continue an action; will try again'),
   })
 
   const updates: FirmwareUpdates = new FirmwareUpdates({
@@ -296,7 +296,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const idempotencyExpiry = new IdempotencyExpiry({
     system,
     listing,
-    failed: messages.failed('could not take away what is kept under old idempotency keys'),
+    failed: messages.failed('could not delete expired idempotency keys'),
   })
 
   let printed: Printed | undefined

@@ -20,7 +20,7 @@ export function helpText(): string {
     '  npm start -- --help      print this',
     '',
     'Settings come from the environment and from .env in the working directory; the environment wins.',
-    'Behind the name: what it takes [what holds without it].',
+    'After each name: its values [its default].',
     '',
     ...blocks,
     '',

@@ -18,7 +18,7 @@ export type ConfigReading =
   | { readonly config: Config; readonly warnings: readonly string[] }
   | { readonly mistakes: readonly string[] }
 
-/** The code that says "configuration error" to init systems (EX_CONFIG of sysexits.h). */
+/** The exit code for configuration errors, as init systems know it (EX_CONFIG of sysexits.h). */
 export const configExitCode = 78
 
 /**
@@ -63,12 +63,12 @@ function warningsAbout(config: Config): string[] {
   const warnings: string[] = []
   if (!config.isIamOn && !isLoopback(config.host)) {
     warnings.push(
-      `IAM is off and HOST is ${config.host}: EVERYBODY who can reach port ${config.port} reads and changes everything`,
+      `IAM is off and HOST is ${config.host}: ANYONE who can reach port ${config.port} can read and change everything`,
     )
   }
   if (config.isConnectUpdateDisabled && !config.autoUpdate) {
     warnings.push(
-      'DISABLE_CONNECT_UPDATE is on without AUTO_UPDATE: only hook, rollouts and calls by hand offer firmware',
+      'DISABLE_CONNECT_UPDATE is on without AUTO_UPDATE: only the hook, rollouts and manual calls offer firmware',
     )
   }
   return warnings

@@ -20,35 +20,41 @@ export class LogMessages {
   }
 
   readonly catchUpFailed = (error: unknown): void => {
-    if (error instanceof StorageFailure) this.#log.warn({ err: error }, 'what a dashboard missed could not be read')
+    if (error instanceof StorageFailure)
+      this.#log.warn({ err: error }, 'could not read the events that a client missed')
     else this.bug(error, 'catching up')
   }
 
   get ofSystem(): SystemLog {
     return {
       bug: this.bug,
-      refusedTell: (problem, tell) => this.#log.warn({ err: problem, to: tell.to }, 'a tell was refused'),
+      refusedTell: (problem, tell) =>
+        this.#log.warn({ err: problem, to: tell.to }, 'a message between actors was refused'),
     }
   }
 
   get ofLinks(): LinksOptions['log'] {
     return {
-      gap: (tenant, device, after, seq) => this.#log.info({ tenant, device, after, seq }, 'a device left out numbers'),
-      refused: (tenant, problem) => this.#log.warn({ tenant, err: problem }, 'a device was not admitted'),
+      gap: (tenant, device, after, seq) =>
+        this.#log.info({ tenant, device, after, seq }, 'a device skipped sequence numbers'),
+      refused: (tenant, problem) => this.#log.warn({ tenant, err: problem }, 'a device was refused'),
       bug: (error) => this.bug(error, 'a frame'),
     }
   }
 
   get ofDatabase(): DatabaseOptions['log'] {
     return {
-      failed: (failure) => this.#log.error({ err: failure }, 'a write failed: nothing more is written on this handle'),
+      failed: (failure) =>
+        this.#log.error({ err: failure }, 'a write failed: this database handle accepts no more writes'),
       readOnly: (failure) =>
         this.#log.error(
           { reason: failure.code },
-          failure.code === 'io' ? 'read only until the process is started anew' : 'read only until there is room again',
+          failure.code === 'io'
+            ? 'read only until the server is restarted'
+            : 'read only until there is free space on the disk',
         ),
-      recovered: () => this.#log.info({}, 'the store takes writes again'),
-      sweepFailed: this.failed('unused shapes were not deleted; tried again in an hour'),
+      recovered: () => this.#log.info({}, 'the store accepts writes again'),
+      sweepFailed: this.failed('could not delete unused shapes; will try again in an hour'),
       stillFailing: (error) => this.#log.error({ err: error }, 'the store could not be read again'),
     }
   }

@@ -31,9 +31,11 @@ async function main(): Promise<void> {
     console.log(helpText())
     return
   }
-  const [odd] = args
-  if (odd !== undefined) {
-    console.error(`${odd} is not understood: settings come from the environment (PORT=8090 npm start) or .env; --help`)
+  const [argument] = args
+  if (argument !== undefined) {
+    console.error(
+      `unknown argument ${argument}: settings come from the environment (PORT=8090 npm start) or .env; see --help`,
+    )
     process.exitCode = configExitCode
     return
   }
@@ -49,7 +51,7 @@ async function main(): Promise<void> {
   if (!process.env.UWS_HTTP_MAX_HEADERS_SIZE) {
     log.warn(
       {},
-      'UWS_HTTP_MAX_HEADERS_SIZE is not set: requests with more than 4 KiB of headers are refused; take 16384',
+      'UWS_HTTP_MAX_HEADERS_SIZE is not set: requests with more than 4 KiB of headers are refused; set it to 16384',
     )
   }
   // `--help` and configuration errors do not wait until the whole server is loaded.
@@ -96,7 +98,7 @@ async function stop(running: Running, log: Log): Promise<void> {
     await running.stop()
     process.exit(0)
   } catch (error) {
-    log.fatal({ err: error }, 'could not stop in order')
+    log.fatal({ err: error }, 'could not stop cleanly')
     process.exit(1)
   }
 }

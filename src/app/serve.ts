@@ -79,9 +79,9 @@ export function isPlainFailure(error: unknown): error is Error {
 /** Starts the whole server with these settings, up to an open port. */
 export async function serve(config: Config, log: Log, options: ServeOptions = {}): Promise<Running> {
   if (config.isIamOn) argon2Engine.begin()
-  const door: { server?: Server } = {}
+  const listener: { server?: Server } = {}
   const publisher: SocketPublisher = {
-    publish: (topic, message) => door.server?.publisher.publish(topic, message),
+    publish: (topic, message) => listener.server?.publisher.publish(topic, message),
   }
   const { updateServerUrl, updateServerToken: token } = config
   const updateServer =
@@ -93,7 +93,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     place: levelPlace({
       folder: config.dataDirectory,
       headroomBytes: config.storageHeadroomBytes,
-      torn: (said) => log.warn({}, `${said}, which was acknowledged to nobody, or is damage; it is left out`),
+      torn: (finding) => log.warn({}, `${finding}: a commit that was never acknowledged, or damage; it is ignored`),
     }),
     publisher,
     isSynced: config.durability === 'disk',
@@ -107,7 +107,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     writeTimeoutMs: config.writeTimeoutMs,
     updates: updatesOf(config, log, updateServer),
     notifications: { mail: mailOf(config, log), mailsPerHourMax: config.mailsPerHourMax },
-    ...(config.isIamOn && { identity: identityOf(config, log, options, () => door.server?.port ?? config.port) }),
+    ...(config.isIamOn && { identity: identityOf(config, log, options, () => listener.server?.port ?? config.port) }),
     log,
   })
   const pages = await readPageFiles(pagesFolder)
@@ -119,8 +119,8 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   if (printed) options.madeAdministrator?.(printed)
   const { context, database, eventRoom, identity } = assembly
   const backups = backupsOf(assembly, config.dataDirectory, log)
-  const inFlight = () => door.server?.inFlight() ?? 0
-  const watch = watchOver(config, assembly, { backups, updateServer, inFlight })
+  const inFlight = () => listener.server?.inFlight() ?? 0
+  const watch = metricsParts(config, assembly, { backups, updateServer, inFlight })
   const key = Buffer.from(realWorld.random(serverKeyBytes)).toString('base64url')
   let server: Server
   try {
@@ -162,7 +162,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     await assembly.close()
     throw error
   }
-  door.server = server
+  listener.server = server
   const file = serverFileOf(config.dataDirectory, log)
   await file.write({ host: config.host, port: server.port, key })
   watch.process.start()
@@ -189,10 +189,10 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
 }
 
 /** The sources of `/metrics`: existing counters, and the few that only metrics need. Contract 8. */
-function watchOver(
+function metricsParts(
   { dataDirectory, metricsToken: token }: Config,
   { watched, context, database, identity }: Assembly,
-  beside: Pick<MetricSources, 'backups' | 'updateServer' | 'inFlight'>,
+  others: Pick<MetricSources, 'backups' | 'updateServer' | 'inFlight'>,
 ) {
   const { system, hub, links, tickets } = context
   const http = new HttpMetrics()
@@ -207,14 +207,15 @@ function watchOver(
     http,
     identity: identity?.figures,
     process,
-    ...beside,
+    ...others,
   })
   return { http, process, bindings: metricsRoutes({ world: realWorld, metrics, token }) }
 }
 
 /** Without the file, commands do not find this server; the server runs without it. */
 function serverFileOf(folder: string, log: Log) {
-  const failed = (error: unknown) => log.warn({ err: error }, 'server.json, for commands on this machine')
+  const failed = (error: unknown) =>
+    log.warn({ err: error }, 'could not write or remove server.json, by which commands find this server')
   return {
     write: (file: ServerFile) => writeServerFile(folder, file).catch(failed),
     remove: () => removeServerFile(folder).catch(failed),
@@ -288,9 +289,9 @@ function backupsOf({ context, database }: Assembly, dataDirectory: string, log: 
     keyFile: () => readKeyFile(dataDirectory),
     keepImages: () => context.firmware.imageUses.keepAll(),
     log: {
-      begun: (user) => log.warn({ user }, 'a backup of everything, all secrets in it, is being handed out'),
-      done: (user, bytes) => log.info({ user, bytes }, 'the backup was handed out whole'),
-      aborted: (user, bytes) => log.warn({ user, bytes }, 'a backup was cut off'),
+      begun: (user) => log.warn({ user }, 'a full backup, including all secrets, is being sent'),
+      done: (user, bytes) => log.info({ user, bytes }, 'the backup was sent completely'),
+      brokenOff: (user, bytes) => log.warn({ user, bytes }, 'a backup was interrupted'),
     },
   })
 }
@@ -303,14 +304,14 @@ function urlOf({ host }: Config, port: number): string {
 function greet(config: Config, log: Log, url: string, port: number): void {
   const { dataDirectory } = config
   if (config.smtpUrl === undefined) {
-    log.info({ folder: join(dataDirectory, outboxFolder) }, 'mails are not sent but kept as files: SMTP_URL is not set')
+    log.info({ folder: join(dataDirectory, outboxFolder) }, 'mails are saved as files, not sent: SMTP_URL is not set')
   }
   if (config.isIamOn) {
     log.info({ port, dataDirectory }, `serving ${url}, sign in at ${url}/iam/token`)
     return
   }
-  const said = 'IAM is OFF: nobody has to sign in, and whoever reaches this port may read and change everything'
-  if (isLoopback(config.host)) log.warn({}, said)
-  else log.error({ host: config.host }, said)
+  const warning = 'IAM is OFF: no sign-in is needed, and anyone who can reach this port may read and change everything'
+  if (isLoopback(config.host)) log.warn({}, warning)
+  else log.error({ host: config.host }, warning)
   log.info({ port, dataDirectory }, `serving ${url}, try ${url}/devices?depth=2`)
 }

@@ -235,7 +235,7 @@ export class Links implements SocketRoom<LinkOpening> {
    * closed (`storageFailed`); those that came since have said nothing that was taken, and come again to be judged by what
    * is stored.
    */
-  judgeAnew(): void {
+  recheckCredentials(): void {
     endAll(this.#world, this.#openings.all(), closeCodes.tryLater)
   }
 

@@ -68,7 +68,7 @@ describe('passwords', () => {
       process.kill(one?.processId ?? 0, 'SIGSTOP')
       const unanswered = argon2Engine.hash('correct horse')
       process.kill(one?.processId ?? 0, 'SIGKILL')
-      await expect(unanswered).rejects.toThrow('the process for passwords ended')
+      await expect(unanswered).rejects.toThrow('the password process ended')
       // What the terminal sends to all of us does not end it: who waits is answered.
       const answered = argon2Engine.hash('correct horse')
       await expect.poll(() => children()[0]?.nice).toBe(10)

@@ -119,7 +119,7 @@ describe('a signing key', () => {
   })
 
   test.each([0x00, 0xff])('is not made of bytes %i alone', (byte) => {
-    expect(() => makeSigningKey((bytes) => new Uint8Array(bytes).fill(byte))).toThrow('chance has run out')
+    expect(() => makeSigningKey((bytes) => new Uint8Array(bytes).fill(byte))).toThrow('the random source is broken')
   })
 })
 

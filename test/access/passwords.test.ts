@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { argon2Engine } from '#access/argon2'
 import type { PasswordEngine } from '#access/password-hashing'
-import { type Asking, dummyHash, Passwords } from '#access/passwords'
+import { type HashRequester, dummyHash, Passwords } from '#access/passwords'
 import { Problem } from '#model/problem'
 import { plainEngine } from '#test/access/plain-hashing'
 
@@ -81,7 +81,7 @@ const fromOf = (index: number) => ({ address: `192.0.2.${index}` })
 const overloaded = expect.objectContaining({ code: 'overloaded' })
 
 /** Whether it is the one password of the one hash. */
-function check(passwords: Passwords, hash: string | undefined, password: string, from: Asking = asking) {
+function check(passwords: Passwords, hash: string | undefined, password: string, from: HashRequester = asking) {
   return passwords.verify(
     () => [{ hash }],
     password,

@@ -75,7 +75,7 @@ describe('when something dies', () => {
     const args = ['backup', join(folder, 'a.backup')]
     await disturbed(args, environmentOf(server), isSo, (child) => child?.kill('SIGKILL'))
     expect([existsSync(join(folder, 'a.backup')), partsIn(folder).length]).toEqual([false, 1])
-    await until(() => server.run.lines.some(({ msg }) => msg === 'a backup was broken off'), 'the server to notice')
+    await until(() => server.run.lines.some(({ msg }) => msg === 'a backup was interrupted'), 'the server to notice')
     done(await runAdmin({ args, environment: environmentOf(server) }))
   })
 

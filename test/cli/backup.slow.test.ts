@@ -72,7 +72,7 @@ describe('a backup', () => {
     await writing
     expect([code, out, notes]).toEqual([0, '', expect.stringMatching(/holds \d+ rows and 2 files/)])
     expect([statSync(file).mode & 0o777, readdirSync(home)]).toEqual([0o600, ['first.backup']])
-    expect(server.run.lines.map(({ msg }) => msg)).toContain('the backup was handed out whole')
+    expect(server.run.lines.map(({ msg }) => msg)).toContain('the backup was sent completely')
 
     for (let at = 0; at < 5; at++) await note('KEPT-1', `behind ${at}`)
     await admin.post('/devices', { deviceIdentifier: 'LOST-1' })

@@ -54,7 +54,7 @@ function numbersOf(registry: Registry<RegistryContentType>, name: string, row: N
   const metric = row.type === 'counter' ? new Counter(given) : new Gauge(given)
   const take = (samples: readonly Sample[]) => {
     metric.reset()
-    // The counter was reset before, so this sets its value.
+    // After the reset, inc sets the value.
     for (const { labels, value } of samples) metric.inc(labels, value)
     // An unknown value is left out, not shown as 0.
     if (samples.length === 0 && labelNames.length === 0) metric.remove()
@@ -67,7 +67,7 @@ function numbersOf(registry: Registry<RegistryContentType>, name: string, row: N
 }
 
 function histogramOf(registry: Registry<RegistryContentType>, row: HistogramRow, sources: MetricSources) {
-  const metric = new TakenHistogram(row)
+  const metric = new CountedHistogram(row)
   registry.registerMetric(metric)
   const take = (samples: readonly HistogramSample[]) => {
     metric.samples = samples
@@ -101,7 +101,7 @@ interface HistogramValue {
 }
 
 /** A histogram with externally counted buckets: prom-client's own accepts only single values. */
-class TakenHistogram extends Histogram<string> {
+class CountedHistogram extends Histogram<string> {
   samples: readonly HistogramSample[] = []
   readonly #row: HistogramRow
 

@@ -1,5 +1,5 @@
-import { boundSession } from '#access/refreshing'
 import type { SignOutRequest } from '#access/requests'
+import { boundSession } from '#access/session-refresh'
 import type { SignInParts } from '#access/sign-in'
 import { accountAddress } from '#actors/account/address'
 import { idOfCrn } from '#model/crn'

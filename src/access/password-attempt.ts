@@ -11,7 +11,7 @@ import { foldName } from '#model/user'
  * and the typed text only, before any lookup; an account with too many failures under another name is treated as
  * unknown; and every attempt costs the same number of hashes.
  */
-export interface Guess {
+export interface PasswordAttempt {
   /** As typed. */
   readonly text: string
   readonly password: string
@@ -32,7 +32,7 @@ interface Tried extends Candidate {
   readonly match?: Match
 }
 
-const nobody: Tried = { hash: undefined }
+const noAccount: Tried = { hash: undefined }
 
 /**
  * All candidates whose password matches. Failures count for the address and the typed text, and for each account
@@ -41,14 +41,17 @@ const nobody: Tried = { hash: undefined }
  *
  * @throws Problem `too_many_requests`, `overloaded`
  */
-export function recognise({ system, passwords, attempts }: SignInParts, guess: Guess): Promise<readonly Match[]> {
+export function recognise(
+  { system, passwords, attempts }: SignInParts,
+  guess: PasswordAttempt,
+): Promise<readonly Match[]> {
   const { text, password, place } = guess
   const { address } = place
   const typed = accountTyped(text)
   const triedOn = (row: UserRow): Tried => {
-    if (attempts.isHeldUp(address, accountOfId(row.id))) return nobody
+    if (attempts.isHeldUp(address, accountOfId(row.id))) return noAccount
     const { credentials } = system.look(accountAddress(row.tenant, row.id))
-    if (!credentials || credentials.hash === null) return nobody
+    if (!credentials || credentials.hash === null) return noAccount
     const { hash, version } = credentials
     return { hash, match: { row, tenant: row.tenant, user: row.id, version, hash } }
   }
@@ -56,7 +59,7 @@ export function recognise({ system, passwords, attempts }: SignInParts, guess: G
     attempts.check(address, typed)
     const tried = guess.rows().map(triedOn)
     const missing = Math.max(guess.hashesMin() - tried.length, 0)
-    return [...tried, ...Array.from({ length: missing }, () => nobody)]
+    return [...tried, ...Array.from({ length: missing }, () => noAccount)]
   }
   attempts.check(address, typed)
   return passwords.verify(candidates, password, place, (right, wrong) => {

@@ -1,4 +1,4 @@
-import { accountOfId, accountTyped } from '#access/guess'
+import { accountOfId, accountTyped } from '#access/password-attempt'
 import type { SignUpRequest } from '#access/requests'
 import { hashOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
