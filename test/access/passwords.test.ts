@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { argon2Engine } from '#access/argon2'
 import type { PasswordEngine } from '#access/password-hashing'
-import { type HashRequester, dummyHash, Passwords } from '#access/passwords'
+import { dummyHash, type HashRequester, Passwords } from '#access/passwords'
 import { Problem } from '#model/problem'
 import { plainEngine } from '#test/access/plain-hashing'
 
