@@ -202,14 +202,14 @@ export class AccessChanges implements IdentityNotices {
     const settling = { edit, since }
     this.#settling.set(key, settling)
     const { system } = this.#parts
-    const asked =
+    const stored =
       unsettled.type === 'role'
         ? system.ask(tenantAddress(unsettled.tenant), { ...settling, type: 'role_settled', role: unsettled.role }, 0)
         : system.ask(directoryAddress, { ...settling, type: 'roles_settled', user: unsettled.user }, 0)
     const settled = () => {
       if (this.#settling.get(key) === settling) this.#settling.delete(key)
     }
-    asked.then(settled, (error) => {
+    stored.then(settled, (error) => {
       settled()
       // It stays unsettled until the store has been read again.
       if (!(error instanceof Problem)) this.#parts.failed(error, 'storing the offset of an edit of rights')

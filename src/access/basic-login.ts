@@ -25,12 +25,12 @@ async function basicTokenOnce(parts: SignInParts, request: BasicRequest): Promis
   const { authorization, isOffline, place } = request
   attempts.check(place.address)
   if (authorization === '') throw new Problem('unauthorized', 'authentication required')
-  const shown = readBasic(authorization)
-  if (!shown) {
+  const credentials = readBasic(authorization)
+  if (!credentials) {
     attempts.failed(place.address)
     throw wrongCredentials()
   }
-  const { name, password } = shown
+  const { name, password } = credentials
   const rows = () => {
     const row = rowByName(system.wake(directoryAddress), name)
     return row?.state === 'active' && isReachable(system.wake(directoryAddress), row.tenant, place.host) ? [row] : []

@@ -22,11 +22,11 @@ export interface Administrator {
  */
 export async function firstAdministrator(
   parts: SignInParts,
-  asked: Administrator | undefined,
+  configured: Administrator | undefined,
 ): Promise<Administrator | undefined> {
   const { system, world } = parts
-  if (asked) {
-    if (!rowByName(system.wake(directoryAddress), asked.name)) await add(parts, asked)
+  if (configured) {
+    if (!rowByName(system.wake(directoryAddress), configured.name)) await add(parts, configured)
     return undefined
   }
   if (system.wake(directoryAddress).users.size > 0) return undefined

@@ -47,10 +47,10 @@ export function openIdentity(options: IdentityOptions) {
   const now = () => world.now()
   const failed = (error: unknown, where: string) => log.error({ err: error }, `${where} failed`)
   const accesses = new Accesses()
-  let known: FileKeys | undefined
+  let derivedKeys: FileKeys | undefined
   const fileKeys = () => {
-    if (!known) throw new Error('identity is not open')
-    return known
+    if (!derivedKeys) throw new Error('identity is not open')
+    return derivedKeys
   }
 
   const longestLifeMs = Math.max(...livesOf(options.lifetimes))
@@ -181,7 +181,7 @@ export function openIdentity(options: IdentityOptions) {
      */
     async open(): Promise<{ readonly printed?: { readonly name: string; readonly password: string } }> {
       const isNeeded = system.wake(signingKeysAddress).keys.size > 0 || system.wake(directoryAddress).users.size > 0
-      known = fileKeysOf(await options.fileKey(isNeeded))
+      derivedKeys = fileKeysOf(await options.fileKey(isNeeded))
       await ring.open()
       changes.load()
       removal.resume()

@@ -30,10 +30,10 @@ export class ImageUrls {
 
   /** Whether the server signed it for this image, and it has not expired. `query`: decoded values. */
   isGood(sha256: string, { device, exp, sig }: ImageQuery, now: number): boolean {
-    const right = Buffer.from(this.#signatureOf(sha256, device, exp))
-    const given = Buffer.from(sig)
+    const expected = Buffer.from(this.#signatureOf(sha256, device, exp))
+    const actual = Buffer.from(sig)
     // Checked after the signature, so `exp` is a number in the server's own format.
-    return given.length === right.length && timingSafeEqual(given, right) && now < Number(exp)
+    return actual.length === expected.length && timingSafeEqual(actual, expected) && now < Number(exp)
   }
 
   #signatureOf(sha256: string, device: string, exp: string): string {

@@ -37,14 +37,14 @@ export function logIn(parts: SignInParts, request: LoginRequest): Promise<LoginO
 async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string): Promise<LoginOutcome> {
   const { email, password, place } = request
   const { system } = parts
-  const found = await recognise(parts, {
+  const matches = await recognise(parts, {
     text: email,
     password,
     place,
     rows: () => candidates(system.wake(directoryAddress), request),
     hashesMin: () => Math.min(Math.max(emailUseMax(system.wake(directoryAddress)), 1), candidatesMax),
   })
-  const [match, ...others] = onePerTenant(found, email)
+  const [match, ...others] = onePerTenant(matches, email)
   if (!match) throw wrongCredentials()
   if (others.length > 0) return { type: 'conflict', tenants: tenantsOf(parts, [match, ...others]) }
   await renewHash(parts, match, password, place)

@@ -28,11 +28,11 @@ export interface Match extends Recognised {
   readonly hash: string
 }
 
-interface Tried extends Candidate {
+interface MatchCandidate extends Candidate {
   readonly match?: Match
 }
 
-const noAccount: Tried = { hash: undefined }
+const noAccount: MatchCandidate = { hash: undefined }
 
 /**
  * All candidates whose password matches. Failures count for the address and the typed text, and for each account
@@ -43,12 +43,12 @@ const noAccount: Tried = { hash: undefined }
  */
 export function recognise(
   { system, passwords, attempts }: SignInParts,
-  guess: PasswordAttempt,
+  attempt: PasswordAttempt,
 ): Promise<readonly Match[]> {
-  const { text, password, place } = guess
+  const { text, password, place } = attempt
   const { address } = place
-  const typed = accountTyped(text)
-  const triedOn = (row: UserRow): Tried => {
+  const typedAccount = accountTyped(text)
+  const candidateOf = (row: UserRow): MatchCandidate => {
     if (attempts.isHeldUp(address, accountOfId(row.id))) return noAccount
     const { credentials } = system.look(accountAddress(row.tenant, row.id))
     if (!credentials || credentials.hash === null) return noAccount
@@ -56,22 +56,22 @@ export function recognise(
     return { hash, match: { row, tenant: row.tenant, user: row.id, version, hash } }
   }
   const candidates = () => {
-    attempts.check(address, typed)
-    const tried = guess.rows().map(triedOn)
-    const missing = Math.max(guess.hashesMin() - tried.length, 0)
-    return [...tried, ...Array.from({ length: missing }, () => noAccount)]
+    attempts.check(address, typedAccount)
+    const rowCandidates = attempt.rows().map(candidateOf)
+    const missing = Math.max(attempt.hashesMin() - rowCandidates.length, 0)
+    return [...rowCandidates, ...Array.from({ length: missing }, () => noAccount)]
   }
-  attempts.check(address, typed)
+  attempts.check(address, typedAccount)
   return passwords.verify(candidates, password, place, (right, wrong) => {
-    const guessedAt = matchesOf(wrong).map(({ user }) => accountOfId(user))
-    if (right.length > 0) attempts.failedOn(address, ...guessedAt)
-    else attempts.failed(address, typed, ...guessedAt)
+    const wrongAccounts = matchesOf(wrong).map(({ user }) => accountOfId(user))
+    if (right.length > 0) attempts.failedOn(address, ...wrongAccounts)
+    else attempts.failed(address, typedAccount, ...wrongAccounts)
     return matchesOf(right)
   })
 }
 
-function matchesOf(tried: readonly Tried[]): readonly Match[] {
-  return tried.flatMap(({ match }) => match ?? [])
+function matchesOf(candidates: readonly MatchCandidate[]): readonly Match[] {
+  return candidates.flatMap(({ match }) => match ?? [])
 }
 
 /** The key that counts attempts on a typed text: the same for all spellings of a name or address. */

@@ -29,18 +29,18 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
     return new Problem('unauthorized', 'invalid or expired code')
   }
   const codeHash = hashOf(code)
-  const isGood = (found: UserRow | undefined) => {
-    if (!found || found.state === 'disabled') return false
-    const known = codeOf(system.look(accountAddress(found.tenant, found.id)), codeHash, world.now())
-    return known !== undefined && mayStillGive(parts, known, found)
+  const isGood = (userRow: UserRow | undefined) => {
+    if (!userRow || userRow.state === 'disabled') return false
+    const storedCode = codeOf(system.look(accountAddress(userRow.tenant, userRow.id)), codeHash, world.now())
+    return storedCode !== undefined && mayStillGive(parts, storedCode, userRow)
   }
   if (!row || !isGood(row)) throw refuse()
   const passwordHash = await passwords.hash(password, place)
   try {
     await system.askAtOnce(() => {
       // The tenant may be deleted by now, with the user, or the user may have other roles.
-      const found = rowByName(system.wake(directoryAddress), name)
-      if (found?.id !== row.id || !isGood(found)) throw new Problem('unauthorized')
+      const userRow = rowByName(system.wake(directoryAddress), name)
+      if (userRow?.id !== row.id || !isGood(userRow)) throw new Problem('unauthorized')
       const command: RedeemCode = { type: 'redeem_code', codeHash, passwordHash }
       return { to: accountAddress(row.tenant, row.id), command }
     })

@@ -84,11 +84,11 @@ export class KeyRing {
     const made = makeSigningKey(random)
     const key = { kid: made.kid, sealed: sealSigningKey(seal, made, random), fingerprint }
     const added = await system.ask(signingKeysAddress, { type: 'add', key, retireOthersAt: now() + longestLifeMs })
-    return shown(added as StoredSigningKey)
+    return shownKey(added as StoredSigningKey)
   }
 
   list(): readonly ShownSigningKey[] {
-    return [...this.#stored].sort((a, b) => b.createdAt - a.createdAt).map(shown)
+    return [...this.#stored].sort((a, b) => b.createdAt - a.createdAt).map(shownKey)
   }
 
   jwks(): { readonly keys: readonly object[] } {
@@ -113,6 +113,6 @@ const noKeys: SigningKeys = {
   find: () => undefined,
 }
 
-function shown({ kid, createdAt, retiresAt }: StoredSigningKey): ShownSigningKey {
+function shownKey({ kid, createdAt, retiresAt }: StoredSigningKey): ShownSigningKey {
   return { kid, createdAt, ...(retiresAt !== null && { retiresAt }) }
 }

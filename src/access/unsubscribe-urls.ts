@@ -34,9 +34,9 @@ export class UnsubscribeUrls {
 
   /** Whether the server signed it for this subscription of this user. */
   isGood(subject: UnsubscribeSubject, sig: string): boolean {
-    const right = Buffer.from(this.#signatureOf(subject))
-    const given = Buffer.from(sig)
-    return given.length === right.length && timingSafeEqual(given, right)
+    const expected = Buffer.from(this.#signatureOf(subject))
+    const actual = Buffer.from(sig)
+    return actual.length === expected.length && timingSafeEqual(actual, expected)
   }
 
   #signatureOf({ tenant, user, subscription }: UnsubscribeSubject): string {

@@ -88,8 +88,8 @@ function likelyTypos(names: readonly string[]): string[] {
   return names
     .filter((name) => !known.includes(name))
     .flatMap((name) => {
-      const meant = known.find((other) => isNearly(name, other))
-      return meant ? [`.env: ${shorten(name)} is not a setting; did you mean ${meant}?`] : []
+      const intended = known.find((other) => isNearly(name, other))
+      return intended ? [`.env: ${shorten(name)} is not a setting; did you mean ${intended}?`] : []
     })
 }
 

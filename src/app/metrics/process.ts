@@ -102,17 +102,17 @@ export const processRows: readonly MetricRow[] = [
     type: 'gauge',
     help: 'Free bytes on the disk of the data folder; absent if the system does not report them',
     from: 'process',
-    read: async ({ process }) => known((await process.disk())?.freeBytes),
+    read: async ({ process }) => sampleIfKnown((await process.disk())?.freeBytes),
   },
   {
     name: 'ddb_data_disk_size_bytes',
     type: 'gauge',
     help: 'Size of the disk of the data folder; absent if the system does not report it',
     from: 'process',
-    read: async ({ process }) => known((await process.disk())?.sizeBytes),
+    read: async ({ process }) => sampleIfKnown((await process.disk())?.sizeBytes),
   },
 ]
 
-function known(value: number | undefined) {
+function sampleIfKnown(value: number | undefined) {
   return value === undefined ? [] : [{ labels: {}, value }]
 }
