@@ -225,7 +225,7 @@ const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443
  * as RFC 9449 §4.3 requires). The path is compared byte for byte, because a proxy in front may treat two spellings as
  * two paths.
  */
-function isSeenAt(htu: string, { origins }: Seen, path: string): boolean {
+function isSeenAt(htu: string, { origins }: ForwardedRequest, path: string): boolean {
   // The spelling of nearly every client.
   if (origins.some((origin) => htu.length === origin.length + path.length && htu === origin + path)) return true
   const claimed = normalOf(htu)

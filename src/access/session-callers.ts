@@ -245,7 +245,7 @@ class SessionHold {
   use({ lastUsedAt }: StoredSession, request: UsingRequest): void {
     const system = this.#system
     if (system.world.now() - lastUsedAt < usedEveryMs || !system.gate.isOpen) return
-    const { address } = request.seen
+    const { address } = request.forwarded
     // The connection ended while a signature was checked, so its address is unknown.
     if (address === '') return
     system.turnOf(this.#body, { type: 'use', address }, nobodyAsks)

@@ -291,7 +291,7 @@ function backupsOf({ context, database }: Assembly, dataDirectory: string, log: 
     log: {
       begun: (user) => log.warn({ user }, 'a full backup, including all secrets, is being sent'),
       done: (user, bytes) => log.info({ user, bytes }, 'the backup was sent completely'),
-      brokenOff: (user, bytes) => log.warn({ user, bytes }, 'a backup was interrupted'),
+      aborted: (user, bytes) => log.warn({ user, bytes }, 'a backup was interrupted'),
     },
   })
 }

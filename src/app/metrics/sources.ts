@@ -32,7 +32,7 @@ export interface MetricSources extends Watched {
   readonly tickets: Tickets
   readonly database: Database
   readonly backups: Pick<Backups, 'counts' | 'lastDoneAt'>
-  readonly http: HttpFigures
+  readonly http: HttpMetrics
   /** Requests with an incomplete answer. */
   readonly inFlight: () => number
   /** Undefined: authentication is off. */
