@@ -79,7 +79,7 @@ export async function signedIn(
 
 /** As it is now. @throws Problem `unauthorized` when a 2FA token was given for credentials that are no more. */
 export function accountOf(parts: SignInParts, { row, version }: FactorSubject): AccountState & { version: number } {
-  const account = parts.system.look(accountAddress(row.tenant, row.id))
+  const account = parts.system.peek(accountAddress(row.tenant, row.id))
   const { credentials } = account
   if (!credentials || credentials.isDisabled || (version !== undefined && version !== credentials.version)) {
     throw version === undefined ? new Problem('unauthorized', 'session over') : badToken()

@@ -47,7 +47,7 @@ export function recognise({ system, passwords, attempts }: SignInParts, guess: G
   const typed = accountTyped(text)
   const triedOn = (row: UserRow): Tried => {
     if (attempts.isHeldUp(address, accountOfId(row.id))) return nobody
-    const { credentials } = system.look(accountAddress(row.tenant, row.id))
+    const { credentials } = system.peek(accountAddress(row.tenant, row.id))
     if (!credentials || credentials.hash === null) return nobody
     const { hash, version } = credentials
     return { hash, match: { row, tenant: row.tenant, user: row.id, version, hash } }

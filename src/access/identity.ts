@@ -191,7 +191,7 @@ export function openIdentity(options: IdentityOptions) {
     reloaded() {
       ring.reloaded()
       changes.load()
-      links.judgeAnew()
+      links.reauthenticate()
       removal.resume()
     },
 

@@ -39,7 +39,7 @@ export interface CredentialLinks {
   keyEnded(tenant: string, key: string): void
   tenantEnded(tenant: string): void
   /** The store was read again: by what links were let in may be no more. */
-  judgeAnew(): void
+  reauthenticate(): void
 }
 
 /** What is judged by what people may do, whether they are there or not. */

@@ -28,7 +28,7 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   const codeHash = hashOf(code)
   const isGood = (found: UserRow | undefined) => {
     if (!found || found.state === 'disabled') return false
-    const known = codeOf(system.look(accountAddress(found.tenant, found.id)), codeHash, world.now())
+    const known = codeOf(system.peek(accountAddress(found.tenant, found.id)), codeHash, world.now())
     return known !== undefined && mayStillGive(parts, known, found)
   }
   if (!row || !isGood(row)) throw refuse()
