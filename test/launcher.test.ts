@@ -124,7 +124,7 @@ test.each<[string, () => void, string, string]>([
     'start',
     'the sources could not be compiled',
   ],
-  ['a program that is not there', () => {}, 'bench', 'bench: nothing was built from bench/run.ts'],
+  ['a program that is not there', () => {}, 'bench', 'bench: bench/run.ts was not built'],
 ])('%s is named in one line, without a stack', async (_, prepare, command, complaint) => {
   prepare()
   const [code, out, errors] = await launch(command)

@@ -42,7 +42,7 @@ const format = (name: string): RecordFormat => ({ name: `${name} of an account`,
  */
 export const accountActor: ActorDefinition<AccountState, AccountCommand, Entry> = {
   kind: 'account',
-  rest: 'written_through',
+  persistence: 'write_through',
   formats: {
     [credentialsRecord]: format('credentials'),
     [factorsRecord]: format('factors'),

@@ -30,7 +30,7 @@ export interface ActionState {
  */
 export const actionActor: ActorDefinition<ActionState, ActionCommand, Entry> = {
   kind: 'action',
-  rest: 'written_through',
+  persistence: 'write_through',
   formats: { [actionRecord]: { name: 'action', version: 1, upgrades: {} } },
   fixedRecords: [actionRecord],
   isBrief: true,

@@ -28,7 +28,7 @@ export interface PageState {
 /** Some of the devices of an action with their outcomes. An action may have a thousand pages. Contract 3.6. */
 export const actionPageActor: ActorDefinition<PageState, ActionPageCommand, Entry> = {
   kind: 'action_page',
-  rest: 'written_through',
+  persistence: 'write_through',
   formats: { [pageRecord]: { name: 'page of an action', version: 1, upgrades: {} } },
   fixedRecords: [pageRecord],
   isBrief: true,

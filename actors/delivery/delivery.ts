@@ -36,7 +36,7 @@ export function deliveryActor({
 }: DeliveryOptions): ActorDefinition<DeliveryState, DeliveryCommand, Entry> {
   return {
     kind: 'delivery',
-    rest: 'written_through',
+    persistence: 'write_through',
     formats: deliveryFormats,
     isForgettable: ({ requests }) => requests.size === 0,
     wake: ({ tenant, id }, records) =>

@@ -69,7 +69,7 @@ export function deviceActor({
 }: DeviceOptions): ActorDefinition<DeviceState, DeviceCommand, Entry> {
   return {
     kind: 'device',
-    rest: 'redo',
+    persistence: 'redo',
     formats: { '': deviceFormat, [secretRecord]: secretFormat, [registrarRecord]: registrarFormat },
     wake: (address, records) => deviceOf(address.id, records.get(''), shapeById),
     snapshot: snapshotOf,

@@ -29,7 +29,7 @@ import type { ActorDefinition, RecordChange } from '#runtime/actor'
 export function directoryActor(notices: IdentityNotices): ActorDefinition<DirectoryState, DirectoryCommand, Entry> {
   return {
     kind: 'directory',
-    rest: 'written_through',
+    persistence: 'write_through',
     formats: {
       [userRecord('*')]: { name: 'user', version: 1, upgrades: {} },
       [tenantRecord('*')]: { name: 'tenant', version: 1, upgrades: {} },

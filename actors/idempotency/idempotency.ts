@@ -21,7 +21,7 @@ import {
  */
 export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyCommand, Entry> = {
   kind: 'idempotency',
-  rest: 'written_through',
+  persistence: 'write_through',
   formats: { [answerRecord]: { name: 'answer under an idempotency key', version: 1, upgrades: {} } },
   fixedRecords: [answerRecord],
   isBrief: true,

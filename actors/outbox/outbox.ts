@@ -10,7 +10,7 @@ import type { ActorDefinition, Decision, RecordChange, Turn } from '#runtime/act
  */
 export const outboxActor: ActorDefinition<OutboxState, OutboxCommand, Entry> = {
   kind: 'outbox',
-  rest: 'written_through',
+  persistence: 'write_through',
   formats: outboxFormats,
   fixedRecords: [tallyRecord],
   wake: (_, records) => restoreState({ tally: noMails }, records, put),

@@ -36,7 +36,7 @@ const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {}
 export function projectActor(notices: ProjectNotices): ActorDefinition<ProjectState, ProjectCommand, Entry> {
   return {
     kind: 'project',
-    rest: 'written_through',
+    persistence: 'write_through',
     formats: {
       [`${releasePrefix}*`]: format('release'),
       [`${pinPrefix}*`]: format('pin'),

@@ -18,7 +18,7 @@ export const usedEveryMs = 60_000
 export function sessionActor(notices: IdentityNotices): ActorDefinition<SessionState, SessionCommand, Entry> {
   return {
     kind: 'session',
-    rest: 'written_through',
+    persistence: 'write_through',
     formats: { [sessionRecord]: { name: 'session', version: 1, upgrades: {} } },
     fixedRecords: [sessionRecord],
     wake: ({ tenant, id }, records) => restoreState({ tenant, id, session: undefined }, records, put),

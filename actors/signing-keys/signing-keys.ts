@@ -24,7 +24,7 @@ export function signingKeysActor(
 ): ActorDefinition<SigningKeysState, SigningKeysCommand, Entry> {
   return {
     kind: 'signing_keys',
-    rest: 'written_through',
+    persistence: 'write_through',
     formats: { [`${prefix}*`]: { name: 'signing key', version: 1, upgrades: {} } },
     isForgettable: () => false,
     wake: (_, records) => restoreState({ keys: new Map() }, records, put),

@@ -33,7 +33,7 @@ export function subscriberActor(
 ): ActorDefinition<SubscriberState, SubscriberCommand, Entry> {
   return {
     kind: 'subscriber',
-    rest: 'written_through',
+    persistence: 'write_through',
     formats: subscriberFormats,
     fixedRecords: [subscriptionsRecord, mailRecord],
     wake: ({ tenant, id }, records) => restoreState({ tenant, id, subscriptions: [], mail: noMail }, records, put),

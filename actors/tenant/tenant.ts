@@ -50,7 +50,7 @@ export function tenantActor(
 ): ActorDefinition<TenantState, TenantCommand, Entry> {
   return {
     kind: 'tenant',
-    rest: 'written_through',
+    persistence: 'write_through',
     formats: {
       [countersRecord]: format('counters of a tenant'),
       [`${memoryPrefix}*`]: format('memory of a device'),

@@ -31,7 +31,7 @@ export const scheduleRecord = 'schedule'
 /** The update schedule: stored after a run, so that a run that a killed process missed is made up for. */
 export const updateScheduleActor: ActorDefinition<UpdateScheduleState, UpdateScheduleCommand, Entry> = {
   kind: updateScheduleAddress.kind,
-  rest: 'written_through',
+  persistence: 'write_through',
   formats: { [scheduleRecord]: { name: 'schedule of updates', version: 1, upgrades: {} } },
   fixedRecords: [scheduleRecord],
   wake: (_, records) => restoreState({ stored: undefined }, records, put),

@@ -19,7 +19,7 @@ import { type ActorDefinition, answer, type Decision, type RecordChange, record,
 export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorState, UpdateCommand, Entry> {
   return {
     kind: 'update',
-    rest: 'written_through',
+    persistence: 'write_through',
     // A stored state only has a meaning in its machine: a new machine is a new version of the record.
     formats: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: {} } },
     fixedRecords: [updateRecord],

@@ -15,7 +15,7 @@ import { modifierFlags } from '#model/property'
 import { type PropertyType, propertyTypeOf } from '#model/property-type'
 import { emlMail } from '#notifications/eml-mail'
 import { eventRoutes, eventSockets } from '#routes/events'
-import type { SocketPublisher, SocketRoom } from '#runtime/socket'
+import type { SocketHandler, SocketPublisher } from '#runtime/socket'
 import { StreamHead } from '#runtime/stream-head'
 import { fileBlobs } from '#store/blobs'
 import { levelPlace } from '#store/level'
@@ -73,7 +73,7 @@ const credited = new Credited((events) => {
   }
 })
 
-const creditRoom: SocketRoom<undefined> = {
+const creditRoom: SocketHandler<undefined> = {
   opened() {},
   received: (_, message) => credited.grant(message),
   dropped() {},

@@ -79,7 +79,7 @@ export async function signedInSubject(
 
 /** The current account. @throws Problem `unauthorized` if the credentials changed since the 2FA token was issued */
 export function accountOf(parts: SignInParts, { row, version }: FactorSubject): AccountState & { version: number } {
-  const account = parts.system.look(accountAddress(row.tenant, row.id))
+  const account = parts.system.peek(accountAddress(row.tenant, row.id))
   const { credentials } = account
   if (!credentials || credentials.isDisabled || (version !== undefined && version !== credentials.version)) {
     throw version === undefined ? new Problem('unauthorized', 'session over') : badToken()

@@ -50,7 +50,7 @@ export function recognise(
   const typedAccount = accountTyped(text)
   const candidateOf = (row: UserRow): MatchCandidate => {
     if (attempts.isHeldUp(address, accountOfId(row.id))) return noAccount
-    const { credentials } = system.look(accountAddress(row.tenant, row.id))
+    const { credentials } = system.peek(accountAddress(row.tenant, row.id))
     if (!credentials || credentials.hash === null) return noAccount
     const { hash, version } = credentials
     return { hash, match: { row, tenant: row.tenant, user: row.id, version, hash } }

@@ -35,7 +35,7 @@ export async function verifyPassword(
   const { address } = place
   const candidates = () => {
     attempts.check(address, accountOfId(row.id))
-    const { credentials } = system.look(accountAddress(row.tenant, row.id))
+    const { credentials } = system.peek(accountAddress(row.tenant, row.id))
     return [{ hash: credentials?.hash ?? undefined, version: credentials?.version }]
   }
   attempts.check(address, accountOfId(row.id))

@@ -21,7 +21,7 @@ import { proofProblem } from '#http/credential-problems'
 export async function refresh(parts: SignInParts, { refreshToken, jkt, place }: RefreshRequest): Promise<Pair> {
   const { token, stored } = boundSession(parts, refreshToken, jkt, place.host)
   const { tenant, session, number } = token
-  refuseWithoutFactor(tenantOf(parts, { tenant }), parts.system.look(accountAddress(tenant, stored.user)))
+  refuseWithoutFactor(tenantOf(parts, { tenant }), parts.system.peek(accountAddress(tenant, stored.user)))
   const next = await rotate(parts, tenant, session, number)
   return pairOf(parts, { tenant, session, ...next, user: stored.user, jkt: stored.jkt ?? '' })
 }
@@ -55,7 +55,7 @@ export async function refreshBasic(
   const stored = token && standingSession(parts, token, 'basic', place.host)
   if (!stored) throw wrongRefreshToken()
   const { tenant, session, number } = token
-  refuseBasic(tenantOf(parts, { tenant }), parts.system.look(accountAddress(tenant, stored.user)))
+  refuseBasic(tenantOf(parts, { tenant }), parts.system.peek(accountAddress(tenant, stored.user)))
   const next = await rotate(parts, tenant, session, number)
   return tokensOf(parts, { tenant, session, ...next, user: stored.user })
 }

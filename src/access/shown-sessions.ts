@@ -21,8 +21,8 @@ export class ShownSessions {
   async list(tenant: string, user: string, current?: string): Promise<readonly ShownSession[]> {
     const { system } = this.#parts
     const now = system.world.now()
-    const shown = system.look(accountAddress(tenant, user)).sessions.flatMap(([id]): ShownSession[] => {
-      const stored = system.look(sessionAddress(tenant, id)).session
+    const shown = system.peek(accountAddress(tenant, user)).sessions.flatMap(([id]): ShownSession[] => {
+      const stored = system.peek(sessionAddress(tenant, id)).session
       if (!stored || isOver(stored, now)) return []
       const { createdAt, lastUsedAt, address, agent, scheme } = stored
       return [{ id, createdAt, lastUsedAt, address, agent, scheme, isCurrent: id === current }]

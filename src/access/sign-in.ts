@@ -117,7 +117,7 @@ function accessTokenOf(
 
 /** The account if its credentials are still of this version; otherwise throws, so that the flow starts again. */
 export function accountAt({ system }: SignInParts, { tenant, user, version }: Recognised): AccountState {
-  const account = system.look(accountAddress(tenant, user))
+  const account = system.peek(accountAddress(tenant, user))
   if (account.credentials?.version !== version) throw versionConflict()
   return account
 }
@@ -142,7 +142,7 @@ export function standingSession(
   host: string | undefined,
 ): StoredSession | undefined {
   if (!accesses.hasTenant(tenant)) return undefined
-  const stored = system.look(sessionAddress(tenant, session)).session
+  const stored = system.peek(sessionAddress(tenant, session)).session
   if (!stored || stored.scheme !== scheme || stored.number === 0 || world.now() >= stored.endsAt) return undefined
   const isUsers = accesses.user(stored.user)?.tenant === tenant
   return isUsers && (host === undefined || isReachable(system.wake(directoryAddress), tenant, host))

@@ -31,7 +31,7 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   const codeHash = hashOf(code)
   const isGood = (userRow: UserRow | undefined) => {
     if (!userRow || userRow.state === 'disabled') return false
-    const storedCode = codeOf(system.look(accountAddress(userRow.tenant, userRow.id)), codeHash, world.now())
+    const storedCode = codeOf(system.peek(accountAddress(userRow.tenant, userRow.id)), codeHash, world.now())
     return storedCode !== undefined && mayStillGive(parts, storedCode, userRow)
   }
   if (!row || !isGood(row)) throw refuse()

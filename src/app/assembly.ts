@@ -112,7 +112,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     reader: journal,
     ...(options.highWaterBytes !== undefined && { highWaterBytes: options.highWaterBytes }),
     isOverridden: (item, told) => {
-      const { state, lastOffset } = system.registry.look(deviceAddress(item.tenant, item.device))
+      const { state, lastOffset } = system.registry.peek(deviceAddress(item.tenant, item.device))
       return isOverridden(state as DeviceState, lastOffset, item, told)
     },
     membersOf: (tenant, group) => rules.membersOf(tenant, group),

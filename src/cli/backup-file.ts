@@ -3,39 +3,39 @@ import { type FileHandle, link, open, rename, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { realWorld } from '#app/world'
-import { Refusal } from '#cli/ending'
-import type { Leftovers } from '#cli/leftovers'
+import { Refusal } from '#cli/exit-codes'
+import type { TemporaryFiles } from '#cli/temporary-files'
 import { type BackupEnd, BackupError } from '#store/backup/format'
 import { readBackup } from '#store/backup/records'
 import { syncFolder } from '#store/sync-folder'
 
-/** For its owner only: whoever reads a backup can be anybody. */
+/** For the owner only, because a backup contains all secrets. */
 const ownerOnly = 0o600
 
-/** Instead of a file: standard input, or standard output. */
+/** Instead of a file name: standard input or standard output. */
 export const pipe = '-'
 
-export interface Kept {
+export interface WrittenBackup {
   readonly end: BackupEnd
-  /** Of the backup itself. */
+  /** The size of the backup. */
   readonly bytes: number
 }
 
 /**
- * Puts a backup into a file that is not there yet; it is not begun where there can be none. The file gets its name when all
- * of the backup was read through and is on the disk; until then it has another one, which is taken away when something fails.
+ * Writes a backup to a new file. Does not begin if the file exists or cannot be created. Uses a temporary name, which
+ * is removed on failure, until the backup was read completely and is on the disk.
  *
- * @throws Refusal; what the source throws
+ * @throws Refusal, and the errors of the source
  */
-export async function keepBackup(
+export async function writeBackup(
   file: string,
-  leftovers: Leftovers,
+  temporaryFiles: TemporaryFiles,
   begin: () => Promise<AsyncIterable<Uint8Array>>,
-): Promise<Kept> {
+): Promise<WrittenBackup> {
   const path = resolve(file)
   await mustBeFree(path)
   const draft = `${path}.${Buffer.from(realWorld.random(6)).toString('base64url')}.part`
-  return leftovers.while(draft, async () => {
+  return temporaryFiles.while(draft, async () => {
     const handle = await opened(draft)
     try {
       const kept = await readThrough(await begin(), (piece) => write(handle, piece))
@@ -51,8 +51,8 @@ export async function keepBackup(
   })
 }
 
-/** Hands a backup on, reading it through. @throws Refusal; what the source throws */
-export async function pipeBackup(out: Writable, bytes: AsyncIterable<Uint8Array>): Promise<Kept> {
+/** Writes a backup to a stream, and checks that it is complete. @throws Refusal, and the errors of the source */
+export async function pipeBackup(out: Writable, bytes: AsyncIterable<Uint8Array>): Promise<WrittenBackup> {
   try {
     return await readThrough(bytes, async (piece) => {
       if (out.write(piece)) return
@@ -77,7 +77,7 @@ export async function* readFileOr(file: string, input: Readable): AsyncGenerator
   }
 }
 
-/** Also of what a store refused: a sentence instead of a stack. */
+/** Also converts errors of the store: a sentence without a stack. */
 export function refusalFrom(error: unknown, what: string): unknown {
   if (error instanceof BackupError) return new Refusal(error.message)
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
@@ -91,7 +91,7 @@ export function refusalFrom(error: unknown, what: string): unknown {
 async function readThrough(
   source: AsyncIterable<Uint8Array>,
   take: (piece: Uint8Array) => Promise<void>,
-): Promise<Kept> {
+): Promise<WrittenBackup> {
   let bytes = 0
   async function* taken() {
     for await (const piece of source) {
@@ -123,17 +123,17 @@ async function opened(draft: string): Promise<FileHandle> {
 
 async function mustBeFree(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
-  if (found) throw new Refusal(`${path} is there already: a backup overwrites nothing`)
+  if (found) throw new Refusal(`${path} already exists: a backup overwrites no file`)
 }
 
-/** Also when it came to be there meanwhile. */
+/** Fails if the file was created meanwhile. */
 async function publish(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === 'EEXIST') throw new Refusal(`${path} is there already: a backup overwrites nothing`)
-    // A file system without hard links.
+    if (code === 'EEXIST') throw new Refusal(`${path} already exists: a backup overwrites no file`)
+    // The file system has no hard links.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code)) throw error
     await rename(draft, path)
   }

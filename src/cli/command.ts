@@ -1,25 +1,25 @@
 import { Command, CommanderError } from 'commander'
-import { connect } from '#cli/connecting'
-import { exitCodes, Misuse } from '#cli/ending'
-import { addFolderCommands, type FolderActing, type FolderWork } from '#cli/folder'
+import type { CommandAction, CommandContext } from '#cli/command-context'
+import { exitCodes, Misuse } from '#cli/exit-codes'
+import { failureText } from '#cli/failure-text'
+import { addFolderCommands, type FolderAction, type FolderContext } from '#cli/folder'
 import { addKeyCommands } from '#cli/keys'
-import type { Leftovers } from '#cli/leftovers'
 import { askPassword } from '#cli/password'
 import { Printer, type Streams } from '#cli/printer'
-import { failureText } from '#cli/refused'
 import { addRoleCommands } from '#cli/roles'
 import type { Credentials } from '#cli/running-server'
+import { connect } from '#cli/server-lookup'
 import { addSessionCommands } from '#cli/sessions'
 import type { Settings } from '#cli/settings'
+import type { TemporaryFiles } from '#cli/temporary-files'
 import { addTenantCommands } from '#cli/tenants'
 import { addUserCommands } from '#cli/users'
-import type { Acting, Work } from '#cli/work'
 
 export interface Terminal extends Streams {
   readonly input: Parameters<typeof askPassword>[1]['input']
   readonly out: Streams['out'] & { readonly isTTY?: boolean }
-  /** Taken away also by a signal. */
-  readonly leftovers: Leftovers
+  /** Also removed after a signal. */
+  readonly temporaryFiles: TemporaryFiles
 }
 
 interface GlobalOptions {
@@ -29,20 +29,20 @@ interface GlobalOptions {
   readonly tenant?: string
 }
 
-/** Who is there first. Contract 2, First administrator. */
+/** The first administrator. Contract 2, First administrator. */
 const nameByDefault = 'admin'
 
 const helpColumns = 100
 
 const about = `
-Which server: the one that answers at --url, or else at HOST and PORT, if it works on DATA_DIR. Where none listens
-there, the work is done on that data folder of the stopped server, without signing in.
+Server: the one at --url; without it, the one at HOST and PORT, if it uses DATA_DIR. If no server listens there, the
+command works on the data folder of the stopped server, without a sign-in.
 
-Signing in: with the key in ADMIN_API_KEY; or as --user (or ADMIN_NAME, or admin) with the password in
-ADMIN_PASSWORD, or one that is asked for. All settings are also read from .env in the working directory.
+Sign-in: with the key in ADMIN_API_KEY; or as --user (or ADMIN_NAME, or admin) with the password in ADMIN_PASSWORD or
+a typed one. All settings are also read from .env in the working directory.
 
-Codes and keys stand alone on standard output; with npm run -s nothing else does.
-Exit codes: ${exitCodes.done} done, ${exitCodes.refused} refused, ${exitCodes.misused} not understood.
+Codes and keys are printed alone on standard output; use npm run -s to suppress the lines of npm.
+Exit codes: ${exitCodes.done} done, ${exitCodes.refused} refused, ${exitCodes.misused} wrong usage.
 
 Examples:
   npm run admin -- user add ann --role operator
@@ -53,13 +53,13 @@ Examples:
   npm run admin -- backup /backups/today.backup
 `
 
-/** Does what was typed; answers the exit code. */
+/** Runs the command line. Returns the exit code. */
 export async function administer(args: readonly string[], settings: Settings, terminal: Terminal): Promise<number> {
   try {
     await commandFor(settings, terminal).parseAsync(args, { from: 'user' })
     return exitCodes.done
   } catch (error) {
-    // It has said already what it has to say: help, or what is wrong with the line.
+    // Commander has already written the help or the error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.misused
     terminal.notes.write(`error: ${failureText(error)}\n`)
     return error instanceof Misuse ? exitCodes.misused : exitCodes.refused
@@ -69,37 +69,37 @@ export async function administer(args: readonly string[], settings: Settings, te
 function commandFor(settings: Settings, terminal: Terminal): Command {
   const program = new Command('npm run admin --')
   program
-    .description('Administers users, roles, tenants, keys and sessions, through the API; backs up and restores.')
-    .option('--url <url>', 'where the server answers, such as https://devices.example.com')
-    .option('--user <name>', 'who signs in')
-    .option('--json', 'what the server answers, for programs')
+    .description('Manages users, roles, tenants, keys and sessions through the API; backs up and restores.')
+    .option('--url <url>', 'address of the server, such as https://devices.example.com')
+    .option('--user <name>', 'name of the user that signs in')
+    .option('--json', 'print the answers of the server, for programs')
     .addHelpText('after', about)
-    .showHelpAfterError('(--help says more)')
+    .showHelpAfterError('(see --help)')
     .configureHelp({ showGlobalOptions: true, helpWidth: helpColumns })
     .configureOutput({
       writeOut: (text) => terminal.out.write(text),
       writeErr: (text) => terminal.notes.write(text),
     })
     .exitOverride()
-  const act = actingBy(settings, terminal)
+  const act = actionFor(settings, terminal)
   addUserCommands(program, act)
   addRoleCommands(program, act)
   addKeyCommands(program, act)
   addSessionCommands(program, act)
   addTenantCommands(program, act)
-  addFolderCommands(program, folderActingBy(settings, terminal))
+  addFolderCommands(program, folderActionFor(settings, terminal))
   return program
 }
 
-function actingBy(settings: Settings, terminal: Terminal): Acting {
-  return <A extends readonly unknown[]>(verb: (work: Work, ...given: A) => Promise<void>) =>
+function actionFor(settings: Settings, terminal: Terminal): CommandAction {
+  return <A extends readonly unknown[]>(verb: (context: CommandContext, ...given: A) => Promise<void>) =>
     async (...given: unknown[]) => {
-      // Behind the arguments and the options commander hands over the command itself.
+      // Commander passes the command as the last argument.
       const command = given.at(-1) as Command
       const { url, user, json = false, tenant }: GlobalOptions = command.optsWithGlobals()
-      // In a path they would lead to another one. RFC 3986 §5.2.4
+      // In a path they would change the address. RFC 3986 §5.2.4
       const odd = given.find((name) => typeof name === 'string' && /^\.{0,2}$/.test(name))
-      if (odd !== undefined) throw new Misuse(`'${odd}' names nothing`)
+      if (odd !== undefined) throw new Misuse(`'${odd}' is not a valid name`)
       const credentials = credentialsOf(settings, terminal, user)
       const connection = await connect({ url, reading: settings.reading, credentials, notes: terminal.notes })
       try {
@@ -113,22 +113,22 @@ function actingBy(settings: Settings, terminal: Terminal): Acting {
     }
 }
 
-function folderActingBy(settings: Settings, terminal: Terminal): FolderActing {
-  return <A extends readonly unknown[]>(verb: (work: FolderWork, ...given: A) => Promise<void>) =>
+function folderActionFor(settings: Settings, terminal: Terminal): FolderAction {
+  return <A extends readonly unknown[]>(verb: (context: FolderContext, ...given: A) => Promise<void>) =>
     async (...given: unknown[]) => {
       const command = given.at(-1) as Command
       const { url, user, json = false }: GlobalOptions = command.optsWithGlobals()
-      const work = {
+      const context = {
         terminal,
         printer: new Printer(terminal, json),
-        wanted: { url, reading: settings.reading, credentials: credentialsOf(settings, terminal, user) },
+        target: { url, reading: settings.reading, credentials: credentialsOf(settings, terminal, user) },
         options: command.opts(),
       }
-      await verb(work, ...(given.slice(0, -2) as unknown as A))
+      await verb(context, ...(given.slice(0, -2) as unknown as A))
     }
 }
 
-/** Whoever says who he is, means himself and not a key. */
+/** With `--user`, the user signs in, even if there is an API key. */
 function credentialsOf(
   { apiKey, name, password }: Settings,
   terminal: Terminal,

@@ -3,17 +3,17 @@ import { type Client, type ConnectOptions, connect } from '#client/client'
 
 export const basePath = '/api/v1'
 
-/** A server that answers, as one user or key, until the connection is closed. */
+/** A connection to a server, as one user or API key. */
 export interface Connection {
   readonly client: Client
-  /** A backup, which may be long: not by the client. */
+  /** Streams a backup. Not by the client, because a backup may be large. */
   backup(): AsyncIterable<Uint8Array>
   close(): Promise<void>
 }
 
 /**
- * @param base with the base path of the API, without a slash at the end
- * @param token sent with every request in place of credentials
+ * @param base with the base path of the API, without a slash at the end @param token sent with every request instead of
+ * credentials
  */
 export function connectionTo(
   base: string,
@@ -28,7 +28,7 @@ export function connectionTo(
       if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
       sent = Object.fromEntries([...headers].filter(([name]) => name === 'authorization' || name === 'x-api-key'))
       const answer = await fetch(url, { ...init, headers })
-      // A proxy may answer with a page of its own.
+      // A proxy may answer with its own page.
       const isOdd = answer.ok && answer.status !== 204 && !/json/.test(answer.headers.get('content-type') ?? '')
       if (isOdd) throw new Error(`${answer.status} with an unexpected answer`)
       return answer
@@ -38,11 +38,12 @@ export function connectionTo(
   return {
     client,
     async *backup() {
-      // Signs in, or renews a token that is about to end.
+      // Signs in, or renews a token that is about to expire.
       await client.call('GET /iam/me')
       yield* exchangeLong(`${base}/backup`, sent)
     },
-    // A session left behind would end another one of the same user at some time. Contract 2, Sessions. It may have ended already.
+    // Too many sessions of a user would end the oldest ones, so this one is ended. Contract 2, Sessions. It may have
+    // expired.
     close: async () => (hasSession ? client.signOut().catch(() => undefined) : undefined),
   }
 }

@@ -10,10 +10,10 @@ export interface Answer {
   readonly text: string
 }
 
-/** There was no answer. `isRefused`: nothing listens there; otherwise the listener is unknown. */
+/** There was no answer. `isRefused`: nothing listens there. */
 export class NoAnswer extends Error {
   readonly isRefused: boolean
-  /** The address that was asked, and when the answer broke off, that too. */
+  /** The address, and whether the answer was interrupted. */
   readonly place: string
 
   constructor(place: string, error: unknown) {
@@ -24,10 +24,10 @@ export class NoAnswer extends Error {
   }
 }
 
-/** A request has to begin to be answered within 60 s, else the server itself gives up. */
+/** The server itself gives up if an answer does not begin within 60 s. */
 const silenceMsMax = 65_000
 
-/** Reads what answers at an address of any server, without a credential of a user. Follows no redirection. @throws NoAnswer */
+/** Requests a page of any server, without credentials of a user. Follows no redirection. @throws NoAnswer */
 export async function exchange(url: string, withinMs: number, headers: Record<string, string> = {}): Promise<Answer> {
   const patience = new AbortController()
   const calm = realWorld.after(withinMs, () => patience.abort(new Error(`no answer within ${withinMs / 1000} s`)))
@@ -42,15 +42,15 @@ export async function exchange(url: string, withinMs: number, headers: Record<st
 }
 
 /**
- * The bytes of a long answer as they come. Not by `fetch`, and so not by the client library: the `fetch` of Node 20 copies all
- * waiting bytes for each chunk that is taken slowly. A backup of 94 MB takes it 46 to 110 s, and `node:http` 1.3 s.
+ * Streams a long answer. Without `fetch` and the client library, because `fetch` of Node 20 copies all buffered bytes
+ * for each chunk of a slow reader: 94 MB take 46 to 110 s, and 1.3 s with `node:http`.
  *
- * @throws NoAnswer when nothing came for too long; Problem for an answer that is no success
+ * @throws NoAnswer if the server sends nothing for too long; Problem if the answer is no success
  */
 export async function* exchangeLong(url: string, headers: Record<string, string>): AsyncGenerator<Uint8Array> {
   const patience = new AbortController()
   const { signal } = patience
-  const giveUp = () => patience.abort(new Error(`nothing came for ${silenceMsMax / 1000} s`))
+  const giveUp = () => patience.abort(new Error(`no data for ${silenceMsMax / 1000} s`))
   const inTime = <T>(awaited: Promise<T>) => awaited.finally(realWorld.after(silenceMsMax, giveUp))
   const ask = url.startsWith('https:') ? https.request : http.request
   let place = url
@@ -63,7 +63,7 @@ export async function* exchangeLong(url: string, headers: Record<string, string>
     if (response.statusCode !== 200) {
       throw new Problem(response.statusCode ?? 0, await inTime(json(response)).catch(() => undefined))
     }
-    place = `${url}: the answer broke off`
+    place = `${url}: the answer was interrupted`
     const pieces: AsyncIterator<Uint8Array> = response[Symbol.asyncIterator]()
     for (;;) {
       const { done, value } = await inTime(pieces.next())
@@ -77,7 +77,7 @@ export async function* exchangeLong(url: string, headers: Record<string, string>
   }
 }
 
-/** `fetch` only says that it failed. Its cause has the reason, or, for a name with several addresses, the first of several. */
+/** `fetch` only says that it failed. Its cause has the reason, or several reasons for a name with several addresses. */
 function reasonOf(error: unknown): unknown {
   let reason = error
   while (reason instanceof Error) {

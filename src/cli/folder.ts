@@ -1,55 +1,54 @@
 import type { Command } from 'commander'
 import type { Terminal } from '#cli/command'
-import type { Wanted } from '#cli/connecting'
 import type { Printer } from '#cli/printer'
+import type { ConnectTarget } from '#cli/server-lookup'
 
-/** What a verb about the data as a whole works with. */
-export interface FolderWork {
+/** The input of commands for the whole data folder. */
+export interface FolderContext {
   readonly terminal: Terminal
   readonly printer: Printer
-  readonly wanted: Omit<Wanted, 'notes'>
-  /** Its own, as typed. */
+  readonly target: Omit<ConnectTarget, 'notes'>
+  /** The options of the command. */
   readonly options: Readonly<Record<string, unknown>>
 }
 
-export type FolderActing = <A extends readonly unknown[]>(
-  verb: (work: FolderWork, ...given: A) => Promise<void>,
+export type FolderAction = <A extends readonly unknown[]>(
+  verb: (context: FolderContext, ...given: A) => Promise<void>,
 ) => (...given: unknown[]) => Promise<void>
 
 const aboutSecrets = `
-A backup is one moment of everything, with identity.key, all password hashes and second factors: whoever reads it can be
-anybody. It is written for its owner only (0600) and is not encrypted; with - for FILE it goes through a pipe:
+A backup is a consistent copy of all data, with identity.key, password hashes and second factors: anyone who reads it can
+act as any user. It is readable by its owner only (0600) and not encrypted. With - as FILE it is written to a pipe:
   npm run -s admin -- backup - | age -r age1… > today.backup.age
 `
 
 const aboutRepair = `
-Repairs a copy of the database, without the blocks and the ends of logs that are damaged. The damaged database is kept,
-unchanged. Records may be missing, may be earlier versions of themselves, or may be there again after their deletion: check
-users, roles, API keys and sessions; npm run doctor repeats what to check. All clients read the full state. A backup may be the
-better choice: it is one whole moment.
+Repairs a copy of the database, without damaged blocks and damaged ends of logs. The damaged database is kept unchanged.
+Records may be missing, outdated, or present again after their deletion: check users, roles, API keys and sessions; npm run
+doctor repeats what to check. All clients read the full state. A backup may be the better choice, because it is consistent.
 `
 
-/** With the database, which takes longer to load than all the rest: only for who works on it. */
-const verbs = () => import('#cli/folder-verbs')
+/** Loads the database code only for commands that need it, because it is slow. */
+const verbs = () => import('#cli/folder-actions')
 
-export function addFolderCommands(program: Command, act: FolderActing): void {
+export function addFolderCommands(program: Command, act: FolderAction): void {
   program
     .command('backup <file>')
-    .description('everything that the server has stored, in one file; the server goes on meanwhile')
+    .description('write all stored data to one file; the server continues to work')
     .addHelpText('after', aboutSecrets)
-    .action(act(async (work: FolderWork, file: string) => (await verbs()).backup(work, file)))
+    .action(act(async (context: FolderContext, file: string) => (await verbs()).backup(context, file)))
   program
     .command('restore <file>')
-    .description('bring a backup back into DATA_DIR, which must be empty; the server must not run')
-    .action(act(async (work: FolderWork, file: string) => (await verbs()).restore(work, file)))
+    .description('restore a backup into DATA_DIR, which must be empty; the server must be stopped')
+    .action(act(async (context: FolderContext, file: string) => (await verbs()).restore(context, file)))
   program
     .command('inspect [file]')
-    .description('what lies in a backup, or in DATA_DIR, which is not changed')
-    .action(act(async (work: FolderWork, file?: string) => (await verbs()).inspect(work, file)))
+    .description('show the content of a backup or of DATA_DIR, without changes')
+    .action(act(async (context: FolderContext, file?: string) => (await verbs()).inspect(context, file)))
   program
     .command('repair')
-    .description('make a new database from what can be read in a damaged DATA_DIR; the server must not run')
-    .option('--force', 'also where nothing seems wrong')
+    .description('make a new database from the readable parts of a damaged DATA_DIR; the server must be stopped')
+    .option('--force', 'repair even if no damage was found')
     .addHelpText('after', aboutRepair)
-    .action(act(async (work: FolderWork) => (await verbs()).repair(work)))
+    .action(act(async (context: FolderContext) => (await verbs()).repair(context)))
 }

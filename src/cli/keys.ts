@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander'
-import { Misuse } from '#cli/ending'
-import { type Acting, collect, takesTenant, type Work, wholeNumber } from '#cli/work'
+import { type CommandAction, type CommandContext, collect, takesTenant, wholeNumber } from '#cli/command-context'
+import { Misuse } from '#cli/exit-codes'
 import { Problem } from '#client/client'
 
 /** Keys of all kinds in one list, each with its kind. */
@@ -25,40 +25,40 @@ const lists = { api: 'GET /iam/api-keys', provisioning: 'GET /iam/provisioning-k
 type Kind = keyof typeof lists
 const kinds: readonly Kind[] = ['api', 'provisioning']
 
-export function addKeyCommands(program: Command, act: Acting): void {
+export function addKeyCommands(program: Command, act: CommandAction): void {
   const key = takesTenant(program.command('key').description('keys of programs, of gateways, and of the server itself'))
   key
     .command('list')
     .description('API keys and provisioning keys, or those of one kind')
     .addArgument(new Argument('[kind]').choices([...kinds, 'signing']))
     .action(act(list))
-  const add = key.command('add').description('make a key; prints it, once')
+  const add = key.command('add').description('create a key, and print it once')
   add
     .command('api <name>')
     .description('for a program: sent as X-API-Key, it acts as a user with these roles')
-    .requiredOption('--role <role>', 'what it may do; repeat it for more', collect)
-    .option('--expires <seconds>', 'how long it is good (until it is deleted)', wholeNumber)
+    .requiredOption('--role <role>', 'role of the key; repeatable', collect)
+    .option('--expires <seconds>', 'lifetime (default: until it is deleted)', wholeNumber)
     .action(act(addApi))
   add
     .command('provisioning <name>')
-    .description('for a gateway: it registers devices and speaks for them')
-    .option('--max-devices <count>', 'how many it may register (any number)', wholeNumber)
-    .option('--expires <seconds>', 'how long it is good (until it is deleted)', wholeNumber)
+    .description('for a gateway: it registers devices and reports for them')
+    .option('--max-devices <count>', 'limit of registered devices (default: none)', wholeNumber)
+    .option('--expires <seconds>', 'lifetime (default: until it is deleted)', wholeNumber)
     .action(act(addProvisioning))
   key
     .command('delete <id>')
-    .description('end an API key with its sockets, or a provisioning key with its links')
+    .description('delete an API key or a provisioning key; closes its sockets and links')
     .action(act(remove))
   key
     .command('rotate-signing')
-    .description('sign tokens with a new key from now on; prints its name, and signs nobody out')
+    .description('create a new key for signing tokens, and print its name; sessions stay valid')
     .action(act(rotate))
 }
 
-async function list(work: Work, kind: Kind | 'signing' | undefined): Promise<void> {
-  const { client, query, printer } = work
+async function list(context: CommandContext, kind: Kind | 'signing' | undefined): Promise<void> {
+  const { client, query, printer } = context
   if (kind === 'signing') {
-    refuseTenant(work)
+    refuseTenant(context)
     printer.list(signingColumns, await client.call('GET /iam/signing-keys'))
     return
   }
@@ -71,25 +71,25 @@ async function list(work: Work, kind: Kind | 'signing' | undefined): Promise<voi
 }
 
 async function addApi(
-  { client, query, printer }: Work,
+  { client, query, printer }: CommandContext,
   name: string,
   { role, expires: expiresIn }: { role: readonly string[]; expires?: number },
 ): Promise<void> {
   const made = await client.call('POST /iam/api-keys', { query, body: { name, roles: [...role], expiresIn } })
-  printer.made(made, made.key, `This is the API key ${made.id}; it is shown only now.`)
+  printer.made(made, made.key, `This is the API key ${made.id}; it is shown only once.`)
 }
 
 async function addProvisioning(
-  { client, query, printer }: Work,
+  { client, query, printer }: CommandContext,
   name: string,
   { maxDevices, expires: expiresIn }: { maxDevices?: number; expires?: number },
 ): Promise<void> {
   const made = await client.call('POST /iam/provisioning-keys', { query, body: { name, maxDevices, expiresIn } })
-  printer.made(made, made.key, `This is the provisioning key ${made.id}; it is shown only now.`)
+  printer.made(made, made.key, `This is the provisioning key ${made.id}; it is shown only once.`)
 }
 
-/** Nobody should have to know which kind an id is of: only one of the two knows it. */
-async function remove({ client, query, printer }: Work, id: string): Promise<void> {
+/** The caller need not know the kind of a key: only one of the two requests finds it. */
+async function remove({ client, query, printer }: CommandContext, id: string): Promise<void> {
   const refusals: Problem[] = []
   for (const route of ['DELETE /iam/api-keys/:id', 'DELETE /iam/provisioning-keys/:id'] as const) {
     try {
@@ -101,16 +101,16 @@ async function remove({ client, query, printer }: Work, id: string): Promise<voi
       refusals.push(error)
     }
   }
-  // Where one kind may not even be looked at, it may be of that kind.
+  // Without permission for one kind, the key may be of that kind.
   throw refusals.find(({ status }) => status === 403) ?? refusals[0]
 }
 
-async function rotate(work: Work): Promise<void> {
-  refuseTenant(work)
-  const answer = await work.client.call('POST /iam/signing-keys')
-  work.printer.made(answer, answer.kid, 'Tokens are signed with this key from now on.')
+async function rotate(context: CommandContext): Promise<void> {
+  refuseTenant(context)
+  const answer = await context.client.call('POST /iam/signing-keys')
+  context.printer.made(answer, answer.kid, 'This key now signs tokens.')
 }
 
-function refuseTenant({ query }: Work): void {
+function refuseTenant({ query }: CommandContext): void {
   if (query.tenant !== undefined) throw new Misuse('--tenant: signing keys belong to the whole server')
 }

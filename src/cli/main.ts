@@ -1,16 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { administer } from '#cli/command'
-import { Leftovers } from '#cli/leftovers'
 import { readSettings } from '#cli/settings'
+import { TemporaryFiles } from '#cli/temporary-files'
 
-/** How the server is administered from a terminal: the environment and the streams. */
+/** Runs the command line with the environment and the streams of this process. */
 
 const settings = readSettings(process.env, existsSync('.env') ? readFileSync('.env', 'utf8') : '')
-const leftovers = new Leftovers()
+const temporaryFiles = new TemporaryFiles()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => {
-    leftovers.removeNow()
-    // Nobody listens any more: it ends by it, as whoever started this is to see.
+    temporaryFiles.removeNow()
+    // Without listeners, the signal ends the process, so that the parent process sees the signal.
     process.kill(process.pid, signal)
   })
 }
@@ -18,5 +18,5 @@ process.exitCode = await administer(process.argv.slice(2), settings, {
   input: process.stdin,
   out: process.stdout,
   notes: process.stderr,
-  leftovers,
+  temporaryFiles,
 })

@@ -1,22 +1,20 @@
 import { createInterface } from 'node:readline'
 import { type Readable, Writable } from 'node:stream'
-import { Misuse } from '#cli/ending'
+import { Misuse } from '#cli/exit-codes'
 
 /**
- * A line typed at a terminal, of which nothing is shown. Ctrl-C and Ctrl-D give up.
+ * Reads a line from a terminal without echo. Ctrl-C and Ctrl-D cancel.
  *
- * @throws Misuse when `input` is no terminal: nobody is there to answer, or what comes is meant for something else
+ * @throws Misuse if `input` is no terminal
  */
 export async function askPassword(
   question: string,
   { input, notes }: { readonly input: Readable & { readonly isTTY?: boolean }; readonly notes: Writable },
 ): Promise<string> {
   if (input.isTTY !== true) {
-    throw new Misuse(
-      'a password is needed, and there is no terminal to ask for it: set ADMIN_PASSWORD or ADMIN_API_KEY',
-    )
+    throw new Misuse('a password is needed, and there is no terminal: set ADMIN_PASSWORD or ADMIN_API_KEY')
   }
-  // What is typed is echoed by whoever edits the line: into nowhere.
+  // Discards the echo of readline.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input, output: nowhere, terminal: true, historySize: 0 })
   notes.write(question)

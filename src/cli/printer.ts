@@ -2,13 +2,13 @@ import type { Writable } from 'node:stream'
 import { type Column, tableOf } from '#cli/table'
 
 export interface Streams {
-  /** What was asked for, and nothing else: it may be piped. */
+  /** Only the result, because it may be piped. */
   readonly out: Writable
-  /** What is said about it. */
+  /** Standard error, for notes about the result. */
   readonly notes: Writable
 }
 
-/** Says what came of it: tables and sentences for people, or for machines what the server answered. */
+/** Prints results: tables and sentences, or with `--json` the answers of the server. */
 export class Printer {
   readonly #streams: Streams
   readonly #isJson: boolean
@@ -23,25 +23,25 @@ export class Printer {
     else this.#streams.out.write(tableOf(columns, rows))
   }
 
-  /** Something to be kept: as JSON in either case. `short`: without what can't be given back. */
+  /** Prints JSON in both cases. `short`: without fields that the server would not accept. */
   document(whole: unknown, short: unknown): void {
     this.#json(this.#isJson ? whole : short)
   }
 
-  /** What was found out: in words for people, whole for programs. */
+  /** Prints a text, or the whole result as JSON. */
   text(text: string, whole: unknown): void {
     if (this.#isJson) this.#json(whole)
     else this.#streams.out.write(text)
   }
 
-  /** Something to be handed on, of which people need one text, alone on its line. */
+  /** Prints a created secret alone on a line, and a note about it. */
   made(answer: unknown, text: string, note: string): void {
     if (this.#isJson) this.#json(answer)
     else this.#streams.out.write(`${text}\n`)
     this.#note(note)
   }
 
-  /** Nothing to hand on. `answer`: what it is now, where it still is. */
+  /** Prints a note. `answer`: the changed object, if it still exists. */
   done(note: string, answer?: unknown): void {
     if (this.#isJson && answer !== undefined) this.#json(answer)
     this.#note(note)

@@ -1,28 +1,28 @@
 import { readHealth } from '#api/health'
 import { readMe } from '#api/identity'
 import { type Connection, connectionTo } from '#cli/connection'
-import { Refusal } from '#cli/ending'
 import { type Answer, exchange, NoAnswer } from '#cli/exchange'
+import { Refusal } from '#cli/exit-codes'
 
 export type Credentials =
   | { readonly apiKey: string }
   | {
       readonly name: string
-      /** Asked for only when a server was found that needs it. @throws Misuse without a terminal */
+      /** Called only if a server was found that needs it. @throws Misuse without a terminal */
       readonly password: (place: string) => Promise<string>
     }
 
-/** A server of ours says at once that it is well. */
-const lookWithinMs = 10_000
+/** Our server answers a health check at once. */
+const healthTimeoutMs = 10_000
 
 /**
- * Connects to a server, which gets the credentials with the first call. Undefined when nothing listens there.
+ * Connects to a server. The first call sends the credentials. Returns undefined if nothing listens there.
  *
- * @param mayBeOpen whether a server with IAM off will do: the work is not about users
- * @param doubt why the server may be another one than the configured one; without it any server will do
- * @throws Refusal for anything but a server of ours; NoAnswer
+ * @param mayBeOpen whether authentication may be off @param doubt returns why the server may be another one than the
+ * configured one; absent if any server is right
+ * @throws Refusal if it is not our server; NoAnswer
  */
-export async function meet(
+export async function connectRunning(
   base: string,
   credentials: Credentials,
   mayBeOpen: boolean,
@@ -31,30 +31,30 @@ export async function meet(
   if (!(await isServing(base))) return undefined
   const why = await doubt?.()
   if (why !== undefined) {
-    const what = `what answers at ${base} may be somebody else's, and is told nothing: ${why}`
-    throw new Refusal(`${what}\nIf it is meant all the same, say so with --url.`)
+    const what = `the server at ${base} may be another one, so no credentials were sent: ${why}`
+    throw new Refusal(`${what}\nIf it is the right one, use --url.`)
   }
-  // With IAM off every caller is an administrator, and no password is needed. Contract 2.
-  if ((await looked(base, readMe.path))?.status === 200) {
+  // If authentication is off, every caller is an administrator and no password is needed. Contract 2.
+  if ((await requested(base, readMe.path))?.status === 200) {
     if (mayBeOpen) return connectionTo(base, {})
-    throw new Refusal(`IAM is off at ${base}: that server knows no users, roles, tenants, keys and sessions`)
+    throw new Refusal(`IAM is off at ${base}: that server has no users, roles, tenants, keys and sessions`)
   }
   if ('apiKey' in credentials) return connectionTo(base, { credentials })
   const { name, password } = credentials
   return connectionTo(base, { credentials: { scheme: 'basic', name, password: await password(base) } })
 }
 
-/** Whether a server of ours answers. @throws Refusal for another one; NoAnswer */
+/** Whether our server answers. @throws Refusal for another server; NoAnswer */
 export async function isServing(base: string): Promise<boolean> {
-  const answer = await looked(base, readHealth.path)
+  const answer = await requested(base, readHealth.path)
   if (!answer) return false
   return (answer.status === 200 && answer.text === '{"status":"ok"}') || refuse(base, answer)
 }
 
-/** Undefined when nothing listens there. A redirection is refused: no password goes there unless the user names it. */
-async function looked(base: string, path: string): Promise<Answer | undefined> {
+/** Returns undefined if nothing listens there. Refuses a redirection: the user must name the new address. */
+async function requested(base: string, path: string): Promise<Answer | undefined> {
   try {
-    const answer = await exchange(base + path, lookWithinMs)
+    const answer = await exchange(base + path, healthTimeoutMs)
     return answer.headers.has('location') ? refuse(base, answer) : answer
   } catch (error) {
     if (error instanceof NoAnswer && error.isRefused) return undefined
@@ -63,7 +63,9 @@ async function looked(base: string, path: string): Promise<Answer | undefined> {
 }
 
 function refuse(base: string, { status, headers }: Answer): never {
-  const what = `what answers at ${base} is no such server, or not well: ${status}`
+  const what = `the server at ${base} is not a healthy server of this kind: ${status}`
   const location = headers.get('location')
-  throw new Refusal(location === null ? what : `${what}\nIt points to ${location}: say so with --url, if that is it.`)
+  throw new Refusal(
+    location === null ? what : `${what}\nIt redirects to ${location}: if that is the right one, use --url.`,
+  )
 }

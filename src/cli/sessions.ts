@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Acting, takesTenant, type Work } from '#cli/work'
+import { type CommandAction, type CommandContext, takesTenant } from '#cli/command-context'
 
 const columns = [
   ['ID', 'id'],
@@ -10,23 +10,23 @@ const columns = [
   ['AGENT', 'agent'],
 ] as const
 
-export function addSessionCommands(program: Command, act: Acting): void {
-  const session = takesTenant(program.command('session').description('sign-ins that still hold'))
-  session.command('list <name>').description("somebody's sessions").action(act(list))
+export function addSessionCommands(program: Command, act: CommandAction): void {
+  const session = takesTenant(program.command('session').description('list and end sessions of users'))
+  session.command('list <name>').description('list the sessions of a user').action(act(list))
   session
     .command('end <name> [id]')
-    .description("end all of somebody's sessions, or one; their tokens and sockets end with them")
+    .description('end all sessions of a user, or one; their tokens and sockets end too')
     .action(act(end))
 }
 
-async function list({ client, query, printer }: Work, name: string): Promise<void> {
+async function list({ client, query, printer }: CommandContext, name: string): Promise<void> {
   printer.list(columns, await client.call('GET /iam/users/:name/sessions', { parameters: { name }, query }))
 }
 
-async function end({ client, query, printer }: Work, name: string, id: string | undefined): Promise<void> {
+async function end({ client, query, printer }: CommandContext, name: string, id: string | undefined): Promise<void> {
   if (id === undefined) {
     await client.call('DELETE /iam/users/:name/sessions', { parameters: { name }, query })
-    printer.done(`every session of ${name} has ended`)
+    printer.done(`all sessions of ${name} have ended`)
   } else {
     await client.call('DELETE /iam/users/:name/sessions/:id', { parameters: { name, id }, query })
     printer.done(`session ${id} of ${name} has ended`)

@@ -2,7 +2,7 @@ import { parseEnv } from 'node:util'
 import { type ConfigReading, readConfig } from '#app/config'
 
 export interface Settings {
-  /** The server's own: where it listens and what it stores where. */
+  /** The settings of the server: where it listens, and where it stores data. */
   readonly reading: ConfigReading
   readonly name: string | undefined
   readonly password: string | undefined
@@ -10,9 +10,9 @@ export interface Settings {
 }
 
 /**
- * What the environment and, for names that are not in it, a `.env` file say about the server and about who asks. To the
- * server ADMIN_NAME and ADMIN_PASSWORD are whom to make, and one alone is a mistake; here they are who signs in, the name
- * may be left out, and the password typed.
+ * The settings of the server and the credentials, from the environment and then from `.env`. For the server, ADMIN_NAME
+ * and ADMIN_PASSWORD create the first administrator, and need each other; here they sign in: the name is optional, and
+ * the password may be typed.
  */
 export function readSettings(environment: Record<string, string | undefined>, dotenvText: string): Settings {
   const dotenv: Record<string, string | undefined> = parseEnv(dotenvText)

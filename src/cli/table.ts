@@ -1,7 +1,7 @@
-/** A column: its heading, and the field below it. */
+/** The heading of a column, and the field of its cells. */
 export type Column = readonly [heading: string, field: string]
 
-/** Rows below headings, padded with spaces; ends with a line break. Whatever would move a terminal's cursor becomes `?`. */
+/** A table, padded with spaces, with a line break at the end. Control characters become `?`. */
 export function tableOf(columns: readonly Column[], rows: readonly Readonly<Record<string, unknown>>[]): string {
   const lines = [
     columns.map(([heading]) => heading),
@@ -12,7 +12,7 @@ export function tableOf(columns: readonly Column[], rows: readonly Readonly<Reco
   return lines.map((line) => `${textOf(line).trimEnd()}\n`).join('')
 }
 
-/** Times are numbers below the fields whose names end in `At`, in Unix milliseconds. */
+/** Fields whose names end in `At` contain Unix milliseconds. */
 function cellOf(field: string, value: unknown): string {
   if (value === undefined || value === null) return '-'
   if (Array.isArray(value)) return listText(value)
@@ -21,7 +21,7 @@ function cellOf(field: string, value: unknown): string {
   return String(value).replace(/\p{C}/gu, '?')
 }
 
-/** Of what does not fit on a line, how many there are. */
+/** Shortens a list to a line, with the number of the remaining items. */
 function listText(items: readonly unknown[]): string {
   if (items.some((item) => typeof item === 'object')) return String(items.length)
   return items.length === 0 ? '-' : items.map((item) => cellOf('', item)).join(',')

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { type Acting, collect, type Work } from '#cli/work'
+import { type CommandAction, type CommandContext, collect } from '#cli/command-context'
 import { type TwoFactorPolicy, twoFactorPolicies } from '#model/tenant'
 
 const columns = [
@@ -11,72 +11,76 @@ const columns = [
   ['CREATED', 'createdAt'],
 ] as const
 
-interface Chosen {
+interface TenantOptions {
   readonly name?: string
-  /** False: under every host. */
+  /** False: sign-in under all hosts. */
   readonly host?: readonly string[] | false
   readonly twoFactor?: TwoFactorPolicy
   readonly basic?: boolean
 }
 
-export function addTenantCommands(program: Command, act: Acting): void {
-  const tenant = program.command('tenant').description('whom users, roles, keys and devices belong to')
-  tenant.command('list').description('all of them').action(act(list))
+export function addTenantCommands(program: Command, act: CommandAction): void {
+  const tenant = program.command('tenant').description('manage tenants, which own users, roles, keys and devices')
+  tenant.command('list').description('list all tenants').action(act(list))
   tenant
     .command('add <id>')
-    .description('make a tenant')
+    .description('create a tenant')
     .requiredOption('--name <name>', 'for people')
-    .option('--host <host>', 'sign-in under this host alone; repeat it for more', collect)
+    .option('--host <host>', 'permit sign-in under this host only; repeatable', collect)
     .addOption(policy())
-    .option('--no-basic', 'signing in takes more than a password: the DPoP scheme')
+    .option('--no-basic', 'refuse the Basic scheme: sign-in needs the DPoP scheme')
     .action(act(add))
   tenant
     .command('set <id>')
-    .description('change what is given')
+    .description('change the given properties of a tenant')
     .option('--name <name>', 'for people')
-    .option('--host <host>', 'in place of all hosts there are; repeat it for more', collect)
-    .option('--no-host', 'sign-in under every host')
+    .option('--host <host>', 'replace all hosts; repeatable', collect)
+    .option('--no-host', 'permit sign-in under all hosts')
     .addOption(policy())
-    .option('--basic', 'a password alone gives tokens')
-    .option('--no-basic', 'it does not: the DPoP scheme')
+    .option('--basic', 'permit the Basic scheme: a password is sufficient')
+    .option('--no-basic', 'refuse the Basic scheme: sign-in needs the DPoP scheme')
     .action(act(change))
-  tenant.command('delete <id>').description('remove a tenant with everything in it').action(act(remove))
+  tenant.command('delete <id>').description('delete a tenant with all its data').action(act(remove))
 }
 
 function policy(): Option {
-  return new Option('--two-factor <policy>', 'whether everybody needs a second factor').choices([...twoFactorPolicies])
+  return new Option('--two-factor <policy>', 'whether all users need a second factor').choices([...twoFactorPolicies])
 }
 
-async function list({ client, printer }: Work): Promise<void> {
+async function list({ client, printer }: CommandContext): Promise<void> {
   printer.list(columns, await client.call('GET /iam/tenants'))
 }
 
 async function add(
-  { client, printer }: Work,
+  { client, printer }: CommandContext,
   tenantIdentifier: string,
-  chosen: Chosen & { name: string },
+  options: TenantOptions & { name: string },
 ): Promise<void> {
-  // What is not said is left to the server.
+  // Missing options use the defaults of the server.
   const body = {
-    ...bodyOf(chosen),
+    ...bodyOf(options),
     tenantIdentifier,
-    name: chosen.name,
-    basic: chosen.basic === false ? false : undefined,
+    name: options.name,
+    basic: options.basic === false ? false : undefined,
   }
-  printer.done(`tenant ${tenantIdentifier} is made`, await client.call('POST /iam/tenants', { body }))
+  printer.done(`tenant ${tenantIdentifier} is created`, await client.call('POST /iam/tenants', { body }))
 }
 
-async function change({ client, printer }: Work, tenantIdentifier: string, chosen: Chosen): Promise<void> {
+async function change(
+  { client, printer }: CommandContext,
+  tenantIdentifier: string,
+  options: TenantOptions,
+): Promise<void> {
   const parameters = { tenantIdentifier }
-  const answer = await client.call('PATCH /iam/tenants/:tenantIdentifier', { parameters, body: bodyOf(chosen) })
+  const answer = await client.call('PATCH /iam/tenants/:tenantIdentifier', { parameters, body: bodyOf(options) })
   printer.done(`tenant ${tenantIdentifier} is changed`, { tenantIdentifier, ...answer })
 }
 
-async function remove({ client, printer }: Work, tenantIdentifier: string): Promise<void> {
+async function remove({ client, printer }: CommandContext, tenantIdentifier: string): Promise<void> {
   await client.call('DELETE /iam/tenants/:tenantIdentifier', { parameters: { tenantIdentifier } })
-  printer.done(`tenant ${tenantIdentifier} is unreachable; what it holds is removed in the background`)
+  printer.done(`tenant ${tenantIdentifier} is unreachable; its data is deleted in the background`)
 }
 
-function bodyOf({ name, host, twoFactor, basic }: Chosen) {
+function bodyOf({ name, host, twoFactor, basic }: TenantOptions) {
   return { name, hosts: host === false ? [] : host?.slice(), twoFactor, basic }
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
+import { type CommandAction, type CommandContext, collect, takesTenant, wholeNumber } from '#cli/command-context'
 import { timeText } from '#cli/table'
-import { type Acting, collect, takesTenant, type Work, wholeNumber } from '#cli/work'
 import type { Answer, Body } from '#client/client'
 
 const columns = [
@@ -12,89 +12,91 @@ const columns = [
   ['CREATED', 'createdAt'],
 ] as const
 
-interface Changes {
-  /** False: none any more. */
+interface UserOptions {
+  /** False: removes the address. */
   readonly email?: string | false
   readonly role?: readonly string[]
 }
 
-export function addUserCommands(program: Command, act: Acting): void {
-  const user = takesTenant(program.command('user').description('people who sign in'))
-  user.command('list').description('everybody, by name').action(act(list))
+export function addUserCommands(program: Command, act: CommandAction): void {
+  const user = takesTenant(program.command('user').description('manage users'))
+  user.command('list').description('list all users by name').action(act(list))
   user
     .command('add <name>')
-    .description('invite somebody; prints the code to sign up with')
-    .option('--email <address>', 'where to reach them; they may sign in with it too')
-    .option('--role <role>', 'what they may do; repeat it for more', collect)
-    .option('--expires <seconds>', 'how long the code is good (7 days)', wholeNumber)
+    .description('invite a user, and print the code for the sign-up')
+    .option('--email <address>', 'mail address, which also signs in')
+    .option('--role <role>', 'role of the user; repeatable', collect)
+    .option('--expires <seconds>', 'lifetime of the code (default: 7 days)', wholeNumber)
     .action(act(add))
   user
     .command('invite <name>')
-    .description('a fresh code for somebody who is there: also for a lost password, which works until the code is used')
-    .option('--reset-two-factor', 'using the code also takes away the second factors')
+    .description(
+      'print a new code for a user, such as for a lost password; the password is valid until the code is used',
+    )
+    .option('--reset-two-factor', 'the code also removes the second factors')
     .action(act(invite))
   user
     .command('set <name>')
-    .description('change address or roles')
+    .description('change the address or the roles of a user')
     .option('--email <address>')
-    .option('--no-email', 'no address any more')
-    .option('--role <role>', 'in place of all roles held; repeat it for more', collect)
-    .option('--no-role', 'no role any more')
+    .option('--no-email', 'remove the address')
+    .option('--role <role>', 'replace all roles; repeatable', collect)
+    .option('--no-role', 'remove all roles')
     .action(act(change))
-  user.command('disable <name>').description('lets nobody in by this name; ends every session').action(act(disable))
-  user.command('enable <name>').description('undo disable').action(act(enable))
-  user.command('delete <name>').description('remove somebody; ends every session').action(act(remove))
+  user.command('disable <name>').description('refuse sign-in of a user; ends all sessions').action(act(disable))
+  user.command('enable <name>').description('permit sign-in again').action(act(enable))
+  user.command('delete <name>').description('delete a user; ends all sessions').action(act(remove))
 }
 
-async function list({ client, query, printer }: Work): Promise<void> {
+async function list({ client, query, printer }: CommandContext): Promise<void> {
   printer.list(columns, await client.call('GET /iam/users', { query }))
 }
 
 async function add(
-  work: Work,
+  context: CommandContext,
   name: string,
   { email, role = [], expires }: { email?: string; role?: readonly string[]; expires?: number },
 ): Promise<void> {
   const body = { name, email, roles: [...role], expiresIn: expires }
-  invited(work, await work.client.call('POST /iam/users', { query: work.query, body }))
+  invited(context, await context.client.call('POST /iam/users', { query: context.query, body }))
 }
 
-async function invite(work: Work, name: string, options: { resetTwoFactor?: boolean }): Promise<void> {
-  const { query } = work
+async function invite(context: CommandContext, name: string, options: { resetTwoFactor?: boolean }): Promise<void> {
+  const { query } = context
   const body = { resetTwoFactor: options.resetTwoFactor }
-  invited(work, await work.client.call('POST /iam/users/:name/code', { parameters: { name }, query, body }))
+  invited(context, await context.client.call('POST /iam/users/:name/code', { parameters: { name }, query, body }))
 }
 
-function invited({ printer }: Work, invitation: Answer<'POST /iam/users'>): void {
+function invited({ printer }: CommandContext, invitation: Answer<'POST /iam/users'>): void {
   const { name, code, expiresAt } = invitation
   const until = timeText(expiresAt)
   printer.made(
     invitation,
     code,
-    `With this code ${name} chooses a password until ${until}: POST /api/v1/iam/signup {"name","code","password"}`,
+    `With this code, ${name} can set a password until ${until}: POST /api/v1/iam/signup {"name","code","password"}`,
   )
 }
 
 async function change(
-  work: Work,
+  context: CommandContext,
   name: string,
-  { email, role }: Changes & { role?: readonly string[] | false },
+  { email, role }: UserOptions & { role?: readonly string[] | false },
 ): Promise<void> {
   const roles = role === false ? [] : role?.slice()
-  await patch(work, name, { email: email === false ? null : email, roles }, 'is changed')
+  await patch(context, name, { email: email === false ? null : email, roles }, 'is changed')
 }
 
-async function disable(work: Work, name: string): Promise<void> {
-  await patch(work, name, { state: 'disabled' }, 'is disabled; every session has ended')
+async function disable(context: CommandContext, name: string): Promise<void> {
+  await patch(context, name, { state: 'disabled' }, 'is disabled; all sessions have ended')
 }
 
-async function enable(work: Work, name: string): Promise<void> {
-  await patch(work, name, { state: 'active' }, 'is enabled')
+async function enable(context: CommandContext, name: string): Promise<void> {
+  await patch(context, name, { state: 'active' }, 'is enabled')
 }
 
-/** To a caller who may change users and not read them the server answers no name. */
+/** The answer has no name if the caller may update users but not read them. */
 async function patch(
-  { client, query, printer }: Work,
+  { client, query, printer }: CommandContext,
   name: string,
   body: Body<'PATCH /iam/users/:name'>,
   note: string,
@@ -103,7 +105,7 @@ async function patch(
   printer.done(`${name} ${note}`, { name, ...answer })
 }
 
-async function remove({ client, query, printer }: Work, name: string): Promise<void> {
+async function remove({ client, query, printer }: CommandContext, name: string): Promise<void> {
   await client.call('DELETE /iam/users/:name', { parameters: { name }, query })
-  printer.done(`${name} is deleted; every session has ended`)
+  printer.done(`${name} is deleted; all sessions have ended`)
 }

@@ -157,7 +157,7 @@ export class CatchUp {
 
   #sendTogether(connection: Connection, chunk: Chunk<Entry>, published: number, slice: Slices): boolean {
     let takesMore = true
-    connection.socket.together(() => {
+    connection.socket.cork(() => {
       takesMore = this.#sendChunk(connection, chunk, published, slice)
     })
     return takesMore

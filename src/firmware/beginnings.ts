@@ -230,7 +230,7 @@ export class Beginnings {
 
 /** The device, perhaps not stored yet. Undefined when there is none, or while the store is being read. */
 export function deviceNow(system: System<Entry>, tenant: string, device: string): DeviceState | undefined {
-  return system.isServing ? system.look(deviceAddress(tenant, device)) : undefined
+  return system.isServing ? system.peek(deviceAddress(tenant, device)) : undefined
 }
 
 /** The same of the device's last update. */

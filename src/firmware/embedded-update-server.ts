@@ -57,7 +57,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
   #projectOf({ tenant, project }: UpdateQuery): ProjectState {
     const { system } = this.#parts
     const address = projectAddress(tenant, project)
-    const state = system.look(address)
+    const state = system.peek(address)
     return isNothing(state) ? state : system.wake(address)
   }
 

@@ -95,7 +95,7 @@ export class FirmwareUpdates {
     this.windows = new RolloutWindows({ system, listing, failed: failed('open the window of a rollout') })
     const { autoUpdate: pattern } = options
     this.#schedule = new UpdateSchedule({ system, listing, pattern, failed: failed('update devices on schedule') })
-    links.hear(this.updater)
+    links.setFirmwareListener(this.updater)
     parts.notices.listen(this.updater)
     // What projects store while the store is read again is in what these parts load then.
     for (const part of [this.imageUses, this.walks, this.windows]) parts.notices.listen(part, () => system.isServing)

@@ -184,7 +184,7 @@ export class ImageUses {
   }
 
   #readProject(tenant: string, project: string): void {
-    const { releases } = this.#parts.system.look(projectAddress(tenant, project))
+    const { releases } = this.#parts.system.peek(projectAddress(tenant, project))
     for (const [release, { sha256, size }] of releases) {
       this.#add(sha256, nameOf(tenant, project, release))
       this.#sizes.set(sha256, size)

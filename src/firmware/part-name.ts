@@ -15,7 +15,7 @@ export function partNameOf(
   release: string,
   size: number | undefined,
 ): string {
-  const { tenants } = system.look(directoryAddress)
+  const { tenants } = system.peek(directoryAddress)
   // Nothing comes to a tenant from one of its name that was before it.
   const life = tenant === defaultTenant ? '' : `@${tenants.get(tenant)?.createdAt}`
   return createHash('sha256')

@@ -12,7 +12,7 @@ import { firstUpdate, questionsOf } from '#firmware/search'
 import { hasBegunAt } from '#firmware/under-way'
 import { Waiters } from '#firmware/waiters'
 import type { Link, LinkedDevice } from '#link/link'
-import type { FirmwareEar } from '#link/offers'
+import type { FirmwareListener } from '#link/offers'
 import type { Firmware } from '#model/entry'
 import type { Trigger, TriggerOutcome, UpdateState } from '#model/firmware'
 import { hasArrived, hasFallenBack } from '#model/firmware-order'
@@ -55,7 +55,7 @@ const noAddress = 'no address of this server is known'
  *   done shows by its deadline.
  * - Whoever asks by hand hears by `offerTimeoutMs` and 40 s at the latest.
  */
-export class Updater implements FirmwareEar, UpdateNotices {
+export class Updater implements FirmwareListener, UpdateNotices {
   readonly #parts: UpdaterParts
   readonly #waiters: Waiters
   readonly #beginnings: Beginnings
@@ -142,7 +142,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
     const { system, links } = this.#parts
     if (this.#isStopped) throw new Problem('stopping')
     const { closedCount } = system.gate
-    const known = system.look(deviceAddress(tenant, device))
+    const known = system.peek(deviceAddress(tenant, device))
     const stored = updateNow(system, tenant, device)
     const id = Buffer.from(seed).toString('hex')
     // Or it was asked for before, and perhaps is over.
@@ -206,7 +206,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
     } else void this.#beginnings.returned(tenant, device)
   }
 
-  said(linked: LinkedDevice, { id, status, progress, message }: FirmwareStatusMessage): void {
+  statusReceived(linked: LinkedDevice, { id, status, progress, message }: FirmwareStatusMessage): void {
     const { link, device } = linked
     const { tenant } = link.opening
     const stored = updateNow(this.#parts.system, tenant, device)

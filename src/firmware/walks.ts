@@ -270,7 +270,7 @@ export class Walks {
   }
 
   #isOfProject({ tenant, project }: Wanted, device: string): boolean {
-    return this.#parts.system.look(deviceAddress(tenant, device))?.project === project
+    return this.#parts.system.peek(deviceAddress(tenant, device))?.project === project
   }
 
   #consider(wanted: Wanted, { by, author }: StoredScan, device: string): Promise<void> | undefined {

@@ -74,7 +74,7 @@ export class UwsSocket implements Socket {
   }
 
   /** An exception must not pass through uWebSockets.js, so it is carried around it. */
-  together(task: () => void): void {
+  cork(task: () => void): void {
     this.#place.dropping.refuse('together')
     if (!this.#websocket) {
       task()

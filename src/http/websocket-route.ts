@@ -1,5 +1,5 @@
 import type { AuthenticationRequest } from '#http/authentication'
-import type { SocketRoom } from '#runtime/socket'
+import type { SocketHandler } from '#runtime/socket'
 
 /** The parts of an upgrade request that a route reads. */
 export interface UpgradeRequest extends AuthenticationRequest {
@@ -16,11 +16,11 @@ export interface UpgradeRequest extends AuthenticationRequest {
 export interface WebsocketRoute<Opening> {
   /** Below the base path, parameters as `:name`. */
   readonly path: string
-  readonly room: SocketRoom<Opening>
+  readonly room: SocketHandler<Opening>
   upgrade(request: UpgradeRequest): Opening | Promise<Opening>
   /** A larger message closes the socket (1009 to the client, 1006 to the room). */
   readonly maxPayloadBytes: number
-  /** Above this many unsent bytes, messages are lost: see `SocketRoom.dropped`. */
+  /** Above this many unsent bytes, messages are lost: see `SocketHandler.dropped`. */
   readonly maxBackpressureBytes: number
   /**
    * Subprotocols. If there are any, an upgrade that offers none of them is refused with 400; the first offered one

@@ -2,20 +2,20 @@ import type { DeviceFrame } from '#link/device-frame'
 import { Problem } from '#model/problem'
 import type { PropertyType, PropertyValue } from '#model/property-type'
 
-/** How the messages of a link look on the wire. A link knows the messages, and nothing of their bytes. Contract 7. */
+/** The wire format of the messages of a link. Other code knows the messages only, not their bytes. Contract 7. */
 export interface LinkCodec {
   /**
-   * Reads one frame. Its bytes may change after the call: the result shares no memory with them. Integers that no number
-   * holds exactly are bigint; binary values are bytes.
-   * @throws Problem `bad_request` for anything that is no frame of this codec, or that costs more than a frame may
+   * Reads one frame. The caller may overwrite the bytes afterwards: the result shares no memory with them. Integers
+   * that a number cannot hold exactly are bigint; binary values are bytes.
+   * @throws Problem `bad_request` if the bytes are no frame of this codec, or exceed a limit of `FrameCost`
    */
   decode(data: Uint8Array, isBinary: boolean): DeviceFrame
   encode(message: ServerFrame): string | Uint8Array
-  /** ACK. The bytes are only valid until the next call. */
+  /** Encodes ACK. The bytes are valid until the next call. */
   acknowledge(flakeAddress: number, seq: number, isShort: boolean): string | Uint8Array
 }
 
-/** A message to a device. Whole numbers among its fields are integers; `updates` are those of a WRITE. */
+/** A message to a device. Whole numbers among its fields are encoded as integers; `updates` belongs to WRITE. */
 export interface ServerFrame {
   readonly type: string
   readonly updates?: readonly WrittenValue[]
@@ -29,34 +29,34 @@ export interface WrittenValue {
   readonly value: PropertyValue
 }
 
-/** An UPDATE of the service of a HELLO is five deep; the rest is for fields of newer devices. */
+/** The declared properties of a HELLO are five levels deep; the rest is reserved for fields of newer devices. */
 export const frameDepthMax = 8
 
 /**
- * Elements of lists included. A JSON frame of the default `LINK_FRAME_BYTES_MAX` holds no more, and an array value of 64 KiB
- * holds 32 767. As many as this take up to 10 ms.
+ * Includes the elements of lists. A JSON frame of the default `LINK_FRAME_BYTES_MAX` cannot hold more, and an array
+ * value of 64 KiB holds 32 767. Reading this many takes up to 10 ms.
  */
 export const frameValuesMax = 131_072
 
-/** A list or an object costs some ten times as much as a number. A HELLO of the default length has at most 20 000. */
+/** A list or an object costs about ten times as much as a number. A HELLO of the default length has at most 20 000. */
 export const frameListsMax = 65_536
 
 /** A binary value costs half a microsecond, even an empty one. A HELLO of the default length has at most 10 000. */
 export const frameBinariesMax = 16_384
 
 /**
- * Fields that no message has, in one frame: a newer device may send a few in each object. Every name that was not seen
- * before costs about a microsecond, so as many names as fit into a frame would hold the server up.
+ * Unknown fields in one frame: a newer device may send a few in each object. Each new name costs about a microsecond,
+ * so a frame full of new names would block the event loop.
  */
 export const unknownFieldsMax = 4_096
 
-/** Every field of a message that a device may send, at any depth. Contract 7. */
+/** All fields of the messages that a device may send, at any depth. Contract 7. */
 export const deviceFields = [
   ...['type', 'deviceIdentifier', 'session', 'project', 'firmwares', 'firmware', 'hardware', 'index', 'autoUpdate'],
   ...['services', 'serviceIdentifier', 'properties', 'propId', 'value', 'modifier', 'isReadOnly', 'isActionable'],
   ...['isVolatile', 'isError', 'isArray', 'flakeAddress', 'seq', 'updates', 'error', 'timestamp', 'id', 'results'],
   ...['status', 'message', 'progress'],
-  // A short error.
+  // The error of a property in a short frame.
   'e',
 ] as const
 
@@ -64,7 +64,9 @@ const fieldsOfLength: readonly (readonly string[])[] = Array.from({ length: 32 }
   deviceFields.filter((field) => field.length === length),
 )
 
-/** The field whose name these bytes are; undefined if no message has it. Makes no text of the bytes. */
+/**
+ * Returns the field that these bytes name, or undefined if no message has it. Does not convert the bytes to a string.
+ */
 export function deviceFieldAt(bytes: Uint8Array, from: number, length: number): string | undefined {
   for (const field of fieldsOfLength[length] ?? []) if (isAt(bytes, from, field)) return field
   return undefined
@@ -81,7 +83,7 @@ export function notFrame(why: string): Problem {
 }
 
 /**
- * Counts the cost of a frame while it is read. Each method throws when the frame is over a limit.
+ * Counts the cost of a frame while it is read. Each method throws if the frame exceeds a limit.
  * @throws Problem `bad_request`
  */
 export class FrameCost {
@@ -94,7 +96,7 @@ export class FrameCost {
     if (++this.#values > frameValuesMax) throw notFrame(`more than ${frameValuesMax} values`)
   }
 
-  /** `depth`: of the lists and objects around it, and itself. */
+  /** `depth` counts the list or object itself and those around it. */
   list(depth: number): void {
     if (depth > frameDepthMax) throw notFrame(`more than ${frameDepthMax} lists and objects in one another`)
     if (++this.#lists > frameListsMax) throw notFrame(`more than ${frameListsMax} lists and objects`)

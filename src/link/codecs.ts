@@ -17,7 +17,7 @@ export const jsonCodec: LinkCodec = {
     isShort ? `["A",${flakeAddress},${seq}]` : `{"type":"ACK","flakeAddress":${flakeAddress},"seq":${seq}}`,
 }
 
-/** The parser's own words would repeat parts of the frame. */
+/** The error of `JSON.parse` would quote parts of the frame. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -32,8 +32,8 @@ const colon = 0x3a
 const comma = 0x2c
 
 /**
- * Refuses a text whose values would cost too much, before any is made: one pass over its bytes. A field in another
- * spelling (`"\u0065"`) counts as unknown.
+ * Refuses a text that exceeds a limit, in one pass over its bytes, before any value is created. A field name with an
+ * escape (`"\u0065"`) counts as unknown.
  */
 function checkCost(data: Uint8Array): void {
   const cost = new FrameCost()
@@ -64,7 +64,7 @@ function checkCost(data: Uint8Array): void {
   }
 }
 
-/** By the subprotocol that chooses it. Contract 7. */
+/** Codecs by their websocket subprotocol. Contract 7. */
 export const linkCodecs = {
   'link.v1.json': jsonCodec,
   'link.v1.msgpack': msgpackCodec,

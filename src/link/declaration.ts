@@ -1,6 +1,6 @@
 import { BoundedMap } from '#access/bounded-map'
 import type { DeclaredService } from '#actors/device/commands'
-import { messageOf, readOneByOne } from '#link/device-frame'
+import { messageOf, readPropertyItems } from '#link/device-frame'
 import type { PropertyState } from '#model/entry'
 import { type HelloMessage, PropertyDeclaration, type ServiceDeclaration, ServiceHead } from '#model/link-message'
 import { Problem } from '#model/problem'
@@ -15,9 +15,9 @@ export function declaredServices(services: HelloMessage['services'], intern: Int
 }
 
 /**
- * A checked declaration as device actors take it: a shape, and the values that came along. Properties are put in the order
- * of their ids, so that devices that declare the same in another order share a shape.
- * @throws Problem `value_bad` naming the property.
+ * Converts a checked declaration to the form that device actors take: a shape and the initial values. Properties are
+ * sorted by id, so that devices that declare them in another order share a shape.
+ * @throws Problem `value_bad`, which names the property
  */
 export function declaredService(
   { serviceIdentifier, properties }: ServiceDeclaration,
@@ -41,11 +41,11 @@ export function declaredService(
   return { shape, items }
 }
 
-/** A service of a HELLO, checked as the schema does it but for its order: the first fault ends it. */
+/** Checks a service of a HELLO like its schema does, but stops at the first error. */
 export function readService(service: unknown, path: string): ServiceDeclaration | Problem {
   const head = ServiceHead.safeParse(service)
   if (!head.success) return new Problem('bad_request', messageOf(head.error, path))
-  const properties = readOneByOne(PropertyDeclaration, head.data.properties, `${path}.properties`)
+  const properties = readPropertyItems(PropertyDeclaration, head.data.properties, `${path}.properties`)
   return properties instanceof Problem ? properties : { ...head.data, properties }
 }
 
@@ -61,15 +61,15 @@ function shapeProperty({
 }
 
 /**
- * Shapes that a device may declare beyond those it has: at once all of its services four times over, so that a first boot
- * and updates of its firmware are never refused; then one a minute. Each is stored, for as long as retained entries name it.
+ * New shapes that a device may declare: at once, four times the services of a device, so that a first boot and firmware
+ * updates are never refused; then one a minute. Each shape is stored while retained entries refer to it.
  */
 export const newShapesMax = 256
 const newShapeEveryMs = 60_000
-/** Devices that declared new shapes lately: a bound, not a promise. */
+/** Devices whose new shapes are counted. Above it, the least recently used are forgotten. */
 const devicesMax = 100_000
 
-/** How many new shapes each device may still declare. */
+/** Limits how many new shapes each device declares. */
 export class DeclarationRate {
   readonly #world: World
   readonly #left = new BoundedMap<string, { readonly count: number; readonly at: number }>(devicesMax)
@@ -78,7 +78,7 @@ export class DeclarationRate {
     this.#world = world
   }
 
-  /** Counts new shapes; false, and none is counted, when those are too many. */
+  /** Counts new shapes. Returns false, and counts none, if there are too many. */
   take(tenant: string, device: string, count: number): boolean {
     if (count === 0) return true
     const key = tenantKey(tenant, device)
@@ -91,7 +91,6 @@ export class DeclarationRate {
   }
 }
 
-/** The text of the refusal. */
 export function tooManyShapes(device: string): string {
   return `${device} declared more than ${newShapesMax} services that it did not have; it may declare one more each minute`
 }

@@ -6,14 +6,14 @@ import { Problem } from '#model/problem'
 import { describe } from '#model/property-type'
 import type { Shape, ShapeProperty } from '#model/shape'
 
-/** A frame of a device: an UPDATE, checked, or a message that the schemas have to check. */
+/** A decoded frame of a device: a checked UPDATE, or a message that the schemas have to check. */
 export type DeviceFrame = UpdateFrame | BadUpdate | OtherFrame
 
-/** An UPDATE that is refused. */
+/** An UPDATE that must be refused. */
 export interface BadUpdate {
   readonly kind: 'bad_update'
   readonly problem: Problem
-  /** As it was decoded. */
+  /** The decoded frame. */
   readonly message: unknown
 }
 
@@ -22,7 +22,6 @@ interface OtherFrame {
   readonly message: unknown
 }
 
-/** `message`: as it was decoded. */
 export function deviceFrame(message: unknown): DeviceFrame {
   if (!isUpdate(message)) return { kind: 'other', message }
   const read = readUpdate(message)
@@ -30,27 +29,27 @@ export function deviceFrame(message: unknown): DeviceFrame {
 }
 
 /**
- * The hot frame, UPDATE in both forms, checked by hand: the same verdict as the schemas of `model/link-message` and the
- * types of the declared properties give, without building anything but what is kept. Contract 7.
+ * An UPDATE of either form. UPDATE is the most frequent frame, so it is checked by hand, without temporary objects. The
+ * verdict is the same as that of the schemas in `model/link-message` and of the declared types. Contract 7.
  */
 export interface UpdateFrame {
   readonly kind: 'update'
   readonly flakeAddress: number
   readonly seq: number
   readonly isShort: boolean
-  /** Place in HELLO of short frames, name of long ones. */
+  /** The index of the service in HELLO (short frames), or its name (long frames). */
   readonly service: number | string
   readonly updates: readonly unknown[]
   readonly timestamp: number | undefined
 }
 
-/** Whether a decoded frame wants to be an UPDATE, of either form. */
+/** Whether a decoded frame is meant as an UPDATE of either form. */
 export function isUpdate(message: unknown): message is readonly unknown[] | { readonly type: 'UPDATE' } {
   if (Array.isArray(message)) return message[0] === 'U'
   return typeof message === 'object' && message !== null && (message as { type?: unknown }).type === 'UPDATE'
 }
 
-/** The parts of an UPDATE, or what is wrong with it. */
+/** Returns the parts of an UPDATE, or its error. */
 export function readUpdate(frame: readonly unknown[] | { readonly type: 'UPDATE' }): UpdateFrame | Problem {
   const parts = Array.isArray(frame) ? shortParts(frame) : longParts(frame as Readonly<Record<string, unknown>>)
   if (parts instanceof Problem) return parts
@@ -61,7 +60,7 @@ export function readUpdate(frame: readonly unknown[] | { readonly type: 'UPDATE'
   return { kind: 'update', flakeAddress, seq, isShort, service: service as number | string, updates, timestamp }
 }
 
-/** Values by their place in the shape, in the frame's order; or what is wrong with one of them. */
+/** Returns the values by their index in the shape, in the order of the frame; or the first error. */
 export function readItems(frame: UpdateFrame, shape: Shape): Items | Problem {
   return frame.isShort ? shortItems(frame.updates, shape) : longItems(frame.updates, shape)
 }
@@ -92,7 +91,7 @@ function longParts(frame: Readonly<Record<string, unknown>>): Parts | Problem {
   return { flakeAddress, seq, isShort: false, service: serviceIdentifier, updates, timestamp }
 }
 
-/** In the place of what was decoded, which is nobody else's. */
+/** Reuses the decoded array, which has no other owner. */
 function shortItems(updates: readonly unknown[], shape: Shape): Items | Problem {
   const items = updates as (number | PropertyState)[]
   for (let at = 0; at < updates.length; at += 2) {
@@ -128,7 +127,7 @@ function longItems(updates: readonly unknown[], shape: Shape): Items | Problem {
   return items
 }
 
-/** `{"e": "…"}` in place of a value, or the `error` of an update. */
+/** `{"e": "…"}` instead of a value, or the `error` of an update. */
 function errorOf(value: unknown, field: 'e' | 'error'): { error: string } | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const error = (value as Readonly<Record<string, unknown>>)[field]
@@ -152,15 +151,15 @@ function badValue(property: ShapeProperty): Problem {
   return new Problem('value_bad', `property ${property.propId} must be ${describe(property.type)}`)
 }
 
-/** What a frame was about, as far as it could be told: ERROR says it back. `deviceIdentifier`: of a HELLO. */
+/** The frame that an ERROR message is about, as far as it is known. `deviceIdentifier` belongs to HELLO. */
 export interface FrameAbout {
   readonly flakeAddress?: number
   readonly seq?: number
   readonly deviceIdentifier?: string
 }
 
-/** What a frame that can't be read says it is about, as far as that can be told: ERROR names it. Contract 7. */
-export function aboutOf(frame: unknown): FrameAbout {
+/** Returns the valid address and number in an unreadable frame. ERROR repeats them. Contract 7. */
+export function frameAboutOf(frame: unknown): FrameAbout {
   if (typeof frame !== 'object' || frame === null) return {}
   const [flakeAddress, seq] = Array.isArray(frame)
     ? [frame[1], frame[2]]
@@ -171,26 +170,26 @@ export function aboutOf(frame: unknown): FrameAbout {
   }
 }
 
-/** Nothing else is an address or a number of ours: an ERROR that names it would be no message of the protocol. */
-function isWithin(said: unknown, max: number): said is number {
-  return Number.isSafeInteger(said) && (said as number) >= 1 && (said as number) <= max
+/** ERROR may only contain valid addresses and numbers. */
+function isWithin(value: unknown, max: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= max
 }
 
 interface SchemaFault {
   readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]
 }
 
-/** The first fault that a schema found, in a line. `path`: of what it looked at, in its message. */
+/** Returns the first error of a schema as one line. `path` is the place of the checked value in the message. */
 export function messageOf({ issues: [issue] }: SchemaFault, ...path: readonly string[]): string {
   if (!issue) return 'not a message of this protocol'
   return `${[...path, ...issue.path].join('.') || 'message'}: ${issue.message}`
 }
 
 /**
- * Reads what a message holds of each property, as the schema of the message does it, up to the first fault. `path`: of the
- * list in the message.
+ * Checks the items of a list with their schema, up to the first error, and refuses repeated properties. `path` is the
+ * place of the list in the message.
  */
-export function readOneByOne<Item extends { readonly propId: number }>(
+export function readPropertyItems<Item extends { readonly propId: number }>(
   schema: z.ZodType<Item>,
   list: readonly unknown[],
   path: string,

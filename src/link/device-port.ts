@@ -7,55 +7,58 @@ import type { AdmitDevice } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Activation } from '#runtime/activation'
-import type { Asker } from '#runtime/actor'
-import { QueuedAsker } from '#runtime/gate'
+import type { Responder } from '#runtime/actor'
+import { QueuedResponder } from '#runtime/gate'
 import type { System } from '#runtime/system'
 
-/** The credentials of a connection. Neither `device` nor `key`: IAM is off, and every device is permitted. Contract 7. */
-export interface Speaker {
+/**
+ * The credentials of a connection. With neither `device` nor `key`, authentication is off and all devices are
+ * permitted. Contract 7.
+ */
+export interface ConnectionCredentials {
   readonly tenant: string
-  /** The credentials belong to this device, which may speak for itself alone. */
+  /** The device that the credentials belong to. They are valid for this device only. */
   readonly device?: string
-  /** The credentials are this provisioning key, by its id. */
+  /** The id of the provisioning key that the credentials are. */
   readonly key?: string
 }
 
 /**
- * A device on a connection of any protocol: the side of the port that receives answers. Each report gets one of them, after
- * its commit and in the order of the reports.
+ * A device on a connection of any protocol, as the receiver of answers. Each report gets one answer, after its commit
+ * and in the order of the reports.
  */
 export interface PortDevice {
   readonly tenant: string
   readonly device: string
-  /** The actor. The port wakes it again when it was released. */
+  /** The port replaces it if the actor was released. */
   activation: Activation<Entry>
   /** Everything up to `seq` is stored. */
   acknowledged(seq: number): void
   /**
-   * Called within `report`: this report will be refused, for a reason that passes. No later report may be stored, because
-   * its acknowledgement would cover this one.
+   * Called synchronously by `report`: this report will be refused, for a temporary reason. No later report may be
+   * stored, because its acknowledgement would include this one.
    */
   refusing(): void
   refused(seq: number, problem: Problem): void
 }
 
-export interface Admitted {
+export interface Admission {
   readonly activation: Activation<Entry>
-  /** Of a device that a provisioning key has just created. It is sent once. */
+  /** The secret of a device that a provisioning key has just created. It is sent once. */
   readonly secret?: string
 }
 
-/** Receives the answer for a device that is not admitted. */
+/** Receives the answer if the device is not admitted. */
 export interface AdmissionRefusal {
-  /** Called at once, for a reason that passes. Frames behind it must not be taken. */
+  /** Called synchronously, for a temporary reason. Later frames must not be taken. */
   refusing(): void
   /** Called after the commit, once. */
   refused(problem: Problem): void
 }
 
 /**
- * The port between device connections and the turns of device actors. A connection gives an accepted message to its device
- * here, and the answer returns by a callback after the commit.
+ * The port between device connections and device actors. A connection passes accepted messages to the actor of the
+ * device; the answer is a callback after the commit.
  */
 export class DevicePort {
   readonly #system: System<Entry>
@@ -81,8 +84,8 @@ export class DevicePort {
     if (awake) to.activation = awake
   }
 
-  hello(activation: Activation<Entry>, hello: Hello, asker: Asker, bytes: number): void {
-    this.#system.turnOf(activation, hello, asker, bytes)
+  hello(activation: Activation<Entry>, hello: Hello, responder: Responder, bytes: number): void {
+    this.#system.turnOf(activation, hello, responder, bytes)
   }
 
   /** Checks a write. Nothing is stored. @throws Problem */
@@ -90,41 +93,45 @@ export class DevicePort {
     return (await this.#system.ask(deviceAddress(tenant, device), write)) as WriteOrder
   }
 
-  /** Runs the task after everything that was taken before it is stored, or could not be stored. */
+  /** Runs the task after the commit of everything taken before, even if that commit fails. */
   inOrder(task: () => void): void {
-    this.#system.gate.say({ leave: task, refuse: task })
+    this.#system.gate.afterCommit({ committed: task, failed: task })
   }
 
   /**
-   * Why these credentials do not permit this device; undefined if they do. A key permits the devices that it created, and
-   * those without a secret, so unknown devices too. Contract 7.
+   * Returns why these credentials do not permit this device; undefined if they do. A key permits the devices that it
+   * created, and devices without a secret, including unknown ones. Contract 7.
    * @throws Problem `storage`
    */
-  whyNotPermitted({ tenant, device: own, key }: Speaker, device: string): Problem | undefined {
+  whyNotPermitted({ tenant, device: own, key }: ConnectionCredentials, device: string): Problem | undefined {
     if (own !== undefined) {
-      return own === device ? undefined : new Problem('forbidden', `these credentials are not those of ${device}`)
+      return own === device ? undefined : new Problem('forbidden', `these credentials do not belong to ${device}`)
     }
     if (key === undefined) return undefined
     const address = deviceAddress(tenant, device)
     if (this.#system.recordOf(address, registrarRecord) === key) return undefined
     if (this.#system.recordOf(address, secretRecord) === undefined) return undefined
-    return new Problem('forbidden', `${device} has a secret of its own, and another let it in`)
+    return new Problem('forbidden', `${device} has its own secret, but the link used other credentials`)
   }
 
-  /** Released by `releaseIfEmpty` when the device does not exist. */
+  /** The caller uses `releaseIfEmpty` afterwards if the device may not exist. */
   wake(tenant: string, device: string): Activation<Entry> {
     return this.#system.registry.wake(deviceAddress(tenant, device))
   }
 
   releaseIfEmpty(activation: Activation<Entry>): void {
-    this.#system.registry.forgetNothing(activation)
+    this.#system.registry.releaseIfEmpty(activation)
   }
 
   /**
-   * Wakes the device, and creates it on the first contact of a permitted connection. Contract 3.11. A device with
-   * credentials existed before: if it does not exist now, it was removed with them.
+   * Activates the actor of the device, and creates the device on the first contact of a permitted connection. Contract
+   * 3.11. Credentials of a device imply that it existed: if it does not exist now, it was removed with them.
    */
-  admit({ tenant, device: own, key }: Speaker, device: string, refusal: AdmissionRefusal): Admitted | undefined {
+  admit(
+    { tenant, device: own, key }: ConnectionCredentials,
+    device: string,
+    refusal: AdmissionRefusal,
+  ): Admission | undefined {
     const system = this.#system
     const before = this.wake(tenant, device)
     if (isThere(before)) return { activation: before }
@@ -142,7 +149,7 @@ export class DevicePort {
       ...(key !== undefined && { key }),
       ...(secret !== undefined && { secretHash: hashOf(secret) }),
     }
-    // The turn runs at once, and the turn of the device follows in the same commit.
+    // The turn runs synchronously, and the next turn of the device is in the same commit.
     let isMade = false
     system.turn(tenantAddress(tenant), admit, {
       answered: () => {
@@ -159,8 +166,8 @@ export class DevicePort {
   }
 }
 
-/** A report on its way to the commit and back: the only object that the port creates for it. */
-class PendingReport extends QueuedAsker {
+/** A report until its answer: the only object that the port creates for it. */
+class PendingReport extends QueuedResponder {
   readonly #to: PortDevice
   readonly #seq: number
 

@@ -1,31 +1,37 @@
 import type { Link } from '#link/link'
 import type { World } from '#runtime/world'
 
-/** What may wait of one link, and of all: above it a link has to come again. Bytes as they came, so they weigh that much. */
+/**
+ * Limits for queued frames of one link and of all links. A link that exceeds one must reconnect. Frames are stored
+ * undecoded, so these are their real bytes.
+ */
 export const queuedBytesMax = 16 * 1024 * 1024
 export const allQueuedBytesMax = 64 * 1024 * 1024
 
-/** A larger frame always waits, and is taken in steps. In these bytes fit 200 declared properties, half a millisecond. */
+/**
+ * Larger frames are always queued, and processed in steps. 4 KiB hold 200 declared properties, half a millisecond of
+ * work.
+ */
 export const smallFrameBytesMax = 4_096
 
-/** How long frames are worked off before the loop is given back. */
+/** How long the queue works before it yields to the event loop. */
 const sliceMs = 2
 /**
- * A slice that took longer than this held a frame that is dear: the next one waits as long again, so that links which send
- * nothing but such frames take at most half of the loop.
+ * A slice above this contained an expensive frame. The next slice then waits as long as this one took, so that links
+ * that send only such frames use at most half of the CPU.
  */
 const dearMs = 2 * sliceMs
 
-/** The rest of a frame that is taken in steps; between them, frames of other links are taken. */
+/** The remaining steps of a frame. Frames of other links are processed between them. */
 export type FrameSteps = Iterator<undefined, void>
 
-/** A small frame needs no steps. */
+/** Runs all steps at once. Only for small frames. */
 export function finish(steps: FrameSteps | undefined): void {
   while (steps && !steps.next().done);
 }
 
 interface Queued {
-  readonly kept: KeptFrame
+  readonly kept: FrameCopy
   readonly isBinary: boolean
 }
 
@@ -33,21 +39,21 @@ interface LinkQueue {
   readonly frames: (Queued | undefined)[]
   next: number
   bytes: number
-  /** Of the frame before `next`. */
+  /** The remaining steps of the frame before `next`. */
   steps: FrameSteps | undefined
 }
 
 export interface FrameQueueOptions {
   readonly world: World
-  /** `data` is lent for the call. */
+  /** `data` is valid during the call only. */
   readonly take: (link: Link, data: Uint8Array, isBinary: boolean) => FrameSteps | undefined
-  /** A frame made us throw: a bug, that must cost nobody but its link. */
+  /** A frame caused an exception, which is a bug. Only its link may be affected. */
   readonly failed: (link: Link, error: unknown) => void
 }
 
 /**
- * Frames that cost more than an UPDATE, and those behind them. A gateway that comes back says ten thousand HELLOs in one
- * packet after another: they are worked off in slices, link by link, each link's in its order.
+ * Queues frames that cost more than an UPDATE, and all later frames of the same link. A reconnecting gateway sends ten
+ * thousand HELLOs in a burst: they are processed in slices, one link after another, in order for each link.
  */
 export class FrameQueue {
   readonly #options: FrameQueueOptions
@@ -55,19 +61,21 @@ export class FrameQueue {
   readonly #pages = new FramePages()
   #bytes = 0
   #isRunning = false
-  /** On frames taken at once, since the loop came round. */
+  /** Time for frames processed without the queue, since the last cycle of the event loop. */
   #spentMs = 0
 
   constructor(options: FrameQueueOptions) {
     this.#options = options
   }
 
-  /** Whether frames of this link wait: then those behind them have to wait too. */
+  /** Whether frames of this link are queued. Later frames must be queued too, to keep the order. */
   has(link: Link): boolean {
     return this.#queues.has(link)
   }
 
-  /** Does it at once, if that does not hold the loop: nothing else waits, and little was done so since it came round. */
+  /**
+   * Runs the task now if the queue is empty and this cycle of the event loop has time left; otherwise returns false.
+   */
   now(task: () => void): boolean {
     const { world } = this.#options
     if (this.#queues.size > 0 || this.#spentMs >= sliceMs) return false
@@ -82,7 +90,7 @@ export class FrameQueue {
     return true
   }
 
-  /** Keeps a copy for later. False when too much waits already. */
+  /** Queues a copy. Returns false if a limit is exceeded. */
   add(link: Link, data: Uint8Array, isBinary: boolean): boolean {
     const queue = this.#queues.get(link) ?? { frames: [], next: 0, bytes: 0, steps: undefined }
     const bytes = data.byteLength
@@ -108,7 +116,7 @@ export class FrameQueue {
   #run(): void {
     const { world } = this.#options
     const started = world.monotonic()
-    // A map goes on with what is put back behind the others: one frame of each in turn.
+    // A Map iteration includes entries that are added behind: one frame of each link in turn.
     for (const [link, queue] of this.#queues) {
       if (!link.isTaking) {
         this.forget(link)
@@ -126,7 +134,7 @@ export class FrameQueue {
     else world.soon(() => this.#run())
   }
 
-  /** One frame, or one step of it. */
+  /** Processes one frame, or one step of it. */
   #work(link: Link, queue: LinkQueue): void {
     try {
       if (!queue.steps) queue.steps = this.#take(link, queue)
@@ -153,35 +161,35 @@ export class FrameQueue {
   }
 }
 
-/** Some hundred HELLOs. */
+/** Holds some hundred HELLOs. */
 const pageBytes = 64 * 1024
-/** Kept for the next burst, together 4 MiB. */
+/** Pages reused by the next burst: 4 MiB at most. */
 const freePagesMax = 64
 
-/** A piece of memory that many frames lie in, one behind the other. */
+/** A buffer that contains many frames in a row. */
 interface Page {
   readonly bytes: Buffer
   used: number
   count: number
 }
 
-/** A copy of a frame; `page` is undefined when it lies in memory of its own. */
-export interface KeptFrame {
+/** A copy of a frame; `page` is undefined if the copy has its own buffer. */
+export interface FrameCopy {
   readonly data: Uint8Array
   readonly page: Page | undefined
 }
 
 /**
- * Where frames lie while they wait: in pages that are used again once all their frames are gone. Each in memory of its
- * own, or in Node's pool, waits for a collection of the old space after it was taken, for by then it has outlived two of
- * the young one: a hundred thousand HELLOs left 40 MB of holes to the allocator.
+ * Stores queued frames in pages, which are reused when all their frames are released. With one buffer a frame, or
+ * Node's pool, the garbage collector frees them late, because they have outlived its young generation: a hundred
+ * thousand HELLOs fragmented 40 MB of the heap.
  */
 export class FramePages {
   readonly #free: Page[] = []
   #page: Page | undefined
 
-  /** Valid until it is given to `release`. */
-  keep(frame: Uint8Array): KeptFrame {
+  /** Copies a frame. The copy is valid until `release`. */
+  keep(frame: Uint8Array): FrameCopy {
     const { byteLength } = frame
     if (byteLength > pageBytes / 4) return { data: new Uint8Array(frame), page: undefined }
     let page = this.#page
@@ -196,8 +204,8 @@ export class FramePages {
     return { data, page }
   }
 
-  /** Once for each kept frame. */
-  release({ page }: KeptFrame): void {
+  /** Must be called once for each kept frame. */
+  release({ page }: FrameCopy): void {
     if (!page || --page.count > 0) return
     page.used = 0
     if (page !== this.#page && this.#free.length < freePagesMax) this.#free.push(page)

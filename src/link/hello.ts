@@ -4,14 +4,14 @@ import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
 import type { DeviceState } from '#actors/device/state'
 import { type DeclarationRate, declaredService, readService, tooManyShapes } from '#link/declaration'
 import type { FrameAbout } from '#link/device-frame'
+import { type DeviceLinks, takeOversMax } from '#link/device-links'
 import type { DevicePort } from '#link/device-port'
 import { type Link, LinkedDevice } from '#link/link'
-import { type Owners, takeOversMax } from '#link/owners'
 import type { Firmware } from '#model/entry'
 import { type HelloHead, linkWindowMessages } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
-import type { Asker } from '#runtime/actor'
+import type { Responder } from '#runtime/actor'
 import type { World } from '#runtime/world'
 
 export interface HellosOptions {
@@ -19,20 +19,23 @@ export interface HellosOptions {
   readonly port: DevicePort
   readonly intern: InternShape
   readonly memory: MemoryLimits
-  readonly owners: Owners
+  readonly deviceLinks: DeviceLinks
   readonly declarations: DeclarationRate
   readonly counts: { hellos: number }
   /** Refuses a frame for its content. */
   readonly refuse: (link: Link, problem: Problem, about: FrameAbout) => void
-  /** A device may be spoken to from now on. `said`: the firmwares that it named. */
-  readonly welcomed: (linked: LinkedDevice, said: readonly Firmware[]) => void
-  /** A device was not admitted: for the log. */
-  readonly notAdmitted: (tenant: string, problem: Problem) => void
+  /** The device may receive messages from now on. `firmwares`: those in its HELLO. */
+  readonly welcomed: (linked: LinkedDevice, firmwares: readonly Firmware[]) => void
+  /** A device was not admitted. For the log. */
+  readonly admissionRefused: (tenant: string, problem: Problem) => void
 }
 
 type DeviceName = { readonly deviceIdentifier: string }
 
-/** How a device comes to be on a link: it is made if need be, taken over from another link, and welcomed. Contract 7. */
+/**
+ * Connects devices on HELLO: creates the device if necessary, takes it over from another link, and sends WELCOME.
+ * Contract 7.
+ */
 export class Hellos {
   readonly #options: HellosOptions
 
@@ -41,7 +44,7 @@ export class Hellos {
   }
 
   /**
-   * A service a step: the largest HELLO takes too long to be read in one go. `bytes`: its weight while it waits.
+   * Checks one service a step, because the largest HELLO takes too long in one go. `bytes` is its weight in the queue.
    */
   *take(link: Link, hello: HelloHead, bytes: number): Generator<undefined, void> {
     const about = { deviceIdentifier: hello.deviceIdentifier }
@@ -59,7 +62,7 @@ export class Hellos {
     if (link.isTaking && this.#mayTake(link, about)) this.#take(link, hello, services, bytes)
   }
 
-  /** False when it was refused. */
+  /** Returns false if the HELLO was refused. */
   #mayTake(link: Link, about: DeviceName): boolean {
     const { port, refuse } = this.#options
     if (!port.isOpen) {
@@ -71,7 +74,7 @@ export class Hellos {
     return notAllowed === undefined
   }
 
-  /** `before`: the services in front of it. */
+  /** `before` are the preceding services. */
   #declared(service: unknown, before: readonly DeclaredService[]): DeclaredService | Problem {
     const path = `services.${before.length}`
     const read = readService(service, path)
@@ -89,12 +92,12 @@ export class Hellos {
   }
 
   #take(link: Link, message: HelloHead, services: readonly DeclaredService[], bytes: number): void {
-    const { port, world, memory, owners, declarations, counts } = this.#options
+    const { port, world, memory, deviceLinks, declarations, counts } = this.#options
     counts.hellos++
     const { tenant } = link.opening
     const { deviceIdentifier: device } = message
     const about = { deviceIdentifier: device }
-    // Before the device is made, or taken over from another link: a refused HELLO changes nothing.
+    // A refused HELLO changes nothing, so this check comes before the device is created or taken over.
     const awake = port.wake(tenant, device)
     const fault = memoryFaultOf(awake.state as DeviceState, services, [], tenant, memory)
     if (fault) {
@@ -102,8 +105,8 @@ export class Hellos {
       port.inOrder(() => link.refuse(fault, about, false, false))
       return
     }
-    const before = owners.get(tenant, device)
-    if (before && before.link !== link && owners.isFlapping(tenant, device)) {
+    const before = deviceLinks.get(tenant, device)
+    if (before && before.link !== link && deviceLinks.isFlapping(tenant, device)) {
       link.error('FLAPPING', `${device} changed links more than ${takeOversMax} times in a minute`, about)
       return
     }
@@ -114,7 +117,7 @@ export class Hellos {
     }
     const admission = port.admit(link.opening, device, {
       refusing: () => link.stopTaking(),
-      refused: (problem) => this.#notAdmitted(link, problem, about),
+      refused: (problem) => this.#refuseAdmission(link, problem, about),
     })
     if (!admission) return
     const { activation, secret } = admission
@@ -136,7 +139,7 @@ export class Hellos {
       isAutoUpdated: message.autoUpdate,
       isConnect: before?.link !== link,
     }
-    const asker: Asker = {
+    const responder: Responder = {
       answered: (welcome) => {
         this.#welcome(linked, welcome as Welcome, secret)
         this.#options.welcomed(linked, firmwares ?? [])
@@ -144,21 +147,21 @@ export class Hellos {
       refusing: () => link.stopTaking(),
       refused: (problem) => link.refuse(problem, { ...about, flakeAddress: linked.flakeAddress }),
     }
-    port.hello(activation, hello, asker, bytes)
+    port.hello(activation, hello, responder, bytes)
   }
 
-  /** What may not be is its mistake; anything else may have passed when it comes again. */
-  #notAdmitted(link: Link, problem: Problem, about: FrameAbout): void {
-    this.#options.notAdmitted(link.opening.tenant, problem)
+  /** A forbidden HELLO is a mistake of the link. Any other reason may be temporary, so the device may try again. */
+  #refuseAdmission(link: Link, problem: Problem, about: FrameAbout): void {
+    this.#options.admissionRefused(link.opening.tenant, problem)
     link.refuse(problem.code === 'forbidden' ? problem : new Problem('overloaded'), about)
   }
 
   #own(tenant: string, linked: LinkedDevice, before: LinkedDevice | undefined): void {
-    const { port, owners } = this.#options
-    owners.set(tenant, linked)
+    const { port, deviceLinks } = this.#options
+    deviceLinks.set(tenant, linked)
     if (before) {
       before.link.devices.delete(before.flakeAddress)
-      // Removed and made anew since: late frames may still name the old address.
+      // The device was removed and created again: late frames may still contain the old address.
       if (before.flakeAddress !== linked.flakeAddress) before.link.removed.add(before.flakeAddress)
       if (before.link !== linked.link) {
         before.link.replaced.add(before.flakeAddress)
@@ -185,7 +188,7 @@ export class Hellos {
   }
 }
 
-/** Of a HELLO without one: longer than any that can be named. Contract 7. */
+/** A session for a HELLO without one. It is longer than any that a device may choose. Contract 7. */
 function namelessSession(world: World): string {
   return `nameless:${Buffer.from(world.random(16)).toString('hex')}`
 }

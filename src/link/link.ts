@@ -1,7 +1,7 @@
 import type { DeviceState } from '#actors/device/state'
 import type { LinkCodec, ServerFrame } from '#link/codec'
 import type { FrameAbout } from '#link/device-frame'
-import type { PortDevice, Speaker } from '#link/device-port'
+import type { ConnectionCredentials, PortDevice } from '#link/device-port'
 import type { Entry } from '#model/entry'
 import { serviceIdentifierOf } from '#model/identifier'
 import { linkWindowMessages } from '#model/link-message'
@@ -12,29 +12,30 @@ import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** What an upgrade decided about a link. */
-export interface LinkOpening extends Speaker {
+/** The result of the websocket upgrade. */
+export interface LinkOpening extends ConnectionCredentials {
   readonly codec: LinkCodec
-  /** What URLs of ours begin with as the link came to us: scheme, host, perhaps a path. Empty when its host can be none. */
+  /**
+   * The base of our URLs as seen by the device: scheme, host, possibly a path. Empty if the Host header is not usable.
+   */
   readonly origin: string
 }
 
-/** What a HELLO, and the actor that it woke, say of a device on a link. */
 export type LinkedDeviceParts = Pick<LinkedDevice, 'link' | 'device' | 'session' | 'services' | 'activation'>
 
-/** A device on a link: a generation of it, ended by BYE, by another HELLO or with the link. */
+/** A device on a link. BYE, another HELLO of the device, or the close of the link ends it. */
 export class LinkedDevice implements PortDevice {
   readonly link: Link
   readonly tenant: string
   readonly device: string
   readonly flakeAddress: number
   readonly session: string
-  /** In the order of HELLO: short frames say the place. */
+  /** In the order of HELLO: short frames contain the index. */
   readonly services: readonly Shape[]
   activation: Activation<Entry>
-  /** WELCOME, with the address that frames name, was sent. */
+  /** WELCOME, which contains the address for other frames, was sent. */
   isWelcomed = false
-  /** The last UPDATE that came, for noticing gaps. */
+  /** The number of the last UPDATE received, to detect gaps. */
   lastSeq = 0
   ackSeq = 0
   isAckWaiting = false
@@ -61,79 +62,79 @@ export class LinkedDevice implements PortDevice {
   refused(seq: number, problem: Problem): void {
     const { link, flakeAddress } = this
     link.countRefused()
-    // The device was removed meanwhile, or is full. The link may carry other devices, and made no mistake.
+    // The device was removed or has reached its memory limit. The link may carry other devices and made no mistake.
     const isMistake = problem.code !== 'device_unknown' && problem.code !== 'memory_full'
     link.refuse(problem, { flakeAddress, seq }, true, isMistake)
   }
 }
 
-/** The same of all links. */
-export interface SharedByLinks {
+/** Shared by all links. */
+export interface LinkContext {
   readonly world: World
   readonly acknowledgements: Acknowledgements
   readonly counts: { refused: number }
   readonly errors: ErrorCounts
 }
 
-/** How often each was said. */
+/** How often each error was sent. */
 type ErrorCounts = Record<LinkErrorCode, number>
 
-export function noErrors(): ErrorCounts {
+export function zeroErrorCounts(): ErrorCounts {
   return Object.fromEntries(linkErrorCodes.map((code) => [code, 0])) as ErrorCounts
 }
 
-/** Frames in a row refused for their content, after which a link is closed. Contract 7. */
+/** A link is closed after this many frames in a row that were refused for their content. Contract 7. */
 const refusedInRowMax = 10
 
-/** One link: its devices, its window, and what is to be said to it. */
+/** A link with its devices, its window and its outgoing messages. */
 export class Link {
   readonly socket: Socket
   readonly opening: LinkOpening
   readonly devices = new Map<number, LinkedDevice>()
   readonly shapes = new ShapeLists()
-  /** Addresses that another link took over: their late frames are no mistake. */
+  /** Addresses of devices that another link took over: their late frames are no mistake. */
   readonly replaced = new Set<number>()
-  /** Addresses of devices that were removed while they were here. */
+  /** Addresses of devices that were removed while they were on this link. */
   readonly removed = new Set<number>()
-  /** No ping was answered of late. */
+  /** The last ping is not answered. */
   isIdle = false
   isClosed = false
   #unacknowledged = 0
   #refusedInRow = 0
   #isEnding = false
   #hasStopped = false
-  readonly #shared: SharedByLinks
+  readonly #context: LinkContext
   readonly #acks: LinkedDevice[] = []
   readonly #sendAcksNow = () => this.#sendAcks()
   #isFlushing = false
 
-  constructor(shared: SharedByLinks, socket: Socket, opening: LinkOpening) {
-    this.#shared = shared
+  constructor(context: LinkContext, socket: Socket, opening: LinkOpening) {
+    this.#context = context
     this.socket = socket
     this.opening = opening
   }
 
-  /** Whether anything can still be said: not after we decided to close. */
+  /** Whether messages can be sent: not after the server decided to close. */
   get isOpen(): boolean {
     return !this.isClosed && !this.#isEnding
   }
 
-  /** Whether frames are still taken. */
+  /** Whether frames are accepted. */
   get isTaking(): boolean {
     return this.isOpen && !this.#hasStopped
   }
 
-  /** A frame could not be taken, and that is about to be said: what comes behind it is not taken either. */
+  /** A frame will be refused for a temporary reason: later frames are not taken. */
   stopTaking(): void {
     this.#hasStopped = true
   }
 
-  /** Counts an UPDATE that came; false when that is more than the window holds. */
+  /** Counts a received UPDATE. Returns false if it exceeds the window. */
   enter(): boolean {
     return ++this.#unacknowledged <= linkWindowMessages
   }
 
-  /** An UPDATE is stored, or was before. */
+  /** An UPDATE is stored, or was stored before. */
   acknowledge(linked: LinkedDevice, seq: number): void {
     this.#unacknowledged--
     this.#refusedInRow = 0
@@ -144,29 +145,32 @@ export class Link {
     this.#acks.push(linked)
     if (this.#isFlushing) return
     this.#isFlushing = true
-    this.#shared.acknowledgements.add(this)
+    this.#context.acknowledgements.add(this)
   }
 
   flushAcknowledgements(): void {
     this.#isFlushing = false
-    if (this.isOpen && this.#acks.length > 0) this.socket.together(this.#sendAcksNow)
+    if (this.isOpen && this.#acks.length > 0) this.socket.cork(this.#sendAcksNow)
   }
 
-  /** A frame was good: refusals are counted anew. */
+  /** A frame was accepted: resets the count of refused frames in a row. */
   accepted(): void {
     this.#refusedInRow = 0
   }
 
-  /** An UPDATE of an ended generation: it leaves the window unanswered. */
+  /** Removes an UPDATE of a device that left the link from the window, without an answer. */
   acknowledgeNothing(): void {
     this.#unacknowledged--
   }
 
   countRefused(): void {
-    this.#shared.counts.refused++
+    this.#context.counts.refused++
   }
 
-  /** A frame was refused. For its content: says so, and closes after ten in a row. Else: closes, to be tried again. */
+  /**
+   * Refuses a frame. A mistake in its content gets an ERROR, and closes the link after ten in a row. A temporary reason
+   * closes the link, so that the device reconnects and tries again.
+   */
   refuse(problem: Problem, about: FrameAbout = {}, isUpdate = false, isMistake = true): void {
     if (isUpdate) this.#unacknowledged--
     if (!this.isOpen) return
@@ -177,15 +181,15 @@ export class Link {
   }
 
   error(code: LinkErrorCode, message: string, about: FrameAbout = {}): void {
-    if (this.isOpen) this.#shared.errors[code]++
+    if (this.isOpen) this.#context.errors[code]++
     this.send({ type: 'ERROR', code, message, ...about })
   }
 
   send(message: ServerFrame): void {
     if (!this.isOpen) return
     const frame = this.opening.codec.encode(message)
-    this.socket.together(() => {
-      // What was stored before is acknowledged before.
+    this.socket.cork(() => {
+      // Acknowledgements of earlier frames must be sent first.
       this.#sendAcks()
       this.socket.send(frame)
     })
@@ -194,13 +198,13 @@ export class Link {
   end({ code, reason }: CloseReason): void {
     if (!this.isOpen) return
     this.#isEnding = true
-    // Not from within what called us: closing runs the close handler at once.
-    this.#shared.world.soon(() => {
+    // Closing runs the close handler synchronously, so it must not happen inside the caller.
+    this.#context.world.soon(() => {
       if (!this.isClosed) this.socket.end(code, reason)
     })
   }
 
-  /** One per device: an ACK says everything up to its number. */
+  /** Sends one ACK a device: it includes all earlier numbers. */
   #sendAcks(): void {
     const { codec } = this.opening
     for (const linked of this.#acks) {
@@ -212,8 +216,8 @@ export class Link {
 }
 
 /**
- * Links with something to acknowledge. Whatever is released in one turn of the loop is acknowledged together: one write
- * a link, one task for all of them.
+ * Links with pending acknowledgements. All acknowledgements of one cycle of the event loop are sent together: one task,
+ * and one write a link.
  */
 export class Acknowledgements {
   readonly #world: World
@@ -223,7 +227,7 @@ export class Acknowledgements {
     this.#world = world
   }
 
-  /** At most once before each `flushAcknowledgements` of the link. */
+  /** The caller adds a link at most once before its `flushAcknowledgements`. */
   add(link: Link): void {
     if (this.#links.push(link) === 1) this.#world.soon(() => this.#flush())
   }
@@ -235,7 +239,7 @@ export class Acknowledgements {
   }
 }
 
-/** Lists of shapes; devices of one link that say the same one after the other share theirs. */
+/** Shares a list of shapes between consecutive devices of a link that declare the same services. */
 class ShapeLists {
   #last: readonly Shape[] = []
 
@@ -247,7 +251,7 @@ class ShapeLists {
   }
 }
 
-/** The shape that a frame means: by its place in HELLO or by its name. */
+/** Finds the shape of a frame by its index in HELLO or by its name. */
 export function shapeOf(
   { services }: Pick<LinkedDevice, 'services'>,
   { service }: { readonly service: number | string },
@@ -257,7 +261,7 @@ export function shapeOf(
     const shape = services[index] as Shape
     if (shape.serviceIdentifier === service) return shape
   }
-  // Written otherwise than in its normal form: a UUID in upper case.
+  // A name that is not in its normal form: a UUID in upper case.
   const normal = serviceIdentifierOf(service)
   return normal === undefined || normal === service ? undefined : shapeOf({ services }, { service: normal })
 }

@@ -3,11 +3,14 @@ import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { World } from '#runtime/world'
 
 /**
- * Which links were opened with which credentials: they end with them, whether a device said HELLO on them or not. Links
- * that needed none are not kept.
+ * Open links by the credentials of their upgrade. A link ends with its credentials, even before HELLO. Links that
+ * needed no credentials are not listed.
  */
-export class Openings {
-  /** By tenant, then by whose credentials. Nearly all are opened by one device, once: a set for each would be dear. */
+export class LinksByCredential {
+  /**
+   * By tenant, then by the owner of the credentials. Nearly all have one link only: a Set for each would cost too much
+   * memory.
+   */
   readonly #links = new Map<string, Map<string, Link | Set<Link>>>()
 
   add(link: Link): void {
@@ -62,7 +65,7 @@ function nameOf({ opening: { device, key } }: Link): string | undefined {
   return device ?? (key === undefined ? undefined : keyName(key))
 }
 
-/** As in credentials: no device can be called so. */
+/** The form of user names in credentials. No device identifier can equal it. */
 function keyName(key: string): string {
   return `*/${key}`
 }
@@ -72,17 +75,17 @@ function listOf(links: Link | Set<Link> | undefined): Link[] {
   return links instanceof Set ? [...links] : [links]
 }
 
-/** Closing one takes some ten microseconds, and what follows from it as many again. */
-const endedAtATime = 100
+/** Closing a link takes about ten microseconds, and its consequences about as long. */
+const endedAtOnceMax = 100
 
-/** From now on nothing is taken from them. They are closed some at a time: there may be fifteen thousand. */
-export function endAll(world: World, links: readonly Link[], reason: CloseReason = closeCodes.sessionOver): void {
+/** Stops all these links at once, and closes them in portions: there may be fifteen thousand. */
+export function endLinks(world: World, links: readonly Link[], reason: CloseReason = closeCodes.sessionOver): void {
   for (const link of links) link.stopTaking()
-  endSome(world, links, reason)
+  endPortion(world, links, reason)
 }
 
-function endSome(world: World, links: readonly Link[], reason: CloseReason): void {
-  for (const link of links.slice(0, endedAtATime)) link.end(reason)
-  const rest = links.slice(endedAtATime)
-  if (rest.length > 0) world.soon(() => endSome(world, rest, reason))
+function endPortion(world: World, links: readonly Link[], reason: CloseReason): void {
+  for (const link of links.slice(0, endedAtOnceMax)) link.end(reason)
+  const rest = links.slice(endedAtOnceMax)
+  if (rest.length > 0) world.soon(() => endPortion(world, rest, reason))
 }

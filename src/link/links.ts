@@ -1,79 +1,84 @@
 import type { Report } from '#actors/device/commands'
 import { DeclarationRate } from '#link/declaration'
 import {
-  aboutOf,
   type BadUpdate,
   type DeviceFrame,
   type FrameAbout,
+  frameAboutOf,
   messageOf,
   readItems,
-  readOneByOne,
+  readPropertyItems,
   type UpdateFrame,
 } from '#link/device-frame'
+import { DeviceLinks } from '#link/device-links'
 import { DevicePort } from '#link/device-port'
 import { FrameQueue, type FrameSteps, finish, smallFrameBytesMax } from '#link/frame-queue'
 import { Hellos } from '#link/hello'
 import {
   Acknowledgements,
   Link,
+  type LinkContext,
   type LinkedDevice,
   type LinkOpening,
-  noErrors,
-  type SharedByLinks,
   shapeOf,
+  zeroErrorCounts,
 } from '#link/link'
-import { endAll, Openings } from '#link/links-by-credential'
-import { type FirmwareEar, Offers, unheardFirmware } from '#link/offers'
+import { endLinks, LinksByCredential } from '#link/links-by-credential'
+import { type FirmwareListener, noopFirmwareListener, Offers } from '#link/offers'
 import type { LinksOptions } from '#link/options'
-import { Owners } from '#link/owners'
-import { StatusWalks } from '#link/presence'
+import { PresenceFanout } from '#link/presence'
 import { Writes } from '#link/writes'
 import { linkWindowMessages, MessageHead, type ResultHead, type ResultMessage, WriteResult } from '#model/link-message'
 import type { DeviceStatus } from '#model/meta'
 import { Problem } from '#model/problem'
 import { closeCodes } from '#runtime/close-codes'
 import { Liveness } from '#runtime/liveness'
-import type { Socket, SocketRoom } from '#runtime/socket'
+import type { Socket, SocketHandler } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** Of the objects that are made of a frame. */
+/** Memory for the objects that a frame creates. */
 const frameOverheadBytes = 200
 
 /**
- * Turns frames into commands of device actors, and sends their answers after the commit. A device is on one link at a time:
- * the latest that sent HELLO for it. Contract 7.
+ * Converts frames to commands for device actors, and sends the answers after the commit. A device is on one link at a
+ * time: the last one that sent HELLO for it. Contract 7.
  */
-export class Links implements SocketRoom<LinkOpening> {
+export class Links implements SocketHandler<LinkOpening> {
   readonly #options: LinksOptions
   readonly #world: World
   readonly port: DevicePort
   readonly #links = new Map<Socket, Link>()
   readonly #liveness: Liveness<Link>
-  readonly #owners: Owners
-  readonly #openings = new Openings()
+  readonly #deviceLinks: DeviceLinks
+  readonly #byCredential = new LinksByCredential()
   readonly #queue: FrameQueue
-  readonly #shared: SharedByLinks
-  readonly #walks: StatusWalks
+  readonly #context: LinkContext
+  readonly #fanout: PresenceFanout
   readonly #hellos: Hellos
   readonly declarations: DeclarationRate
-  #ear: FirmwareEar = unheardFirmware
+  #firmwareListener: FirmwareListener = noopFirmwareListener
   readonly writes: Writes
   readonly offers: Offers
-  /** `updates`, `changes`: UPDATE frames that were handed to their devices, and the properties in them. */
+  /** `updates`: UPDATE frames passed to their devices. `changes`: properties in them. */
   readonly counts = { frames: 0, bytes: 0, updates: 0, changes: 0, refused: 0, hellos: 0 }
-  readonly errors = noErrors()
+  readonly errors = zeroErrorCounts()
 
   constructor(options: LinksOptions) {
     const { world } = options.system
     this.#options = options
     this.#world = world
     this.port = new DevicePort(options.system)
-    this.#owners = new Owners(world)
+    this.#deviceLinks = new DeviceLinks(world)
     this.declarations = new DeclarationRate(world)
-    this.#walks = new StatusWalks({ world, owners: this.#owners, presence: options.presence })
-    this.writes = new Writes({ world, port: this.port, owners: this.#owners, timeoutMs: options.writeTimeoutMs })
+    this.#fanout = new PresenceFanout({ world, deviceLinks: this.#deviceLinks, presence: options.presence })
+    this.writes = new Writes({
+      world,
+      port: this.port,
+      deviceLinks: this.#deviceLinks,
+      timeoutMs: options.writeTimeoutMs,
+    })
     this.offers = new Offers({
-      owners: this.#owners,
+      deviceLinks: this.#deviceLinks,
       urlOf: options.offerUrl ?? ((_, __, { url }) => url ?? undefined),
     })
     this.#hellos = new Hellos({
@@ -81,18 +86,18 @@ export class Links implements SocketRoom<LinkOpening> {
       port: this.port,
       intern: options.intern,
       memory: options.memory,
-      owners: this.#owners,
+      deviceLinks: this.#deviceLinks,
       counts: this.counts,
       declarations: this.declarations,
-      welcomed: (linked, said) => {
+      welcomed: (linked, firmwares) => {
         this.writes.welcomed(linked)
-        // By a later HELLO it may have another firmware by now.
-        if (this.linkedOf(linked.tenant, linked.device) === linked) this.#ear.welcomed(linked, said)
+        // A later HELLO may have replaced its firmware.
+        if (this.linkedOf(linked.tenant, linked.device) === linked) this.#firmwareListener.welcomed(linked, firmwares)
       },
       refuse: (link, problem, about) => this.#refuse(link, problem, about),
-      notAdmitted: (tenant, problem) => options.log.refused(tenant, problem),
+      admissionRefused: (tenant, problem) => options.log.refused(tenant, problem),
     })
-    this.#shared = { world, acknowledgements: new Acknowledgements(world), counts: this.counts, errors: this.errors }
+    this.#context = { world, acknowledgements: new Acknowledgements(world), counts: this.counts, errors: this.errors }
     this.#queue = new FrameQueue({
       world,
       take: (link, data, isBinary) => this.#queued(link, data, isBinary),
@@ -112,41 +117,41 @@ export class Links implements SocketRoom<LinkOpening> {
     return this.#links.size
   }
 
-  /** Of the links that were opened with credentials. */
+  /** Counts links that were opened with credentials. */
   linkCountOf(tenant: string): number {
-    return this.#openings.countOf(tenant)
+    return this.#byCredential.countOf(tenant)
   }
 
-  /** Those of links that closed just now included. */
+  /** Includes devices of links that closed a moment ago. */
   get deviceCount(): number {
-    return this.#owners.size
+    return this.#deviceLinks.size
   }
 
   statusOf(tenant: string, device: string): DeviceStatus {
-    const link = this.#owners.get(tenant, device)?.link
+    const link = this.#deviceLinks.get(tenant, device)?.link
     if (!link) return 'offline'
     return link.isIdle ? 'idle' : 'online'
   }
 
   linkedOf(tenant: string, device: string): LinkedDevice | undefined {
-    return this.#owners.get(tenant, device)
+    return this.#deviceLinks.get(tenant, device)
   }
 
-  hear(ear: FirmwareEar): void {
-    this.#ear = ear
+  setFirmwareListener(listener: FirmwareListener): void {
+    this.#firmwareListener = listener
   }
 
   opened(socket: Socket, opening: LinkOpening): void {
-    const link = new Link(this.#shared, socket, opening)
+    const link = new Link(this.#context, socket, opening)
     this.#links.set(socket, link)
-    this.#openings.add(link)
+    this.#byCredential.add(link)
     this.#liveness.watch(link)
   }
 
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
     const link = this.#links.get(socket)
     if (!link?.isTaking) return
-    this.#liveness.heard(link)
+    this.#liveness.touch(link)
     if (link.isIdle) this.#setIdle(link, false)
     this.counts.frames++
     this.counts.bytes += data.byteLength
@@ -154,7 +159,7 @@ export class Links implements SocketRoom<LinkOpening> {
     else this.#frame(link, data, isBinary)
   }
 
-  /** It does not read what it is told, and nobody would say it again: it is told by its next HELLO. */
+  /** The client does not read, and messages are not repeated on a link: its next HELLO brings the state. */
   dropped(socket: Socket): void {
     this.#links.get(socket)?.end(closeCodes.tryLater)
   }
@@ -170,7 +175,7 @@ export class Links implements SocketRoom<LinkOpening> {
   ponged(socket: Socket): void {
     const link = this.#links.get(socket)
     if (!link) return
-    this.#liveness.heard(link)
+    this.#liveness.touch(link)
     if (link.isIdle) this.#setIdle(link, false)
   }
 
@@ -178,43 +183,40 @@ export class Links implements SocketRoom<LinkOpening> {
     const link = this.#links.get(socket)
     if (!link) return
     this.#links.delete(socket)
-    this.#openings.remove(link)
+    this.#byCredential.remove(link)
     this.#queue.forget(link)
     link.isClosed = true
     this.#liveness.forget(link)
-    this.#walks.changed(link)
-    this.#ear.closed(link)
+    this.#fanout.changed(link)
+    this.#firmwareListener.closed(link)
     this.offers.closed(link)
   }
 
-  /** The store takes no writes: every link is told and closed, to come back with what was not acknowledged. */
+  /** The store refuses writes. Devices send unacknowledged reports again after they reconnect. */
   storageFailed(): void {
     for (const link of [...this.#links.values()]) link.refuse(new Problem('storage'))
   }
 
-  /**
-   * The device of this address is no more: its link hears that the address means nothing. One of the same name that was
-   * made since has another address, and is none of our business.
-   */
+  /** The device of this address was removed. A new device of the same name has another address. */
   removed(tenant: string, device: string, flakeAddress: number): void {
-    const linked = this.#owners.get(tenant, device)
+    const linked = this.#deviceLinks.get(tenant, device)
     if (linked?.flakeAddress === flakeAddress) {
-      this.#owners.delete(tenant, linked)
+      this.#deviceLinks.delete(tenant, linked)
       linked.link.devices.delete(flakeAddress)
       linked.link.removed.add(flakeAddress)
       linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress })
     }
     this.writes.removed(tenant, device, flakeAddress)
-    endAll(this.#world, this.#openings.ofDevice(tenant, device))
+    endLinks(this.#world, this.#byCredential.ofDevice(tenant, device))
   }
 
   /**
-   * A device's secret is void: links that were opened with it are closed, and the one that carries nothing else.
-   * Contract 3.11. A gateway whose key may not speak for a device with a secret goes on without it.
+   * The secret of a device is void: links opened with it are closed, and so is a link that carries this device only.
+   * Contract 3.11. A gateway whose key does not permit a device with a secret continues without it.
    */
   credentialsChanged(tenant: string, device: string): void {
-    endAll(this.#world, this.#openings.ofDevice(tenant, device))
-    const linked = this.#owners.get(tenant, device)
+    endLinks(this.#world, this.#byCredential.ofDevice(tenant, device))
+    const linked = this.#deviceLinks.get(tenant, device)
     if (!linked?.link.isOpen) return
     const { link } = linked
     const notAllowed = this.port.whyNotPermitted(link.opening, device)
@@ -223,33 +225,29 @@ export class Links implements SocketRoom<LinkOpening> {
   }
 
   keyEnded(tenant: string, key: string): void {
-    endAll(this.#world, this.#openings.ofKey(tenant, key))
+    endLinks(this.#world, this.#byCredential.ofKey(tenant, key))
   }
 
   tenantEnded(tenant: string): void {
-    endAll(this.#world, this.#openings.ofTenant(tenant))
+    endLinks(this.#world, this.#byCredential.ofTenant(tenant))
   }
 
   /**
-   * The store was read again, and the credentials that let a link in may be no more. Those from before its failure are
-   * closed (`storageFailed`); those that came since have said nothing that was taken, and come again to be judged by what
-   * is stored.
+   * The store was read again, and some credentials may be gone, so all links with credentials are closed and
+   * authenticate again. `storageFailed` closed the earlier ones; of the later ones no message was taken.
    */
   recheckCredentials(): void {
-    endAll(this.#world, this.#openings.all(), closeCodes.tryLater)
+    endLinks(this.#world, this.#byCredential.all(), closeCodes.tryLater)
   }
 
-  /**
-   * From now on closed links mean nothing: the recorded status stands until the devices are back. Contract 3.10. Who waits
-   * for a device hears that it did not answer.
-   */
+  /** From now on closed links do not change the recorded status. Waiting writes end. Contract 3.10. */
   stop(): void {
     this.writes.stop()
-    this.#walks.stop()
+    this.#fanout.stop()
     this.#liveness.stop()
   }
 
-  /** UPDATE is the flood, and cheap: it is taken at once. What costs more is if it may, else it waits. */
+  /** UPDATE is cheap and is processed at once; other frames are if there is time, otherwise they are queued. */
   #frame(link: Link, data: Uint8Array, isBinary: boolean): void {
     const bytes = data.byteLength
     const frame = bytes <= smallFrameBytesMax ? this.#decoded(link, data, isBinary) : 'large'
@@ -286,13 +284,13 @@ export class Links implements SocketRoom<LinkOpening> {
       return
     }
     if (read.kind === 'bad_update') {
-      this.#refuse(link, read.problem, aboutOf(read.message), true)
+      this.#refuse(link, read.problem, frameAboutOf(read.message), true)
       return
     }
     const { flakeAddress, seq } = read
     const linked = link.devices.get(flakeAddress)
     if (!linked) {
-      this.#refuseStranger(link, flakeAddress, seq)
+      this.#refuseUnknownDevice(link, flakeAddress, seq)
       return
     }
     linked.isShort = read.isShort
@@ -314,26 +312,26 @@ export class Links implements SocketRoom<LinkOpening> {
     this.port.report(linked, report, bytes + frameOverheadBytes)
   }
 
-  #refuseStranger(link: Link, flakeAddress: number, seq: number): void {
+  #refuseUnknownDevice(link: Link, flakeAddress: number, seq: number): void {
     if (link.replaced.has(flakeAddress)) {
-      // A late frame of a generation that ended: nobody waits for its answer.
+      // A late frame of a device that another link took over needs no answer.
       link.acknowledgeNothing()
       return
     }
     if (link.removed.has(flakeAddress)) {
-      // No mistake of the link's either: it does not count towards the ten.
+      // The link made no mistake, so this does not count as a refused frame.
       link.acknowledgeNothing()
       this.port.inOrder(() => link.error('UNKNOWN_DEVICE', `${flakeAddress} was removed`, { flakeAddress, seq }))
       return
     }
-    const problem = new Problem('device_unknown', `${flakeAddress} said no HELLO on this link`)
+    const problem = new Problem('device_unknown', `${flakeAddress} has sent no HELLO on this link`)
     this.#refuse(link, problem, { flakeAddress, seq }, true)
   }
 
   #other(link: Link, frame: unknown, bytes: number): FrameSteps | undefined {
     const parsed = MessageHead.safeParse(frame)
     if (!parsed.success) {
-      this.#refuse(link, new Problem('bad_request', messageOf(parsed.error)), aboutOf(frame))
+      this.#refuse(link, new Problem('bad_request', messageOf(parsed.error)), frameAboutOf(frame))
       return undefined
     }
     const message = parsed.data
@@ -344,21 +342,21 @@ export class Links implements SocketRoom<LinkOpening> {
         this.#bye(link, message.flakeAddress)
         break
       case 'RESULT':
-        this.#result(link, message, readOneByOne(WriteResult, message.results, 'results'))
+        this.#result(link, message, readPropertyItems(WriteResult, message.results, 'results'))
         break
       case 'FIRMWARE_STATUS': {
-        // As with RESULT.
+        // A status for an unknown address is no mistake, as with RESULT.
         const linked = link.devices.get(message.flakeAddress)
-        if (linked) this.#ear.said(linked, message)
+        if (linked) this.#firmwareListener.statusReceived(linked, message)
       }
     }
     return undefined
   }
 
-  /** One to nothing we asked is no mistake: it was said too late, or twice. */
+  /** A RESULT without an open write is no mistake: it came late, or twice. */
   #result(link: Link, message: ResultHead, results: ResultMessage['results'] | Problem): void {
     if (results instanceof Problem) {
-      this.#refuse(link, results, aboutOf(message))
+      this.#refuse(link, results, frameAboutOf(message))
       return
     }
     const linked = link.devices.get(message.flakeAddress)
@@ -369,29 +367,29 @@ export class Links implements SocketRoom<LinkOpening> {
     const linked = link.devices.get(flakeAddress)
     if (!linked) return
     link.devices.delete(flakeAddress)
-    this.#left(linked)
+    this.#removeDevice(linked)
   }
 
-  #left(linked: LinkedDevice): void {
-    this.#walks.left(linked)
-    this.#ear.left(linked)
+  #removeDevice(linked: LinkedDevice): void {
+    this.#fanout.left(linked)
+    this.#firmwareListener.left(linked)
   }
 
-  /** The link may not speak for this one any more: what it still says of it is no mistake, and means nothing. */
+  /** Removes a device that the link may not carry any more. Its late frames are no mistake. */
   #dismiss(linked: LinkedDevice, why: Problem): void {
     const { link, flakeAddress } = linked
     link.devices.delete(flakeAddress)
     link.replaced.add(flakeAddress)
-    this.#left(linked)
+    this.#removeDevice(linked)
     link.error('NOT_ALLOWED', why.message, { flakeAddress })
   }
 
   #setIdle(link: Link, isIdle: boolean): void {
     link.isIdle = isIdle
-    this.#walks.changed(link)
+    this.#fanout.changed(link)
   }
 
-  /** Refusals at the border leave in order with what was stored before them. */
+  /** Refusals keep their order behind the answers of earlier frames. */
   #refuse(link: Link, problem: Problem, about: FrameAbout = {}, isFrame = false): void {
     this.counts.refused++
     this.port.inOrder(() => link.refuse(problem, about, isFrame))

@@ -8,8 +8,8 @@ import { propertiesMax } from '#model/link-message'
 const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: false })
 
 /**
- * `link.v1.msgpack`: the same messages as maps and arrays in binary frames. BINARY is bin, and integers of more than 32
- * bits (INT64, UINT64, DATETIME, `seq`, times) are 64-bit ones. Contract 7.
+ * `link.v1.msgpack`: the same messages as maps and arrays in binary frames. BINARY values use bin. Integers above 32
+ * bits (INT64, UINT64, DATETIME, `seq`, times) use 64 bits. Contract 7.
  */
 export const msgpackCodec: LinkCodec = {
   decode(data, isBinary) {
@@ -50,15 +50,15 @@ const forms: Readonly<Record<string, (value: number | string | boolean) => unkno
 
 const int32Min = -(2 ** 31)
 
-/** The encoder writes numbers beyond 32 bits as doubles, and a bigint as 64 bits even if it is small. */
+/** The encoder writes numbers above 32 bits as doubles, and a bigint always as 64 bits. */
 function wideInteger(value: number | string | boolean): number | bigint {
   const number = Number(value)
   return number >= int32Min && number <= uint32Max ? number : BigInt(value)
 }
 
 /**
- * `["A", …]` as the general encoder writes it, by hand, because nearly every frame of a device is answered with one: an
- * array of three, a string of one; then two integers of at most five bytes.
+ * Encodes `["A", …]` by hand, with the same result as the encoder, because nearly every frame of a device gets an ACK:
+ * an array of three, a string of one character, two integers of at most five bytes.
  */
 function shortAck(flakeAddress: number, seq: number): Uint8Array {
   const end = putInteger(putInteger(ackHead.length, flakeAddress), seq)
@@ -69,7 +69,7 @@ const ackHead = [0x93, 0xa1, 0x41]
 const ackBytes = Uint8Array.from([...ackHead, ...new Array<number>(10).fill(0)])
 const ackViews = Array.from(ackBytes, (_, index) => ackBytes.subarray(0, index + 1))
 
-/** A natural number of at most 32 bits in its shortest form. Answers where it ends. */
+/** Writes an unsigned integer of up to 32 bits in its shortest form. Returns the end position. */
 function putInteger(at: number, value: number): number {
   if (value < 0x80) {
     ackBytes[at] = value
@@ -95,11 +95,11 @@ function putInteger(at: number, value: number): number {
 }
 
 /**
- * The frame there are millions of, UPDATE in its short form as msgpack with numbers and booleans for values, read without
- * the general decoder: a tenth of its time, and nothing is built but what is kept.
+ * Reads the most frequent frame, a short UPDATE with only numbers and booleans, without the general decoder: it takes a
+ * tenth of the time and creates only objects that are kept.
  *
- * Undefined for everything else, right or wrong: the general way decides about it. What is read here means the same there
- * (a property test compares the two). msgpack format: https://github.com/msgpack/msgpack/blob/master/spec.md
+ * Returns undefined for all other frames, valid or not: the general decoder handles them. A property test checks that
+ * both give the same result. msgpack format: https://github.com/msgpack/msgpack/blob/master/spec.md
  */
 export function readShortUpdate(data: Uint8Array): UpdateFrame | undefined {
   const head = data[0]
@@ -135,10 +135,10 @@ const stringOfOne = 0xa1
 const letterU = 0x55
 const serviceIndexMax = 63
 
-/** Where in the frame we are: reading is synchronous, one frame at a time. */
+/** The read position. Global, because reading is synchronous, one frame at a time. */
 let position = 0
 
-/** The bytes of a float in the machine's order, and what they say. */
+/** The bytes of a float in the byte order of the machine, and their values. */
 const floatBytes = new Uint8Array(8)
 const float64 = new Float64Array(floatBytes.buffer)
 const float32 = new Float32Array(floatBytes.buffer)
@@ -162,7 +162,7 @@ function valueFrom(data: Uint8Array): number | boolean | undefined {
   return tag === 0xc3
 }
 
-/** Undefined for what is no float and no integer of at most 32 bits, and where the frame ends too soon. */
+/** Returns undefined if there is no float or integer of up to 32 bits, or the frame is too short. */
 function numberFrom(data: Uint8Array): number | undefined {
   const at = position
   const tag = data[at] as number

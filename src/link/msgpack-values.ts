@@ -1,11 +1,10 @@
 import { deviceFieldAt, FrameCost, notFrame } from '#link/codec'
 
 /**
- * Reads the message of a frame: null, booleans, numbers, texts, bytes, lists, and objects with the fields that messages
- * have. Fields that no message has are passed. In the place of an extension, and of a text that is not UTF-8, stands
- * `unreadable`, which no field and no type takes. Written for foreign bytes, which a general decoder is not: nothing is
- * shared, nothing is made of a length alone, and a frame costs at most what its bytes say.
- * https://github.com/msgpack/msgpack/blob/master/spec.md
+ * Reads the message of a frame: null, booleans, numbers, texts, bytes, lists, and objects with known fields. Unknown
+ * fields are skipped. Extensions and invalid UTF-8 become `unreadable`, which no field and no type accepts. Made for
+ * untrusted bytes, unlike a general decoder: shares no memory, allocates nothing for a declared length alone, and keeps
+ * to the limits of `FrameCost`. https://github.com/msgpack/msgpack/blob/master/spec.md
  *
  * @throws Problem `bad_request`
  */
@@ -18,10 +17,10 @@ export function readMsgpack(data: Uint8Array): unknown {
   return value
 }
 
-/** In the place of an extension of msgpack (times are extensions too), and of a text that is not UTF-8. */
+/** Replaces extensions of msgpack (including timestamps), and texts that are not UTF-8. */
 export const unreadable = Symbol('unreadable')
 
-/** Reading is synchronous, one frame at a time. */
+/** Global, because reading is synchronous, one frame at a time. */
 let bytes: Buffer = Buffer.alloc(0)
 let at = 0
 let cost = new FrameCost()
@@ -88,7 +87,7 @@ function valueAt(depth: number): unknown {
   }
 }
 
-/** Where the next bytes begin, which are passed. */
+/** Advances by `count` bytes, and returns the position before them. */
 function passed(count: number): number {
   const from = at
   at += count
@@ -121,7 +120,7 @@ function objectOf(length: number, depth: number): Record<string, unknown> {
   return object
 }
 
-/** Undefined for any key that no message has. No text is made of it. */
+/** Returns undefined for a key that no message has, without converting it to a string. */
 function fieldAt(depth: number): string | undefined {
   const tag = bytes[at] as number
   const isShort = tag >= 0xa0 && tag < 0xc0
@@ -135,10 +134,10 @@ function fieldAt(depth: number): string | undefined {
   return deviceFieldAt(bytes, from, length)
 }
 
-/** A call of the buffer costs a quarter of a microsecond, and a frame may hold a hundred thousand short texts. */
+/** A Buffer call costs a quarter of a microsecond, and a frame may contain a hundred thousand short texts. */
 const shortTextMax = 8
 
-/** The buffer replaces bytes that are not UTF-8 with this character. A good text may hold it too. */
+/** Buffer replaces invalid UTF-8 with this character, but a valid text may contain it too. */
 const replacement = '\ufffd'
 
 function textOf(length: number): string | typeof unreadable {
@@ -150,7 +149,7 @@ function textOf(length: number): string | typeof unreadable {
   return utf8Text(from)
 }
 
-/** The text from there to `at`, in strict UTF-8. RFC 3629 §4. */
+/** Decodes the text between `from` and `at` as strict UTF-8. RFC 3629 §4. */
 function utf8Text(from: number): string | typeof unreadable {
   let text = ''
   let place = from
@@ -175,7 +174,7 @@ function utf8Text(from: number): string | typeof unreadable {
   return text
 }
 
-/** The least character of two, three and four bytes: each has one form only. */
+/** The smallest code point of two, three and four bytes: longer encodings of a character are invalid. */
 const pointMin = [0, 0x80, 0x800, 0x10000]
 
 function bytesOf(length: number): Uint8Array {
@@ -184,13 +183,13 @@ function bytesOf(length: number): Uint8Array {
   return new Uint8Array(bytes.subarray(from, at))
 }
 
-/** Its type comes before its bytes. */
+/** An extension has one byte for its type before its data. */
 function extensionOf(length: number): typeof unreadable {
   passed(1 + length)
   return unreadable
 }
 
-/** As a number where that is exact: 2⁵³ could be 2⁵³ + 1. */
+/** A number if it is exact: 2⁵³ could be 2⁵³ + 1. */
 function numberOf(value: bigint): number | bigint {
   return value >= -maxSafe && value <= maxSafe ? Number(value) : value
 }

@@ -1,66 +1,69 @@
 import type { ImageUrls } from '#access/image-urls'
 import { defaultTenant } from '#actors/tenant/address'
 import { publicOriginOf } from '#http/forwarded'
+import type { DeviceLinks } from '#link/device-links'
 import type { Link, LinkedDevice, LinkOpening } from '#link/link'
-import type { Owners } from '#link/owners'
 import type { Firmware } from '#model/entry'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import { tenantKey } from '#model/tenant-key'
 import type { OfferedFirmware } from '#model/update-offer'
 import type { World } from '#runtime/world'
 
-/** Unsent bytes of a link above which nothing is offered on it: half of what costs the link its connection. */
+/** No firmware is offered on a link with more unsent bytes: half of the limit that closes the link. */
 const unsentBytesMax = 512 * 1024
 
 export interface OffersOptions {
-  readonly owners: Owners
+  readonly deviceLinks: DeviceLinks
   readonly urlOf: OfferUrl
 }
 
-/** What a device was offered and has not answered. */
+/** An offer that the device has not answered. */
 interface OpenOffer {
   readonly tenant: string
   readonly device: string
   readonly id: string
   readonly offer: OfferedFirmware
-  /** Where it was said, or is about to be. */
+  /** The link that the offer was or will be sent on. */
   readonly link: Link
 }
 
 /**
- * Which firmware is offered on which link. Contract 7, FIRMWARE.
+ * Open firmware offers by link. Contract 7, FIRMWARE.
  *
- * Nothing is said again by itself: a device that says HELLO anew is offered it by whoever knows how far it came. What
- * cannot leave yet, because the link has too much unsent, leaves when it has room again.
+ * An offer is not repeated automatically: after another HELLO, the owner of the update offers it again. If a link has
+ * too many unsent bytes, the offer waits until they are sent.
  */
 export class Offers {
   readonly #options: OffersOptions
-  /** By link, then by tenant and device: a link that closes asks nobody else. */
+  /** By link, then by tenant and device, so that closing a link is cheap. */
   readonly #open = new Map<Link, Map<string, OpenOffer>>()
-  /** On which link that of a device is. */
+  /** The link of the open offer of each device. */
   readonly #links = new Map<string, Link>()
-  /** Of links that have too much unsent. */
-  readonly #held = new Map<Link, Set<OpenOffer>>()
-  /** FIRMWAREs that were said, also those said again. */
+  /** Offers that wait for unsent bytes of their link. */
+  readonly #waitingForDrain = new Map<Link, Set<OpenOffer>>()
+  /** FIRMWARE messages sent, including repeated ones. */
   sentCount = 0
 
   constructor(options: OffersOptions) {
     this.#options = options
   }
 
-  /** Where the device would find it on the link that speaks for it now; undefined when nobody can tell. */
+  /**
+   * The image URL for a device on its present link; undefined if the device is offline or the server's address is
+   * unknown.
+   */
   urlOf(tenant: string, device: string, offer: OfferedFirmware): string | undefined {
-    const linked = this.#options.owners.get(tenant, device)
+    const linked = this.#options.deviceLinks.get(tenant, device)
     return linked && this.#options.urlOf(linked.link.opening, device, offer)
   }
 
   /**
-   * Offers a firmware in place of what was offered before. A device that was not told its address yet hears nothing: it is
-   * welcomed next, and then it is for the caller to offer it anew. False: no link speaks for it that could say so.
+   * Offers firmware, and replaces an earlier offer. A device without WELCOME gets nothing yet: the caller offers again
+   * after WELCOME. Returns false if no link can deliver the offer.
    */
   send(tenant: string, device: string, id: string, offer: OfferedFirmware): boolean {
     this.forget(tenant, device)
-    const linked = this.#options.owners.get(tenant, device)
+    const linked = this.#options.deviceLinks.get(tenant, device)
     if (!linked?.link.isOpen) return false
     const { link } = linked
     const open: OpenOffer = { tenant, device, id, offer, link }
@@ -70,24 +73,21 @@ export class Offers {
     }
     if (this.urlOf(tenant, device, offer) === undefined) return false
     this.#add(open)
-    if (link.socket.bufferedBytes() <= unsentBytesMax) this.#say(linked, open)
-    else addTo(this.#held, link, open)
+    if (link.socket.bufferedBytes() <= unsentBytesMax) this.#sendOffer(linked, open)
+    else addTo(this.#waitingForDrain, link, open)
     return true
   }
 
-  /**
-   * Those that were offered on a link, or are about to be, and that nobody would answer if it were gone: not of devices
-   * that another link speaks for by now.
-   */
+  /** Offers that would be lost with this link. Excludes devices that are on another link by now. */
   offeredOn(link: Link): readonly { readonly tenant: string; readonly device: string; readonly id: string }[] {
-    const { owners } = this.#options
+    const { deviceLinks } = this.#options
     return [...(this.#open.get(link)?.values() ?? [])].filter(({ tenant, device }) => {
-      const speaking = owners.get(tenant, device)?.link
+      const speaking = deviceLinks.get(tenant, device)?.link
       return speaking === undefined || speaking === link
     })
   }
 
-  /** It was answered, or is not offered any more. */
+  /** The offer was answered or withdrawn. */
   forget(tenant: string, device: string): void {
     const key = tenantKey(tenant, device)
     const link = this.#links.get(key)
@@ -97,22 +97,21 @@ export class Offers {
     const offer = open?.get(key)
     open?.delete(key)
     if (open?.size === 0) this.#open.delete(link)
-    const held = this.#held.get(link)
-    if (offer && held?.delete(offer) && held.size === 0) this.#held.delete(link)
+    const waiting = this.#waitingForDrain.get(link)
+    if (offer && waiting?.delete(offer) && waiting.size === 0) this.#waitingForDrain.delete(link)
   }
 
-  /** A link has room again for what was held back. */
+  /** The unsent bytes of a link were sent. */
   drained(link: Link): void {
-    const held = this.#held.get(link)
-    if (!held || !link.isOpen) return
-    this.#held.delete(link)
-    for (const { tenant, device, id, offer } of held) {
-      // One that another link speaks for by now is offered it there.
-      if (this.#options.owners.get(tenant, device)?.link === link) this.send(tenant, device, id, offer)
+    const waiting = this.#waitingForDrain.get(link)
+    if (!waiting || !link.isOpen) return
+    this.#waitingForDrain.delete(link)
+    for (const { tenant, device, id, offer } of waiting) {
+      // A device that is on another link by now gets its offer there.
+      if (this.#options.deviceLinks.get(tenant, device)?.link === link) this.send(tenant, device, id, offer)
     }
   }
 
-  /** A link is no more. */
   closed(link: Link): void {
     for (const { tenant, device } of [...(this.#open.get(link)?.values() ?? [])]) this.forget(tenant, device)
   }
@@ -125,8 +124,8 @@ export class Offers {
     else this.#open.set(open.link, new Map([[key, open]]))
   }
 
-  /** FIRMWARE, with an absolute `url` of the image. Contract 7. */
-  #say({ link, device, flakeAddress }: LinkedDevice, { id, offer }: OpenOffer): void {
+  /** Sends FIRMWARE, with an absolute `url` of the image. Contract 7. */
+  #sendOffer({ link, device, flakeAddress }: LinkedDevice, { id, offer }: OpenOffer): void {
     const url = this.#options.urlOf(link.opening, device, offer)
     if (url === undefined) return
     this.sentCount++
@@ -145,31 +144,30 @@ export class Offers {
   }
 }
 
-function addTo(held: Map<Link, Set<OpenOffer>>, link: Link, offer: OpenOffer): void {
-  const there = held.get(link)
+function addTo(waiting: Map<Link, Set<OpenOffer>>, link: Link, offer: OpenOffer): void {
+  const there = waiting.get(link)
   if (there) there.add(offer)
-  else held.set(link, new Set([offer]))
+  else waiting.set(link, new Set([offer]))
 }
 
-/** Hears what links know of devices as far as it concerns their firmware. */
-export interface FirmwareEar {
-  /** A device may be spoken to from now on. `said`: the firmwares that its HELLO named; none when it named none. */
-  welcomed(linked: LinkedDevice, said: readonly Firmware[]): void
-  /** Of the link that speaks for the device now. */
-  said(linked: LinkedDevice, message: FirmwareStatusMessage): void
-  /** It said BYE, or its link may not speak for it any more. */
+/** Receives events of links that concern firmware. */
+export interface FirmwareListener {
+  /** The device may receive messages from now on. `firmwares`: those in its HELLO, or none. */
+  welcomed(linked: LinkedDevice, firmwares: readonly Firmware[]): void
+  /** Called only for the link that the device is on. */
+  statusReceived(linked: LinkedDevice, message: FirmwareStatusMessage): void
+  /** The device sent BYE, or its link is no longer permitted to carry it. */
   left(linked: LinkedDevice): void
-  /** A link is no more, and with it all devices that it spoke for. */
+  /** A link closed, with all its devices. */
   closed(link: Link): void
 }
 
-/** Nobody who updates devices. */
-export const unheardFirmware: FirmwareEar = { welcomed() {}, said() {}, left() {}, closed() {} }
+export const noopFirmwareListener: FirmwareListener = { welcomed() {}, statusReceived() {}, left() {}, closed() {} }
 
-/** Where a device finds what it is offered; undefined when no address of ours is known. */
+/** Returns the image URL of an offer; undefined if the server's own address is unknown. */
 export type OfferUrl = (opening: LinkOpening, device: string, offer: OfferedFirmware) => string | undefined
 
-/** A device may come back to an address for a day: a large image over a poor line, broken off and gone on with. */
+/** A device may use a URL for a day: it may resume the download of a large image on a slow network. */
 export const imageUrlLifetimeMs = 86_400_000
 
 const imagesPath = '/api/v1/updates/images/'
@@ -177,13 +175,13 @@ const imagesPath = '/api/v1/updates/images/'
 export interface OfferUrlParts {
   readonly world: World
   readonly imageUrls: ImageUrls
-  /** Scheme and host, with a path in front of ours if there is one. The first is the one that is told. */
+  /** Scheme and host, possibly with a path. The first one is sent to devices. */
   readonly publicUrls: readonly string[]
 }
 
 /**
- * The address of another server as it is. One of ours is made anew each time: the first public URL, or the host that the
- * link came to; the image; and a signature for this device. Contract 6.
+ * Returns the URL of an image on another server unchanged. A URL on this server is signed for the device, and begins
+ * with the first public URL or with the host of the link. Contract 6.
  */
 export function offerUrl({ world, imageUrls, publicUrls }: OfferUrlParts): OfferUrl {
   const publicOrigin = publicUrls.flatMap(publicOriginOf)[0]
@@ -196,7 +194,7 @@ export function offerUrl({ world, imageUrls, publicUrls }: OfferUrlParts): Offer
   }
 }
 
-/** Names repeat across tenants; `default` is left out, as in credentials of links. Contract 7. */
+/** Device names repeat across tenants. The tenant `default` is omitted, as in credentials of links. Contract 7. */
 function deviceName(tenant: string, device: string): string {
   return tenant === defaultTenant ? device : `${tenant}/${device}`
 }

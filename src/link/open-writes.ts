@@ -4,16 +4,16 @@ import { Problem } from '#model/problem'
 import { tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
-/** Of one device: more than anybody waits for at once, and each may be a quarter of a megabyte. */
+/** Limit for one device, above any normal use: each write may have a quarter of a megabyte. */
 export const openWritesOfDeviceMax = 64
-/** The same of one user, so that one user does not keep others from a device. */
+/** Limit for one user and one device, so that one user does not block others. */
 export const openWritesOfUserMax = 32
-/** Of all devices. */
+/** Limit for all devices. */
 export const openWritesMax = 10_000
 
 type WriteStatus = 'OK' | 'REJECTED' | 'SENT'
 
-/** What became of a write, property by property, in the order they were asked. Contract 3.5. */
+/** The result of a write for each property, in the order of the request. Contract 3.5. */
 export interface WriteOutcome {
   readonly updates: readonly WriteResult[]
 }
@@ -21,26 +21,26 @@ export interface WriteOutcome {
 export interface WriteResult {
   readonly propId: number
   readonly status: WriteStatus
-  /** Why not, in the device's words. */
+  /** The reason of a rejection, as the device sent it. */
   readonly message?: string
 }
 
-/** A write somebody waits for: its RESULT is not complete, or it could not be sent yet. */
+/** A write without a complete RESULT, or that could not be sent yet. */
 export interface OpenWrite {
   readonly tenant: string
   readonly device: string
   readonly id: string
-  /** CRN of the user who asked. */
+  /** CRN of the user who requested the write. */
   readonly user: string | undefined
   readonly order: WriteOrder
-  /** False: it is answered as soon as it is sent. */
+  /** If false, the answer is sent with the WRITE and not with its RESULT. */
   readonly isWaiting: boolean
-  /** What the device said so far, by propId, and what it said nothing of yet. */
+  /** Results received by propId. `unanswered` are the other properties. */
   readonly results: Map<number, WriteResult>
   readonly unanswered: Set<number>
-  /** The generation of the device it was sent to last. */
+  /** The connected device that the WRITE was last sent to. */
   sentTo: LinkedDevice | undefined
-  /** Settled by the two below. */
+  /** Settled by `answered` or `refused`. */
   readonly outcome: Promise<WriteOutcome>
   answered(outcome: WriteOutcome): void
   refused(problem: Problem): void
@@ -79,20 +79,19 @@ export function openWrite(
 }
 
 /**
- * The writes that wait, by device and in the order they were asked, and their deadline. All wait equally long, so the
- * oldest is due first, and one timer is enough.
+ * Open writes by device, in the order of the requests, with their deadline. All have the same time limit, so the oldest
+ * expires first and one timer is enough.
  */
 export class OpenWrites {
   readonly #world: World
   readonly #timeoutMs: number
   readonly #expired: (write: OpenWrite) => void
-  /** By device, then by id. */
   readonly #writes = new Map<string, Map<string, OpenWrite>>()
-  /** Until when, World.monotonic; in that order. */
+  /** The deadline of each write (World.monotonic), in ascending order. */
   readonly #waiting = new Map<OpenWrite, number>()
   #isTimed = false
 
-  /** `expired` is told of each that was taken out because its time is over. */
+  /** `expired` is called for each write that was removed at its deadline. */
   constructor(world: World, timeoutMs: number, expired: (write: OpenWrite) => void) {
     this.#world = world
     this.#timeoutMs = timeoutMs
@@ -107,7 +106,7 @@ export class OpenWrites {
     return this.#writes.get(tenantKey(tenant, device))?.get(id)
   }
 
-  /** A list of its own: whoever goes through it may take out what is in it. */
+  /** Returns a copy, so that writes may be removed during iteration. */
   of(tenant: string, device: string): readonly OpenWrite[] {
     return [...(this.#writes.get(tenantKey(tenant, device))?.values() ?? [])]
   }
@@ -132,7 +131,7 @@ export class OpenWrites {
     this.#time(this.#timeoutMs)
   }
 
-  /** False when it was taken out before. */
+  /** Returns false if the write was removed before. */
   remove(write: OpenWrite): boolean {
     if (!this.#waiting.delete(write)) return false
     const key = tenantKey(write.tenant, write.device)
@@ -155,7 +154,7 @@ export class OpenWrites {
     const now = this.#world.monotonic()
     for (const [write, until] of this.#waiting) {
       const leftMs = until - now
-      // A timer may fire a fraction early; never wait for less than a millisecond.
+      // A timer may fire a fraction early. The next wait is at least a millisecond.
       if (leftMs > 0) {
         this.#time(Math.max(1, leftMs))
         return

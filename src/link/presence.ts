@@ -1,7 +1,7 @@
 import { deviceAddress } from '#actors/device/device'
 import { presentIndex } from '#actors/device/status'
+import type { DeviceLinks } from '#link/device-links'
 import type { Link, LinkedDevice } from '#link/link'
-import type { Owners } from '#link/owners'
 import type { Entry } from '#model/entry'
 import type { DeviceStatus } from '#model/meta'
 import { tenantKey } from '#model/tenant-key'
@@ -10,7 +10,10 @@ import { backgroundSliceMs, Slices } from '#runtime/slices'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 
-/** A device that only posts is there for this long after a message; so is, after a start, one that was there before. */
+/**
+ * A device that reports by HTTP is online for this long after a message. After a start, devices have this long to
+ * reconnect.
+ */
 export const graceMs = 60_000
 
 const tickMs = 1_000
@@ -19,27 +22,30 @@ const listedAtATime = 256
 export interface PresenceOptions {
   readonly system: System<Entry>
   readonly listing: Listing
-  /** What a device is by its link at this moment. */
+  /** The present status of a device by its link. */
   readonly statusOf: (tenant: string, device: string) => DeviceStatus
   readonly failed: (error: unknown) => void
 }
 
-interface Wanted {
+interface StatusChange {
   readonly tenant: string
   readonly device: string
   readonly status: DeviceStatus
 }
 
 /**
- * Keeps the recorded status of devices true: a closed link may have carried ten thousand of them, and after a start all
- * that were there before may never come back. Contract 3.10.
+ * Keeps the recorded status of devices correct. A closed link may have had ten thousand devices, and after a start
+ * devices that were online before may not reconnect. Contract 3.10.
  */
 export class Presence {
   readonly #options: PresenceOptions
-  /** Last wish of each device, in the order of the first. */
-  readonly #wanted = new Map<string, Wanted>()
-  /** Until when devices without a link are there, World.monotonic; in that order, for all wait equally long. */
-  readonly #posted = new Map<string, { readonly tenant: string; readonly device: string; readonly until: number }>()
+  /** The latest status of each device, in the order of the first change. */
+  readonly #changes = new Map<string, StatusChange>()
+  /** When devices without a link become offline (World.monotonic), in ascending order. */
+  readonly #httpDevices = new Map<
+    string,
+    { readonly tenant: string; readonly device: string; readonly until: number }
+  >()
   #isRunning = false
   #isStopped = false
   #cancelTick: (() => void) | undefined
@@ -49,7 +55,7 @@ export class Presence {
     this.#options = options
   }
 
-  /** The store was read: devices that are recorded as present have a minute to come back. */
+  /** Called when the store is read: devices recorded as online have a minute to reconnect. */
   open(): void {
     const { world } = this.#options.system
     this.#cancelGrace?.()
@@ -66,43 +72,43 @@ export class Presence {
     this.#isStopped = true
     this.#cancelGrace?.()
     this.#cancelTick?.()
-    this.#wanted.clear()
-    this.#posted.clear()
+    this.#changes.clear()
+    this.#httpDevices.clear()
   }
 
-  /** Soon, a few at a time; overridden by a later wish. */
-  want(tenant: string, device: string, status: DeviceStatus): void {
+  /** Records a status soon, a few devices at a time. A later status replaces an earlier one. */
+  change(tenant: string, device: string, status: DeviceStatus): void {
     if (this.#isStopped) return
-    this.#wanted.set(tenantKey(tenant, device), { tenant, device, status })
+    this.#changes.set(tenantKey(tenant, device), { tenant, device, status })
     if (this.#isRunning) return
     this.#isRunning = true
     this.#options.system.world.soon(() => this.#run())
   }
 
-  /** A device without a link said something. */
-  posted(tenant: string, device: string): void {
+  /** A device without a link sent a message. */
+  reportedByHttp(tenant: string, device: string): void {
     const { world } = this.#options.system
     const key = tenantKey(tenant, device)
-    this.#posted.delete(key)
-    this.#posted.set(key, { tenant, device, until: world.monotonic() + graceMs })
+    this.#httpDevices.delete(key)
+    this.#httpDevices.set(key, { tenant, device, until: world.monotonic() + graceMs })
     this.#tick()
   }
 
   #run(): void {
     const { world } = this.#options.system
     const slice = new Slices(world, backgroundSliceMs)
-    for (const [key, wanted] of this.#wanted) {
-      this.#wanted.delete(key)
-      this.#set(wanted)
+    for (const [key, change] of this.#changes) {
+      this.#changes.delete(key)
+      this.#set(change)
       if (slice.isOver) break
     }
-    this.#isRunning = this.#wanted.size > 0
+    this.#isRunning = this.#changes.size > 0
     if (this.#isRunning) world.soon(() => this.#run())
   }
 
-  #set({ tenant, device, status }: Wanted): void {
+  #set({ tenant, device, status }: StatusChange): void {
     const { system, statusOf } = this.#options
-    // It came back meanwhile, or went, or is on another link: then that is the last word.
+    // The status changed meanwhile: the later change is recorded instead.
     if (statusOf(tenant, device) !== status) return
     if (!system.isServing || !system.gate.isOpen) return
     system.turn(deviceAddress(tenant, device), { type: 'status', status }, { answered: () => {}, refused: () => {} }, 0)
@@ -114,12 +120,12 @@ export class Presence {
     this.#cancelTick = world.after(tickMs, () => {
       this.#cancelTick = undefined
       const now = world.monotonic()
-      for (const [key, { tenant, device, until }] of this.#posted) {
+      for (const [key, { tenant, device, until }] of this.#httpDevices) {
         if (until > now) break
-        this.#posted.delete(key)
-        this.#wantOffline(tenant, device)
+        this.#httpDevices.delete(key)
+        this.#setOffline(tenant, device)
       }
-      if (this.#posted.size > 0) this.#tick()
+      if (this.#httpDevices.size > 0) this.#tick()
     })
   }
 
@@ -134,9 +140,9 @@ export class Presence {
           devices = await pages.next(listedAtATime)
         ) {
           for (const device of devices) {
-            if (!this.#posted.has(tenantKey(tenant, device))) this.#wantOffline(tenant, device)
+            if (!this.#httpDevices.has(tenantKey(tenant, device))) this.#setOffline(tenant, device)
           }
-          await this.#nearlyDone()
+          await this.#untilFewChanges()
         }
       } finally {
         await pages.close()
@@ -144,84 +150,85 @@ export class Presence {
     }
   }
 
-  /** There may be a million of them: no more are listed than can be set soon. */
-  async #nearlyDone(): Promise<void> {
+  /** Waits until most are recorded, because a tenant may have a million devices. */
+  async #untilFewChanges(): Promise<void> {
     const { world } = this.#options.system
-    while (this.#wanted.size >= listedAtATime) await new Promise<void>((resolve) => world.soon(resolve))
+    while (this.#changes.size >= listedAtATime) await new Promise<void>((resolve) => world.soon(resolve))
   }
 
-  #wantOffline(tenant: string, device: string): void {
-    if (this.#options.statusOf(tenant, device) === 'offline') this.want(tenant, device, 'offline')
+  #setOffline(tenant: string, device: string): void {
+    if (this.#options.statusOf(tenant, device) === 'offline') this.change(tenant, device, 'offline')
   }
 }
 
-export interface StatusWalksOptions {
+export interface PresenceFanoutOptions {
   readonly world: World
-  readonly owners: Owners
+  readonly deviceLinks: DeviceLinks
   readonly presence: Presence
 }
 
 /**
- * What became of a link is told of each of its devices: in slices, for a gateway may carry twenty thousand (seen: 60 ms
- * each), and fifty of them may close together.
+ * Applies a status change of a link to each of its devices, in slices: a gateway may have twenty thousand devices (60
+ * ms), and fifty of them may close at once.
  *
- * A device hears what its link is when its turn comes, not what it was when the walk began; one that another link speaks
- * for by then hears nothing. The devices of a closed link have none from the moment it closed: `Owners` sees to that.
+ * Each device gets the status that the link has when its turn comes. Devices that moved to another link are skipped.
+ * `DeviceLinks` returns no link for devices of a closed link.
  */
-export class StatusWalks {
-  readonly #options: StatusWalksOptions
-  /** How far each walk came; one after another, in the order they began. */
-  readonly #walks = new Map<Link, Iterator<LinkedDevice>>()
+export class PresenceFanout {
+  readonly #options: PresenceFanoutOptions
+  /** The progress for each link, in the order of the changes. */
+  readonly #progress = new Map<Link, Iterator<LinkedDevice>>()
   #isRunning = false
   #isStopped = false
 
-  constructor(options: StatusWalksOptions) {
+  constructor(options: PresenceFanoutOptions) {
     this.#options = options
   }
 
-  /** It went idle, came back or closed: all its devices, from the first one on. */
+  /** The link went idle, became active or closed: begins again at its first device. */
   changed(link: Link): void {
     if (this.#isStopped || link.devices.size === 0) return
-    this.#walks.delete(link)
-    this.#walks.set(link, link.devices.values())
+    this.#progress.delete(link)
+    this.#progress.set(link, link.devices.values())
     if (this.#isRunning) return
     this.#isRunning = true
     this.#options.world.soon(() => this.#run())
   }
 
-  /** This one is on its link no more. Offline, unless another link speaks for it. */
+  /** The device left its link. It is offline unless it is on another link. */
   left(linked: LinkedDevice): void {
-    const { owners, presence } = this.#options
-    if (owners.delete(linked.tenant, linked) && !this.#isStopped) presence.want(linked.tenant, linked.device, 'offline')
+    const { deviceLinks, presence } = this.#options
+    if (deviceLinks.delete(linked.tenant, linked) && !this.#isStopped)
+      presence.change(linked.tenant, linked.device, 'offline')
   }
 
-  /** From now on nothing that happens to a link means anything for its devices. */
+  /** From now on, changes of links have no effect on the status of devices. */
   stop(): void {
     this.#isStopped = true
-    this.#walks.clear()
+    this.#progress.clear()
   }
 
   #run(): void {
     const { world } = this.#options
     const slice = new Slices(world, backgroundSliceMs)
-    for (const [link, devices] of this.#walks) {
+    for (const [link, devices] of this.#progress) {
       let next = devices.next()
       while (!next.done) {
-        this.#tell(next.value)
+        this.#apply(next.value)
         if (slice.isOver) {
           world.soon(() => this.#run())
           return
         }
         next = devices.next()
       }
-      this.#walks.delete(link)
+      this.#progress.delete(link)
     }
     this.#isRunning = false
   }
 
-  #tell(linked: LinkedDevice): void {
+  #apply(linked: LinkedDevice): void {
     const { link, tenant, device } = linked
     if (link.isClosed) this.left(linked)
-    else this.#options.presence.want(tenant, device, link.isIdle ? 'idle' : 'online')
+    else this.#options.presence.change(tenant, device, link.isIdle ? 'idle' : 'online')
   }
 }

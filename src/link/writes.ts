@@ -1,62 +1,62 @@
 import type { WriteOrder } from '#actors/device/commands'
 import type { ServerFrame } from '#link/codec'
 import { jsonCodec } from '#link/codecs'
+import type { DeviceLinks } from '#link/device-links'
 import type { DevicePort } from '#link/device-port'
 import type { Link, LinkedDevice } from '#link/link'
 import { type OpenWrite, OpenWrites, openWrite, type WriteOutcome, type WriteResult } from '#link/open-writes'
-import type { Owners } from '#link/owners'
 import type { ResultMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { ServiceSchema } from '#model/service-schema'
 import type { World } from '#runtime/world'
 
-/** Unsent bytes of a link above which nothing is asked of its devices: half of what costs the link its connection. */
+/** No WRITE is sent on a link with more unsent bytes: half of the limit that closes the link. */
 const unsentBytesMax = 512 * 1024
-/** Of one WRITE. With as much unsent before it, it still goes out whole. */
+/** Limit for one WRITE. It fits even if the unsent bytes are just below their limit. */
 const frameBytesMax = 512 * 1024
 
 export interface WritesOptions {
   readonly world: World
   readonly port: DevicePort
-  readonly owners: Owners
-  /** How long a device has to answer. */
+  readonly deviceLinks: DeviceLinks
+  /** The time limit for RESULT. */
   readonly timeoutMs: number
 }
 
 export interface WriteRequest {
   readonly tenant: string
-  /** CRN of the user who asks; undefined while authentication is off. */
+  /** CRN of the user; undefined while authentication is off. */
   readonly user?: string | undefined
   readonly device: string
   readonly service: string
-  /** By key, as they came. */
+  /** Unchecked values by key. */
   readonly values: Readonly<Record<string, unknown>>
   readonly schema: ServiceSchema | undefined
-  /** Names the write towards the device; who asks for the same again gives the same. At most 36 characters. */
+  /** The id of the WRITE. A repeated request uses the same id. At most 36 characters. */
   readonly id: string
-  /** False: whoever asks hears that it was sent, and no more. */
+  /** If false, the answer is sent with the WRITE and not with its RESULT. */
   readonly isWaiting: boolean
-  /** Asked before, perhaps of a process that died since: the device is given the time to link again. */
+  /** The request was made before, possibly to a process that has died: the device gets time to reconnect. */
   readonly isRepeated: boolean
 }
 
 /**
- * What is asked of devices, from the turn that checks it to what the device says became of it. Contract 3.5, 7.
+ * Writes to devices, from the turn that checks a write to its RESULT. Contract 3.5, 7.
  *
- * - Nothing of a write is stored and nothing is kept for later: it waits here, for as long as a device may take. A process
- *   that dies forgets it; who asked may ask again under the same id.
- * - At least once, under the same id: a device whose link broke, or who says HELLO anew, hears its open writes again
- *   behind its WELCOME, in their order. A device answers a repeated id without doing it twice.
- * - An answer comes after all that the device said before its RESULT is stored: who hears it reads what was reported. Where
- *   that could not be stored it comes as well, for the device did it, and will report again.
+ * - Writes are not stored: they wait in memory, up to the time limit. They are lost if the process dies; the caller may
+ *   then repeat the request with the same id.
+ * - Delivery is at least once, with the same id: a device that reconnects, or sends HELLO again, gets its open writes
+ *   again after WELCOME, in order. A device answers a repeated id without a second execution.
+ * - The answer is sent after the commit of all that the device sent before RESULT, so the caller reads the reported
+ *   values. It is sent even if that commit fails, because the device has executed the write and will report again.
  */
 export class Writes {
   readonly #options: WritesOptions
   readonly #open: OpenWrites
-  /** Of links that have too much unsent: the devices whose writes wait for that to leave. */
-  readonly #held = new WeakMap<Link, Set<LinkedDevice>>()
+  /** Devices with writes that wait for unsent bytes of their link. */
+  readonly #waitingForDrain = new WeakMap<Link, Set<LinkedDevice>>()
   #isStopped = false
-  /** WRITEs, also those said again; writes that all of their properties were answered of; those that were not in time. */
+  /** `sent` includes repeated WRITEs; `answered` are complete writes. */
   readonly counts = { sent: 0, answered: 0, timedOut: 0 }
 
   constructor(options: WritesOptions) {
@@ -67,29 +67,28 @@ export class Writes {
     })
   }
 
-  /** Writes that somebody waits for. */
   get openCount(): number {
     return this.#open.size
   }
 
   /**
-   * @throws Problem `not_found`, `property_unknown` and `invalid` of what is asked; `device_offline` when no link speaks for
-   * the device, `device_timeout` when it did not answer in time, which does not mean that it did nothing; `too_large`,
-   * `overloaded`, `stopping`, `storage` when nothing was sent
+   * @throws Problem `not_found`, `property_unknown` or `invalid` for the request; `device_offline` if the device has no
+   * link; `device_timeout` if it did not answer in time (it may still have executed the write); `too_large`,
+   * `overloaded`, `stopping` or `storage` if nothing was sent
    */
   async ask(request: WriteRequest): Promise<WriteOutcome> {
-    const { port, owners } = this.#options
+    const { port, deviceLinks } = this.#options
     const { tenant, device, service, values, schema, id, isWaiting } = request
     const order = await port.orderOf(tenant, device, { type: 'write', service, values, schema })
     if (this.#isStopped) throw new Problem('stopping')
     const same = this.#open.get(tenant, device, id)
     if (same) return same.outcome
-    const linked = owners.get(tenant, device)
+    const linked = deviceLinks.get(tenant, device)
     const link = linked?.flakeAddress === order.flakeAddress && linked.link.isOpen ? linked.link : undefined
     if (!link && !(request.isRepeated && isWaiting)) throw new Problem('device_offline')
     const { encode } = link?.opening.codec ?? jsonCodec
     const bytes = Buffer.byteLength(encode(writeMessage(order, id)))
-    if (bytes > frameBytesMax) throw new Problem('too_large', `all of it is more than ${frameBytesMax} bytes`)
+    if (bytes > frameBytesMax) throw new Problem('too_large', `the WRITE has more than ${frameBytesMax} bytes`)
     if (link && link.socket.bufferedBytes() > unsentBytesMax) throw new Problem('overloaded')
     const write = openWrite(tenant, device, id, request.user, order, isWaiting)
     this.#open.add(write)
@@ -98,14 +97,14 @@ export class Writes {
   }
 
   /**
-   * A device said what became of a write, of all its properties or of some. False when nobody waits for it.
-   * `linked`: the generation that speaks for the device now.
+   * Handles a RESULT for all or some of the properties. Returns false if there is no open write. `linked` is the
+   * present link of the device.
    */
   result(linked: LinkedDevice, { id, results }: ResultMessage): boolean {
     const write = this.#open.get(linked.tenant, linked.device, id)
     if (!write || write.order.flakeAddress !== linked.flakeAddress) return false
     for (const { propId, status, message } of results) {
-      // The first word counts, and only about what was asked.
+      // Only the first result of a requested property counts.
       if (!write.unanswered.delete(propId)) continue
       write.results.set(propId, { propId, status, ...(message !== undefined && { message }) })
     }
@@ -117,41 +116,41 @@ export class Writes {
     return true
   }
 
-  /** A device was told by which address it is spoken to: it hears what is open, whether it heard it before or not. */
+  /** WELCOME was sent: sends the open writes, including those that were sent before. */
   welcomed(linked: LinkedDevice): void {
-    if (this.#options.owners.get(linked.tenant, linked.device) === linked) this.#sendOpen(linked)
+    if (this.#options.deviceLinks.get(linked.tenant, linked.device) === linked) this.#sendOpen(linked)
   }
 
-  /** A link has room again for what was held back. */
+  /** The unsent bytes of a link were sent. */
   drained(link: Link): void {
-    const held = this.#held.get(link)
-    this.#held.delete(link)
-    for (const linked of held ?? []) this.welcomed(linked)
+    const waiting = this.#waitingForDrain.get(link)
+    this.#waitingForDrain.delete(link)
+    for (const linked of waiting ?? []) this.welcomed(linked)
   }
 
-  /** The device of this address is no more. */
+  /** The device of this address was removed. */
   removed(tenant: string, device: string, flakeAddress: number): void {
     for (const write of this.#open.of(tenant, device)) {
       if (write.order.flakeAddress === flakeAddress) this.#refuse(write, new Problem('not_found'))
     }
   }
 
-  /** Nobody will hear a device any more, though it may do what it was asked. */
+  /** Ends all writes with a timeout, although devices may still execute them. */
   stop(): void {
     this.#isStopped = true
     for (const write of this.#open.all()) this.#refuse(write, new Problem('device_timeout'))
   }
 
-  /** What this generation of a device did not hear yet, in the order it was asked. */
+  /** Sends the writes that this connected device has not received, in order. */
   #sendOpen(linked: LinkedDevice): void {
     const { link, tenant, device, flakeAddress } = linked
     if (!linked.isWelcomed) return
     for (const write of this.#open.of(tenant, device)) {
       if (write.sentTo === linked || write.order.flakeAddress !== flakeAddress) continue
       if (link.socket.bufferedBytes() > unsentBytesMax) {
-        const held = this.#held.get(link)
-        if (held) held.add(linked)
-        else this.#held.set(link, new Set([linked]))
+        const waiting = this.#waitingForDrain.get(link)
+        if (waiting) waiting.add(linked)
+        else this.#waitingForDrain.set(link, new Set([linked]))
         return
       }
       this.#send(write, linked)
@@ -173,7 +172,7 @@ export class Writes {
   }
 }
 
-/** WRITE. The same order gives the same message each time. Contract 7. */
+/** Builds WRITE. The same order always gives the same message. Contract 7. */
 function writeMessage({ flakeAddress, service, updates }: WriteOrder, id: string): ServerFrame {
   return { type: 'WRITE', flakeAddress, id, serviceIdentifier: service, updates }
 }

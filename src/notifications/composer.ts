@@ -167,7 +167,7 @@ export class Composer {
   #isStillMeant({ state: before, user, who, grounds }: Moment): boolean {
     const { system, hearerOf } = this.#parts
     const { tenant, id } = before
-    const { subscriptions } = system.look(subscriberAddress(tenant, id))
+    const { subscriptions } = system.peek(subscriberAddress(tenant, id))
     const now = hearerOf(tenant, user)
     if (now.address !== who.address || now.isActive !== who.isActive) return false
     // What he may read is in the text too.
@@ -229,7 +229,7 @@ export class Composer {
     const mayReadMeta = reachesDevice(scope, 'meta', 'read', device)
     return dataOf(request, {
       functionName: functionOf(moment, pending)?.name ?? '',
-      meta: (mayReadMeta && system.look(deviceAddress(tenant, device))?.meta) || {},
+      meta: (mayReadMeta && system.peek(deviceAddress(tenant, device))?.meta) || {},
       ...(schema && { schema }),
       ...(mayReadAlarm && { alarmName: alarm.name }),
     })

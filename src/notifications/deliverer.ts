@@ -111,7 +111,7 @@ export class Deliverer {
   async next(who: Subscriber, hasPlace = false): Promise<After> {
     const { system, mailsPerHourMax } = this.#parts
     if (!isTenantThere(system, who.tenant)) return 'nothing'
-    const state = system.look(subscriberAddress(who.tenant, who.id))
+    const state = system.peek(subscriberAddress(who.tenant, who.id))
     const { world } = system
     const choice = choose(state.mail, this.#pendingsOf(state), world.now(), mailsPerHourMax)
     switch (choice.type) {

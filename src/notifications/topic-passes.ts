@@ -232,7 +232,7 @@ export class TopicPasses {
     const { system } = this.#parts
     if (!isTenantThere(system, tenant)) throw new Problem('not_found')
     const { subscriber, subscription } = partsOfTopicRow(row)
-    const { subscriptions, mail } = system.look(subscriberAddress(tenant, subscriber))
+    const { subscriptions, mail } = system.peek(subscriberAddress(tenant, subscriber))
     if (!subscriptions.some(({ id }) => id === subscription)) return Number.POSITIVE_INFINITY
     return heardIn(mail, fn, subscription) ?? 0
   }

@@ -155,7 +155,7 @@ const lookedAtMax = 100
 function rowNames(context: RouteContext, tenant: string, after: string, asked: ReadonlySet<string> | undefined): Pages {
   if (!asked || asked.size > lookedAtMax) return context.listing.entries(alarmIndex, tenant, '', after)
   const names = [...asked].flatMap((device) => {
-    const alarms = [...(context.system.look(deviceAddress(tenant, device))?.alarms ?? [])]
+    const alarms = [...(context.system.peek(deviceAddress(tenant, device))?.alarms ?? [])]
     return alarms.filter(([, { since }]) => since > 0).map(([alarm]) => `${alarm}/${device}`)
   })
   return namesOf(names.filter((name) => name > after).sort())
@@ -164,7 +164,7 @@ function rowNames(context: RouteContext, tenant: string, after: string, asked: R
 /** Undefined where the alarm never was active, or ended. */
 function rowOf(context: RouteContext, tenant: string, name: string): StatusRow | undefined {
   const [alarm, device] = [name.slice(0, name.indexOf('/')), deviceIn(name)]
-  const stands = context.system.look(deviceAddress(tenant, device))?.alarms.get(alarm)
+  const stands = context.system.peek(deviceAddress(tenant, device))?.alarms.get(alarm)
   return stands && stands.since > 0 ? { alarm, device, isActive: stands.isActive, since: stands.since } : undefined
 }
 

@@ -130,7 +130,7 @@ async function create(
   if (!reachesDevice(caller.scope, 'device', 'create', device)) throw new Problem('not_found')
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await system.askAtOnce(() => {
-    if (context.system.look(deviceAddress(tenant, device))) throw new Problem('conflict', 'the device exists')
+    if (context.system.peek(deviceAddress(tenant, device))) throw new Problem('conflict', 'the device exists')
     const fault = metaFaultOf(device, meta, tenant, context.memory)
     if (fault) throw fault
     const admit: AdmitDevice = { type: 'admit_device', device, meta, secretHash: hashOf(secret) }
@@ -168,7 +168,7 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
 
 /** @throws Problem `not_found` when there is none */
 export function deviceThere({ system }: RouteContext, tenant: string, device: string): DeviceState {
-  const state = system.look(deviceAddress(tenant, device))
+  const state = system.peek(deviceAddress(tenant, device))
   if (!state) throw new Problem('not_found')
   return state
 }
@@ -198,7 +198,7 @@ function deviceFinder(
   filter: DeviceFilter | undefined,
 ): (device: string) => DeviceState | undefined {
   const { tenant, scope } = caller
-  if (!filter) return (device) => context.system.look(deviceAddress(tenant, device))
+  if (!filter) return (device) => context.system.peek(deviceAddress(tenant, device))
   const source: FilterSource = {
     tenant: { schemas: schemasFor(caller, context.system.wake(tenantAddress(tenant))) },
     mayReadService: mayRead,
@@ -206,10 +206,10 @@ function deviceFinder(
   }
   if (!filter.needsState) {
     return (device) =>
-      filter.matches(onlyNamed(device), source) ? context.system.look(deviceAddress(tenant, device)) : undefined
+      filter.matches(onlyNamed(device), source) ? context.system.peek(deviceAddress(tenant, device)) : undefined
   }
   return (device) => {
-    const state = context.system.look(deviceAddress(tenant, device))
+    const state = context.system.peek(deviceAddress(tenant, device))
     return state && filter.matches(state, source) ? state : undefined
   }
 }

@@ -20,7 +20,7 @@ export function embeddedOnly(context: RouteContext, bindings: readonly Binding[]
 
 /** @throws Problem `not_found` for one that has nothing */
 export function projectThere(context: RouteContext, tenant: string, project: string): ProjectState {
-  const state = context.system.look(projectAddress(tenant, project))
+  const state = context.system.peek(projectAddress(tenant, project))
   if (itemCount(state) === 0) throw new Problem('not_found')
   return state
 }
@@ -30,7 +30,7 @@ const narrowProjectsMax = projectsMax / 2
 
 /** @throws Problem `conflict` where this would be one project too many for the tenant, or for the caller */
 export async function mustHaveRoom(context: RouteContext, { tenant, scope }: Caller, project: string): Promise<void> {
-  if (itemCount(context.system.look(projectAddress(tenant, project))) > 0) return
+  if (itemCount(context.system.peek(projectAddress(tenant, project))) > 0) return
   const isNarrow = !reachesEvery(scope, 'updates', 'create', '*')
   const max = isNarrow ? narrowProjectsMax : projectsMax
   const pages = context.listing.entries(projectIndex, tenant)

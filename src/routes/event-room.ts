@@ -5,7 +5,7 @@ import type { Caller } from '#model/caller'
 import { closeCodes } from '#runtime/close-codes'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import { Liveness } from '#runtime/liveness'
-import type { Socket, SocketRoom } from '#runtime/socket'
+import type { Socket, SocketHandler } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
 /** What an upgrade decided about a dashboard's socket. */
@@ -30,7 +30,7 @@ const filterUsersMax = 10
 const messageBytesMax = 4 * 1024
 
 /** Dashboards: what they may say, and that they are still there. What they hear is the hub's. Contract 4. */
-export class EventRoom implements SocketRoom<EventsOpening> {
+export class EventRoom implements SocketHandler<EventsOpening> {
   readonly #hub: Hub
   readonly #world: World
   readonly #sessions: Sessions | undefined
@@ -78,7 +78,7 @@ export class EventRoom implements SocketRoom<EventsOpening> {
 
   /** PING is answered with the position; other JSON is for somebody newer. */
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
-    this.#liveness.heard(socket)
+    this.#liveness.touch(socket)
     const message = isBinary || data.byteLength > messageBytesMax ? unreadable : parse(data)
     if (message === unreadable) {
       this.#end(socket, closeCodes.badMessage)
@@ -93,13 +93,13 @@ export class EventRoom implements SocketRoom<EventsOpening> {
   }
 
   drained(socket: Socket): void {
-    this.#liveness.heard(socket)
+    this.#liveness.touch(socket)
     this.#hub.drained(socket)
     if (this.#owed.has(socket)) this.#pong(socket)
   }
 
   ponged(socket: Socket): void {
-    this.#liveness.heard(socket)
+    this.#liveness.touch(socket)
   }
 
   closed(socket: Socket): void {

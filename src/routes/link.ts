@@ -10,7 +10,7 @@ import { type Binding, bind } from '#http/call'
 import { type AnyWebsocketRoute, websocketRoute } from '#http/websocket-route'
 import { linkCodecs } from '#link/codecs'
 import { declaredServices, tooManyShapes } from '#link/declaration'
-import type { Speaker } from '#link/device-port'
+import type { ConnectionCredentials } from '#link/device-port'
 import type { LinkOpening } from '#link/link'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
@@ -28,9 +28,9 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
     bind(postLink, async (call) => {
       const { body, bodyBytes } = call
       const { deviceIdentifier: device, session, seq } = body
-      const speaker = speakerOf(identity, call)
-      const { tenant } = speaker
-      const notAllowed = links.port.whyNotPermitted(speaker, device)
+      const credentials = credentialsOf(identity, call)
+      const { tenant } = credentials
+      const notAllowed = links.port.whyNotPermitted(credentials, device)
       if (notAllowed) throw notAllowed
       const post: Post = {
         type: 'post',
@@ -46,26 +46,31 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
       }
       let admitted: Promise<unknown> | undefined
       const posted = system.askAtOnce(() => {
-        const before = context.system.look(deviceAddress(tenant, device))
-        if (!before) mustBegin(context, speaker, device, post)
+        const before = context.system.peek(deviceAddress(tenant, device))
+        if (!before) mustBegin(context, credentials, device, post)
         if (!links.declarations.take(tenant, device, newShapeCount(before, post.services ?? []))) {
           throw new Problem('too_many_requests', tooManyShapes(device), { headers: { 'Retry-After': '60' } })
         }
         // In the commit of the post. The device gets no secret: the answer has no body.
-        const { key } = speaker
+        const { key } = credentials
         const admit: AdmitDevice = { type: 'admit_device', device, meta: {}, ...(key !== undefined && { key }) }
         if (!before) admitted = system.ask(tenantAddress(tenant), admit)
         return { to: deviceAddress(tenant, device), command: post, bytes: bodyBytes.byteLength }
       })
       await Promise.all([admitted, posted])
-      presence.posted(tenant, device)
+      presence.reportedByHttp(tenant, device)
       return { status: 204 }
     }),
   ]
 }
 
 /** The first post of a device that is not there. @throws Problem when it may not be made by this post */
-function mustBegin({ memory }: RouteContext, { tenant, device: own }: Speaker, device: string, post: Post): void {
+function mustBegin(
+  { memory }: RouteContext,
+  { tenant, device: own }: ConnectionCredentials,
+  device: string,
+  post: Post,
+): void {
   if (!post.services && post.updates.length > 0) {
     const details = [{ path: 'services', message: 'is needed from a device that is not known yet' }]
     throw new Problem('invalid', undefined, { details })
@@ -89,7 +94,7 @@ export function linkSocket(
     maxPayloadBytes: frameBytesMax,
     maxBackpressureBytes: backpressureBytesMax,
     upgrade: (request) => ({
-      ...speakerOf(identity, request),
+      ...credentialsOf(identity, request),
       codec: linkCodecs[request.protocol as keyof typeof linkCodecs],
       origin: request.forwarded.origins[0] ?? '',
     }),
@@ -97,6 +102,9 @@ export function linkSocket(
 }
 
 /** With IAM off none is asked for, and what comes along is ignored. @throws Problem `unauthorized` */
-function speakerOf(identity: LinkIdentity | undefined, request: { header(name: string): string }): Speaker {
+function credentialsOf(
+  identity: LinkIdentity | undefined,
+  request: { header(name: string): string },
+): ConnectionCredentials {
   return identity ? identity.linkCaller(request.header('authorization')) : { tenant: defaultTenant }
 }

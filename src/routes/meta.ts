@@ -24,9 +24,9 @@ export function metaRoutes(context: RouteContext): Binding[] {
         isShown: devicesWithin(caller.scope, 'meta', 'read'),
         isMeant:
           query.deviceIdentifier &&
-          ((device) => context.system.look(deviceAddress(caller.tenant, device)) !== undefined),
+          ((device) => context.system.peek(deviceAddress(caller.tenant, device)) !== undefined),
         textOf: (device) => {
-          const state = context.system.look(deviceAddress(caller.tenant, device))
+          const state = context.system.peek(deviceAddress(caller.tenant, device))
           return state && text(state, query.depth ?? 0)
         },
       })
@@ -38,7 +38,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.patchMeta, async ({ caller, parameters: { deviceIdentifier }, body: patch, bodyBytes }) => {
-      const before = context.system.look(deviceAddress(caller.tenant, deviceIdentifier))
+      const before = context.system.peek(deviceAddress(caller.tenant, deviceIdentifier))
       // The event carries the whole record, however small the patch.
       const recordBytes = JSON.stringify(before?.meta ?? {}).length + bodyBytes.byteLength
       context.streamShare.take(caller, recordBytes)

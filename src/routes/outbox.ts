@@ -28,7 +28,7 @@ function isAdministrator({ roles, scope }: Caller): boolean {
 }
 
 function outboxOf({ system, notifications: { deliveries, mail } }: RouteContext, tenant: string): api.Outbox {
-  const { sent, digests, digested, failures } = system.look(outboxAddress(tenant)).tally
+  const { sent, digests, digested, failures } = system.peek(outboxAddress(tenant)).tally
   const { requests, subscribers } = deliveries.figuresOf(tenant)
   return {
     waiting: { requests, subscribers },

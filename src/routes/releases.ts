@@ -61,7 +61,7 @@ function releaseKeyOf(firmware: string, { hardware, index = 0 }: api.ReleaseQuer
 
 /** @throws Problem `not_found` */
 function releaseThere(context: RouteContext, { tenant }: Caller, project: string, key: ReleaseKey): StoredRelease {
-  const release = context.system.look(projectAddress(tenant, project)).releases.get(releaseName(key))
+  const release = context.system.peek(projectAddress(tenant, project)).releases.get(releaseName(key))
   if (!release) throw new Problem('not_found')
   return release
 }
@@ -207,7 +207,7 @@ function locationOf(project: string, { firmware, hardware, index }: ReleaseKey):
 }
 
 function releaseOf(context: RouteContext, tenant: string, project: string, key: ReleaseKey): StoredRelease | undefined {
-  return context.system.look(projectAddress(tenant, project)).releases.get(releaseName(key))
+  return context.system.peek(projectAddress(tenant, project)).releases.get(releaseName(key))
 }
 
 /** @throws Problem `forbidden` */

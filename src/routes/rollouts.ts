@@ -34,7 +34,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
 
     bind(api.putRollout, async ({ caller, parameters: { project }, body, bodyBytes, seed }) => {
       await mustHaveRoom(context, caller, project)
-      const { rollout } = context.system.look(projectAddress(caller.tenant, project))
+      const { rollout } = context.system.peek(projectAddress(caller.tenant, project))
       mayPut(caller, 'updates', rollout !== undefined)
       // The one that is there, too: who may not touch it does not put another in its place.
       if (rollout) mustReach(context, caller, 'update', rollout.body)
@@ -61,7 +61,7 @@ type WithRollout = ProjectState & { readonly rollout: StoredRollout }
 
 /** @throws Problem `not_found` */
 function rolloutThere(context: RouteContext, { tenant }: Caller, project: string): WithRollout {
-  const state = context.system.look(projectAddress(tenant, project))
+  const state = context.system.peek(projectAddress(tenant, project))
   if (!state.rollout) throw new Problem('not_found')
   return state as WithRollout
 }

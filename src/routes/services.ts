@@ -132,7 +132,7 @@ function textOfDevice(context: RouteContext, { caller }: Call, form: StateForm, 
   const text = new StateText(caller, context.system.wake(tenantAddress(caller.tenant)), form)
   return (device: string): TextOrParts | undefined => {
     if (!text.mayRead(device, service)) return undefined
-    const state = context.system.look(deviceAddress(caller.tenant, device))
+    const state = context.system.peek(deviceAddress(caller.tenant, device))
     const found = state && serviceOf(state, service)
     return found && text.deviceOfService(device, found)
   }

@@ -14,8 +14,8 @@ export function streamHeaders({ reader, system }: RouteContext, tenant: string):
 export function etagOf(context: RouteContext, call: Call): string {
   const { 'Stream-Epoch': epoch, 'Stream-Offset': offset } = streamHeaders(context, call.caller.tenant)
   const { tenant, scope } = call.caller
-  const { untold } = context.system.registry.head(tenant)
-  const asked = JSON.stringify([tenant, scope.fingerprint, call.target.path, call.target.query, untold])
+  const { silentChanges } = context.system.registry.head(tenant)
+  const asked = JSON.stringify([tenant, scope.fingerprint, call.target.path, call.target.query, silentChanges])
   const hash = createHash('sha256').update(asked).digest('base64url').slice(0, 16)
   return `W/"${epoch}.${offset}.${hash}"`
 }

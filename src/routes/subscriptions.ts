@@ -104,7 +104,7 @@ function mustHaveRoom(context: RouteContext, caller: Caller, fn: string): void {
 
 /** The last request by now: he hears of those behind it. */
 function headOf({ system }: RouteContext, tenant: string, fn: string): number {
-  return system.look(deliveryAddress(tenant, fn)).head.seq
+  return system.peek(deliveryAddress(tenant, fn)).head.seq
 }
 
 /** @throws Problem `not_found_empty`, also for one that is somebody else's */
@@ -119,7 +119,7 @@ function shownOf(context: RouteContext, caller: Caller, id: string): StoredSubsc
 }
 
 function ownOf({ system }: RouteContext, { tenant, user }: Caller): readonly StoredSubscription[] {
-  return system.look(subscriberAddress(tenant, subscriberIdOf(user))).subscriptions
+  return system.peek(subscriberAddress(tenant, subscriberIdOf(user))).subscriptions
 }
 
 function askSubscriber(

@@ -30,7 +30,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
           names: context.listing.entries(projectIndex, tenant, '', after),
           // Reading is not narrowed: what there is for a project tells of no device.
           isShown: () => true,
-          textOf: (project) => JSON.stringify(entryOf(tenant, context.system.look(projectAddress(tenant, project)))),
+          textOf: (project) => JSON.stringify(entryOf(tenant, context.system.peek(projectAddress(tenant, project)))),
         },
       )
     }),
@@ -42,7 +42,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
       const isWithin = devicesWithin(caller.scope, 'updates', 'read')
       // Looked up when its turn comes: it may be another by then, or gone.
       const firmwareOf = (device: string) =>
-        context.system.look(projectAddress(tenant, parameters.project)).pins.get(device)
+        context.system.peek(projectAddress(tenant, parameters.project)).pins.get(device)
       return listReply(
         context,
         call,
@@ -100,7 +100,7 @@ function behind(names: Iterable<string>, after: string): readonly string[] {
 
 /** The version. @throws Problem `not_found` */
 function pinThere(context: RouteContext, { tenant }: Caller, project: string, device: string): string {
-  const firmware = context.system.look(projectAddress(tenant, project)).pins.get(device)
+  const firmware = context.system.peek(projectAddress(tenant, project)).pins.get(device)
   if (firmware === undefined) throw new Problem('not_found')
   return firmware
 }
@@ -110,7 +110,7 @@ function pinThere(context: RouteContext, { tenant }: Caller, project: string, de
  * @throws Problem `forbidden`, `not_found`
  */
 function mayPutPin(context: RouteContext, { tenant, scope }: Caller, project: string, device: string): void {
-  const action = putAction(context.system.look(projectAddress(tenant, project)).pins.has(device))
+  const action = putAction(context.system.peek(projectAddress(tenant, project)).pins.has(device))
   if (scope.reaches('updates', action).length === 0) throw new Problem('forbidden')
   if (!reachesDevice(scope, 'updates', action, device)) throw new Problem('not_found')
 }

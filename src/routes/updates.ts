@@ -84,7 +84,7 @@ async function read(context: RouteContext, call: Call<unknown, ListedQuery>, dev
 
 /** Undefined where there is nothing to show. */
 function knownDevice(context: RouteContext, tenant: string, device: string): DeviceState | undefined {
-  const state = context.system.look(deviceAddress(tenant, device))
+  const state = context.system.peek(deviceAddress(tenant, device))
   return state && isFirmwareKnown(state) ? state : undefined
 }
 

@@ -1,13 +1,12 @@
 import type { ActorAddress, ActorDefinition } from '#runtime/actor'
 
-/** A definition whose types are known only to itself. */
 export type AnyDefinition<Event> = ActorDefinition<unknown, unknown, Event>
 
 /**
- * An actor's body in memory. Whoever keeps a reference asks `isAlive` before use: a turn that throws, a failed commit
- * and idleness each end an activation, and the next question wakes another one.
+ * The state of an actor in memory. Anyone who keeps a reference must check `isAlive` before use: an exception in a
+ * turn, a failed commit or idleness ends an activation, and the next command creates another.
  *
- * There are as many as there are devices that report: so its parts are fields of its own and no objects.
+ * There is one for each active device, so its parts are plain fields to save memory.
  */
 export class Activation<Event> {
   readonly definition: AnyDefinition<Event>
@@ -15,14 +14,14 @@ export class Activation<Event> {
   readonly id: string
   state: unknown
   isAlive = true
-  /** Something changed that neither an event nor a record holds: the next snapshot does. */
+  /** The state has changes that are in no event and no record: only the next snapshot stores them. */
   isChanged = false
   /** The last event applied; 0 before the first. */
   lastOffset: number
   #touchedAtS = 0
-  /** Its first event that no snapshot holds; 0 when every one is held. Kept by `RedoQueue`, as are the others below. */
+  /** The first event that no snapshot includes; 0 if there is none. Set by `RedoQueue`, as the fields below. */
   unsavedFrom = 0
-  /** The stream's length in bytes, as estimated, when it was queued. */
+  /** The estimated length of the stream in bytes when the actor was queued. */
   bytesBefore = 0
   /** Its neighbours in the queue. */
   queuedBefore: Activation<Event> | undefined = undefined
@@ -36,7 +35,7 @@ export class Activation<Event> {
     this.lastOffset = lastOffset
   }
 
-  /** World.monotonic of the last turn, rounded down to a second: in whole seconds it is no object of its own. */
+  /** World.monotonic of the last turn, in whole seconds: a small integer needs no heap object. */
   get touchedAtMs(): number {
     return this.#touchedAtS * 1000
   }
@@ -49,17 +48,14 @@ export class Activation<Event> {
     return { kind: this.definition.kind, tenant: this.tenant, id: this.id }
   }
 
-  /** Whether its snapshot lags behind its events. */
+  /** Whether events are missing in its snapshot. */
   get isUnsaved(): boolean {
     return this.unsavedFrom > 0
   }
 }
 
-/**
- * Activations by address. By kind, then tenant, then id, so that finding one builds no text and keeping one keeps none:
- * ids are there anyway.
- */
-export class Awake<Event> {
+/** Activations by kind, then tenant, then id, so that no combined keys must be created or kept. */
+export class ActivationIndex<Event> {
   readonly #kinds = new Map<string, Map<string, Map<string, Activation<Event>>>>()
   #size = 0
 
@@ -81,7 +77,7 @@ export class Awake<Event> {
     return (this.#kinds.get(kind)?.get(tenant)?.size ?? 0) === 0
   }
 
-  /** There must be none of its address. */
+  /** There must be none at this address. */
   add(activation: Activation<Event>): void {
     const { kind } = activation.definition
     let tenants = this.#kinds.get(kind)
@@ -98,7 +94,7 @@ export class Awake<Event> {
     this.#size++
   }
 
-  /** Does nothing when another one stands at its address by now. */
+  /** Does nothing if another activation has its address by now. */
   delete(activation: Activation<Event>): void {
     const activations = this.#kinds.get(activation.definition.kind)?.get(activation.tenant)
     if (activations?.get(activation.id) !== activation) return
@@ -106,7 +102,7 @@ export class Awake<Event> {
     this.#size--
   }
 
-  /** Takes all of a tenant out, and gives them. */
+  /** Removes all activations of a tenant, and returns them. */
   deleteTenant(tenant: string): readonly Activation<Event>[] {
     const deleted: Activation<Event>[] = []
     for (const tenants of this.#kinds.values()) {
@@ -114,7 +110,7 @@ export class Awake<Event> {
       if (!activations) continue
       for (const activation of activations.values()) deleted.push(activation)
       tenants.delete(tenant)
-      // Who goes through them at the moment is through.
+      // Ends iterations that are in progress.
       activations.clear()
     }
     this.#size -= deleted.length
@@ -126,7 +122,7 @@ export class Awake<Event> {
     this.#size = 0
   }
 
-  /** All of them; goes on properly when some come and go meanwhile. */
+  /** Iterates over all activations. Changes during the iteration are permitted. */
   *[Symbol.iterator](): Iterator<Activation<Event>> {
     for (const tenants of this.#kinds.values()) for (const activations of tenants.values()) yield* activations.values()
   }

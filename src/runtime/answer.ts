@@ -1,21 +1,21 @@
 import type { Problem } from '#model/problem'
-import type { Asker } from '#runtime/actor'
-import { QueuedAsker } from '#runtime/gate'
+import type { Responder } from '#runtime/actor'
+import { QueuedResponder } from '#runtime/gate'
 
-/** Waits at the commit gate for an asker that cannot wait there itself. */
-export class Answer extends QueuedAsker {
-  readonly #asker: Asker
+/** Passes the answer of a turn to a responder that is not itself a commit callback. */
+export class Answer extends QueuedResponder {
+  readonly #responder: Responder
 
-  constructor(asker: Asker) {
+  constructor(responder: Responder) {
     super()
-    this.#asker = asker
+    this.#responder = responder
   }
 
   answered(answer: unknown): void {
-    this.#asker.answered(answer)
+    this.#responder.answered(answer)
   }
 
   refused(problem: Problem): void {
-    this.#asker.refused(problem)
+    this.#responder.refused(problem)
   }
 }

@@ -1,49 +1,51 @@
 /**
- * Large bytes, named by their SHA-256 in lower-case hex: images of firmware. Two implementations: files, memory; one suite.
+ * Storage of large bytes (firmware images), named by their SHA-256 in lower-case hex. Two implementations, files and
+ * memory, share one test suite.
  *
- * Obligations
- * - What `receive` answers `image` for is there whole, and survives the death of the machine.
- * - The same bytes are kept once, however often they come.
- * - Of neither a part nor an image is more than some pieces in memory at once.
+ * Obligations:
+ * - An `image` that `receive` returned is stored completely, and survives a crash of the machine.
+ * - The same bytes are stored once, however often they are received.
+ * - Only some pieces of a part or an image are in memory at once.
  */
 export interface BlobStore {
   /** @throws StorageFailure */
   open(): Promise<void>
   /**
-   * Takes a part of what comes under a name, in order: `from` is its first byte, `size` the length of the whole, null when
-   * that is the end of this part. Not the last one: how much there is now. What came before the pieces failed is kept for a
-   * day, and goes on from there, also after a restart; of a failed write, what was on the disk before
-   * it, unless the disk is full; of what was to be of any size, nothing. From 0 it begins anew, whatever there is. One at a time for a name.
+   * Receives a part of an upload under a name, in order: `from` is its first byte, `size` the length of the whole, or
+   * null if this part is the last. Returns how much is received now, or the image after the last part. If the pieces
+   * fail, the bytes before the failure are kept for a day and the upload may be resumed, also after a restart; after a
+   * failed write, the bytes that were on the disk before, unless the disk is full; of an upload of unknown size,
+   * nothing. `from` 0 begins again. Only one part at a time for a name.
    *
-   * No pieces, where all is there already, make the image of it: its maker may have died before he could.
+   * Without pieces, an upload that is already complete becomes the image: the process may have died before.
    *
-   * `own` makes the image somebody's. Until it ends well, or refuses the image for good, what came under the name is kept too:
-   * who dies before the image is anybody's, or could not make it his just then, finds all of it received, if he had said how
-   * large it is.
-   * @throws Problem `conflict` when one is under way, or `from` is not where it goes on, `too_large` above the limit or
-   * `size`, `overloaded`, `storage`; what the pieces throw, and what `own` does
+   * `own` records the owner of the image. Until it succeeds or refuses the image for good, the upload is kept too: if
+   * the process dies, or `own` fails temporarily, the complete upload can be repeated without its bytes, if its size
+   * was known.
+   * @throws Problem `conflict` if an upload is in progress or `from` is not the next byte; `too_large` above the limit
+   * or `size`; `overloaded`; `storage`; and the errors of the pieces and of `own`
    */
   receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>, own?: OwnBlob): Promise<BlobReceived>
-  /** How many bytes there are of what has not come whole; 0 for nothing. */
+  /** The number of bytes of an incomplete upload; 0 if there is none. */
   receivedOf(name: string): Promise<number>
-  /** Nobody is to go on with what came under a name, for good; nothing happens while something is under way. @throws Problem `storage` */
+  /** Deletes an incomplete upload for good; does nothing while a part is in progress. @throws Problem `storage` */
   discard(name: string): Promise<void>
   /**
-   * The bytes from `from` to before `to`, of an image that is there and has as many; each piece is at most `pieceBytesMax`
-   * long, and the taker's until he asks for the next one, which may come in the same memory.
+   * Reads the bytes from `from` up to `to` (exclusive) of a stored image. Each piece has at most `pieceBytesMax` bytes
+   * and is valid until the next one is requested, which may reuse its memory.
    * @throws Problem `not_found`, `storage`
    */
   read(sha256: string, from: number, to: number): AsyncIterable<Uint8Array>
-  /** Undefined: there is no such image. */
+  /** Undefined if there is no such image. */
   sizeOf(sha256: string): Promise<number | undefined>
-  /** Of all images that are there, in order. */
+  /** The names of all images, sorted. */
   names(): Promise<readonly string[]>
-  /** Nothing happens where there is none. */
+  /** Does nothing if there is no such image. */
   remove(sha256: string): Promise<void>
   /**
-   * Takes away images that nothing names, parts that have not grown for a day, and those that are whole and came under a name
-   * whose image is somebody's: `owned` tells these of each length. An image that came since `open` is left for an hour: what
-   * will name it may be on its way.
+   * Deletes images without references, uploads without progress for a day, and complete uploads whose image has an
+   * owner: `owned` returns their names by length. An image received since `open` is kept for an hour, because its
+   * reference may follow.
    * @throws Problem `storage`
    */
   sweep(isNamed: (sha256: string) => boolean, owned: (bytes: number) => Iterable<string>): Promise<void>
@@ -58,7 +60,7 @@ export interface BlobPart {
 
 export interface BlobReceived {
   readonly received: number
-  /** When that was all. */
+  /** Present after the last part. */
   readonly image?: BlobImage
 }
 

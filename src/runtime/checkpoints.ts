@@ -3,42 +3,43 @@ import type { Gate } from '#runtime/gate'
 import type { Registry } from '#runtime/registry'
 import type { StreamHead } from '#runtime/stream-head'
 
-/** What a start has to apply again at most, per tenant. */
+/** Limits for what a start must apply again, per tenant. */
 export interface RedoLimits {
   readonly eventsMax: number
   readonly bytesMax: number
   /**
-   * With many actors that is little for each, and nearly every event would be followed by a snapshot. So both limits are
-   * as many times higher as it takes for each unsaved actor to have `eventsPerActor`, but at most `timesMax` times.
+   * With many actors these limits leave little for each, and nearly every event would need a snapshot. So both limits
+   * are multiplied until each unsaved actor has `eventsPerActor`, but at most by `timesMax`.
    */
   readonly growth?: { readonly eventsPerActor: number; readonly timesMax: number }
 }
 
-/** Whoever waits longer than this share of the limit is saved, and all who wait are within that share of it. */
+/** An actor that has waited for this share of the limit is saved, so all waiting actors are within this share. */
 const youngRatio = 0.25
 const spreadRatio = 0.7
-/** By how much fewer are thought to wait with each limit that the stream grows by. */
+/** How much the assumed number of waiting actors decreases each time the stream grows by the limit. */
 const waneRatio = 0.1
-/** By how much the limit comes down while the stream grows by one. */
+/** How much the limit decreases while the stream grows by one limit. */
 const descentRatio = 1 / 16
 
 /**
- * How fast the actors of one stream are saved: evenly, so many for each event that all who wait come before their limit.
- * Actors that began to report together would else be saved together for ever, and everybody would wait for those commits
- * (seen: 10 000 devices at half of full speed, acknowledged 55 ms late in 1 of 100 cases).
+ * Spreads the snapshots of one stream evenly: a number for each event, so that every actor is saved before its limit.
+ * Otherwise actors that began to report together would always be saved together, and every commit would wait for them
+ * (measured: 10 000 devices at half of the full rate, p99 was 55 ms higher).
  *
- * The pace is that of the most who waited, until those are saved: the fewer are left, the slower it would be, and the last
- * of a million would reach the limit together. For the same reason the limit comes down slowly.
+ * The pace follows the highest number of waiting actors until those are saved. A pace for the actors left would become
+ * slower and slower, and the last of a million would reach the limit together. For the same reason the limit decreases
+ * slowly.
  */
 export class RedoPace {
   readonly #limits: RedoLimits
-  /** How far the stream was when this was looked at last. */
+  /** The length of the stream at the last update. */
   #taken: number
   #bytes = 0
-  /** How many times the limits hold; 0 before the first look. */
+  /** The present factor of the limits; 0 before the first update. */
   #times = 0
   #waiting = 0
-  /** Snapshots that are due, the next one in part. */
+  /** Snapshots due now, with a fraction. */
   #owed = 0
 
   constructor(limits: RedoLimits, taken: number) {
@@ -46,8 +47,11 @@ export class RedoPace {
     this.#taken = taken
   }
 
-  /** The stream has come so far, and so many wait. `oldest`: how much came since the first event of who waits longest. */
-  look(taken: number, bytes: number, waiting: number, oldest: Stretch): void {
+  /**
+   * Updates the pace. `taken` and `bytes` are the length of the stream, `waiting` the number of waiting actors,
+   * `oldest` what was added since the first event of the actor that waits longest.
+   */
+  advance(taken: number, bytes: number, waiting: number, oldest: StreamLength): void {
     const { eventsPerActor, timesMax } = this.#limits.growth ?? { eventsPerActor: 0, timesMax: 1 }
     const wanted = Math.max(1, Math.min((waiting * eventsPerActor) / this.#limits.eventsMax, timesMax))
     if (this.#times === 0) this.#times = firstTimes(this.#shareOf(oldest), timesMax)
@@ -57,7 +61,7 @@ export class RedoPace {
     }
     const grown = this.#shareOf({ events: taken - this.#taken, bytes: bytes - this.#bytes })
     this.#times = Math.max(wanted, this.#times - Math.max(grown, 0) * descentRatio)
-    // What was thought too big is put right when it is stored: until that is made good nothing grew.
+    // Estimated bytes are corrected after a commit. Until the stream exceeds them again, it did not grow.
     if (grown <= 0) return
     this.#taken = taken
     this.#bytes = bytes
@@ -66,8 +70,8 @@ export class RedoPace {
     this.#owed += (this.#waiting * growth) / spreadRatio
   }
 
-  /** The stream has come so far, and nobody waits. */
-  lookAway(taken: number, bytes: number): void {
+  /** Updates the pace while no actor waits. */
+  advanceIdle(taken: number, bytes: number): void {
     this.#times = 1
     this.#taken = taken
     this.#bytes = bytes
@@ -75,8 +79,8 @@ export class RedoPace {
     this.#owed = 0
   }
 
-  /** Whether one who waits since then is to be saved now. */
-  isDue(since: Stretch): boolean {
+  /** Whether an actor with unsaved events since then must be saved now. */
+  isDue(since: StreamLength): boolean {
     const share = this.#share(since)
     return share >= 1 || (share >= youngRatio && this.#owed >= 1)
   }
@@ -85,33 +89,33 @@ export class RedoPace {
     this.#owed = Math.max(0, this.#owed - 1)
   }
 
-  /** Nobody else is due: what is owed beyond the next one is forgiven. */
-  rest(): void {
+  /** No other actor is due: drops the backlog of snapshots beyond the next one. */
+  dropBacklog(): void {
     this.#owed = Math.min(this.#owed, 1)
   }
 
-  #share(stretch: Stretch): number {
+  #share(stretch: StreamLength): number {
     return this.#shareOf(stretch) / this.#times
   }
 
-  #shareOf({ events, bytes }: Stretch): number {
+  #shareOf({ events, bytes }: StreamLength): number {
     return Math.max(events / this.#limits.eventsMax, bytes / this.#limits.bytesMax)
   }
 }
 
-/** What an earlier process left is saved evenly, too, as far as the limit lets it. */
+/** Actors left by an earlier process are also saved evenly, as far as the limit permits. */
 function firstTimes(left: number, timesMax: number): number {
   return Math.max(1, left, Math.min(left / spreadRatio, timesMax))
 }
 
-export interface Stretch {
+export interface StreamLength {
   readonly events: number
   readonly bytes: number
 }
 
 /**
- * 256 k events are applied in about half a second. At 32 times as many, of a million devices with ten changes in each
- * event, a start takes 13 to 15 s on two cores; at half as many a change costs a tenth more while the server runs.
+ * Applying 256 k events takes about half a second. With a factor of 32, a million devices and ten changes in each
+ * event, a start takes 13 to 15 s on two cores; with half of it, each change costs 10 % more at run time.
  */
 export const redoLimits: RedoLimits = {
   eventsMax: 256 * 1024,
@@ -120,14 +124,14 @@ export const redoLimits: RedoLimits = {
 }
 
 /**
- * Bytes of snapshots in one commit, after which the others wait for the next one: packing takes about 2 ms a MiB. The last
- * one may be larger.
+ * Bytes of snapshots in one commit; the rest waits for the next one. Packing takes about 2 ms a MiB. The last one may
+ * exceed it.
  */
 export const snapshotBytesMax = 2 * 1024 * 1024
 
 /**
- * Decides which snapshots go into the next commit: those at the head of the redo queue, as fast as the stream grows, and
- * those somebody asked for because he wants to forget the actor.
+ * Chooses the snapshots of the next commit: those at the head of the redo queue, as fast as the stream grows, and those
+ * requested by `ask` because the actor is idle.
  */
 export class Checkpoints<Event> {
   readonly #registry: Registry<Event>
@@ -144,7 +148,7 @@ export class Checkpoints<Event> {
     this.#failed = failed
   }
 
-  /** Saves this one with the next commit. */
+  /** Requests a snapshot in the next commit. */
   ask(activation: Activation<Event>): void {
     this.#asked.add(activation)
     this.#gate.touch(this.#registry.head(activation.tenant))
@@ -154,7 +158,7 @@ export class Checkpoints<Event> {
     this.#asked.clear()
   }
 
-  /** Puts the snapshots that are due into the commit about to be sealed. */
+  /** Adds the due snapshots to the commit before it is sealed. */
   put(): void {
     let bytes = 0
     for (const activation of this.#asked) {
@@ -168,25 +172,25 @@ export class Checkpoints<Event> {
     for (const head of this.#registry.heads()) bytes += this.#putDue(head, snapshotBytesMax - bytes)
   }
 
-  /** Answers how many bytes it put. */
+  /** Returns the number of bytes added. */
   #putDue(head: StreamHead<Event>, bytesMax: number): number {
     let bytes = 0
     const { redo } = head
     const pace = this.#paceOf(head)
     if (!redo.first) {
-      pace.lookAway(head.taken, head.bytesTaken)
+      pace.advanceIdle(head.taken, head.bytesTaken)
       return bytes
     }
-    pace.look(head.taken, head.bytesTaken, redo.size, stretchSince(head, redo.first))
+    pace.advance(head.taken, head.bytesTaken, redo.size, lengthSince(head, redo.first))
     for (let unsaved = redo.first; unsaved; unsaved = redo.first) {
-      if (!pace.isDue(stretchSince(head, unsaved))) break
+      if (!pace.isDue(lengthSince(head, unsaved))) break
       if (bytes >= bytesMax) {
         this.#goOn(head)
         return bytes
       }
       try {
         bytes += this.save(unsaved.isAlive ? unsaved : this.#registry.wake(unsaved.address))
-        // Else it would be saved for ever, and nothing else would run.
+        // Without this check, the loop would save it for ever.
         if (redo.first === unsaved) throw new Error(`${nameOf(unsaved)} was saved and is still queued`)
       } catch (error) {
         this.#failed(error)
@@ -194,11 +198,11 @@ export class Checkpoints<Event> {
       }
       pace.saved()
     }
-    pace.rest()
+    pace.dropBacklog()
     return bytes
   }
 
-  /** The next commit begins when this one is stored, even if no turn adds to it. */
+  /** The next commit begins when this one is stored, even without a turn. */
   #goOn(head: StreamHead<Event>): void {
     this.#gate.afterSeal(() => this.#gate.touch(head))
   }
@@ -213,8 +217,8 @@ export class Checkpoints<Event> {
   }
 
   /**
-   * Puts the snapshot as it is now into the open commit; answers how many bytes it has. Throws for a dead one: another
-   * stands in its place in the queue.
+   * Adds the present snapshot to the open commit, and returns its size in bytes. Throws for an ended activation,
+   * because another one has its place in the queue.
    */
   save(activation: Activation<Event>, snapshot = this.#registry.snapshot(activation)): number {
     if (!activation.isAlive) throw new Error(`${nameOf(activation)} is dead, and can't be saved`)
@@ -227,8 +231,8 @@ export class Checkpoints<Event> {
   }
 }
 
-/** What came since an actor's first event that no snapshot holds. */
-function stretchSince<Event>(head: StreamHead<Event>, { unsavedFrom, bytesBefore }: Activation<Event>): Stretch {
+/** The length of the stream since the first event of the actor that no snapshot includes. */
+function lengthSince<Event>(head: StreamHead<Event>, { unsavedFrom, bytesBefore }: Activation<Event>): StreamLength {
   return { events: head.taken - unsavedFrom, bytes: head.bytesTaken - bytesBefore }
 }
 

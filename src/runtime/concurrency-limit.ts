@@ -2,17 +2,20 @@ import { type Caller, principalKey } from '#model/caller'
 import { Problem } from '#model/problem'
 
 export interface ConcurrencyLimits {
-  /** The name in the refusal, in the plural. */
+  /** The plural noun for the refusal. */
   readonly things: string
   readonly perUserMax: number
-  /** More than one user may have, so that one user does not shut out a tenant; less than all, so that no tenant does. */
+  /**
+   * Above the limit of one user, so that a user does not block a tenant; below the total, so that no tenant blocks the
+   * others.
+   */
   readonly perTenantMax: number
 }
 
 /**
- * Counts how many of something (requests, sockets, uploads) each user and each tenant has at the same time, and refuses more
- * than their limits. Nothing that has begun is given up for another user. Callers without a session (authentication is
- * off, devices, sign-in) cannot be distinguished here, and are not counted.
+ * Limits how many things (requests, sockets, uploads) each user and each tenant has at the same time. Nothing that has
+ * begun is ended for another user. Callers without a session (authentication is off, devices, sign-in) are not counted,
+ * because nothing distinguishes them.
  */
 export class ConcurrencyLimit {
   readonly #limits: ConcurrencyLimits
@@ -23,7 +26,7 @@ export class ConcurrencyLimit {
     this.#limits = limits
   }
 
-  /** @throws Problem `too_many_requests` that names the limit */
+  /** @throws Problem `too_many_requests`, which names the limit */
   check(caller: Caller, count = 1): void {
     if (!caller.session) return
     const { things, perUserMax, perTenantMax } = this.#limits
@@ -40,7 +43,7 @@ export class ConcurrencyLimit {
     this.#change(caller, count)
   }
 
-  /** Undoes `enter`. */
+  /** The inverse of `enter`. */
   leave(caller: Caller, count = 1): void {
     this.#change(caller, -count)
   }

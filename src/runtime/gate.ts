@@ -1,30 +1,30 @@
 import { Problem } from '#model/problem'
-import type { Asker } from '#runtime/actor'
+import type { Responder } from '#runtime/actor'
 import { Histogram } from '#runtime/histogram'
 import type { EventPacker, Journal, SealedCommit, StreamPart } from '#runtime/journal'
 import type { StreamHead } from '#runtime/stream-head'
 import type { World } from '#runtime/world'
 
-/** Something to be said once what it rests on is stored; or, when that failed, to be refused. */
-export interface Say {
-  leave(): void
-  refuse(problem: Problem): void
+/** Called after a commit, or after its failure. */
+export interface CommitCallback {
+  committed(): void
+  failed(problem: Problem): void
 }
 
-/** An asker of one turn that carries its answer through the gate itself: one object for each frequent turn, not two. */
-export abstract class QueuedAsker implements Asker, Say {
+/** A responder for one turn that is its own commit callback: one object for each frequent turn, not two. */
+export abstract class QueuedResponder implements Responder, CommitCallback {
   answer: unknown = undefined
   effects: readonly (() => void)[] | undefined = undefined
 
   abstract answered(answer: unknown): void
   abstract refused(problem: Problem): void
 
-  leave(): void {
+  committed(): void {
     this.answered(this.answer)
     if (this.effects) for (const effect of this.effects) effect()
   }
 
-  refuse(problem: Problem): void {
+  failed(problem: Problem): void {
     this.refused(problem)
   }
 }
@@ -33,9 +33,9 @@ export abstract class QueuedAsker implements Asker, Say {
 export interface EventListener<Event> {
   /** Called before a run of `released`. */
   beforeRelease(): void
-  /** Returns the amount of work, 1 being little: the loop is given back after a fixed amount. */
+  /** Returns the amount of work, in small units: the loop yields after a fixed amount. */
   released(head: StreamHead<Event>, event: Event, offset: number): number
-  /** `released` threw at `head.released`: part of the listeners may have that event, and later ones follow. */
+  /** `released` threw at `head.released`. Some of the listeners may have the event, and later events follow. */
   lost(head: StreamHead<Event>): void
 }
 
@@ -43,22 +43,22 @@ export interface GateOptions<Event> {
   readonly world: World
   readonly journal: Journal<Event>
   readonly listener: EventListener<Event>
-  /** Adds what should rest with this commit: snapshots whose turn it is. */
+  /** Adds the due snapshots to the commit. */
   readonly beforeSeal: (now: number) => void
-  /** A commit failed: everything that waited has been refused, and nothing is taken until `reopen`. */
+  /** A commit failed: all waiting callbacks failed, and nothing is taken until `reopen`. */
   readonly failed: (error: unknown) => void
-  /** Something that leaves threw: a bug, to be said loudly; the others still leave. */
+  /** A callback or listener threw, which is a bug. The others still run. */
   readonly bug: (error: unknown) => void
-  /** Bytes of events and records that wait to be stored or published, above which turns that would record are refused. */
+  /** Limit for bytes that are not stored or published yet. Above it, turns with changes are refused. */
   readonly uncommittedBytesMax: number
 }
 
 interface Commit<Event> {
   readonly heads: Set<StreamHead<Event>>
   readonly records: Map<string, Uint8Array | null>
-  readonly says: Say[]
+  readonly callbacks: CommitCallback[]
   bytes: number
-  /** World.monotonic of when it was handed to the journal. */
+  /** World.monotonic when the journal received it. */
   writtenAt: number
 }
 
@@ -70,31 +70,31 @@ interface Released<Event> {
     readonly packer: EventPacker<Event> | undefined
     readonly bytes: number
   }[]
-  readonly says: readonly Say[]
+  readonly callbacks: readonly CommitCallback[]
   readonly bytes: number
   part: number
   index: number
-  say: number
+  callback: number
 }
 
-/** What leaves in one go before the loop is given back: nothing may hold it for longer than about this. */
+/** How long released results are processed before the loop yields. */
 const sliceMs = 2
 /**
- * Steps between two looks at the clock, unless they were much work. Sockets are written to when the loop goes on, or before
- * the 33rd message of a topic: ending with a multiple of 32 writes to none of them for less than that (with 1 000 sockets
- * and 16 steps, events cost a third more).
+ * Steps between two reads of the clock, unless they are much work. uWebSockets.js writes to sockets when the loop
+ * continues, or before the 33rd message of a topic. A multiple of 32 avoids writes of fewer messages (with 1 000
+ * sockets, 16 steps make events a third more expensive).
  */
 const stepsPerLook = 32
 const workPerLook = 128
 
-/** Seconds: a commit takes a millisecond or two; what is seen above a tenth is a disk in trouble. */
+/** In seconds. A commit takes one or two milliseconds; above a tenth of a second, the disk has a problem. */
 export const commitSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
 export const commitEventsBounds = [0, 1, 4, 16, 64, 256, 1024, 4096, 16_384]
 
 /**
- * The one gate. Turns put in what they take and what they say; commits run one after another, each starting when the
- * last one ended, carrying all that has come since; what they hold leaves in offset order when they are stored. A failed
- * commit turns everything that waited into refusals.
+ * The commit gate. Turns add their events, records and callbacks to the open commit. One commit is written at a time;
+ * the next one begins when it ends, with all that was added meanwhile. After a commit, its events and answers are
+ * released in the order of their offsets. A failed commit refuses all that waited.
  */
 export class Gate<Event> {
   readonly #options: GateOptions<Event>
@@ -109,19 +109,19 @@ export class Gate<Event> {
   #afterSeal: (() => void)[] = []
   /** Commits sealed so far. */
   sealedCount = 0
-  /** How often what waited was taken back. */
+  /** How often the uncommitted changes were discarded. */
   closedCount = 0
-  /** Of commits that were written: how long that took, and how many events were in each. */
+  /** Duration of written commits in seconds, and events in each. */
   readonly commitSeconds = new Histogram(commitSecondsBounds)
   readonly commitEvents = new Histogram(commitEventsBounds)
-  /** `bytes`: of events, as stored. */
+  /** `bytes`: stored bytes of events. */
   readonly counts = { bytes: 0, records: 0, failed: 0 }
 
   constructor(options: GateOptions<Event>) {
     this.#options = options
   }
 
-  /** Whether turns may record: the store takes writes. */
+  /** Whether turns may record, because the store accepts writes. */
   get isOpen(): boolean {
     return !this.#isClosed
   }
@@ -134,14 +134,14 @@ export class Gate<Event> {
     return this.#waitingBytes
   }
 
-  /** Whether everything taken so far is stored and has left. */
-  get isQuiet(): boolean {
+  /** Whether everything taken so far is stored and released. */
+  get isSettled(): boolean {
     return isEmpty(this.#open) && !this.#inFlight && this.#released.length === 0
   }
 
   /**
-   * Takes the next offsets of a stream for these events.
-   * @throws Error for an event that cannot be packed; then none of them is taken
+   * Assigns the next offsets of a stream to these events.
+   * @throws Error if an event cannot be packed; then none is taken
    */
   take(head: StreamHead<Event>, events: readonly Event[], bytes: number): void {
     if (this.#isClosed) throw new Error('nothing is taken while the store takes no writes')
@@ -157,13 +157,13 @@ export class Gate<Event> {
     this.#schedule()
   }
 
-  /** The next commit says where redo of this stream begins, though it may hold none of its events. */
+  /** The next commit updates where redo of this stream begins, even without events. */
   touch(head: StreamHead<Event>): void {
     this.#open.heads.add(head)
     this.#schedule()
   }
 
-  /** @throws RangeError for a value of no bytes: see {@link Operation} */
+  /** @throws RangeError for an empty value: see {@link Operation} */
   put(recordKey: string, value: Uint8Array | null): void {
     if (this.#isClosed) throw new Error('nothing is put while the store takes no writes')
     if (value?.byteLength === 0) throw new RangeError(`a value of no bytes: ${recordKey}`)
@@ -176,13 +176,13 @@ export class Gate<Event> {
     this.#schedule()
   }
 
-  /** Runs when the commit that is open now has been sealed: what it puts is in the next one. */
+  /** Runs the task when the open commit is sealed: its changes are in the next commit. */
   afterSeal(task: () => void): void {
     this.#afterSeal.push(task)
     this.#schedule()
   }
 
-  /** A record that waits to be stored: null when it waits to be deleted, undefined when none waits. */
+  /** The pending value of a record: null if it will be deleted, undefined if nothing is pending. */
   waiting(recordKey: string): Uint8Array | null | undefined {
     const open = this.#open.records.get(recordKey)
     return open === undefined ? this.#inFlight?.records.get(recordKey) : open
@@ -196,30 +196,30 @@ export class Gate<Event> {
     for (const event of head.open) yield { offset: ++offset, event }
   }
 
-  /** Says something after all that was taken so far. At once when nothing waits. */
-  say(say: Say): void {
-    if (this.isQuiet) {
-      say.leave()
+  /** Calls back after the release of everything taken so far. Synchronously if nothing waits. */
+  afterCommit(callback: CommitCallback): void {
+    if (this.isSettled) {
+      callback.committed()
       return
     }
-    this.#open.says.push(say)
+    this.#open.callbacks.push(callback)
     this.#schedule()
   }
 
   /**
-   * Fulfilled when everything taken so far is stored and has left; rejected when it could not be stored. Who looked at
-   * states since an earlier moment gives the `closedCount` of then: what he saw may have been taken back since.
+   * Resolves when everything taken so far is stored and released; rejects if it could not be stored. A caller that read
+   * states at an earlier moment passes the `closedCount` of that moment, because they may have been discarded since.
    */
   settled(closedCount = this.closedCount): Promise<void> {
     if (closedCount !== this.closedCount) return Promise.reject(new Problem('storage'))
-    return new Promise((leave, refuse) => this.say({ leave, refuse }))
+    return new Promise((committed, failed) => this.afterCommit({ committed, failed }))
   }
 
-  /** Nothing is taken and nothing stored until `reopen`. What waited is refused. */
+  /** Discards all that is not stored, and takes nothing until `reopen`. */
   close(problem: Problem): void {
     this.#isClosed = true
     this.closedCount++
-    const refused = [...(this.#inFlight?.says ?? []), ...this.#open.says]
+    const refused = [...(this.#inFlight?.callbacks ?? []), ...this.#open.callbacks]
     this.#waitingBytes -= (this.#inFlight?.bytes ?? 0) + this.#open.bytes
     for (const head of new Set([...(this.#inFlight?.heads ?? []), ...this.#open.heads])) {
       head.open = []
@@ -231,7 +231,7 @@ export class Gate<Event> {
     this.#inFlightParts = []
     this.#open = emptyCommit()
     this.#afterSeal = []
-    for (const say of refused) say.refuse(problem)
+    for (const callback of refused) callback.failed(problem)
   }
 
   reopen(): void {
@@ -304,7 +304,7 @@ export class Gate<Event> {
       head.bytesTaken += (bytes[index] ?? 0) - estimated
       this.counts.bytes += bytes[index] ?? 0
     }
-    this.#released.push({ parts, says: commit.says, bytes: commit.bytes, part: 0, index: 0, say: 0 })
+    this.#released.push({ parts, callbacks: commit.callbacks, bytes: commit.bytes, part: 0, index: 0, callback: 0 })
     this.#seal()
     this.#release()
   }
@@ -321,7 +321,7 @@ export class Gate<Event> {
     this.#options.failed(error)
   }
 
-  /** Lets go what is stored, in order, and gives the loop back every two milliseconds. */
+  /** Releases stored results in order, and yields to the loop every two milliseconds. */
   #release(): void {
     if (this.#isReleasing) return
     this.#isReleasing = true
@@ -358,7 +358,7 @@ export class Gate<Event> {
     }
   }
 
-  /** One event or one say, and how much work it was; 0 when there is nothing left. */
+  /** Releases one event or callback. Returns the amount of work; 0 if nothing is left. */
   #step(released: Released<Event>, part: Released<Event>['parts'][number] | undefined): number {
     if (part) {
       const offset = part.firstOffset + released.index
@@ -373,9 +373,9 @@ export class Gate<Event> {
       }
       return 1
     }
-    const say = released.says[released.say++]
-    if (!say) return 0
-    say.leave()
+    const callback = released.callbacks[released.callback++]
+    if (!callback) return 0
+    callback.committed()
     return 1
   }
 }
@@ -385,11 +385,11 @@ function recordBytes(recordKey: string, value: Uint8Array | null): number {
 }
 
 function emptyCommit<Event>(): Commit<Event> {
-  return { heads: new Set(), records: new Map(), says: [], bytes: 0, writtenAt: 0 }
+  return { heads: new Set(), records: new Map(), callbacks: [], bytes: 0, writtenAt: 0 }
 }
 
 function isEmpty<Event>(commit: Commit<Event>): boolean {
-  return commit.heads.size === 0 && commit.records.size === 0 && commit.says.length === 0
+  return commit.heads.size === 0 && commit.records.size === 0 && commit.callbacks.length === 0
 }
 
 function partOf<Event>(part: Released<Event>['parts'][number]): StreamPart<Event> {

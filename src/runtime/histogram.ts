@@ -1,11 +1,8 @@
-/**
- * How often values fell into which of some fixed buckets: plain numbers, for what happens very often. Somebody else shows
- * them.
- */
+/** Counts values in fixed buckets, as plain numbers, for very frequent values. Other code exports them. */
 export class Histogram {
-  /** Ascending; each bucket takes what is not above its bound. */
+  /** Ascending upper bounds (inclusive). */
   readonly bounds: readonly number[]
-  /** Of each bucket alone; one more than there are bounds, for what is above the last. */
+  /** The count of each bucket, with one more for values above the last bound. */
   readonly counts: number[]
   sum = 0
   count = 0

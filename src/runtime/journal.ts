@@ -3,26 +3,26 @@ import type { ValueReader } from '#runtime/value-reader'
 import type { ValueWriter } from '#runtime/value-writer'
 
 /**
- * How the runtime's commits rest, as the runtime needs it; `src/store` keeps it.
+ * How commits are stored, as the runtime needs it. Implemented in `src/store`.
  *
- * Obligations
- * - `write` is atomic over all that a commit holds. Fulfilled: it survives as `DURABILITY` promises. Rejected: nothing
- *   of it may be told to anybody, and no further `write` succeeds until `reopened`.
- * - `records` and `eventsSince` see every fulfilled write; what waits in memory is the runtime's to overlay.
+ * Obligations:
+ * - `write` is atomic for all parts of a commit. If it resolves, the commit survives as `DURABILITY` promises. If it
+ *   rejects, nothing of the commit may be published, and no later `write` succeeds until `reopened`.
+ * - `records` and `eventsSince` include every resolved write. The runtime adds what waits in memory.
  */
 export interface Journal<Event> {
-  /** Packs a record's value with its version. */
+  /** Packs the value of a record with its version. */
   pack(format: RecordFormat, value: unknown): Uint8Array
   /**
-   * The same for a value that is written piece by piece: one after `beginRecord`, then `endRecord` gives its bytes. They
-   * are for the commit that is open, and stay as they are until it is stored.
+   * The same for a value that is written piece by piece: `endRecord` returns the bytes. They belong to the open commit,
+   * and stay unchanged until it is stored.
    */
   beginRecord(format: RecordFormat): ValueWriter
   endRecord(): Uint8Array
   unpack(format: RecordFormat, bytes: Uint8Array): unknown
   /**
-   * Reads a record that was written piece by piece. Undefined when it is of another version, when `read` makes nothing of
-   * it, or when it is not as it would have been written: it is to be unpacked then.
+   * Reads a record that was written piece by piece. Returns undefined if it has another version, or another form than a
+   * `ValueWriter` gives, or if `read` returns undefined: the caller must then unpack it.
    */
   readRecord<Value>(
     format: RecordFormat,
@@ -34,34 +34,31 @@ export interface Journal<Event> {
   reminderKey(address: ActorAddress): string
   tellKey(sequence: number): string
   shared(record: SharedRecord): { readonly key: string; readonly value: Uint8Array }
-  /** Bytes stored under a record's key, at once. */
+  /** Reads the stored bytes of a record synchronously. */
   get(recordKey: string): Uint8Array | undefined
-  /** An empty packer for the events of one stream in one commit; `write` takes it back. */
+  /** An empty packer for the events of one stream in one commit. `write` takes it back. */
   packer(): EventPacker<Event>
-  /** Fulfilled with the bytes that each stream's part took, in the order of `streams`. */
+  /** Resolves with the bytes of each stream part, in the order of `streams`. */
   write(commit: SealedCommit<Event>): Promise<readonly number[]>
-  /**
-   * Stored events of a tenant from an offset on, at once: for an activation that has to be made anew. Only from within
-   * the redo window.
-   */
-  eventsSince(tenant: string, offset: number): Iterable<Placed<Event>>
+  /** Reads stored events of a tenant synchronously, to recreate an activation. Only within the redo window. */
+  eventsSince(tenant: string, offset: number): Iterable<StreamEvent<Event>>
 }
 
-export interface Placed<Event> {
+export interface StreamEvent<Event> {
   readonly offset: number
   readonly event: Event
 }
 
 /**
- * Packs events within the turn that takes them: one that cannot be packed is the fault of that turn alone. Within `write`
- * it would fail the commit of every tenant.
+ * Packs events within their turn, so that an event that cannot be packed fails only this turn. In `write` it would fail
+ * the commits of all tenants.
  */
 export interface EventPacker<Event> {
-  /** @throws Error when one cannot be packed; then none of them is added */
+  /** @throws Error if an event cannot be packed; then none is added */
   add(events: readonly Event[]): void
 }
 
-/** All that one commit changes: a replicated log could take its place. */
+/** All changes of one commit. A replicated log could use it too. */
 export interface SealedCommit<Event> {
   readonly now: number
   readonly streams: readonly StreamPart<Event>[]
@@ -72,8 +69,8 @@ export interface StreamPart<Event> {
   readonly tenant: string
   readonly firstOffset: number
   readonly events: readonly Event[]
-  /** Holds exactly `events`; undefined where there are none. */
+  /** Contains exactly `events`; undefined if there are none. */
   readonly packer: EventPacker<Event> | undefined
-  /** From where this tenant's events must be applied again at the next start. */
+  /** The first event of this tenant that the next start must apply again. */
   readonly redoFrom: number
 }

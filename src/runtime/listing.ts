@@ -1,21 +1,21 @@
 /**
- * Going through what is stored, in the order of names. A listing shows what was committed when it was begun; whoever
- * needs the state of a thing asks for it then.
+ * Lists stored names in order. A listing shows the commits before its begin; a caller that needs a present state reads
+ * it separately.
  */
 export interface Listing {
-  /** Ids of stored `redo` actors of a kind, after one of them. */
+  /** Ids of stored `redo` actors of a kind, beginning after `after`. */
   actors(kind: string, tenant: string, after?: string): Pages
-  /** Entries of an index that begin with `prefix`, after one of them. */
+  /** Entries of an index with this prefix, beginning after `after`. */
   entries(index: string, tenant: string, prefix?: string, after?: string): Pages
 }
 
 export interface Pages {
-  /** The next names, at most `countMax`, and often fewer; only an empty page is the end. */
+  /** The next names, at most `countMax`, often fewer. Only an empty page is the end. */
   next(countMax: number): Promise<readonly string[]>
   close(): Promise<void>
 }
 
-/** Names that are in memory, in their order. */
+/** A listing of names in memory, in their order. */
 export function namesOf(names: Iterable<string>): Pages {
   const rest = names[Symbol.iterator]()
   return {

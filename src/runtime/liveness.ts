@@ -1,36 +1,35 @@
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** A socket is pinged this often, and counts as dead after this long without any sign of life. Contract 4.7. */
+/** Interval of pings, and the time without any activity after which a socket is dead. Contract 4.7. */
 export const pingEveryMs = 30_000
 export const deadAfterMs = 120_000
 
 const tickMs = 1_000
-/** Sockets looked at before the loop is given back. */
+/** Sockets checked before the loop yields. */
 const sliceCount = 500
 
 interface Watched {
   dueAtMs: number
-  heardAtMs: number
+  activeAtMs: number
   pingedAtMs: number
 }
 
-/** What happens to a watched socket. */
 export interface LivenessEvents<S> {
-  /** A ping was not answered by the time of the next one. */
+  /** A ping was not answered before the next one. */
   unanswered?(subject: S): void
   dead(subject: S): void
 }
 
 /**
- * Pings sockets and notices those that do not answer. Any sign of life counts: a pong, a message, a drained buffer
- * (above its limit a socket loses our pings, so one that reads slowly could not answer).
+ * Pings sockets and detects those that do not answer. Any activity counts: a pong, a message, a drained buffer (a
+ * socket above its buffer limit loses our pings, so a slow reader could not answer).
  */
 export class Liveness<S> {
   readonly #world: World
   readonly #socketOf: (subject: S) => Socket
   readonly #events: LivenessEvents<S>
-  /** In the order in which they are due, because everybody waits equally long. */
+  /** In the order of their due times, because all wait equally long. */
   readonly #watched = new Map<S, Watched>()
   #cancel: (() => void) | undefined
 
@@ -42,13 +41,13 @@ export class Liveness<S> {
 
   watch(subject: S): void {
     const now = this.#world.monotonic()
-    this.#watched.set(subject, { dueAtMs: now + pingEveryMs, heardAtMs: now, pingedAtMs: 0 })
+    this.#watched.set(subject, { dueAtMs: now + pingEveryMs, activeAtMs: now, pingedAtMs: 0 })
     if (!this.#cancel) this.#tickLater(tickMs)
   }
 
-  heard(subject: S): void {
+  touch(subject: S): void {
     const watched = this.#watched.get(subject)
-    if (watched) watched.heardAtMs = this.#world.monotonic()
+    if (watched) watched.activeAtMs = this.#world.monotonic()
   }
 
   forget(subject: S): void {
@@ -84,11 +83,11 @@ export class Liveness<S> {
     const watched = this.#watched.get(subject)
     if (!watched) return
     this.#watched.delete(subject)
-    if (now - watched.heardAtMs >= deadAfterMs) {
+    if (now - watched.activeAtMs >= deadAfterMs) {
       this.#events.dead(subject)
       return
     }
-    const isUnanswered = watched.pingedAtMs > watched.heardAtMs
+    const isUnanswered = watched.pingedAtMs > watched.activeAtMs
     watched.dueAtMs = now + pingEveryMs
     watched.pingedAtMs = now
     this.#watched.set(subject, watched)

@@ -1,51 +1,51 @@
-import { Activation, type AnyDefinition, Awake } from '#runtime/activation'
+import { Activation, ActivationIndex, type AnyDefinition } from '#runtime/activation'
 import { type ActorAddress, addressKey } from '#runtime/actor'
 import type { Gate } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
 import { StreamHead } from '#runtime/stream-head'
 
-/** What a snapshot is stored as: the state, and the last event it holds. */
+/** The stored form of a snapshot: the state, and the last event that it includes. */
 interface StoredSnapshot {
   readonly offset: number
   readonly state: unknown
 }
 
-/** Null or undefined: there is no such record. */
+/** Null or undefined if there is no such record. */
 type Bytes = Uint8Array | null | undefined
 
 /**
- * Which actors are awake. Waking is synchronous: records are read at once, what waits at the gate lies over what is
- * stored, and events that no snapshot holds yet are applied again.
+ * The activations of actors. Activation is synchronous: it reads the records (pending ones before stored ones), and
+ * applies events that no snapshot includes.
  */
 export class Registry<Event> {
   readonly #definitions: ReadonlyMap<string, AnyDefinition<Event>>
   readonly #redoDefinitions: readonly AnyDefinition<Event>[]
   readonly #journal: Journal<Event>
   readonly #heads = new Map<string, StreamHead<Event>>()
-  readonly #awake = new Awake<Event>()
-  /** Names of the records of written-through actors, by actor: they are found at the start and kept since. */
+  readonly #activations = new ActivationIndex<Event>()
+  /** Names of the records of written-through actors, by actor. Read at the start and maintained afterwards. */
   readonly #recordNames = new Map<string, Set<string>>()
   #gate: Gate<Event> | undefined
   #sweep: Iterator<Activation<Event>> | undefined
 
   constructor(definitions: readonly AnyDefinition<Event>[], journal: Journal<Event>) {
     this.#definitions = new Map(definitions.map((definition) => [definition.kind, definition]))
-    this.#redoDefinitions = definitions.filter((definition) => definition.rest === 'redo')
+    this.#redoDefinitions = definitions.filter((definition) => definition.persistence === 'redo')
     this.#journal = journal
   }
 
-  /** The two know each other: waking looks at what waits there. */
+  /** Sets the gate, whose pending records are read. The two depend on each other. */
   attach(gate: Gate<Event>): void {
     this.#gate = gate
   }
 
-  /** How many written-through actors' records are remembered by name. */
+  /** How many written-through actors have tracked records. */
   get namedCount(): number {
     return this.#recordNames.size
   }
 
   get awakeCount(): number {
-    return this.#awake.size
+    return this.#activations.size
   }
 
   get kinds(): Iterable<string> {
@@ -53,7 +53,7 @@ export class Registry<Event> {
   }
 
   awakeCountOf(kind: string): number {
-    return this.#awake.sizeOf(kind)
+    return this.#activations.sizeOf(kind)
   }
 
   definition(kind: string): AnyDefinition<Event> {
@@ -86,50 +86,50 @@ export class Registry<Event> {
   }
 
   awake(address: ActorAddress): Activation<Event> | undefined {
-    return this.#awake.get(address)
+    return this.#activations.get(address)
   }
 
   wake(address: ActorAddress): Activation<Event> {
-    const awake = this.#awake.get(address)
+    const awake = this.#activations.get(address)
     if (awake) return awake
     return this.#add(this.#revive(address))
   }
 
-  /** Whether nobody of a kind is awake. */
+  /** Whether a kind has no activations. */
   isAsleep(kind: string, tenant: string): boolean {
-    return this.#awake.isEmptyOf(kind, tenant)
+    return this.#activations.isEmptyOf(kind, tenant)
   }
 
   /**
-   * Wakes an actor that rests by redo and whose stored snapshot was just read: at the start, when nothing waits at the gate.
-   * It must not be awake; with a million of them asking that costs as much as half of the rest.
+   * Activates a `redo` actor from its stored snapshot at the start, while nothing is pending. The caller must ensure
+   * that it is not active: the check would cost half as much again for a million actors.
    */
   wakeFrom(address: ActorAddress, snapshot: Uint8Array): Activation<Event> {
     return this.#add(this.#reviveFrom(this.definition(address.kind), address, snapshot))
   }
 
-  /** An activation for looking only: the one awake, or one that is forgotten at once. */
-  look(address: ActorAddress): Activation<Event> {
-    return this.#awake.get(address) ?? this.#revive(address)
+  /** An activation for reads only: the present one, or one that is not kept. */
+  peek(address: ActorAddress): Activation<Event> {
+    return this.#activations.get(address) ?? this.#revive(address)
   }
 
-  /** Ends a body. Its unsaved events stay queued, so that the next one is made of them. */
+  /** Ends an activation. Its unsaved events stay queued for the next activation. */
   kill(activation: Activation<Event>): void {
     activation.isAlive = false
-    this.#awake.delete(activation)
+    this.#activations.delete(activation)
     this.head(activation.tenant).redo.died(activation)
   }
 
   forgetAll(): void {
-    for (const activation of this.#awake) activation.isAlive = false
-    this.#awake.clear()
+    for (const activation of this.#activations) activation.isAlive = false
+    this.#activations.clear()
     this.#recordNames.clear()
     this.#heads.clear()
     this.#sweep = undefined
   }
 
-  /** A written-through actor has this record, or has it no more. */
-  knowRecord(address: ActorAddress, name: string, isThere: boolean): void {
+  /** Tracks whether a written-through actor has this record. */
+  trackRecord(address: ActorAddress, name: string, isThere: boolean): void {
     if (this.definition(address.kind).fixedRecords) return
     const key = addressKey(address)
     const names = this.#recordNames.get(key)
@@ -139,26 +139,26 @@ export class Registry<Event> {
     } else if (names?.delete(name) && names.size === 0) this.#recordNames.delete(key)
   }
 
-  /** One record as it is now: what waits at the gate lies over what is stored. Undefined when there is none. */
+  /** The present value of a record, pending or stored. Undefined if there is none. */
   recordOf(address: ActorAddress, name: string): unknown {
     const definition = this.definition(address.kind)
     const bytes = this.#bytes(address, name)
     return bytes ? this.#journal.unpack(formatOf(definition, name), bytes) : undefined
   }
 
-  /** Ends all bodies of a tenant. Nothing of them is saved, and their events are not applied again. */
+  /** Ends all activations of a tenant, without snapshots. Their events are not applied again. */
   forgetTenant(tenant: string): void {
-    for (const activation of this.#awake.deleteTenant(tenant)) activation.isAlive = false
+    for (const activation of this.#activations.deleteTenant(tenant)) activation.isAlive = false
     for (const key of this.#recordNames.keys()) if (key.split('/', 2)[1] === tenant) this.#recordNames.delete(key)
     this.head(tenant).redo.clear()
   }
 
-  /** Applies a stored event at the start: outcomes only, nothing is decided again. */
+  /** Applies a stored event at the start. Nothing is decided again. */
   replay(address: ActorAddress, event: Event, offset: number): void {
     this.replayOn(this.wake(address), event, offset)
   }
 
-  /** The same, for who has the activation at hand. */
+  /** The same for an activation that the caller already has. */
   replayOn(activation: Activation<Event>, event: Event, offset: number): void {
     if (offset <= activation.lastOffset) return
     activation.definition.apply(activation.state, event, offset)
@@ -167,7 +167,7 @@ export class Registry<Event> {
     head.redo.add(activation, offset, head.bytesTaken)
   }
 
-  /** The snapshot as it is now, packed. Null when there is nothing to keep. */
+  /** The packed present snapshot. Null if there is nothing to store. */
   snapshot(activation: Activation<Event>): Uint8Array | null {
     const { definition, state, lastOffset } = activation
     if (definition.writeSnapshot) {
@@ -186,7 +186,7 @@ export class Registry<Event> {
     } satisfies StoredSnapshot)
   }
 
-  /** The ids of the shared records that the stored snapshot of an actor names. */
+  /** The ids of the shared records that a stored snapshot refers to. */
   sharedIn(kind: string, snapshot: Uint8Array): readonly string[] {
     const definition = this.definition(kind)
     const { state } = this.#journal.unpack(formatOf(definition, ''), snapshot) as StoredSnapshot
@@ -201,15 +201,15 @@ export class Registry<Event> {
     return this.#journal.recordKey(address, name)
   }
 
-  /** Whether nobody is gone round, or all were just looked at. */
+  /** Whether the sweep is complete or has not begun. */
   get isSwept(): boolean {
     return this.#sweep === undefined
   }
 
-  /** The next activations to look at, going round and round. */
+  /** The next activations of the sweep, which repeats for ever. */
   *nextForSweep(countMax: number): Iterable<Activation<Event>> {
     for (let count = 0; count < countMax; count++) {
-      this.#sweep ??= this.#awake[Symbol.iterator]()
+      this.#sweep ??= this.#activations[Symbol.iterator]()
       const next = this.#sweep.next()
       if (next.done) {
         this.#sweep = undefined
@@ -220,30 +220,30 @@ export class Registry<Event> {
   }
 
   /**
-   * Ends the body of something that is not there, so that asking for names costs no memory; and of what is not worth
-   * keeping.
+   * Ends the activation of an actor that does not exist, so that reads of unknown names cost no memory, or that need
+   * not be kept.
    */
-  forgetNothing(activation: Activation<Event>): void {
+  releaseIfEmpty(activation: Activation<Event>): void {
     const { definition, state } = activation
     if (definition.isBrief) this.forget(activation)
-    if (definition.rest !== 'redo' || !activation.isAlive || activation.isUnsaved) return
+    if (definition.persistence !== 'redo' || !activation.isAlive || activation.isUnsaved) return
     if (definition.snapshot?.(state) === undefined) this.forget(activation)
   }
 
   forget(activation: Activation<Event>): void {
     activation.isAlive = false
-    this.#awake.delete(activation)
+    this.#activations.delete(activation)
   }
 
   #add(activation: Activation<Event>): Activation<Event> {
-    this.#awake.add(activation)
+    this.#activations.add(activation)
     this.head(activation.tenant).redo.succeed(activation)
     return activation
   }
 
   #revive(address: ActorAddress): Activation<Event> {
     const definition = this.definition(address.kind)
-    if (definition.rest === 'written_through') {
+    if (definition.persistence === 'write_through') {
       const names = definition.fixedRecords ?? this.#recordNames.get(addressKey(address)) ?? []
       const records = new Map<string, unknown>()
       for (const name of names) {
@@ -262,7 +262,7 @@ export class Registry<Event> {
     return activation
   }
 
-  /** Undone by `snapshot`, where that writes piece by piece. */
+  /** The inverse of `snapshot` for kinds that write piece by piece. */
   #readSnapshot(
     definition: AnyDefinition<Event>,
     address: ActorAddress,
@@ -285,7 +285,7 @@ export class Registry<Event> {
     return new Activation(definition, address, definition.wake(address, records), offset)
   }
 
-  /** Of a record: what waits at the gate, else what is stored. */
+  /** The bytes of a record, pending or stored. */
   #bytes(address: ActorAddress, name: string): Bytes {
     const key = this.#journal.recordKey(address, name)
     const waiting = this.#gate?.waiting(key)

@@ -1,29 +1,29 @@
 import { type ActorAddress, addressFrom, addressKey } from '#runtime/actor'
 import type { World } from '#runtime/world'
 
-/** Many stand for a day: some 160 bytes each. */
+/** About 160 bytes each, because many wait for a day. */
 interface Reminder {
-  /** Of its actor. */
+  /** The key of the actor. */
   readonly key: string
   dueAt: number
-  /** In the heap. */
+  /** The index in the heap. */
   place: number
 }
 
-/** A timer can't wait longer than this; we look again then. */
+/** The longest delay of a timer. After it, the next reminder is checked again. */
 const timerMsMax = 2 ** 31 - 1
-/** Reminders fired before the loop is given back: many may be due at a start. */
+/** Reminders fired before the loop yields: many may be due at a start. */
 const batchMax = 64
 
 /**
- * When actors want to be woken: one deadline an actor, stored by the turn that set it. This holds them in memory in the
- * order of their time and fires them; one that became due while the server was down fires at the start.
+ * When actors must be woken: one deadline an actor, stored by the turn that set it. Keeps them in memory in the order
+ * of time. Reminders that became due while the server was down fire at the start.
  */
 export class Reminders {
   readonly #world: World
   readonly #fire: (address: ActorAddress, dueAt: number) => void
   readonly #due = new Map<string, Reminder>()
-  /** The same in a binary heap by time. */
+  /** The same as a binary heap by time. */
   readonly #heap: Reminder[] = []
   #cancel: (() => void) | undefined
   #timerAt = Number.POSITIVE_INFINITY
@@ -54,12 +54,12 @@ export class Reminders {
     this.#arm()
   }
 
-  /** None of its actors is woken any more. What is stored is not touched: another start would find it again. */
+  /** Drops all reminders of a tenant in memory. Stored ones stay, and the next start would read them. */
   dropTenant(tenant: string): void {
     for (const one of this.#due.values()) if (addressFrom(one.key).tenant === tenant) this.#remove(one)
   }
 
-  /** Begins to fire. Before it, reminders only gather. */
+  /** Begins to fire. Before this, reminders are only collected. */
   start(): void {
     this.#isRunning = true
     this.#arm()
@@ -101,7 +101,7 @@ export class Reminders {
   }
 
   #added(address: ActorAddress, dueAt: number): Reminder {
-    // Joined, and not put together by the engine, which keeps the parts of what it puts together: 130 bytes more.
+    // `join` creates a flat string. A concatenation would keep its parts: 130 bytes more.
     const key = [address.kind, address.tenant, address.id].join('/')
     const reminder = { key, dueAt, place: this.#heap.length }
     this.#due.set(key, reminder)
@@ -117,7 +117,7 @@ export class Reminders {
     this.#settle(last)
   }
 
-  /** To where its time belongs: up, or else down. */
+  /** Moves a reminder up or down to its place in the heap. */
   #settle(reminder: Reminder): void {
     const heap = this.#heap
     for (let parent = above(reminder.place); reminder.place > 0; parent = above(reminder.place)) {

@@ -1,11 +1,11 @@
 import type { World } from '#runtime/world'
 
-/** How long one slice holds the event loop: all other work waits this long at most. */
+/** The length of a slice: other work waits for the event loop at most this long. */
 const defaultMs = 2
-/** The same of work in the background, which no client waits for. */
+/** The same for background work, which no client waits for. */
 export const backgroundSliceMs = 1
 
-/** Divides long work into slices, so that other work gets the event loop in between. */
+/** Divides long work into slices, so that the event loop does other work in between. */
 export class Slices {
   static readonly notBegun = Number.NEGATIVE_INFINITY
 
@@ -14,7 +14,7 @@ export class Slices {
   /** World.monotonic. */
   #began: number
 
-  /** `began`: when the first slice began, by World.monotonic. `notBegun`: the first `isOver` is true. */
+  /** `began`: the begin of the first slice (World.monotonic). With `notBegun`, the first `isOver` is true. */
   constructor(world: World, lengthMs = defaultMs, began = world.monotonic()) {
     this.#world = world
     this.#lengthMs = lengthMs
@@ -25,7 +25,7 @@ export class Slices {
     return this.#world.monotonic() - this.#began >= this.#lengthMs
   }
 
-  /** Gives the loop back; another slice begins when it returns. */
+  /** Yields to the loop, and begins another slice. */
   async next(): Promise<void> {
     await new Promise<void>((resolve) => this.#world.soon(resolve))
     this.begin()
@@ -36,7 +36,7 @@ export class Slices {
   }
 }
 
-/** Calls the step until it answers false, and gives the loop back between slices. */
+/** Calls the step until it returns false, and yields to the loop between slices. */
 export function inSlices(world: World, step: () => boolean): void {
   world.soon(() => {
     const slice = new Slices(world, backgroundSliceMs)

@@ -1,47 +1,53 @@
 /**
- * An open websocket as the rooms see it, and what they are told of it. Two implementations: uWebSockets.js
- * (`src/http`), simulated with the same behaviour under back pressure (`test/simulation`).
+ * An open websocket. Two implementations: uWebSockets.js (`src/http`), and a simulation with the same behaviour under
+ * back pressure (`test/simulation`).
  *
- * Obligations
- * - A `SocketRoom` is told `opened`, then any number of the others, then `closed` exactly once. After `closed` no method
- *   of the socket may be called but `bufferedBytes` (0).
- * - `subscribe` and `unsubscribe` hold for every `publish` that is called after them, for none before.
- * - Order: what is sent and published to one socket arrives in the order of the calls.
- * - Over its limit of buffered bytes a socket loses messages: the room's `dropped` is called at the first one lost of each
- *   stretch, and may only remember. What is published next may arrive all the same: the other side reads meanwhile. `drained` follows when the buffer has shrunk.
- * - `end` makes `closed` happen, possibly before `end` returns: never call it while iterating over sockets.
+ * Obligations:
+ * - A `SocketHandler` gets `opened`, then any other calls, then `closed` exactly once. After `closed`, only
+ *   `bufferedBytes` (0) may be called.
+ * - `subscribe` and `unsubscribe` affect later calls of `publish` only.
+ * - Messages sent and published to one socket arrive in the order of the calls.
+ * - Above its limit of buffered bytes a socket loses messages. `dropped` is called for the first lost message, and may
+ *   only record it. Later messages may still arrive, because the client reads meanwhile. `drained` follows when the
+ *   buffer has shrunk.
+ * - `end` causes `closed`, possibly before it returns: never call it while iterating over sockets.
  */
 export interface Socket {
-  /** False when the message was lost because the socket is over its limit. Text if a string, binary if bytes. */
+  /**
+   * Returns false if the message was lost because the socket is above its limit. A string is sent as text, bytes as
+   * binary.
+   */
   send(message: string | Uint8Array): boolean
-  /** What `task` sends to this socket goes out in one piece, where that is cheaper. Runs it at once. */
-  together(task: () => void): void
+  /** Runs `task` synchronously, and combines its messages into one write if possible. */
+  cork(task: () => void): void
   bufferedBytes(): number
   subscribe(topic: string): void
   unsubscribe(topic: string): void
   ping(): void
   /** Closes with a code and a reason of at most 123 bytes. */
   end(code: number, reason: string): void
-  /** The other side's address, for logs. */
+  /** The address of the client, for logs. */
   readonly remoteAddress: string
 }
 
 export interface SocketPublisher {
   /**
-   * To every socket subscribed now. A string goes out as text, bytes as text too: they must be valid UTF-8, and may change
+   * Sends to all sockets subscribed now. Strings and bytes are sent as text: bytes must be valid UTF-8, and may change
    * afterwards.
    */
   publish(topic: string, message: string | Uint8Array): void
 }
 
-/** What happens to the sockets of one kind. `Opening` is what the upgrade decided (caller, query, subprotocol). */
-export interface SocketRoom<Opening> {
+/**
+ * Receives the events of one kind of websocket. `Opening` is the result of the upgrade (caller, query, subprotocol).
+ */
+export interface SocketHandler<Opening> {
   opened(socket: Socket, opening: Opening): void
-  /** `data` is only valid during the call. */
+  /** `data` is valid during the call only. */
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void
   dropped(socket: Socket): void
   drained(socket: Socket): void
-  /** The other side answered a ping. */
+  /** The client answered a ping. */
   ponged(socket: Socket): void
   closed(socket: Socket, code: number): void
 }

@@ -1,31 +1,31 @@
 /**
- * Ordered keys to bytes, as the runtime needs them. Two implementations: LevelDB, memory; one suite
+ * An ordered key-value store, as the runtime needs it. Two implementations, LevelDB and memory, share one test suite
  * (`test/store/storage-suite.ts`).
  *
- * Obligations
+ * Obligations:
  * - Keys are ordered by their UTF-8 bytes.
- * - `write` is atomic: all operations of a batch are there afterwards, or none. When its promise is fulfilled, the
- *   batch survives the death of the process; with `sync` also the death of the machine.
+ * - `write` is atomic: all operations of a batch are stored, or none. If it resolves, the batch survives a crash of the
+ *   process; with `sync` also a crash of the machine.
  * - A rejected `write` may still have reached the disk. After it, this handle never writes again: every later `write`
- *   rejects with `StorageFailure('poisoned')`. Reads go on.
- * - Batches become visible in the order of their calls. A `get` or a `scan` that begins after a `write` was
- *   fulfilled sees it; whether it sees one still in flight is not defined.
- * - A scan reads the state of the moment `scan` was called.
+ *   rejects with `StorageFailure('poisoned')`. Reads continue.
+ * - Batches become visible in the order of their calls. A `get` or `scan` that begins after a resolved `write` sees it;
+ *   whether it sees a pending one is undefined.
+ * - A scan reads the state at the call of `scan`.
  */
 export interface Storage {
-  /** The bytes under a key, at once; `undefined` when there are none. Not to be changed by the caller. */
+  /** Reads the bytes of a key synchronously; undefined if there are none. The caller must not change them. */
   get(key: string): Uint8Array | undefined
   write(operations: readonly Operation[], options: { readonly sync: boolean }): Promise<void>
   scan(range: ScanRange): Scan
-  /** Bytes of memory that it holds for itself: of what was read, and what was written last. 0 once it is closed. */
+  /** Bytes of memory for caches of reads and recent writes. 0 after `close`. */
   memoryBytes(): number
-  /** Waits for a write in flight and gives the folder back. Reads and writes after it reject. Idempotent. */
+  /** Waits for a pending write and unlocks the folder. Later reads and writes reject. Idempotent. */
   close(): Promise<void>
 }
 
 /**
- * `value: null` deletes. One of no bytes can be stored, but shouldn't be: classic-level 3.0.0 never frees what it copied it to,
- * 36 bytes of memory a write.
+ * `value: null` deletes. Avoid empty values, although they can be stored: classic-level 3.0.0 leaks 36 bytes of memory
+ * for each.
  */
 export interface Operation {
   readonly key: string
@@ -37,12 +37,12 @@ export interface ScanRange {
   readonly after: string
   readonly before: string
   readonly isReverse?: boolean
-  /** Read values too; without it every row's value is empty. */
+  /** Reads values too. Otherwise the value of every row is empty. */
   readonly hasValues: boolean
 }
 
 export interface Scan {
-  /** The next rows, at most `countMax`, and often fewer; only an empty page is the end. One call at a time. */
+  /** The next rows, at most `countMax`, often fewer. Only an empty page is the end. One call at a time. */
   next(countMax: number): Promise<readonly Row[]>
   close(): Promise<void>
 }
@@ -52,27 +52,27 @@ export interface Row {
   readonly value: Uint8Array
 }
 
-/**
- * Where a storage rests and how it is opened: the part that outlives a handle.
- */
+/** The location of a storage, independent of an open handle. */
 export interface StoragePlace {
   /**
-   * Opens a handle. Only one at a time, also across processes: `StorageFailure('locked')`.
-   * A damaged store: `StorageFailure('damaged')`; no room to open it: `StorageFailure('full')`.
+   * Opens a handle. Only one at a time, also across processes: `StorageFailure('locked')`. A damaged store:
+   * `StorageFailure('damaged')`; not enough space: `StorageFailure('full')`.
    */
   open(): Promise<Storage>
-  /** Whether there is room for some minutes of writes (and the headroom). */
+  /** Whether there is space for some minutes of writes and for the headroom. */
   hasRoom(): Promise<boolean>
-  /** Gives the headroom back to the file system, so that a store on a full disk can be reopened. */
+  /** Frees the headroom, so that a store on a full disk can be reopened. */
   releaseHeadroom(): Promise<void>
-  /** Takes the headroom again. Never rejects for want of room. */
+  /** Reserves the headroom again. Does not reject if space is missing. */
   restoreHeadroom(): Promise<void>
 }
 
 /**
- * - `full`: no space left; may be reopened when there is room again.
- * - `io`: the disk refused; no writes until the process starts anew.
- * - `locked`: another process has it. - `damaged`: it can't be read. - `closed`, `poisoned`: this handle is done.
+ * - `full`: no space left; may be reopened when there is space.
+ * - `io`: the disk failed; no writes until the process restarts.
+ * - `locked`: another process uses it.
+ * - `damaged`: it can't be read.
+ * - `closed`, `poisoned`: this handle cannot be used any more.
  */
 export type StorageFailureCode = 'full' | 'io' | 'locked' | 'damaged' | 'closed' | 'poisoned'
 

@@ -2,14 +2,14 @@ import type { Tell } from '#runtime/actor'
 import type { Gate } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
 
-/** Tells that run within one commit. A turn that reaches more stores the rest, so that no commit grows without end. */
+/** Messages delivered within one commit. The rest is stored, so that no commit grows without limit. */
 export const tellsPerCommitMax = 10_000
 
 export const tellFormat = { name: 'tell', version: 1, upgrades: {} }
 
 /**
- * Tells beyond what one commit takes: they are stored in it and run with the following ones, each removed in the commit
- * of its receiver's turn. A crash in between loses none and repeats none.
+ * Messages between actors above the limit of one commit. They are stored in it and delivered in the following commits;
+ * each is removed in the commit of the turn that receives it. A crash loses none and repeats none.
  */
 export class StoredTells<Event> {
   readonly #gate: Gate<Event>
@@ -31,7 +31,7 @@ export class StoredTells<Event> {
     return this.#waiting.length
   }
 
-  /** Runs it now, or stores it when this commit has had its share; order is kept. */
+  /** Delivers a message now, or stores it if this commit has reached its limit. Keeps the order. */
   give(tell: Tell): void {
     this.#countCommit()
     if (this.#waiting.length === 0 && this.#ranInCommit < tellsPerCommitMax) {
@@ -51,7 +51,7 @@ export class StoredTells<Event> {
     this.#sequence = Math.max(this.#sequence, sequence)
   }
 
-  /** Runs what is stored, as much as this commit takes. */
+  /** Delivers stored messages, up to the limit of this commit. */
   run(): void {
     this.#countCommit()
     for (let next = this.#waiting[0]; next && this.#ranInCommit < tellsPerCommitMax; next = this.#waiting[0]) {

@@ -3,24 +3,24 @@ import { type ActorAddress, addressKey } from '#runtime/actor'
 import type { EventPacker } from '#runtime/journal'
 
 /**
- * How far a tenant's stream has come: offsets taken by turns, committed, and released to whoever listens.
- * released ≤ committed ≤ taken.
+ * The progress of the stream of a tenant: offsets taken by turns, committed, and released to listeners. released ≤
+ * committed ≤ taken.
  */
 export class StreamHead<Event> {
   readonly tenant: string
   taken: number
   committed: number
   released: number
-  /** Events taken for the commit that is open; the first has offset `taken - open.length + 1`. */
+  /** Events of the open commit; the first has offset `taken - open.length + 1`. */
   open: Event[] = []
   /** The same events, packed. */
   packer: EventPacker<Event> | undefined
   readonly redo = new RedoQueue<Event>()
-  /** Changes that no event tells: what was read before may look otherwise though no offset says so. */
-  untold = 0
-  /** All bytes ever taken; only differences mean something. Estimated at first, corrected when they are stored. */
+  /** Counts changes without an event: a repeated read may differ at the same offset. */
+  silentChanges = 0
+  /** All bytes ever taken; only differences are meaningful. Estimated first, corrected after the commit. */
   bytesTaken = 0
-  /** How many of them are the open commit's. */
+  /** The part of the open commit. */
   bytesOpen = 0
 
   constructor(tenant: string, last: number) {
@@ -30,13 +30,13 @@ export class StreamHead<Event> {
     this.released = last
   }
 
-  /** One offset is never given. Nothing of the stream may wait to be stored or to leave. */
-  leaveOut(): void {
+  /** Skips one offset. Nothing of the stream may be pending. */
+  skipOffset(): void {
     if (this.released < this.taken) throw new Error(`events of ${this.tenant} are on their way`)
     this.skipTo(this.taken + 1)
   }
 
-  /** All events up to this offset are stored, and none of them is released here. */
+  /** All events up to this offset are stored. None of them is released here. */
   skipTo(offset: number): void {
     this.taken = offset
     this.committed = offset
@@ -45,12 +45,12 @@ export class StreamHead<Event> {
 }
 
 /**
- * The actors of one tenant with events that no snapshot holds, by the first one. The head of the queue is where redo
- * begins, so it is the head that is saved first, and only as fast as the stream grows: what bounds a start is the number
- * of events to apply again, and a snapshot taken later covers more of them.
+ * The actors of one tenant with events that no snapshot includes, ordered by the first of these. Redo begins at the
+ * head of the queue, so the head is saved first, only as fast as the stream grows: the time of a start depends on the
+ * number of events to apply, and a later snapshot includes more of them.
  *
- * A list whose links are the activations themselves: nearly every device that reports stands in it. One that died keeps
- * its place until it is made anew, from snapshot and events.
+ * A linked list of the activations themselves, because it contains nearly every device that reports. An ended
+ * activation keeps its place until the next one is created from snapshot and events.
  */
 class RedoQueue<Event> {
   #first: Activation<Event> | undefined
@@ -62,12 +62,12 @@ class RedoQueue<Event> {
     return this.#size
   }
 
-  /** Whose events must be applied again first; it may be dead. */
+  /** The actor whose events must be applied first; its activation may have ended. */
   get first(): Activation<Event> | undefined {
     return this.#first
   }
 
-  /** Called after every event of a redo actor; only the first since its last snapshot counts. */
+  /** Called after every event of a redo actor. Only the first since its last snapshot counts. */
   add(activation: Activation<Event>, from: number, bytesBefore: number): void {
     if (activation.isUnsaved) return
     activation.unsavedFrom = from
@@ -90,17 +90,17 @@ class RedoQueue<Event> {
     leave(activation)
   }
 
-  /** Its body is no more, its events are still unsaved. */
+  /** The activation ended, its events are still unsaved. */
   died(activation: Activation<Event>): void {
     if (activation.isUnsaved) this.#dead.set(addressKey(activation.address), activation)
   }
 
-  /** From which event on an actor must be made anew whose body died; undefined when its snapshot holds everything. */
+  /** The first event to apply for a new activation of an actor; undefined if its snapshot includes everything. */
   unsavedFrom(address: ActorAddress): number | undefined {
     return this.#dead.size === 0 ? undefined : this.#dead.get(addressKey(address))?.unsavedFrom
   }
 
-  /** A new body takes the place of one that died. */
+  /** A new activation takes the place of an ended one. */
   succeed(activation: Activation<Event>): void {
     if (this.#dead.size === 0) return
     const key = addressKey(activation.address)
@@ -119,7 +119,7 @@ class RedoQueue<Event> {
     leave(dead)
   }
 
-  /** Nobody's events need to be applied again. The links go too: one activation kept somewhere must not keep them all. */
+  /** Empties the queue. Also removes the links, because one referenced activation would keep all others in memory. */
   clear(): void {
     for (let next = this.#first; next; ) {
       const { queuedBehind } = next
@@ -132,7 +132,7 @@ class RedoQueue<Event> {
     this.#dead.clear()
   }
 
-  /** The first offset that must be applied again at a start; `next` when nothing is unsaved. */
+  /** The first offset that a start must apply again; `next` if nothing is unsaved. */
   redoFrom(next: number): number {
     return this.#first?.unsavedFrom ?? next
   }

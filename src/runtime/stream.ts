@@ -1,17 +1,17 @@
 /**
- * Reading the tenants' streams, for who tells clients what they missed. `src/store` keeps it.
+ * Reads the streams of tenants for clients that resume. Implemented in `src/store`.
  *
- * Obligations: a chunk holds consecutive events; `recent` and `load` give the chunk that holds the offset, or nothing
- * when it is not retained (or not in memory, for `recent`); only committed events are given.
+ * Obligations: a chunk contains consecutive events. `recent` and `load` return the chunk with the offset, or nothing if
+ * it is not retained (`recent`: or not in memory). Only committed events are returned.
  */
 export interface StreamReader<Event> {
-  /** The epoch this process writes under. */
+  /** The epoch of this process. */
   readonly epoch: string
-  /** The first offset that can still be read. */
+  /** The first offset that can be read. */
   retainedFrom(tenant: string): number
-  /** The last offset stored under an epoch; undefined for an epoch the store does not know. */
+  /** The last offset stored in an epoch; undefined if the epoch is unknown. */
   lastOffsetUnder(tenant: string, epoch: string): number | undefined
-  /** At once, from memory. */
+  /** Reads synchronously from memory. */
   recent(tenant: string, offset: number): Chunk<Event> | undefined
   load(tenant: string, offset: number): Promise<Chunk<Event> | undefined>
 }
@@ -21,7 +21,7 @@ export interface Chunk<Event> {
   readonly events: readonly Event[]
 }
 
-/** A position in a tenant's stream: the last offset heard, under which epoch. */
+/** A position in the stream of a tenant: the last received offset, and its epoch. */
 export interface Position {
   readonly epoch: string
   readonly offset: number

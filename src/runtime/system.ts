@@ -2,17 +2,17 @@ import { Problem } from '#model/problem'
 import type { Activation, AnyDefinition } from '#runtime/activation'
 import {
   type ActorAddress,
-  type Asker,
   type Decision,
   type Question,
   type Recorded,
+  type Responder,
   refuse,
   type Tell,
   type Turn,
 } from '#runtime/actor'
 import { Answer } from '#runtime/answer'
 import { Checkpoints, type RedoLimits, redoLimits } from '#runtime/checkpoints'
-import { type EventListener, Gate, QueuedAsker } from '#runtime/gate'
+import { type EventListener, Gate, QueuedResponder } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
 import { Registry } from '#runtime/registry'
 import { Reminders } from '#runtime/reminders'
@@ -31,36 +31,36 @@ export interface SystemOptions<Event> {
   readonly definitions: readonly AnyDefinition<Event>[]
   readonly listener: EventListener<Event>
   readonly log: SystemLog
-  /** A commit failed; nothing is taken until the journal was loaded again. */
+  /** A commit failed; nothing is taken until the journal is read again. */
   readonly commitFailed: (error: unknown) => void
   readonly uncommittedBytesMax: number
   /** Default: `redoLimits`. */
   readonly redo?: RedoLimits
 }
 
-/** The command a reminder arrives as. `dueAt`: Unix ms. */
+/** The command for a due reminder. `dueAt`: Unix ms. */
 export interface ReminderDue {
   readonly type: 'reminder_due'
   readonly dueAt: number
 }
 
-/** Idle activations older than this are forgotten: their state is a 10 µs read away. */
+/** Activations idle for longer are ended: reading their state again takes 10 µs. */
 export const forgetAfterMs = 5 * 60_000
-/** How often, and how many of them are looked at in one go; all were looked at: how long nobody looks. */
+/** The interval of the sweep, the activations checked at once, and the pause after a complete sweep. */
 const sweepEveryMs = 250
 const sweepCountMax = 2_000
 const sweepRestMs = 1_000
-/** What a row of an index holds, whose key says everything. */
+/** The value of an index entry. Its key has all the information. */
 const present = Uint8Array.of(1)
 
 const turnBytes = 256
 
 /**
- * The actors of this process: one turn at a time, on whichever of them is asked.
+ * The actors of this process, one turn at a time.
  *
- * - `turn` is synchronous and may be called from anywhere but a turn.
- * - The asker hears exactly once, after the gate, in the order of the turns.
- * - A turn that throws changes nothing, is answered with a bug, and costs its activation its life.
+ * - `turn` is synchronous and may be called anywhere except inside a turn.
+ * - The responder is called exactly once, after the commit, in the order of the turns.
+ * - A turn that throws changes nothing, is answered with `bug`, and ends its activation.
  */
 export class System<Event> {
   readonly world: World
@@ -71,15 +71,15 @@ export class System<Event> {
   readonly #tells: StoredTells<Event>
   readonly #options: SystemOptions<Event>
   readonly #turn: { -readonly [K in keyof Turn]: Turn[K] }
-  readonly #told: Tell[] = []
+  readonly #pendingTells: Tell[] = []
   #isTurning = false
-  /** Another one was begun during it. */
-  #isDisturbed = false
-  /** Whose turn it is, or was last. */
+  /** Another turn was started during this one. */
+  #isNested = false
+  /** The activation of the present or last turn. */
   #turning: Activation<Event> | undefined
-  #isTelling = false
+  #isRunningTells = false
   #isServing = false
-  /** World.monotonic of the last sweep: near enough for what was touched, and cheaper than the clock at each turn. */
+  /** World.monotonic of the last sweep. Exact enough for idleness, and cheaper than a clock read in each turn. */
   #sweptAtMs = 0
   #cancelSweep: (() => void) | undefined
 
@@ -111,18 +111,18 @@ export class System<Event> {
     }
   }
 
-  /** Whether questions are answered: false while the store is being read. */
+  /** False while the store is read. */
   get isServing(): boolean {
     return this.#isServing
   }
 
   /**
-   * Asks an actor, awake or not. `bytes`: what the command weighs while it waits; 0 for what may not be refused because
-   * too much waits already (tells, reminders: they follow from what was accepted).
+   * Runs a turn of an actor. `bytes`: the weight of the command while it waits; 0 for commands that must not be refused
+   * for overload (messages of actors, reminders), because they follow from accepted ones.
    */
-  turn(address: ActorAddress, command: unknown, asker: Asker, bytes = turnBytes): void {
+  turn(address: ActorAddress, command: unknown, responder: Responder, bytes = turnBytes): void {
     if (!this.#isServing) {
-      asker.refused(new Problem('storage'))
+      responder.refused(new Problem('storage'))
       return
     }
     const wasAwake = this.registry.awake(address) !== undefined
@@ -131,18 +131,18 @@ export class System<Event> {
       activation = this.registry.wake(address)
     } catch (error) {
       this.#options.log.bug(error, `waking ${address.kind} ${address.id}`)
-      asker.refused(new Problem('bug'))
+      responder.refused(new Problem('bug'))
       return
     }
-    this.turnOf(activation, command, asker, bytes)
-    if (!wasAwake) this.registry.forgetNothing(activation)
+    this.turnOf(activation, command, responder, bytes)
+    if (!wasAwake) this.registry.releaseIfEmpty(activation)
   }
 
-  /** The same, for who keeps the activation at hand. It must be alive: what a dead one takes, the next one knows nothing of. */
-  turnOf(activation: Activation<Event>, command: unknown, asker: Asker, bytes = turnBytes): void {
+  /** The same for an activation that the caller has. It must be alive: changes of an ended one would be lost. */
+  turnOf(activation: Activation<Event>, command: unknown, responder: Responder, bytes = turnBytes): void {
     if (this.#isTurning) {
-      this.#isDisturbed = true
-      throw disturbed()
+      this.#isNested = true
+      throw nestedTurn()
     }
     if (!activation.isAlive) throw new Error(`a turn of ${activation.definition.kind} ${activation.id}, which is dead`)
     this.#isTurning = true
@@ -155,11 +155,11 @@ export class System<Event> {
       decision = refuse(new Problem('bug'))
     } finally {
       this.#isTurning = false
-      this.#isDisturbed = false
+      this.#isNested = false
     }
-    // First: the answer waits for what the turn told, also when nothing else does.
-    if (this.#told.length > 0) this.#runTells()
-    this.#say(asker, decision)
+    // Messages first: the answer waits for their changes, even if the turn itself changed nothing.
+    if (this.#pendingTells.length > 0) this.#runTells()
+    this.#respond(responder, decision)
   }
 
   /** The same as a promise, which rejects with the Problem. */
@@ -171,53 +171,46 @@ export class System<Event> {
     return new Promise((answered, refused) => this.turn(address, command, { answered, refused }, bytes))
   }
 
-  /**
-   * Asks what `prepare` returns, with no other turn between what `prepare` read and this one. It cannot wait: a function
-   * that returns a promise has the wrong type.
-   */
+  /** Sends the command that `prepare` returns, without another turn in between. Its type excludes a promise. */
   askAtOnce<const Command>(prepare: () => Question<Command>): Promise<unknown> {
     const { to, command, bytes } = prepare()
     return this.ask(to, command, bytes)
   }
 
   /**
-   * An actor's state in memory, perhaps not stored yet, without waking the actor. Wait for `gate.settled` before the state
-   * leaves the server, or decide by it within `askAtOnce`. @throws Problem `storage`
+   * The present state of an actor, possibly not stored, without an activation. Wait for `gate.settled` before the state
+   * leaves the server, or use it within `askAtOnce`. @throws Problem `storage`
    */
-  look<Seen>(address: ActorAddress<Seen>): Seen {
+  peek<Seen>(address: ActorAddress<Seen>): Seen {
     if (!this.#isServing) throw new Problem('storage')
-    return seenOf(this.registry.look(address))
+    return visibleState(this.registry.peek(address))
   }
 
-  /** The same of an actor that is read often: it wakes. Its tenant must exist. @throws Problem `storage` */
+  /** The same with an activation, for frequent reads. The tenant must exist. @throws Problem `storage` */
   wake<Seen>(address: ActorAddress<Seen>): Seen {
     if (!this.#isServing) throw new Problem('storage')
-    return seenOf(this.registry.wake(address))
+    return visibleState(this.registry.wake(address))
   }
 
-  /**
-   * One record of an actor as it is now, without waking it; wait for `gate.settled` before showing it to anybody.
-   * Undefined when there is none.
-   * @throws Problem storage
-   */
+  /** Like `peek`, for one record; undefined if there is none. @throws Problem `storage` */
   recordOf(address: ActorAddress, name: string): unknown {
     if (!this.#isServing) throw new Problem('storage')
     return this.registry.recordOf(address, name)
   }
 
   /**
-   * Ends all that is awake of a tenant, without a snapshot: of its entries none is applied again after the next commit that
-   * touches its stream, and no reminder comes. What is stored stays, and a turn would wake its actor from that: whoever
-   * deletes a tenant sees to it that none is asked any more.
+   * Ends all activations of a tenant, without snapshots. After the next commit of its stream, none of its events is
+   * applied again; no reminder fires. Stored records stay, and a turn would activate an actor from them: a
+   * caller that deletes a tenant must prevent further turns.
    */
   forgetTenant(tenant: string): void {
     if (this.#isTurning) throw new Error(`${tenant} is forgotten during a turn`)
     this.reminders.dropTenant(tenant)
     this.registry.forgetTenant(tenant)
-    this.registry.head(tenant).untold++
+    this.registry.head(tenant).silentChanges++
   }
 
-  /** Begins to answer, after everything was loaded. */
+  /** Begins to serve, after everything was loaded. */
   serve(): void {
     this.#isServing = true
     this.gate.reopen()
@@ -226,12 +219,12 @@ export class System<Event> {
     this.#sweep()
   }
 
-  /** Answers on from what is stored, but records nothing: the store takes no writes. */
+  /** Serves reads from the store, but records nothing, because the store refuses writes. */
   serveReadOnly(): void {
     this.#isServing = true
   }
 
-  /** Forgets everything. What waited is refused. */
+  /** Ends all activations. Pending changes are refused. */
   forgetAll(problem: Problem): void {
     this.#isServing = false
     this.#cancelSweep?.()
@@ -242,12 +235,12 @@ export class System<Event> {
     this.registry.forgetAll()
   }
 
-  /** Read from the store: a tell of an earlier commit that still has to run. Null: it ran. */
+  /** Read from the store: a message of an earlier commit that was not delivered. Null: it was delivered. */
   loadTell(sequence: number, tell: Tell | null): void {
     this.#tells.load(sequence, tell)
   }
 
-  /** What was decided, or why that could not be kept. */
+  /** Returns the decision, or the reason why it could not be recorded. */
   #decideAndApply(activation: Activation<Event>, command: unknown, bytes: number): Decision<Event> {
     const { definition, state } = activation
     activation.touchedAtMs = this.#sweptAtMs
@@ -255,8 +248,8 @@ export class System<Event> {
     this.#turn.tenant = activation.tenant
     this.#turn.now = this.world.now()
     const decision = definition.decide(state, command, this.#turn)
-    // Whoever began it may have caught that it was refused.
-    if (this.#isDisturbed) throw disturbed()
+    // The caller of the nested turn may have caught the error.
+    if (this.#isNested) throw nestedTurn()
     if (decision.type !== 'record') return decision
     if (!this.gate.isOpen) return refuse(new Problem('storage'))
     if (bytes > 0 && this.gate.isFull) return refuse(new Problem('overloaded'))
@@ -278,24 +271,25 @@ export class System<Event> {
     if (decision.changes) {
       for (const change of decision.changes) {
         definition.change?.(state, change)
-        activation.isChanged = definition.rest === 'redo'
-        // What is written through is no part of what is read at a place in the stream.
-        if (definition.rest === 'redo') head.untold++
+        activation.isChanged = definition.persistence === 'redo'
+        // Written-through records do not belong to a position in the stream.
+        if (definition.persistence === 'redo') head.silentChanges++
       }
     }
     for (let index = 0; index < events.length; index++) definition.apply(state, events[index] as Event, first + index)
     if (events.length > 0) activation.lastOffset = head.taken + events.length
     const snapshot = decision.isCheckpointed ? this.registry.snapshot(activation) : undefined
-    // All that may throw is above this line and in `take`: a turn that throws leaves nothing in the commit.
+    // Everything that may throw is above this line or in `take`: a turn that throws adds nothing to the commit.
     if (events.length > 0) {
       const bytesBefore = head.bytesTaken
       this.gate.take(head, events, bytes)
-      if (definition.rest === 'redo') head.redo.add(activation, first, bytesBefore)
+      if (definition.persistence === 'redo') head.redo.add(activation, first, bytesBefore)
     }
     if (packed) {
       for (const { name, bytes } of packed) {
         this.gate.put(this.registry.recordKey(activation.address, name), bytes)
-        if (definition.rest === 'written_through') this.registry.knowRecord(activation.address, name, bytes !== null)
+        if (definition.persistence === 'write_through')
+          this.registry.trackRecord(activation.address, name, bytes !== null)
       }
     }
     if (decision.indexes) {
@@ -306,7 +300,7 @@ export class System<Event> {
     if (shared) for (const { key, value } of shared) this.gate.put(key, value)
     if (snapshot !== undefined) this.#checkpoints.save(activation, snapshot)
     if (decision.reminder !== undefined) this.#setReminder(activation.address, decision.reminder)
-    if (decision.tells) for (const tell of decision.tells) this.#told.push(tell)
+    if (decision.tells) for (const tell of decision.tells) this.#pendingTells.push(tell)
   }
 
   #setReminder(address: ActorAddress, dueAt: number | null): void {
@@ -315,54 +309,60 @@ export class System<Event> {
     this.gate.put(journal.reminderKey(address), dueAt === null ? null : journal.pack(reminderFormat, dueAt))
   }
 
-  #say(asker: Asker, decision: Decision<Event>): void {
+  #respond(responder: Responder, decision: Decision<Event>): void {
     if (decision.type === 'refuse') {
       const { problem } = decision
-      if (problem.kind.isTemporary) asker.refusing?.(problem)
-      this.gate.say({ leave: () => asker.refused(problem), refuse: (other) => asker.refused(other) })
+      if (problem.kind.isTemporary) responder.refusing?.(problem)
+      this.gate.afterCommit({
+        committed: () => responder.refused(problem),
+        failed: (other) => responder.refused(other),
+      })
       return
     }
-    const say = asker instanceof QueuedAsker ? asker : new Answer(asker)
-    if (decision.type === 'answer') say.answer = decision.value
+    const callback = responder instanceof QueuedResponder ? responder : new Answer(responder)
+    if (decision.type === 'answer') callback.answer = decision.value
     else {
-      say.answer = decision.answer
-      say.effects = decision.effects
+      callback.answer = decision.answer
+      callback.effects = decision.effects
     }
-    this.gate.say(say)
+    this.gate.afterCommit(callback)
   }
 
-  /** Tells run in the commit of the turn that told, in order, without end until nobody tells any more. */
+  /** Delivers the messages of a turn in its commit, in order, and the messages that these cause. */
   #runTells(): void {
-    if (this.#isTelling) return
-    this.#isTelling = true
-    for (let index = 0; index < this.#told.length; index++) {
-      const tell = this.#told[index] as Tell
+    if (this.#isRunningTells) return
+    this.#isRunningTells = true
+    for (let index = 0; index < this.#pendingTells.length; index++) {
+      const tell = this.#pendingTells[index] as Tell
       try {
         this.#tells.give(tell)
       } catch (error) {
         this.#options.log.bug(error, `telling ${tell.to.kind} ${tell.to.id}`)
       }
     }
-    this.#told.length = 0
-    this.#isTelling = false
+    this.#pendingTells.length = 0
+    this.#isRunningTells = false
   }
 
   #tell(tell: Tell): void {
-    const asker = { answered: () => {}, refused: (problem: Problem) => this.#options.log.refusedTell(problem, tell) }
-    this.turn(tell.to, tell.command, asker, 0)
+    const responder = {
+      answered: () => {},
+      refused: (problem: Problem) => this.#options.log.refusedTell(problem, tell),
+    }
+    this.turn(tell.to, tell.command, responder, 0)
   }
 
   #remind(address: ActorAddress, dueAt: number): void {
     const due: ReminderDue = { type: 'reminder_due', dueAt }
-    // Deleted first: the turn may set the next one. Both are in one commit.
+    // Deleted first, because the turn may set the next one. Both are in one commit.
     this.gate.put(this.#options.journal.reminderKey(address), null)
     const where = `a reminder of ${address.kind} ${address.id}`
     const refused = (problem: Problem) => {
-      // A failed write refuses it. It is still stored, and comes again when the store has been read.
+      // After a failed write, the reminder is still stored and fires when the store was read again.
       if (problem.code !== 'storage') this.#options.log.bug(problem, where)
     }
-    const asker = { answered: () => {}, refused }
-    this.turn(address, due, asker, 0)
+    const responder = { answered: () => {}, refused }
+    this.turn(address, due, responder, 0)
   }
 
   #commitFailed(error: unknown): void {
@@ -370,7 +370,7 @@ export class System<Event> {
     this.#options.commitFailed(error)
   }
 
-  /** Looks at some activations: idle ones are saved if need be, and forgotten once they are. */
+  /** Checks some activations: idle ones are saved if necessary, and then ended. */
   #sweep(): void {
     const { world } = this.#options
     this.#cancelSweep?.()
@@ -388,11 +388,11 @@ export class System<Event> {
   }
 }
 
-function seenOf<Seen, Event>({ definition, state }: Activation<Event>): Seen {
+function visibleState<Seen, Event>({ definition, state }: Activation<Event>): Seen {
   return (definition.isThere?.(state) === false ? undefined : state) as Seen
 }
 
-function disturbed(): Error {
+function nestedTurn(): Error {
   return new Error('a turn during a turn')
 }
 

@@ -1,18 +1,18 @@
 /**
- * Reads a stored value piece by piece, in the order in which a `ValueWriter` wrote it, so that only what is kept is built.
+ * Reads a stored value piece by piece, in the order of its `ValueWriter`, so that only kept objects are created.
  *
- * What stands there in any other form than a `ValueWriter` gives it ends the reading, and the value is unpacked as a
- * whole instead. So whoever reads never sees half of one, and need not know what else there may be.
+ * Any other form ends the reading, and the value is unpacked as a whole instead. So a reader never sees a part of a
+ * value, and need not handle other forms.
  */
 export interface ValueReader {
-  /** How many values follow, each to be read in turn. */
+  /** The number of values that follow. */
   array(): number
   number(): number
   text(): string
-  /** Whatever stands there. */
+  /** A value of any type. */
   any(): unknown
-  /** How many entries of an object follow, a name and a value for each. */
+  /** The number of entries that follow, a name and a value for each. */
   object(): number
-  /** Passes this very text; false, and nothing is passed, where something else stands. */
+  /** Skips exactly this text. Returns false, and skips nothing, if there is another value. */
   passText(text: string): boolean
 }

@@ -1,15 +1,15 @@
 /**
- * Writes a stored value piece by piece, so that it need not be built first: the same to the byte as what the journal's
- * `pack` makes of the whole.
+ * Writes a stored value piece by piece, without creating it first. The bytes are the same as those of `pack` in the
+ * journal.
  */
 export interface ValueWriter {
-  /** As many values follow, each written in turn. */
+  /** This number of values follows. */
   array(length: number): void
   number(value: number): void
   text(text: string): void
   null(): void
-  /** Anything else, and whatever there are few of. */
+  /** A value of any other type, or one that is rare. */
   any(value: unknown): void
-  /** The entries of an object: a name and a value for each, in turn. At most 15. */
+  /** Entries follow, a name and a value for each. At most 15. */
   object(size: number): void
 }

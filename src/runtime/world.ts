@@ -1,22 +1,23 @@
 /**
- * The one door to time, chance, "later", and how busy all of that is. The real one stands on Node; the simulated one on a seed.
+ * The only source of time, random values, delayed tasks and the load of the loop. One implementation uses Node, the
+ * other a simulation with a seed.
  *
- * Obligations: `now` never leaves the range of a Date; `monotonic` never goes back; tasks given to `soon` run in the
- * order given, after the current input was handled, never synchronously; a cancelled task never runs.
+ * Obligations: `now` stays within the range of a Date; `monotonic` never decreases; tasks of `soon` run in order, after
+ * the current input, never synchronously; a cancelled task never runs.
  */
 export interface World {
   /** Unix milliseconds. */
   now(): number
-  /** Milliseconds since some moment; only differences mean something. */
+  /** Milliseconds since an arbitrary moment; only differences are meaningful. */
   monotonic(): number
   soon(task: () => void): void
-  /** Like `soon`, but where input is handled, as if it had come from outside: there alone a connection may be closed. */
+  /** Like `soon`, but runs the task as an input event from outside: connections may only be closed there. */
   asInput(task: () => void): void
-  /** Runs `task` once after `delayMs`; the answer cancels it. Does not keep the process alive. */
+  /** Runs `task` once after `delayMs`. The returned function cancels it. Does not keep the process alive. */
   after(delayMs: number, task: () => void): () => void
   /**
-   * How busy the loop was lately, 0 to 1. What can wait gives way by it: whatever else is asked of the same processors
-   * waits for what it does.
+   * The recent load of the loop, 0 to 1. Deferrable work slows down with it, because other work needs the same
+   * processors.
    */
   loopShare(): number
   /** Cryptographically strong bytes (from the seed in a simulation). */

@@ -39,9 +39,9 @@ export function applyCommit(follower: Follower, operations: Iterable<Operation>)
         break
       case 'part': {
         const address = addressOf(key)
-        if (system.registry.definition(address.kind).rest !== 'written_through') break
+        if (system.registry.definition(address.kind).persistence !== 'write_through') break
         endBody(system, address)
-        system.registry.knowRecord(address, partNameOf(key), value !== null)
+        system.registry.trackRecord(address, partNameOf(key), value !== null)
         break
       }
       case 'reminder':

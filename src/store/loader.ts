@@ -64,8 +64,8 @@ async function loadPartNames(follower: Follower): Promise<void> {
     const first = await firstRowOf(storage, { after, before, hasValues: false })
     if (!first) return
     const kind = below(`part/${addressOf(first.key).kind}`)
-    const { rest, fixedRecords } = registry.definition(addressOf(first.key).kind)
-    if (rest === 'written_through' && !fixedRecords) await applyRows(follower, { ...kind, hasValues: false })
+    const { persistence, fixedRecords } = registry.definition(addressOf(first.key).kind)
+    if (persistence === 'write_through' && !fixedRecords) await applyRows(follower, { ...kind, hasValues: false })
     after = kind.before
   }
 }

@@ -1,6 +1,6 @@
 import type { Entry } from '#model/entry'
 import type { ActorAddress, RecordFormat, SharedRecord } from '#runtime/actor'
-import type { Journal, Placed, SealedCommit } from '#runtime/journal'
+import type { Journal, SealedCommit, StreamEvent } from '#runtime/journal'
 import type { Operation, Storage } from '#runtime/storage'
 import type { Chunk, StreamReader } from '#runtime/stream'
 import type { ValueReader } from '#runtime/value-reader'
@@ -238,7 +238,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return this.#trims.length > 0
   }
 
-  *eventsSince(tenant: string, offset: number): Iterable<Placed<Entry>> {
+  *eventsSince(tenant: string, offset: number): Iterable<StreamEvent<Entry>> {
     for (const firstOffset of this.stream(tenant).chunksFrom(offset)) {
       const bytes = this.storage.get(keys.chunk(tenant, firstOffset))
       if (!bytes) continue

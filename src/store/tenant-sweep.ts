@@ -77,7 +77,7 @@ export class TenantSweep {
     this.#check(tenant, closedCount)
     system.forgetTenant(tenant)
     if (journal.dropStream(tenant)) {
-      head.leaveOut()
+      head.skipOffset()
       gate.touch(head)
     }
     const end = head.taken + 1

@@ -293,7 +293,7 @@ export class ActionRunner {
       if (!reachesService(scopeOf(tenant, createdBy), 'service', 'update', device, service))
         throw new Problem('not_found')
       const schema = system.wake(tenantAddress(tenant)).schemas.get(service)
-      const state = system.look(deviceAddress(tenant, device))
+      const state = system.peek(deviceAddress(tenant, device))
       if (!state) throw new Problem('not_found')
       if (links.statusOf(tenant, device) === 'offline') {
         // Nobody wakes a fleet that is not there, to tell it nothing.

@@ -46,7 +46,7 @@ export class IdempotencyExpiry {
 
   async #expireAll(): Promise<void> {
     const { system } = this.#parts
-    const { tenants } = system.look(directoryAddress)
+    const { tenants } = system.peek(directoryAddress)
     for (const tenant of new Set([defaultTenant, ...tenants.keys()])) await this.#expireOf(tenant)
   }
 

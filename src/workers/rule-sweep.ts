@@ -258,7 +258,7 @@ export class RuleSweep {
     const { system, rules } = this.#parts
     if (!this.#wanted.has(tenant)) return undefined
     const address = deviceAddress(tenant, device)
-    const state = system.look(address)
+    const state = system.peek(address)
     const remindedAt = system.reminders.dueAt(address) ?? null
     if (!state || !judgeWhole(state, rules.of(tenant), system.world.now(), remindedAt)) return undefined
     return this.#askToJudge(tenant, device)

@@ -48,7 +48,7 @@ const flows: Readonly<Record<string, (ground: Ground) => Promise<unknown>>> = {
 function stored(stage: IdentityStage) {
   const { tenant } = stage.row('ann')
   const account = stage.account('ann')
-  const sessions = account.sessions.map(([id]) => stage.assembly.context.system.look(sessionAddress(tenant, id)))
+  const sessions = account.sessions.map(([id]) => stage.assembly.context.system.peek(sessionAddress(tenant, id)))
   return structuredClone({ row: stage.row('ann'), account, sessions })
 }
 

@@ -128,11 +128,11 @@ export class IdentityStage {
   }
 
   get directoryState(): DirectoryState {
-    return this.assembly.context.system.look(directoryAddress) as DirectoryState
+    return this.assembly.context.system.peek(directoryAddress) as DirectoryState
   }
 
   tenantState(tenant = 'default'): TenantState {
-    return this.assembly.context.system.look(tenantAddress(tenant)) as TenantState
+    return this.assembly.context.system.peek(tenantAddress(tenant)) as TenantState
   }
 
   row(name: string): UserRow {
@@ -143,7 +143,7 @@ export class IdentityStage {
 
   account(name: string): AccountState {
     const { tenant, id } = this.row(name)
-    return this.assembly.context.system.look(accountAddress(tenant, id)) as AccountState
+    return this.assembly.context.system.peek(accountAddress(tenant, id)) as AccountState
   }
 
   addTenant(tenantIdentifier: string, more: Partial<TenantRow> = {}): Promise<unknown> {

@@ -70,6 +70,6 @@ test('what its people were subscribed to is swept along, and nobody hears of it'
   await stage.world.advance(10_000)
   await stage.addTenant('acme')
   expect(await rows()).toEqual([])
-  expect((system.look(ann) as SubscriberState).subscriptions).toEqual([])
+  expect((system.peek(ann) as SubscriberState).subscriptions).toEqual([])
   expect([socket.types, stage.errors]).toEqual([types, []])
 })

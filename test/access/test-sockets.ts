@@ -24,7 +24,7 @@ export class TestSocket implements Socket {
     return true
   }
 
-  together(task: () => void): void {
+  cork(task: () => void): void {
     task()
   }
 

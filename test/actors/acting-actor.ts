@@ -81,7 +81,8 @@ export class ActingActor<State, Command> {
     for (const change of decision.records ?? []) this.#store(change)
     if (decision.reminder !== undefined) this.reminder = decision.reminder
     // Shown both: bytes come out of a record as buffers, which are not equal to other bytes.
-    if (this.definition.rest === 'written_through') expect(this.#show(this.woken())).toEqual(this.#show(this.state))
+    if (this.definition.persistence === 'write_through')
+      expect(this.#show(this.woken())).toEqual(this.#show(this.state))
     for (const effect of decision.effects ?? []) effect()
   }
 

@@ -30,7 +30,7 @@ const key = subscriberAddress(acme, 'K1')
 /** Counts how often it was told something. */
 const counting: ActorDefinition<{ told: number }, unknown, Entry> = {
   kind: outboxAddress(acme).kind,
-  rest: 'written_through',
+  persistence: 'write_through',
   formats: outboxFormats,
   wake: (_, records) => ({ told: (records.get(tallyRecord) as number | undefined) ?? 0 }),
   change: (state) => void state.told++,
@@ -80,7 +80,7 @@ class SubscriberStage {
   }
 
   stateOf(who: ActorAddress): SubscriberState {
-    return this.stage.system.look(who) as SubscriberState
+    return this.stage.system.peek(who) as SubscriberState
   }
 
   isRowStored(fn: string, who: ActorAddress, id: string): boolean {

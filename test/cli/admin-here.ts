@@ -1,7 +1,7 @@
 import { PassThrough, Writable } from 'node:stream'
 import { administer } from '#cli/command'
-import { Leftovers } from '#cli/leftovers'
 import { readSettings } from '#cli/settings'
+import { TemporaryFiles } from '#cli/temporary-files'
 import { type Ran, runAdmin } from '#test/cli/admin-run'
 
 /** A command line in this process: the process itself matters in few tests. Only standard input, where there is any, needs one. */
@@ -24,7 +24,7 @@ export async function administerAt(
     input: new PassThrough(),
     out: keeping('out'),
     notes: keeping('notes'),
-    leftovers: new Leftovers(),
+    temporaryFiles: new TemporaryFiles(),
   })
   return { code, ...said }
 }

@@ -134,7 +134,7 @@ describe('a backup', () => {
     const file = join(home, 'twice.backup')
     expect(done(await as(rootThere, ['backup', file]))).toBe('')
     const bytes = readFileSync(file)
-    expect(failed(await as(rootThere, ['backup', file]), 1)).toContain('is there already')
+    expect(failed(await as(rootThere, ['backup', file]), 1)).toContain('already exists')
     expect(Buffer.compare(readFileSync(file), bytes)).toBe(0)
     expect(failed(await as(rootThere, ['backup', join(home, 'nowhere', 'a')]), 1)).toContain('ENOENT')
   })
@@ -215,7 +215,7 @@ describe('a backup', () => {
     expect((await server.get('/backup')).status).toBe(401)
     const who = { ADMIN_NAME: nearly.name, ADMIN_PASSWORD: nearly.password }
     const file = join(home, 'stolen.backup')
-    expect(failed(await as(who, ['backup', file]), 1)).toContain('403 this needs rights')
+    expect(failed(await as(who, ['backup', file]), 1)).toContain('403 the caller has no permission')
     expect(existsSync(file)).toBe(false)
     const key = done(await as(rootThere, ['key', 'add', 'api', newName('key'), '--role', 'admin'])).trim()
     expect(done(await as({ ADMIN_API_KEY: key }, ['backup', file]))).toBe('')

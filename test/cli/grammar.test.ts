@@ -63,7 +63,7 @@ describe('not understood, and nothing is tried:', () => {
     ['user add', "missing required argument 'name'"],
     ['user add ann bob', 'too many arguments'],
     ['user add ann --rolle viewer', "unknown option '--rolle'"],
-    ['user add ann --expires week', 'It takes a whole number.'],
+    ['user add ann --expires week', 'Use a whole number.'],
     ['user add ann --role', 'argument missing'],
     ['role put ops', "required option '--file <file>'"],
     [`role put ops --file ${folder}/missing.json`, 'ENOENT'],

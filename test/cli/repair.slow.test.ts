@@ -37,7 +37,7 @@ test('repair does nothing while a server runs, or if nothing is damaged', async 
   expect(failed(await admin('--url', server.base, 'repair'), 2)).toMatch(/repair works on DATA_DIR of this machine/)
   expect(await databaseFindings(config())).toMatchObject([{ verdict: 'ok' }])
   await server.kill()
-  expect(done(await admin('repair'))).toMatch(/the database is whole; nothing was done\n$/)
+  expect(done(await admin('repair'))).toMatch(/the database is intact; nothing was done\n$/)
 })
 
 test('a start names the damage; after the repair the server runs, and no client resumes', async () => {

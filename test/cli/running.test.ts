@@ -127,9 +127,11 @@ describe('with a running server', () => {
   test('what is beyond the rights of who asks is refused', async () => {
     const plain = await admin.bring(newName('plain'), ['viewer'])
     const who = { ADMIN_NAME: plain.name, ADMIN_PASSWORD: plain.password }
-    expect(failed(await as(who, ['user', 'list']), 1)).toContain('403 this needs rights')
-    expect(failed(await as(who, ['key', 'delete', '3Nc7xJr4Vq']), 1)).toContain('403 this needs rights')
-    expect(failed(await as(who, ['role', 'list', '--tenant', 'default']), 1)).toContain('403 this needs rights')
+    expect(failed(await as(who, ['user', 'list']), 1)).toContain('403 the caller has no permission')
+    expect(failed(await as(who, ['key', 'delete', '3Nc7xJr4Vq']), 1)).toContain('403 the caller has no permission')
+    expect(failed(await as(who, ['role', 'list', '--tenant', 'default']), 1)).toContain(
+      '403 the caller has no permission',
+    )
   })
 
   test('callers who may change and not read get the name of what they changed', async () => {
@@ -151,7 +153,7 @@ describe('with a running server', () => {
 
   test('a name that would lead to another path is not understood', async () => {
     for (const name of ['', '.', '..'])
-      expect(failed(await asRoot('user', 'delete', name), 2)).toContain('names nothing')
+      expect(failed(await asRoot('user', 'delete', name), 2)).toContain('is not a valid name')
   })
 
   test.each([
@@ -186,7 +188,9 @@ describe('with a running server', () => {
     const [nobodys, strangers] = [await foreign(404), await foreign(404)]
     nobodys.server.close()
     expect(failed(await asRoot('user', 'list', '--url', nobodys.url), 1)).toContain(`nothing answers at ${nobodys.url}`)
-    expect(failed(await asRoot('user', 'list', '--url', strangers.url), 1)).toContain('not well: 404')
+    expect(failed(await asRoot('user', 'list', '--url', strangers.url), 1)).toContain(
+      'is not a healthy server of this kind: 404',
+    )
     const moved = await foreign(301)
     expect(failed(await asRoot('user', 'list', '--url', moved.url), 1)).toContain('http://elsewhere.example/')
     // Nobody was told a password.
@@ -210,9 +214,9 @@ describe('with a running server', () => {
     const backUp = ['backup', join(folder, 'x.backup')]
     const tries = [
       [here, { ADMIN_API_KEY: key }, backUp, `listens at 127.0.0.1:${server.port}`],
-      [missing, rootThere, list, 'names no server'],
-      [left, { ADMIN_API_KEY: key }, list, 'did not show'],
-      [left, rootThere, backUp, 'did not show'],
+      [missing, rootThere, list, 'has no running server'],
+      [left, { ADMIN_API_KEY: key }, list, 'did not prove'],
+      [left, rootThere, backUp, 'did not prove'],
     ] as const
     await Promise.all(
       tries.map(async ([environment, who, args, why]) => {

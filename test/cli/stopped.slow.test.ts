@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { readConfig } from '#app/config'
-import { startForOneself } from '#cli/stopped-server'
+import { startPrivateServer } from '#cli/stopped-server'
 import { Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
 import { StartedServer } from '#test/blackbox/started-server'
 import { administerAt } from '#test/cli/admin-here'
@@ -120,7 +120,7 @@ describe('with a stopped server', () => {
     const reading = readConfig(environment())
     if ('mistakes' in reading) throw new Error(reading.mistakes.join())
     const asked = vi.spyOn(globalThis, 'fetch')
-    const connection = await startForOneself({ config: reading.config, unheard: '' }, new PassThrough())
+    const connection = await startPrivateServer({ config: reading.config, offlineReason: '' }, new PassThrough())
     await connection.client.call('GET /iam/users')
     const [url, init] = asked.mock.calls.at(-1) ?? []
     asked.mockRestore()

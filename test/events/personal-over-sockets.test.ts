@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { websocketRoute } from '#http/websocket-route'
-import type { Socket, SocketRoom } from '#runtime/socket'
+import type { Socket, SocketHandler } from '#runtime/socket'
 import { ann, bob, subscribed } from '#test/events/subscribed'
 import { ToldStream } from '#test/events/told-stream'
 import { type Door, openDoor, until } from '#test/http/door'
@@ -14,7 +14,7 @@ let client: WebSocket
 let socket: Socket | undefined
 
 /** As the room of dashboards does. */
-const room: SocketRoom<unknown> = {
+const room: SocketHandler<unknown> = {
   opened(opened) {
     socket = opened
     stream.hub.add(opened, stream.listener({ user: ann }), undefined)

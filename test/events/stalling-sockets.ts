@@ -58,7 +58,7 @@ export class StallingSocket implements Socket {
     return this.take(textOf(message))
   }
 
-  together(task: () => void): void {
+  cork(task: () => void): void {
     this.#mayBeUsed('together')
     task()
   }

@@ -123,7 +123,7 @@ export class FirmwareStage {
   }
 
   get project(): ProjectState {
-    return this.room.stage.system.look(projectAddress('default', 'boiler')) as ProjectState
+    return this.room.stage.system.peek(projectAddress('default', 'boiler')) as ProjectState
   }
 
   stored(device: string): StoredUpdate | undefined {

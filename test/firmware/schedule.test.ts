@@ -69,7 +69,7 @@ class ScheduleStage {
   #made(before?: Stage): Stage {
     const project: ActorDefinition<object, { type: string; row: string }, Entry> = {
       kind: 'project',
-      rest: 'written_through',
+      persistence: 'write_through',
       formats: {},
       wake: ({ id }) => ({ id }),
       apply: () => {},

@@ -106,7 +106,7 @@ export class UpdateStage {
       failed: (error) => this.bugs.push(`failed: ${error}`),
       bug: (error, where) => this.bugs.push(`${where}: ${error}`),
     })
-    links.hear(this.updater)
+    links.setFirmwareListener(this.updater)
     stage.onReloaded = () => this.updater.reloaded()
     notices.listen(this.updater)
   }

@@ -103,7 +103,7 @@ export class WalkStage {
   }
 
   project(project = 'boiler'): ProjectState {
-    return this.stage.system.look(projectAddress('default', project)) as ProjectState
+    return this.stage.system.peek(projectAddress('default', project)) as ProjectState
   }
 
   isAwake(device: string): boolean {

@@ -108,7 +108,7 @@ test('one that does not read makes nobody wait', async () => {
   reader.destroy()
 })
 
-test.each(['end', 'unsubscribe', 'send', 'publish', 'together'] as const)(
+test.each(['end', 'unsubscribe', 'send', 'publish', 'cork'] as const)(
   '%s inside dropped is refused, not fatal',
   async (what) => {
     door = await openSocketDoor()
@@ -118,7 +118,7 @@ test.each(['end', 'unsubscribe', 'send', 'publish', 'together'] as const)(
       unsubscribe: () => socket.unsubscribe('topic'),
       send: () => void socket.send('x'),
       publish: () => door.server.publisher.publish('topic', 'x'),
-      together: () => socket.together(() => {}),
+      cork: () => socket.cork(() => {}),
     }
     door.room.does = (heard) => {
       if (heard.what === 'dropped') acts[what]()
@@ -207,11 +207,11 @@ test('what is sent together arrives in order, and what is thrown comes out', asy
   const { numbers, socket } = await stalledClient()
   client.resume()
   socket.send(numbered(0))
-  socket.together(() => {
+  socket.cork(() => {
     for (let index = 1; index < 100; index++) socket.send(numbered(index))
   })
   expect(() =>
-    socket.together(() => {
+    socket.cork(() => {
       socket.send(numbered(100))
       throw new Error('thrown together')
     }),
@@ -219,6 +219,6 @@ test('what is sent together arrives in order, and what is thrown comes out', asy
   socket.send(numbered(101))
   await until(() => numbers().length === 102)
   expect(numbers()).toEqual(Array.from({ length: 102 }, (_, index) => index))
-  socket.together(() => socket.end(4000, 'bye'))
+  socket.cork(() => socket.end(4000, 'bye'))
   expect(door.room.get('closed')?.code).toBe(4000)
 })

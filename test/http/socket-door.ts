@@ -1,6 +1,6 @@
 import type { ServerOptions } from '#http/server'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
-import type { Socket, SocketRoom } from '#runtime/socket'
+import type { Socket, SocketHandler } from '#runtime/socket'
 import { openDoor } from '#test/http/door'
 
 export interface Heard {
@@ -13,7 +13,7 @@ export interface Heard {
 }
 
 /** A room that remembers what it is told, and does what a test says. */
-export class KeptRoom implements SocketRoom<unknown> {
+export class KeptRoom implements SocketHandler<unknown> {
   readonly heard: Heard[] = []
   /** Called after each thing is remembered. */
   does: (heard: Heard) => void = () => {}

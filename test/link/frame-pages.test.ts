@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { FramePages, type KeptFrame } from '#link/frame-queue'
+import { type FrameCopy, FramePages } from '#link/frame-queue'
 
 test('a frame stays as it was until it is released, whatever comes and goes meanwhile', () => {
   const length = fc.oneof(fc.nat(3_000), fc.constantFrom(0, 16_384, 16_385, 100_000))
@@ -8,7 +8,7 @@ test('a frame stays as it was until it is released, whatever comes and goes mean
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const pages = new FramePages()
-      const kept: { frame: KeptFrame; length: number; byte: number }[] = []
+      const kept: { frame: FrameCopy; length: number; byte: number }[] = []
       for (const { length, byte, releases, place } of steps) {
         kept.push({ frame: pages.keep(new Uint8Array(length).fill(byte)), length, byte })
         for (let count = 0; count < releases; count++) {

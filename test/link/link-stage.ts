@@ -122,7 +122,7 @@ export class LinkStage {
   }
 
   device(device: string): DeviceState {
-    return this.stage.system.look(deviceAddress('default', device)) ?? absentDevice(device)
+    return this.stage.system.peek(deviceAddress('default', device)) ?? absentDevice(device)
   }
 
   settle(): Promise<void> {
@@ -207,7 +207,7 @@ export class TestLink implements Socket {
     return true
   }
 
-  together(task: () => void): void {
+  cork(task: () => void): void {
     if (this.closedWith !== undefined) throw new Error('together after closed')
     task()
   }

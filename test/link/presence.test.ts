@@ -29,7 +29,7 @@ async function post(device: string): Promise<void> {
     updates: [],
   })
   await room.settle()
-  room.presence.posted('default', device)
+  room.presence.reportedByHttp('default', device)
 }
 
 describe('a device that only posts', () => {
@@ -171,10 +171,10 @@ describe('wishes', () => {
     const link = room.connect()
     link.hello('A')
     await room.settle()
-    room.presence.want('default', 'A', 'idle')
-    room.presence.want('default', 'A', 'online')
+    room.presence.change('default', 'A', 'idle')
+    room.presence.change('default', 'A', 'online')
     await room.settle()
-    room.presence.want('default', 'A', 'offline')
+    room.presence.change('default', 'A', 'offline')
     await room.settle()
     expect(status('A')).toBe('online')
     const told = room.stage.events.filter(({ event }) => event.kind === 'status_changed')
@@ -182,7 +182,7 @@ describe('wishes', () => {
   })
 
   test('for devices that nobody knows make none', async () => {
-    room.presence.want('default', 'X', 'offline')
+    room.presence.change('default', 'X', 'offline')
     await room.settle()
     expect(room.device('X').isThere).toBe(false)
     expect(room.stage.commits).toEqual([])

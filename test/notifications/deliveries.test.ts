@@ -384,8 +384,8 @@ describe('many', () => {
     await open(names, 2)
     let passes = 0
     const { registry } = room.stage.system
-    const look = registry.look.bind(registry)
-    registry.look = (address) => {
+    const look = registry.peek.bind(registry)
+    registry.peek = (address) => {
       if (address.kind === 'subscriber' && address.id === 'u0') passes++
       return look(address)
     }

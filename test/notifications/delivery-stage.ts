@@ -201,7 +201,7 @@ export class DeliveryStage {
     if (!this.people.has(name)) this.person(name)
     const createdBy = `crn#user:${name}`
     const subscription = subscriptionOf(fn, id, { locale, createdBy })
-    const { head } = this.stage.system.look(deliveryAddress(tenant, fn)) as DeliveryState
+    const { head } = this.stage.system.peek(deliveryAddress(tenant, fn)) as DeliveryState
     await this.ask(subscriberAddress(tenant, name), { type: 'subscribe', subscription, from: head.seq })
   }
 
@@ -225,15 +225,15 @@ export class DeliveryStage {
   }
 
   subscriber(name: string, tenant = 'default'): SubscriberState {
-    return this.stage.system.look(subscriberAddress(tenant, name)) as SubscriberState
+    return this.stage.system.peek(subscriberAddress(tenant, name)) as SubscriberState
   }
 
   delivery(fn = 'F', tenant = 'default'): DeliveryState {
-    return this.stage.system.look(deliveryAddress(tenant, fn)) as DeliveryState
+    return this.stage.system.peek(deliveryAddress(tenant, fn)) as DeliveryState
   }
 
   get tally(): OutboxTally {
-    return (this.stage.system.look(outboxAddress('default')) as OutboxState).tally
+    return (this.stage.system.peek(outboxAddress('default')) as OutboxState).tally
   }
 
   /** How many were told in no way, by reason. */

@@ -527,7 +527,7 @@ export class AccessGround {
   }
 
   #look(address: ActorAddress): unknown {
-    return this.#door.assembly.context.system.look(address)
+    return this.#door.assembly.context.system.peek(address)
   }
 
   #ask(address: ActorAddress, command: unknown): Promise<unknown> {

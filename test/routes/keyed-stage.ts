@@ -160,7 +160,7 @@ export class KeyedStage {
   }
 
   get made(): readonly string[] {
-    return [...(this.system.look(tenantAddress('default')) as TenantState).schemas.keys()]
+    return [...(this.system.peek(tenantAddress('default')) as TenantState).schemas.keys()]
   }
 
   stored({ key = 'k', tenant = 'default', user = 'crn#user:U1' }: Asked = {}): StoredKey | undefined {

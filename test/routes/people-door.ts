@@ -100,7 +100,7 @@ export class PeopleDoor {
   }
 
   look(address: ActorAddress): unknown {
-    return this.#assembly.context.system.look(address)
+    return this.#assembly.context.system.peek(address)
   }
 
   /** How many entries the stream has. */

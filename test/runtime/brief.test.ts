@@ -12,7 +12,7 @@ interface Note {
 /** Keeps a text, asked by `read`. */
 const brief: ActorDefinition<Note, { type: string }, Entry> = {
   kind: 'note',
-  rest: 'written_through',
+  persistence: 'write_through',
   formats: { text: { name: 'note', version: 1, upgrades: {} } },
   fixedRecords: ['text'],
   isBrief: true,

@@ -267,7 +267,7 @@ describe('an activation that is idle', () => {
     stage.place.setRoom(true)
     await stage.world.advance(2_000)
     expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
-    expect(stage.system.look(a)).toMatchObject({ quiet: 9 })
+    expect(stage.system.peek(a)).toMatchObject({ quiet: 9 })
   })
 
   test('that says it may not be forgotten is not', async () => {
@@ -275,7 +275,7 @@ describe('an activation that is idle', () => {
       definitions: () => [
         {
           kind: 'faithful',
-          rest: 'written_through',
+          persistence: 'write_through',
           formats: {},
           isForgettable: () => false,
           wake: () => ({}),
@@ -314,5 +314,5 @@ test('what nobody hears of survives being forgotten: only a crash loses it', asy
   stage.tell(a, { type: 'add', change: 7 })
   await stage.world.advance(forgetAfterMs + 1_000)
   expect(stage.system.registry.awake(a)).toBeUndefined()
-  expect(stage.system.look(a)).toMatchObject({ quiet: 7 })
+  expect(stage.system.peek(a)).toMatchObject({ quiet: 7 })
 })

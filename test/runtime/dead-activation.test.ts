@@ -9,7 +9,7 @@ import { openStage } from '#test/runtime/stage'
 import { tallies, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
-const asker = { answered: () => {}, refused: () => {} }
+const responder = { answered: () => {}, refused: () => {} }
 
 test('a turn of a dead one is a mistake of who asked, and changes nothing', async () => {
   const stage = await openStage()
@@ -17,7 +17,9 @@ test('a turn of a dead one is a mistake of who asked, and changes nothing', asyn
   const first = stage.system.registry.awake(a)
   if (!first) throw new Error('A is asleep')
   stage.tell(a, { type: 'throw' })
-  expect(() => stage.system.turnOf(first, { type: 'add', add: [2] }, asker)).toThrow('a turn of tally A, which is dead')
+  expect(() => stage.system.turnOf(first, { type: 'add', add: [2] }, responder)).toThrow(
+    'a turn of tally A, which is dead',
+  )
   stage.tell(a, { type: 'add', add: [3] })
   await stage.settle()
   expect(stage.addedOf(a)).toEqual([

@@ -62,7 +62,7 @@ describe('a failed commit', () => {
     stage.tell(a, { type: 'look' }, 'tally')
     stage.tell(k, { type: 'look' }, 'book')
     expect(stage.said).toEqual(['answered tally [1]', 'answered book [1]'])
-    expect(stage.system.look(a)).toMatchObject({ quiet: 0 })
+    expect(stage.system.peek(a)).toMatchObject({ quiet: 0 })
   })
 
   test('is followed by reads alone until there is room, and then by writes at the offsets that nobody heard', async () => {

@@ -136,9 +136,9 @@ describe('a tenant that is forgotten', () => {
 
   test('reads otherwise than before, though no offset says so', async () => {
     const stage = await filled()
-    const { untold } = stage.system.registry.head('gone')
+    const { silentChanges } = stage.system.registry.head('gone')
     stage.system.forgetTenant('gone')
-    expect(stage.system.registry.head('gone').untold).toBe(untold + 1)
+    expect(stage.system.registry.head('gone').silentChanges).toBe(silentChanges + 1)
   })
 
   test('is not forgotten during a turn', async () => {
@@ -154,7 +154,7 @@ describe('an offset that is left out', () => {
     const stage = await filled()
     const head = stage.system.registry.head('gone')
     const { taken } = head
-    head.leaveOut()
+    head.skipOffset()
     expect([head.taken, head.committed, head.released]).toEqual(Array(3).fill(taken + 1))
     stage.tell(bookAddress('K', 'gone'), { type: 'add', add: [9] })
     await stage.settle()
@@ -164,7 +164,7 @@ describe('an offset that is left out', () => {
   test('is none while something is on its way', async () => {
     const stage = await filled()
     stage.tell(gone('1'), { type: 'add', add: [9] })
-    expect(() => stage.system.registry.head('gone').leaveOut()).toThrow('on their way')
+    expect(() => stage.system.registry.head('gone').skipOffset()).toThrow('on their way')
   })
 })
 
@@ -174,9 +174,9 @@ describe('what no event tells', () => {
     const head = stage.system.registry.head('default')
     stage.tell(bookAddress('K'), { type: 'add', change: 1 })
     await stage.settle()
-    expect(head.untold).toBe(0)
+    expect(head.silentChanges).toBe(0)
     stage.tell(tallyAddress('A'), { type: 'add', change: 1 })
     await stage.settle()
-    expect(head.untold).toBe(1)
+    expect(head.silentChanges).toBe(1)
   })
 })

@@ -87,15 +87,15 @@ describe('commits', () => {
     const stage = await openStage()
     const { gate } = stage.system
     const heard: string[] = []
-    expect(gate.isQuiet).toBe(true)
+    expect(gate.isSettled).toBe(true)
     await gate.settled()
     stage.tell(a, { type: 'add', add: [1] })
     const settled = gate.settled().then(() => heard.push(`settled after ${stage.said.length}`))
-    expect(gate.isQuiet).toBe(false)
+    expect(gate.isSettled).toBe(false)
     await stage.settle()
     await settled
     expect(heard).toEqual(['settled after 2'])
-    expect(gate.isQuiet).toBe(true)
+    expect(gate.isSettled).toBe(true)
   })
 })
 

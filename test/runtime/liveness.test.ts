@@ -31,7 +31,7 @@ test('who answers stays', async () => {
   liveness.watch('a')
   for (let pinged = 1; pinged <= 20; pinged++) {
     while (pings.length < pinged) await world.advance(500)
-    liveness.heard('a')
+    liveness.touch('a')
   }
   expect(said).toEqual([])
 })
@@ -53,7 +53,7 @@ test('who does not answer is told of at the next ping, and is dead after two min
 test('any sign of life counts, however late', async () => {
   liveness.watch('a')
   await world.advance(deadAfterMs - 5_000)
-  liveness.heard('a')
+  liveness.touch('a')
   await world.advance(60_000)
   expect(said).not.toContain('a dead')
   await world.advance(deadAfterMs)

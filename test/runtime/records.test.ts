@@ -15,7 +15,7 @@ type Put = { readonly type: 'put'; readonly records: readonly RecordChange[] } |
 function shelf(more: Pick<ActorDefinition<unknown, unknown, Entry>, 'kind' | 'formats' | 'fixedRecords'>) {
   const definition: ActorDefinition<Map<string, unknown>, Put, Entry> = {
     ...more,
-    rest: 'written_through',
+    persistence: 'write_through',
     wake: (_, records) => new Map(records),
     apply: () => expect.fail('there are no events'),
     change(state, change) {
@@ -49,7 +49,7 @@ function put(stage: Stage, to: ActorAddress, values: Readonly<Record<string, unk
 }
 
 function look(stage: Stage, at: ActorAddress): unknown {
-  return Object.fromEntries(stage.system.look(at) as Map<string, unknown>)
+  return Object.fromEntries(stage.system.peek(at) as Map<string, unknown>)
 }
 
 async function open(options: StageOptions = {}): Promise<Stage> {

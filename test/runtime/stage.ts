@@ -130,11 +130,11 @@ export class Stage {
 
   /** Asks and notes what is heard under a label. */
   ask(address: ActorAddress, command: unknown, label = 'it', bytes?: number): void {
-    const asker = {
+    const responder = {
       answered: (value: unknown) => this.said.push(`answered ${label} ${JSON.stringify(value)}`),
       refused: (problem: Problem) => this.said.push(`refused ${label} ${problem.code}`),
     }
-    this.system.turn(address, command, asker, bytes)
+    this.system.turn(address, command, responder, bytes)
   }
 
   /** A command of the actors of these tests. */
@@ -148,7 +148,7 @@ export class Stage {
 
   /** The numbers of a tally with their offsets, as an activation has them now. */
   addedOf(address: ActorAddress): TallyState['added'] {
-    return (this.system.look(address) as TallyState).added
+    return (this.system.peek(address) as TallyState).added
   }
 
   get epoch(): string {

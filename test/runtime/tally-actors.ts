@@ -41,7 +41,7 @@ const tallyFormat = { name: 'tally', version: 1, upgrades: {} }
 /** Rests by redo: the numbers it was told, in events that stand for any event of a device. */
 export const tally: ActorDefinition<TallyState, TallyCommand, Entry> = {
   kind: 'tally',
-  rest: 'redo',
+  persistence: 'redo',
   formats: { '': tallyFormat },
   wake(address, records) {
     const stored = records.get('') as Pick<TallyState, 'added' | 'quiet'> | undefined
@@ -74,7 +74,7 @@ export interface BookState {
 /** Rests written through: a page a number, each a record; its events are schema_deleted of `<id>.<number>`. */
 export const book: ActorDefinition<BookState, TallyCommand, Entry> = {
   kind: 'book',
-  rest: 'written_through',
+  persistence: 'write_through',
   formats: { '*': { name: 'page', version: 1, upgrades: {} } },
   wake: (address, records) => ({ id: address.id, pages: new Map(records as ReadonlyMap<string, number>) }),
   apply(state, event) {

@@ -9,7 +9,7 @@ const b = tallyAddress('B')
 const unpackable = 2n ** 80n
 
 describe('a turn that throws', () => {
-  test.each(['decide', 'apply'] as const)('in %s is a bug to its asker, and takes no offset', async (where) => {
+  test.each(['decide', 'apply'] as const)('in %s is a bug to its responder, and takes no offset', async (where) => {
     const stage = await openStage()
     stage.tell(a, { type: 'add', add: [1] }, 'before')
     stage.tell(a, where === 'decide' ? { type: 'throw' } : { type: 'add', add: [2, 'poison'] }, 'bad')
@@ -76,13 +76,13 @@ describe('a turn that throws', () => {
       reminder: 5,
       tells: [{ to: b, command: { type: 'add', add: [1] } }],
     })
-    expect(stage.system.look(a)).toEqual({ id: 'A', added: [{ value: 1, offset: 1 }], quiet: 1 })
+    expect(stage.system.peek(a)).toEqual({ id: 'A', added: [{ value: 1, offset: 1 }], quiet: 1 })
     await stage.settle()
     expect(stage.addedOf(b)).toEqual([])
     expect(stage.system.reminders.count).toBe(0)
   })
 
-  test('while waking is a bug to the asker alone', async () => {
+  test('while waking is a bug to the responder alone', async () => {
     const stage = await openStage()
     const damaged = [{ key: 'actor/tally/default/A', value: Uint8Array.of(0xc1) }]
     await during(stage.world, stage.journal.storage.write(damaged, { sync: false }))

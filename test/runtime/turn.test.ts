@@ -24,7 +24,7 @@ test('the turn is told the tenant, the moment and the next offset', async () => 
     definitions: () => [
       {
         kind: 'watcher',
-        rest: 'written_through',
+        persistence: 'write_through',
         formats: {},
         wake: () => undefined,
         apply: () => {},
@@ -108,7 +108,7 @@ test('effects run after the commit, in order, each after its own answer', async 
   ])
 })
 
-test('an effect or an asker that throws takes nothing from the others', async () => {
+test('an effect or an responder that throws takes nothing from the others', async () => {
   const stage = await openStage()
   const fail = () => {
     throw new Error('an effect failed')
@@ -121,7 +121,7 @@ test('an effect or an asker that throws takes nothing from the others', async ()
   expect(stage.bugs).toEqual(['release: an effect failed', 'release: an effect failed'])
 })
 
-test('a turn during a turn throws: its asker hears nothing, the outer one hears of a bug', async () => {
+test('a turn during a turn throws: its responder hears nothing, the outer one hears of a bug', async () => {
   const stage = await openStage()
   const inside = () => stage.tell(b, { type: 'add', add: [9] }, 'inner')
   stage.tell(a, { type: 'add', add: [1], inside }, 'outer')
@@ -151,17 +151,17 @@ test('nor can whoever began it keep that to himself', async () => {
 
 test('whoever hears an answer may ask at once', async () => {
   const stage = await openStage()
-  const asker = {
+  const responder = {
     answered: () => stage.tell(a, { type: 'add', add: [2] }, 'second'),
     refused: () => {},
   }
-  stage.system.turn(a, { type: 'add', add: [1] }, asker)
+  stage.system.turn(a, { type: 'add', add: [1] }, responder)
   stage.tell(a, { type: 'look' }, 'look')
   await stage.settle()
   expect(stage.said).toEqual(['event default 1', 'answered look [1]', 'event default 2', 'answered second undefined'])
 })
 
-test('an unknown kind of actor is a bug to its asker and to nobody else', async () => {
+test('an unknown kind of actor is a bug to its responder and to nobody else', async () => {
   const stage = await openStage()
   stage.ask({ kind: 'nothing', tenant: 'default', id: 'A' }, {}, 'wrong')
   stage.tell(a, { type: 'look' }, 'right')
@@ -174,7 +174,7 @@ test('nothing is answered before the store was read', async () => {
   const stage = new Stage()
   stage.tell(a, { type: 'look' }, 'early')
   expect(stage.said).toEqual(['refused early storage'])
-  expect(() => stage.system.look(a)).toThrow(Problem)
+  expect(() => stage.system.peek(a)).toThrow(Problem)
   await stage.open()
   stage.tell(a, { type: 'look' }, 'later')
   expect(stage.said.slice(1)).toEqual(['answered later []'])
@@ -234,7 +234,7 @@ test('a refused turn changes nothing', async () => {
   stage.tell(a, { type: 'add', add: [1] }, 'full', 11)
   stage.tell(b, { type: 'add', add: [5], change: 7, reminder: stage.world.now(), tells: [] }, 'refused', 1)
   await stage.settle()
-  expect(stage.system.look(b)).toEqual({ id: 'B', added: [], quiet: 0 })
+  expect(stage.system.peek(b)).toEqual({ id: 'B', added: [], quiet: 0 })
   expect(stage.system.reminders.count).toBe(0)
 })
 

@@ -78,7 +78,7 @@ export class JudgedOffers {
   /** What can't be looked at while the store is being read. */
   #storedOf(device: string): StoredUpdate | undefined {
     const { registry, isServing } = this.#server.assembly.context.system
-    return isServing ? (registry.look(updateAddress(tenant, device)).state as UpdateActorState).stored : undefined
+    return isServing ? (registry.peek(updateAddress(tenant, device)).state as UpdateActorState).stored : undefined
   }
 
   /** What is offered must be stored: of what is not, nothing may ever be seen. */
@@ -87,7 +87,7 @@ export class JudgedOffers {
     // What is being read can't be looked at.
     if (!isServing) return
     for (const { name } of this.#devices) {
-      const { state, lastOffset } = registry.look(updateAddress(tenant, name))
+      const { state, lastOffset } = registry.peek(updateAddress(tenant, name))
       const { stored } = state as UpdateActorState
       if (stored?.context.id !== id) continue
       const isOffered = stored.state === 'offering' || (stored.state === 'started' && stored.context.resends > 0)
@@ -96,7 +96,7 @@ export class JudgedOffers {
       return
     }
     // With a device that was removed in that moment its update is forgotten.
-    const isThere = (name: string) => (registry.look(deviceAddress(tenant, name)).state as DeviceState).isThere
+    const isThere = (name: string) => (registry.peek(deviceAddress(tenant, name)).state as DeviceState).isThere
     if (this.#devices.every(({ name }) => isThere(name)))
       this.#witness.accuse(`${id} is offered, and nobody knows of it`)
   }
@@ -142,7 +142,7 @@ export class JudgedOffers {
 
   /** An update under way holds its image. */
   #isUnderWay(id: string): boolean {
-    if (!this.#server.assembly.context.system.gate.isQuiet || this.#unheld.has(id)) return false
+    if (!this.#server.assembly.context.system.gate.isSettled || this.#unheld.has(id)) return false
     return this.#devices.some(({ name }) => {
       const stored = this.#storedOf(name)
       return stored?.context.id === id && stored.counted?.stage === 'running'

@@ -179,7 +179,7 @@ export class MailsAtRest {
     const { functions, heard } = this.#parts
     const { system } = this.#life.server.assembly.context
     for (const { id, plan } of functions.lasting) {
-      const { head } = system.look(deliveryAddress(tenant, id)) as DeliveryState
+      const { head } = system.peek(deliveryAddress(tenant, id)) as DeliveryState
       const told = heard.toldTo(rootAddress).filter(({ name }) => name === plan.name).length
       const counted = heard.countedTo(rootAddress, plan.name)
       if (counted > 0) this.#witness.count('told as a number')

@@ -1,4 +1,4 @@
-import type { Socket, SocketPublisher, SocketRoom } from '#runtime/socket'
+import type { Socket, SocketHandler, SocketPublisher } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
 /** A failure that the simulation planted. */
@@ -41,8 +41,8 @@ export class SimulatedSockets implements SocketPublisher {
     for (const socket of this.#sockets) socket.offer(topic, text(message))
   }
 
-  open<Opening>(room: SocketRoom<Opening>, opening: Opening, peer: Peer, limitBytes: number): SimulatedSocket {
-    const socket = new SimulatedSocket(this, this.#world, room as SocketRoom<unknown>, peer, limitBytes)
+  open<Opening>(room: SocketHandler<Opening>, opening: Opening, peer: Peer, limitBytes: number): SimulatedSocket {
+    const socket = new SimulatedSocket(this, this.#world, room as SocketHandler<unknown>, peer, limitBytes)
     this.#sockets.add(socket)
     room.opened(socket, opening)
     return socket
@@ -57,7 +57,7 @@ export class SimulatedSocket implements Socket {
   readonly remoteAddress = '127.0.0.1'
   readonly #sockets: SimulatedSockets
   readonly #world: World
-  readonly #room: SocketRoom<unknown>
+  readonly #room: SocketHandler<unknown>
   readonly #peer: Peer
   readonly #limitBytes: number
   readonly #topics = new Set<string>()
@@ -68,7 +68,7 @@ export class SimulatedSocket implements Socket {
   #isFlushScheduled = false
   isOpen = true
 
-  constructor(sockets: SimulatedSockets, world: World, room: SocketRoom<unknown>, peer: Peer, limitBytes: number) {
+  constructor(sockets: SimulatedSockets, world: World, room: SocketHandler<unknown>, peer: Peer, limitBytes: number) {
     this.#sockets = sockets
     this.#world = world
     this.#room = room
@@ -91,7 +91,7 @@ export class SimulatedSocket implements Socket {
     return this.#write(text(message))
   }
 
-  together(task: () => void): void {
+  cork(task: () => void): void {
     task()
   }
 

@@ -219,7 +219,7 @@ export class Simulation {
       const isQuiet =
         database.status === 'ok' &&
         this.#world.isIdle &&
-        context.system.gate.isQuiet &&
+        context.system.gate.isSettled &&
         context.hub.behindCount() === 0 &&
         isDone() &&
         this.#devices.every((device) => device.isSettled) &&

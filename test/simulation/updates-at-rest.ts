@@ -297,7 +297,7 @@ export class UpdatesAtRest {
   }
 
   #projectNow(): ProjectState {
-    return this.#life.server.assembly.context.system.look(projectAddress(tenant, project)) as ProjectState
+    return this.#life.server.assembly.context.system.peek(projectAddress(tenant, project)) as ProjectState
   }
 }
 

@@ -16,7 +16,7 @@ type Member = 'decide' | 'apply' | 'change'
 function accusedWhen(where: Member | 'behind'): readonly string[] {
   const accused: string[] = []
   const actor = (kind: string, run: (member: Member) => void): AnyDefinition<never> => ({
-    ...{ kind, rest: 'written_through', formats: {}, wake: () => undefined },
+    ...{ kind, persistence: 'write_through', formats: {}, wake: () => undefined },
     decide: () => {
       run('decide')
       return { type: 'answer', value: kind }
@@ -78,7 +78,7 @@ test.each<[string, change: (state: ReturnType<typeof someState>) => void, place:
   const accused: string[] = []
   const state = someState()
   const actor: AnyDefinition<never> = {
-    ...{ kind: 'impure', rest: 'redo', formats: {}, wake: () => state, apply: () => {} },
+    ...{ kind: 'impure', persistence: 'redo', formats: {}, wake: () => state, apply: () => {} },
     decide: () => {
       change(state)
       return { type: 'answer', value: undefined }

@@ -130,7 +130,7 @@ test('an older snapshot is led up when its actor wakes', async () => {
   }
   const formats = { '': { name: 'tally', version: 2, upgrades: { 1: upgrade } } }
   const again = await stage.reborn({ definitions: () => [{ ...tally, formats }] })
-  expect(again.system.look(a)).toMatchObject({ quiet: 100, added: [{ value: 1 }, { value: 2 }] })
+  expect(again.system.peek(a)).toMatchObject({ quiet: 100, added: [{ value: 1 }, { value: 2 }] })
 })
 
 test('everything is found again: redo actors, written-through ones, reminders, heads of all tenants', async () => {
@@ -178,7 +178,7 @@ test('a chunk that begins before what is applied again is used from there only',
   expect(stage.commits[0]?.streams[0]).toMatchObject({ firstOffset: 1, redoFrom: 4 })
   stage.crash()
   const again = await stage.reborn()
-  expect(again.system.look(a)).toEqual({
+  expect(again.system.peek(a)).toEqual({
     id: 'A',
     quiet: 5,
     added: [
@@ -257,7 +257,7 @@ test('a second node that applies the commits of the first holds the same, at eac
       await during(node.world, node.journal.storage.write(operations, { sync: false }))
       applyCommit(node, operations)
     }
-    for (const address of [a, b, k]) expect(node.system.look(address)).toEqual(owner.system.look(address))
+    for (const address of [a, b, k]) expect(node.system.peek(address)).toEqual(owner.system.peek(address))
     for (const tenant of ['default', 'other-1']) {
       expect(node.system.registry.head(tenant).released).toBe(owner.system.registry.head(tenant).released)
       const { redoFrom, last, bytes } = owner.journal.stream(tenant)

@@ -132,7 +132,7 @@ function run(stage: Stage, shapes: readonly Shape[], steps: readonly Step[], seq
   for (const each of steps) {
     const address = deviceAddress('default', each.who)
     const { number } = each
-    const state = () => stage.system.look(address) ?? absentDevice(each.who)
+    const state = () => stage.system.peek(address) ?? absentDevice(each.who)
     const ask = (command: DeviceCommand) => stage.ask(address, command)
     switch (each.what) {
       case 'admit':
@@ -220,7 +220,7 @@ function run(stage: Stage, shapes: readonly Shape[], steps: readonly Step[], seq
 
 /** What is said of a group or of an alarm: made, changed, or removed. */
 function watching(stage: Stage, what: 'group' | 'alarm', number: number, device: string): TenantCommand {
-  const tenant = stage.system.look(tenantAddress('default')) as TenantState
+  const tenant = stage.system.peek(tenantAddress('default')) as TenantState
   const id = `I${number % 2}`
   const author = 'crn#user:2Vb7qYx9Kd'
   const isNew = !(what === 'group' ? tenant.groups : tenant.alarms).has(id)
@@ -236,12 +236,12 @@ function watching(stage: Stage, what: 'group' | 'alarm', number: number, device:
 /** Everything there is to know, but what a crash may lose: when and how often a device connected. */
 function everything(stage: Stage): unknown {
   const devices = names.map((name) => {
-    const state = stage.system.look(deviceAddress('default', name)) ?? absentDevice(name)
+    const state = stage.system.peek(deviceAddress('default', name)) ?? absentDevice(name)
     return { ...state, lastMessage: 0, lastConnect: 0, numConnects: 0 }
   })
   return structuredClone({
     devices: devices.map(shownState),
-    tenant: stage.system.look(tenantAddress('default')),
+    tenant: stage.system.peek(tenantAddress('default')),
   })
 }
 
@@ -305,13 +305,13 @@ test('of a removed device nothing comes back, though others keep its entries in 
   stage.crash()
   const again = await stage.reborn({ definitions })
   expect(everything(again)).toEqual(before)
-  expect(again.system.look(deviceAddress('default', 'B'))).toBeUndefined()
+  expect(again.system.peek(deviceAddress('default', 'B'))).toBeUndefined()
 })
 
 /** One that writes of a device what is none of that device's own, and of what is no device's. */
 const beside: ActorDefinition<object, { readonly type: 'say' }, Entry> = {
   kind: 'beside',
-  rest: 'written_through',
+  persistence: 'write_through',
   formats: {},
   wake: () => ({}),
   apply: () => {},

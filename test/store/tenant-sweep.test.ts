@@ -105,7 +105,7 @@ async function expectSwept(stage: Stage, { epoch, last }: { epoch: string; last:
   }
   expect(stage.system.reminders.count).toBe(6)
   for (const id of ['A', 'B', 'C']) expect(stage.addedOf(tallyAddress(id, 'gone'))).toEqual([])
-  expect(stage.system.look(bookAddress('K', 'gone'))).toEqual({ id: 'K', pages: new Map() })
+  expect(stage.system.peek(bookAddress('K', 'gone'))).toEqual({ id: 'K', pages: new Map() })
   const head = stage.system.registry.head('gone')
   expect(head.redo.size).toBe(0)
   expect(head.taken).toBeGreaterThan(last)

@@ -119,7 +119,7 @@ export class AlarmStage {
   standing(devices: readonly string[]): Record<string, string> {
     const { system } = this.stage.assembly.context
     const rows = devices.map((device) => {
-      const alarms = system.look(deviceAddress('default', device))?.alarms
+      const alarms = system.peek(deviceAddress('default', device))?.alarms
       const known = [...(alarms ?? [])].filter(([, { since }]) => since > 0)
       return [device, known.map(([id, { isActive }]) => (isActive ? id : `(${id})`)).sort()] as const
     })

@@ -259,7 +259,7 @@ async function looksAtStart(): Promise<number> {
   place.crash(1)
   world.kill()
   fleet.stage = new IdentityStage({ world, stored: { place, faults } })
-  const look = vi.spyOn(fleet.stage.assembly.context.system, 'look')
+  const look = vi.spyOn(fleet.stage.assembly.context.system, 'peek')
   await fleet.stage.wait(fleet.stage.assembly.open())
   await world.settle()
   const looks = look.mock.calls.filter(([{ kind }]) => kind === 'device').length
@@ -288,8 +288,8 @@ describe('ten thousand devices', () => {
         task()
       }),
     )
-    const look = system.look.bind(system)
-    vi.spyOn(system, 'look').mockImplementation((address) => {
+    const look = system.peek.bind(system)
+    vi.spyOn(system, 'peek').mockImplementation((address) => {
       if (address.kind === 'device') {
         looks++
         slice += 0.125

@@ -5,33 +5,33 @@ import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 import { wordsOf } from '#cli/doctor/folder'
 import { checkDatabase, type DatabaseCheck } from '#store/level-files/database-check'
 
-/** A server that has the folder changes what is looked at; what is damaged stays so. */
-const looksMax = 3
+/** A running server changes the files during a check. Real damage is found each time. */
+const attemptsMax = 3
 
-/** Whether every block of every file of the database is as it was written. Nothing is when there is none yet. */
+/** Checks every block of every database file. No findings if there is no database yet. */
 export async function databaseFindings({ dataDirectory }: Config): Promise<readonly Finding[]> {
   const about = 'database'
   const database = join(dataDirectory, 'db')
   try {
     if (!(await stat(database).catch(() => undefined))) return []
     let found = await checkDatabase(database, 'whole')
-    for (let looks = 1; found.damage.length > 0 && looks < looksMax; looks++)
+    for (let attempts = 1; found.damage.length > 0 && attempts < attemptsMax; attempts++)
       found = await checkDatabase(database, 'whole')
     return findingsOf(about, found)
   } catch (error) {
-    return [wrong(about, `could not be read: ${wordsOf(error)}`, 'give the folder to the user that runs the server')]
+    return [wrong(about, `cannot be read: ${wordsOf(error)}`, 'give the folder to the user that runs the server')]
   }
 }
 
 function findingsOf(about: string, { damage, torn }: DatabaseCheck): readonly Finding[] {
-  const todo = 'restore a backup, or save what can be saved: npm run admin -- repair'
+  const todo = 'restore a backup, or repair what can be read: npm run admin -- repair'
   if (damage.length > 0) return damage.map((said) => wrong(about, said, todo))
-  if (torn.length === 0) return [ok(about, 'every block of its files is whole')]
+  if (torn.length === 0) return [ok(about, 'all blocks of its files are intact')]
   return torn.map((said) =>
     hint(
       about,
-      `${said}, as a server leaves it that was killed, or whose machine went down`,
-      'nothing; with DURABILITY=disk nothing that was acknowledged is among it, unless the disk is damaged',
+      `${said}, as after a crash of the server or the machine`,
+      'nothing to do; with DURABILITY=disk no acknowledged data is lost, unless the disk is damaged',
     ),
   )
 }

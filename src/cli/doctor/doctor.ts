@@ -1,35 +1,35 @@
 import type { ConfigReading } from '#app/config'
 import { databaseFindings } from '#cli/doctor/database'
+import { mailFinding, updateServerFinding } from '#cli/doctor/external-servers'
 import type { Finding } from '#cli/doctor/finding'
 import { diskFindings, folderFindings, imageFindings } from '#cli/doctor/folder'
-import { clockFindings, syncFinding } from '#cli/doctor/moments'
-import { mailFinding, updateServerFinding } from '#cli/doctor/outside'
 import { portFindings } from '#cli/doctor/port'
 import { nodeFinding, openFilesFinding } from '#cli/doctor/process'
-import { settingsFindings, togetherFindings } from '#cli/doctor/settings'
+import { combinationFindings, settingsFindings } from '#cli/doctor/settings'
+import { clockFindings, syncFinding } from '#cli/doctor/timing'
 import type { World } from '#runtime/world'
 
-/** What is looked at, from where it comes in. */
-export interface Patient {
+/** The input of the checks. */
+export interface DoctorInput {
   readonly reading: ConfigReading
   readonly nodeVersion: string
-  /** The text of `/proc/self/limits`, where there is one. */
+  /** The text of `/proc/self/limits`, if the system has it. */
   readonly limits: string | undefined
   readonly apiKey: string | undefined
   readonly world: World
 }
 
 /**
- * Looks at everything that a server needs, in the order in which one thing needs another. Nothing is changed; a folder is
- * written to for a moment. What hangs on settings is left out where these are mistaken.
+ * Checks all that a server needs, in the order of dependencies. Changes nothing, except for a temporary file in a
+ * folder. If settings are invalid, the checks that depend on them are skipped.
  */
-export async function* examine({ reading, nodeVersion, limits, apiKey, world }: Patient): AsyncGenerator<Finding> {
+export async function* examine({ reading, nodeVersion, limits, apiKey, world }: DoctorInput): AsyncGenerator<Finding> {
   yield nodeFinding(nodeVersion)
   yield openFilesFinding(limits)
   yield* settingsFindings(reading)
   if ('mistakes' in reading) return
   const { config } = reading
-  yield* togetherFindings(config)
+  yield* combinationFindings(config)
   yield* await folderFindings(config)
   yield* await databaseFindings(config)
   yield* await imageFindings(config)
@@ -41,5 +41,5 @@ export async function* examine({ reading, nodeVersion, limits, apiKey, world }: 
   yield await updateServerFinding(config)
 }
 
-/** How it ends, for whoever started it. */
-export const doctorExitCodes = { well: 0, ill: 1 } as const
+/** The exit codes of doctor. */
+export const doctorExitCodes = { ok: 0, problems: 1 } as const

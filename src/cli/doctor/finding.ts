@@ -1,10 +1,10 @@
-/** What one look found: fine, worth a thought, or something that keeps the server from doing its work. */
+/** The result of one check: fine, a recommendation, or a problem that prevents the server from working. */
 export interface Finding {
   readonly verdict: 'ok' | 'hint' | 'wrong'
-  /** What was looked at. */
+  /** The subject of the check. */
   readonly about: string
   readonly said: string
-  /** What to do; only where something is to be done. */
+  /** Advice; missing if there is nothing to do. */
   readonly todo?: string
 }
 
@@ -20,7 +20,7 @@ export function wrong(about: string, said: string, todo: string): Finding {
   return { verdict: 'wrong', about, said, todo }
 }
 
-/** One line for people; what to do stands behind an arrow. */
+/** One line of text, with the advice after an arrow. */
 export function lineOf({ verdict, about, said, todo }: Finding): string {
   const words = { ok: 'ok   ', hint: 'hint ', wrong: 'WRONG' }[verdict]
   return `${words}  ${about}: ${said}${todo === undefined ? '' : ` → ${todo}`}`.replace(/\p{Cc}/gu, ' ')

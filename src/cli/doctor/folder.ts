@@ -13,43 +13,47 @@ import { isMissing } from '#store/missing-file'
 
 const mebibyte = 1024 * 1024
 
-/** What the server asks for besides the headroom before it takes writes again. */
+/** The free space, in addition to the headroom, that the server needs before it writes again. */
 const roomBytes = 64 * mebibyte
 
-/** Whose data they are, and whether there is something to put right. */
+/** Checks permissions and left-over restores and repairs. */
 export async function folderFindings({ dataDirectory: folder, isIamOn }: Config): Promise<readonly Finding[]> {
   const about = 'DATA_DIR'
   const names = await namesIn(folder)
-  if (names === undefined) return [await mayBeMade(folder)]
+  if (names === undefined) return [await creationFinding(folder)]
   if (typeof names === 'string')
     return [wrong(about, `${folder}: ${names}`, 'give the folder to the user that runs the server')]
   const findings: Finding[] = []
   if (names.includes(restoringFolder)) {
-    const said = `${folder} holds a restore that is under way, or did not come to its end`
-    findings.push(wrong(about, said, 'if none is under way, empty the folder and restore again'))
+    const said = `${folder} contains a restore that is in progress or was interrupted`
+    findings.push(wrong(about, said, 'if none is in progress, empty the folder and restore again'))
   }
   if (names.includes(repairingFolder)) {
-    const said = `${folder} holds a repair that is under way, or did not come to its end`
-    findings.push(wrong(about, said, 'if none is under way, run it again: npm run admin -- repair'))
+    const said = `${folder} contains a repair that is in progress or was interrupted`
+    findings.push(wrong(about, said, 'if none is in progress, run it again: npm run admin -- repair'))
   }
   for (const name of names.filter((each) => each.startsWith(damagedPrefix))) {
-    const said = `the database was repaired; ${name} holds it as it was before`
+    const said = `the database was repaired; ${name} contains the damaged one`
     const todo =
-      'check users, roles, API keys, sessions, devices and rules: rows may be missing, earlier versions, or there again ' +
-      `after their deletion; then delete ${join(folder, name)}`
+      'check users, roles, API keys, sessions, devices and rules: rows may be missing, outdated, or present again after ' +
+      `their deletion; then delete ${join(folder, name)}`
     findings.push(hint(about, said, todo))
   }
   const mode = (await stat(folder)).mode & 0o777
   if ((mode & 0o077) !== 0) {
     findings.push(
-      hint(about, `${folder} is open to other users of this machine (mode ${mode.toString(8)})`, `chmod 700 ${folder}`),
+      hint(
+        about,
+        `${folder} is accessible to other users of this machine (mode ${mode.toString(8)})`,
+        `chmod 700 ${folder}`,
+      ),
     )
   }
   if (findings.length === 0) findings.push(ok(about, folder))
   return [...findings, await keyFinding(folder, names, isIamOn)]
 }
 
-/** Undefined: it is not there. A text: why it can't be used. */
+/** Undefined if the folder does not exist. A string if it cannot be used. */
 async function namesIn(folder: string): Promise<readonly string[] | string | undefined> {
   try {
     const names = await readdir(folder)
@@ -60,27 +64,27 @@ async function namesIn(folder: string): Promise<readonly string[] | string | und
   }
 }
 
-async function mayBeMade(folder: string): Promise<Finding> {
-  const above = await nearest(dirname(folder))
+async function creationFinding(folder: string): Promise<Finding> {
+  const above = await nearestFolder(dirname(folder))
   try {
     await access(above, constants.W_OK | constants.X_OK)
-    return ok('DATA_DIR', `${folder} is not there yet; the first start makes it`)
+    return ok('DATA_DIR', `${folder} does not exist yet; the first start creates it`)
   } catch (error) {
     return wrong(
       'DATA_DIR',
-      `${folder} is not there, and can't be made: ${wordsOf(error)}`,
-      `make it, for the user that runs the server`,
+      `${folder} does not exist and can't be created: ${wordsOf(error)}`,
+      'create it for the user that runs the server',
     )
   }
 }
 
-/** Of a folder that may not be there: what it would be made in. */
-export async function nearest(folder: string): Promise<string> {
+/** The nearest existing folder above a folder that may not exist. */
+export async function nearestFolder(folder: string): Promise<string> {
   try {
     await stat(folder)
     return folder
   } catch (error) {
-    return isMissing(error) && dirname(folder) !== folder ? nearest(dirname(folder)) : folder
+    return isMissing(error) && dirname(folder) !== folder ? nearestFolder(dirname(folder)) : folder
   }
 }
 
@@ -89,31 +93,33 @@ async function keyFinding(folder: string, names: readonly string[], isIamOn: boo
   const file = join(folder, about)
   try {
     if ((await readKeyFile(folder)) === undefined) {
-      if (!names.includes('db') || !isIamOn) return ok(about, 'is not there yet; the first start with IAM=on makes it')
+      if (!names.includes('db') || !isIamOn)
+        return ok(about, 'does not exist yet; the first start with IAM=on creates it')
       return hint(
         about,
-        'is not there, beside a database',
-        'where accounts are stored, bring it back from the backup that the folder came from',
+        'does not exist, although there is a database',
+        'if accounts are stored, restore it from the backup of this folder',
       )
     }
   } catch (error) {
-    if (error instanceof KeyFileDamaged) return wrong(about, error.message, 'without it no account can be used')
+    if (error instanceof KeyFileDamaged)
+      return wrong(about, error.message, 'without it no account can be used; restore it from a backup')
     return wrong(about, wordsOf(error), 'give the file to the user that runs the server')
   }
   const mode = (await stat(file)).mode & 0o777
-  if ((mode & 0o077) === 0) return ok(about, 'for its owner only')
-  const said = `is open to other users of this machine (mode ${mode.toString(8)}): who reads it can forge sessions`
+  if ((mode & 0o077) === 0) return ok(about, 'readable by its owner only')
+  const said = `is accessible to other users of this machine (mode ${mode.toString(8)}): anyone who reads it can forge sessions`
   return wrong(about, said, `chmod 600 ${file}`)
 }
 
-/** Whether each firmware image has the SHA-256 that is its name. Devices refuse one that has not. */
+/** Checks that each firmware image has the SHA-256 in its name. Devices refuse other images. */
 export async function imageFindings({ dataDirectory }: Config): Promise<readonly Finding[]> {
   const folder = join(dataDirectory, imageFolder)
   const names = await readdir(folder).catch(() => [])
   const findings: Finding[] = []
   for (const name of names.filter((each) => /^[0-9a-f]{64}$/.test(each))) {
     const hash = createHash('sha256')
-    let said = 'holds other bytes'
+    let said = 'does not match its SHA-256'
     try {
       await pipeline(createReadStream(join(folder, name)), hash)
       if (hash.digest('hex') === name) continue
@@ -127,20 +133,24 @@ export async function imageFindings({ dataDirectory }: Config): Promise<readonly
   return findings
 }
 
-/** What `statfs` calls file systems that deserve a word. */
+/** File systems that deserve a warning, by their `statfs` type. */
 const fileSystems: Readonly<Record<number, Finding>> = {
-  16914836: hint('disk', 'DATA_DIR lies in memory (tmpfs): it is gone with the machine', 'DATA_DIR on a disk'),
-  2035054128: hint('disk', 'DATA_DIR lies in the container itself: it is gone with it', 'a volume at DATA_DIR'),
+  16914836: hint(
+    'disk',
+    'DATA_DIR is in memory (tmpfs): a restart of the machine deletes it',
+    'put DATA_DIR on a disk',
+  ),
+  2035054128: hint('disk', 'DATA_DIR is in the container itself, and is deleted with it', 'mount a volume at DATA_DIR'),
   26985: hint(
     'disk',
-    'DATA_DIR lies on NFS: locks and fsync may not hold what is promised',
-    'DATA_DIR on a disk of this machine',
+    'DATA_DIR is on NFS: locks and fsync may be unreliable',
+    'put DATA_DIR on a disk of this machine',
   ),
 }
 
 export async function diskFindings(config: Config): Promise<readonly Finding[]> {
   const { dataDirectory, storageHeadroomBytes, streamRetentionBytes } = config
-  const folder = await nearest(dataDirectory)
+  const folder = await nearestFolder(dataDirectory)
   const free = await freeBytes(folder)
   const size = `${Math.floor(free / mebibyte)} MiB free`
   const odd = fileSystems[(await statfs(folder)).type]
@@ -150,7 +160,7 @@ export async function diskFindings(config: Config): Promise<readonly Finding[]> 
     free < least
       ? wrong(
           'disk',
-          `${size}: below ${Math.ceil(least / mebibyte)} MiB the server takes no writes after the disk was full`,
+          `${size}: below ${Math.ceil(least / mebibyte)} MiB the server does not resume writes after the disk was full`,
           todo,
         )
       : free < streamRetentionBytes + least

@@ -1,9 +1,9 @@
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 
-/** As `engines` of package.json says it. */
+/** Versions that run the server. With others from the minimum on, the launcher installs Node 22. */
 export const nodeRange = '^20.19 || ^22.12'
 
-/** `version`: without its `v`. */
+/** `version` has no leading `v`. */
 export function nodeFinding(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const isInRange = nodeRange.split(' || ').some((range) => {
@@ -11,21 +11,21 @@ export function nodeFinding(version: string): Finding {
     return major === ofMajor && minor >= leastMinor
   })
   if (isInRange) return ok('Node', `v${version}`)
-  return wrong('Node', `this server does not run on v${version}`, `install Node 22 (${nodeRange})`)
+  return wrong('Node', `the server does not run on v${version}`, `install Node 22 (${nodeRange})`)
 }
 
-/** LevelDB takes 2 000 of them; each socket one. */
+/** LevelDB uses 2 000 files; each socket uses one. */
 const filesLeast = 4_096
 const filesEnough = 20_000
 
-/** `limits`: the text of `/proc/self/limits`; undefined where there is none. */
+/** `limits`: the text of `/proc/self/limits`, or undefined. */
 export function openFilesFinding(limits: string | undefined): Finding {
   const about = 'open files'
   const [, soft] = /^Max open files\s+(\d+|unlimited)\s/m.exec(limits ?? '') ?? []
-  if (soft === undefined) return ok(about, 'this system does not say how many a process may open')
+  if (soft === undefined) return ok(about, 'the system does not report the limit of a process')
   const count = soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft)
-  const todo = 'ulimit -n 65536, of a unit of systemd LimitNOFILE=65536, of a container --ulimit nofile=65536'
+  const todo = 'ulimit -n 65536; for systemd LimitNOFILE=65536; for a container --ulimit nofile=65536'
   if (count < filesLeast) return wrong(about, `${soft}: too few for the database and its clients`, todo)
-  if (count < filesEnough) return hint(about, `${soft}: room for some ${count - 2_100} sockets`, todo)
+  if (count < filesEnough) return hint(about, `${soft}: enough for about ${count - 2_100} sockets`, todo)
   return ok(about, soft)
 }

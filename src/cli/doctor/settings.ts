@@ -1,91 +1,87 @@
 import { type Config, type ConfigReading, isLoopback } from '#app/config'
 import { type Finding, hint, ok, wrong } from '#cli/doctor/finding'
 
-/** Every mistake, or every warning, or that there is none. */
+/** Returns all mistakes, or all warnings, or one good finding. */
 export function settingsFindings(reading: ConfigReading): readonly Finding[] {
   const about = 'configuration'
   if ('mistakes' in reading) {
-    return reading.mistakes.map((mistake) => wrong(about, mistake, 'mend it in the environment or in .env'))
+    return reading.mistakes.map((mistake) => wrong(about, mistake, 'correct it in the environment or in .env'))
   }
   const { warnings } = reading
-  if (warnings.length === 0) return [ok(about, 'every setting is taken')]
-  return warnings.map((warning) => hint(about, warning, 'npm start -- --help says what each setting does'))
+  if (warnings.length === 0) return [ok(about, 'all settings are valid')]
+  return warnings.map((warning) => hint(about, warning, 'npm start -- --help describes all settings'))
 }
 
-interface Sign {
-  isSo(config: Config): boolean
+interface SettingRule {
+  applies(config: Config): boolean
   readonly finding: Finding
 }
 
-const proxy =
-  'put a proxy with TLS in front (ops/nginx, ops/compose), HOST=127.0.0.1, TRUST_PROXY=on, PUBLIC_URL=https://…'
+const proxy = 'use a proxy with TLS (ops/nginx, ops/compose), HOST=127.0.0.1, TRUST_PROXY=on, PUBLIC_URL=https://…'
 
-/** Settings that are fine one by one, and odd together. */
-const signs: readonly Sign[] = [
+/** Settings that are valid, but questionable together. */
+const settingRules: readonly SettingRule[] = [
   {
-    isSo: ({ isIamOn, host }) => !isIamOn && !isLoopback(host),
+    applies: ({ isIamOn, host }) => !isIamOn && !isLoopback(host),
     finding: wrong(
       'IAM',
-      'is off, and HOST is reachable from elsewhere: everybody may do everything',
+      'is off, and HOST is reachable from other machines: anyone may do everything',
       'IAM=on, or HOST=127.0.0.1',
     ),
   },
   {
-    isSo: ({ isIamOn, host }) => !isIamOn && isLoopback(host),
-    finding: hint('IAM', 'is off: everybody on this machine may do everything', 'IAM=on, unless that is meant'),
+    applies: ({ isIamOn, host }) => !isIamOn && isLoopback(host),
+    finding: hint('IAM', 'is off: anyone on this machine may do everything', 'IAM=on, unless this is intended'),
   },
   {
-    isSo: ({ host, isProxyTrusted, publicUrls }) => !isLoopback(host) && !isProxyTrusted && !publicUrls.some(isSecure),
+    applies: ({ host, isProxyTrusted, publicUrls }) =>
+      !isLoopback(host) && !isProxyTrusted && !publicUrls.some(isSecure),
     finding: hint(
       'HOST',
-      'is reachable from elsewhere, and nothing speaks of TLS: passwords and tokens go in the clear',
+      'is reachable from other machines, apparently without TLS: passwords and tokens are not encrypted',
       proxy,
     ),
   },
   {
-    isSo: ({ host, isProxyTrusted }) => isProxyTrusted && !isLoopback(host),
+    applies: ({ host, isProxyTrusted }) => isProxyTrusted && !isLoopback(host),
     finding: hint(
       'TRUST_PROXY',
-      'is on while HOST is reachable from elsewhere: who gets past the proxy says himself from where he comes',
-      'HOST=127.0.0.1, or let nobody but the proxy reach the port',
+      'is on while HOST is reachable from other machines: clients that bypass the proxy can forge their address',
+      'HOST=127.0.0.1, or a firewall that lets only the proxy reach the port',
     ),
   },
   {
-    isSo: ({ isProxyTrusted, publicUrls }) => !isProxyTrusted && publicUrls.some(isSecure),
+    applies: ({ isProxyTrusted, publicUrls }) => !isProxyTrusted && publicUrls.some(isSecure),
     finding: hint(
       'TRUST_PROXY',
-      'is off while PUBLIC_URL is https: behind a proxy all clients have its address, and share its rate limits',
+      'is off while PUBLIC_URL is https: all clients have the address of the proxy, and share its rate limits',
       'TRUST_PROXY=on, if the proxy sets X-Forwarded-For, -Proto and -Host itself',
     ),
   },
   {
-    isSo: ({ isProxyTrusted, publicUrls }) => isProxyTrusted && publicUrls.length === 0,
+    applies: ({ isProxyTrusted, publicUrls }) => isProxyTrusted && publicUrls.length === 0,
     finding: hint(
       'PUBLIC_URL',
-      'is not set: WebAuthn, firmware addresses and links in mails do not know where clients reach the server',
+      'is not set: WebAuthn, firmware URLs and links in mails need the address for clients',
       'PUBLIC_URL=https://devices.example.com',
     ),
   },
   {
-    isSo: ({ publicUrls }) => publicUrls.some((url) => !isSecure(url) && !isLoopback(new URL(url).hostname)),
+    applies: ({ publicUrls }) => publicUrls.some((url) => !isSecure(url) && !isLoopback(new URL(url).hostname)),
     finding: hint(
       'PUBLIC_URL',
-      'has an address without TLS: browsers offer no keys there, so nobody signs in with DPoP or WebAuthn',
+      'has an address without TLS: browsers offer no keys there, so DPoP and WebAuthn cannot be used',
       proxy,
     ),
   },
   {
-    isSo: ({ smtpUrl, publicUrls }) => smtpUrl !== undefined && publicUrls.length === 0,
-    finding: hint(
-      'PUBLIC_URL',
-      'is not set: mails carry no link to end them by',
-      'PUBLIC_URL=https://devices.example.com',
-    ),
+    applies: ({ smtpUrl, publicUrls }) => smtpUrl !== undefined && publicUrls.length === 0,
+    finding: hint('PUBLIC_URL', 'is not set: mails have no unsubscribe link', 'PUBLIC_URL=https://devices.example.com'),
   },
 ]
 
-export function togetherFindings(config: Config): readonly Finding[] {
-  return signs.filter(({ isSo }) => isSo(config)).map(({ finding }) => finding)
+export function combinationFindings(config: Config): readonly Finding[] {
+  return settingRules.filter(({ applies }) => applies(config)).map(({ finding }) => finding)
 }
 
 function isSecure(url: string): boolean {

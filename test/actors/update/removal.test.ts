@@ -46,7 +46,7 @@ async function updating(): Promise<{ stage: Stage; moves: string[] }> {
   return { stage, moves }
 }
 
-const usesOf = (stage: Stage) => (stage.system.look(project) as ProjectState).tally.uses[releaseName(key)]
+const usesOf = (stage: Stage) => (stage.system.peek(project) as ProjectState).tally.uses[releaseName(key)]
 const storedOf = (stage: Stage) => stage.system.recordOf(update, updateRecord)
 
 test('with a device its update goes, and its count, in the same commit', async () => {
@@ -70,7 +70,7 @@ test.each([0, 1])(
     stage.world.step()
     stage.crash(kept)
     const reborn = await stage.reborn({ definitions: () => definitionsOf(stage) })
-    const isThere = reborn.system.look(device) !== undefined
+    const isThere = reborn.system.peek(device) !== undefined
     expect([isThere, storedOf(reborn) !== undefined, usesOf(reborn) ?? 0]).toEqual(
       kept === 0 ? [true, true, 1] : [false, false, 0],
     )

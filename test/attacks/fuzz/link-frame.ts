@@ -3,7 +3,7 @@ import { Packr } from 'msgpackr'
 import type { LinkCodec } from '#link/codec'
 import { jsonCodec } from '#link/codecs'
 import { declaredServices } from '#link/declaration'
-import { aboutOf, type DeviceFrame, messageOf, readItems, type UpdateFrame } from '#link/device-frame'
+import { type DeviceFrame, frameAboutOf, messageOf, readItems, type UpdateFrame } from '#link/device-frame'
 import { shapeOf as shapeSaid } from '#link/link'
 import { msgpackCodec } from '#link/msgpack-codec'
 import { type Items, isPropertyError } from '#model/entry'
@@ -99,7 +99,7 @@ function updated(read: UpdateFrame): Verdict {
 
 /** In an ERROR, which is a message of the protocol whatever the frame was. */
 function refused(message: string, frame: unknown): Verdict {
-  const said = { type: 'ERROR', code: 'BAD_MESSAGE', message, ...aboutOf(frame) }
+  const said = { type: 'ERROR', code: 'BAD_MESSAGE', message, ...frameAboutOf(frame) }
   expectThat(message !== '' && ErrorMessage.safeParse(said).success, 'a refusal is an ERROR')
   return 'refused'
 }

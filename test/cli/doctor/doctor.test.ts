@@ -9,10 +9,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type Config, readConfig } from '#app/config'
 import { realWorld } from '#app/world'
 import { projectRoot } from '#bench/project-root'
+import { mailFinding, updateServerFinding } from '#cli/doctor/external-servers'
 import { diskFindings, folderFindings, imageFindings } from '#cli/doctor/folder'
-import { clockFindings, syncFinding } from '#cli/doctor/moments'
-import { mailFinding, updateServerFinding } from '#cli/doctor/outside'
 import { portFindings } from '#cli/doctor/port'
+import { clockFindings, syncFinding } from '#cli/doctor/timing'
 import { Person, root, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { cleanEnvironment, environmentOf } from '#test/cli/admin-run'
@@ -42,7 +42,7 @@ describe('a data folder', () => {
   const key = `${'k'.repeat(43)}\n`
 
   test('that is not there yet will be', async () => {
-    expect(await found()).toEqual(['ok DATA_DIR: data is not there yet; the first start makes it'])
+    expect(await found()).toEqual(['ok DATA_DIR: data does not exist yet; the first start creates it'])
     expect(existsSync(folder)).toBe(false)
   })
 
@@ -54,7 +54,7 @@ describe('a data folder', () => {
   test('as the server leaves it is fine', async () => {
     mkdirSync(join(folder, 'db'), { recursive: true, mode: 0o700 })
     writeFileSync(join(folder, 'identity.key'), key, { mode: 0o600 })
-    expect(await found()).toEqual(['ok DATA_DIR: data', 'ok identity.key: for its owner only'])
+    expect(await found()).toEqual(['ok DATA_DIR: data', 'ok identity.key: readable by its owner only'])
   })
 
   test('that others may look into is said, and their key all the more', async () => {
@@ -63,14 +63,14 @@ describe('a data folder', () => {
     writeFileSync(join(folder, 'identity.key'), key)
     chmodSync(join(folder, 'identity.key'), 0o644)
     expect(await found()).toEqual([
-      'hint DATA_DIR: data is open to other users of this machine (mode 755)',
+      'hint DATA_DIR: data is accessible to other users of this machine (mode 755)',
       expect.stringMatching(/^wrong identity.key: .*mode 644/),
     ])
   })
 
   test('whose key is no key, or is gone, is said', async () => {
     mkdirSync(join(folder, 'db'), { recursive: true, mode: 0o700 })
-    expect((await found())[1]).toMatch(/^hint identity.key: is not there, beside a database/)
+    expect((await found())[1]).toMatch(/^hint identity.key: does not exist, although there is a database/)
     expect((await found({ IAM: 'off' }))[1]).toMatch(/^ok identity.key/)
     writeFileSync(join(folder, 'identity.key'), 'short', { mode: 0o600 })
     expect((await found())[1]).toMatch(/^wrong identity.key: .*is not a valid key/)
@@ -99,7 +99,7 @@ describe('a data folder', () => {
     mkdirSync(join(images, `${gone}`))
     const config = configOf({ DATA_DIR: folder })
     expect((await imageFindings(config)).map(({ verdict, said }) => `${verdict} ${said}`).sort()).toEqual(
-      [`wrong ${damaged} holds other bytes`, expect.stringMatching(`^wrong ${gone} .*EISDIR`)].sort(),
+      [`wrong ${damaged} does not match its SHA-256`, expect.stringMatching(`^wrong ${gone} .*EISDIR`)].sort(),
     )
     expect(await imageFindings(configOf({ DATA_DIR: home }))).toEqual([])
   })
@@ -117,7 +117,7 @@ describe('a data folder', () => {
   test('is written to for a moment, and left as it was', async () => {
     mkdirSync(folder)
     const { verdict, said } = await syncFinding(configOf({ DATA_DIR: folder }), realWorld)
-    expect([verdict, said]).toEqual(['ok', expect.stringMatching(/^\d+\.\d ms, at worst \d+\.\d ms/)])
+    expect([verdict, said]).toEqual(['ok', expect.stringMatching(/^\d+\.\d ms, worst \d+\.\d ms/)])
     expect(readdirSync(folder)).toEqual([])
     writeFileSync(join(home, 'file'), '')
     expect((await syncFinding(configOf({ DATA_DIR: join(home, 'file') }), realWorld)).verdict).toBe('wrong')
@@ -197,7 +197,7 @@ describe('whom it talks to', () => {
     await new Promise((resolve) => free.close(resolve))
     expect(await port({ PORT: number })).toBe(`ok 127.0.0.1:${number} is free`)
     expect(await port({ PORT: '0' })).toMatch(/^ok /)
-    expect(await port({ PORT: await answering(404) })).toMatch(/^wrong something else answers at/)
+    expect(await port({ PORT: await answering(404) })).toMatch(/^wrong another program answers at/)
     const silent = await listening(createServer((socket) => socket.destroy()))
     expect(await port({ PORT: silent })).toMatch(/^wrong /)
     expect(await port({ PORT: number, HOST: '192.0.2.1' })).toMatch(/^wrong /)
@@ -211,7 +211,11 @@ describe('whom it talks to', () => {
     })
     const config = configOf({ PORT: await listening(pretending), DATA_DIR: join(tmpdir(), 'nobody-has-this-folder') })
     const [finding, ...more] = await portFindings(config, 'the-key')
-    expect([finding?.verdict, finding?.said, more]).toEqual(['wrong', expect.stringContaining("somebody else's"), []])
+    expect([finding?.verdict, finding?.said, more]).toEqual([
+      'wrong',
+      expect.stringContaining('may be another one'),
+      [],
+    ])
     expect(new Set(shown)).toEqual(new Set([undefined]))
   })
 
@@ -290,8 +294,8 @@ describe('the command', () => {
     const { key } = (await admin.post('/iam/api-keys', { name: 'doctor', roles: ['viewer'] })).json as { key: string }
     const plain = await doctor(environmentOf(server))
     expect(plain.out).toMatch(/^ok {5}server: answers at http:\/\/127\.0\.0\.1:\d+\/api\/v1$/m)
-    expect(plain.out).toMatch(/^ok {5}server: says more to who sets ADMIN_API_KEY$/m)
-    expect(plain.out).toMatch(/^ok {5}identity\.key: for its owner only$/m)
+    expect(plain.out).toMatch(/^ok {5}server: for more details, set ADMIN_API_KEY$/m)
+    expect(plain.out).toMatch(/^ok {5}identity\.key: readable by its owner only$/m)
     expect(plain.out).not.toMatch(/^WRONG {2}(?!open files|disk)/m)
     const { out } = await doctor({ ...environmentOf(server), ADMIN_API_KEY: key }, '--json')
     expect(JSON.parse(out)).toContainEqual({ verdict: 'ok', about: 'server', said: '0 devices, 0 links, 0 sockets' })

@@ -1,26 +1,26 @@
-import { Misuse, Refusal } from '#cli/ending'
 import { NoAnswer } from '#cli/exchange'
+import { Misuse, Refusal } from '#cli/exit-codes'
 import { ConnectionLost, Problem } from '#client/client'
 
 /** For answers without a body. */
 const words: Readonly<Record<number, string>> = {
-  403: 'this needs rights that were not given to who asks',
-  404: 'there is no such thing, or who asks may not see it',
+  403: 'the caller has no permission for this',
+  404: 'it does not exist, or the caller may not see it',
 }
 
 const wayRound =
-  'Make an API key (key add api) and set ADMIN_API_KEY, or stop the server and run this again: ' +
-  'it then works on the data folder, without signing in.'
+  'Make an API key (key add api) and set ADMIN_API_KEY, or stop the server and run the command ' +
+  'again: it then works on the data folder, without a sign-in.'
 
-/** A way out, by the error that the server answers. */
+/** Advice by the error of the server. */
 const advice: Readonly<Record<string, string>> = {
-  'use the DPoP scheme': `A password alone signs nobody in here: the tenant does not take the Basic scheme.\n${wayRound}`,
-  '2fa_required': `A password alone signs nobody in here: a second factor is needed.\n${wayRound}`,
+  'use the DPoP scheme': `A password is not sufficient: the tenant does not permit the Basic scheme.\n${wayRound}`,
+  '2fa_required': `A password is not sufficient: a second factor is needed.\n${wayRound}`,
   'invalid credentials':
-    'Unknown name, wrong password, a disabled account, or a tenant that signs in under other hosts (--url).',
+    'Unknown name, wrong password, a disabled account, or a tenant with other sign-in hosts (--url).',
 }
 
-/** Why a command did not succeed. Only an error of this program itself is shown with its stack. */
+/** The text for a failed command. Only bugs of this program have a stack. */
 export function failureText(error: unknown): string {
   if (error instanceof Problem) return problemText(error)
   if (error instanceof NoAnswer) return `${error.place}: ${error.message}`
@@ -32,14 +32,14 @@ export function failureText(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
-/** The error that the server answers, the wrong parts of the request, and a way out. */
+/** The error of the server, the invalid fields of the request, and advice. */
 function problemText({ status, body, details = [], retryAfterSeconds }: Problem): string {
   const { error, message } = Object(body) as { readonly error?: unknown; readonly message?: unknown }
   const said = error ?? message ?? words[status]
   const lines = [
     `${status}${said === undefined ? '' : ` ${said}`}`,
     ...details.map(({ path, message }) => `  ${path}: ${message}`),
-    ...(retryAfterSeconds === undefined ? [] : [`Again in ${retryAfterSeconds} s.`]),
+    ...(retryAfterSeconds === undefined ? [] : [`Try again in ${retryAfterSeconds} s.`]),
     ...(Object.hasOwn(advice, String(error)) ? [advice[String(error)]] : []),
   ]
   return lines.join('\n')

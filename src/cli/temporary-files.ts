@@ -5,17 +5,17 @@ import { join } from 'node:path'
 import { realWorld } from '#app/world'
 
 const temporaryPrefix = 'device-data-inspect-'
-/** No command works so long. */
+/** Longer than any command takes. */
 const oldMs = 24 * 3_600_000
 
 /**
- * Files and folders that are there only while a command works. They hold what is secret, so they go however it ends: done,
- * failed, by Ctrl-C, asked to end by somebody else; and of one that was killed a day later.
+ * Temporary files and folders of a command. They contain secrets, so they are removed in all cases: success, failure
+ * and signals; after a SIGKILL, by a later command a day later.
  */
-export class Leftovers {
+export class TemporaryFiles {
   readonly #paths = new Set<string>()
 
-  /** Takes it away behind the work. */
+  /** Removes the path after the work. */
   async while<T>(path: string, work: () => Promise<T>): Promise<T> {
     this.#paths.add(path)
     try {
@@ -26,7 +26,7 @@ export class Leftovers {
     }
   }
 
-  /** The same with a new folder for its owner alone, where such folders lie. @throws of the file system */
+  /** The same with a new temporary folder for the owner only. @throws errors of the file system */
   async withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
     const above = tmpdir()
     await removeOld(above)
@@ -34,14 +34,14 @@ export class Leftovers {
     return this.while(folder, () => work(folder))
   }
 
-  /** Before the process ends in the middle of the work. */
+  /** For the end of the process during the work. */
   removeNow(): void {
-    // What still writes there, on another thread, may stand in the way for a moment.
+    // Another thread may still write there for a moment.
     for (const path of this.#paths) rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
   }
 }
 
-/** Of one's own, by whatever was killed. */
+/** Removes old folders of this user. */
 async function removeOld(above: string): Promise<void> {
   const names = await readdir(above).catch(() => [])
   for (const name of names.filter((each) => each.startsWith(temporaryPrefix))) {

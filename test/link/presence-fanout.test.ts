@@ -30,13 +30,13 @@ function listen(): () => string[] {
 /** From now on each wish takes time, as it does where there are many. By the clock that slices go by: timestamps are whole. */
 function takeTime(ms: number): void {
   const { presence, world } = room
-  const want = presence.want.bind(presence)
+  const change = presence.change.bind(presence)
   const monotonic = world.monotonic.bind(world)
   let spent = 0
   world.monotonic = () => monotonic() + spent
-  vi.spyOn(presence, 'want').mockImplementation((...wish) => {
+  vi.spyOn(presence, 'change').mockImplementation((...wish) => {
     spent += ms
-    want(...wish)
+    change(...wish)
   })
 }
 
@@ -177,7 +177,7 @@ describe('a device hears what its link is when its turn comes', () => {
     const heard = listen()
     takeTime(0.01)
     goIdle(link)
-    while (vi.mocked(room.presence.want).mock.calls.length < wishes) room.world.step()
+    while (vi.mocked(room.presence.change).mock.calls.length < wishes) room.world.step()
     const next = room.connect()
     next.hello(last)
     await room.settle()

@@ -23,19 +23,19 @@ const streamColumns = [
 const epochColumns = [
   ['EPOCH', 'number'],
   ['NAME', 'name'],
-  ['BEGAN BEHIND', 'heads'],
+  ['BEGAN AFTER', 'heads'],
 ] as const
 
-/** So many epochs are shown, the latest; all are among the JSON. */
+/** How many of the latest epochs are shown. The JSON has all. */
 const epochsShown = 8
 
-/** For people: what lies in `where`. */
+/** The text for `inspect`. */
 export function inspectedText(where: string, found: InspectionResult & { readonly createdAt?: number }): string {
   const { createdAt, rows, rowBytes, shapes, tells, images, hasIdentityKey, keySpace } = found
   const lines = [
     `${where}${createdAt === undefined ? '' : `, a backup of ${timeText(createdAt)}`}`,
     `key space ${keySpace ?? 'none yet'}; ${rows} rows, ${sizeText(rowBytes)}; ${shapes.count} shapes; ${tells} messages to deliver`,
-    `${images.count} firmware images, ${sizeText(images.bytes)}; identity.key is ${hasIdentityKey ? 'there' : 'not there'}`,
+    `${images.count} firmware images, ${sizeText(images.bytes)}; identity.key ${hasIdentityKey ? 'exists' : 'is missing'}`,
   ]
   const tables = [
     tableOf(tenantColumns, found.tenants.map(tenantRow)),

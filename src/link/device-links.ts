@@ -2,16 +2,18 @@ import type { LinkedDevice } from '#link/link'
 import { tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
-/** Take-overs of one device in a minute, above which the newcomer is refused: two are fighting for it. Contract 7. */
+/**
+ * Take-overs of one device in a minute. Above it, HELLO is refused, because two links use the same device. Contract 7.
+ */
 export const takeOversMax = 10
 const takeOverWindowMs = 60_000
-/** Devices whose take-overs are counted: a bound, not a promise. */
+/** Devices whose take-overs are counted. Above it, counting starts again. */
 const countedMax = 100_000
 
-/** Which link speaks for which device: the latest that said HELLO for it. */
-export class Owners {
+/** Finds the link that a device is on: the last one that sent HELLO for it. */
+export class DeviceLinks {
   readonly #world: World
-  /** By tenant, then device: such a text is there anyway, one made of both would be kept only for this. */
+  /** By tenant, then by device: a combined key would cost memory for each device. */
   readonly #linked = new Map<string, Map<string, LinkedDevice>>()
   #size = 0
   readonly #takeOvers = new Map<string, { count: number; since: number }>()
@@ -20,12 +22,12 @@ export class Owners {
     this.#world = world
   }
 
-  /** Those of closed links included that were not taken out yet. */
+  /** Includes devices of closed links that are not yet removed. */
   get size(): number {
     return this.#size
   }
 
-  /** Nobody speaks for the devices of a closed link, though they are taken out one after another. */
+  /** The devices of a closed link are offline at once, although they are removed one after another. */
   get(tenant: string, device: string): LinkedDevice | undefined {
     const linked = this.#linked.get(tenant)?.get(device)
     return linked?.link.isClosed ? undefined : linked
@@ -41,7 +43,7 @@ export class Owners {
     devices.set(linked.device, linked)
   }
 
-  /** False when it is somebody else's by now. */
+  /** Returns false if another link has the device by now. */
   delete(tenant: string, linked: LinkedDevice): boolean {
     const devices = this.#linked.get(tenant)
     if (devices?.get(linked.device) !== linked) return false
@@ -49,7 +51,7 @@ export class Owners {
     return devices.delete(linked.device)
   }
 
-  /** Counts a take-over; true when there were too many of late. */
+  /** Counts a take-over. Returns true if there were too many lately. */
   isFlapping(tenant: string, device: string): boolean {
     const now = this.#world.monotonic()
     const key = tenantKey(tenant, device)

@@ -1,0 +1,14 @@
+/** The exit codes of commands. */
+export const exitCodes = {
+  done: 0,
+  /** Refused by the server, or no server found. */
+  refused: 1,
+  /** The command line or a setting is wrong. */
+  misused: 2,
+} as const
+
+/** The command failed for the reason in the message. Shown without a stack, because it is not a bug. */
+export class Refusal extends Error {}
+
+/** Nothing was attempted, because the command line or a setting is wrong. */
+export class Misuse extends Error {}

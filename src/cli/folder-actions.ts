@@ -1,0 +1,105 @@
+import { realWorld } from '#app/world'
+import { pipe, pipeBackup, readFileOr, refusalFrom, type WrittenBackup, writeBackup } from '#cli/backup-file'
+import type { Terminal } from '#cli/command'
+import { Misuse, Refusal } from '#cli/exit-codes'
+import type { FolderContext } from '#cli/folder'
+import { inspectedText } from '#cli/inspection-text'
+import { repairedText } from '#cli/repair-text'
+import { isServing } from '#cli/running-server'
+import { addressOf, configOf, findServer, type NoServer } from '#cli/server-lookup'
+import { timeText } from '#cli/table'
+import { backupFolder, inspectBackup, inspectFolder } from '#store/backup/folder-backup'
+import { restoreBackup } from '#store/backup/restore'
+import { repairFolder } from '#store/repair/repair'
+
+/** Commands for the whole data folder. */
+
+export async function backup({ terminal, printer, target }: FolderContext, file: string): Promise<void> {
+  if (file === pipe && terminal.out.isTTY)
+    throw new Misuse('a backup cannot be written to a terminal: name a file, or use a pipe')
+  const found = await findServer(target, true)
+  try {
+    const begin = async () => ('client' in found ? found.backup() : offline(found, terminal))
+    const kept =
+      file === pipe
+        ? await pipeBackup(terminal.out, await begin())
+        : await writeBackup(file, terminal.temporaryFiles, begin)
+    if (file === pipe) terminal.notes.write(`${wordsOf(kept)}\n`)
+    else printer.done(`${file} contains ${wordsOf(kept)}. Protect it like a password`, { file, ...kept })
+  } catch (error) {
+    throw refusalFrom(error, file)
+  } finally {
+    if ('client' in found) await found.close()
+  }
+}
+
+async function* offline({ config, offlineReason }: NoServer, { notes }: Terminal): AsyncGenerator<Uint8Array> {
+  const { dataDirectory: folder } = config
+  notes.write(`${offlineReason}: backing up the data folder ${folder} of the stopped server\n`)
+  try {
+    yield* backupFolder(folder, realWorld.now(), unhurried)
+  } catch (error) {
+    const refusal = refusalFrom(error, folder)
+    throw refusal instanceof Refusal
+      ? new Refusal(`${refusal.message}\nIf the server runs on another address, use --url.`)
+      : refusal
+  }
+}
+
+/** This process has no other work. */
+const unhurried = { isOver: false, next: async () => undefined }
+
+export async function restore({ terminal, printer, target }: FolderContext, file: string): Promise<void> {
+  const folder = await folderAlone('restore', target)
+  try {
+    const { head, end } = await restoreBackup(readFileOr(file, terminal.input), folder)
+    printer.done(
+      `${folder} contains the backup of ${timeText(head.createdAt)}: ${end.rows} rows, ${end.files} files. Objects that were ` +
+        'disabled, deleted or signed out since then are as before; check users, keys and sessions before users sign in',
+      { folder, createdAt: head.createdAt, ...end },
+    )
+  } catch (error) {
+    throw refusalFrom(error, folder)
+  }
+}
+
+export async function repair({ printer, target, options }: FolderContext): Promise<void> {
+  const folder = await folderAlone('repair', target)
+  const name = new Date(realWorld.now()).toISOString().slice(0, 19).replaceAll(':', '-')
+  try {
+    const found = await repairFolder({ folder, name, isForced: options.force === true })
+    printer.text(repairedText(folder, found), found)
+  } catch (error) {
+    throw refusalFrom(error, folder)
+  }
+}
+
+/** The data folder; refuses if a server answers. @throws Misuse, Refusal */
+async function folderAlone(verb: string, { url, reading }: FolderContext['target']): Promise<string> {
+  if (url !== undefined) throw new Misuse(`${verb} works on DATA_DIR of this machine: it takes no --url`)
+  const config = configOf(reading)
+  const base = addressOf(config)
+  if (base !== undefined && (await isServing(base))) {
+    throw new Refusal(
+      `a server answers at ${base}: stop it first. To ${verb} next to it, set PORT=0 and another DATA_DIR.`,
+    )
+  }
+  return config.dataDirectory
+}
+
+export async function inspect({ terminal, printer, target }: FolderContext, file?: string): Promise<void> {
+  const where = file ?? configOf(target.reading).dataDirectory
+  try {
+    const { temporaryFiles, input } = terminal
+    const found = await (file === undefined
+      ? temporaryFiles.withFolder((temporary) => inspectFolder(where, temporary))
+      : inspectBackup(readFileOr(file, input)))
+    printer.text(inspectedText(where, found), found)
+  } catch (error) {
+    throw refusalFrom(error, where)
+  }
+}
+
+function wordsOf({ end: { rows, files }, bytes }: WrittenBackup): string {
+  return `${rows} rows and ${files} files, ${bytes} bytes`
+}

@@ -1,0 +1,35 @@
+import type { RepairResult } from '#store/repair/repair'
+
+/** `--json` prints all. */
+const linesShown = 40
+
+/** The text for `repair`: the result, the missing rows, and the next steps. */
+export function repairedText(folder: string, { damage, rows, leftOut, missing, keptIn }: RepairResult): string {
+  if (keptIn === undefined) return `${folder}: the database is intact; nothing was done\n`
+  const lost = [
+    ...missing.map(({ tenant, from, upTo }) => `tenant ${tenant}: events ${from} to ${upTo}`),
+    ...leftOut.map((row) => `${row}: it can't be read, or the declaration that it refers to is missing`),
+  ]
+  return [
+    `${folder} contains a new database of ${rows} rows. The damaged database is in ${keptIn}, unchanged.`,
+    '',
+    'Damaged:',
+    ...shown(damage),
+    '',
+    'Known to be missing:',
+    ...shown(lost),
+    '',
+    'The rows in the damaged blocks are unknown. Any row may be missing, outdated, or present again after its deletion, also',
+    'users, roles, API keys and sessions. Check these before users sign in. Until the damaged database is deleted,',
+    '`npm run doctor` repeats the list. A backup may be the better choice.',
+    '',
+    'A new epoch begins: all clients read the full state, and devices repeat unacknowledged reports.',
+    '',
+  ].join('\n')
+}
+
+function shown(lines: readonly string[]): readonly string[] {
+  const more = lines.length - linesShown
+  const first = (lines.length > 0 ? lines : ['nothing']).slice(0, linesShown).map((line) => `  ${line}`)
+  return more > 0 ? [...first, `  and ${more} more: see --json`] : first
+}

@@ -1,0 +1,83 @@
+import type { Writable } from 'node:stream'
+import type { Config, ConfigReading } from '#app/config'
+import { basePath, type Connection } from '#cli/connection'
+import { Misuse, Refusal } from '#cli/exit-codes'
+import { type Credentials, connectRunning } from '#cli/running-server'
+import { localHostOf, whyUnproven } from '#cli/server-proof'
+
+export interface ConnectTarget {
+  /** From `--url`. Without it, the server of the configuration is meant, running or not. */
+  readonly url: string | undefined
+  readonly reading: ConfigReading
+  readonly credentials: Credentials
+  /** Standard error. */
+  readonly notes: Writable
+}
+
+/**
+ * Connects to the server; or, if nothing listens at the configured address, starts a server in this process on the data
+ * folder for this command. Not with `--url`, because that names a particular server.
+ *
+ * @throws Misuse, Refusal, NoAnswer
+ */
+export async function connect(target: ConnectTarget): Promise<Connection> {
+  const found = await findServer(target, false)
+  if ('client' in found) return found
+  const { config, offlineReason } = found
+  if (!config.isIamOn) throw new Refusal(`IAM is off, so there is nothing to manage: set IAM=on (${offlineReason})`)
+  // Loads the whole server, which is slow.
+  const { startPrivateServer } = await import('#cli/stopped-server')
+  return startPrivateServer(found, target.notes)
+}
+
+export interface NoServer {
+  readonly config: Config
+  /** Why the command works on the data folder. */
+  readonly offlineReason: string
+}
+
+/**
+ * Finds the server at `--url`, or the server of the configuration, which must prove that it uses the data folder.
+ * `mayBeOpen`: authentication may be off.
+ * @throws Misuse, Refusal, NoAnswer
+ */
+export async function findServer(
+  { url, reading, credentials }: Omit<ConnectTarget, 'notes'>,
+  mayBeOpen: boolean,
+): Promise<Connection | NoServer> {
+  if (url !== undefined) {
+    const base = baseOf(url)
+    const connection = await connectRunning(base, credentials, mayBeOpen)
+    if (!connection) throw new Refusal(`nothing answers at ${base}`)
+    return connection
+  }
+  const config = configOf(reading)
+  const base = addressOf(config)
+  if (base === undefined) return { config, offlineReason: 'PORT is 0, so a running server cannot be found' }
+  const connection = await connectRunning(base, credentials, mayBeOpen, () => whyUnproven(base, config))
+  return connection ?? { config, offlineReason: `nothing answers at ${base}` }
+}
+
+/** @throws Misuse for settings that the server would refuse */
+export function configOf(reading: ConfigReading): Config {
+  if ('mistakes' in reading) throw new Misuse(reading.mistakes.join('\n'))
+  return reading.config
+}
+
+/** Adds the base path if it is missing. */
+function baseOf(url: string): string {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (!parsed || !['http:', 'https:'].includes(parsed.protocol) || parsed.search || parsed.hash) {
+    throw new Misuse(`--url: got '${url}', takes an address such as http://127.0.0.1:8080`)
+  }
+  if (parsed.username || parsed.password) throw new Misuse('--url takes no password: set ADMIN_NAME and ADMIN_PASSWORD')
+  const address = parsed.href.replace(/\/+$/, '')
+  return address.endsWith(basePath) ? address : address + basePath
+}
+
+/** The address of a server with this configuration on this machine; undefined if its port is random. */
+export function addressOf({ host, port }: Config): string | undefined {
+  if (port === 0) return undefined
+  const near = localHostOf(host)
+  return `http://${near.includes(':') ? `[${near}]` : near}:${port}${basePath}`
+}
