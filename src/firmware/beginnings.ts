@@ -29,17 +29,17 @@ export interface BeginningsParts {
 }
 
 /**
- * Begins the updates that nobody waits for: those that begin by themselves, and those of further firmwares of a device. The
- * update server is asked first, and only where there is an update one is begun: a fleet that comes back leaves no trace.
- * What fails on the way is found again by what begins updates next.
+ * Starts the updates that have no waiting request: automatic updates and those of further firmwares of a device. It
+ * asks the update server first and starts an update only if there is one, so a fleet that reconnects leaves no trace.
+ * If a step fails, the next trigger finds the update again.
  */
 export class Beginnings {
   readonly #parts: BeginningsParts
   readonly #places: UnderWay<Waiting>
   readonly #returning: Returning
-  /** By tenant and device: as stored, some moments late. */
+  /** By tenant and device: the stored updates, slightly delayed. */
   readonly #running = new Map<string, StoredUpdate>()
-  /** How many of those are in each state. */
+  /** Number of running updates in each state. */
   readonly states = Object.fromEntries(updateStates.map((state) => [state, 0])) as Record<UpdateState, number>
   #isStopped = false
 
@@ -53,12 +53,12 @@ export class Beginnings {
     })
   }
 
-  /** Updates under way, however they were begun. */
+  /** Number of running updates, with any trigger. */
   get runningCount(): number {
     return this.#running.size
   }
 
-  /** Those that wait for a place; none of them has begun. */
+  /** Number of updates that wait for a slot; none of them has started. */
   get waitingCount(): number {
     return this.#places.waitingCount
   }
@@ -67,7 +67,7 @@ export class Beginnings {
     return this.#running.get(tenantKey(tenant, device))
   }
 
-  /** Where the update of a device stands now; undefined: nothing is left of it. */
+  /** Records the stored update of a device; undefined: it was deleted. */
   stands(tenant: string, device: string, stored: StoredUpdate | undefined): void {
     const key = tenantKey(tenant, device)
     this.#forget(key)
@@ -79,19 +79,20 @@ export class Beginnings {
     else this.#places.leave(tenant, device)
   }
 
-  /** A device said something of its update. */
+  /** A device sent a message about its update. */
   sign(tenant: string, device: string): void {
     this.#places.sign(tenant, device)
   }
 
-  /** The store was read, by a new process or anew: devices have a while to come back. */
+  /** The store was read, at the start or again: devices get a period to reconnect. */
   open(): void {
     this.#returning.open(graceMs)
   }
 
   /**
-   * Begins an update if there is one for the device, and it is meant. At once where the server answers at once.
-   * @throws Problem `overloaded` when too many wait, to who holds it
+   * Starts an update if there is one for the device and the trigger applies to it. Synchronous if the server answers
+   * synchronously.
+   * @throws Problem `overloaded` if too many wait, and the caller holds the device
    */
   consider(considered: Considered): void | Promise<void> {
     if (considered.hold && this.#places.isFull) throw new Problem('overloaded')
@@ -99,8 +100,8 @@ export class Beginnings {
   }
 
   /**
-   * The device is back. Where that alone begins nothing, it is considered for what it was awaited for, or because it was
-   * away when it was to be tried again.
+   * The device reconnected. If a connection alone starts no update, the device is checked for the trigger that awaited
+   * it, or for the retry that it missed while it was offline.
    */
   returned(tenant: string, device: string): void | Promise<void> {
     const awaited = this.#returning.take(tenant, device)
@@ -109,17 +110,17 @@ export class Beginnings {
     return awaited ? Promise.resolve(looked).finally(awaited.release) : looked
   }
 
-  /** How it is tried again; undefined: it is not to be, or not yet. */
+  /** The trigger of the next retry; undefined: no retry is due. */
   retryOf(tenant: string, device: string): Pick<Considered, 'by' | 'isForRollout'> | undefined {
     const { system } = this.#parts
     const waiting = waitingAttempts(updateNow(system, tenant, device)?.attempts ?? [])
     const now = system.world.now()
     const [first, ...others] = waiting.filter(({ nextAt }) => nextAt <= now)
-    // What one came by is for all of them.
+    // The restriction to a rollout holds only if all due retries have it.
     return first && { by: first.by, isForRollout: [first, ...others].every(({ rollout }) => rollout !== null) }
   }
 
-  /** Of all tenants, or of one: nothing is under way, and nothing waits. */
+  /** Drops running and waiting updates of all tenants, or of one. */
   clear(tenant = ''): void {
     this.#places.clear(tenant)
     this.#returning.clear(tenant)
@@ -151,7 +152,7 @@ export class Beginnings {
     const known = deviceNow(system, tenant, device)
     if (!known || !isMeant(by, options, known.isAutoUpdated, true)) return
     if (!links.linkedOf(tenant, device)?.link.isOpen) {
-      // Recorded as present: it was when the process before this one died.
+      // The device counts as online: it was connected when the previous process died.
       if (this.#returning.isOpen && known.status !== 'offline') this.#returning.wait(waitingOf(considered))
       return
     }
@@ -174,7 +175,7 @@ export class Beginnings {
     if (!found) return
     const { tenant, device, by } = considered
     if (by === 'post' || hasPlace) return this.#begin(considered, found)
-    // Another trigger came first, while the server was asked.
+    // Another trigger came first while the server was asked.
     if (this.#places.has(tenant, device)) return
     if (!this.#places.take(tenant, device)) {
       const isForRollout = by !== 'connect' && found.offer.rollout !== null
@@ -187,7 +188,7 @@ export class Beginnings {
 
   async #begin({ tenant, device, by }: Considered, found: FoundUpdate): Promise<void> {
     const { links, system } = this.#parts
-    // The server may have taken its time.
+    // The check may have taken long, so the connection is read again.
     const linked = links.linkedOf(tenant, device)
     const known = deviceNow(system, tenant, device)
     const isSame = known?.firmwares.some(({ index, firmware }) => index === found.index && firmware === found.from)
@@ -197,11 +198,11 @@ export class Beginnings {
     const { project, firmwares } = known
     const { session } = linked
     const begin: BeginUpdate = { type: 'begin', by, project, firmwares, session, seed, found }
-    // It follows from what was accepted: not refused because too much waits.
+    // Never refused for overload: it follows from an accepted request.
     await system.ask(updateAddress(tenant, device), begin, 0)
   }
 
-  /** There is a place for one that waited for it: it is looked at anew, for that may be long ago. */
+  /** A waiting update has a slot now. It is checked again, because it may have waited long. */
   async #placed(considered: Waiting): Promise<void> {
     if (!this.#isStopped) await this.#safely(() => this.#consider(considered, true))
     this.#leaveUnlessRunning(considered)
@@ -224,26 +225,27 @@ export class Beginnings {
   #failed(error: unknown): void {
     const isExpected =
       error instanceof UpdateServerBusy || error instanceof UpdateServerFailed || error instanceof Problem
-    if (!isExpected) this.#parts.bug(error, 'beginning an update')
+    if (!isExpected) this.#parts.bug(error, 'starting an update')
   }
 }
 
-/** The device, perhaps not stored yet. Undefined when there is none, or while the store is being read. */
+/** The device, perhaps not stored yet. Undefined if it does not exist or while the store is being read. */
 export function deviceNow(system: System<Entry>, tenant: string, device: string): DeviceState | undefined {
   return system.isServing ? system.look(deviceAddress(tenant, device)) : undefined
 }
 
-/** The same of the device's last update. */
+/** The last update of the device, with the same limits. */
 export function updateNow(system: System<Entry>, tenant: string, device: string): StoredUpdate | undefined {
   if (!system.isServing) return undefined
   return system.recordOf(updateAddress(tenant, device), updateRecord) as StoredUpdate | undefined
 }
 
 /**
- * Whether something that begins updates is meant for a device. Contract 6, Options. A device that refuses to be updated
- * by itself is updated by `POST` alone, also when it is held at a version.
+ * Whether a trigger applies to a device. Contract 6, Options. A device that refuses automatic updates is updated by
+ * `POST` only, even if a version is pinned.
  *
- * `isPinned`: what it would be updated to is what it is held at. Who does not know yet asks with true: that is never less.
+ * `isPinned`: whether the offered version is the pinned one. Callers that do not know yet pass true, which never
+ * excludes an update.
  */
 export function isMeant(trigger: Trigger, options: UpdateOptions, isAutoUpdated: boolean, isPinned: boolean): boolean {
   return trigger === 'post' || (isAutoUpdated && automatic[trigger](options, isPinned))

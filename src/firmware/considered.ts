@@ -1,25 +1,25 @@
 import type { Trigger } from '#model/firmware'
 
-/** Called when a device has to wait; what it answers is called when it waits no more. Not if the process dies before. */
+/** Called when a device has to wait. The returned function is called when the wait is over, unless the process dies. */
 type Hold = () => () => void
 
-/** How a device is looked at. */
+/** Options of an update check. */
 export interface Manner {
-  /** Firmwares of these indexes; left out: all. */
+  /** Only firmwares with these indexes; undefined: all. */
   readonly only?: readonly number[] | undefined
-  /** What comes by a rollout, or what the device is held at: not what is newest where there is no rollout any more. */
+  /** Only rollout or pinned versions: not the newest release after the rollout ended. */
   readonly isForRollout?: boolean | undefined
   readonly hold?: Hold | undefined
 }
 
-/** A device to be looked at, whether an update of it is to begin. */
+/** A device to check for an update. */
 export interface Considered extends Manner {
   readonly tenant: string
   readonly device: string
   readonly by: Trigger
 }
 
-/** One that waits: for a place, or to come back. */
+/** A candidate that waits for a slot or for the device to reconnect. */
 export interface Waiting extends Considered {
   readonly release: () => void
 }

@@ -24,21 +24,21 @@ import { Pace, Stopped } from '#workers/pace'
 
 export interface UpdaterParts extends BeginningsParts {
   readonly listing: Listing
-  /** How long a device has to answer what it is offered. */
+  /** How long a device has to answer an offer. */
   readonly offerTimeoutMs: number
-  /** What was under way could not be read; it is tried again. */
+  /** Running updates could not be read; it is retried. */
   readonly failed: (error: unknown) => void
 }
 
 export interface TriggerRequest {
   readonly tenant: string
   readonly device: string
-  /** 16 bytes: asked for again with the same, it is the same update. */
+  /** 16 bytes: a repeated request with the same seed refers to the same update. */
   readonly seed: Uint8Array
   readonly signal: AbortSignal
 }
 
-/** Beside the time an offer may take: what the update server may take, as the update itself gives it, and some more. */
+/** Added to the time for an offer: the update server's time limit inside the update, and a margin. */
 const waitedMoreMs = 40_000
 const resuming = { sliceMs: 1, underWayMax: 64 }
 const listedAtATime = 256
@@ -46,14 +46,14 @@ const retryMs = 1_000
 const noAddress = 'no address of this server is known'
 
 /**
- * Brings updates about: judges what may begin one, asks the update server, leads what links hear to the updates of the
- * devices, and tells who asked for one what became of it. Contract 6.
+ * Runs updates: checks triggers, asks the update server, passes messages from device connections to the updates, and
+ * answers waiting requests. Contract 6.
  *
- * - What is known of an update is in its actor. Nothing of it is kept here but how many there are, whose turn it is, and
- *   who waits; a process that dies forgets only the latter.
- * - What is done about an update (asking, offering) follows from a turn of its actor that is stored. What could not be
- *   done shows by its deadline.
- * - Whoever asks by hand hears by `offerTimeoutMs` and 40 s at the latest.
+ * - The state of an update is in its actor. Only counts, the order of starts and waiting requests are kept here; a
+ *   process that dies loses only the requests.
+ * - Actions of an update (asking, offering) follow from a stored turn of its actor. Missed actions are handled by its
+ *   deadline.
+ * - A request by hand is answered within `offerTimeoutMs` and 40 s.
  */
 export class Updater implements FirmwareEar, UpdateNotices {
   readonly #parts: UpdaterParts
@@ -75,17 +75,17 @@ export class Updater implements FirmwareEar, UpdateNotices {
     return this.#beginnings.runningCount
   }
 
-  /** How many of those under way are in each state. */
+  /** Number of running updates in each state. */
   get states(): Readonly<Record<UpdateState, number>> {
     return this.#beginnings.states
   }
 
-  /** Found by themselves, and not begun: they wait for a place. */
+  /** Automatic updates that wait for a slot. */
   get waiting(): number {
     return this.#beginnings.waitingCount
   }
 
-  /** Goes on with what was under way. After the store was read, and before devices are heard if that can be. */
+  /** Continues running updates. Call it after the store was read, and if possible before device messages arrive. */
   async open(): Promise<void> {
     const { system, listing } = this.#parts
     const found: { readonly tenant: string; readonly device: string }[] = []
@@ -108,7 +108,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
     void this.#resume(found)
   }
 
-  /** The store was read again after a failed write: what was under way is what is stored. */
+  /** The store was read again after a failed write: running updates are those that are stored. */
   reloaded(): void {
     this.#waiters.settleAll({ status: 'SERVER_ERROR', message: 'could not be stored' })
     this.#beginnings.clear()
@@ -120,7 +120,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
     })
   }
 
-  /** Before links are closed: that they close says nothing about devices from then on. */
+  /** Call it before device connections are closed: a closed connection is no information about a device afterwards. */
   stop(): void {
     this.#isStopped = true
     this.#pace.stop()
@@ -128,14 +128,14 @@ export class Updater implements FirmwareEar, UpdateNotices {
     this.#waiters.refuseAll(new Problem('stopping'))
   }
 
-  /** The tenant is being deleted: none of its actors is asked any more. */
+  /** The tenant is being deleted: its actors get no more requests. */
   tenantEnded(tenant: string): void {
     this.#beginnings.clear(tenant)
     this.#waiters.refuseAll(new Problem('not_found'), tenant)
   }
 
   /**
-   * By hand: the device is asked whatever it refuses to do by itself. Joins the update that is under way.
+   * By hand: applies also to devices that refuse automatic updates. Joins a running update.
    * @throws Problem `not_found`, `overloaded`, `storage`, `stopping`
    */
   async trigger({ tenant, device, seed, signal }: TriggerRequest): Promise<TriggerOutcome> {
@@ -145,7 +145,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
     const known = system.look(deviceAddress(tenant, device))
     const stored = updateNow(system, tenant, device)
     const id = Buffer.from(seed).toString('hex')
-    // Or it was asked for before, and perhaps is over.
+    // Or it was requested before, and may be over.
     const isThere = stored !== undefined && (isRunning(stored.state) || stored.context.id === id)
     const linked = links.linkedOf(tenant, device)
     const isLinked = linked?.link.isOpen === true
@@ -173,7 +173,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
           else if (begun.outcome === 'joined' && hasBegunAt(begun.state)) {
             answered({ status: 'STARTED', message: 'already running' })
           } else if (this.#isStopped) refused(new Problem('stopping'))
-          // At once: what becomes of it may be said right behind this.
+          // Synchronous: the result may follow directly.
           else this.#waiters.add(tenant, device, { signal, late, answered, refused })
         },
         refused,
@@ -182,9 +182,9 @@ export class Updater implements FirmwareEar, UpdateNotices {
   }
 
   /**
-   * By itself: begins an update if there is one for the device, and it is meant. Settled when it was begun, waits for its
-   * turn, or needs nothing: whoever goes through many devices waits for it.
-   * @throws Problem `overloaded` when too many wait, to who holds it
+   * Automatic: starts an update if there is one for the device and the trigger applies. Resolves when the update
+   * started, waits for its slot or is not needed, so that scans can wait for it.
+   * @throws Problem `overloaded` if too many wait, and the caller holds the device
    */
   async consider(tenant: string, device: string, by: Trigger, manner: Manner = {}): Promise<void> {
     await this.#beginnings.consider({ ...manner, tenant, device, by })
@@ -197,10 +197,10 @@ export class Updater implements FirmwareEar, UpdateNotices {
     if (this.#isStopped || !known || known.project === null || known.firmwares.length === 0) return
     const stored = updateNow(this.#parts.system, tenant, device)
     if (stored && concernsReturn(stored, said)) {
-      // What else there is for it is looked at when that is settled, and behind its next firmware.
+      // Further updates are checked after this one ended, and after its next firmware.
       const { world } = this.#parts.system
       const settled = () => world.soon(() => world.soon(() => void this.#beginnings.returned(tenant, device)))
-      // Who asks by hand has joined it: then it is offered by hand.
+      // A request by hand has joined it, so the offer counts as by hand.
       const isRefusing = !known.isAutoUpdated && !this.#waiters.has(tenant, device)
       this.#tell(tenant, device, { type: 'reconnected', session, firmwares: said, isRefusing }, settled)
     } else void this.#beginnings.returned(tenant, device)
@@ -210,7 +210,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
     const { link, device } = linked
     const { tenant } = link.opening
     const stored = updateNow(this.#parts.system, tenant, device)
-    // To nothing that was offered of late: said too late, or twice.
+    // It belongs to no recent offer: too late, or a duplicate.
     if (stored?.context.id !== id) return
     this.#beginnings.sign(tenant, device)
     const said: UpdateCommand = {
@@ -253,7 +253,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
     if (!offer || this.#isStopped || links.offers.send(tenant, device, id, offer)) return
     const isNowhere = links.linkedOf(tenant, device)?.link.isOpen && !links.offers.urlOf(tenant, device, offer)
     if (isNowhere) this.#tell(tenant, device, { type: 'not_found', id, why: 'fault', message: noAddress })
-    // Nobody speaks for it. Who waits hears so; else it may come back until its time is over.
+    // The device is offline. A waiting request is answered; otherwise the device may reconnect before the deadline.
     else if (this.#waiters.has(tenant, device)) this.#lost(tenant, device, id)
   }
 
@@ -270,7 +270,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
     this.#soon(tenant, device, by, { only: rest })
   }
 
-  /** Behind all that follows from the same turn. */
+  /** After all other effects of the same turn. */
   #soon(tenant: string, device: string, by: Trigger, manner: Manner = {}): void {
     this.#parts.system.world.soon(() => void this.consider(tenant, device, by, manner))
   }
@@ -286,7 +286,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
         (question) => checks.now(question),
         () => true,
       )
-      // What is known at once is offered at once: nobody takes the release away in between.
+      // A known result is offered in the same turn, so that the release cannot be deleted in between.
       const found: Awaited<typeof asked> = asked instanceof Promise ? await asked : asked
       answer = found ? { type: 'found', id, ...found } : { type: 'not_found', id, why: 'none' }
     } catch (error) {
@@ -307,7 +307,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
     if (!this.#isStopped) this.#tell(tenant, device, { type: 'lost', id })
   }
 
-  /** Never refused because too much waits: it says what is so. What cannot be stored is said to who waits. */
+  /** Never refused for overload, because it reports a fact. A failed write is reported to waiting requests. */
   #tell(tenant: string, device: string, command: UpdateCommand, answered: () => void = () => {}): void {
     const refused = (problem: Problem) => {
       this.#waiters.settle(tenant, device, { status: 'SERVER_ERROR', message: problem.message })
@@ -332,13 +332,16 @@ export class Updater implements FirmwareEar, UpdateNotices {
         await system.ask(updateAddress(tenant, device), { type: 'resume', firmwares }, 0)
       })
     } catch (error) {
-      // A failed write: all of it is resumed when the store was read.
-      if (!(error instanceof Stopped || isStorage(error))) this.#parts.bug(error, 'going on with updates')
+      // A failed write: everything is resumed when the store was read.
+      if (!(error instanceof Stopped || isStorage(error))) this.#parts.bug(error, 'resuming updates')
     }
   }
 }
 
-/** Whether an update has to hear that its device came back: it goes on, what failed came about after all, or what was done did not last. */
+/**
+ * Whether an update needs the reconnection of its device: it is running, a failed one succeeded after all, or a
+ * completed one was reverted.
+ */
 function concernsReturn({ state, context }: StoredUpdate, said: readonly Firmware[]): boolean {
   if (isRunning(state)) return true
   const { offer, from, index } = context

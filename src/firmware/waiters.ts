@@ -3,23 +3,23 @@ import { Problem } from '#model/problem'
 import { isOfTenant, tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
-/** More than ask at once: each is a request that is held open. */
+/** Most waiting requests: each keeps a connection open. */
 export const waitersMax = 10_000
 
 export interface Waiter {
-  /** Whoever asked is gone, or was given up. */
+  /** Aborts when the client disconnected or the request was abandoned. */
   readonly signal: AbortSignal
-  /** What is said to him when nothing came in time. */
+  /** Returns the answer for a request that timed out. */
   readonly late: () => TriggerOutcome
   readonly answered: (outcome: TriggerOutcome) => void
   readonly refused: (problem: Problem) => void
 }
 
-/** Who waits to hear what becomes of an update, by device. Each hears once. */
+/** Requests that wait for the result of an update, by device. Each is answered once. */
 export class Waiters {
   readonly #world: World
   readonly #timeoutMs: number
-  /** By tenant and device; what ends the waiting of each. */
+  /** By tenant and device; the value ends the wait of each request. */
   readonly #waiting = new Map<string, Map<Waiter, () => void>>()
   #size = 0
 
@@ -36,7 +36,7 @@ export class Waiters {
     return this.#waiting.has(tenantKey(tenant, device))
   }
 
-  /** Refused at once when too many wait, or when nobody does any more. */
+  /** Refuses at once if too many wait or the request was aborted. */
   add(tenant: string, device: string, waiter: Waiter): void {
     const { signal } = waiter
     if (this.#size >= waitersMax) {
@@ -45,7 +45,7 @@ export class Waiters {
     }
     const key = tenantKey(tenant, device)
     const gone = () => {
-      if (this.#take(key, waiter)) waiter.refused(new Problem('stopping', 'nobody waits for it any more'))
+      if (this.#take(key, waiter)) waiter.refused(new Problem('stopping', 'the request was abandoned'))
     }
     const cancel = this.#world.after(this.#timeoutMs, () => {
       if (this.#take(key, waiter)) waiter.answered(waiter.late())
@@ -62,7 +62,7 @@ export class Waiters {
     if (signal.aborted) gone()
   }
 
-  /** Everybody who waits for this device. */
+  /** Answers all requests that wait for this device. */
   settle(tenant: string, device: string, outcome: TriggerOutcome): void {
     for (const waiter of this.#takeAll(tenantKey(tenant, device))) waiter.answered(outcome)
   }
@@ -85,7 +85,7 @@ export class Waiters {
     return [...(this.#waiting.get(key)?.keys() ?? [])].filter((waiter) => this.#take(key, waiter))
   }
 
-  /** False when he was taken out before. */
+  /** False if it was removed before. */
   #take(key: string, waiter: Waiter): boolean {
     const waiting = this.#waiting.get(key)
     const end = waiting?.get(waiter)

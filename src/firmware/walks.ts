@@ -21,52 +21,52 @@ export interface WalksParts {
   readonly system: System<Entry>
   readonly listing: Listing
   readonly updater: Pick<Updater, 'consider'>
-  /** What somebody may do now. */
+  /** The current scope of a user. */
   readonly scopeOf: (tenant: string, author: string) => Scope
-  /** What could not be done is done again. */
+  /** Called on errors; the work is retried. */
   readonly failed: (error: unknown) => void
 }
 
-/** Devices of one project that are looked at and not settled: what its update server is asked for at once. */
+/** Concurrent checks of one project: its update server gets at most this many at once. */
 const pace = { sliceMs: 1, underWayMax: 64 }
-/** How far a walk came is stored this often, in devices. */
+/** The position of a scan is stored after this many devices. */
 const devicesPerProgress = 1_024
 const listedAtATime = 256
 const projectsAtOnce = 16
 const retryMs = 1_000
 
-/** A project whose devices are gone through, or will be. */
+/** A project whose devices are being scanned or wait for a scan. */
 interface Wanted {
   readonly tenant: string
   readonly project: string
-  /** Its tenant is gone. */
+  /** Whether its tenant was deleted. */
   isEnded: boolean
 }
 
 /**
- * Goes through the devices of projects, and has those considered that may need an update: after a hook, by the schedule, for
- * a rollout.
+ * Scans the devices of projects and checks those that may need an update: after a hook, by the schedule, for a rollout.
  *
- * - What is to be gone through is stored by the project before anybody comes here; how far it came is stored behind what was
- *   considered. Whatever dies goes on from there: a device may be considered twice, and is at least once.
- * - An update that waits for its turn waits in memory. How far a walk came is not stored while any does, and one that is
- *   through is remembered until none does: whatever dies goes through its devices once more.
- * - Devices are looked at where they sleep, each as it is at that moment, as is the reach of whoever asked for it.
+ * - A project stores a requested scan before it starts here; the position is stored after the devices before it were
+ *   checked. After a crash the scan continues from there: each device is checked at least once, perhaps twice.
+ * - An update that waits for its slot waits in memory. The position is not stored while any update waits, and a
+ *   finished scan is remembered until none waits: after a crash its devices are scanned once more.
+ * - Devices are read without waking them, each in its state at that moment, with the current scope of the requesting
+ *   user.
  */
 export class Walks {
   readonly #parts: WalksParts
   readonly #pace: Pace
-  /** By tenant and project: what goes on, and what waits in the order it was asked for. */
+  /** By tenant and project: running scans, and waiting ones in order. */
   readonly #running = new Map<string, Wanted>()
   readonly #waiting = new Map<string, Wanted>()
-  /** By tenant and project: how many devices that were considered wait until their updates can begin. */
+  /** By tenant and project: number of checked devices whose updates wait for a slot. */
   readonly #held = new Map<string, number>()
-  /** What waited in the process before is known: of all projects, or of these. */
+  /** Whether the scans of the previous process were resumed: for all projects, or for these. */
   #isResumed = false
   readonly #resumed = new Set<string>()
-  /** Went through before that was known of them. */
+  /** Scans that finished before the resumption of their project. */
   readonly #early = new Map<string, Wanted>()
-  /** How often the store was read: what was being considered then may have come to nothing. */
+  /** Number of reads of the store: checks that ran during a reload may have been lost. */
   #readings = 0
   #isStopped = false
 
@@ -75,16 +75,16 @@ export class Walks {
     this.#pace = new Pace(parts.system.world, pace)
   }
 
-  /** A project has stored that its devices are to be gone through. */
+  /** A project has stored a scan request. */
   scanRequested(tenant: string, project: string): void {
     const key = tenantKey(tenant, project)
-    // What runs asks its project for more when it is done.
+    // A running scan asks its project for more when it ends.
     if (this.#isStopped || this.#running.has(key)) return
     this.#waiting.set(key, { tenant, project, isEnded: false })
     this.#begin()
   }
 
-  /** After the store was read: goes on with what is not done. */
+  /** Call it after the store was read: continues unfinished scans. */
   async open(): Promise<void> {
     const { system } = this.#parts
     this.#readings++
@@ -103,7 +103,7 @@ export class Walks {
     }
   }
 
-  /** The tenant is being deleted: none of its actors is asked any more. */
+  /** The tenant is being deleted: its actors get no more requests. */
   tenantEnded(tenant: string): void {
     for (const walks of [this.#running, this.#waiting]) {
       for (const [key, wanted] of walks) {
@@ -117,7 +117,7 @@ export class Walks {
     }
   }
 
-  /** Before the update server is asked no more: what that refuses was not considered. */
+  /** Call it before the update server stops: devices whose check fails then count as unchecked. */
   stop(): void {
     this.#isStopped = true
     this.#pace.stop()
@@ -164,15 +164,15 @@ export class Walks {
     this.#begin()
   }
 
-  /** What was wanted still is. */
+  /** The scan is still required. */
   #retryLater({ tenant, project, isEnded }: Wanted, error: unknown): void {
     if (this.#isStopped || isEnded || error instanceof Stopped) return
-    // A failed write, which others say: it goes on when the store takes writes again.
+    // A failed write is reported elsewhere: the scan continues when the store accepts writes.
     if (!(error instanceof Problem)) this.#parts.failed(error)
     this.#parts.system.world.after(retryMs, () => this.scanRequested(tenant, project))
   }
 
-  /** Undefined: nothing is left to be gone through. */
+  /** Undefined: nothing left to scan. */
   #walkOf(wanted: Wanted): StoredScan | undefined {
     const { system } = this.#parts
     this.#check(wanted)
@@ -210,14 +210,14 @@ export class Walks {
     return !isKnown || this.#held.has(key)
   }
 
-  /** One more waits. Answers what is to be called when it does not any more. */
+  /** Counts one more waiting update. Returns the function for the end of its wait. */
   #hold(wanted: Wanted): () => void {
     const readings = this.#readings
     const key = tenantKey(wanted.tenant, wanted.project)
     this.#held.set(key, (this.#held.get(key) ?? 0) + 1)
     return () => {
       const before = this.#held.get(key)
-      // Of what is found anew since the store was read nothing is said.
+      // The update belongs to an earlier read of the store.
       if (before === undefined || readings !== this.#readings) return
       if (before > 1) this.#held.set(key, before - 1)
       else {
@@ -227,7 +227,7 @@ export class Walks {
     }
   }
 
-  /** If so: nothing waits any more. What fails leaves walks remembered, to be gone through once more. */
+  /** Reports that no update waits any more, if so. On failure the scans stay stored and run once more. */
   #tellBegun(key: string, wanted: Wanted): void {
     const { system, failed } = this.#parts
     const { tenant, project, isEnded } = wanted
@@ -239,7 +239,7 @@ export class Walks {
     })
   }
 
-  /** Devices behind the walk's cursor, some at a time. */
+  /** Devices after the scan's cursor, in pages. */
   async *#pagesOf({ tenant, project }: Wanted, { devices, cursor }: StoredScan): AsyncGenerator<readonly string[]> {
     if (devices) {
       for (let from = devices.indexOf(cursor) + 1; from < devices.length; from += listedAtATime) {
@@ -258,12 +258,12 @@ export class Walks {
     }
   }
 
-  /** The rollout that it was for is no more. */
+  /** Whether the rollout of the scan was deleted. */
   #isCalledOff({ tenant, project }: Wanted): boolean {
     return this.#parts.system.wake(projectAddress(tenant, project)).scan?.devices?.length === 0
   }
 
-  /** The one that there was when the walk began, as it is now: its devices are counted. */
+  /** The rollout from the start of the scan, in its current state: its devices are counted. */
   #rolloutOf({ tenant, project }: Wanted, walk: StoredScan): StoredRollout | undefined {
     const { rollout } = this.#parts.system.wake(projectAddress(tenant, project))
     return rollout?.id === walk.rollout ? rollout : undefined
@@ -293,12 +293,12 @@ export class Walks {
         return this.#settled(wanted, device, by)
       }
       if (error instanceof Problem) throw error
-      // The server does not answer for it, or a bug does: that keeps no other device from being considered.
+      // The server fails for this device, or there is a bug: the scan continues with the other devices.
       if (!(error instanceof UpdateServerBusy || error instanceof UpdateServerFailed)) failed(error)
     }
   }
 
-  /** Whoever asked for the walk: a rollout is for whom its own author reaches. */
+  /** Independent of the scan's requester: a rollout applies to the devices that its own author may update. */
   #isMeantBy(rollout: StoredRollout, { tenant, project }: Wanted, device: string): boolean {
     const { scopeOf, system } = this.#parts
     const membersOf = (group: string) => system.wake(tenantAddress(tenant)).groups.get(group)?.devices
@@ -306,12 +306,12 @@ export class Walks {
     return reachesDevice(scopeOf(tenant, rollout.updatedBy), 'updates', 'update', device)
   }
 
-  /** Never refused because too much waits: it follows from what was accepted. */
+  /** Never refused for overload: it follows from an accepted request. */
   #ask({ tenant, project }: Pick<Wanted, 'tenant' | 'project'>, command: ProjectCommand): Promise<unknown> {
     return this.#parts.system.ask(projectAddress(tenant, project), command, 0)
   }
 
-  /** @throws Stopped; Problem `not_found` when the tenant is gone, `storage` */
+  /** @throws Stopped; Problem `not_found` if the tenant was deleted, `storage` */
   #check({ tenant, isEnded }: Wanted): void {
     if (this.#isStopped) throw new Stopped()
     if (isEnded || !isTenantThere(this.#parts.system, tenant)) throw new Problem('not_found')

@@ -22,7 +22,7 @@ import { streamHeaders } from '#routes/stream-position'
 import { unknownNamesIn } from '#rules/property-name'
 import { namesOf, type Pages } from '#runtime/listing'
 
-/** Who answers for alarms. Contract 5.1, 5.3. */
+/** Routes for alarms. Contract 5.1, 5.3. */
 export function alarmRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
@@ -84,7 +84,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** @throws Problem `not_found`, also for one that is not all within his reach */
+/** @throws Problem `not_found`, also for an alarm that is not all within the caller's scope */
 function alarmThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredAlarm {
   const alarm = context.system.wake(tenantAddress(caller.tenant)).alarms.get(id)
   if (!alarm || !isThere(context, caller, action, alarm)) throw new Problem('not_found')
@@ -95,7 +95,7 @@ function isThere(context: RouteContext, { tenant, scope }: Caller, action: Actio
   return isSeen(scope, 'alarms', action, alarm, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
-/** A condition must not reveal whether a schema has a name. @throws Problem `invalid`, whether there is a schema or not */
+/** A condition must not reveal whether a schema contains a name. @throws Problem `invalid`, with or without a schema */
 function mustReadNames({ scope }: Caller, { serviceIdentifier, condition }: AlarmBody): void {
   if (servicesWithin(scope, 'schemas', 'read')(serviceIdentifier)) return
   const details = unknownNamesIn(condition, undefined, 'condition')
@@ -122,13 +122,14 @@ interface StatusRow {
 }
 
 /**
- * On which devices alarms are or were active: what their events come to, for who may hear them. Contract 5.3. A row goes
- * by its device alone, as the events do, so that a dashboard which folds these onto the list has the list of later.
+ * The devices on which alarms are or were active: the state that results from their events, for callers that receive
+ * these. Contract 5.3. A row depends on its device only, as the events do, so a client that applies the events to the
+ * list has the later list.
  */
 function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>): Promise<Reply> {
   const { caller, query } = call
   const { tenant, scope } = caller
-  // Before the names: what is listed after it is at least what had been told by then.
+  // Read before the names: the list then contains at least all events up to this position.
   const headers = streamHeaders(context, tenant)
   const isWithin = devicesWithin(scope, 'alarms', 'read')
   const shownRow = (name: string) => {
@@ -148,10 +149,10 @@ function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>
   })
 }
 
-/** Of so many devices each is looked at; of more the index is gone through, in slices. */
+/** Up to this many devices are read one by one; for more, the index is scanned in slices. */
 const lookedAtMax = 100
 
-/** `<alarm>/<device>`, in order; of others than those asked for as well, where there are many of these. */
+/** `<alarm>/<device>`, in order. For many devices it also contains others. */
 function rowNames(context: RouteContext, tenant: string, after: string, asked: ReadonlySet<string> | undefined): Pages {
   if (!asked || asked.size > lookedAtMax) return context.listing.entries(alarmIndex, tenant, '', after)
   const names = [...asked].flatMap((device) => {
@@ -161,7 +162,7 @@ function rowNames(context: RouteContext, tenant: string, after: string, asked: R
   return namesOf(names.filter((name) => name > after).sort())
 }
 
-/** Undefined where the alarm never was active, or ended. */
+/** Undefined if the alarm was never active, or ended. */
 function rowOf(context: RouteContext, tenant: string, name: string): StatusRow | undefined {
   const [alarm, device] = [name.slice(0, name.indexOf('/')), deviceIn(name)]
   const stands = context.system.look(deviceAddress(tenant, device))?.alarms.get(alarm)

@@ -17,7 +17,10 @@ import { authorOf } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 
-/** Who answers for API keys: each acts as a user, so nobody may make or end one that may more than he. Contract 2. */
+/**
+ * Routes for API keys. A key acts as a user, so callers may not create or delete a key with more rights than their own.
+ * Contract 2.
+ */
 export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 'isGiven'>): Binding[] {
   const { system, world } = context
   return [
@@ -61,7 +64,10 @@ export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 
   ]
 }
 
-/** Each use of a key asks for its maker's rights, and so on up to a person: that has to end soon. @throws Problem `conflict` */
+/**
+ * Each use of a key checks its creator's rights, and so on up to a person, so this chain must be short. @throws Problem
+ * `conflict`
+ */
 function mustEndWithPerson(context: RouteContext, { session }: Caller): void {
   const key =
     session?.kind === 'api_key' ? context.system.wake(tenantAddress(session.tenant)).apiKeys.get(session.id) : undefined

@@ -42,12 +42,12 @@ import { userRoutes } from '#routes/users'
 import { webauthnRoutes } from '#routes/webauthn'
 import { writeRoutes } from '#routes/writes'
 
-/** What routes about the process itself answer from. */
+/** Data for routes about the process itself. */
 export interface OperationOptions extends HealthOptions {
   readonly backups: BackupMaker
 }
 
-/** All that can be called below `/api/v1`. `identity` undefined: IAM is off. */
+/** All routes below `/api/v1`. `identity` undefined: authentication is off. */
 export function bindingsOf(
   context: RouteContext,
   identity: Identity | undefined,
@@ -83,12 +83,12 @@ export function bindingsOf(
   ]
 }
 
-/** What stands at the root. Contract 1.1. */
+/** Routes at the root. Contract 1.1. */
 export function rootBindingsOf(identity: Identity | undefined): Binding[] {
   return jwksRoutes(identity?.keys)
 }
 
-/** All websockets below `/api/v1`. */
+/** All websocket routes below `/api/v1`. */
 export function socketsOf(
   context: RouteContext,
   identity: Identity | undefined,

@@ -26,7 +26,7 @@ import { partsReply } from '#routes/streamed'
 import { compileFilter, type DeviceFilter, type FilterSource, onlyNamed } from '#rules/device-filter'
 import { namesOf, type Pages } from '#runtime/listing'
 
-/** Who answers for devices. */
+/** Routes for devices. */
 export function deviceRoutes(context: RouteContext): Binding[] {
   const filters = new DeviceFilters()
   return [
@@ -53,7 +53,7 @@ export function deviceRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** A device, else 404, and the text that the caller may read of it. */
+/** The device with the text that the caller may read; otherwise 404. */
 function readable(
   context: RouteContext,
   { caller }: Call,
@@ -67,7 +67,7 @@ function readable(
   }
 }
 
-/** The same of a service of a device. */
+/** The same for a service of a device. */
 export function readableService(
   context: RouteContext,
   call: Call,
@@ -80,7 +80,7 @@ export function readableService(
   return { service, text }
 }
 
-/** Devices that the query names, in the order of a listing, there or not; or all of them. */
+/** Devices named by the query, in the order of a listing, existing or not; without names: all devices. */
 export function deviceNames(
   context: RouteContext,
   tenant: string,
@@ -143,7 +143,7 @@ async function create(
 async function remove(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
   const { system } = context
   const to = deviceAddress(caller.tenant, device)
-  // The removal ends all alarms that still stand: a device that goes on reporting may begin some of them again.
+  // The removal ends all active alarms of the device; a device that keeps reporting may activate some again.
   for (let turns = 0; turns < alarmsMax / endingsMax; turns++) {
     if (!(await system.ask(to, { type: 'end_alarms' }))) break
   }
@@ -166,31 +166,34 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
   return { status: 200, headers, json: { deviceIdentifier: device, secret } }
 }
 
-/** @throws Problem `not_found` when there is none */
+/** @throws Problem `not_found` if there is none */
 export function deviceThere({ system }: RouteContext, tenant: string, device: string): DeviceState {
   const state = system.look(deviceAddress(tenant, device))
   if (!state) throw new Problem('not_found')
   return state
 }
 
-/** As many as are asked for in turn by a few dashboards; up to some 10 KB each. */
+/** Enough for a few clients that alternate; up to about 10 KB each. */
 const filtersMax = 64
 
-/** Filters that were asked for lately: the next page, and the dashboard that asks again, bring the same. */
+/** Recently used filters: the next page and a repeated request use the same one. */
 export class DeviceFilters {
   readonly #compiled = new BoundedMap<string, DeviceFilter>(filtersMax)
 
-  /** @throws Problem `invalid`, for names of nothing a device has */
+  /** @throws Problem `invalid` for names that no device has */
   of(condition: Condition): DeviceFilter {
     const text = JSON.stringify(condition)
     const filter = this.#compiled.get(text) ?? compileFilter(condition)
-    // Set anew, it is the youngest.
+    // A renewed entry is the youngest.
     this.#compiled.set(text, filter)
     return filter
   }
 }
 
-/** Looks for devices: as one is now, or undefined where there is none, or the filter does not find it. Does not wake it. */
+/**
+ * Finds devices: the current state, or undefined if the device does not exist or does not match the filter. Does not
+ * wake it.
+ */
 function deviceFinder(
   context: RouteContext,
   caller: Caller,

@@ -21,10 +21,10 @@ import { FunctionGraph } from '#rules/function-graph'
 import type { RunInput, TriggerValue } from '#rules/function-run'
 import { turnUnitsMax, work } from '#rules/rule-work'
 
-/** Of the mails in one answer, as JSON; those that do not fit any more are left out. */
+/** Limit for the mails in one answer, as JSON; mails above it are left out. */
 const mailsBytesMax = 786_432
 
-/** Of whom it is said to be, where the sample does not say. */
+/** The device of a sample that names none. */
 const someDevice = 'TEST'
 
 interface TriedThing {
@@ -33,8 +33,8 @@ interface TriedThing {
 }
 
 /**
- * What a function would do with a sample. All that it sees is in the sample, and its throttles let through: nothing of any
- * device is read, and nothing is counted, kept or sent. Contract 5.4.
+ * Simulates a function with a sample. It uses only the sample's data and ignores throttles: no device is read, and
+ * nothing is counted, stored or sent. Contract 5.4.
  *
  * @throws Problem `invalid` for a node that is no trigger
  */
@@ -69,7 +69,7 @@ interface PlacedTrigger {
   readonly node: TriggerNode
 }
 
-/** The one that is asked for, or all. */
+/** The requested trigger, or all. */
 function triggersOf({ nodes }: Graph, { trigger: asked }: Sample): readonly PlacedTrigger[] {
   const all = nodes.flatMap((node, place) => (node.type === 'trigger' ? [{ place, node }] : []))
   if (asked === undefined) return all
@@ -79,7 +79,7 @@ function triggersOf({ nodes }: Graph, { trigger: asked }: Sample): readonly Plac
   throw new Problem('invalid', undefined, { details })
 }
 
-/** A mail that a run asked for: by which node, and what it would tell. */
+/** A mail from a run: its node and its data. */
 interface AskedMail {
   readonly node: EmailNode
   readonly cause: DeliveryCause
@@ -89,7 +89,7 @@ interface AskedMail {
   readonly time: number
 }
 
-/** The runs of one sample. What several of them did is told once. */
+/** The runs of one sample. Results that several runs share appear once. */
 class Trial {
   readonly #graph: FunctionGraph
   readonly #sample: Sample
@@ -120,7 +120,7 @@ class Trial {
     const { trigger: asked, deviceIdentifier = someDevice, previous = null, meta = {}, time = this.#now } = this.#sample
     const value = this.#sample.value === undefined ? waitedFor(trigger) : this.#sample.value
     if (!this.#graph.fits(place, value)) {
-      // Whoever means this one hears that it does not begin.
+      // The answer reports that the requested trigger did not fire.
       if (asked !== undefined) this.#stop(trigger.id, 'false')
       return
     }
@@ -153,7 +153,7 @@ class Trial {
   }
 }
 
-/** Null: for anything. */
+/** Null: triggered by any event. */
 function waitedFor(trigger: TriggerNode): TriggerValue {
   const { to } = trigger
   if (to === undefined) return null
@@ -194,7 +194,7 @@ function triedMail(
   }
 }
 
-/** What things are called, as far as he who tries may know it. */
+/** Names for texts, as far as the caller may read them. */
 function namesFor(
   tenant: TenantState,
   { scope }: Caller,

@@ -17,7 +17,7 @@ import { tryFunction } from '#routes/function-test'
 import { thingsReply } from '#routes/list-reply'
 import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
 
-/** Who answers for functions. Contract 5.1, 5.4. */
+/** Routes for functions. Contract 5.1, 5.4. */
 export function functionRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
@@ -54,7 +54,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
         const before = functionThere(context, caller, 'update', id)
         const body = bodyAfter(before, change)
         mustBind(context, caller, 'update', body)
-        // One that is there already may have outlived its alarms.
+        // An existing function may refer to deleted alarms.
         if (!isDeepStrictEqual(body.graph, before.graph)) mustSeeAlarms(context, caller, body.graph)
         mustMatch(call, () => textOf(id, before))
         const put: PutFunction = { type: 'put_function', id, isNew: false, body, ...authorOf(caller, resource) }
@@ -83,7 +83,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
 
 const resource = 'functions'
 
-/** @throws Problem `not_found`, also for one that is not all within his reach */
+/** @throws Problem `not_found`, also for a function that is not all within the caller's scope */
 function functionThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredFunction {
   const stored = context.system.wake(tenantAddress(caller.tenant)).functions.get(id)
   if (!stored || !isThere(context, caller, action, stored)) throw new Problem('not_found')
@@ -94,7 +94,7 @@ function isThere(context: RouteContext, { tenant, scope }: Caller, action: Actio
   return isSeen(scope, resource, action, stored, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
-/** Also the services whose values it tells must be his to read. @throws Problem `not_found` */
+/** The caller must also be allowed to read the services whose values it sends. @throws Problem `not_found` */
 function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: FunctionBody): void {
   const { devices = null, groups = null } = body.binding
   const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))
@@ -108,7 +108,7 @@ function servicesNamed({ nodes }: Graph): readonly string[] {
   return [...new Set(named)]
 }
 
-/** @throws Problem `invalid` that names the nodes whose alarms are not there for him */
+/** @throws Problem `invalid` that names the nodes whose alarms the caller cannot see */
 function mustSeeAlarms(context: RouteContext, caller: Caller, graph: Graph): void {
   const tenant = context.system.wake(tenantAddress(caller.tenant))
   const membersOf = membersIn(tenant)

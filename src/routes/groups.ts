@@ -13,7 +13,7 @@ import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { authorOf, boundWithin, changedReply, mayBind } from '#routes/sight'
 
-/** Who answers for groups. Contract 5.1. */
+/** Routes for groups. Contract 5.1. */
 export function groupRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
@@ -66,14 +66,14 @@ export function groupRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** @throws Problem `not_found`, also for one that is not all within his reach */
+/** @throws Problem `not_found`, also for a group that is not all within the caller's scope */
 function groupThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredGroup {
   const group = context.system.wake(tenantAddress(caller.tenant)).groups.get(id)
   if (!group || !isSeen(caller, action, group)) throw new Problem('not_found')
   return group
 }
 
-/** Contract 2: groups go with functions. */
+/** Contract 2: groups belong to the resource `functions`. */
 const resource = 'functions'
 
 function isSeen({ scope }: Caller, action: Action, { devices }: StoredGroup): boolean {

@@ -10,7 +10,7 @@ import { listReply } from '#routes/list-reply'
 import { streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
 
-/** Who answers for what is known about devices besides their services. */
+/** Routes for device metadata and device records. */
 export function metaRoutes(context: RouteContext): Binding[] {
   const { system } = context
   const text = (state: DeviceState, depth: number) => recordText(state, depth, context.startedAt)
@@ -39,7 +39,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
 
     bind(api.patchMeta, async ({ caller, parameters: { deviceIdentifier }, body: patch, bodyBytes }) => {
       const before = context.system.look(deviceAddress(caller.tenant, deviceIdentifier))
-      // The event carries the whole record, however small the patch.
+      // The event contains the whole record, even for a small patch.
       const recordBytes = JSON.stringify(before?.meta ?? {}).length + bodyBytes.byteLength
       context.streamShare.take(caller, recordBytes)
       await system.ask(
@@ -59,7 +59,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** Contract 3.10: without depth only what says whether the device is there. */
+/** Contract 3.10: without depth, only the device's connection state. */
 function recordText(state: DeviceState, depth: number, startedAt: number): string {
   const { device: deviceIdentifier, status, lastMessage, lastConnect, meta } = state
   const short = { deviceIdentifier, status, lastMessage }

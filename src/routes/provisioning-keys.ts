@@ -12,7 +12,7 @@ import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 
-/** Who answers for provisioning keys. Contract 2. */
+/** Routes for provisioning keys. Contract 2. */
 export function provisioningKeyRoutes(context: RouteContext): Binding[] {
   const { system, world } = context
   return [
@@ -55,7 +55,10 @@ export function provisioningKeyRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** Such a key speaks for any device: who reaches some of them only would go beyond his own grants by it. Contract 2. */
+/**
+ * Such a key can act for any device, so callers limited to some devices would exceed their own grants with it. Contract
+ * 2.
+ */
 function mustReachAnyDevice({ scope }: Caller, action: 'create' | 'delete'): void {
   if (!scope.reaches('device', action).some(({ devices }) => devices === '*')) throw new Problem('forbidden')
 }

@@ -18,11 +18,11 @@ import { authorOf } from '#routes/sight'
 import { bindForTenant } from '#routes/target-tenant'
 import { namesOf } from '#runtime/listing'
 
-/** Who answers for roles. Contract 2. */
+/** Routes for roles. Contract 2. */
 export function roleRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
-    // A thousand roles of a quarter of a megabyte each: in pieces.
+    // A thousand roles of a quarter of a megabyte each, so the answer is sent in pieces.
     bindForTenant(context, api.listRoles, (call, tenant) => {
       const { roles } = context.system.wake(tenantAddress(tenant))
       const names = namesOf([...Object.keys(builtInRoles), ...roles.keys()].sort())
@@ -38,7 +38,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
       return thingReply(context, call, textOf(tenant, role, grantsThere(context, tenant, role)))
     }),
 
-    // Whoever changes a role changes what it meant: to take away is as much beyond him as to give.
+    // A change may also remove grants, so the caller must hold the old grants as well as the new ones.
     bindForTenant(context, api.putRole, async (call, tenant) => {
       const { caller, bodyBytes } = call
       const { role } = call.parameters

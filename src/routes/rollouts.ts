@@ -17,7 +17,7 @@ import { embeddedOnly, mustHaveRoom, mustReachAll } from '#routes/embedded-proje
 import { changedReply, isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 
-/** Who answers for rollouts. Contract 6. */
+/** Routes for rollouts. Contract 6. */
 export function rolloutRoutes(context: RouteContext): Binding[] {
   const shift = async (caller: Caller, project: string, type: 'pause' | 'resume'): Promise<Reply> => {
     mustReach(context, caller, 'update', rolloutThere(context, caller, project).rollout.body)
@@ -36,7 +36,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
       await mustHaveRoom(context, caller, project)
       const { rollout } = context.system.look(projectAddress(caller.tenant, project))
       mayPut(caller, 'updates', rollout !== undefined)
-      // The one that is there, too: who may not touch it does not put another in its place.
+      // The existing rollout too: callers that may not change it may not replace it.
       if (rollout) mustReach(context, caller, 'update', rollout.body)
       mustReach(context, caller, rollout ? 'update' : 'create', body)
       mustKnow(context, caller, body)
@@ -66,7 +66,7 @@ function rolloutThere(context: RouteContext, { tenant }: Caller, project: string
   return state as WithRollout
 }
 
-/** Its state alone to a caller who may not read it: that is what the request made of it. */
+/** Only its state for callers that may not read it: that is the result of their request. */
 function shown({ scope }: Caller, answer: unknown): Reply {
   return changedReply(isPermitted(scope, 'updates', 'read'), entryOf(answer as RolloutAnswer), 'state')
 }
@@ -76,7 +76,8 @@ function entryOf({ rollout, counts }: Pick<RolloutAnswer, 'rollout' | 'counts'>)
 }
 
 /**
- * One for groups is there for who reaches all that are in them; a group that is gone may have had anybody.
+ * A rollout for groups is visible to callers that may access all their devices; a deleted group may have contained any
+ * device.
  * @throws Problem `not_found`; `forbidden` for one that concerns any device
  */
 function mustReach(context: RouteContext, caller: Caller, action: Action, { groups }: RolloutBody): void {
@@ -88,7 +89,7 @@ function mustReach(context: RouteContext, caller: Caller, action: Action, { grou
   if (!isSeen(caller.scope, 'updates', action, { devices: null, groups }, membersOf)) throw new Problem('not_found')
 }
 
-/** @throws Problem `not_found` for a group that is not there */
+/** @throws Problem `not_found` for a missing group */
 function mustKnow(context: RouteContext, { tenant }: Caller, { groups = [] }: RolloutBody): void {
   const known = context.system.wake(tenantAddress(tenant)).groups
   if (!groups.every((group) => known.has(group))) throw new Problem('not_found')

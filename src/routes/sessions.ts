@@ -9,7 +9,7 @@ import { placeOf } from '#routes/sign-in-place'
 import { bindForTenant } from '#routes/target-tenant'
 import { userThere, userToEdit } from '#routes/users'
 
-/** Who answers for sessions, one's own and, for administrators, other people's. Contract 2. */
+/** Routes for sessions: one's own and, for administrators, those of other users. Contract 2. */
 export function sessionRoutes(context: RouteContext, { sessions, logins }: Identity): Binding[] {
   return [
     bind(api.listSessions, async ({ caller }) => ({
@@ -45,7 +45,7 @@ export function sessionRoutes(context: RouteContext, { sessions, logins }: Ident
   ]
 }
 
-/** Bare id of a signed-in person. Who is known and is none has no sessions of his own. */
+/** Bare id of a signed-in person. Other callers have no sessions. */
 function personOf({ user }: Caller): string {
   const id = idOfCrn(user, 'user')
   if (id === undefined) throw new Problem('forbidden')

@@ -12,7 +12,7 @@ import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { changedReply } from '#routes/sight'
 
-/** Who answers for what mails say. Contract 5.5. */
+/** Routes for mail templates. Contract 5.5. */
 export function templateRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
@@ -59,7 +59,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** They are what everybody's functions say, of any device. @throws Problem `forbidden` */
+/** All functions use them, for any device. @throws Problem `forbidden` */
 function mustReachAll({ scope }: Caller, action: Action): void {
   if (!reachesEvery(scope, 'functions', action, '*')) throw new Problem('forbidden')
 }

@@ -11,15 +11,15 @@ import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { isHookSigned } from '#routes/hook-signature'
 
-/** Who hears the update server. Contract 6, Hook. */
+/** Route for the hook of the update server. Contract 6, Hook. */
 export function updateHookRoutes(context: RouteContext): Binding[] {
   return [bind(api.callUpdateHook, (call) => hear(context, call, call.parameters.projectIdentifier))]
 }
 
-/** So many are gone through by their names; where there are more, all are. */
+/** Up to this many devices are scanned by name; for more, the whole project is scanned. */
 const namedMax = 10_000
 
-/** At once is when it is stored: going through the devices takes as long as it takes. */
+/** Answers when the request is stored: the scan takes longer. */
 async function hear(context: RouteContext, call: Call, project: string): Promise<Reply> {
   const { caller } = call
   const isSigned = caller === unauthenticated
@@ -35,10 +35,10 @@ async function hear(context: RouteContext, call: Call, project: string): Promise
   return { status: 204 }
 }
 
-/** @throws Problem `unauthorized`, also where no secret is set: then nobody can sign */
+/** @throws Problem `unauthorized`, also without a secret: then no signature is valid */
 function checkSignature({ firmware: { hookSecret }, world }: RouteContext, call: Call): void {
   const signed = { path: call.target.path, body: call.bodyBytes }
-  // What anybody knows signs nothing.
+  // An empty secret is public, so its signatures are invalid.
   const isGood =
     hookSecret !== undefined &&
     hookSecret !== '' &&
@@ -52,7 +52,7 @@ interface Meant {
   readonly devices: readonly string[] | null
 }
 
-/** What a body does not say means the whole project; it is never a reason to refuse. A tenant that is none is nobody's. */
+/** Missing fields mean the whole project; they are never a reason to refuse. An unknown tenant has no devices. */
 function meant(bytes: Uint8Array, ownTenant: string): Meant {
   const { tenant = ownTenant, devices } = fieldsOf(bytes)
   return { tenant: typeof tenant === 'string' ? tenant : '', devices: namesOf(devices) }
@@ -74,7 +74,7 @@ function namesOf(devices: unknown): readonly string[] | null {
   return names.includes(undefined) ? null : [...known]
 }
 
-/** A project that no device is of is stored nowhere for it. */
+/** A scan is stored only for a project with devices. */
 async function hasDevices({ listing }: RouteContext, tenant: string, project: string): Promise<boolean> {
   const pages = listing.entries(projectDeviceIndex, tenant, `${project}/`)
   try {

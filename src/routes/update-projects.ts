@@ -15,7 +15,7 @@ import { listReply } from '#routes/list-reply'
 import { textReply } from '#routes/streamed'
 import { namesOf } from '#runtime/listing'
 
-/** Who answers for projects of the embedded update server, and for the devices that are held at a version. Contract 6. */
+/** Routes for projects of the embedded update server and for pinned devices. Contract 6. */
 export function updateProjectRoutes(context: RouteContext): Binding[] {
   return embeddedOnly(context, [
     bind(api.listProjects, (call) => {
@@ -28,7 +28,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
         {
           limit: call.query.limit,
           names: context.listing.entries(projectIndex, tenant, '', after),
-          // Reading is not narrowed: what there is for a project tells of no device.
+          // Reading has no device limit: a project's data reveals no device.
           isShown: () => true,
           textOf: (project) => JSON.stringify(entryOf(tenant, context.system.look(projectAddress(tenant, project)))),
         },
@@ -40,7 +40,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
       const { tenant } = caller
       const { pins } = projectThere(context, tenant, parameters.project)
       const isWithin = devicesWithin(caller.scope, 'updates', 'read')
-      // Looked up when its turn comes: it may be another by then, or gone.
+      // Read when its text is made: it may have changed or been deleted by then.
       const firmwareOf = (device: string) =>
         context.system.look(projectAddress(tenant, parameters.project)).pins.get(device)
       return listReply(
@@ -93,7 +93,7 @@ function entryOf(tenant: string, { project, releases, pins, rollout, tally }: Pr
   }
 }
 
-/** Those behind a cursor, in their order. */
+/** The names after a cursor, in order. */
 function behind(names: Iterable<string>, after: string): readonly string[] {
   return [...names].filter((name) => name > after).sort()
 }
@@ -106,7 +106,7 @@ function pinThere(context: RouteContext, { tenant }: Caller, project: string, de
 }
 
 /**
- * What happens decides which right is needed, and where it reaches. Contract 1.4.
+ * The effect decides which permission is needed, and for which devices. Contract 1.4.
  * @throws Problem `forbidden`, `not_found`
  */
 function mayPutPin(context: RouteContext, { tenant, scope }: Caller, project: string, device: string): void {

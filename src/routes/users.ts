@@ -109,7 +109,7 @@ export function userRoutes(context: RouteContext): Binding[] {
 }
 
 /**
- * A user whom the caller may do something to: one who may do no more than he.
+ * A user that the caller may change: one without more rights than the caller.
  *
  * @throws Problem `not_found`, `forbidden`
  */
@@ -119,14 +119,14 @@ export function userToEdit(context: RouteContext, caller: Caller, tenant: string
   return row
 }
 
-/** A user of this tenant. The case of the name does not matter. @throws Problem `not_found` when there is none */
+/** A user of this tenant. The name is not case-sensitive. @throws Problem `not_found` if there is none */
 export function userThere({ system }: RouteContext, tenant: string, name: string): UserRow {
   const row = rowByName(system.wake(directoryAddress), name)
   if (row?.tenant !== tenant) throw new Problem('not_found')
   return row
 }
 
-/** Names of a tenant's users, read as they are asked for: none but those of the page, and whether there is one more. */
+/** Names of a tenant's users, read on demand: those of the page, and whether there is one more. */
 function userNames(context: RouteContext, tenant: string, after: string, limit = Number.MAX_SAFE_INTEGER): Pages {
   let last = after
   return {
