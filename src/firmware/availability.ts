@@ -16,7 +16,7 @@ interface Row {
   readonly question: UpdateQuery
   readonly isAvailable: boolean
   /** World.monotonic. */
-  readonly heardAt: number
+  readonly answeredAt: number
   /** Number of the question: answers to questions from before the project became doubtful do not count. */
   readonly number: number
 }
@@ -43,16 +43,16 @@ export class Availability {
   }
 
   /** Returns the number for a question that starts now. */
-  asked(): number {
+  nextNumber(): number {
     return ++this.#number
   }
 
   /** `number`: the number of the question. */
-  answered(question: UpdateQuery, number: number, isAvailable: boolean): void {
+  record(question: UpdateQuery, number: number, isAvailable: boolean): void {
     const key = keyOf(question)
     const known = this.#row(key)
     if (known && known.number > number) return
-    this.#keep(key, { question, isAvailable, heardAt: this.#world.monotonic(), number })
+    this.#keep(key, { question, isAvailable, answeredAt: this.#world.monotonic(), number })
   }
 
   /** The last answer for exactly this firmware, of any age. */
@@ -66,7 +66,7 @@ export class Availability {
   }
 
   /** Whether the last answer was "no update", at most some minutes ago. */
-  isResting(question: UpdateQuery): boolean {
+  isRecentlyNone(question: UpdateQuery): boolean {
     const row = this.#rowOf(question)
     return row?.isAvailable === false && this.#isWithin(row, restMs)
   }
@@ -81,7 +81,7 @@ export class Availability {
   }
 
   #isWithin(row: Row | undefined, ms: number): boolean {
-    if (!row || this.#world.monotonic() - row.heardAt > ms) return false
+    if (!row || this.#world.monotonic() - row.answeredAt > ms) return false
     const { tenant, project } = row.question
     return row.number > (this.#doubted.get(tenantKey(tenant, project)) ?? this.#allDoubted)
   }

@@ -15,7 +15,7 @@ const waitingMax = 100_000
 /** A question that fails is retried only this often: it may be the only one that fails. */
 const triesMax = 5
 /** Queue position after all questions with a waiting caller. */
-const behind = Number.MAX_VALUE
+const lastPosition = Number.MAX_VALUE
 
 export interface CheckQueueParts {
   readonly world: World
@@ -32,7 +32,7 @@ export type Place = 'somewhere' | 'next' | 'behind'
 
 type Answered = (offered: OfferedFirmware | undefined) => void
 
-interface Waiting {
+interface QueuedQuestion {
   question: UpdateQuery
   /** World.monotonic of its position in the queue. */
   at: number
@@ -51,10 +51,10 @@ interface Waiting {
  */
 export class CheckQueue {
   readonly #parts: CheckQueueParts
-  readonly #waiting = new Map<string, Waiting>()
-  readonly #asking = new Set<Waiting>()
+  readonly #waiting = new Map<string, QueuedQuestion>()
+  readonly #asking = new Set<QueuedQuestion>()
   /** By `at`. A question that moved is in it twice; only the entry with its current `at` counts. */
-  readonly #order = new EarliestFirst<Waiting>()
+  readonly #order = new EarliestFirst<QueuedQuestion>()
   /** Number of waiting questions that are not in the last position. */
   #inFront = 0
   #tokens = bucketMax
@@ -130,7 +130,7 @@ export class CheckQueue {
   }
 
   /** The waiting question that another one may join. */
-  #askingOf(question: UpdateQuery): Waiting | undefined {
+  #askingOf(question: UpdateQuery): QueuedQuestion | undefined {
     const key = keyOf(question)
     for (const asking of this.#asking) {
       if (!asking.isOvertaken && isSame(asking.question, question) && keyOf(asking.question) === key) return asking
@@ -138,7 +138,7 @@ export class CheckQueue {
     return undefined
   }
 
-  #waitingFor(question: UpdateQuery): Waiting | undefined {
+  #waitingFor(question: UpdateQuery): QueuedQuestion | undefined {
     const key = keyOf(question)
     const waiting = this.#waiting.get(key)
     if (waiting) {
@@ -147,21 +147,21 @@ export class CheckQueue {
       return waiting
     }
     if (this.#waiting.size >= waitingMax) return undefined
-    const made: Waiting = { question, at: Number.POSITIVE_INFINITY, tries: 0, isOvertaken: false, waiters: [] }
+    const made: QueuedQuestion = { question, at: Number.POSITIVE_INFINITY, tries: 0, isOvertaken: false, waiters: [] }
     this.#waiting.set(key, made)
     return made
   }
 
   #placeOf(place: Place): number {
-    if (place === 'behind') return behind
+    if (place === 'behind') return lastPosition
     const now = this.#parts.world.monotonic()
     return place === 'next' ? now : now + fractionOf(this.#parts.world) * (this.#inFront / perSecond) * 1_000
   }
 
   /** Moves a question forward only. */
-  #move(waiting: Waiting, at: number): void {
+  #move(waiting: QueuedQuestion, at: number): void {
     if (at >= waiting.at) return
-    if (at < behind && waiting.at >= behind) this.#inFront++
+    if (at < lastPosition && waiting.at >= lastPosition) this.#inFront++
     waiting.at = at
     this.#order.add(at, waiting)
   }
@@ -174,35 +174,35 @@ export class CheckQueue {
     return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) * 1_000) / perSecond
   }
 
-  #take(): Waiting | undefined {
+  #take(): QueuedQuestion | undefined {
     for (let first = this.#order.first; first; first = this.#order.first) {
       const { at, thing: waiting } = first
       this.#order.removeFirst()
       const key = keyOf(waiting.question)
       if (waiting.at !== at || this.#waiting.get(key) !== waiting) continue
       this.#waiting.delete(key)
-      if (at < behind) this.#inFront--
+      if (at < lastPosition) this.#inFront--
       return waiting
     }
     return undefined
   }
 
-  async #ask(waiting: Waiting): Promise<void> {
+  async #ask(waiting: QueuedQuestion): Promise<void> {
     const { question } = waiting
     this.#asking.add(waiting)
-    let heard: () => void
+    let report: () => void
     try {
       const offered = await this.#parts.ask(question)
-      heard = () => settle(waiting, offered)
+      report = () => settle(waiting, offered)
     } catch (error) {
-      heard = () => this.#failed(waiting, error)
+      report = () => this.#failed(waiting, error)
     }
     this.#asking.delete(waiting)
-    heard()
+    report()
     this.goOn()
   }
 
-  #failed(waiting: Waiting, error: unknown): void {
+  #failed(waiting: QueuedQuestion, error: unknown): void {
     const { question, waiters } = waiting
     const isTheServers = error instanceof UpdateServerBusy || error instanceof UpdateServerFailed
     if (this.#waiting.has(keyOf(question))) {
@@ -214,7 +214,7 @@ export class CheckQueue {
       for (const { failed } of waiters.splice(0)) failed(error)
       return
     }
-    const place = waiting.at < behind ? 'somewhere' : 'behind'
+    const place = waiting.at < lastPosition ? 'somewhere' : 'behind'
     waiting.at = Number.POSITIVE_INFINITY
     waiting.isOvertaken = false
     this.#waiting.set(keyOf(question), waiting)
@@ -222,6 +222,6 @@ export class CheckQueue {
   }
 }
 
-function settle(waiting: Waiting, offered: OfferedFirmware | undefined): void {
+function settle(waiting: QueuedQuestion, offered: OfferedFirmware | undefined): void {
   for (const { answered } of waiting.waiters.splice(0)) answered(offered)
 }

@@ -28,7 +28,7 @@ export class Checks {
   readonly #availability: Availability
   #byHand = 0
   /** Text of the last reported failure. */
-  #saidFailing = ''
+  #lastFailure = ''
 
   constructor(parts: ChecksParts) {
     const { world } = parts
@@ -53,7 +53,7 @@ export class Checks {
    */
   soon(question: UpdateQuery, by: Trigger): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
     if (this.#parts.server.isEmbedded) return this.#parts.server.check(question)
-    if (by === 'connect' && this.#availability.isResting(question)) return undefined
+    if (by === 'connect' && this.#availability.isRecentlyNone(question)) return undefined
     return this.#queue.ask(question, 'somewhere')
   }
 
@@ -74,7 +74,7 @@ export class Checks {
   async freshOf(question: UpdateQuery, waitMs: number): Promise<boolean> {
     if (this.#parts.server.isEmbedded) return this.knownOf(question) ?? false
     if (!this.#availability.isFresh(question)) {
-      if (this.#backOff.waitMs() < waitMs) await this.#atMost(waitMs, this.#heard(question, 'next'))
+      if (this.#backOff.waitMs() < waitMs) await this.#atMost(waitMs, this.#resolve(question, 'next'))
       else this.#refresh(question)
     }
     return this.#availability.lastOf(question) ?? false
@@ -103,17 +103,17 @@ export class Checks {
 
   async #ask(question: UpdateQuery): Promise<OfferedFirmware | undefined> {
     const { server, failing } = this.#parts
-    const number = this.#availability.asked()
+    const number = this.#availability.nextNumber()
     try {
       const offered = await server.check(question)
-      this.#availability.answered(question, number, offered !== undefined)
+      this.#availability.record(question, number, offered !== undefined)
       this.#backOff.succeeded()
       this.#queue.goOn()
       return offered
     } catch (error) {
       if (error instanceof UpdateServerBusy || error instanceof UpdateServerFailed) {
-        if (!this.#backOff.isFailing || error.message !== this.#saidFailing) failing?.(error)
-        this.#saidFailing = error.message
+        if (!this.#backOff.isFailing || error.message !== this.#lastFailure) failing?.(error)
+        this.#lastFailure = error.message
         this.#backOff.failed(error instanceof UpdateServerBusy ? error.retryAfterMs : undefined)
       }
       throw error
@@ -122,18 +122,18 @@ export class Checks {
 
   /** Queues a question once, however often it is read. */
   #refresh(question: UpdateQuery): void {
-    if (!this.#queue.has(question)) void this.#heard(question, 'behind')
+    if (!this.#queue.has(question)) void this.#resolve(question, 'behind')
   }
 
   /** Resolves when answered or abandoned. */
-  async #heard(question: UpdateQuery, place: Place): Promise<void> {
+  async #resolve(question: UpdateQuery, place: Place): Promise<void> {
     await this.#queue.ask({ ...question, isAutomatic: false }, place).catch(() => {})
   }
 
-  #atMost(waitMs: number, heard: Promise<void>): Promise<void> {
+  #atMost(waitMs: number, answered: Promise<void>): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#parts.world.after(waitMs, resolve)
-      void heard.then(() => {
+      void answered.then(() => {
         cancel()
         resolve()
       })

@@ -2,8 +2,8 @@ import { projectAddress } from '#actors/project/address'
 import { hardwareKey } from '#actors/project/release-index'
 import { isNothing, type ProjectState } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/address'
-import { isChosen } from '#firmware/chosen'
 import { nextTime } from '#firmware/cron'
+import { isSelected } from '#firmware/rollout-selection'
 import type { UpdateServer } from '#firmware/update-server'
 import type { Entry } from '#model/entry'
 import { isNewer } from '#model/firmware-order'
@@ -71,7 +71,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
     const membersOf = (group: string) => system.wake(tenantAddress(tenant)).groups.get(group)?.devices
     return (
       rollout.state === 'running' &&
-      isChosen(project, rollout, device, membersOf) &&
+      isSelected(project, rollout, device, membersOf) &&
       this.#windows.isOpen(rollout.body.window, now()) &&
       reachesDevice(scopeOf(tenant, rollout.updatedBy), 'updates', 'update', device)
     )
@@ -140,10 +140,10 @@ function chooseRelease(
   isMeant: (rollout: StoredRollout) => boolean,
 ): ReleaseChoice | undefined {
   const { device, firmware, isAutomatic } = question
-  const held = project.pins.get(device)
-  if (held !== undefined && isHeldAt(project, held, question)) {
-    const release = releaseOf(project, held, question)
-    return release && held !== firmware ? { release, isPinned: true, rollout: null } : undefined
+  const pinned = project.pins.get(device)
+  if (pinned !== undefined && isPinnedAt(project, pinned, question)) {
+    const release = releaseOf(project, pinned, question)
+    return release && pinned !== firmware ? { release, isPinned: true, rollout: null } : undefined
   }
   const rollout = (isAutomatic && project.rollout) || null
   const release = rollout ? releaseOf(project, rollout.body.firmware, question) : newestOf(project, question)
@@ -151,7 +151,7 @@ function chooseRelease(
   return !rollout || isMeant(rollout) ? { release, isPinned: false, rollout } : undefined
 }
 
-function isHeldAt({ releaseIndex }: ProjectState, version: string, { index }: UpdateQuery): boolean {
+function isPinnedAt({ releaseIndex }: ProjectState, version: string, { index }: UpdateQuery): boolean {
   const releases = releaseIndex.versions.get(version)
   return !releases || releases.some((release) => release.index === index)
 }

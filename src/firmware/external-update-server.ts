@@ -88,14 +88,14 @@ export class ExternalUpdateServer implements UpdateServer {
       throw new UpdateServerBusy(`the update server answered ${status}`, wait)
     }
     if (status !== 200) throw new UpdateServerFailed(`the update server answered ${status}`)
-    return offeredOf(question, said(answer.text))
+    return offeredOf(question, parsedAnswer(answer.text))
   }
 
   async #ask(question: UpdateQuery, signal: AbortSignal | undefined): Promise<Answer> {
     try {
       return await this.#connections.get(this.#urlOf(question), this.#headers, signal)
     } catch (error) {
-      throw new UpdateServerFailed(wordsOf(error), { cause: error })
+      throw new UpdateServerFailed(errorText(error), { cause: error })
     }
   }
 
@@ -112,14 +112,14 @@ export class ExternalUpdateServer implements UpdateServer {
 }
 
 /** Error text for users of a tenant: it must not reveal the server address. */
-function wordsOf(error: unknown): string {
+function errorText(error: unknown): string {
   if (error instanceof AnswerTooLate) return 'the update server did not answer in time'
   if (error instanceof RangeError) return 'the update server sent an answer that is too long'
   return 'the update server could not be reached'
 }
 
 /** @throws UpdateServerFailed */
-function said(text: string): UpdateAnswer {
+function parsedAnswer(text: string): UpdateAnswer {
   let value: unknown
   try {
     value = JSON.parse(text)

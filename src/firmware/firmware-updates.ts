@@ -4,11 +4,11 @@ import { EmbeddedUpdateServer } from '#firmware/embedded-update-server'
 import { ImageDownloads } from '#firmware/image-downloads'
 import { ImageUses } from '#firmware/image-uses'
 import { defaultUpdateOptions, type UpdateOptions } from '#firmware/options'
+import { ProjectScans } from '#firmware/project-scans'
 import { RolloutWindows } from '#firmware/rollout-windows'
 import { UpdateSchedule } from '#firmware/schedule'
 import type { UpdateServer } from '#firmware/update-server'
 import { Updater } from '#firmware/updater'
-import { Walks } from '#firmware/walks'
 import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
@@ -48,7 +48,7 @@ export class FirmwareUpdates {
   readonly updater: Updater
   readonly imageUses: ImageUses
   readonly downloads: ImageDownloads
-  readonly walks: Walks
+  readonly walks: ProjectScans
   readonly windows: RolloutWindows
   readonly #schedule: UpdateSchedule
 
@@ -85,7 +85,7 @@ export class FirmwareUpdates {
         ),
     })
     this.downloads = new ImageDownloads({ images, world })
-    this.walks = new Walks({
+    this.walks = new ProjectScans({
       system,
       listing,
       updater: this.updater,

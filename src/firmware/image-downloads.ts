@@ -23,7 +23,7 @@ export interface ImageDownloadsParts {
   readonly bytesPerSecondMax?: number
 }
 
-interface Waiting {
+interface WaitingDownload {
   /** It has a slot now. */
   go(): void
 }
@@ -40,8 +40,8 @@ export class ImageDownloads {
   readonly #world: World
   readonly #atOnceMax: number
   readonly #pace: BytePace
-  readonly #reads = new Turns(readsMax)
-  readonly #waiting = new Set<Waiting>()
+  readonly #reads = new Semaphore(readsMax)
+  readonly #waiting = new Set<WaitingDownload>()
   /** By requester: number of running and waiting downloads. */
   readonly #byAsker = new Map<string, number>()
   #atOnce = 0
@@ -70,11 +70,11 @@ export class ImageDownloads {
     signal: AbortSignal,
     asker: string,
   ): Promise<AsyncIterable<Uint8Array>> {
-    const letGo = this.#count(asker)
+    const releaseCount = this.#count(asker)
     try {
       await this.#place(signal)
     } catch (error) {
-      letGo()
+      releaseCount()
       throw error
     }
     return new Download({
@@ -84,7 +84,7 @@ export class ImageDownloads {
       reads: this.#reads,
       signal,
       left: () => {
-        letGo()
+        releaseCount()
         this.#leave()
       },
     })
@@ -143,7 +143,7 @@ interface DownloadParts {
   readonly pieces: AsyncIterator<Uint8Array>
   readonly byteCount: number
   readonly pace: BytePace
-  readonly reads: Turns
+  readonly reads: Semaphore
   readonly signal: AbortSignal
   /** Called once when the slot is free. */
   left(): void
@@ -232,7 +232,7 @@ class BytePace {
 }
 
 /** Limits concurrent tasks; the others wait in order. */
-class Turns {
+class Semaphore {
   #free: number
   readonly #waiting: (() => void)[] = []
 

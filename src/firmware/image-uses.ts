@@ -85,7 +85,7 @@ export class ImageUses {
       await this.#read(isLate)
       if (isLate()) return
       this.#isRead = true
-      await this.#lookForLost(isLate)
+      await this.#findLost(isLate)
       if (isLate()) return
       this.#sweep = images.sweep(
         (sha256) => this.isNamed(sha256),
@@ -207,7 +207,7 @@ export class ImageUses {
   }
 
   /** Checks sizes only: to read all images would keep the disk busy for minutes. */
-  async #lookForLost(isLate: () => boolean): Promise<void> {
+  async #findLost(isLate: () => boolean): Promise<void> {
     const found: LostImage[] = []
     for (const [sha256, size] of this.#sizes) {
       const bytes = await this.#parts.images.sizeOf(sha256)

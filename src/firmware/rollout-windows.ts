@@ -24,7 +24,7 @@ interface Opening {
 }
 
 /** How often the clock is read again, because it may be set. */
-const lookMsMax = 60_000
+const clockCheckMsMax = 60_000
 const retryMs = 1_000
 const listedAtATime = 256
 
@@ -111,7 +111,7 @@ export class RolloutWindows {
     this.#cancel?.()
     if (this.#isStopped || this.#openings.size === 0) return
     const earliest = [...this.#openings.values()].reduce((first, { at }) => Math.min(first, at), Number.MAX_VALUE)
-    const wait = Math.min(Math.max(earliest - world.now(), 0), lookMsMax)
+    const wait = Math.min(Math.max(earliest - world.now(), 0), clockCheckMsMax)
     this.#cancel = world.after(wait, () => this.#fire())
   }
 

@@ -23,7 +23,7 @@ export interface UpdateScheduleParts {
 }
 
 /** How soon a changed clock is noticed, in either direction. */
-const lookEveryMs = 60 * 60_000
+const clockCheckMsMax = 60 * 60_000
 export const scheduleRetryMs = 10_000
 
 /**
@@ -81,7 +81,7 @@ export class UpdateSchedule {
     // If the clock was set back, the time is computed from now, as with another pattern.
     const nextAt = before !== undefined && before > now ? Math.min(before, next) : next
     if (nextAt !== before) await this.#ask({ type: 'put', schedule: { pattern, nextAt } })
-    return Math.min(Math.max(nextAt - system.world.now(), 0), lookEveryMs)
+    return Math.min(Math.max(nextAt - system.world.now(), 0), clockCheckMsMax)
   }
 
   #ask(command: UpdateScheduleCommand): Promise<unknown> {

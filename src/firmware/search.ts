@@ -15,8 +15,8 @@ export function questionsOf(
   only?: readonly number[],
 ): readonly UpdateQuery[] {
   if (project === null) return []
-  const asked = only ? firmwares.filter(({ index }) => only.includes(index)) : [...firmwares]
-  return asked
+  const requested = only ? firmwares.filter(({ index }) => only.includes(index)) : [...firmwares]
+  return requested
     .sort((a, b) => a.index - b.index)
     .map(({ firmware, hardware, index }) => {
       return { tenant, device, project, firmware, ...(hardware !== undefined && { hardware }), index, isAutomatic }

@@ -6,11 +6,11 @@ import type { BeginAnswer, BeginUpdate, NoUpdateFound, UpdateCommand } from '#ac
 import { isRunning } from '#actors/update/machine'
 import type { UpdateNotices } from '#actors/update/notices'
 import type { StoredUpdate, UpdateContext } from '#actors/update/state'
-import { Beginnings, type BeginningsParts, deviceNow, updateNow } from '#firmware/beginnings'
-import type { Manner } from '#firmware/considered'
+import { PendingTriggers } from '#firmware/pending-triggers'
 import { firstUpdate, questionsOf } from '#firmware/search'
-import { hasBegunAt } from '#firmware/under-way'
-import { Waiters } from '#firmware/waiters'
+import type { CheckOptions } from '#firmware/update-candidate'
+import { hasBegunAt } from '#firmware/update-slots'
+import { deviceNow, UpdateStarter, type UpdateStarterParts, updateNow } from '#firmware/update-starter'
 import type { Link, LinkedDevice } from '#link/link'
 import type { FirmwareEar } from '#link/offers'
 import type { Firmware } from '#model/entry'
@@ -22,7 +22,7 @@ import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { Listing } from '#runtime/listing'
 import { Pace, Stopped } from '#workers/pace'
 
-export interface UpdaterParts extends BeginningsParts {
+export interface UpdaterParts extends UpdateStarterParts {
   readonly listing: Listing
   /** How long a device has to answer an offer. */
   readonly offerTimeoutMs: number
@@ -57,8 +57,8 @@ const noAddress = 'no address of this server is known'
  */
 export class Updater implements FirmwareEar, UpdateNotices {
   readonly #parts: UpdaterParts
-  readonly #waiters: Waiters
-  readonly #beginnings: Beginnings
+  readonly #pending: PendingTriggers
+  readonly #starter: UpdateStarter
   readonly #pace: Pace
   readonly counts = { offered: 0, done: 0, failed: 0 }
   #isStopped = false
@@ -66,30 +66,30 @@ export class Updater implements FirmwareEar, UpdateNotices {
   constructor(parts: UpdaterParts) {
     this.#parts = parts
     const { world } = parts.system
-    this.#waiters = new Waiters(world, parts.offerTimeoutMs + waitedMoreMs)
-    this.#beginnings = new Beginnings(parts)
+    this.#pending = new PendingTriggers(world, parts.offerTimeoutMs + waitedMoreMs)
+    this.#starter = new UpdateStarter(parts)
     this.#pace = new Pace(world, resuming)
   }
 
   get underWay(): number {
-    return this.#beginnings.runningCount
+    return this.#starter.runningCount
   }
 
   /** Number of running updates in each state. */
   get states(): Readonly<Record<UpdateState, number>> {
-    return this.#beginnings.states
+    return this.#starter.states
   }
 
   /** Automatic updates that wait for a slot. */
   get waiting(): number {
-    return this.#beginnings.waitingCount
+    return this.#starter.waitingCount
   }
 
   /** Continues running updates. Call it after the store was read, and if possible before device messages arrive. */
   async open(): Promise<void> {
     const { system, listing } = this.#parts
     const found: { readonly tenant: string; readonly device: string }[] = []
-    this.#beginnings.open()
+    this.#starter.open()
     for (const tenant of tenantsThere(system)) {
       const pages = listing.entries(updatingIndex, tenant)
       try {
@@ -97,7 +97,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
           for (const device of names) {
             const stored = updateNow(system, tenant, device)
             if (!stored || !isRunning(stored.state)) continue
-            this.#beginnings.stands(tenant, device, stored)
+            this.#starter.stands(tenant, device, stored)
             found.push({ tenant, device })
           }
         }
@@ -110,8 +110,8 @@ export class Updater implements FirmwareEar, UpdateNotices {
 
   /** The store was read again after a failed write: running updates are those that are stored. */
   reloaded(): void {
-    this.#waiters.settleAll({ status: 'SERVER_ERROR', message: 'could not be stored' })
-    this.#beginnings.clear()
+    this.#pending.settleAll({ status: 'SERVER_ERROR', message: 'could not be stored' })
+    this.#starter.clear()
     this.open().catch((error: unknown) => {
       // A failed write: it is opened again when the store was read.
       if (this.#isStopped || isStorage(error)) return
@@ -124,14 +124,14 @@ export class Updater implements FirmwareEar, UpdateNotices {
   stop(): void {
     this.#isStopped = true
     this.#pace.stop()
-    this.#beginnings.stop()
-    this.#waiters.refuseAll(new Problem('stopping'))
+    this.#starter.stop()
+    this.#pending.refuseAll(new Problem('stopping'))
   }
 
   /** The tenant is being deleted: its actors get no more requests. */
   tenantEnded(tenant: string): void {
-    this.#beginnings.clear(tenant)
-    this.#waiters.refuseAll(new Problem('not_found'), tenant)
+    this.#starter.clear(tenant)
+    this.#pending.refuseAll(new Problem('not_found'), tenant)
   }
 
   /**
@@ -174,7 +174,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
             answered({ status: 'STARTED', message: 'already running' })
           } else if (this.#isStopped) refused(new Problem('stopping'))
           // Synchronous: the result may follow directly.
-          else this.#waiters.add(tenant, device, { signal, late, answered, refused })
+          else this.#pending.add(tenant, device, { signal, late, answered, refused })
         },
         refused,
       })
@@ -186,24 +186,24 @@ export class Updater implements FirmwareEar, UpdateNotices {
    * started, waits for its slot or is not needed, so that scans can wait for it.
    * @throws Problem `overloaded` if too many wait, and the caller holds the device
    */
-  async consider(tenant: string, device: string, by: Trigger, manner: Manner = {}): Promise<void> {
-    await this.#beginnings.consider({ ...manner, tenant, device, by })
+  async consider(tenant: string, device: string, by: Trigger, checkOptions: CheckOptions = {}): Promise<void> {
+    await this.#starter.consider({ ...checkOptions, tenant, device, by })
   }
 
-  welcomed(linked: LinkedDevice, said: readonly Firmware[]): void {
+  welcomed(linked: LinkedDevice, reported: readonly Firmware[]): void {
     const { tenant } = linked.link.opening
     const { device, session } = linked
     const known = deviceNow(this.#parts.system, tenant, device)
     if (this.#isStopped || !known || known.project === null || known.firmwares.length === 0) return
     const stored = updateNow(this.#parts.system, tenant, device)
-    if (stored && concernsReturn(stored, said)) {
+    if (stored && concernsReturn(stored, reported)) {
       // Further updates are checked after this one ended, and after its next firmware.
       const { world } = this.#parts.system
-      const settled = () => world.soon(() => world.soon(() => void this.#beginnings.returned(tenant, device)))
+      const settled = () => world.soon(() => world.soon(() => void this.#starter.returned(tenant, device)))
       // A request by hand has joined it, so the offer counts as by hand.
-      const isRefusing = !known.isAutoUpdated && !this.#waiters.has(tenant, device)
-      this.#tell(tenant, device, { type: 'reconnected', session, firmwares: said, isRefusing }, settled)
-    } else void this.#beginnings.returned(tenant, device)
+      const isRefusing = !known.isAutoUpdated && !this.#pending.has(tenant, device)
+      this.#send(tenant, device, { type: 'reconnected', session, firmwares: reported, isRefusing }, settled)
+    } else void this.#starter.returned(tenant, device)
   }
 
   said(linked: LinkedDevice, { id, status, progress, message }: FirmwareStatusMessage): void {
@@ -212,15 +212,15 @@ export class Updater implements FirmwareEar, UpdateNotices {
     const stored = updateNow(this.#parts.system, tenant, device)
     // It belongs to no recent offer: too late, or a duplicate.
     if (stored?.context.id !== id) return
-    this.#beginnings.sign(tenant, device)
-    const said: UpdateCommand = {
+    this.#starter.sign(tenant, device)
+    const report: UpdateCommand = {
       type: 'reported',
       id,
       status,
       ...(progress !== undefined && { progress }),
       ...(message !== undefined && { message }),
     }
-    this.#tell(tenant, device, said, () => link.accepted())
+    this.#send(tenant, device, report, () => link.accepted())
   }
 
   left({ link, device }: LinkedDevice): void {
@@ -235,13 +235,13 @@ export class Updater implements FirmwareEar, UpdateNotices {
   }
 
   updateMoved(tenant: string, device: string, stands: StoredUpdate | undefined): void {
-    const before = this.#beginnings.runningOf(tenant, device)
+    const before = this.#starter.runningOf(tenant, device)
     if (stands?.state !== 'offering') this.#parts.links.offers.forget(tenant, device)
-    if (!stands) this.#waiters.refuse(tenant, device, new Problem('not_found'))
+    if (!stands) this.#pending.refuse(tenant, device, new Problem('not_found'))
     else if (stands.state === 'offering' && before?.state !== 'offering') this.counts.offered++
     else if (stands.state === 'done') this.counts.done++
     else if (before && (stands.state === 'failed' || stands.state === 'refused')) this.counts.failed++
-    this.#beginnings.stands(tenant, device, stands)
+    this.#starter.stands(tenant, device, stands)
   }
 
   updateCheckWanted(tenant: string, device: string, context: UpdateContext): void {
@@ -252,17 +252,17 @@ export class Updater implements FirmwareEar, UpdateNotices {
     const { links } = this.#parts
     if (!offer || this.#isStopped || links.offers.send(tenant, device, id, offer)) return
     const isNowhere = links.linkedOf(tenant, device)?.link.isOpen && !links.offers.urlOf(tenant, device, offer)
-    if (isNowhere) this.#tell(tenant, device, { type: 'not_found', id, why: 'fault', message: noAddress })
+    if (isNowhere) this.#send(tenant, device, { type: 'not_found', id, why: 'fault', message: noAddress })
     // The device is offline. A waiting request is answered; otherwise the device may reconnect before the deadline.
-    else if (this.#waiters.has(tenant, device)) this.#lost(tenant, device, id)
+    else if (this.#pending.has(tenant, device)) this.#lost(tenant, device, id)
   }
 
   triggerSettled(tenant: string, device: string, outcome: TriggerOutcome): void {
-    this.#waiters.settle(tenant, device, outcome)
+    this.#pending.settle(tenant, device, outcome)
   }
 
   updateRetryDue(tenant: string, device: string): void {
-    const wanted = this.#beginnings.retryOf(tenant, device)
+    const wanted = this.#starter.retryOf(tenant, device)
     if (wanted) this.#soon(tenant, device, wanted.by, wanted)
   }
 
@@ -271,8 +271,8 @@ export class Updater implements FirmwareEar, UpdateNotices {
   }
 
   /** After all other effects of the same turn. */
-  #soon(tenant: string, device: string, by: Trigger, manner: Manner = {}): void {
-    this.#parts.system.world.soon(() => void this.consider(tenant, device, by, manner))
+  #soon(tenant: string, device: string, by: Trigger, checkOptions: CheckOptions = {}): void {
+    this.#parts.system.world.soon(() => void this.consider(tenant, device, by, checkOptions))
   }
 
   async #ask(tenant: string, device: string, { id, index, rest, by }: UpdateContext): Promise<void> {
@@ -281,19 +281,19 @@ export class Updater implements FirmwareEar, UpdateNotices {
     const questions = known ? questionsOf(tenant, known, by !== 'post', [index, ...rest]) : []
     let answer: UpdateCommand
     try {
-      const asked = firstUpdate(
+      const search = firstUpdate(
         questions,
         (question) => checks.now(question),
         () => true,
       )
       // A known result is offered in the same turn, so that the release cannot be deleted in between.
-      const found: Awaited<typeof asked> = asked instanceof Promise ? await asked : asked
+      const found: Awaited<typeof search> = search instanceof Promise ? await search : search
       answer = found ? { type: 'found', id, ...found } : { type: 'not_found', id, why: 'none' }
     } catch (error) {
-      if (error instanceof Problem) this.#waiters.refuse(tenant, device, error)
+      if (error instanceof Problem) this.#pending.refuse(tenant, device, error)
       answer = { type: 'not_found', id, ...this.#whyNot(error) }
     }
-    if (!this.#isStopped) this.#tell(tenant, device, answer)
+    if (!this.#isStopped) this.#send(tenant, device, answer)
   }
 
   #whyNot(error: unknown): Pick<NoUpdateFound, 'why' | 'message'> {
@@ -304,13 +304,13 @@ export class Updater implements FirmwareEar, UpdateNotices {
   }
 
   #lost(tenant: string, device: string, id: string): void {
-    if (!this.#isStopped) this.#tell(tenant, device, { type: 'lost', id })
+    if (!this.#isStopped) this.#send(tenant, device, { type: 'lost', id })
   }
 
   /** Never refused for overload, because it reports a fact. A failed write is reported to waiting requests. */
-  #tell(tenant: string, device: string, command: UpdateCommand, answered: () => void = () => {}): void {
+  #send(tenant: string, device: string, command: UpdateCommand, answered: () => void = () => {}): void {
     const refused = (problem: Problem) => {
-      this.#waiters.settle(tenant, device, { status: 'SERVER_ERROR', message: problem.message })
+      this.#pending.settle(tenant, device, { status: 'SERVER_ERROR', message: problem.message })
     }
     const { system } = this.#parts
     if (system.isServing && !isTenantThere(system, tenant)) return
@@ -318,7 +318,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
   }
 
   #late(tenant: string, device: string): TriggerOutcome {
-    const isOffered = this.#beginnings.runningOf(tenant, device)?.state === 'offering'
+    const isOffered = this.#starter.runningOf(tenant, device)?.state === 'offering'
     if (isOffered) return { status: 'DEVICE_OFFLINE', message: 'the device did not answer' }
     return { status: 'SERVER_ERROR', message: 'took too long' }
   }
@@ -342,10 +342,10 @@ export class Updater implements FirmwareEar, UpdateNotices {
  * Whether an update needs the reconnection of its device: it is running, a failed one succeeded after all, or a
  * completed one was reverted.
  */
-function concernsReturn({ state, context }: StoredUpdate, said: readonly Firmware[]): boolean {
+function concernsReturn({ state, context }: StoredUpdate, reported: readonly Firmware[]): boolean {
   if (isRunning(state)) return true
   const { offer, from, index } = context
-  const has = said.find((firmware) => firmware.index === index)?.firmware
+  const has = reported.find((firmware) => firmware.index === index)?.firmware
   if (has === undefined || !offer) return false
   if (state === 'done') return hasFallenBack(has, offer.firmware, from)
   return state === 'failed' && hasArrived(has, offer.firmware, from)

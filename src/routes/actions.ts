@@ -14,10 +14,10 @@ import { reachesEvery, servicesOfDevicesWithin } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { randomId } from '#model/server-made-id'
 import { propIdOfName } from '#model/service-schema'
+import { boundWithin, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { nextLink } from '#routes/page'
 import { ReadSlices, readTurnsOf } from '#routes/read-slices'
-import { boundWithin, schemasFor } from '#routes/sight'
 import { streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
 
@@ -26,7 +26,7 @@ export function actionRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.createAction, (call) => create(context, call)),
     bind(api.readAction, (call) =>
-      shownAction(context, call, call.parameters.actionId, actionThere(context, call, call.parameters.actionId)),
+      shownAction(context, call, call.parameters.actionId, existingAction(context, call, call.parameters.actionId)),
     ),
   ]
 }
@@ -38,14 +38,14 @@ async function create(context: RouteContext, call: Call<unknown, unknown, Action
   // The client repeats the request because it missed the answer: the action continues, even if its groups have changed.
   if (!isRepeated || actionOf(context, tenant, id)?.createdBy !== author) {
     const { serviceIdentifier, updates } = body
-    const devices = devicesMeant(caller, context.system.wake(tenantAddress(tenant)), body)
+    const devices = targetDevices(caller, context.system.wake(tenantAddress(tenant)), body)
     await context.actions.begin({ tenant, id, author, serviceIdentifier, updates, devices })
   }
   return { status: 202, headers: { Location: `/api/v1/devices/actions/${id}` }, json: { id } }
 }
 
 /** The devices by name and by current group members. @throws Problem `not_found`, `property_unknown` */
-function devicesMeant(caller: Caller, tenant: TenantState, body: ActionBody): readonly (readonly string[])[] {
+function targetDevices(caller: Caller, tenant: TenantState, body: ActionBody): readonly (readonly string[])[] {
   const { groups } = tenant
   const { serviceIdentifier, devices = [] } = body
   const members = (body.groups ?? []).map((id) => {
@@ -72,7 +72,7 @@ function mayName({ scope }: Caller, devices: readonly string[], service: string)
 }
 
 /** @throws Problem `not_found` */
-function actionThere(context: RouteContext, { caller }: Call, id: string): StoredAction {
+function existingAction(context: RouteContext, { caller }: Call, id: string): StoredAction {
   const action = actionOf(context, caller.tenant, id)
   if (!action) throw new Problem('not_found')
   return action
@@ -124,7 +124,7 @@ class ActionDevices implements Pages {
   readonly #call: Call<unknown, PageQuery>
   readonly #id: string
   readonly #pageCount: number
-  readonly #isSeen: (device: string) => boolean
+  readonly #isVisible: (device: string) => boolean
   /** The list continues after this name. */
   readonly #after: string
   #next = 0
@@ -136,7 +136,7 @@ class ActionDevices implements Pages {
     this.#id = id
     this.#pageCount = Math.ceil(action.total / pageDevicesMax)
     const isWithin = servicesOfDevicesWithin(call.caller.scope, 'service', 'read')
-    this.#isSeen = (device) => isWithin(device, action.serviceIdentifier)
+    this.#isVisible = (device) => isWithin(device, action.serviceIdentifier)
     this.#after = nameOfCursor(call.query.cursor)
   }
 
@@ -185,7 +185,7 @@ class ActionDevices implements Pages {
     const address = actionPageAddress(this.#call.caller.tenant, this.#id, page)
     const stored = this.#context.system.recordOf(address, pageRecord) as StoredPage | undefined
     const rows = (stored?.devices ?? []).map((device, place) => [device, stored?.outcomes[place] ?? undefined] as const)
-    return new Map(rows.filter(([device]) => this.#isSeen(device)))
+    return new Map(rows.filter(([device]) => this.#isVisible(device)))
   }
 }
 

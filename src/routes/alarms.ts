@@ -14,10 +14,10 @@ import { Problem } from '#model/problem'
 import { type Action, devicesWithin, servicesWithin } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { randomId } from '#model/server-made-id'
+import { authorOf, changedReply, isVisible, membersIn, mustBindAll } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { listReply, thingsReply } from '#routes/list-reply'
-import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
 import { streamHeaders } from '#routes/stream-position'
 import { unknownNamesIn } from '#rules/property-name'
 import { namesOf, type Pages } from '#runtime/listing'
@@ -30,7 +30,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       const tenant = context.system.wake(tenantAddress(call.caller.tenant))
       const membersOf = membersIn(tenant)
       return thingsReply(context, call, tenant.alarms, {
-        isShown: (alarm) => isSeen(call.caller.scope, 'alarms', 'read', alarm, membersOf),
+        isShown: (alarm) => isVisible(call.caller.scope, 'alarms', 'read', alarm, membersOf),
         textOf,
       })
     }),
@@ -52,14 +52,14 @@ export function alarmRoutes(context: RouteContext): Binding[] {
 
     bind(api.readAlarm, (call) => {
       const { alarmId } = call.parameters
-      return thingReply(context, call, textOf(alarmId, alarmThere(context, call.caller, 'read', alarmId)))
+      return thingReply(context, call, textOf(alarmId, existingAlarm(context, call.caller, 'read', alarmId)))
     }),
 
     bind(api.putAlarm, async (call) => {
       const { caller, body, bodyBytes } = call
       const { alarmId: id } = call.parameters
       const stored = await system.askAtOnce(() => {
-        const before = alarmThere(context, caller, 'update', id)
+        const before = existingAlarm(context, caller, 'update', id)
         mustBind(context, caller, 'update', body)
         if (!isDeepStrictEqual(body.condition, before.condition)) mustReadNames(caller, body)
         mustMatch(call, () => textOf(id, before))
@@ -75,7 +75,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       const { caller } = call
       const { alarmId: id } = call.parameters
       await system.askAtOnce(() => {
-        const alarm = alarmThere(context, caller, 'delete', id)
+        const alarm = existingAlarm(context, caller, 'delete', id)
         mustMatch(call, () => textOf(id, alarm))
         return { to: tenantAddress(caller.tenant), command: { type: 'delete_alarm', id } }
       })
@@ -85,14 +85,14 @@ export function alarmRoutes(context: RouteContext): Binding[] {
 }
 
 /** @throws Problem `not_found`, also for an alarm that is not all within the caller's scope */
-function alarmThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredAlarm {
+function existingAlarm(context: RouteContext, caller: Caller, action: Action, id: string): StoredAlarm {
   const alarm = context.system.wake(tenantAddress(caller.tenant)).alarms.get(id)
   if (!alarm || !isThere(context, caller, action, alarm)) throw new Problem('not_found')
   return alarm
 }
 
 function isThere(context: RouteContext, { tenant, scope }: Caller, action: Action, alarm: StoredAlarm): boolean {
-  return isSeen(scope, 'alarms', action, alarm, membersIn(context.system.wake(tenantAddress(tenant))))
+  return isVisible(scope, 'alarms', action, alarm, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
 /** A condition must not reveal whether a schema contains a name. @throws Problem `invalid`, with or without a schema */
@@ -136,11 +136,11 @@ function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>
     const row = rowOf(context, tenant, name)
     return row && (query.active === undefined || row.isActive === query.active) ? row : undefined
   }
-  const asked = query.deviceIdentifier && new Set(query.deviceIdentifier)
+  const requested = query.deviceIdentifier && new Set(query.deviceIdentifier)
   return listReply(context, call, headers, {
     limit: query.limit,
-    names: rowNames(context, tenant, nameOfCursor(query.cursor), asked),
-    isShown: (name) => (asked?.has(deviceIn(name)) ?? true) && isWithin(deviceIn(name)),
+    names: rowNames(context, tenant, nameOfCursor(query.cursor), requested),
+    isShown: (name) => (requested?.has(deviceIn(name)) ?? true) && isWithin(deviceIn(name)),
     isMeant: query.active === undefined ? undefined : (name) => shownRow(name) !== undefined,
     textOf: (name) => {
       const row = shownRow(name)
@@ -150,12 +150,17 @@ function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>
 }
 
 /** Up to this many devices are read one by one; for more, the index is scanned in slices. */
-const lookedAtMax = 100
+const singleReadsMax = 100
 
 /** `<alarm>/<device>`, in order. For many devices it also contains others. */
-function rowNames(context: RouteContext, tenant: string, after: string, asked: ReadonlySet<string> | undefined): Pages {
-  if (!asked || asked.size > lookedAtMax) return context.listing.entries(alarmIndex, tenant, '', after)
-  const names = [...asked].flatMap((device) => {
+function rowNames(
+  context: RouteContext,
+  tenant: string,
+  after: string,
+  requested: ReadonlySet<string> | undefined,
+): Pages {
+  if (!requested || requested.size > singleReadsMax) return context.listing.entries(alarmIndex, tenant, '', after)
+  const names = [...requested].flatMap((device) => {
     const alarms = [...(context.system.look(deviceAddress(tenant, device))?.alarms ?? [])]
     return alarms.filter(([, { since }]) => since > 0).map(([alarm]) => `${alarm}/${device}`)
   })

@@ -10,10 +10,10 @@ import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { randomId } from '#model/server-made-id'
+import { authorOf } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mayGive, mustCover } from '#routes/held-roles'
-import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
-import { authorOf } from '#routes/sight'
+import { expiryIn, shownKey, validKeys } from '#routes/key-list'
+import { mayGive, mustCover } from '#routes/role-checks'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 
@@ -25,7 +25,7 @@ export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 
   const { system, world } = context
   return [
     bindForTenant(context, api.listApiKeys, (_, tenant) => {
-      const keys = keysThere<StoredApiKey>(context, tenant, 'api_key')
+      const keys = validKeys<StoredApiKey>(context, tenant, 'api_key')
       const entries = keys.map(([id, key]) => {
         const { roles, createdBy } = key
         const isSuspended = !isGiven(tenant, key)

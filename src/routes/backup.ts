@@ -5,7 +5,7 @@ import { covers } from '#model/grant-coverage'
 import { Problem } from '#model/problem'
 import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { mustBeFromHere } from '#routes/from-here'
+import { mustBeLocal } from '#routes/local-request'
 import { ReadSlices } from '#routes/read-slices'
 
 /** Creates backups, one at a time; `turns` divides the work. */
@@ -37,5 +37,5 @@ export function backupRoutes({ world }: RouteContext, backups: BackupMaker): Bin
  */
 function mayHaveAll(call: Call): void {
   if (!covers(call.caller.scope, everything.grants)) throw new Problem('forbidden')
-  if (call.caller === anonymous) mustBeFromHere(call)
+  if (call.caller === anonymous) mustBeLocal(call)
 }

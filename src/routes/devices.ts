@@ -17,9 +17,9 @@ import type { Condition } from '#model/condition'
 import type { JsonObject } from '#model/json-value'
 import { Problem } from '#model/problem'
 import { devicesWithin, reachesDevice } from '#model/scope'
+import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { listReply } from '#routes/list-reply'
-import { schemasFor } from '#routes/sight'
 import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { partsReply } from '#routes/streamed'
@@ -60,7 +60,7 @@ function readable(
   { deviceIdentifier }: { readonly deviceIdentifier: string },
   query: StateQuery,
 ): { readonly state: DeviceState; readonly text: StateText } {
-  const state = deviceThere(context, caller.tenant, deviceIdentifier)
+  const state = existingDevice(context, caller.tenant, deviceIdentifier)
   return {
     state,
     text: new StateText(caller, context.system.wake(tenantAddress(caller.tenant)), formOf(query, fullDepth)),
@@ -88,8 +88,8 @@ export function deviceNames(
 ): Pages {
   const after = nameOfCursor(query.cursor)
   if (!query.deviceIdentifier) return context.listing.actors('device', tenant, after)
-  const asked = [...new Set(query.deviceIdentifier)].sort()
-  return namesOf(asked.filter((device) => device > after))
+  const requested = [...new Set(query.deviceIdentifier)].sort()
+  return namesOf(requested.filter((device) => device > after))
 }
 
 async function list(
@@ -158,7 +158,7 @@ async function remove(context: RouteContext, { caller }: Call, device: string): 
 }
 
 async function rotate(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
-  deviceThere(context, caller.tenant, device)
+  existingDevice(context, caller.tenant, device)
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await context.system.ask(deviceAddress(caller.tenant, device), { type: 'set_secret', hash: hashOf(secret) })
   context.links.credentialsChanged(caller.tenant, device)
@@ -167,7 +167,7 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
 }
 
 /** @throws Problem `not_found` if there is none */
-export function deviceThere({ system }: RouteContext, tenant: string, device: string): DeviceState {
+export function existingDevice({ system }: RouteContext, tenant: string, device: string): DeviceState {
   const state = system.look(deviceAddress(tenant, device))
   if (!state) throw new Problem('not_found')
   return state

@@ -19,7 +19,7 @@ export function embeddedOnly(context: RouteContext, bindings: readonly Binding[]
 }
 
 /** @throws Problem `not_found` for a project without content */
-export function projectThere(context: RouteContext, tenant: string, project: string): ProjectState {
+export function existingProject(context: RouteContext, tenant: string, project: string): ProjectState {
   const state = context.system.look(projectAddress(tenant, project))
   if (itemCount(state) === 0) throw new Problem('not_found')
   return state

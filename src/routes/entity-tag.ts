@@ -36,11 +36,11 @@ export function mustMatch(call: Asked, textNow: () => string | undefined): void 
   const [wanted, unwanted] = [call.header('if-match'), call.header('if-none-match')]
   if (wanted === '' && unwanted === '') return
   const text = textNow()
-  const isAny = (tags: string) => text !== undefined && matchesEtag(asWeSaid(tags), tagOf(text))
+  const isAny = (tags: string) => text !== undefined && matchesEtag(withoutProxyChanges(tags), tagOf(text))
   if ((wanted !== '' && !isAny(wanted)) || (unwanted !== '' && isAny(unwanted))) throw new Problem('changed_meanwhile')
 }
 
 /** Proxies that compress answers change our tags: they add `W/`, which is ignored anyway, or a suffix. */
-function asWeSaid(tags: string): string {
+function withoutProxyChanges(tags: string): string {
   return tags.replace(/-(?:gzip|br|zstd|deflate)"/g, '"')
 }

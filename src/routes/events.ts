@@ -11,7 +11,7 @@ import type { Caller } from '#model/caller'
 import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import type { EventRoom, EventsOpening } from '#routes/event-room'
+import type { EventRoom, EventsOpening } from '#routes/event-socket-room'
 
 /**
  * Unsent bytes of one subscriber above which messages are lost, which costs it a RESYNC. The hub usually stops far

@@ -13,9 +13,9 @@ import { Problem } from '#model/problem'
 import { servicesWithin } from '#model/scope'
 import { utf8BytesOf } from '#model/utf8'
 import { dataOf, type RunSurroundings } from '#notifications/mail-data'
+import { isVisible, membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'
-import { isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { FunctionGraph } from '#rules/function-graph'
 import type { RunInput, TriggerValue } from '#rules/function-run'
@@ -25,7 +25,7 @@ import { turnUnitsMax, work } from '#rules/rule-work'
 const mailsBytesMax = 786_432
 
 /** The device of a sample that names none. */
-const someDevice = 'TEST'
+const sampleDevice = 'TEST'
 
 interface TriedThing {
   readonly id: string
@@ -55,10 +55,10 @@ export async function tryFunction(
   const tenant = context.system.wake(tenantAddress(caller.tenant))
   const mails: TriedMail[] = []
   let bytesLeft = mailsBytesMax
-  for (const asked of trial.asked) {
-    const mail = bytesLeft > 0 ? triedMail(tenant, caller, stored, sample, asked) : undefined
+  for (const requested of trial.requested) {
+    const mail = bytesLeft > 0 ? triedMail(tenant, caller, stored, sample, requested) : undefined
     bytesLeft -= mail ? utf8BytesOf(JSON.stringify(mail)) : 0
-    mails.push(mail && bytesLeft > 0 ? mail : leftOut(asked.node))
+    mails.push(mail && bytesLeft > 0 ? mail : leftOut(requested.node))
     if (slices.isOver) await slices.next()
   }
   return textReply(context, JSON.stringify({ path: trial.path, stopped: trial.stopped, mails } satisfies TriedFunction))
@@ -70,17 +70,17 @@ interface PlacedTrigger {
 }
 
 /** The requested trigger, or all. */
-function triggersOf({ nodes }: Graph, { trigger: asked }: Sample): readonly PlacedTrigger[] {
+function triggersOf({ nodes }: Graph, { trigger: requested }: Sample): readonly PlacedTrigger[] {
   const all = nodes.flatMap((node, place) => (node.type === 'trigger' ? [{ place, node }] : []))
-  if (asked === undefined) return all
-  const found = all.filter(({ node }) => node.id === asked)
+  if (requested === undefined) return all
+  const found = all.filter(({ node }) => node.id === requested)
   if (found.length > 0) return found
-  const details = [{ path: 'sample.trigger', message: `node "${asked}" must be a trigger` }]
+  const details = [{ path: 'sample.trigger', message: `node "${requested}" must be a trigger` }]
   throw new Problem('invalid', undefined, { details })
 }
 
 /** A mail from a run: its node and its data. */
-interface AskedMail {
+interface MailRequest {
   readonly node: EmailNode
   readonly cause: DeliveryCause
   readonly value: TriggerValue
@@ -96,7 +96,7 @@ class Trial {
   readonly #now: number
   readonly #path = new Set<string>()
   readonly #stopped = new Map<string, TriedFunction['stopped'][number]>()
-  readonly #asked = new Map<string, AskedMail>()
+  readonly #requested = new Map<string, MailRequest>()
 
   constructor(graph: FunctionGraph, sample: Sample, now: number) {
     this.#graph = graph
@@ -112,16 +112,22 @@ class Trial {
     return [...this.#stopped.values()]
   }
 
-  get asked(): Iterable<AskedMail> {
-    return this.#asked.values()
+  get requested(): Iterable<MailRequest> {
+    return this.#requested.values()
   }
 
   run(place: number, trigger: TriggerNode): void {
-    const { trigger: asked, deviceIdentifier = someDevice, previous = null, meta = {}, time = this.#now } = this.#sample
+    const {
+      trigger: requested,
+      deviceIdentifier = sampleDevice,
+      previous = null,
+      meta = {},
+      time = this.#now,
+    } = this.#sample
     const value = this.#sample.value === undefined ? waitedFor(trigger) : this.#sample.value
     if (!this.#graph.fits(place, value)) {
       // The answer reports that the requested trigger did not fire.
-      if (asked !== undefined) this.#stop(trigger.id, 'false')
+      if (requested !== undefined) this.#stop(trigger.id, 'false')
       return
     }
     const input: RunInput = {
@@ -134,8 +140,8 @@ class Trial {
     }
     const cause = causeOf(trigger)
     const reached = (node: EmailNode) => {
-      if (this.#asked.has(node.id)) return
-      this.#asked.set(node.id, { node, cause, value, previous, device: deviceIdentifier, time })
+      if (this.#requested.has(node.id)) return
+      this.#requested.set(node.id, { node, cause, value, previous, device: deviceIdentifier, time })
     }
     work.begin(turnUnitsMax, 1)
     this.#graph.run(
@@ -180,7 +186,7 @@ function triedMail(
   caller: Caller,
   { name }: StoredFunction,
   { meta = {}, locale = 'en' }: Sample,
-  { node: { id: node, template }, cause, value, previous, device, time }: AskedMail,
+  { node: { id: node, template }, cause, value, previous, device, time }: MailRequest,
 ): TriedMail {
   const stored = tenant.templates.get(template)
   if (!stored) return { node, template, error: 'no_template' }
@@ -205,5 +211,5 @@ function namesFor(
     return schema && servicesWithin(scope, 'schemas', 'read')(cause.service) ? { schema } : {}
   }
   const alarm = cause.on === 'alarm' ? tenant.alarms.get(cause.alarm) : undefined
-  return alarm && isSeen(scope, 'alarms', 'read', alarm, membersIn(tenant)) ? { alarmName: alarm.name } : {}
+  return alarm && isVisible(scope, 'alarms', 'read', alarm, membersIn(tenant)) ? { alarmName: alarm.name } : {}
 }

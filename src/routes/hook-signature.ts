@@ -20,11 +20,11 @@ export interface SignedCall {
 export function isHookSigned(header: string, { path, body }: SignedCall, secret: string, now: number): boolean {
   const fields = fieldsOf(header)
   const time = fields?.get('t') ?? ''
-  const said = fields?.get('sha256') ?? ''
-  if (!/^\d{1,12}$/.test(time) || !/^[0-9a-f]{64}$/i.test(said)) return false
+  const signature = fields?.get('sha256') ?? ''
+  if (!/^\d{1,12}$/.test(time) || !/^[0-9a-f]{64}$/i.test(signature)) return false
   const made = createHmac('sha256', secret).update(`${time}.${path}.`).update(body).digest()
   // Both conditions are evaluated, so that the duration reveals nothing.
-  const isMade = timingSafeEqual(made, Buffer.from(said, 'hex'))
+  const isMade = timingSafeEqual(made, Buffer.from(signature, 'hex'))
   return isMade && Math.abs(now - Number(time) * 1000) <= skewSecondsMax * 1000
 }
 

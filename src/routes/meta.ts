@@ -5,7 +5,7 @@ import * as api from '#api/meta'
 import { type Binding, bind } from '#http/call'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { deviceNames, deviceThere } from '#routes/devices'
+import { deviceNames, existingDevice } from '#routes/devices'
 import { listReply } from '#routes/list-reply'
 import { streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
@@ -33,7 +33,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.readMeta, ({ caller, parameters: { deviceIdentifier }, query }) => {
-      const state = deviceThere(context, caller.tenant, deviceIdentifier)
+      const state = existingDevice(context, caller.tenant, deviceIdentifier)
       return textReply(context, text(state, query.depth ?? 1))
     }),
 
@@ -47,7 +47,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
         { type: 'patch_meta', patch },
         bodyBytes.byteLength,
       )
-      const state = deviceThere(context, caller.tenant, deviceIdentifier)
+      const state = existingDevice(context, caller.tenant, deviceIdentifier)
       const mayRead = reachesDevice(caller.scope, 'meta', 'read', deviceIdentifier)
       return textReply(context, mayRead ? text(state, 1) : JSON.stringify({ deviceIdentifier }))
     }),

@@ -3,7 +3,7 @@ import { defineRoute } from '#api/entry'
 import { type Binding, bind, type Call } from '#http/call'
 import { unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
-import { mustBeFromHere } from '#routes/from-here'
+import { mustBeLocal } from '#routes/local-request'
 import { readTurnsOf } from '#routes/read-slices'
 import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
@@ -50,7 +50,7 @@ export function metricsRoutes({ world, metrics, token }: MetricsRouteOptions): B
   const isToken = tokenCheck(token)
   return [
     bind(readMetrics, (call) => {
-      if (token === undefined) mustBeFromHere(call)
+      if (token === undefined) mustBeLocal(call)
       else if (!isToken(bearerOf(call))) throw unauthorized()
       const form = preferredForm(call.header('accept'))
       return {

@@ -8,7 +8,7 @@ import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { randomId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
-import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
+import { expiryIn, shownKey, validKeys } from '#routes/key-list'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 
@@ -17,7 +17,7 @@ export function provisioningKeyRoutes(context: RouteContext): Binding[] {
   const { system, world } = context
   return [
     bindForTenant(context, api.listProvisioningKeys, (_, tenant) => {
-      const keys = keysThere<StoredProvisioningKey>(context, tenant, 'provisioning_key')
+      const keys = validKeys<StoredProvisioningKey>(context, tenant, 'provisioning_key')
       const entries = keys.map(([id, key]) => {
         const { maxDevices, devices } = key
         return { ...shownKey(id, key), ...(maxDevices !== null && { maxDevices }), devices }

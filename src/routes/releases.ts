@@ -11,7 +11,7 @@ import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
 import { type ContentRange, contentRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly, mustHaveRoom, mustReachAll, projectThere } from '#routes/embedded-projects'
+import { embeddedOnly, existingProject, mustHaveRoom, mustReachAll } from '#routes/embedded-projects'
 import { textReply } from '#routes/streamed'
 import type { BlobImage } from '#runtime/blobs'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
@@ -24,12 +24,12 @@ export function releaseRoutes(context: RouteContext): Binding[] {
   const uploads = new ConcurrencyLimit(uploadLimits)
   return embeddedOnly(context, [
     bind(api.listReleases, ({ caller, parameters: { project } }) => {
-      const { releases } = projectThere(context, caller.tenant, project)
+      const { releases } = existingProject(context, caller.tenant, project)
       return textReply(context, JSON.stringify([...releases.values()].sort(inOrder).map(releaseEntryOf)))
     }),
 
     bind(api.readRelease, ({ caller, parameters: { project, firmware }, query }) => {
-      const release = releaseThere(context, caller, project, releaseKeyOf(firmware, query))
+      const release = existingRelease(context, caller, project, releaseKeyOf(firmware, query))
       return textReply(context, JSON.stringify(releaseEntryOf(release)))
     }),
 
@@ -46,7 +46,7 @@ export function releaseRoutes(context: RouteContext): Binding[] {
     bind(api.deleteRelease, async ({ caller, parameters: { project, firmware }, query }) => {
       mustReachAll(caller, 'delete')
       const key = releaseKeyOf(firmware, query)
-      const { size } = releaseThere(context, caller, project, key)
+      const { size } = existingRelease(context, caller, project, key)
       // A killed server may have left its parts; a later upload would create the release again.
       await context.firmware.images.discard(partNameOf(context.system, caller.tenant, project, releaseName(key), size))
       await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_release', key })
@@ -60,7 +60,7 @@ function releaseKeyOf(firmware: string, { hardware, index = 0 }: api.ReleaseQuer
 }
 
 /** @throws Problem `not_found` */
-function releaseThere(context: RouteContext, { tenant }: Caller, project: string, key: ReleaseKey): StoredRelease {
+function existingRelease(context: RouteContext, { tenant }: Caller, project: string, key: ReleaseKey): StoredRelease {
   const release = context.system.look(projectAddress(tenant, project)).releases.get(releaseName(key))
   if (!release) throw new Problem('not_found')
   return release
@@ -100,7 +100,7 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
     // A lost image can be uploaded again.
     const isThere = before !== undefined && (await context.firmware.images.sizeOf(before.sha256)) === before.size
     const received = isThere ? range.size : await context.firmware.images.receivedOf(name)
-    if (isThere || received !== range.size) return standing(body, received, range.size)
+    if (isThere || received !== range.size) return uploadProgress(body, received, range.size)
     // All of it is stored without a release, because the request with the last byte could not create it. There is
     // nothing left to send.
   }
@@ -119,8 +119,9 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
 }
 
 /** The bytes received so far: all if the release exists, perhaps by a request whose answer was lost. */
-async function standing(body: BodyStream, received: number, size: number): Promise<Reply> {
-  for await (const piece of body) if (piece.byteLength > 0) throw new Problem('bad_request', 'the body must be empty: the image is complete')
+async function uploadProgress(body: BodyStream, received: number, size: number): Promise<Reply> {
+  for await (const piece of body)
+    if (piece.byteLength > 0) throw new Problem('bad_request', 'the body must be empty: the image is complete')
   return { status: 202, json: { received, size } }
 }
 

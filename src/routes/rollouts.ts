@@ -12,15 +12,15 @@ import { type RolloutBody, type RolloutEntry, rolloutEntryOf, type StoredRollout
 import { type Action, isPermitted } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { randomId } from '#model/server-made-id'
+import { changedReply, isVisible, membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly, mustHaveRoom, mustReachAll } from '#routes/embedded-projects'
-import { changedReply, isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 
 /** Routes for rollouts. Contract 6. */
 export function rolloutRoutes(context: RouteContext): Binding[] {
   const shift = async (caller: Caller, project: string, type: 'pause' | 'resume'): Promise<Reply> => {
-    mustReach(context, caller, 'update', rolloutThere(context, caller, project).rollout.body)
+    mustReach(context, caller, 'update', existingRollout(context, caller, project).rollout.body)
     return shown(
       caller,
       await context.system.ask(projectAddress(caller.tenant, project), { type, author: caller.user }),
@@ -28,7 +28,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
   }
   return embeddedOnly(context, [
     bind(api.readRollout, ({ caller, parameters: { project } }) => {
-      const { rollout, tally } = rolloutThere(context, caller, project)
+      const { rollout, tally } = existingRollout(context, caller, project)
       return textReply(context, JSON.stringify(entryOf({ rollout, counts: tally.counts })))
     }),
 
@@ -47,7 +47,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.deleteRollout, async ({ caller, parameters: { project } }) => {
-      mustReach(context, caller, 'delete', rolloutThere(context, caller, project).rollout.body)
+      mustReach(context, caller, 'delete', existingRollout(context, caller, project).rollout.body)
       await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_rollout' })
       return { status: 204 }
     }),
@@ -60,7 +60,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
 type WithRollout = ProjectState & { readonly rollout: StoredRollout }
 
 /** @throws Problem `not_found` */
-function rolloutThere(context: RouteContext, { tenant }: Caller, project: string): WithRollout {
+function existingRollout(context: RouteContext, { tenant }: Caller, project: string): WithRollout {
   const state = context.system.look(projectAddress(tenant, project))
   if (!state.rollout) throw new Problem('not_found')
   return state as WithRollout
@@ -86,7 +86,7 @@ function mustReach(context: RouteContext, caller: Caller, action: Action, { grou
     return
   }
   const membersOf = membersIn(context.system.wake(tenantAddress(caller.tenant)))
-  if (!isSeen(caller.scope, 'updates', action, { devices: null, groups }, membersOf)) throw new Problem('not_found')
+  if (!isVisible(caller.scope, 'updates', action, { devices: null, groups }, membersOf)) throw new Problem('not_found')
 }
 
 /** @throws Problem `not_found` for a missing group */

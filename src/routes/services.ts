@@ -144,13 +144,13 @@ const entriesAtATime = 256
 class ShownServices {
   readonly #context: RouteContext
   readonly #call: Call
-  readonly #asked: ReadonlySet<string> | undefined
+  readonly #requested: ReadonlySet<string> | undefined
   readonly #text: StateText
 
   constructor(context: RouteContext, call: Call, query: Pick<ListQuery, 'deviceIdentifier'>) {
     this.#context = context
     this.#call = call
-    this.#asked = query.deviceIdentifier && new Set(query.deviceIdentifier)
+    this.#requested = query.deviceIdentifier && new Set(query.deviceIdentifier)
     this.#text = new StateText(call.caller, context.system.wake(tenantAddress(call.caller.tenant)), formOf({}, 0))
   }
 
@@ -158,7 +158,7 @@ class ShownServices {
   services(after: string): Pages {
     const { listing } = this.#context
     const { tenant } = this.#call.caller
-    let entries = listing.entries(serviceIndex, tenant, '', after === '' ? '' : behind(after))
+    let entries = listing.entries(serviceIndex, tenant, '', after === '' ? '' : afterService(after))
     const next = async (): Promise<string | undefined> => {
       for (;;) {
         const page = await entries.next(entriesAtATime)
@@ -168,7 +168,7 @@ class ShownServices {
         const [service] = parted(entry)
         // Skips to the next service, even if this one has many devices.
         await entries.close()
-        entries = listing.entries(serviceIndex, tenant, '', behind(service))
+        entries = listing.entries(serviceIndex, tenant, '', afterService(service))
         return service
       }
     }
@@ -195,7 +195,7 @@ class ShownServices {
         // A page may contain none of the requested ones; an empty one would mean the end.
         for (;;) {
           const page = await entries.next(countMax)
-          const devices = page.map((entry) => parted(entry)[1]).filter((device) => this.#asked?.has(device) ?? true)
+          const devices = page.map((entry) => parted(entry)[1]).filter((device) => this.#requested?.has(device) ?? true)
           if (devices.length > 0 || page.length === 0) return devices
         }
       },
@@ -205,12 +205,12 @@ class ShownServices {
 
   #isShown(entry: string): boolean {
     const [service, device] = parted(entry)
-    return (this.#asked?.has(device) ?? true) && this.#text.mayRead(device, service)
+    return (this.#requested?.has(device) ?? true) && this.#text.mayRead(device, service)
   }
 }
 
 /** Sorts after all entries of a service: no device name starts with this. */
-function behind(service: string): string {
+function afterService(service: string): string {
   return `${service}/\uffff`
 }
 

@@ -7,7 +7,7 @@ import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { placeOf } from '#routes/sign-in-place'
 import { bindForTenant } from '#routes/target-tenant'
-import { userThere, userToEdit } from '#routes/users'
+import { existingUser, userToEdit } from '#routes/users'
 
 /** Routes for sessions: one's own and, for administrators, those of other users. Contract 2. */
 export function sessionRoutes(context: RouteContext, { sessions, logins }: Identity): Binding[] {
@@ -29,7 +29,7 @@ export function sessionRoutes(context: RouteContext, { sessions, logins }: Ident
     }),
 
     bindForTenant(context, api.listUserSessions, async ({ caller, parameters: { name } }, tenant) => {
-      const { id } = userThere(context, tenant, name)
+      const { id } = existingUser(context, tenant, name)
       return { status: 200, json: await sessions.list(tenant, id, caller.session?.id) }
     }),
 

@@ -8,7 +8,7 @@ import { formatPropertyIdHex } from '#model/identifier'
 import { servicesOfDevicesWithin } from '#model/scope'
 import { enumNameOf, nameOfProperty, type ServiceSchema } from '#model/service-schema'
 import type { ShapeProperty } from '#model/shape'
-import { schemasFor } from '#routes/sight'
+import { schemasFor } from '#routes/bound-visibility'
 
 /** Format of displayed state. Contract 3.1, 3.2. */
 export interface StateForm {

@@ -15,17 +15,17 @@ export function etagOf(context: RouteContext, call: Call): string {
   const { 'Stream-Epoch': epoch, 'Stream-Offset': offset } = streamHeaders(context, call.caller.tenant)
   const { tenant, scope } = call.caller
   const { untold } = context.system.registry.head(tenant)
-  const asked = JSON.stringify([tenant, scope.fingerprint, call.target.path, call.target.query, untold])
-  const hash = createHash('sha256').update(asked).digest('base64url').slice(0, 16)
+  const requested = JSON.stringify([tenant, scope.fingerprint, call.target.path, call.target.query, untold])
+  const hash = createHash('sha256').update(requested).digest('base64url').slice(0, 16)
   return `W/"${epoch}.${offset}.${hash}"`
 }
 
 /** 304 if the client has this version of the answer; otherwise undefined. */
 export function notModified(context: RouteContext, call: Call): Reply | undefined {
-  const asked = call.header('if-none-match')
-  if (asked === '') return undefined
+  const requested = call.header('if-none-match')
+  if (requested === '') return undefined
   const etag = etagOf(context, call)
-  const isKnown = asked === '*' || asked.split(',').some((known) => known.trim() === etag)
+  const isKnown = requested === '*' || requested.split(',').some((known) => known.trim() === etag)
   if (!isKnown) return undefined
   return { status: 304, headers: { ETag: etag, ...streamHeaders(context, call.caller.tenant) } }
 }

@@ -17,9 +17,9 @@ import {
   subscribersMax,
   subscriptionEntryOf,
 } from '#model/subscription'
+import { membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { thingsReply } from '#routes/list-reply'
-import { membersIn } from '#routes/sight'
 import { streamHeaders } from '#routes/stream-position'
 
 /** Routes for subscriptions. §2.6, §3.1, §4.4, §7, contract 5.6. */

@@ -8,9 +8,9 @@ import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import type { TenantEntry } from '#model/tenant'
+import { changedReply } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
-import { changedReply } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 
 /** Routes for tenants. Their scopes limit them to the tenant `default`. Contract 2. */

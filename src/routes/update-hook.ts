@@ -13,18 +13,18 @@ import { isHookSigned } from '#routes/hook-signature'
 
 /** Route for the hook of the update server. Contract 6, Hook. */
 export function updateHookRoutes(context: RouteContext): Binding[] {
-  return [bind(api.callUpdateHook, (call) => hear(context, call, call.parameters.projectIdentifier))]
+  return [bind(api.callUpdateHook, (call) => receiveHook(context, call, call.parameters.projectIdentifier))]
 }
 
 /** Up to this many devices are scanned by name; for more, the whole project is scanned. */
 const namedMax = 10_000
 
 /** Answers when the request is stored: the scan takes longer. */
-async function hear(context: RouteContext, call: Call, project: string): Promise<Reply> {
+async function receiveHook(context: RouteContext, call: Call, project: string): Promise<Reply> {
   const { caller } = call
   const isSigned = caller === unauthenticated
   if (isSigned) checkSignature(context, call)
-  const { tenant, devices } = meant(call.bodyBytes, isSigned ? defaultTenant : caller.tenant)
+  const { tenant, devices } = hookTarget(call.bodyBytes, isSigned ? defaultTenant : caller.tenant)
   const isReached = isSigned ? isTenantThere(context.system, tenant) : tenant === caller.tenant
   if (!isReached || !isShortName(project)) return { status: 204 }
   context.firmware.checks.forgetProject(tenant, project)
@@ -46,14 +46,14 @@ function checkSignature({ firmware: { hookSecret }, world }: RouteContext, call:
   if (!isGood) throw new Problem('unauthorized', 'invalid hook signature')
 }
 
-interface Meant {
+interface HookTarget {
   readonly tenant: string
   /** Null: all of the project. */
   readonly devices: readonly string[] | null
 }
 
 /** Missing fields mean the whole project; they are never a reason to refuse. An unknown tenant has no devices. */
-function meant(bytes: Uint8Array, ownTenant: string): Meant {
+function hookTarget(bytes: Uint8Array, ownTenant: string): HookTarget {
   const { tenant = ownTenant, devices } = fieldsOf(bytes)
   return { tenant: typeof tenant === 'string' ? tenant : '', devices: namesOf(devices) }
 }

@@ -10,7 +10,7 @@ import { Problem } from '#model/problem'
 import { rolloutEntryOf } from '#model/rollout'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly, mustHaveRoom, projectThere } from '#routes/embedded-projects'
+import { embeddedOnly, existingProject, mustHaveRoom } from '#routes/embedded-projects'
 import { listReply } from '#routes/list-reply'
 import { textReply } from '#routes/streamed'
 import { namesOf } from '#runtime/listing'
@@ -38,7 +38,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
     bind(api.listPins, (call) => {
       const { caller, parameters, query } = call
       const { tenant } = caller
-      const { pins } = projectThere(context, tenant, parameters.project)
+      const { pins } = existingProject(context, tenant, parameters.project)
       const isWithin = devicesWithin(caller.scope, 'updates', 'read')
       // Read when its text is made: it may have changed or been deleted by then.
       const firmwareOf = (device: string) =>
@@ -49,7 +49,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
         {},
         {
           limit: query.limit,
-          names: namesOf(behind(pins.keys(), nameOfCursor(query.cursor))),
+          names: namesOf(namesAfter(pins.keys(), nameOfCursor(query.cursor))),
           isShown: (device) => isWithin(device) && firmwareOf(device) !== undefined,
           textOf: (device) => {
             const firmware = firmwareOf(device)
@@ -60,7 +60,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.readPin, ({ caller, parameters: { project, deviceIdentifier } }) =>
-      textReply(context, JSON.stringify({ firmware: pinThere(context, caller, project, deviceIdentifier) })),
+      textReply(context, JSON.stringify({ firmware: existingPin(context, caller, project, deviceIdentifier) })),
     ),
 
     bind(api.putPin, async ({ caller, parameters: { project, deviceIdentifier: device }, body, bodyBytes }) => {
@@ -76,7 +76,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.deletePin, async ({ caller, parameters: { project, deviceIdentifier: device } }) => {
-      pinThere(context, caller, project, device)
+      existingPin(context, caller, project, device)
       await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_pin', device })
       return { status: 204 }
     }),
@@ -94,12 +94,12 @@ function entryOf(tenant: string, { project, releases, pins, rollout, tally }: Pr
 }
 
 /** The names after a cursor, in order. */
-function behind(names: Iterable<string>, after: string): readonly string[] {
+function namesAfter(names: Iterable<string>, after: string): readonly string[] {
   return [...names].filter((name) => name > after).sort()
 }
 
 /** The version. @throws Problem `not_found` */
-function pinThere(context: RouteContext, { tenant }: Caller, project: string, device: string): string {
+function existingPin(context: RouteContext, { tenant }: Caller, project: string, device: string): string {
   const firmware = context.system.look(projectAddress(tenant, project)).pins.get(device)
   if (firmware === undefined) throw new Problem('not_found')
   return firmware

@@ -72,13 +72,13 @@ function deviceNames({ listing }: RouteContext, tenant: string, query: ListedQue
 async function read(context: RouteContext, call: Call<unknown, ListedQuery>, device: string): Promise<Reply> {
   const { tenant } = call.caller
   const depth = call.query.depth ?? 1
-  const before = knownThere(context, tenant, device)
+  const before = existingUpdates(context, tenant, device)
   if (depth > 0) {
-    const asked = questionsOf(tenant, before)
-    await Promise.all(asked.map((question) => context.firmware.checks.freshOf(question, freshWaitMs)))
+    const questions = questionsOf(tenant, before)
+    await Promise.all(questions.map((question) => context.firmware.checks.freshOf(question, freshWaitMs)))
     checkCurrent(call.caller)
   }
-  const state = depth > 0 ? knownThere(context, tenant, device) : before
+  const state = depth > 0 ? existingUpdates(context, tenant, device) : before
   return textReply(context, JSON.stringify(informationOf(context, tenant, state, depth)))
 }
 
@@ -89,7 +89,7 @@ function knownDevice(context: RouteContext, tenant: string, device: string): Dev
 }
 
 /** @throws Problem `not_found` */
-function knownThere(context: RouteContext, tenant: string, device: string): DeviceState {
+function existingUpdates(context: RouteContext, tenant: string, device: string): DeviceState {
   const state = knownDevice(context, tenant, device)
   if (!state) throw new Problem('not_found')
   return state
@@ -119,13 +119,13 @@ function firmwareEntryOf(
   stored: StoredUpdate | undefined,
 ): FirmwareEntry {
   const updateAvailable = project !== null && (checks.knownOf(questionOf(tenant, device, project, firmware)) ?? false)
-  const told = stored && publishedFor(stored, firmware.index)
-  return { ...firmware, updateAvailable, ...(told && { update: updateEntryOf(told) }) }
+  const summary = stored && publishedFor(stored, firmware.index)
+  return { ...firmware, updateAvailable, ...(summary && { update: updateEntryOf(summary) }) }
 }
 
 /** The state that results from its events. */
-function updateEntryOf({ index: _, status, ...told }: PublishedUpdate): UpdateEntry {
-  return { ...told, status: status.toUpperCase() as UpdateStatus }
+function updateEntryOf({ index: _, status, ...summary }: PublishedUpdate): UpdateEntry {
+  return { ...summary, status: status.toUpperCase() as UpdateStatus }
 }
 
 function questionsOf(tenant: string, { device, project, firmwares }: DeviceState): readonly UpdateQuery[] {

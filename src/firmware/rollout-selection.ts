@@ -6,7 +6,7 @@ import type { StoredRollout } from '#model/rollout'
  * Whether a rollout includes a device: the device is in one of its groups (if it has groups), and the hash share is
  * below the percentage. The choice is deterministic, and a higher percentage only adds devices.
  */
-export function isChosen(project: string, { body }: StoredRollout, device: string, membersOf: MembersOf): boolean {
+export function isSelected(project: string, { body }: StoredRollout, device: string, membersOf: MembersOf): boolean {
   const { firmware, percent, groups } = body
   if (groups && !groups.some((group) => isAmong(membersOf(group) ?? [], device))) return false
   return shareOf(`${project}/${firmware}/${device}`) * 100 < percent

@@ -4,9 +4,9 @@ import { isOfTenant, tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
 /** Most waiting requests: each keeps a connection open. */
-export const waitersMax = 10_000
+export const pendingTriggersMax = 10_000
 
-export interface Waiter {
+export interface PendingTrigger {
   /** Aborts when the client disconnected or the request was abandoned. */
   readonly signal: AbortSignal
   /** Returns the answer for a request that timed out. */
@@ -16,11 +16,11 @@ export interface Waiter {
 }
 
 /** Requests that wait for the result of an update, by device. Each is answered once. */
-export class Waiters {
+export class PendingTriggers {
   readonly #world: World
   readonly #timeoutMs: number
   /** By tenant and device; the value ends the wait of each request. */
-  readonly #waiting = new Map<string, Map<Waiter, () => void>>()
+  readonly #waiting = new Map<string, Map<PendingTrigger, () => void>>()
   #size = 0
 
   constructor(world: World, timeoutMs: number) {
@@ -37,29 +37,29 @@ export class Waiters {
   }
 
   /** Refuses at once if too many wait or the request was aborted. */
-  add(tenant: string, device: string, waiter: Waiter): void {
+  add(tenant: string, device: string, waiter: PendingTrigger): void {
     const { signal } = waiter
-    if (this.#size >= waitersMax) {
+    if (this.#size >= pendingTriggersMax) {
       waiter.refused(new Problem('overloaded'))
       return
     }
     const key = tenantKey(tenant, device)
-    const gone = () => {
+    const abort = () => {
       if (this.#take(key, waiter)) waiter.refused(new Problem('stopping', 'the request was abandoned'))
     }
     const cancel = this.#world.after(this.#timeoutMs, () => {
       if (this.#take(key, waiter)) waiter.answered(waiter.late())
     })
-    signal.addEventListener('abort', gone, { once: true })
+    signal.addEventListener('abort', abort, { once: true })
     const end = () => {
       cancel()
-      signal.removeEventListener('abort', gone)
+      signal.removeEventListener('abort', abort)
     }
     const waiting = this.#waiting.get(key)
     if (waiting) waiting.set(waiter, end)
     else this.#waiting.set(key, new Map([[waiter, end]]))
     this.#size++
-    if (signal.aborted) gone()
+    if (signal.aborted) abort()
   }
 
   /** Answers all requests that wait for this device. */
@@ -81,12 +81,12 @@ export class Waiters {
     for (const key of keys) for (const waiter of this.#takeAll(key)) waiter.refused(problem)
   }
 
-  #takeAll(key: string): readonly Waiter[] {
+  #takeAll(key: string): readonly PendingTrigger[] {
     return [...(this.#waiting.get(key)?.keys() ?? [])].filter((waiter) => this.#take(key, waiter))
   }
 
   /** False if it was removed before. */
-  #take(key: string, waiter: Waiter): boolean {
+  #take(key: string, waiter: PendingTrigger): boolean {
     const waiting = this.#waiting.get(key)
     const end = waiting?.get(waiter)
     if (!waiting || !end) return false

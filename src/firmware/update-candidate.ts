@@ -4,7 +4,7 @@ import type { Trigger } from '#model/firmware'
 type Hold = () => () => void
 
 /** Options of an update check. */
-export interface Manner {
+export interface CheckOptions {
   /** Only firmwares with these indexes; undefined: all. */
   readonly only?: readonly number[] | undefined
   /** Only rollout or pinned versions: not the newest release after the rollout ended. */
@@ -13,17 +13,17 @@ export interface Manner {
 }
 
 /** A device to check for an update. */
-export interface Considered extends Manner {
+export interface UpdateCandidate extends CheckOptions {
   readonly tenant: string
   readonly device: string
   readonly by: Trigger
 }
 
 /** A candidate that waits for a slot or for the device to reconnect. */
-export interface Waiting extends Considered {
+export interface WaitingCandidate extends UpdateCandidate {
   readonly release: () => void
 }
 
-export function waitingOf(considered: Considered): Waiting {
-  return { ...considered, release: considered.hold?.() ?? (() => {}) }
+export function waitingOf(candidate: UpdateCandidate): WaitingCandidate {
+  return { ...candidate, release: candidate.hold?.() ?? (() => {}) }
 }

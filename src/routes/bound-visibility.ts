@@ -16,7 +16,13 @@ export function boundWithin(scope: Scope, resource: Resource, action: Action, bo
 }
 
 /** The same for lists of devices and groups. */
-export function isSeen(scope: Scope, resource: Resource, action: Action, bound: Bound, membersOf: MembersOf): boolean {
+export function isVisible(
+  scope: Scope,
+  resource: Resource,
+  action: Action,
+  bound: Bound,
+  membersOf: MembersOf,
+): boolean {
   return allOf(bound, membersOf, (devices) => boundWithin(scope, resource, action, devices))
 }
 
@@ -48,8 +54,9 @@ export function mustBindAll(
   membersOf: MembersOf,
   services: readonly string[],
 ): void {
-  const told = services.length === 0 ? [undefined] : services
-  const may = (devices: BindingDevices) => told.every((service) => mayBind(scope, resource, action, devices, service))
+  const servicesOrNone = services.length === 0 ? [undefined] : services
+  const may = (devices: BindingDevices) =>
+    servicesOrNone.every((service) => mayBind(scope, resource, action, devices, service))
   if (!allOf(bound, membersOf, may)) throw new Problem('not_found')
 }
 

@@ -15,18 +15,18 @@ export const silentMs = 60_000
  * Updates started per second, and at once after a pause: the cost of an update, from the offer to the reconnected
  * device, must not delay device reports. Slots of devices with long downloads become free more slowly.
  */
-export const beginningsPerSecond = 128
+export const startsPerSecond = 128
 
 /** Starts per second while the loop is busy: a lower rate delays the changes of other devices less. */
-export const beginningsBesideMuch = 64
+export const busyStartsPerSecond = 64
 
 /** An automatic update that needs a slot. */
-export interface Placed {
+export interface SlotRequest {
   readonly tenant: string
   readonly device: string
 }
 
-export interface UnderWayOptions<T extends Placed> {
+export interface UpdateSlotsOptions<T extends SlotRequest> {
   readonly world: World
   /** Number of slots. */
   readonly countMax: number
@@ -37,22 +37,22 @@ export interface UnderWayOptions<T extends Placed> {
 /**
  * The slots of automatic updates: a fleet must not download all at once. Without a free slot, updates wait in order.
  */
-export class UnderWay<T extends Placed> {
-  readonly #options: UnderWayOptions<T>
+export class UpdateSlots<T extends SlotRequest> {
+  readonly #options: UpdateSlotsOptions<T>
   /** World.monotonic of the last message of each, by tenant and device, in that order. */
-  readonly #places = new Map<string, number>()
+  readonly #slots = new Map<string, number>()
   readonly #waiting = new Map<string, T>()
   /** World.monotonic of the end of all starts at the permitted rate. */
   #pacedUntil = Number.NEGATIVE_INFINITY
   #isBeginning = false
   #cancel: (() => void) | undefined
 
-  constructor(options: UnderWayOptions<T>) {
+  constructor(options: UpdateSlotsOptions<T>) {
     this.#options = options
   }
 
   get placedCount(): number {
-    return this.#places.size
+    return this.#slots.size
   }
 
   get waitingCount(): number {
@@ -67,12 +67,12 @@ export class UnderWay<T extends Placed> {
   /** Whether it has a slot or waits for one. */
   has(tenant: string, device: string): boolean {
     const key = tenantKey(tenant, device)
-    return this.#places.has(key) || this.#waiting.has(key)
+    return this.#slots.has(key) || this.#waiting.has(key)
   }
 
   /** Takes a slot if one is free and no update waits for it. */
   take(tenant: string, device: string): boolean {
-    if (this.#waiting.size > 0 || this.#places.size >= this.#options.countMax || this.#earlyMs() > 0) return false
+    if (this.#waiting.size > 0 || this.#slots.size >= this.#options.countMax || this.#earlyMs() > 0) return false
     this.#paced()
     this.hold(tenant, device)
     return true
@@ -81,14 +81,14 @@ export class UnderWay<T extends Placed> {
   /** Gives a slot to a running update, even above the limit, or renews it after a message. */
   hold(tenant: string, device: string): void {
     const key = tenantKey(tenant, device)
-    this.#places.delete(key)
-    this.#places.set(key, this.#options.world.monotonic())
+    this.#slots.delete(key)
+    this.#slots.set(key, this.#options.world.monotonic())
     this.#watch(silentMs)
   }
 
   /** Renews the slot of an update, if it has one. */
   sign(tenant: string, device: string): void {
-    if (this.#places.has(tenantKey(tenant, device))) this.hold(tenant, device)
+    if (this.#slots.has(tenantKey(tenant, device))) this.hold(tenant, device)
   }
 
   /** False if too many wait. */
@@ -102,19 +102,19 @@ export class UnderWay<T extends Placed> {
   }
 
   leave(tenant: string, device: string): void {
-    if (this.#places.delete(tenantKey(tenant, device))) this.#beginSoon()
+    if (this.#slots.delete(tenantKey(tenant, device))) this.#beginSoon()
   }
 
   /** Drops the slots and waiting updates of all tenants, or of one. */
   clear(tenant = ''): void {
-    for (const entries of [this.#places, this.#waiting]) {
+    for (const entries of [this.#slots, this.#waiting]) {
       for (const key of [...entries.keys()]) if (tenant === '' || isOfTenant(key, tenant)) entries.delete(key)
     }
     this.#beginSoon()
   }
 
   #beginSoon(): void {
-    if (this.#isBeginning || this.#waiting.size === 0 || this.#places.size >= this.#options.countMax) return
+    if (this.#isBeginning || this.#waiting.size === 0 || this.#slots.size >= this.#options.countMax) return
     this.#isBeginning = true
     const { world } = this.#options
     const earlyMs = this.#earlyMs()
@@ -126,7 +126,7 @@ export class UnderWay<T extends Placed> {
     const { world, countMax, begin } = this.#options
     const slice = new Slices(world, backgroundSliceMs)
     for (const [key, waited] of this.#waiting) {
-      if (this.#places.size >= countMax || slice.isOver || this.#earlyMs() > 0) break
+      if (this.#slots.size >= countMax || slice.isOver || this.#earlyMs() > 0) break
       this.#waiting.delete(key)
       this.#paced()
       this.hold(waited.tenant, waited.device)
@@ -143,7 +143,7 @@ export class UnderWay<T extends Placed> {
 
   #paced(): void {
     const { world } = this.#options
-    const pauseMs = 1_000 / (isBusy(world) ? beginningsBesideMuch : beginningsPerSecond)
+    const pauseMs = 1_000 / (isBusy(world) ? busyStartsPerSecond : startsPerSecond)
     const earliest = world.monotonic() - 1_000 + pauseMs
     this.#pacedUntil = Math.max(this.#pacedUntil, earliest) + pauseMs
   }
@@ -157,14 +157,14 @@ export class UnderWay<T extends Placed> {
 
   #giveUpSilent(): void {
     const { world } = this.#options
-    for (const [key, signAt] of this.#places) {
+    for (const [key, signAt] of this.#slots) {
       const leftMs = signAt + silentMs - world.monotonic()
       if (leftMs > 0) {
         // A timer may fire a fraction early; never wait for less than a millisecond.
         this.#watch(Math.max(1, leftMs))
         break
       }
-      this.#places.delete(key)
+      this.#slots.delete(key)
     }
     this.#beginSoon()
   }
@@ -178,7 +178,7 @@ export function hasBegunAt(state: UpdateState): boolean {
 }
 
 /** Whether it uses a slot: it is automatic and may still have to download. */
-export function needsPlace({ state, context }: StoredUpdate): boolean {
+export function needsSlot({ state, context }: StoredUpdate): boolean {
   return context.by !== 'post' && isWithin(state, 'offering', 'downloading')
 }
 

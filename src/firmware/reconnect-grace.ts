@@ -1,4 +1,4 @@
-import type { Waiting } from '#firmware/considered'
+import type { WaitingCandidate } from '#firmware/update-candidate'
 import { isOfTenant, tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
@@ -7,10 +7,10 @@ import type { World } from '#runtime/world'
  * interrupted project scan and waiting updates continue before the devices reconnect; devices that they would skip are
  * checked when they reconnect.
  */
-export class Returning {
+export class ReconnectGrace {
   readonly #world: World
   /** By tenant and device. */
-  readonly #awaited = new Map<string, Waiting>()
+  readonly #awaited = new Map<string, WaitingCandidate>()
   #isOpen = false
   #cancel: (() => void) | undefined
 
@@ -32,13 +32,13 @@ export class Returning {
   }
 
   /** Replaces an earlier candidate of the same device. */
-  wait(waiting: Waiting): void {
+  wait(waiting: WaitingCandidate): void {
     this.take(waiting.tenant, waiting.device)?.release()
     this.#awaited.set(tenantKey(waiting.tenant, waiting.device), waiting)
   }
 
   /** The device reconnected. Undefined: no candidate waited for it. */
-  take(tenant: string, device: string): Waiting | undefined {
+  take(tenant: string, device: string): WaitingCandidate | undefined {
     const key = tenantKey(tenant, device)
     const waiting = this.#awaited.get(key)
     this.#awaited.delete(key)

@@ -13,7 +13,7 @@ export interface ShownKey {
 }
 
 /** The valid keys of a tenant, in the order of their creation. */
-export function keysThere<Key extends StoredKey>(
+export function validKeys<Key extends StoredKey>(
   context: RouteContext,
   tenant: string,
   kind: KeyKind,

@@ -6,11 +6,11 @@ import type { BeginUpdate, FoundUpdate } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
 import { type StoredUpdate, updateRecord } from '#actors/update/state'
 import type { Checks } from '#firmware/checks'
-import { type Considered, type Waiting, waitingOf } from '#firmware/considered'
 import type { UpdateOptions } from '#firmware/options'
-import { Returning } from '#firmware/returning'
+import { ReconnectGrace } from '#firmware/reconnect-grace'
 import { firstUpdate, questionsOf } from '#firmware/search'
-import { needsPlace, UnderWay } from '#firmware/under-way'
+import { type UpdateCandidate, type WaitingCandidate, waitingOf } from '#firmware/update-candidate'
+import { needsSlot, UpdateSlots } from '#firmware/update-slots'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import type { Entry } from '#model/entry'
@@ -20,7 +20,7 @@ import { isOfTenant, tenantKey } from '#model/tenant-key'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { System } from '#runtime/system'
 
-export interface BeginningsParts {
+export interface UpdateStarterParts {
   readonly system: System<Entry>
   readonly links: Pick<Links, 'offers' | 'linkedOf'>
   readonly checks: Pick<Checks, 'now' | 'soon'>
@@ -33,23 +33,23 @@ export interface BeginningsParts {
  * asks the update server first and starts an update only if there is one, so a fleet that reconnects leaves no trace.
  * If a step fails, the next trigger finds the update again.
  */
-export class Beginnings {
-  readonly #parts: BeginningsParts
-  readonly #places: UnderWay<Waiting>
-  readonly #returning: Returning
+export class UpdateStarter {
+  readonly #parts: UpdateStarterParts
+  readonly #slots: UpdateSlots<WaitingCandidate>
+  readonly #grace: ReconnectGrace
   /** By tenant and device: the stored updates, slightly delayed. */
   readonly #running = new Map<string, StoredUpdate>()
   /** Number of running updates in each state. */
   readonly states = Object.fromEntries(updateStates.map((state) => [state, 0])) as Record<UpdateState, number>
   #isStopped = false
 
-  constructor(parts: BeginningsParts) {
+  constructor(parts: UpdateStarterParts) {
     this.#parts = parts
-    this.#returning = new Returning(parts.system.world)
-    this.#places = new UnderWay({
+    this.#grace = new ReconnectGrace(parts.system.world)
+    this.#slots = new UpdateSlots({
       world: parts.system.world,
       countMax: parts.options.underWayMax,
-      begin: (waited) => void this.#placed(waited),
+      begin: (waiting) => void this.#startWaiting(waiting),
     })
   }
 
@@ -60,7 +60,7 @@ export class Beginnings {
 
   /** Number of updates that wait for a slot; none of them has started. */
   get waitingCount(): number {
-    return this.#places.waitingCount
+    return this.#slots.waitingCount
   }
 
   runningOf(tenant: string, device: string): StoredUpdate | undefined {
@@ -75,18 +75,18 @@ export class Beginnings {
       this.#running.set(key, stored)
       this.states[stored.state]++
     }
-    if (stored && needsPlace(stored)) this.#places.hold(tenant, device)
-    else this.#places.leave(tenant, device)
+    if (stored && needsSlot(stored)) this.#slots.hold(tenant, device)
+    else this.#slots.leave(tenant, device)
   }
 
   /** A device sent a message about its update. */
   sign(tenant: string, device: string): void {
-    this.#places.sign(tenant, device)
+    this.#slots.sign(tenant, device)
   }
 
   /** The store was read, at the start or again: devices get a period to reconnect. */
   open(): void {
-    this.#returning.open(graceMs)
+    this.#grace.open(graceMs)
   }
 
   /**
@@ -94,9 +94,9 @@ export class Beginnings {
    * synchronously.
    * @throws Problem `overloaded` if too many wait, and the caller holds the device
    */
-  consider(considered: Considered): void | Promise<void> {
-    if (considered.hold && this.#places.isFull) throw new Problem('overloaded')
-    return this.#look(considered)
+  consider(candidate: UpdateCandidate): void | Promise<void> {
+    if (candidate.hold && this.#slots.isFull) throw new Problem('overloaded')
+    return this.#considerUnlessRunning(candidate)
   }
 
   /**
@@ -104,14 +104,14 @@ export class Beginnings {
    * it, or for the retry that it missed while it was offline.
    */
   returned(tenant: string, device: string): void | Promise<void> {
-    const awaited = this.#returning.take(tenant, device)
+    const awaited = this.#grace.take(tenant, device)
     const wanted = this.#parts.options.isConnectUpdateDisabled ? (awaited ?? this.retryOf(tenant, device)) : undefined
-    const looked = this.#look({ ...(wanted ?? { by: 'connect' }), tenant, device })
-    return awaited ? Promise.resolve(looked).finally(awaited.release) : looked
+    const start = this.#considerUnlessRunning({ ...(wanted ?? { by: 'connect' }), tenant, device })
+    return awaited ? Promise.resolve(start).finally(awaited.release) : start
   }
 
   /** The trigger of the next retry; undefined: no retry is due. */
-  retryOf(tenant: string, device: string): Pick<Considered, 'by' | 'isForRollout'> | undefined {
+  retryOf(tenant: string, device: string): Pick<UpdateCandidate, 'by' | 'isForRollout'> | undefined {
     const { system } = this.#parts
     const waiting = waitingAttempts(updateNow(system, tenant, device)?.attempts ?? [])
     const now = system.world.now()
@@ -122,8 +122,8 @@ export class Beginnings {
 
   /** Drops running and waiting updates of all tenants, or of one. */
   clear(tenant = ''): void {
-    this.#places.clear(tenant)
-    this.#returning.clear(tenant)
+    this.#slots.clear(tenant)
+    this.#grace.clear(tenant)
     for (const key of [...this.#running.keys()]) if (tenant === '' || isOfTenant(key, tenant)) this.#forget(key)
   }
 
@@ -136,24 +136,24 @@ export class Beginnings {
 
   stop(): void {
     this.#isStopped = true
-    this.#places.clear()
-    this.#returning.stop()
+    this.#slots.clear()
+    this.#grace.stop()
   }
 
-  #look(considered: Considered): void | Promise<void> {
-    const { tenant, device } = considered
-    if (this.#isStopped || this.#running.has(tenantKey(tenant, device)) || this.#places.has(tenant, device)) return
-    return this.#safely(() => this.#consider(considered, false))
+  #considerUnlessRunning(candidate: UpdateCandidate): void | Promise<void> {
+    const { tenant, device } = candidate
+    if (this.#isStopped || this.#running.has(tenantKey(tenant, device)) || this.#slots.has(tenant, device)) return
+    return this.#safely(() => this.#consider(candidate, false))
   }
 
-  #consider(considered: Considered, hasPlace: boolean): void | Promise<void> {
+  #consider(candidate: UpdateCandidate, hasSlot: boolean): void | Promise<void> {
     const { checks, links, options, system } = this.#parts
-    const { tenant, device, by, only, isForRollout = false } = considered
+    const { tenant, device, by, only, isForRollout = false } = candidate
     const known = deviceNow(system, tenant, device)
     if (!known || !isMeant(by, options, known.isAutoUpdated, true)) return
     if (!links.linkedOf(tenant, device)?.link.isOpen) {
       // The device counts as online: it was connected when the previous process died.
-      if (this.#returning.isOpen && known.status !== 'offline') this.#returning.wait(waitingOf(considered))
+      if (this.#grace.isOpen && known.status !== 'offline') this.#grace.wait(waitingOf(candidate))
       return
     }
     const isAutomatic = by !== 'post'
@@ -167,26 +167,26 @@ export class Beginnings {
         return !isAutomatic || !isHeldBack(attempts, { index, offer }, system.world.now())
       },
     )
-    if (found instanceof Promise) return found.then((late) => this.#found(considered, late, hasPlace))
-    return this.#found(considered, found, hasPlace)
+    if (found instanceof Promise) return found.then((late) => this.#found(candidate, late, hasSlot))
+    return this.#found(candidate, found, hasSlot)
   }
 
-  #found(considered: Considered, found: FoundUpdate | undefined, hasPlace: boolean): void | Promise<void> {
+  #found(candidate: UpdateCandidate, found: FoundUpdate | undefined, hasSlot: boolean): void | Promise<void> {
     if (!found) return
-    const { tenant, device, by } = considered
-    if (by === 'post' || hasPlace) return this.#begin(considered, found)
+    const { tenant, device, by } = candidate
+    if (by === 'post' || hasSlot) return this.#begin(candidate, found)
     // Another trigger came first while the server was asked.
-    if (this.#places.has(tenant, device)) return
-    if (!this.#places.take(tenant, device)) {
+    if (this.#slots.has(tenant, device)) return
+    if (!this.#slots.take(tenant, device)) {
       const isForRollout = by !== 'connect' && found.offer.rollout !== null
-      const waiting = waitingOf({ ...considered, isForRollout: considered.isForRollout || isForRollout })
-      if (!this.#places.wait(waiting)) waiting.release()
+      const waiting = waitingOf({ ...candidate, isForRollout: candidate.isForRollout || isForRollout })
+      if (!this.#slots.wait(waiting)) waiting.release()
       return
     }
-    return this.#begin(considered, found).finally(() => this.#leaveUnlessRunning(considered))
+    return this.#begin(candidate, found).finally(() => this.#leaveUnlessRunning(candidate))
   }
 
-  async #begin({ tenant, device, by }: Considered, found: FoundUpdate): Promise<void> {
+  async #begin({ tenant, device, by }: UpdateCandidate, found: FoundUpdate): Promise<void> {
     const { links, system } = this.#parts
     // The check may have taken long, so the connection is read again.
     const linked = links.linkedOf(tenant, device)
@@ -203,15 +203,15 @@ export class Beginnings {
   }
 
   /** A waiting update has a slot now. It is checked again, because it may have waited long. */
-  async #placed(considered: Waiting): Promise<void> {
-    if (!this.#isStopped) await this.#safely(() => this.#consider(considered, true))
-    this.#leaveUnlessRunning(considered)
-    considered.release()
+  async #startWaiting(candidate: WaitingCandidate): Promise<void> {
+    if (!this.#isStopped) await this.#safely(() => this.#consider(candidate, true))
+    this.#leaveUnlessRunning(candidate)
+    candidate.release()
   }
 
-  #leaveUnlessRunning({ tenant, device }: Considered): void {
+  #leaveUnlessRunning({ tenant, device }: UpdateCandidate): void {
     const stored = this.runningOf(tenant, device)
-    if (!stored || !needsPlace(stored)) this.#places.leave(tenant, device)
+    if (!stored || !needsSlot(stored)) this.#slots.leave(tenant, device)
   }
 
   #safely(task: () => void | Promise<void>): void | Promise<void> {

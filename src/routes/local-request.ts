@@ -27,7 +27,7 @@ const ownName = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 const ownSites = ['', 'none', 'same-origin']
 
 /** Accepts only direct requests from this machine that no foreign page sent. @throws Problem `forbidden` */
-export function mustBeFromHere(call: Call): void {
+export function mustBeLocal(call: Call): void {
   const isForwarded = forwardingHeaders.some((name) => call.header(name) !== '')
   const isByOurselves = ownName.test(call.header('host')) && ownSites.includes(call.header('sec-fetch-site'))
   if (isForwarded || !isByOurselves || !isLoopbackAddress(call.remoteAddress)) throw new Problem('forbidden')
