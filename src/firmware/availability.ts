@@ -2,35 +2,35 @@ import { tenantKey } from '#model/tenant-key'
 import type { UpdateQuery } from '#model/update-offer'
 import type { World } from '#runtime/world'
 
-/** How long an answer counts for whoever looks. */
+/** How long a known answer may be shown without another check. */
 const freshMs = 60_000
-/** How long a device that had no update is not asked for again because it comes back. */
+/** How long a device without an update is not checked again when it reconnects. */
 const restMs = 10 * 60_000
-/** Of one generation; there are two of them. A row is some 150 bytes. */
+/** Rows of one generation; there are two generations. A row takes about 150 bytes. */
 const rowsMax = 100_000
-/** Projects that are remembered to be in doubt; beyond, all are. */
+/** Most projects that are remembered as doubtful; above this, all projects count as doubtful. */
 const doubtedMax = 10_000
 
-/** What the update server said of one firmware of a device. */
+/** The last answer of the update server for one firmware of a device. */
 interface Row {
   readonly question: UpdateQuery
   readonly isAvailable: boolean
   /** World.monotonic. */
-  readonly heardAt: number
-  /** Number of the question: what was asked before a project was in doubt does not count. */
+  readonly answeredAt: number
+  /** Number of the question: answers to questions from before the project became doubtful do not count. */
   readonly number: number
 }
 
 /**
- * Whether there are updates, as far as an update server said so: of a device and index the last question only. What is
- * looked for and what is new stays; of more rows than there is room for the oldest go.
+ * Whether updates are available, from the last answer of the update server for each device and index. Rows that are
+ * read or written stay; above the limit the oldest rows are dropped.
  */
 export class Availability {
   readonly #world: World
   #young = new Map<string, Row>()
   #old = new Map<string, Row>()
   #number = 0
-  /** By project, since which question. */
+  /** By project: the number of the last question before it became doubtful. */
   readonly #doubted = new Map<string, number>()
   #allDoubted = 0
 
@@ -42,36 +42,36 @@ export class Availability {
     return this.#young.size + this.#old.size
   }
 
-  /** A number for a question that is asked now. */
-  asked(): number {
+  /** Returns the number for a question that starts now. */
+  nextNumber(): number {
     return ++this.#number
   }
 
-  /** `number`: that of the question. */
-  answered(question: UpdateQuery, number: number, isAvailable: boolean): void {
+  /** `number`: the number of the question. */
+  record(question: UpdateQuery, number: number, isAvailable: boolean): void {
     const key = keyOf(question)
     const known = this.#row(key)
     if (known && known.number > number) return
-    this.#keep(key, { question, isAvailable, heardAt: this.#world.monotonic(), number })
+    this.#keep(key, { question, isAvailable, answeredAt: this.#world.monotonic(), number })
   }
 
-  /** What was heard last of this very firmware, however long ago. */
+  /** The last answer for exactly this firmware, of any age. */
   lastOf(question: UpdateQuery): boolean | undefined {
     return this.#rowOf(question)?.isAvailable
   }
 
-  /** Heard within a minute, and not in doubt. */
+  /** Whether the answer is at most a minute old and not doubtful. */
   isFresh(question: UpdateQuery): boolean {
     return this.#isWithin(this.#rowOf(question), freshMs)
   }
 
-  /** There was none, some minutes ago at most. */
-  isResting(question: UpdateQuery): boolean {
+  /** Whether the last answer was "no update", at most some minutes ago. */
+  isRecentlyNone(question: UpdateQuery): boolean {
     const row = this.#rowOf(question)
     return row?.isAvailable === false && this.#isWithin(row, restMs)
   }
 
-  /** What was heard of a project may be wrong from now on. */
+  /** From now on, known answers for the project may be wrong. */
   doubt(tenant: string, project: string): void {
     if (this.#doubted.size >= doubtedMax) {
       this.#doubted.clear()
@@ -81,7 +81,7 @@ export class Availability {
   }
 
   #isWithin(row: Row | undefined, ms: number): boolean {
-    if (!row || this.#world.monotonic() - row.heardAt > ms) return false
+    if (!row || this.#world.monotonic() - row.answeredAt > ms) return false
     const { tenant, project } = row.question
     return row.number > (this.#doubted.get(tenantKey(tenant, project)) ?? this.#allDoubted)
   }
@@ -107,12 +107,12 @@ export class Availability {
   }
 }
 
-/** A firmware of a device, whatever it is. */
+/** Identifies one firmware of a device, independent of its version. */
 export function keyOf({ tenant, device, index }: UpdateQuery): string {
   return `${tenant}/${device}/${index}`
 }
 
-/** Whether two questions about one firmware of a device have one answer, whoever asks. */
+/** Whether two questions about the same firmware of a device have the same answer, independent of the caller. */
 export function isSame(a: UpdateQuery, b: UpdateQuery): boolean {
   return a.firmware === b.firmware && a.hardware === b.hardware && a.project === b.project
 }

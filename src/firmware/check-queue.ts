@@ -6,58 +6,59 @@ import type { BackOff } from '#workers/back-off'
 import { fractionOf } from '#workers/back-off'
 import { EarliestFirst } from '#workers/earliest-first'
 
-/** So many at once after a pause, and so many a second: 15 000 devices that come back are asked for within 13 minutes. */
+/** Size of the token bucket and tokens per second: 15 000 devices that reconnect are checked within 13 minutes. */
 const bucketMax = 50
 const perSecond = 20
 const atOnceMax = 16
-/** Beyond, the next time that something happens to a device finds it. A question is some 400 bytes. */
+/** Most waiting questions. Above this, the next event of a device asks again. A question takes about 400 bytes. */
 const waitingMax = 100_000
-/** A question that fails is not asked for ever: perhaps it alone does. */
+/** A question that fails is retried only this often: it may be the only one that fails. */
 const triesMax = 5
-/** Behind everything that anybody waits for. */
-const behind = Number.MAX_VALUE
+/** Queue position after all questions with a waiting caller. */
+const lastPosition = Number.MAX_VALUE
 
 export interface CheckQueueParts {
   readonly world: World
   readonly backOff: BackOff
-  /** @throws UpdateServerBusy, UpdateServerFailed: told to `backOff` by then */
+  /** @throws UpdateServerBusy, UpdateServerFailed: already reported to `backOff` */
   readonly ask: (question: UpdateQuery) => Promise<OfferedFirmware | undefined>
 }
 
 /**
- * Where in the queue: somewhere in it, so that devices that came at once are not asked for in that order everywhere; in
- * front of what is not overdue, for somebody who waits; behind all others, for nobody.
+ * Position in the queue. `somewhere`: random, so that servers do not ask for devices in the order of their connections.
+ * `next`: before all that are not overdue, for a waiting caller. `behind`: last, without a waiting caller.
  */
 export type Place = 'somewhere' | 'next' | 'behind'
 
 type Answered = (offered: OfferedFirmware | undefined) => void
 
-interface Waiting {
+interface QueuedQuestion {
   question: UpdateQuery
-  /** World.monotonic of its place in the queue. */
+  /** World.monotonic of its position in the queue. */
   at: number
   tries: number
-  /** It was asked before what it is about changed. */
+  /** Whether its subject changed after it was asked. */
   isOvertaken: boolean
   waiters: { readonly answered: Answered; readonly failed: (error: unknown) => void }[]
 }
 
 /**
- * Questions to an update server that nobody asked by hand: each firmware of a device once, as many as the server bears.
- * While it fails one at a time is asked, after a pause that grows; what failed is asked again, some times.
+ * Questions to an update server without a user's request: each firmware of a device once, at the rate that the server
+ * accepts. While the server fails, one question at a time is asked, after a growing pause. A failed question is retried
+ * some times.
  *
- * A question about a firmware that is asked about anew with another one comes to nothing: undefined.
+ * A question becomes undefined if the same firmware is asked about again with another version.
  */
 export class CheckQueue {
   readonly #parts: CheckQueueParts
-  readonly #waiting = new Map<string, Waiting>()
-  readonly #asking = new Set<Waiting>()
-  /** By `at`; what moved since stands in it twice, and counts where its `at` is. */
-  readonly #order = new EarliestFirst<Waiting>()
-  /** Of those that wait, these are not behind all others. */
+  readonly #waiting = new Map<string, QueuedQuestion>()
+  readonly #asking = new Set<QueuedQuestion>()
+  /** By `at`. A question that moved is in it twice; only the entry with its current `at` counts. */
+  readonly #order = new EarliestFirst<QueuedQuestion>()
+  /** Number of waiting questions that are not in the last position. */
   #inFront = 0
   #tokens = bucketMax
-  /** World.monotonic: when they were counted. */
+  /** World.monotonic of the last token count. */
   #countedAt: number
   #cancel: (() => void) | undefined
   #isStopped = false
@@ -71,7 +72,7 @@ export class CheckQueue {
     return this.#waiting.size
   }
 
-  /** @throws UpdateServerBusy, also when too many wait; UpdateServerFailed; Problem `stopping` */
+  /** @throws UpdateServerBusy, also if too many wait; UpdateServerFailed; Problem `stopping` */
   ask(question: UpdateQuery, place: Place): Promise<OfferedFirmware | undefined> {
     return new Promise((answered, failed) => {
       if (this.#isStopped) return failed(new Problem('stopping'))
@@ -81,20 +82,20 @@ export class CheckQueue {
         return
       }
       const waiting = this.#waitingFor(question)
-      if (!waiting) return failed(new UpdateServerBusy(`${waitingMax} questions wait`))
+      if (!waiting) return failed(new UpdateServerBusy(`${waitingMax} update checks are waiting`))
       waiting.waiters.push({ answered, failed })
       this.#move(waiting, this.#placeOf(place))
       this.goOn()
     })
   }
 
-  /** Whether it waits, or is being asked. */
+  /** Whether the question waits or is being asked. */
   has(question: UpdateQuery): boolean {
     const waiting = this.#waiting.get(keyOf(question))
     return (waiting && isSame(waiting.question, question)) || this.#askingOf(question) !== undefined
   }
 
-  /** The server is heard again: what waited for that does not. */
+  /** The server answers again: questions that waited for that continue. */
   goOn(): void {
     const { backOff, world } = this.#parts
     this.#cancel?.()
@@ -112,7 +113,7 @@ export class CheckQueue {
     }
   }
 
-  /** What is being asked about a project may be answered as it was before. */
+  /** Answers to running questions about a project may be outdated. */
   overtake(tenant: string, project: string): void {
     for (const asking of this.#asking) {
       if (asking.question.tenant === tenant && asking.question.project === project) asking.isOvertaken = true
@@ -128,8 +129,8 @@ export class CheckQueue {
     for (const { waiters } of all) for (const { failed } of waiters) failed(new Problem('stopping'))
   }
 
-  /** Who may be joined. */
-  #askingOf(question: UpdateQuery): Waiting | undefined {
+  /** The waiting question that another one may join. */
+  #askingOf(question: UpdateQuery): QueuedQuestion | undefined {
     const key = keyOf(question)
     for (const asking of this.#asking) {
       if (!asking.isOvertaken && isSame(asking.question, question) && keyOf(asking.question) === key) return asking
@@ -137,7 +138,7 @@ export class CheckQueue {
     return undefined
   }
 
-  #waitingFor(question: UpdateQuery): Waiting | undefined {
+  #waitingFor(question: UpdateQuery): QueuedQuestion | undefined {
     const key = keyOf(question)
     const waiting = this.#waiting.get(key)
     if (waiting) {
@@ -146,26 +147,26 @@ export class CheckQueue {
       return waiting
     }
     if (this.#waiting.size >= waitingMax) return undefined
-    const made: Waiting = { question, at: Number.POSITIVE_INFINITY, tries: 0, isOvertaken: false, waiters: [] }
+    const made: QueuedQuestion = { question, at: Number.POSITIVE_INFINITY, tries: 0, isOvertaken: false, waiters: [] }
     this.#waiting.set(key, made)
     return made
   }
 
   #placeOf(place: Place): number {
-    if (place === 'behind') return behind
+    if (place === 'behind') return lastPosition
     const now = this.#parts.world.monotonic()
     return place === 'next' ? now : now + fractionOf(this.#parts.world) * (this.#inFront / perSecond) * 1_000
   }
 
-  /** Only ever forward. */
-  #move(waiting: Waiting, at: number): void {
+  /** Moves a question forward only. */
+  #move(waiting: QueuedQuestion, at: number): void {
     if (at >= waiting.at) return
-    if (at < behind && waiting.at >= behind) this.#inFront++
+    if (at < lastPosition && waiting.at >= lastPosition) this.#inFront++
     waiting.at = at
     this.#order.add(at, waiting)
   }
 
-  /** How long until there is a token: 0 when there is one. */
+  /** Milliseconds until there is a token: 0 if there is one. */
   #tokenMs(): number {
     const now = this.#parts.world.monotonic()
     this.#tokens = Math.min(this.#tokens + ((now - this.#countedAt) * perSecond) / 1_000, bucketMax)
@@ -173,39 +174,39 @@ export class CheckQueue {
     return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) * 1_000) / perSecond
   }
 
-  #take(): Waiting | undefined {
+  #take(): QueuedQuestion | undefined {
     for (let first = this.#order.first; first; first = this.#order.first) {
       const { at, thing: waiting } = first
       this.#order.removeFirst()
       const key = keyOf(waiting.question)
       if (waiting.at !== at || this.#waiting.get(key) !== waiting) continue
       this.#waiting.delete(key)
-      if (at < behind) this.#inFront--
+      if (at < lastPosition) this.#inFront--
       return waiting
     }
     return undefined
   }
 
-  async #ask(waiting: Waiting): Promise<void> {
+  async #ask(waiting: QueuedQuestion): Promise<void> {
     const { question } = waiting
     this.#asking.add(waiting)
-    let heard: () => void
+    let report: () => void
     try {
       const offered = await this.#parts.ask(question)
-      heard = () => settle(waiting, offered)
+      report = () => settle(waiting, offered)
     } catch (error) {
-      heard = () => this.#failed(waiting, error)
+      report = () => this.#failed(waiting, error)
     }
     this.#asking.delete(waiting)
-    heard()
+    report()
     this.goOn()
   }
 
-  #failed(waiting: Waiting, error: unknown): void {
+  #failed(waiting: QueuedQuestion, error: unknown): void {
     const { question, waiters } = waiting
     const isTheServers = error instanceof UpdateServerBusy || error instanceof UpdateServerFailed
     if (this.#waiting.has(keyOf(question))) {
-      // Asked about anew meanwhile.
+      // It was asked again meanwhile.
       settle(waiting, undefined)
       return
     }
@@ -213,7 +214,7 @@ export class CheckQueue {
       for (const { failed } of waiters.splice(0)) failed(error)
       return
     }
-    const place = waiting.at < behind ? 'somewhere' : 'behind'
+    const place = waiting.at < lastPosition ? 'somewhere' : 'behind'
     waiting.at = Number.POSITIVE_INFINITY
     waiting.isOvertaken = false
     this.#waiting.set(keyOf(question), waiting)
@@ -221,6 +222,6 @@ export class CheckQueue {
   }
 }
 
-function settle(waiting: Waiting, offered: OfferedFirmware | undefined): void {
+function settle(waiting: QueuedQuestion, offered: OfferedFirmware | undefined): void {
   for (const { answered } of waiting.waiters.splice(0)) answered(offered)
 }

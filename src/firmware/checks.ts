@@ -7,19 +7,19 @@ import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerF
 import type { World } from '#runtime/world'
 import { BackOff } from '#workers/back-off'
 
-/** By hand, beside those that wait for their turn. */
+/** Most checks by hand at the same time, in addition to the queue. */
 const byHandMax = 64
 
 export interface ChecksParts {
   readonly server: UpdateServer
   readonly world: World
-  /** The update server begins to fail, or fails in another way. */
+  /** The update server starts to fail, or fails in another way. */
   readonly failing?: (error: unknown) => void
 }
 
 /**
- * Asks the update server, no more often than it can bear, and remembers what it said. The embedded one bears everything,
- * and remembers by itself: of it all is known, at once.
+ * Asks the update server at a limited rate and remembers its answers. The embedded server needs no limit and no memory:
+ * its answers are always known synchronously.
  */
 export class Checks {
   readonly #parts: ChecksParts
@@ -27,8 +27,8 @@ export class Checks {
   readonly #queue: CheckQueue
   readonly #availability: Availability
   #byHand = 0
-  /** How it failed last. */
-  #saidFailing = ''
+  /** Text of the last reported failure. */
+  #lastFailure = ''
 
   constructor(parts: ChecksParts) {
     const { world } = parts
@@ -39,7 +39,7 @@ export class Checks {
   }
 
   /**
-   * By hand: past all that wait, also while the server is left alone. At once where the server is embedded.
+   * A check by hand: skips the queue, also during a pause after failures. Synchronous with the embedded server.
    * @throws UpdateServerBusy, UpdateServerFailed; Problem `overloaded`
    */
   now(question: UpdateQuery): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
@@ -47,17 +47,20 @@ export class Checks {
   }
 
   /**
-   * By itself: in its turn, at once where the server is embedded. A device that comes back with what there was no update for
-   * some minutes ago is not asked for.
+   * An automatic check: queued, or synchronous with the embedded server. A device that reconnects is not checked again
+   * if there was no update some minutes ago.
    * @throws UpdateServerBusy, UpdateServerFailed, after some attempts; Problem `stopping`
    */
   soon(question: UpdateQuery, by: Trigger): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
     if (this.#parts.server.isEmbedded) return this.#parts.server.check(question)
-    if (by === 'connect' && this.#availability.isResting(question)) return undefined
+    if (by === 'connect' && this.#availability.isRecentlyNone(question)) return undefined
     return this.#queue.ask(question, 'somewhere')
   }
 
-  /** Whether there is an update, as far as it is known, at once; undefined: not yet. What is old is asked anew behind it. */
+  /**
+   * Whether an update is known to be available, synchronously; undefined: unknown. An old answer is refreshed in the
+   * background.
+   */
   knownOf(question: UpdateQuery): boolean | undefined {
     if (this.#parts.server.isEmbedded) return this.#parts.server.check(question) !== undefined
     if (!this.#availability.isFresh(question)) this.#refresh(question)
@@ -65,25 +68,25 @@ export class Checks {
   }
 
   /**
-   * The same, waited for a while if it is unknown or old, unless it cannot come in that time; what was last known behind
-   * that, else false.
+   * Waits up to `waitMs` for an answer if it is unknown or old, unless none can arrive in that time. Then it returns
+   * the last known answer, or false.
    */
   async freshOf(question: UpdateQuery, waitMs: number): Promise<boolean> {
     if (this.#parts.server.isEmbedded) return this.knownOf(question) ?? false
     if (!this.#availability.isFresh(question)) {
-      if (this.#backOff.waitMs() < waitMs) await this.#atMost(waitMs, this.#heard(question, 'next'))
+      if (this.#backOff.waitMs() < waitMs) await this.#atMost(waitMs, this.#resolve(question, 'next'))
       else this.#refresh(question)
     }
     return this.#availability.lastOf(question) ?? false
   }
 
-  /** What is remembered of a project may be wrong from now on: it is shown until it was asked for anew. */
+  /** Known answers for a project may be wrong from now on. They are shown until the next check. */
   forgetProject(tenant: string, project: string): void {
     this.#availability.doubt(tenant, project)
     this.#queue.overtake(tenant, project)
   }
 
-  /** What waits is refused. */
+  /** Refuses waiting questions. */
   stop(): void {
     this.#queue.stop()
   }
@@ -100,37 +103,37 @@ export class Checks {
 
   async #ask(question: UpdateQuery): Promise<OfferedFirmware | undefined> {
     const { server, failing } = this.#parts
-    const number = this.#availability.asked()
+    const number = this.#availability.nextNumber()
     try {
       const offered = await server.check(question)
-      this.#availability.answered(question, number, offered !== undefined)
+      this.#availability.record(question, number, offered !== undefined)
       this.#backOff.succeeded()
       this.#queue.goOn()
       return offered
     } catch (error) {
       if (error instanceof UpdateServerBusy || error instanceof UpdateServerFailed) {
-        if (!this.#backOff.isFailing || error.message !== this.#saidFailing) failing?.(error)
-        this.#saidFailing = error.message
+        if (!this.#backOff.isFailing || error.message !== this.#lastFailure) failing?.(error)
+        this.#lastFailure = error.message
         this.#backOff.failed(error instanceof UpdateServerBusy ? error.retryAfterMs : undefined)
       }
       throw error
     }
   }
 
-  /** However often it is looked at, it waits once. */
+  /** Queues a question once, however often it is read. */
   #refresh(question: UpdateQuery): void {
-    if (!this.#queue.has(question)) void this.#heard(question, 'behind')
+    if (!this.#queue.has(question)) void this.#resolve(question, 'behind')
   }
 
-  /** Fulfilled when it was answered, or will not be. */
-  async #heard(question: UpdateQuery, place: Place): Promise<void> {
+  /** Resolves when answered or abandoned. */
+  async #resolve(question: UpdateQuery, place: Place): Promise<void> {
     await this.#queue.ask({ ...question, isAutomatic: false }, place).catch(() => {})
   }
 
-  #atMost(waitMs: number, heard: Promise<void>): Promise<void> {
+  #atMost(waitMs: number, answered: Promise<void>): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#parts.world.after(waitMs, resolve)
-      void heard.then(() => {
+      void answered.then(() => {
         cancel()
         resolve()
       })

@@ -2,8 +2,8 @@ import { projectAddress } from '#actors/project/address'
 import { hardwareKey } from '#actors/project/release-index'
 import { isNothing, type ProjectState } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/address'
-import { isChosen } from '#firmware/chosen'
 import { nextTime } from '#firmware/cron'
+import { isSelected } from '#firmware/rollout-selection'
 import type { UpdateServer } from '#firmware/update-server'
 import type { Entry } from '#model/entry'
 import { isNewer } from '#model/firmware-order'
@@ -16,14 +16,15 @@ import type { System } from '#runtime/system'
 export interface EmbeddedUpdateServerParts {
   readonly system: System<Entry>
   now(): number
-  /** What the author of a rollout may do now. */
+  /** The current scope of a rollout's author. */
   scopeOf(tenant: string, author: string): Scope
 }
 
 /**
- * The update server that is part of this one: it answers from the projects, at once and without a turn. Contract 6.
+ * The update server inside this process. It answers synchronously from the state of the projects. Contract 6.
  *
- * What it says may not be stored yet: whoever shows it waits for `gate.settled`, and what is begun by it is stored behind it.
+ * An answer may not be stored yet: callers that show it wait for `gate.settled`, and updates that start with it are
+ * stored after it.
  */
 export class EmbeddedUpdateServer implements UpdateServer {
   readonly isEmbedded = true
@@ -34,7 +35,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
     this.#parts = parts
   }
 
-  /** The caller knows that there is such a tenant. @throws Problem `storage` */
+  /** The caller has checked that the tenant exists. @throws Problem `storage` */
   check(question: UpdateQuery): OfferedFirmware | undefined {
     const project = this.#projectOf(question)
     const choice = chooseRelease(project, question, (rollout) => this.#isMeant(rollout, question))
@@ -53,7 +54,10 @@ export class EmbeddedUpdateServer implements UpdateServer {
     }
   }
 
-  /** Kept awake when there is anything: the next device of it asks soon. Devices may name any project. */
+  /**
+   * Keeps the actor awake if the project has content, because the next device asks soon. Devices may send any project
+   * name.
+   */
   #projectOf({ tenant, project }: UpdateQuery): ProjectState {
     const { system } = this.#parts
     const address = projectAddress(tenant, project)
@@ -61,13 +65,13 @@ export class EmbeddedUpdateServer implements UpdateServer {
     return isNothing(state) ? state : system.wake(address)
   }
 
-  /** Whether a rollout begins with this device by itself, now. */
+  /** Whether a rollout updates this device automatically now. */
   #isMeant(rollout: StoredRollout, { tenant, project, device }: UpdateQuery): boolean {
     const { system, now, scopeOf } = this.#parts
     const membersOf = (group: string) => system.wake(tenantAddress(tenant)).groups.get(group)?.devices
     return (
       rollout.state === 'running' &&
-      isChosen(project, rollout, device, membersOf) &&
+      isSelected(project, rollout, device, membersOf) &&
       this.#windows.isOpen(rollout.body.window, now()) &&
       reachesDevice(scopeOf(tenant, rollout.updatedBy), 'updates', 'update', device)
     )
@@ -76,7 +80,7 @@ export class EmbeddedUpdateServer implements UpdateServer {
 
 type Window = NonNullable<RolloutBody['window']>
 
-/** What holds from one moment to before another, Unix ms. */
+/** A state that holds from one moment until before another, Unix ms. */
 interface Span {
   readonly isOpen: boolean
   readonly from: number
@@ -84,13 +88,13 @@ interface Span {
 }
 
 /**
- * Whether windows are open, for who asks again and again: a pattern is only read anew when it may have opened or closed
- * since. Nothing is remembered of a window that nobody holds any more.
+ * Caches whether windows are open for repeated questions: a pattern is evaluated again only when its state may have
+ * changed. The cache does not keep windows alive.
  */
 export class OpenWindows {
   readonly #spans = new WeakMap<Window, Span>()
 
-  /** The same as `isOpen`. */
+  /** Same result as `isOpen`. */
   isOpen(window: Window | undefined, now: number): boolean {
     if (!window) return true
     let span = this.#spans.get(window)
@@ -111,23 +115,24 @@ function spanAt({ cron, minutes }: Window, now: number): Span {
     : { isOpen: false, from: now, until: begins }
 }
 
-/** What a device is to have, and why. */
+/** The release for a device, and the reason. */
 interface ReleaseChoice {
   readonly release: StoredRelease
   readonly isPinned: boolean
-  /** By which it comes, if by one. */
+  /** The rollout that includes it, if any. */
   readonly rollout: StoredRollout | null
 }
 
 /**
- * Which release of a project answers a question. In this order:
+ * The release of a project that answers a question. In this order:
  *
- * 1. A device that is held at a version gets that one, older or newer, unless it has it; where there is no such release for
- *    it, it gets none. A version that there is for other firmwares of devices only does not hold this one.
- * 2. By itself, where there is a rollout, it gets what is rolled out, if that is newer and `isMeant` says so; else none.
- * 3. Otherwise it gets the newest, if that is newer.
+ * 1. A pinned device gets the pinned version, older or newer, unless it has it. If the version has no release for this
+ *    firmware, it gets none. A version with releases for other firmware indexes only does not pin this one.
+ * 2. For an automatic check with a rollout, it gets the rollout's version if that is newer and `isMeant` agrees;
+ *    otherwise none.
+ * 3. Otherwise it gets the newest release, if that is newer.
  *
- * A release fits by its index, and by its hardware unless it is for any; the one that names it comes first.
+ * A release fits by index, and by hardware unless it is for any hardware; a release for the exact hardware wins.
  */
 function chooseRelease(
   project: ProjectState,
@@ -135,10 +140,10 @@ function chooseRelease(
   isMeant: (rollout: StoredRollout) => boolean,
 ): ReleaseChoice | undefined {
   const { device, firmware, isAutomatic } = question
-  const held = project.pins.get(device)
-  if (held !== undefined && isHeldAt(project, held, question)) {
-    const release = releaseOf(project, held, question)
-    return release && held !== firmware ? { release, isPinned: true, rollout: null } : undefined
+  const pinned = project.pins.get(device)
+  if (pinned !== undefined && isPinnedAt(project, pinned, question)) {
+    const release = releaseOf(project, pinned, question)
+    return release && pinned !== firmware ? { release, isPinned: true, rollout: null } : undefined
   }
   const rollout = (isAutomatic && project.rollout) || null
   const release = rollout ? releaseOf(project, rollout.body.firmware, question) : newestOf(project, question)
@@ -146,12 +151,12 @@ function chooseRelease(
   return !rollout || isMeant(rollout) ? { release, isPinned: false, rollout } : undefined
 }
 
-function isHeldAt({ releaseIndex }: ProjectState, version: string, { index }: UpdateQuery): boolean {
+function isPinnedAt({ releaseIndex }: ProjectState, version: string, { index }: UpdateQuery): boolean {
   const releases = releaseIndex.versions.get(version)
   return !releases || releases.some((release) => release.index === index)
 }
 
-/** The release of a version that fits. */
+/** The fitting release of a version. */
 function releaseOf(
   { releaseIndex }: ProjectState,
   version: string,

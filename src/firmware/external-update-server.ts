@@ -7,17 +7,17 @@ import { type OfferedFirmware, type UpdateQuery, UpdateServerBusy, UpdateServerF
 import { Histogram } from '#runtime/histogram'
 import type { World } from '#runtime/world'
 
-/** Whoever asked by hand waits for the device behind it as well. */
+/** A user who triggers an update waits for the device afterwards as well. */
 const answerMsMax = 5_000
-/** Those that are asked by themselves, and by hand, at once. */
+/** Most requests at the same time, automatic and by hand. */
 const socketsMax = 80
 const urlCharactersMax = 2_048
 /** Seconds. */
 export const updateServerSecondsBounds = [0.01, 0.05, 0.25, 1, 2.5, 5]
-/** Names of devices repeat across tenants; those of this one stand alone. */
+/** Device names repeat across tenants; only those of this tenant have no prefix. */
 const unnamedTenant = 'default'
 
-/** Contract 6, External. What else is in it says nothing. */
+/** Contract 6, External. Other fields are ignored. */
 const UpdateAnswer = z.object({
   firmware: FirmwareVersion,
   url: z.url({ protocol: /^https?$/ }).max(urlCharactersMax),
@@ -28,7 +28,7 @@ const UpdateAnswer = z.object({
 type UpdateAnswer = z.infer<typeof UpdateAnswer>
 
 export interface ExternalUpdateServerOptions {
-  /** Of which `/projects/…` is a part. */
+  /** Base URL, before `/projects/…`. */
   readonly url: string
   readonly token?: string | undefined
   readonly world: World
@@ -37,15 +37,15 @@ export interface ExternalUpdateServerOptions {
 }
 
 /**
- * An update server somewhere else, asked over HTTP for one firmware of one device at a time:
- * `GET {url}/projects/:project/devices/:deviceIdentifier/update?firmware=&hardware=&index=`. Contract 6, External.
+ * An external update server, asked over HTTP for one firmware of one device at a time: `GET
+ * {url}/projects/:project/devices/:deviceIdentifier/update?firmware=&hardware=&index=`. Contract 6, External.
  *
- * What it offers counts only if it is newer, or the device is pinned to it. Errors never hold the token; where the server is,
- * and what the connection said, is in their cause alone.
+ * An offer counts only if it is newer or pinned. Errors never contain the token; the server's address and the
+ * connection error are in their cause only.
  */
 export class ExternalUpdateServer implements UpdateServer {
   readonly isEmbedded = false
-  /** What was said: an offer; that there is none; to come later; nothing of sense, or nothing at all. */
+  /** Number of answers by result. Busy: 429 or 503. Failed: invalid or missing. */
   readonly counts = { offered: 0, none: 0, busy: 0, failed: 0 }
   readonly seconds = new Histogram(updateServerSecondsBounds)
   readonly #base: URL
@@ -74,7 +74,7 @@ export class ExternalUpdateServer implements UpdateServer {
     }
   }
 
-  /** What is under way fails. */
+  /** Running requests fail. */
   stop(): void {
     this.#connections.stop()
   }
@@ -88,14 +88,14 @@ export class ExternalUpdateServer implements UpdateServer {
       throw new UpdateServerBusy(`the update server answered ${status}`, wait)
     }
     if (status !== 200) throw new UpdateServerFailed(`the update server answered ${status}`)
-    return offeredOf(question, said(answer.text))
+    return offeredOf(question, parsedAnswer(answer.text))
   }
 
   async #ask(question: UpdateQuery, signal: AbortSignal | undefined): Promise<Answer> {
     try {
       return await this.#connections.get(this.#urlOf(question), this.#headers, signal)
     } catch (error) {
-      throw new UpdateServerFailed(wordsOf(error), { cause: error })
+      throw new UpdateServerFailed(errorText(error), { cause: error })
     }
   }
 
@@ -111,25 +111,25 @@ export class ExternalUpdateServer implements UpdateServer {
   }
 }
 
-/** For whoever asked: people of a tenant, who are not to learn where the server is. */
-function wordsOf(error: unknown): string {
+/** Error text for users of a tenant: it must not reveal the server address. */
+function errorText(error: unknown): string {
   if (error instanceof AnswerTooLate) return 'the update server did not answer in time'
-  if (error instanceof RangeError) return 'the update server answered at too great a length'
+  if (error instanceof RangeError) return 'the update server sent an answer that is too long'
   return 'the update server could not be reached'
 }
 
 /** @throws UpdateServerFailed */
-function said(text: string): UpdateAnswer {
+function parsedAnswer(text: string): UpdateAnswer {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw new UpdateServerFailed('the update server answered what is no JSON')
+    throw new UpdateServerFailed('the update server sent invalid JSON')
   }
   const parsed = UpdateAnswer.safeParse(value)
   if (parsed.success) return parsed.data
   const [{ path, message } = { path: [], message: '' }] = parsed.error.issues
-  throw new UpdateServerFailed(`the update server answered out of shape: ${path.join('.')} ${message}`)
+  throw new UpdateServerFailed(`the update server sent an invalid answer: ${path.join('.')} ${message}`)
 }
 
 function offeredOf({ firmware: from, index }: UpdateQuery, answer: UpdateAnswer): OfferedFirmware | undefined {
@@ -138,12 +138,12 @@ function offeredOf({ firmware: from, index }: UpdateQuery, answer: UpdateAnswer)
   return { firmware, index, sha256, size, isPinned, url, rollout: null }
 }
 
-/** A server that asks to be left alone for longer is asked again all the same. */
+/** A longer Retry-After is shortened to this. */
 const retryAfterMsMax = 3_600_000
 
 /**
- * How long a server wants to be left alone, in ms, at most an hour: so many seconds, or until a date. Undefined for
- * whatever means neither. RFC 9110 §10.2.3.
+ * The delay of a Retry-After header in ms, at most an hour; undefined if the header is neither seconds nor a date. RFC
+ * 9110 §10.2.3.
  */
 function retryAfterMs(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined

@@ -4,11 +4,11 @@ import { EmbeddedUpdateServer } from '#firmware/embedded-update-server'
 import { ImageDownloads } from '#firmware/image-downloads'
 import { ImageUses } from '#firmware/image-uses'
 import { defaultUpdateOptions, type UpdateOptions } from '#firmware/options'
+import { ProjectScans } from '#firmware/project-scans'
 import { RolloutWindows } from '#firmware/rollout-windows'
 import { UpdateSchedule } from '#firmware/schedule'
 import type { UpdateServer } from '#firmware/update-server'
 import { Updater } from '#firmware/updater'
-import { Walks } from '#firmware/walks'
 import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
@@ -22,13 +22,13 @@ export interface FirmwareUpdatesParts {
   readonly listing: Listing
   readonly links: Links
   readonly images: BlobStore
-  /** Undefined: the embedded one. */
+  /** Undefined: the embedded server. */
   readonly server: UpdateServer | undefined
-  /** What is left out is as by default. */
+  /** Missing options have their defaults. */
   readonly options: Partial<UpdateOptions> | undefined
   /** How long a device has to answer an offer. */
   readonly offerTimeoutMs: number
-  /** What somebody may do now. */
+  /** The current scope of a user. */
   readonly scopeOf: (tenant: string, author: string) => Scope
   readonly log: UpdatesLog
 }
@@ -38,17 +38,17 @@ interface UpdatesLog {
   error(fields: object, message: string): void
 }
 
-/** In one line of the log. */
+/** Images in one log line. */
 const lostShown = 20
 
-/** All that brings firmware to devices, put together: what begins updates, what they ask, and what they leave behind. */
+/** The parts of firmware updates, connected: triggers, update server, rollouts and images. */
 export class FirmwareUpdates {
   readonly server: UpdateServer
   readonly checks: Checks
   readonly updater: Updater
   readonly imageUses: ImageUses
   readonly downloads: ImageDownloads
-  readonly walks: Walks
+  readonly walks: ProjectScans
   readonly windows: RolloutWindows
   readonly #schedule: UpdateSchedule
 
@@ -61,7 +61,7 @@ export class FirmwareUpdates {
     this.checks = new Checks({
       server: this.server,
       world,
-      failing: (error) => log.warn({ err: error }, 'the update server does not answer; it is asked less often'),
+      failing: (error) => log.warn({ err: error }, 'the update server fails; requests to it are slowed down'),
     })
     this.updater = new Updater({
       system,
@@ -70,38 +70,38 @@ export class FirmwareUpdates {
       checks: this.checks,
       options,
       offerTimeoutMs,
-      failed: failed('go on with updates'),
+      failed: failed('continue running updates'),
       bug: (error, where) => log.error({ err: error }, `a bug: ${where}`),
     })
     this.imageUses = new ImageUses({
       system,
       listing,
       images,
-      failed: failed('take away images that nothing names'),
+      failed: failed('remove unused images'),
       lost: (all) =>
         log.warn(
           { count: all.length, images: all.slice(0, lostShown) },
-          'images of releases are not there, or not as long as they were: upload them again',
+          'image files of releases are missing or incomplete: upload them again',
         ),
     })
     this.downloads = new ImageDownloads({ images, world })
-    this.walks = new Walks({
+    this.walks = new ProjectScans({
       system,
       listing,
       updater: this.updater,
       scopeOf,
-      failed: failed('go through the devices of a project'),
+      failed: failed('scan the devices of a project'),
     })
-    this.windows = new RolloutWindows({ system, listing, failed: failed('open the window of a rollout') })
+    this.windows = new RolloutWindows({ system, listing, failed: failed('start a rollout whose window opened') })
     const { autoUpdate: pattern } = options
-    this.#schedule = new UpdateSchedule({ system, listing, pattern, failed: failed('update devices on schedule') })
+    this.#schedule = new UpdateSchedule({ system, listing, pattern, failed: failed('start the scheduled update') })
     links.setFirmwareListener(this.updater)
     parts.notices.listen(this.updater)
-    // What projects store while the store is read again is in what these parts load then.
+    // Project changes during a reload are part of the data that these parts load afterwards.
     for (const part of [this.imageUses, this.walks, this.windows]) parts.notices.listen(part, () => system.isServing)
   }
 
-  /** After the store was read, and who may do what is known. */
+  /** Call it after the store was read and access rights are loaded. */
   async open(): Promise<void> {
     await this.updater.open()
     this.#goOn()
@@ -113,7 +113,7 @@ export class FirmwareUpdates {
     this.#goOn()
   }
 
-  /** Begins nothing new by itself. Before links are closed. */
+  /** Starts no more updates. Call it before device connections are closed. */
   stop(): void {
     this.#schedule.stop()
     this.windows.stop()
@@ -123,7 +123,7 @@ export class FirmwareUpdates {
     this.imageUses.stop()
   }
 
-  /** The tenant is being deleted: none of its actors is asked any more. */
+  /** The tenant is being deleted: its actors get no more requests. */
   tenantEnded(tenant: string): void {
     this.updater.tenantEnded(tenant)
     this.walks.tenantEnded(tenant)

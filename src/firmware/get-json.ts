@@ -2,10 +2,10 @@ import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request a
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import type { World } from '#runtime/world'
 
-/** An update in some words; nobody needs more of them. */
+/** Largest accepted answer; a description of an update is much smaller. */
 const bodyBytesMax = 64 * 1024
 
-/** It took too long. */
+/** The answer took too long. */
 export class AnswerTooLate extends Error {
   constructor(afterMs: number) {
     super(`no answer in ${afterMs} ms`)
@@ -13,24 +13,24 @@ export class AnswerTooLate extends Error {
   }
 }
 
-/** What a server answered. */
+/** A server's answer. */
 export interface Answer {
   readonly status: number
   readonly retryAfter: string | undefined
-  /** Of a 200: its text, which may be no JSON. */
+  /** The text of a 200; it may be invalid JSON. */
   readonly text: string
 }
 
 export interface GetJsonOptions {
   readonly world: World
-  /** From the first byte sent to the last one read. */
+  /** From the first byte sent to the last byte received. */
   readonly timeoutMs: number
   readonly socketsMax: number
 }
 
 /**
- * GET requests to one server, over connections that are kept. No redirect is followed: whatever the request carries would
- * go along to wherever it leads. A connection that the server had closed when the request came is replaced once.
+ * GET requests to one server over persistent connections. Redirects are not followed, because they would send the
+ * request's credentials to another server. If the server closed a reused connection, the request is sent once more.
  */
 export class GetJson {
   readonly #options: GetJsonOptions
@@ -38,7 +38,7 @@ export class GetJson {
   readonly #agent: HttpAgent
   #isStopped = false
 
-  /** `protocol`: as `URL` gives it, `http:` or `https:`. */
+  /** `protocol`: `http:` or `https:`, as in `URL`. */
   constructor(protocol: string, options: GetJsonOptions) {
     this.#options = options
     this.#isSecure = protocol === 'https:'
@@ -46,7 +46,7 @@ export class GetJson {
     this.#agent = this.#isSecure ? new HttpsAgent(sockets) : new HttpAgent(sockets)
   }
 
-  /** @throws AnswerTooLate; a RangeError for an answer that is too long; what the connection ended with; the signal's reason */
+  /** @throws AnswerTooLate; a RangeError for an answer that is too long; the connection's error; the signal's reason */
   get(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal | undefined): Promise<Answer> {
     return new Promise((answered, failed) => {
       let request: ClientRequest | undefined
@@ -81,7 +81,7 @@ export class GetJson {
             return
           }
           settle(() => answered({ status, retryAfter, text: '' }))
-          // Nobody reads what it says: however long that is, the connection does not wait for it.
+          // The body is not needed, so its length must not delay the connection.
           if (status === 204) response.resume()
           else response.destroy()
         })
@@ -93,7 +93,7 @@ export class GetJson {
     })
   }
 
-  /** Closes the connections; what is under way fails. */
+  /** Closes the connections; running requests fail. */
   stop(): void {
     this.#isStopped = true
     this.#agent.destroy()

@@ -4,13 +4,16 @@ import type { World } from '#runtime/world'
 
 const defaultAtOnceMax = 64
 const defaultBytesPerSecondMax = 32 * 1024 * 1024
-/** Who waits longer for a place is told to come again. */
+/** A request that waits longer for a slot is refused as overloaded. */
 const waitMsMax = 30_000
-/** Who would wait behind so many is told so at once. */
+/** Above this, requests are refused at once. */
 const waitingMax = 1000
-/** Who has so many, or waits for them, is told to come again: one device must not keep the others out. */
+/**
+ * Downloads and waiting requests of one requester; above this they are refused, so that one device cannot block the
+ * others.
+ */
 const perAskerMax = 8
-/** Pieces read at once: the database shares its threads with them. */
+/** Pieces read at the same time: the database uses the same threads. */
 const readsMax = 4
 
 export interface ImageDownloadsParts {
@@ -20,26 +23,26 @@ export interface ImageDownloadsParts {
   readonly bytesPerSecondMax?: number
 }
 
-interface Waiting {
-  /** It has a place now. */
+interface WaitingDownload {
+  /** It has a slot now. */
   go(): void
 }
 
 /**
- * Hands out images, so many at once and so fast in all that devices are still heard.
+ * Serves images with limits on concurrency and total rate, so that device reports are still processed.
  *
- * Obligations: places are given in the order they were asked for; one is given back when the last byte was taken, when its
- * iterator is returned, when reading fails, or when the signal aborts, whichever comes first; the next piece is read when the
- * one before has been taken.
+ * Contract: slots are given in the order of the requests. A slot is released when the last byte was taken, the iterator
+ * is returned, a read fails or the signal aborts, whichever comes first. The next piece is read after the previous one
+ * was taken.
  */
 export class ImageDownloads {
   readonly #images: ImageDownloadsParts['images']
   readonly #world: World
   readonly #atOnceMax: number
   readonly #pace: BytePace
-  readonly #reads = new Turns(readsMax)
-  readonly #waiting = new Set<Waiting>()
-  /** Of each that asked for some: how many it has, or waits for. */
+  readonly #reads = new Semaphore(readsMax)
+  readonly #waiting = new Set<WaitingDownload>()
+  /** By requester: number of running and waiting downloads. */
   readonly #byAsker = new Map<string, number>()
   #atOnce = 0
 
@@ -50,15 +53,15 @@ export class ImageDownloads {
     this.#pace = new BytePace(world, bytesPerSecondMax ?? defaultBytesPerSecondMax)
   }
 
-  /** Those under way. */
+  /** Number of running downloads. */
   get atOnce(): number {
     return this.#atOnce
   }
 
   /**
-   * The bytes from `from` to before `to`, when it is their turn. To be iterated once, or returned. `asker`: whoever they are
-   * for.
-   * @throws Problem `overloaded` when that takes too long, or he has too many
+   * The bytes from `from` to before `to`, once there is a slot. The caller must iterate or return it once. `asker`: the
+   * requester for the limits.
+   * @throws Problem `overloaded` if the wait is too long or the requester has too many downloads
    */
   async begin(
     sha256: string,
@@ -67,11 +70,11 @@ export class ImageDownloads {
     signal: AbortSignal,
     asker: string,
   ): Promise<AsyncIterable<Uint8Array>> {
-    const letGo = this.#count(asker)
+    const releaseCount = this.#count(asker)
     try {
       await this.#place(signal)
     } catch (error) {
-      letGo()
+      releaseCount()
       throw error
     }
     return new Download({
@@ -81,13 +84,13 @@ export class ImageDownloads {
       reads: this.#reads,
       signal,
       left: () => {
-        letGo()
+        releaseCount()
         this.#leave()
       },
     })
   }
 
-  /** Answers what takes it back; to be called once. */
+  /** Returns the function that undoes it; call it once. */
   #count(asker: string): () => void {
     const before = this.#byAsker.get(asker) ?? 0
     if (before >= perAskerMax) throw new Problem('overloaded')
@@ -114,7 +117,7 @@ export class ImageDownloads {
       }
       const giveUp = () => {
         settle()
-        reject(new Problem('overloaded', 'too many download at once'))
+        reject(new Problem('overloaded', 'too many concurrent downloads'))
       }
       const waiting = {
         go: () => {
@@ -128,7 +131,7 @@ export class ImageDownloads {
     })
   }
 
-  /** The place goes to the one that has waited longest. */
+  /** The slot goes to the oldest waiting request. */
   #leave(): void {
     const [next] = this.#waiting
     if (next) next.go()
@@ -140,13 +143,13 @@ interface DownloadParts {
   readonly pieces: AsyncIterator<Uint8Array>
   readonly byteCount: number
   readonly pace: BytePace
-  readonly reads: Turns
+  readonly reads: Semaphore
   readonly signal: AbortSignal
-  /** Called once: its place is free. */
+  /** Called once when the slot is free. */
   left(): void
 }
 
-/** One download. No generator: one that is returned before its first piece was asked for would give nothing back. */
+/** One download. Not a generator: a generator that is returned before its first piece would not release its slot. */
 class Download implements AsyncIterableIterator<Uint8Array> {
   readonly #parts: DownloadParts
   readonly #aborted = () => void this.return().catch(() => undefined)
@@ -157,7 +160,7 @@ class Download implements AsyncIterableIterator<Uint8Array> {
     this.#parts = parts
     this.#leftBytes = parts.byteCount
     parts.signal.addEventListener('abort', this.#aborted)
-    // It may have come to an end while it got its place.
+    // The signal may have aborted while the download waited for its slot.
     if (parts.signal.aborted) this.#leave()
   }
 
@@ -167,7 +170,7 @@ class Download implements AsyncIterableIterator<Uint8Array> {
 
   async next(): Promise<IteratorResult<Uint8Array>> {
     const { pieces, pace, reads } = this.#parts
-    // Waited for with nothing in hand.
+    // It waits before it reads, so it holds no piece in memory.
     if (!this.#isOver) await pace.take(Math.min(this.#leftBytes, pieceBytesMax))
     try {
       const next = await reads.run(async () => (this.#isOver ? over : await pieces.next()))
@@ -182,7 +185,7 @@ class Download implements AsyncIterableIterator<Uint8Array> {
 
   async return(): Promise<IteratorResult<Uint8Array>> {
     this.#leave()
-    // Behind a read that is under way.
+    // After a running read.
     await this.#parts.pieces.return?.()
     return over
   }
@@ -197,17 +200,17 @@ class Download implements AsyncIterableIterator<Uint8Array> {
 
 const over = { done: true, value: undefined } as const
 
-/** So much may go ahead of its time: timers come late and in whole milliseconds, and nobody shall lose by that. */
+/** Bytes may be sent this much early: timers fire late and in whole milliseconds, and that must not reduce the rate. */
 const aheadMs = 50
 
-/** From here on the loop is left to those who report: bytes take twice their time. */
+/** Above this load, bytes take twice the time, so that the event loop serves device reports first. */
 const busyFrom = 1 / 3
 
-/** So many bytes a second in all, half as many beside a busy loop, given in the order they are asked for. */
+/** Limits the total bytes per second, to half while the event loop is busy, in the order of the requests. */
 class BytePace {
   readonly #world: World
   readonly #bytesPerMs: number
-  /** When all that was given is over, at the permitted speed. */
+  /** When all granted bytes are sent at the permitted rate. */
   #freeAt: number
 
   constructor(world: World, bytesPerSecondMax: number) {
@@ -216,7 +219,7 @@ class BytePace {
     this.#freeAt = world.monotonic()
   }
 
-  /** Comes back when so many bytes may go. They count from now on, whether they go or not. */
+  /** Resolves when this many bytes may be sent. They count from now on, even if they are never sent. */
   take(byteCount: number): Promise<void> {
     const now = this.#world.monotonic()
     this.#freeAt = Math.max(this.#freeAt, now)
@@ -228,8 +231,8 @@ class BytePace {
   }
 }
 
-/** So many at once; the others in the order they came. */
-class Turns {
+/** Limits concurrent tasks; the others wait in order. */
+class Semaphore {
   #free: number
   readonly #waiting: (() => void)[] = []
 

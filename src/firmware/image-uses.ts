@@ -13,51 +13,52 @@ export interface ImageUsesParts {
   readonly system: System<Entry>
   readonly listing: Listing
   readonly images: Pick<BlobStore, 'remove' | 'sweep' | 'sizeOf'>
-  /** What could not be read is read again; an image that could not be taken away goes at the next start. */
+  /** A failed read is retried; an image whose removal failed is removed at the next start. */
   readonly failed: (error: unknown) => void
-  /** After each reading of what is stored, where there are any. */
+  /** Called after each load if images are missing or damaged. */
   readonly lost: (images: readonly LostImage[]) => void
 }
 
-/** An image that releases name, and whose file is not there, or is not as long as it was when it came. */
+/** An image that releases refer to, whose file is missing or has the wrong size. */
 export interface LostImage {
   readonly sha256: string
   /** `<tenant>/<project>/<release>` each. */
   readonly releases: readonly string[]
-  /** Undefined: there is no file. */
+  /** Size of the file; undefined: there is no file. */
   readonly bytes: number | undefined
 }
 
 const listedAtATime = 256
 const retryMs = 1_000
-/** A disk that refuses does so for longer. */
+/** A full or failing disk stays so for longer. */
 const diskRetryMs = 60_000
 
 /**
- * Which releases name which image, over all projects and tenants: the same bytes are kept once, and go with the last
- * release that names them.
+ * Which releases refer to which image, over all projects and tenants: equal bytes are stored once and removed with
+ * their last release.
  *
- * - None goes that a stored release names, whatever fails: it is taken away behind the commit that ended its last use.
- * - Until all that is stored was read none goes at all.
- * - One that nothing names, because a process died between its coming and its release, goes at the next start.
- * - One that is named, and is not there whole, is said, and handed out to nobody until it came again.
+ * - An image that a stored release refers to is never removed: the removal happens after the commit that ended its last
+ *   use.
+ * - Until everything stored was read, no image is removed.
+ * - An image without a release, because the process died in between, is removed at the next start.
+ * - An image that a release refers to and that is incomplete is reported, and is not served until it is uploaded again.
  */
 export class ImageUses {
   readonly #parts: ImageUsesParts
   /** By SHA-256: `<tenant>/<project>/<release>`. */
   readonly #names = new Map<string, Set<string>>()
-  /** How many wait to name it. */
+  /** By SHA-256: number of uploads that are about to refer to it. */
   readonly #holds = new Map<string, number>()
   readonly #removals = new Map<string, Promise<void>>()
-  /** Their last use may have ended while it was not known yet what is stored, or while all were kept. */
+  /** Their last use may have ended before everything stored was known, or while all images were kept. */
   readonly #unsure = new Set<string>()
-  /** By SHA-256: how long it has to be, of all that was read. */
+  /** By SHA-256: the expected size, for all images read. */
   readonly #sizes = new Map<string, number>()
   readonly #lost = new Set<string>()
-  /** How many want all of them kept. */
+  /** Number of callers that need all images kept. */
   #keepers = 0
   #sweep: Promise<void> | undefined
-  /** Grows with each reading, so that an earlier one ends. */
+  /** Incremented by each load, so that an earlier one ends. */
   #readings = 0
   #isRead = false
   #isStopped = false
@@ -67,7 +68,10 @@ export class ImageUses {
     this.#parts = parts
   }
 
-  /** After the store was read, also anew. Settled when what nothing names is gone, or is to be tried again. */
+  /**
+   * Call it after the store was read, also again. Resolves when images without a release are removed or scheduled for a
+   * retry.
+   */
   async open(): Promise<void> {
     if (this.#isStopped) return
     this.#cancelRetry?.()
@@ -81,7 +85,7 @@ export class ImageUses {
       await this.#read(isLate)
       if (isLate()) return
       this.#isRead = true
-      await this.#lookForLost(isLate)
+      await this.#findLost(isLate)
       if (isLate()) return
       this.#sweep = images.sweep(
         (sha256) => this.isNamed(sha256),
@@ -90,7 +94,7 @@ export class ImageUses {
       await this.#sweep
       if (isLate()) return
       this.#sizes.clear()
-      // What came a moment ago is not swept.
+      // A recently uploaded image is not swept.
       this.#removeUnsure()
     } catch (error) {
       // After a failed write it is opened again when the store was read.
@@ -106,24 +110,24 @@ export class ImageUses {
     this.#cancelRetry?.()
   }
 
-  /** Whether a release names it, or is about to; of all while not all are known, or all are kept. */
+  /** Whether a release refers to it or is about to; true for all images before the load ends or while all are kept. */
   isNamed(sha256: string): boolean {
     return !this.#isRead || this.#keepers > 0 || this.#names.has(sha256) || this.#holds.has(sha256)
   }
 
-  /** Whether what is there under its name is not the image, as far as its length tells. */
+  /** Whether the stored file has the wrong size for the image. */
   isLost(sha256: string): boolean {
     return this.#lost.has(sha256)
   }
 
-  /** To be called for each project. */
+  /** Call it for each project. */
   releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {
     const name = nameOf(tenant, project, release)
     if (after !== null) this.#add(after, name)
     if (before !== null && before !== after) this.#drop(before, name)
   }
 
-  /** All of its projects are gone, or going. */
+  /** All of its projects are deleted or being deleted. */
   tenantEnded(tenant: string): void {
     for (const [sha256, names] of [...this.#names]) {
       for (const name of names) if (isOfTenant(name, tenant)) this.#drop(sha256, name)
@@ -131,9 +135,9 @@ export class ImageUses {
   }
 
   /**
-   * Keeps an image that came while its release is being stored, which is `work`: others may end their use of the same bytes
-   * meanwhile. When nothing names it then, it goes.
-   * @throws Problem `overloaded` when it had just been taken away; what `work` throws
+   * Keeps an uploaded image while its release is being stored, which is `work`: other releases may end their use of the
+   * same bytes meanwhile. Removes it afterwards if no release refers to it.
+   * @throws Problem `overloaded` if the image was just removed; errors of `work`
    */
   async keepWhile<Value>(sha256: string, work: () => Promise<Value>): Promise<Value> {
     this.#holds.set(sha256, (this.#holds.get(sha256) ?? 0) + 1)
@@ -153,8 +157,8 @@ export class ImageUses {
   }
 
   /**
-   * From now on no image is taken away whose last use has not ended yet, until the answer is called, once: what is read of the
-   * store now may name it.
+   * From now on, images that are in use stay until the returned function is called, once: data read from the store now
+   * may refer to them.
    */
   keepAll(): () => void {
     this.#keepers++
@@ -179,7 +183,7 @@ export class ImageUses {
         await pages.close()
       }
     }
-    // What was seen may have been a deletion that is not stored yet.
+    // A deletion that was read may not be stored yet.
     await system.gate.settled(closedCount)
   }
 
@@ -191,7 +195,7 @@ export class ImageUses {
     }
   }
 
-  /** Under what those of the images that were read may have come that are so long, are there, and still have a release. */
+  /** Names of the stored parts that may belong to images of this size which are complete and still in use. */
   *#partsOf(bytes: number): Iterable<string> {
     for (const [sha256, size] of this.#sizes) {
       if (size !== bytes || this.#lost.has(sha256)) continue
@@ -202,14 +206,14 @@ export class ImageUses {
     }
   }
 
-  /** Lengths alone: to read all of them would take minutes of the disk. */
-  async #lookForLost(isLate: () => boolean): Promise<void> {
+  /** Checks sizes only: to read all images would keep the disk busy for minutes. */
+  async #findLost(isLate: () => boolean): Promise<void> {
     const found: LostImage[] = []
     for (const [sha256, size] of this.#sizes) {
       const bytes = await this.#parts.images.sizeOf(sha256)
       if (isLate()) return
       const names = this.#names.get(sha256)
-      // Its last release may have ended meanwhile, or the image come anew.
+      // Its last release may have been deleted, or the image uploaded again.
       if (bytes === size || !names || this.#holds.has(sha256)) this.#lost.delete(sha256)
       else {
         this.#lost.add(sha256)
@@ -243,7 +247,7 @@ export class ImageUses {
   #removeUnnamed(sha256: string): void {
     const { system, images, failed } = this.#parts
     if (!this.#isRead || this.#keepers > 0) this.#unsure.add(sha256)
-    // Behind a failed write nobody knows what is stored until it was read.
+    // After a failed write the stored state is unknown until it was read again.
     if (!system.gate.isOpen || this.isNamed(sha256) || this.#removals.has(sha256)) return
     const removal = images
       .remove(sha256)

@@ -1,15 +1,15 @@
 import type { UpdateServer } from '#firmware/update-server'
 import type { BlobStore } from '#runtime/blobs'
 
-/** How devices are updated without anybody asking. Contract 6, Options. */
+/** Options of automatic updates. Contract 6, Options. */
 export interface UpdateOptions {
-  /** Not because they come. */
+  /** Whether a new connection starts no update. */
   readonly isConnectUpdateDisabled: boolean
-  /** By the hook only those that are held at a version. */
+  /** Whether the hook updates pinned devices only. */
   readonly isHookForPinsOnly: boolean
-  /** When all devices are gone through: five or six fields of cron, UTC. */
+  /** When all devices are checked: a cron pattern of five or six fields, UTC. */
   readonly autoUpdate: string | undefined
-  /** Updates that begin by themselves and have not downloaded yet, at once. */
+  /** Automatic updates at the same time that have not finished their download. */
   readonly underWayMax: number
 }
 
@@ -20,7 +20,7 @@ export const defaultUpdateOptions: UpdateOptions = {
   underWayMax: 64,
 }
 
-/** What is set about firmware. Whatever is left out is as by default. */
+/** Firmware settings. Missing settings have their defaults. */
 export interface UpdateSettings {
   readonly images: BlobStore
   /** Default: 256 MiB. */
@@ -30,9 +30,9 @@ export interface UpdateSettings {
   readonly options?: Partial<UpdateOptions>
   /** How long a device has to answer an offer. Default 10 s. */
   readonly offerTimeoutMs?: number
-  /** By which the update server signs its calls. Default: nobody can. */
+  /** The key with which the update server signs its calls. Default: none, so no call is accepted. */
   readonly hookSecret?: string
-  /** Where devices find images. Default: where their link came to. */
+  /** The public URLs of images for devices. Default: the host of their connection. */
   readonly publicUrls?: readonly string[]
 }
 

@@ -5,8 +5,8 @@ import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 
 /**
- * By which parts of one image find each other, also after a start. `release`: its `releaseName`. `size`: of the whole image,
- * undefined where it was not said; what is of another size is of another image.
+ * The name that parts of one image share, also after a restart. `release`: its `releaseName`. `size`: of the whole
+ * image, undefined if unknown; parts with another size belong to another image.
  */
 export function partNameOf(
   system: System<Entry>,
@@ -16,7 +16,7 @@ export function partNameOf(
   size: number | undefined,
 ): string {
   const { tenants } = system.peek(directoryAddress)
-  // Nothing comes to a tenant from one of its name that was before it.
+  // A tenant never gets parts of a deleted tenant with the same name.
   const life = tenant === defaultTenant ? '' : `@${tenants.get(tenant)?.createdAt}`
   return createHash('sha256')
     .update(`${tenant}${life}/${project}/${release}/${size ?? ''}`)

@@ -12,7 +12,7 @@ import type { System } from '#runtime/system'
 export interface RolloutWindowsParts {
   readonly system: System<Entry>
   readonly listing: Listing
-  /** What could not be done is done again. */
+  /** Called on errors; the work is retried. */
   readonly failed: (error: unknown) => void
 }
 
@@ -23,18 +23,19 @@ interface Opening {
   readonly at: number
 }
 
-/** The clock may be set meanwhile: it is looked at this often. */
-const lookMsMax = 60_000
+/** How often the clock is read again, because it may be set. */
+const clockCheckMsMax = 60_000
 const retryMs = 1_000
 const listedAtATime = 256
 
 /**
- * Has the devices of a project gone through when the window of its rollout opens: those that came while it was closed were
- * not begun with. One that opened while the server was down, and is open still, is one that opens at the start. Contract 6.
+ * Starts a scan of a project's devices when the window of its rollout opens: devices that connected while it was closed
+ * were skipped. A window that opened while the server was down and is still open counts as opening at the start.
+ * Contract 6.
  */
 export class RolloutWindows {
   readonly #parts: RolloutWindowsParts
-  /** By tenant and project: those of rollouts that are running. */
+  /** By tenant and project: next openings of running rollouts. */
   readonly #openings = new Map<string, Opening>()
   #cancel: (() => void) | undefined
   #isStopped = false
@@ -43,16 +44,16 @@ export class RolloutWindows {
     this.#parts = parts
   }
 
-  /** A rollout was put, paused, resumed, stopped or deleted, which is stored. */
+  /** A rollout was created, paused, resumed, stopped or deleted, and that is stored. */
   rolloutChanged(tenant: string, project: string): void {
     const { system } = this.#parts
-    // While the store is being read: what is stored is noted when it was.
+    // While the store is being read, `open` handles it afterwards.
     if (this.#isStopped || !system.isServing || !isTenantThere(system, tenant)) return
     this.#note(tenant, project)
     this.#wait()
   }
 
-  /** After the store was read. */
+  /** Call it after the store was read. */
   async open(): Promise<void> {
     const { system, failed } = this.#parts
     try {
@@ -66,7 +67,7 @@ export class RolloutWindows {
     }
   }
 
-  /** The tenant is being deleted: none of its actors is asked any more. */
+  /** The tenant is being deleted: its actors get no more requests. */
   tenantEnded(tenant: string): void {
     for (const [key, opening] of this.#openings) if (opening.tenant === tenant) this.#openings.delete(key)
   }
@@ -93,7 +94,7 @@ export class RolloutWindows {
     }
   }
 
-  /** When it opens next. The rollout, if it runs and has a window. */
+  /** Records the next opening. Returns the rollout if it runs and has a window. */
   #note(tenant: string, project: string): StoredRollout | undefined {
     const { system } = this.#parts
     const key = tenantKey(tenant, project)
@@ -110,7 +111,7 @@ export class RolloutWindows {
     this.#cancel?.()
     if (this.#isStopped || this.#openings.size === 0) return
     const earliest = [...this.#openings.values()].reduce((first, { at }) => Math.min(first, at), Number.MAX_VALUE)
-    const wait = Math.min(Math.max(earliest - world.now(), 0), lookMsMax)
+    const wait = Math.min(Math.max(earliest - world.now(), 0), clockCheckMsMax)
     this.#cancel = world.after(wait, () => this.#fire())
   }
 
@@ -123,14 +124,14 @@ export class RolloutWindows {
         if (rollout) this.#walk(tenant, project, rollout)
       }
     } catch (error) {
-      // A failed write: all is noted anew when the store was read.
+      // A failed write: everything is recorded again when the store was read.
       if (error instanceof Problem) return
       failed(error)
     }
     this.#wait()
   }
 
-  /** A failed write refuses it: then it is open still when the store was read. */
+  /** A failed write refuses it; then the window is still open when the store was read. */
   #walk(tenant: string, project: string, { updatedBy: author }: StoredRollout): void {
     const request = { by: 'rollout', devices: null, author } as const
     const command: ProjectCommand = { type: 'scan', request }

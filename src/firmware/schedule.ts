@@ -16,20 +16,19 @@ import type { System } from '#runtime/system'
 export interface UpdateScheduleParts {
   readonly system: System<Entry>
   readonly listing: Listing
-  /** Five or six fields of cron, UTC; undefined: nothing is scheduled. */
+  /** A cron pattern of five or six fields, UTC; undefined: no schedule. */
   readonly pattern: string | undefined
-  /** What could not be done is done again. */
+  /** Called on errors; the work is retried. */
   readonly failed: (error: unknown) => void
 }
 
-/** A clock that was set, either way, is noticed within this. */
-const lookEveryMs = 60 * 60_000
+/** How soon a changed clock is noticed, in either direction. */
+const clockCheckMsMax = 60 * 60_000
 export const scheduleRetryMs = 10_000
 
 /**
- * Has the devices of all projects of all tenants gone through whenever the schedule says so. Its row moves on when all that
- * is stored: a run that fell into a time without a server, or that a killed process did not finish, is made up for, once.
- * Contract 6, Options.
+ * Starts a scan of all projects of all tenants at the scheduled times. The stored time advances only after all scans
+ * are stored: a run that was missed, or that a killed process did not finish, happens once later. Contract 6, Options.
  */
 export class UpdateSchedule {
   readonly #parts: UpdateScheduleParts
@@ -41,7 +40,7 @@ export class UpdateSchedule {
     this.#parts = parts
   }
 
-  /** After the store was read; also when it was read anew. */
+  /** Call it after the store was read, also again. */
   open(): void {
     this.#cancel?.()
     this.#cancel = undefined
@@ -61,13 +60,13 @@ export class UpdateSchedule {
     this.#cancel?.()
   }
 
-  /** A failed write others say; it is tried again when there is one who takes writes. */
+  /** A failed write is reported elsewhere; it is retried when the store accepts writes. */
   #failed(error: unknown): number {
     if (!(error instanceof Problem)) this.#parts.failed(error)
     return scheduleRetryMs
   }
 
-  /** Answers how long to wait, ms; undefined: for nothing. */
+  /** Returns how long to wait, ms; undefined: no schedule. */
   async #go(): Promise<number | undefined> {
     const { system, pattern } = this.#parts
     const stored = system.recordOf(updateScheduleAddress, scheduleRecord) as StoredSchedule | undefined
@@ -79,10 +78,10 @@ export class UpdateSchedule {
     }
     const before = stored?.pattern === pattern ? stored.nextAt : undefined
     if (before !== undefined && before <= now) await this.#walkAll()
-    // A clock that was put back: counted from now, as with another pattern.
+    // If the clock was set back, the time is computed from now, as with another pattern.
     const nextAt = before !== undefined && before > now ? Math.min(before, next) : next
     if (nextAt !== before) await this.#ask({ type: 'put', schedule: { pattern, nextAt } })
-    return Math.min(Math.max(nextAt - system.world.now(), 0), lookEveryMs)
+    return Math.min(Math.max(nextAt - system.world.now(), 0), clockCheckMsMax)
   }
 
   #ask(command: UpdateScheduleCommand): Promise<unknown> {
@@ -107,15 +106,15 @@ export class UpdateSchedule {
     try {
       await system.ask(projectAddress(tenant, project), { type: 'scan', request })
     } catch (error) {
-      // A fault of one project's holds up no other.
+      // A fault of one project must not delay the others.
       if (error instanceof Problem && error.code !== 'bug') throw error
       failed(error)
     }
   }
 
-  /** The next one that devices say they are of, by name. */
+  /** The next project by name that devices report. */
   async #projectAfter(tenant: string, project: string): Promise<string | undefined> {
-    // Behind all its rows: `0` is the character behind the slash.
+    // After all its rows: `0` is the character after the slash.
     const pages = this.#parts.listing.entries(projectDeviceIndex, tenant, '', project && `${project}0`)
     try {
       const [row] = await pages.next(1)

@@ -5,8 +5,8 @@ import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 type Offered = OfferedFirmware | undefined
 
 /**
- * What is asked of the update server about a device: a question for each firmware, by index. None when no project is known,
- * or no firmware. `only`: these indexes.
+ * The questions to the update server about a device: one for each firmware, by index. Empty without a project or
+ * firmware. `only`: these indexes.
  */
 export function questionsOf(
   tenant: string,
@@ -15,18 +15,15 @@ export function questionsOf(
   only?: readonly number[],
 ): readonly UpdateQuery[] {
   if (project === null) return []
-  const asked = only ? firmwares.filter(({ index }) => only.includes(index)) : [...firmwares]
-  return asked
+  const requested = only ? firmwares.filter(({ index }) => only.includes(index)) : [...firmwares]
+  return requested
     .sort((a, b) => a.index - b.index)
     .map(({ firmware, hardware, index }) => {
       return { tenant, device, project, firmware, ...(hardware !== undefined && { hardware }), index, isAutomatic }
     })
 }
 
-/**
- * The first of a device's firmwares in place of which it is to have another. At once where all answers come at once. Who
- * throws ends the search.
- */
+/** The first firmware of a device with a wanted update. Synchronous if all answers are. An error ends the search. */
 export function firstUpdate(
   questions: readonly UpdateQuery[],
   ask: (question: UpdateQuery) => Offered | Promise<Offered>,

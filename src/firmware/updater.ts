@@ -6,11 +6,11 @@ import type { BeginAnswer, BeginUpdate, NoUpdateFound, UpdateCommand } from '#ac
 import { isRunning } from '#actors/update/machine'
 import type { UpdateNotices } from '#actors/update/notices'
 import type { StoredUpdate, UpdateContext } from '#actors/update/state'
-import { Beginnings, type BeginningsParts, deviceNow, updateNow } from '#firmware/beginnings'
-import type { Manner } from '#firmware/considered'
+import { PendingTriggers } from '#firmware/pending-triggers'
 import { firstUpdate, questionsOf } from '#firmware/search'
-import { hasBegunAt } from '#firmware/under-way'
-import { Waiters } from '#firmware/waiters'
+import type { CheckOptions } from '#firmware/update-candidate'
+import { hasBegunAt } from '#firmware/update-slots'
+import { deviceNow, UpdateStarter, type UpdateStarterParts, updateNow } from '#firmware/update-starter'
 import type { Link, LinkedDevice } from '#link/link'
 import type { FirmwareListener } from '#link/offers'
 import type { Firmware } from '#model/entry'
@@ -22,23 +22,23 @@ import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { Listing } from '#runtime/listing'
 import { Pace, Stopped } from '#workers/pace'
 
-export interface UpdaterParts extends BeginningsParts {
+export interface UpdaterParts extends UpdateStarterParts {
   readonly listing: Listing
-  /** How long a device has to answer what it is offered. */
+  /** How long a device has to answer an offer. */
   readonly offerTimeoutMs: number
-  /** What was under way could not be read; it is tried again. */
+  /** Running updates could not be read; it is retried. */
   readonly failed: (error: unknown) => void
 }
 
 export interface TriggerRequest {
   readonly tenant: string
   readonly device: string
-  /** 16 bytes: asked for again with the same, it is the same update. */
+  /** 16 bytes: a repeated request with the same seed refers to the same update. */
   readonly seed: Uint8Array
   readonly signal: AbortSignal
 }
 
-/** Beside the time an offer may take: what the update server may take, as the update itself gives it, and some more. */
+/** Added to the time for an offer: the update server's time limit inside the update, and a margin. */
 const waitedMoreMs = 40_000
 const resuming = { sliceMs: 1, underWayMax: 64 }
 const listedAtATime = 256
@@ -46,19 +46,19 @@ const retryMs = 1_000
 const noAddress = 'no address of this server is known'
 
 /**
- * Brings updates about: judges what may begin one, asks the update server, leads what links hear to the updates of the
- * devices, and tells who asked for one what became of it. Contract 6.
+ * Runs updates: checks triggers, asks the update server, passes messages from device connections to the updates, and
+ * answers waiting requests. Contract 6.
  *
- * - What is known of an update is in its actor. Nothing of it is kept here but how many there are, whose turn it is, and
- *   who waits; a process that dies forgets only the latter.
- * - What is done about an update (asking, offering) follows from a turn of its actor that is stored. What could not be
- *   done shows by its deadline.
- * - Whoever asks by hand hears by `offerTimeoutMs` and 40 s at the latest.
+ * - The state of an update is in its actor. Only counts, the order of starts and waiting requests are kept here; a
+ *   process that dies loses only the requests.
+ * - Actions of an update (asking, offering) follow from a stored turn of its actor. Missed actions are handled by its
+ *   deadline.
+ * - A request by hand is answered within `offerTimeoutMs` and 40 s.
  */
 export class Updater implements FirmwareListener, UpdateNotices {
   readonly #parts: UpdaterParts
-  readonly #waiters: Waiters
-  readonly #beginnings: Beginnings
+  readonly #pending: PendingTriggers
+  readonly #starter: UpdateStarter
   readonly #pace: Pace
   readonly counts = { offered: 0, done: 0, failed: 0 }
   #isStopped = false
@@ -66,30 +66,30 @@ export class Updater implements FirmwareListener, UpdateNotices {
   constructor(parts: UpdaterParts) {
     this.#parts = parts
     const { world } = parts.system
-    this.#waiters = new Waiters(world, parts.offerTimeoutMs + waitedMoreMs)
-    this.#beginnings = new Beginnings(parts)
+    this.#pending = new PendingTriggers(world, parts.offerTimeoutMs + waitedMoreMs)
+    this.#starter = new UpdateStarter(parts)
     this.#pace = new Pace(world, resuming)
   }
 
   get underWay(): number {
-    return this.#beginnings.runningCount
+    return this.#starter.runningCount
   }
 
-  /** How many of those under way are in each state. */
+  /** Number of running updates in each state. */
   get states(): Readonly<Record<UpdateState, number>> {
-    return this.#beginnings.states
+    return this.#starter.states
   }
 
-  /** Found by themselves, and not begun: they wait for a place. */
+  /** Automatic updates that wait for a slot. */
   get waiting(): number {
-    return this.#beginnings.waitingCount
+    return this.#starter.waitingCount
   }
 
-  /** Goes on with what was under way. After the store was read, and before devices are heard if that can be. */
+  /** Continues running updates. Call it after the store was read, and if possible before device messages arrive. */
   async open(): Promise<void> {
     const { system, listing } = this.#parts
     const found: { readonly tenant: string; readonly device: string }[] = []
-    this.#beginnings.open()
+    this.#starter.open()
     for (const tenant of tenantsThere(system)) {
       const pages = listing.entries(updatingIndex, tenant)
       try {
@@ -97,7 +97,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
           for (const device of names) {
             const stored = updateNow(system, tenant, device)
             if (!stored || !isRunning(stored.state)) continue
-            this.#beginnings.stands(tenant, device, stored)
+            this.#starter.stands(tenant, device, stored)
             found.push({ tenant, device })
           }
         }
@@ -108,10 +108,10 @@ export class Updater implements FirmwareListener, UpdateNotices {
     void this.#resume(found)
   }
 
-  /** The store was read again after a failed write: what was under way is what is stored. */
+  /** The store was read again after a failed write: running updates are those that are stored. */
   reloaded(): void {
-    this.#waiters.settleAll({ status: 'SERVER_ERROR', message: 'could not be stored' })
-    this.#beginnings.clear()
+    this.#pending.settleAll({ status: 'SERVER_ERROR', message: 'could not be stored' })
+    this.#starter.clear()
     this.open().catch((error: unknown) => {
       // A failed write: it is opened again when the store was read.
       if (this.#isStopped || isStorage(error)) return
@@ -120,22 +120,22 @@ export class Updater implements FirmwareListener, UpdateNotices {
     })
   }
 
-  /** Before links are closed: that they close says nothing about devices from then on. */
+  /** Call it before device connections are closed: a closed connection is no information about a device afterwards. */
   stop(): void {
     this.#isStopped = true
     this.#pace.stop()
-    this.#beginnings.stop()
-    this.#waiters.refuseAll(new Problem('stopping'))
+    this.#starter.stop()
+    this.#pending.refuseAll(new Problem('stopping'))
   }
 
-  /** The tenant is being deleted: none of its actors is asked any more. */
+  /** The tenant is being deleted: its actors get no more requests. */
   tenantEnded(tenant: string): void {
-    this.#beginnings.clear(tenant)
-    this.#waiters.refuseAll(new Problem('not_found'), tenant)
+    this.#starter.clear(tenant)
+    this.#pending.refuseAll(new Problem('not_found'), tenant)
   }
 
   /**
-   * By hand: the device is asked whatever it refuses to do by itself. Joins the update that is under way.
+   * By hand: applies also to devices that refuse automatic updates. Joins a running update.
    * @throws Problem `not_found`, `overloaded`, `storage`, `stopping`
    */
   async trigger({ tenant, device, seed, signal }: TriggerRequest): Promise<TriggerOutcome> {
@@ -145,7 +145,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const known = system.peek(deviceAddress(tenant, device))
     const stored = updateNow(system, tenant, device)
     const id = Buffer.from(seed).toString('hex')
-    // Or it was asked for before, and perhaps is over.
+    // Or it was requested before, and may be over.
     const isThere = stored !== undefined && (isRunning(stored.state) || stored.context.id === id)
     const linked = links.linkedOf(tenant, device)
     const isLinked = linked?.link.isOpen === true
@@ -173,8 +173,8 @@ export class Updater implements FirmwareListener, UpdateNotices {
           else if (begun.outcome === 'joined' && hasBegunAt(begun.state)) {
             answered({ status: 'STARTED', message: 'already running' })
           } else if (this.#isStopped) refused(new Problem('stopping'))
-          // At once: what becomes of it may be said right behind this.
-          else this.#waiters.add(tenant, device, { signal, late, answered, refused })
+          // Synchronous: the result may follow directly.
+          else this.#pending.add(tenant, device, { signal, late, answered, refused })
         },
         refused,
       })
@@ -182,45 +182,45 @@ export class Updater implements FirmwareListener, UpdateNotices {
   }
 
   /**
-   * By itself: begins an update if there is one for the device, and it is meant. Settled when it was begun, waits for its
-   * turn, or needs nothing: whoever goes through many devices waits for it.
-   * @throws Problem `overloaded` when too many wait, to who holds it
+   * Automatic: starts an update if there is one for the device and the trigger applies. Resolves when the update
+   * started, waits for its slot or is not needed, so that scans can wait for it.
+   * @throws Problem `overloaded` if too many wait, and the caller holds the device
    */
-  async consider(tenant: string, device: string, by: Trigger, manner: Manner = {}): Promise<void> {
-    await this.#beginnings.consider({ ...manner, tenant, device, by })
+  async consider(tenant: string, device: string, by: Trigger, checkOptions: CheckOptions = {}): Promise<void> {
+    await this.#starter.consider({ ...checkOptions, tenant, device, by })
   }
 
-  welcomed(linked: LinkedDevice, said: readonly Firmware[]): void {
+  welcomed(linked: LinkedDevice, reported: readonly Firmware[]): void {
     const { tenant } = linked.link.opening
     const { device, session } = linked
     const known = deviceNow(this.#parts.system, tenant, device)
     if (this.#isStopped || !known || known.project === null || known.firmwares.length === 0) return
     const stored = updateNow(this.#parts.system, tenant, device)
-    if (stored && concernsReturn(stored, said)) {
-      // What else there is for it is looked at when that is settled, and behind its next firmware.
+    if (stored && concernsReturn(stored, reported)) {
+      // Further updates are checked after this one ended, and after its next firmware.
       const { world } = this.#parts.system
-      const settled = () => world.soon(() => world.soon(() => void this.#beginnings.returned(tenant, device)))
-      // Who asks by hand has joined it: then it is offered by hand.
-      const isRefusing = !known.isAutoUpdated && !this.#waiters.has(tenant, device)
-      this.#tell(tenant, device, { type: 'reconnected', session, firmwares: said, isRefusing }, settled)
-    } else void this.#beginnings.returned(tenant, device)
+      const settled = () => world.soon(() => world.soon(() => void this.#starter.returned(tenant, device)))
+      // A request by hand has joined it, so the offer counts as by hand.
+      const isRefusing = !known.isAutoUpdated && !this.#pending.has(tenant, device)
+      this.#send(tenant, device, { type: 'reconnected', session, firmwares: reported, isRefusing }, settled)
+    } else void this.#starter.returned(tenant, device)
   }
 
   statusReceived(linked: LinkedDevice, { id, status, progress, message }: FirmwareStatusMessage): void {
     const { link, device } = linked
     const { tenant } = link.opening
     const stored = updateNow(this.#parts.system, tenant, device)
-    // To nothing that was offered of late: said too late, or twice.
+    // It belongs to no recent offer: too late, or a duplicate.
     if (stored?.context.id !== id) return
-    this.#beginnings.sign(tenant, device)
-    const said: UpdateCommand = {
+    this.#starter.sign(tenant, device)
+    const report: UpdateCommand = {
       type: 'reported',
       id,
       status,
       ...(progress !== undefined && { progress }),
       ...(message !== undefined && { message }),
     }
-    this.#tell(tenant, device, said, () => link.accepted())
+    this.#send(tenant, device, report, () => link.accepted())
   }
 
   left({ link, device }: LinkedDevice): void {
@@ -235,13 +235,13 @@ export class Updater implements FirmwareListener, UpdateNotices {
   }
 
   updateMoved(tenant: string, device: string, stands: StoredUpdate | undefined): void {
-    const before = this.#beginnings.runningOf(tenant, device)
+    const before = this.#starter.runningOf(tenant, device)
     if (stands?.state !== 'offering') this.#parts.links.offers.forget(tenant, device)
-    if (!stands) this.#waiters.refuse(tenant, device, new Problem('not_found'))
+    if (!stands) this.#pending.refuse(tenant, device, new Problem('not_found'))
     else if (stands.state === 'offering' && before?.state !== 'offering') this.counts.offered++
     else if (stands.state === 'done') this.counts.done++
     else if (before && (stands.state === 'failed' || stands.state === 'refused')) this.counts.failed++
-    this.#beginnings.stands(tenant, device, stands)
+    this.#starter.stands(tenant, device, stands)
   }
 
   updateCheckWanted(tenant: string, device: string, context: UpdateContext): void {
@@ -252,17 +252,17 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const { links } = this.#parts
     if (!offer || this.#isStopped || links.offers.send(tenant, device, id, offer)) return
     const isNowhere = links.linkedOf(tenant, device)?.link.isOpen && !links.offers.urlOf(tenant, device, offer)
-    if (isNowhere) this.#tell(tenant, device, { type: 'not_found', id, why: 'fault', message: noAddress })
-    // Nobody speaks for it. Who waits hears so; else it may come back until its time is over.
-    else if (this.#waiters.has(tenant, device)) this.#lost(tenant, device, id)
+    if (isNowhere) this.#send(tenant, device, { type: 'not_found', id, why: 'fault', message: noAddress })
+    // The device is offline. A waiting request is answered; otherwise the device may reconnect before the deadline.
+    else if (this.#pending.has(tenant, device)) this.#lost(tenant, device, id)
   }
 
   triggerSettled(tenant: string, device: string, outcome: TriggerOutcome): void {
-    this.#waiters.settle(tenant, device, outcome)
+    this.#pending.settle(tenant, device, outcome)
   }
 
   updateRetryDue(tenant: string, device: string): void {
-    const wanted = this.#beginnings.retryOf(tenant, device)
+    const wanted = this.#starter.retryOf(tenant, device)
     if (wanted) this.#soon(tenant, device, wanted.by, wanted)
   }
 
@@ -270,9 +270,9 @@ export class Updater implements FirmwareListener, UpdateNotices {
     this.#soon(tenant, device, by, { only: rest })
   }
 
-  /** Behind all that follows from the same turn. */
-  #soon(tenant: string, device: string, by: Trigger, manner: Manner = {}): void {
-    this.#parts.system.world.soon(() => void this.consider(tenant, device, by, manner))
+  /** After all other effects of the same turn. */
+  #soon(tenant: string, device: string, by: Trigger, checkOptions: CheckOptions = {}): void {
+    this.#parts.system.world.soon(() => void this.consider(tenant, device, by, checkOptions))
   }
 
   async #ask(tenant: string, device: string, { id, index, rest, by }: UpdateContext): Promise<void> {
@@ -281,19 +281,19 @@ export class Updater implements FirmwareListener, UpdateNotices {
     const questions = known ? questionsOf(tenant, known, by !== 'post', [index, ...rest]) : []
     let answer: UpdateCommand
     try {
-      const asked = firstUpdate(
+      const search = firstUpdate(
         questions,
         (question) => checks.now(question),
         () => true,
       )
-      // What is known at once is offered at once: nobody takes the release away in between.
-      const found: Awaited<typeof asked> = asked instanceof Promise ? await asked : asked
+      // A known result is offered in the same turn, so that the release cannot be deleted in between.
+      const found: Awaited<typeof search> = search instanceof Promise ? await search : search
       answer = found ? { type: 'found', id, ...found } : { type: 'not_found', id, why: 'none' }
     } catch (error) {
-      if (error instanceof Problem) this.#waiters.refuse(tenant, device, error)
+      if (error instanceof Problem) this.#pending.refuse(tenant, device, error)
       answer = { type: 'not_found', id, ...this.#whyNot(error) }
     }
-    if (!this.#isStopped) this.#tell(tenant, device, answer)
+    if (!this.#isStopped) this.#send(tenant, device, answer)
   }
 
   #whyNot(error: unknown): Pick<NoUpdateFound, 'why' | 'message'> {
@@ -304,13 +304,13 @@ export class Updater implements FirmwareListener, UpdateNotices {
   }
 
   #lost(tenant: string, device: string, id: string): void {
-    if (!this.#isStopped) this.#tell(tenant, device, { type: 'lost', id })
+    if (!this.#isStopped) this.#send(tenant, device, { type: 'lost', id })
   }
 
-  /** Never refused because too much waits: it says what is so. What cannot be stored is said to who waits. */
-  #tell(tenant: string, device: string, command: UpdateCommand, answered: () => void = () => {}): void {
+  /** Never refused for overload, because it reports a fact. A failed write is reported to waiting requests. */
+  #send(tenant: string, device: string, command: UpdateCommand, answered: () => void = () => {}): void {
     const refused = (problem: Problem) => {
-      this.#waiters.settle(tenant, device, { status: 'SERVER_ERROR', message: problem.message })
+      this.#pending.settle(tenant, device, { status: 'SERVER_ERROR', message: problem.message })
     }
     const { system } = this.#parts
     if (system.isServing && !isTenantThere(system, tenant)) return
@@ -318,7 +318,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
   }
 
   #late(tenant: string, device: string): TriggerOutcome {
-    const isOffered = this.#beginnings.runningOf(tenant, device)?.state === 'offering'
+    const isOffered = this.#starter.runningOf(tenant, device)?.state === 'offering'
     if (isOffered) return { status: 'DEVICE_OFFLINE', message: 'the device did not answer' }
     return { status: 'SERVER_ERROR', message: 'took too long' }
   }
@@ -332,17 +332,20 @@ export class Updater implements FirmwareListener, UpdateNotices {
         await system.ask(updateAddress(tenant, device), { type: 'resume', firmwares }, 0)
       })
     } catch (error) {
-      // A failed write: all of it is resumed when the store was read.
-      if (!(error instanceof Stopped || isStorage(error))) this.#parts.bug(error, 'going on with updates')
+      // A failed write: everything is resumed when the store was read.
+      if (!(error instanceof Stopped || isStorage(error))) this.#parts.bug(error, 'resuming updates')
     }
   }
 }
 
-/** Whether an update has to hear that its device came back: it goes on, what failed came about after all, or what was done did not last. */
-function concernsReturn({ state, context }: StoredUpdate, said: readonly Firmware[]): boolean {
+/**
+ * Whether an update needs the reconnection of its device: it is running, a failed one succeeded after all, or a
+ * completed one was reverted.
+ */
+function concernsReturn({ state, context }: StoredUpdate, reported: readonly Firmware[]): boolean {
   if (isRunning(state)) return true
   const { offer, from, index } = context
-  const has = said.find((firmware) => firmware.index === index)?.firmware
+  const has = reported.find((firmware) => firmware.index === index)?.firmware
   if (has === undefined || !offer) return false
   if (state === 'done') return hasFallenBack(has, offer.firmware, from)
   return state === 'failed' && hasArrived(has, offer.firmware, from)

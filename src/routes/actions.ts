@@ -14,19 +14,19 @@ import { reachesEvery, servicesOfDevicesWithin } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { randomId } from '#model/server-made-id'
 import { propIdOfName } from '#model/service-schema'
+import { boundWithin, schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { nextLink } from '#routes/page'
 import { ReadSlices, readTurnsOf } from '#routes/read-slices'
-import { boundWithin, schemasFor } from '#routes/sight'
 import { streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
 
-/** Who asks many devices to change, and hears what became of it. Contract 3.6. */
+/** Routes for actions, which change many devices, and for their results. Contract 3.6. */
 export function actionRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.createAction, (call) => create(context, call)),
     bind(api.readAction, (call) =>
-      shownAction(context, call, call.parameters.actionId, actionThere(context, call, call.parameters.actionId)),
+      shownAction(context, call, call.parameters.actionId, existingAction(context, call, call.parameters.actionId)),
     ),
   ]
 }
@@ -35,17 +35,17 @@ async function create(context: RouteContext, call: Call<unknown, unknown, Action
   const { caller, body, seed, isRepeated } = call
   const { tenant, user: author } = caller
   const id = randomId(seededRandom(seed))
-  // Asked again because nobody heard the answer: it goes on, whatever became of the groups it was for.
+  // The client repeats the request because it missed the answer: the action continues, even if its groups have changed.
   if (!isRepeated || actionOf(context, tenant, id)?.createdBy !== author) {
     const { serviceIdentifier, updates } = body
-    const devices = devicesMeant(caller, context.system.wake(tenantAddress(tenant)), body)
+    const devices = targetDevices(caller, context.system.wake(tenantAddress(tenant)), body)
     await context.actions.begin({ tenant, id, author, serviceIdentifier, updates, devices })
   }
   return { status: 202, headers: { Location: `/api/v1/devices/actions/${id}` }, json: { id } }
 }
 
-/** As named and as grouped now. @throws Problem `not_found`, `property_unknown` */
-function devicesMeant(caller: Caller, tenant: TenantState, body: ActionBody): readonly (readonly string[])[] {
+/** The devices by name and by current group members. @throws Problem `not_found`, `property_unknown` */
+function targetDevices(caller: Caller, tenant: TenantState, body: ActionBody): readonly (readonly string[])[] {
   const { groups } = tenant
   const { serviceIdentifier, devices = [] } = body
   const members = (body.groups ?? []).map((id) => {
@@ -63,16 +63,16 @@ function devicesMeant(caller: Caller, tenant: TenantState, body: ActionBody): re
   return [devices, ...members]
 }
 
-/** A key is shown back up to here: as long as a name can be. */
+/** Keys in error answers are cut at this length, the maximum of a name. */
 const keyCharactersMax = 256
 
-/** A group that he sees, or that has nobody but devices he may ask one by one. */
+/** A group that the caller may read, or one whose devices the caller may all name one by one. */
 function mayName({ scope }: Caller, devices: readonly string[], service: string): boolean {
   return boundWithin(scope, 'functions', 'read', devices) || reachesEvery(scope, 'service', 'update', devices, service)
 }
 
 /** @throws Problem `not_found` */
-function actionThere(context: RouteContext, { caller }: Call, id: string): StoredAction {
+function existingAction(context: RouteContext, { caller }: Call, id: string): StoredAction {
   const action = actionOf(context, caller.tenant, id)
   if (!action) throw new Problem('not_found')
   return action
@@ -87,14 +87,14 @@ interface PageQuery {
   readonly cursor?: string | undefined
 }
 
-/** What becomes of one device; undefined: nothing yet. */
+/** The result of each device; undefined: pending. */
 type Rows = ReadonlyMap<string, DeviceOutcome | undefined>
 
 /**
- * An action as its asker may see it: with the devices whose service he may read now, and counted are only these. First it
- * is counted, then the devices are told: of one that goes on they may be further than the counts.
+ * An action as its requester may see it: with the devices whose service the requester may read now; only these are
+ * counted. The counts are read first, so devices of a running action may be further than the counts.
  *
- * @throws Problem `not_found` where it is for devices, and for none that he may read
+ * @throws Problem `not_found` if it is for devices and the requester may read none of them
  */
 async function shownAction(
   context: RouteContext,
@@ -118,14 +118,14 @@ async function shownAction(
   return { status: 200, headers: isMore ? nextLink(call, names) : {}, chunks }
 }
 
-/** The devices of an action, page by page as it is stored. */
+/** The devices of an action, page by page, as stored. */
 class ActionDevices implements Pages {
   readonly #context: RouteContext
   readonly #call: Call<unknown, PageQuery>
   readonly #id: string
   readonly #pageCount: number
-  readonly #isSeen: (device: string) => boolean
-  /** Names behind it are told. */
+  readonly #isVisible: (device: string) => boolean
+  /** The list continues after this name. */
   readonly #after: string
   #next = 0
   #rows: Rows = new Map()
@@ -136,11 +136,11 @@ class ActionDevices implements Pages {
     this.#id = id
     this.#pageCount = Math.ceil(action.total / pageDevicesMax)
     const isWithin = servicesOfDevicesWithin(call.caller.scope, 'service', 'read')
-    this.#isSeen = (device) => isWithin(device, action.serviceIdentifier)
+    this.#isVisible = (device) => isWithin(device, action.serviceIdentifier)
     this.#after = nameOfCursor(call.query.cursor)
   }
 
-  /** All that he may see, and as many as he asked for with a limit. */
+  /** All devices that the requester may see, and as many as the limit asks for. */
   async counted(): Promise<{ readonly counts: ActionCounts; readonly first: Rows; readonly isMore: boolean }> {
     const { world, system } = this.#context
     const { caller, query } = this.#call
@@ -163,13 +163,13 @@ class ActionDevices implements Pages {
     return { counts, first, isMore }
   }
 
-  /** Those of one page: their texts are asked for before the next. */
+  /** The names of one page: their texts are requested before the next page. */
   async next(): Promise<readonly string[]> {
     while (this.#next < this.#pageCount) {
       this.#rows = this.#rowsOf(this.#next++)
       const names = [...this.#rows.keys()].filter((device) => device > this.#after)
       if (names.length > 0) return names
-      // Of a large action he may see little.
+      // Few devices of a large action may be visible to the requester.
       await readTurnsOf(this.#context.world).next(this.#call.caller)
     }
     return []
@@ -185,7 +185,7 @@ class ActionDevices implements Pages {
     const address = actionPageAddress(this.#call.caller.tenant, this.#id, page)
     const stored = this.#context.system.recordOf(address, pageRecord) as StoredPage | undefined
     const rows = (stored?.devices ?? []).map((device, place) => [device, stored?.outcomes[place] ?? undefined] as const)
-    return new Map(rows.filter(([device]) => this.#isSeen(device)))
+    return new Map(rows.filter(([device]) => this.#isVisible(device)))
   }
 }
 

@@ -14,15 +14,15 @@ import { Problem } from '#model/problem'
 import { type Action, devicesWithin, servicesWithin } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { randomId } from '#model/server-made-id'
+import { authorOf, changedReply, isVisible, membersIn, mustBindAll } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { listReply, thingsReply } from '#routes/list-reply'
-import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
 import { streamHeaders } from '#routes/stream-position'
 import { unknownNamesIn } from '#rules/property-name'
 import { namesOf, type Pages } from '#runtime/listing'
 
-/** Who answers for alarms. Contract 5.1, 5.3. */
+/** Routes for alarms. Contract 5.1, 5.3. */
 export function alarmRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
@@ -30,7 +30,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       const tenant = context.system.wake(tenantAddress(call.caller.tenant))
       const membersOf = membersIn(tenant)
       return thingsReply(context, call, tenant.alarms, {
-        isShown: (alarm) => isSeen(call.caller.scope, 'alarms', 'read', alarm, membersOf),
+        isShown: (alarm) => isVisible(call.caller.scope, 'alarms', 'read', alarm, membersOf),
         textOf,
       })
     }),
@@ -52,14 +52,14 @@ export function alarmRoutes(context: RouteContext): Binding[] {
 
     bind(api.readAlarm, (call) => {
       const { alarmId } = call.parameters
-      return thingReply(context, call, textOf(alarmId, alarmThere(context, call.caller, 'read', alarmId)))
+      return thingReply(context, call, textOf(alarmId, existingAlarm(context, call.caller, 'read', alarmId)))
     }),
 
     bind(api.putAlarm, async (call) => {
       const { caller, body, bodyBytes } = call
       const { alarmId: id } = call.parameters
       const stored = await system.askAtOnce(() => {
-        const before = alarmThere(context, caller, 'update', id)
+        const before = existingAlarm(context, caller, 'update', id)
         mustBind(context, caller, 'update', body)
         if (!isDeepStrictEqual(body.condition, before.condition)) mustReadNames(caller, body)
         mustMatch(call, () => textOf(id, before))
@@ -75,7 +75,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       const { caller } = call
       const { alarmId: id } = call.parameters
       await system.askAtOnce(() => {
-        const alarm = alarmThere(context, caller, 'delete', id)
+        const alarm = existingAlarm(context, caller, 'delete', id)
         mustMatch(call, () => textOf(id, alarm))
         return { to: tenantAddress(caller.tenant), command: { type: 'delete_alarm', id } }
       })
@@ -84,18 +84,18 @@ export function alarmRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** @throws Problem `not_found`, also for one that is not all within his reach */
-function alarmThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredAlarm {
+/** @throws Problem `not_found`, also for an alarm that is not all within the caller's scope */
+function existingAlarm(context: RouteContext, caller: Caller, action: Action, id: string): StoredAlarm {
   const alarm = context.system.wake(tenantAddress(caller.tenant)).alarms.get(id)
   if (!alarm || !isThere(context, caller, action, alarm)) throw new Problem('not_found')
   return alarm
 }
 
 function isThere(context: RouteContext, { tenant, scope }: Caller, action: Action, alarm: StoredAlarm): boolean {
-  return isSeen(scope, 'alarms', action, alarm, membersIn(context.system.wake(tenantAddress(tenant))))
+  return isVisible(scope, 'alarms', action, alarm, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
-/** A condition must not reveal whether a schema has a name. @throws Problem `invalid`, whether there is a schema or not */
+/** A condition must not reveal whether a schema contains a name. @throws Problem `invalid`, with or without a schema */
 function mustReadNames({ scope }: Caller, { serviceIdentifier, condition }: AlarmBody): void {
   if (servicesWithin(scope, 'schemas', 'read')(serviceIdentifier)) return
   const details = unknownNamesIn(condition, undefined, 'condition')
@@ -122,24 +122,25 @@ interface StatusRow {
 }
 
 /**
- * On which devices alarms are or were active: what their events come to, for who may hear them. Contract 5.3. A row goes
- * by its device alone, as the events do, so that a dashboard which folds these onto the list has the list of later.
+ * The devices on which alarms are or were active: the state that results from their events, for callers that receive
+ * these. Contract 5.3. A row depends on its device only, as the events do, so a client that applies the events to the
+ * list has the later list.
  */
 function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>): Promise<Reply> {
   const { caller, query } = call
   const { tenant, scope } = caller
-  // Before the names: what is listed after it is at least what had been told by then.
+  // Read before the names: the list then contains at least all events up to this position.
   const headers = streamHeaders(context, tenant)
   const isWithin = devicesWithin(scope, 'alarms', 'read')
   const shownRow = (name: string) => {
     const row = rowOf(context, tenant, name)
     return row && (query.active === undefined || row.isActive === query.active) ? row : undefined
   }
-  const asked = query.deviceIdentifier && new Set(query.deviceIdentifier)
+  const requested = query.deviceIdentifier && new Set(query.deviceIdentifier)
   return listReply(context, call, headers, {
     limit: query.limit,
-    names: rowNames(context, tenant, nameOfCursor(query.cursor), asked),
-    isShown: (name) => (asked?.has(deviceIn(name)) ?? true) && isWithin(deviceIn(name)),
+    names: rowNames(context, tenant, nameOfCursor(query.cursor), requested),
+    isShown: (name) => (requested?.has(deviceIn(name)) ?? true) && isWithin(deviceIn(name)),
     isMeant: query.active === undefined ? undefined : (name) => shownRow(name) !== undefined,
     textOf: (name) => {
       const row = shownRow(name)
@@ -148,20 +149,25 @@ function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>
   })
 }
 
-/** Of so many devices each is looked at; of more the index is gone through, in slices. */
-const lookedAtMax = 100
+/** Up to this many devices are read one by one; for more, the index is scanned in slices. */
+const singleReadsMax = 100
 
-/** `<alarm>/<device>`, in order; of others than those asked for as well, where there are many of these. */
-function rowNames(context: RouteContext, tenant: string, after: string, asked: ReadonlySet<string> | undefined): Pages {
-  if (!asked || asked.size > lookedAtMax) return context.listing.entries(alarmIndex, tenant, '', after)
-  const names = [...asked].flatMap((device) => {
+/** `<alarm>/<device>`, in order. For many devices it also contains others. */
+function rowNames(
+  context: RouteContext,
+  tenant: string,
+  after: string,
+  requested: ReadonlySet<string> | undefined,
+): Pages {
+  if (!requested || requested.size > singleReadsMax) return context.listing.entries(alarmIndex, tenant, '', after)
+  const names = [...requested].flatMap((device) => {
     const alarms = [...(context.system.peek(deviceAddress(tenant, device))?.alarms ?? [])]
     return alarms.filter(([, { since }]) => since > 0).map(([alarm]) => `${alarm}/${device}`)
   })
   return namesOf(names.filter((name) => name > after).sort())
 }
 
-/** Undefined where the alarm never was active, or ended. */
+/** Undefined if the alarm was never active, or ended. */
 function rowOf(context: RouteContext, tenant: string, name: string): StatusRow | undefined {
   const [alarm, device] = [name.slice(0, name.indexOf('/')), deviceIn(name)]
   const stands = context.system.peek(deviceAddress(tenant, device))?.alarms.get(alarm)

@@ -10,19 +10,22 @@ import type { Caller } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { randomId } from '#model/server-made-id'
+import { authorOf } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { mayGive, mustCover } from '#routes/held-roles'
-import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
-import { authorOf } from '#routes/sight'
+import { expiryIn, shownKey, validKeys } from '#routes/key-list'
+import { mayGive, mustCover } from '#routes/role-checks'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 
-/** Who answers for API keys: each acts as a user, so nobody may make or end one that may more than he. Contract 2. */
+/**
+ * Routes for API keys. A key acts as a user, so callers may not create or delete a key with more rights than their own.
+ * Contract 2.
+ */
 export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 'isGiven'>): Binding[] {
   const { system, world } = context
   return [
     bindForTenant(context, api.listApiKeys, (_, tenant) => {
-      const keys = keysThere<StoredApiKey>(context, tenant, 'api_key')
+      const keys = validKeys<StoredApiKey>(context, tenant, 'api_key')
       const entries = keys.map(([id, key]) => {
         const { roles, createdBy } = key
         const isSuspended = !isGiven(tenant, key)
@@ -61,7 +64,10 @@ export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 
   ]
 }
 
-/** Each use of a key asks for its maker's rights, and so on up to a person: that has to end soon. @throws Problem `conflict` */
+/**
+ * Each use of a key checks its creator's rights, and so on up to a person, so this chain must be short. @throws Problem
+ * `conflict`
+ */
 function mustEndWithPerson(context: RouteContext, { session }: Caller): void {
   const key =
     session?.kind === 'api_key' ? context.system.wake(tenantAddress(session.tenant)).apiKeys.get(session.id) : undefined

@@ -5,15 +5,15 @@ import { covers } from '#model/grant-coverage'
 import { Problem } from '#model/problem'
 import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { mustBeFromHere } from '#routes/from-here'
+import { mustBeLocal } from '#routes/local-request'
 import { ReadSlices } from '#routes/read-slices'
 
-/** Makes backups, one at a time; `turns` divides the work. */
+/** Creates backups, one at a time; `turns` divides the work. */
 export interface BackupMaker {
   make(user: string, turns: Pick<ReadSlices, 'isOver' | 'next'>): AsyncIterable<Uint8Array>
 }
 
-/** Who hands out everything there is. Contract 8. */
+/** Routes for backups of all data. Contract 8. */
 export function backupRoutes({ world }: RouteContext, backups: BackupMaker): Binding[] {
   return [
     bind(api.readBackup, (call) => {
@@ -29,13 +29,13 @@ export function backupRoutes({ world }: RouteContext, backups: BackupMaker): Bin
 }
 
 /**
- * Who holds a backup holds the key that sessions are made with, all hashes and all second factors, of every tenant: he can
- * be anybody. So nobody gets one who may not do everything anyway. Where nobody signs in that is everybody; what was stored
- * while somebody had to is in it all the same, so it does not leave the machine that way.
+ * A backup contains the key that signs sessions, all hashes and all second factors of every tenant, so its holder can
+ * impersonate every user. Therefore only callers with all permissions get one. With authentication off every caller has
+ * these, but the store may still contain secrets from before; the backup then stays on the local machine.
  *
  * @throws Problem `forbidden`
  */
 function mayHaveAll(call: Call): void {
   if (!covers(call.caller.scope, everything.grants)) throw new Problem('forbidden')
-  if (call.caller === anonymous) mustBeFromHere(call)
+  if (call.caller === anonymous) mustBeLocal(call)
 }

@@ -3,7 +3,7 @@ import * as api from '#api/basic-tokens'
 import { type Binding, bind } from '#http/call'
 import { notStored, placeOf } from '#routes/sign-in-place'
 
-/** Who answers for tokens of the Basic scheme. §5.1, contract 2. */
+/** Routes for tokens of the Basic scheme. §5.1, contract 2. */
 export function basicTokenRoutes(logins: Logins): Binding[] {
   return [
     bind(api.readToken, async (call) => {

@@ -9,7 +9,7 @@ import { type BackupMaker, backupRoutes } from '#routes/backup'
 import { basicTokenRoutes } from '#routes/basic-tokens'
 import type { RouteContext } from '#routes/context'
 import { deviceRoutes } from '#routes/devices'
-import type { EventRoom } from '#routes/event-room'
+import type { EventRoom } from '#routes/event-socket-room'
 import { eventRoutes, eventSockets } from '#routes/events'
 import { functionRoutes } from '#routes/functions'
 import { groupRoutes } from '#routes/groups'
@@ -42,12 +42,12 @@ import { userRoutes } from '#routes/users'
 import { webauthnRoutes } from '#routes/webauthn'
 import { writeRoutes } from '#routes/writes'
 
-/** What routes about the process itself answer from. */
+/** Data for routes about the process itself. */
 export interface OperationOptions extends HealthOptions {
   readonly backups: BackupMaker
 }
 
-/** All that can be called below `/api/v1`. `identity` undefined: IAM is off. */
+/** All routes below `/api/v1`. `identity` undefined: authentication is off. */
 export function bindingsOf(
   context: RouteContext,
   identity: Identity | undefined,
@@ -83,12 +83,12 @@ export function bindingsOf(
   ]
 }
 
-/** What stands at the root. Contract 1.1. */
+/** Routes at the root. Contract 1.1. */
 export function rootBindingsOf(identity: Identity | undefined): Binding[] {
   return jwksRoutes(identity?.keys)
 }
 
-/** All websockets below `/api/v1`. */
+/** All websocket routes below `/api/v1`. */
 export function socketsOf(
   context: RouteContext,
   identity: Identity | undefined,

@@ -1,12 +1,12 @@
-/** Part of something with so many bytes: from the first to before the last. */
+/** A part of content, in bytes: from the first to before the last. */
 export interface ByteRange {
   readonly from: number
   readonly to: number
 }
 
 /**
- * The one range that a `Range` header asks for, of so many bytes; undefined for the whole: no header, several ranges, or
- * none that we know. RFC 9110 §14.1.2, §14.2.
+ * The single range of a `Range` header for content of this size; undefined for the whole: no header, several ranges, or
+ * an unknown unit. RFC 9110 §14.1.2, §14.2.
  */
 export function byteRangeOf(header: string, size: number): ByteRange | 'unsatisfiable' | undefined {
   const [, first = '', last = ''] = /^bytes=\s*(\d{0,15})-(\d{0,15})\s*$/i.exec(header) ?? []
@@ -21,14 +21,14 @@ export function byteRangeOf(header: string, size: number): ByteRange | 'unsatisf
   return from < size ? { from, to } : 'unsatisfiable'
 }
 
-/** Where a part that comes belongs: `null` asks how much there is. RFC 9110 §14.4. */
+/** Position of an uploaded part; `null` asks how much is stored. RFC 9110 §14.4. */
 export interface ContentRange {
   readonly part: ByteRange | null
-  /** Of the whole. */
+  /** Size of the whole. */
   readonly size: number
 }
 
-/** Undefined for what is none, and for a whole of unknown length. */
+/** Undefined for an invalid header, and for a whole of unknown length. */
 export function contentRangeOf(header: string): ContentRange | undefined {
   const [, first, last, whole] = /^bytes (?:(\d{1,15})-(\d{1,15})|\*)\/(\d{1,15})$/i.exec(header) ?? []
   if (whole === undefined) return undefined

@@ -22,18 +22,18 @@ import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 import type { ActionRunner } from '#workers/action-runner'
 
-/** Firmware, as routes need it. */
+/** Firmware parts that routes need. */
 interface FirmwareContext {
   readonly updater: Updater
   readonly checks: Checks
   readonly server: UpdateServer
   readonly images: BlobStore
-  /** No image may be larger. */
+  /** Maximum size of an image. */
   readonly imageBytesMax: number
   readonly imageUses: Pick<ImageUses, 'isLost' | 'keepAll' | 'keepWhile'>
   readonly downloads: ImageDownloads
   readonly imageUrls: ImageUrls
-  /** Signs the calls of the update server. Undefined: no call is accepted. */
+  /** Verifies the calls of the update server. Undefined: no call is accepted. */
   readonly hookSecret: string | undefined
 }
 
@@ -43,7 +43,7 @@ interface NotificationContext {
   readonly unsubscribeUrls: Pick<UnsubscribeUrls, 'isGood'>
 }
 
-/** What routes answer from. */
+/** Data and services for the routes. */
 export interface RouteContext {
   readonly world: World
   readonly system: System<Entry>
@@ -58,8 +58,8 @@ export interface RouteContext {
   readonly tickets: Tickets
   readonly firmware: FirmwareContext
   readonly notifications: NotificationContext
-  /** Charged before a change whose event carries a whole record. */
+  /** Charged before a change whose event contains a whole record. */
   readonly streamShare: ByteAllowance
-  /** When this process began, Unix ms. */
+  /** Start of this process, Unix ms. */
   readonly startedAt: number
 }

@@ -17,16 +17,16 @@ import type { Condition } from '#model/condition'
 import type { JsonObject } from '#model/json-value'
 import { Problem } from '#model/problem'
 import { devicesWithin, reachesDevice } from '#model/scope'
+import { schemasFor } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { listReply } from '#routes/list-reply'
-import { schemasFor } from '#routes/sight'
 import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { partsReply } from '#routes/streamed'
 import { compileFilter, type DeviceFilter, type FilterSource, onlyNamed } from '#rules/device-filter'
 import { namesOf, type Pages } from '#runtime/listing'
 
-/** Who answers for devices. */
+/** Routes for devices. */
 export function deviceRoutes(context: RouteContext): Binding[] {
   const filters = new DeviceFilters()
   return [
@@ -53,21 +53,21 @@ export function deviceRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** A device, else 404, and the text that the caller may read of it. */
+/** The device with the text that the caller may read; otherwise 404. */
 function readable(
   context: RouteContext,
   { caller }: Call,
   { deviceIdentifier }: { readonly deviceIdentifier: string },
   query: StateQuery,
 ): { readonly state: DeviceState; readonly text: StateText } {
-  const state = deviceThere(context, caller.tenant, deviceIdentifier)
+  const state = existingDevice(context, caller.tenant, deviceIdentifier)
   return {
     state,
     text: new StateText(caller, context.system.wake(tenantAddress(caller.tenant)), formOf(query, fullDepth)),
   }
 }
 
-/** The same of a service of a device. */
+/** The same for a service of a device. */
 export function readableService(
   context: RouteContext,
   call: Call,
@@ -80,7 +80,7 @@ export function readableService(
   return { service, text }
 }
 
-/** Devices that the query names, in the order of a listing, there or not; or all of them. */
+/** Devices named by the query, in the order of a listing, existing or not; without names: all devices. */
 export function deviceNames(
   context: RouteContext,
   tenant: string,
@@ -88,8 +88,8 @@ export function deviceNames(
 ): Pages {
   const after = nameOfCursor(query.cursor)
   if (!query.deviceIdentifier) return context.listing.actors('device', tenant, after)
-  const asked = [...new Set(query.deviceIdentifier)].sort()
-  return namesOf(asked.filter((device) => device > after))
+  const requested = [...new Set(query.deviceIdentifier)].sort()
+  return namesOf(requested.filter((device) => device > after))
 }
 
 async function list(
@@ -143,7 +143,7 @@ async function create(
 async function remove(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
   const { system } = context
   const to = deviceAddress(caller.tenant, device)
-  // The removal ends all alarms that still stand: a device that goes on reporting may begin some of them again.
+  // The removal ends all active alarms of the device; a device that keeps reporting may activate some again.
   for (let turns = 0; turns < alarmsMax / endingsMax; turns++) {
     if (!(await system.ask(to, { type: 'end_alarms' }))) break
   }
@@ -158,7 +158,7 @@ async function remove(context: RouteContext, { caller }: Call, device: string): 
 }
 
 async function rotate(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
-  deviceThere(context, caller.tenant, device)
+  existingDevice(context, caller.tenant, device)
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await context.system.ask(deviceAddress(caller.tenant, device), { type: 'set_secret', hash: hashOf(secret) })
   context.links.credentialsChanged(caller.tenant, device)
@@ -166,31 +166,34 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
   return { status: 200, headers, json: { deviceIdentifier: device, secret } }
 }
 
-/** @throws Problem `not_found` when there is none */
-export function deviceThere({ system }: RouteContext, tenant: string, device: string): DeviceState {
+/** @throws Problem `not_found` if there is none */
+export function existingDevice({ system }: RouteContext, tenant: string, device: string): DeviceState {
   const state = system.peek(deviceAddress(tenant, device))
   if (!state) throw new Problem('not_found')
   return state
 }
 
-/** As many as are asked for in turn by a few dashboards; up to some 10 KB each. */
+/** Enough for a few clients that alternate; up to about 10 KB each. */
 const filtersMax = 64
 
-/** Filters that were asked for lately: the next page, and the dashboard that asks again, bring the same. */
+/** Recently used filters: the next page and a repeated request use the same one. */
 export class DeviceFilters {
   readonly #compiled = new BoundedMap<string, DeviceFilter>(filtersMax)
 
-  /** @throws Problem `invalid`, for names of nothing a device has */
+  /** @throws Problem `invalid` for names that no device has */
   of(condition: Condition): DeviceFilter {
     const text = JSON.stringify(condition)
     const filter = this.#compiled.get(text) ?? compileFilter(condition)
-    // Set anew, it is the youngest.
+    // A renewed entry is the youngest.
     this.#compiled.set(text, filter)
     return filter
   }
 }
 
-/** Looks for devices: as one is now, or undefined where there is none, or the filter does not find it. Does not wake it. */
+/**
+ * Finds devices: the current state, or undefined if the device does not exist or does not match the filter. Does not
+ * wake it.
+ */
 function deviceFinder(
   context: RouteContext,
   caller: Caller,

@@ -7,7 +7,7 @@ import { projectsMax } from '#model/release'
 import { type Action, reachesEvery } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 
-/** What only the embedded update server has: with another one set there is nothing to manage here. Contract 6. */
+/** Routes of the embedded update server only: with an external one there is nothing to manage here. Contract 6. */
 export function embeddedOnly(context: RouteContext, bindings: readonly Binding[]): Binding[] {
   return bindings.map(({ entry, answer }) => ({
     entry,
@@ -18,17 +18,20 @@ export function embeddedOnly(context: RouteContext, bindings: readonly Binding[]
   }))
 }
 
-/** @throws Problem `not_found` for one that has nothing */
-export function projectThere(context: RouteContext, tenant: string, project: string): ProjectState {
+/** @throws Problem `not_found` for a project without content */
+export function existingProject(context: RouteContext, tenant: string, project: string): ProjectState {
   const state = context.system.peek(projectAddress(tenant, project))
   if (itemCount(state) === 0) throw new Problem('not_found')
   return state
 }
 
-/** Projects behind which only a caller who reaches all devices begins another one: others could fill them all with pins. */
+/**
+ * Above this many projects, only callers that may access all devices create new ones. Otherwise other callers could use
+ * up all projects with pins.
+ */
 const narrowProjectsMax = projectsMax / 2
 
-/** @throws Problem `conflict` where this would be one project too many for the tenant, or for the caller */
+/** @throws Problem `conflict` if this exceeds the number of projects for the tenant or the caller */
 export async function mustHaveRoom(context: RouteContext, { tenant, scope }: Caller, project: string): Promise<void> {
   if (itemCount(context.system.peek(projectAddress(tenant, project))) > 0) return
   const isNarrow = !reachesEvery(scope, 'updates', 'create', '*')
@@ -45,12 +48,12 @@ export async function mustHaveRoom(context: RouteContext, { tenant, scope }: Cal
     await pages.close()
   }
   const most = `a tenant has at most ${projectsMax} projects`
-  const why = `${most}, and a user who does not reach all devices begins none once there are ${narrowProjectsMax}`
+  const why = `${most}, and users without access to all devices cannot create one above ${narrowProjectsMax}`
   throw new Problem('conflict', isNarrow ? why : most)
 }
 
 /**
- * For what concerns any device: releases, and rollouts that are not for groups.
+ * For objects that concern any device: releases, and rollouts without groups.
  * @throws Problem `forbidden`
  */
 export function mustReachAll({ scope }: Caller, action: Action): void {

@@ -5,19 +5,19 @@ import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { textReply } from '#routes/streamed'
 
-/** Of things that people edit: which one it was that somebody has read, and that it still is. RFC 9110 §8.8.3, §13.1 */
+/** Entity tags of edited objects: conditional reads and changes. RFC 9110 §8.8.3, §13.1 */
 
 type Asked = Pick<Call, 'header'>
 
-/** 132 bits: nobody finds two texts of one tag. */
+/** 132 bits, so that no two texts with the same tag can be found. */
 const tagCharacters = 22
 
-/** Of what is shown of a thing, to whomever and whenever. */
+/** The tag of an object's text, independent of the caller and the time. */
 function tagOf(text: string): string {
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, tagCharacters)}"`
 }
 
-/** A thing by itself; without it where the client has it. */
+/** A single object; 304 if the client has the same version. */
 export async function thingReply(context: RouteContext, call: Asked, text: string): Promise<Reply> {
   const ETag = tagOf(text)
   const reply = await textReply(context, text, { ETag })
@@ -25,21 +25,22 @@ export async function thingReply(context: RouteContext, call: Asked, text: strin
 }
 
 /**
- * Checks `If-Match` and `If-None-Match` of a change. Call it within `askAtOnce`: no other change may come between the check
- * and the turn.
+ * Checks `If-Match` and `If-None-Match` of a change. Call it within `askAtOnce`: no other change may come between the
+ * check and the turn.
  *
- * @param textNow what is shown of it now; undefined where there is none. It is called only if the request has one of these headers
+ * @param textNow the current text of the object; undefined if there is none. It is called only if the request has one
+ * of these headers
  * @throws Problem `changed_meanwhile`
  */
 export function mustMatch(call: Asked, textNow: () => string | undefined): void {
   const [wanted, unwanted] = [call.header('if-match'), call.header('if-none-match')]
   if (wanted === '' && unwanted === '') return
   const text = textNow()
-  const isAny = (tags: string) => text !== undefined && matchesEtag(asWeSaid(tags), tagOf(text))
+  const isAny = (tags: string) => text !== undefined && matchesEtag(withoutProxyChanges(tags), tagOf(text))
   if ((wanted !== '' && !isAny(wanted)) || (unwanted !== '' && isAny(unwanted))) throw new Problem('changed_meanwhile')
 }
 
-/** Proxies that compress answers write their own into our tags: `W/` before them, which is put aside anyway, or an ending. */
-function asWeSaid(tags: string): string {
+/** Proxies that compress answers change our tags: they add `W/`, which is ignored anyway, or a suffix. */
+function withoutProxyChanges(tags: string): string {
   return tags.replace(/-(?:gzip|br|zstd|deflate)"/g, '"')
 }

@@ -11,18 +11,18 @@ import type { Caller } from '#model/caller'
 import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import type { EventRoom, EventsOpening } from '#routes/event-room'
+import type { EventRoom, EventsOpening } from '#routes/event-socket-room'
 
 /**
- * Unsent bytes of one dashboard above which messages are lost to it, which costs it a RESYNC. The hub stops far below, as
- * a rule at half a megabyte: what comes on top is one release's last events.
+ * Unsent bytes of one subscriber above which messages are lost, which costs it a RESYNC. The hub usually stops far
+ * below, at half a megabyte; the rest is for the last events of one release.
  */
 const backpressureBytesMax = 16 * 1024 * 1024
 
-/** Above what a client may say, so that too much can be answered with a code of ours. */
+/** Above the limit for client messages, so that a message that is too large can be answered with our close code. */
 const payloadBytesMax = 256 * 1024
 
-/** Names in one filter: each may be a topic to itself. */
+/** Names in one filter: each may be a separate topic. */
 const filterNamesMax = 1_000
 
 export function eventRoutes(context: RouteContext): Binding[] {
@@ -35,7 +35,10 @@ export function eventRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** `GET /events/:ticket`, and `GET /events` for who can send headers: then as whoever may have a ticket. Contract 4.1. */
+/**
+ * `GET /events/:ticket`, and `GET /events` for clients that can send headers, with the rights that a ticket needs.
+ * Contract 4.1.
+ */
 export function eventSockets(context: RouteContext, room: EventRoom, authenticate: Authenticate): AnyWebsocketRoute[] {
   const limits = { maxPayloadBytes: payloadBytesMax, maxBackpressureBytes: backpressureBytesMax, room }
   return [
@@ -70,14 +73,14 @@ function resumeOf({ epoch, offset }: EventsQuery): Resume {
 
 function filterOf({ types, devices, services }: EventsQuery): EventFilter {
   return {
-    // An empty list is no wish: a filter that lets nothing through helps nobody.
+    // An empty list is ignored: a filter that matches nothing is of no use.
     ...(types?.length && { types: names('types', types, (name) => name) }),
     ...(devices?.length && { devices: names('devices', devices, deviceIdentifierOf) }),
     ...(services?.length && { services: names('services', services, serviceIdentifierOf) }),
   }
 }
 
-/** In their normal form. @throws Problem `invalid` for what can't be a name. */
+/** In their normal form. @throws Problem `invalid` for invalid names */
 function names(
   field: string,
   given: readonly string[],
@@ -88,7 +91,7 @@ function names(
   return new Set(
     given.map((name) => {
       const known = normal(name)
-      if (known === undefined) throw refuse(`${name.slice(0, 64)} is no identifier`)
+      if (known === undefined) throw refuse(`${name.slice(0, 64)} is not a valid identifier`)
       return known
     }),
   )

@@ -13,19 +13,19 @@ import { Problem } from '#model/problem'
 import { servicesWithin } from '#model/scope'
 import { utf8BytesOf } from '#model/utf8'
 import { dataOf, type RunSurroundings } from '#notifications/mail-data'
+import { isVisible, membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'
-import { isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { FunctionGraph } from '#rules/function-graph'
 import type { RunInput, TriggerValue } from '#rules/function-run'
 import { turnUnitsMax, work } from '#rules/rule-work'
 
-/** Of the mails in one answer, as JSON; those that do not fit any more are left out. */
+/** Limit for the mails in one answer, as JSON; mails above it are left out. */
 const mailsBytesMax = 786_432
 
-/** Of whom it is said to be, where the sample does not say. */
-const someDevice = 'TEST'
+/** The device of a sample that names none. */
+const sampleDevice = 'TEST'
 
 interface TriedThing {
   readonly id: string
@@ -33,8 +33,8 @@ interface TriedThing {
 }
 
 /**
- * What a function would do with a sample. All that it sees is in the sample, and its throttles let through: nothing of any
- * device is read, and nothing is counted, kept or sent. Contract 5.4.
+ * Simulates a function with a sample. It uses only the sample's data and ignores throttles: no device is read, and
+ * nothing is counted, stored or sent. Contract 5.4.
  *
  * @throws Problem `invalid` for a node that is no trigger
  */
@@ -55,10 +55,10 @@ export async function tryFunction(
   const tenant = context.system.wake(tenantAddress(caller.tenant))
   const mails: TriedMail[] = []
   let bytesLeft = mailsBytesMax
-  for (const asked of trial.asked) {
-    const mail = bytesLeft > 0 ? triedMail(tenant, caller, stored, sample, asked) : undefined
+  for (const requested of trial.requested) {
+    const mail = bytesLeft > 0 ? triedMail(tenant, caller, stored, sample, requested) : undefined
     bytesLeft -= mail ? utf8BytesOf(JSON.stringify(mail)) : 0
-    mails.push(mail && bytesLeft > 0 ? mail : leftOut(asked.node))
+    mails.push(mail && bytesLeft > 0 ? mail : leftOut(requested.node))
     if (slices.isOver) await slices.next()
   }
   return textReply(context, JSON.stringify({ path: trial.path, stopped: trial.stopped, mails } satisfies TriedFunction))
@@ -69,18 +69,18 @@ interface PlacedTrigger {
   readonly node: TriggerNode
 }
 
-/** The one that is asked for, or all. */
-function triggersOf({ nodes }: Graph, { trigger: asked }: Sample): readonly PlacedTrigger[] {
+/** The requested trigger, or all. */
+function triggersOf({ nodes }: Graph, { trigger: requested }: Sample): readonly PlacedTrigger[] {
   const all = nodes.flatMap((node, place) => (node.type === 'trigger' ? [{ place, node }] : []))
-  if (asked === undefined) return all
-  const found = all.filter(({ node }) => node.id === asked)
+  if (requested === undefined) return all
+  const found = all.filter(({ node }) => node.id === requested)
   if (found.length > 0) return found
-  const details = [{ path: 'sample.trigger', message: `node "${asked}" must be a trigger` }]
+  const details = [{ path: 'sample.trigger', message: `node "${requested}" must be a trigger` }]
   throw new Problem('invalid', undefined, { details })
 }
 
-/** A mail that a run asked for: by which node, and what it would tell. */
-interface AskedMail {
+/** A mail from a run: its node and its data. */
+interface MailRequest {
   readonly node: EmailNode
   readonly cause: DeliveryCause
   readonly value: TriggerValue
@@ -89,14 +89,14 @@ interface AskedMail {
   readonly time: number
 }
 
-/** The runs of one sample. What several of them did is told once. */
+/** The runs of one sample. Results that several runs share appear once. */
 class Trial {
   readonly #graph: FunctionGraph
   readonly #sample: Sample
   readonly #now: number
   readonly #path = new Set<string>()
   readonly #stopped = new Map<string, TriedFunction['stopped'][number]>()
-  readonly #asked = new Map<string, AskedMail>()
+  readonly #requested = new Map<string, MailRequest>()
 
   constructor(graph: FunctionGraph, sample: Sample, now: number) {
     this.#graph = graph
@@ -112,16 +112,22 @@ class Trial {
     return [...this.#stopped.values()]
   }
 
-  get asked(): Iterable<AskedMail> {
-    return this.#asked.values()
+  get requested(): Iterable<MailRequest> {
+    return this.#requested.values()
   }
 
   run(place: number, trigger: TriggerNode): void {
-    const { trigger: asked, deviceIdentifier = someDevice, previous = null, meta = {}, time = this.#now } = this.#sample
+    const {
+      trigger: requested,
+      deviceIdentifier = sampleDevice,
+      previous = null,
+      meta = {},
+      time = this.#now,
+    } = this.#sample
     const value = this.#sample.value === undefined ? waitedFor(trigger) : this.#sample.value
     if (!this.#graph.fits(place, value)) {
-      // Whoever means this one hears that it does not begin.
-      if (asked !== undefined) this.#stop(trigger.id, 'false')
+      // The answer reports that the requested trigger did not fire.
+      if (requested !== undefined) this.#stop(trigger.id, 'false')
       return
     }
     const input: RunInput = {
@@ -134,8 +140,8 @@ class Trial {
     }
     const cause = causeOf(trigger)
     const reached = (node: EmailNode) => {
-      if (this.#asked.has(node.id)) return
-      this.#asked.set(node.id, { node, cause, value, previous, device: deviceIdentifier, time })
+      if (this.#requested.has(node.id)) return
+      this.#requested.set(node.id, { node, cause, value, previous, device: deviceIdentifier, time })
     }
     work.begin(turnUnitsMax, 1)
     this.#graph.run(
@@ -153,7 +159,7 @@ class Trial {
   }
 }
 
-/** Null: for anything. */
+/** Null: triggered by any event. */
 function waitedFor(trigger: TriggerNode): TriggerValue {
   const { to } = trigger
   if (to === undefined) return null
@@ -180,7 +186,7 @@ function triedMail(
   caller: Caller,
   { name }: StoredFunction,
   { meta = {}, locale = 'en' }: Sample,
-  { node: { id: node, template }, cause, value, previous, device, time }: AskedMail,
+  { node: { id: node, template }, cause, value, previous, device, time }: MailRequest,
 ): TriedMail {
   const stored = tenant.templates.get(template)
   if (!stored) return { node, template, error: 'no_template' }
@@ -194,7 +200,7 @@ function triedMail(
   }
 }
 
-/** What things are called, as far as he who tries may know it. */
+/** Names for texts, as far as the caller may read them. */
 function namesFor(
   tenant: TenantState,
   { scope }: Caller,
@@ -205,5 +211,5 @@ function namesFor(
     return schema && servicesWithin(scope, 'schemas', 'read')(cause.service) ? { schema } : {}
   }
   const alarm = cause.on === 'alarm' ? tenant.alarms.get(cause.alarm) : undefined
-  return alarm && isSeen(scope, 'alarms', 'read', alarm, membersIn(tenant)) ? { alarmName: alarm.name } : {}
+  return alarm && isVisible(scope, 'alarms', 'read', alarm, membersIn(tenant)) ? { alarmName: alarm.name } : {}
 }

@@ -11,13 +11,13 @@ import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { randomId } from '#model/server-made-id'
+import { authorOf, changedReply, isVisible, membersIn, mustBindAll } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
 import { thingsReply } from '#routes/list-reply'
-import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
 
-/** Who answers for functions. Contract 5.1, 5.4. */
+/** Routes for functions. Contract 5.1, 5.4. */
 export function functionRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
@@ -25,7 +25,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
       const tenant = context.system.wake(tenantAddress(call.caller.tenant))
       const membersOf = membersIn(tenant)
       return thingsReply(context, call, tenant.functions, {
-        isShown: (stored) => isSeen(call.caller.scope, resource, 'read', stored, membersOf),
+        isShown: (stored) => isVisible(call.caller.scope, resource, 'read', stored, membersOf),
         textOf,
       })
     }),
@@ -44,17 +44,17 @@ export function functionRoutes(context: RouteContext): Binding[] {
 
     bind(api.readFunction, (call) => {
       const { functionId } = call.parameters
-      return thingReply(context, call, textOf(functionId, functionThere(context, call.caller, 'read', functionId)))
+      return thingReply(context, call, textOf(functionId, existingFunction(context, call.caller, 'read', functionId)))
     }),
 
     bind(api.updateFunction, async (call) => {
       const { caller, body: change, bodyBytes } = call
       const { functionId: id } = call.parameters
       const stored = await system.askAtOnce(() => {
-        const before = functionThere(context, caller, 'update', id)
+        const before = existingFunction(context, caller, 'update', id)
         const body = bodyAfter(before, change)
         mustBind(context, caller, 'update', body)
-        // One that is there already may have outlived its alarms.
+        // An existing function may refer to deleted alarms.
         if (!isDeepStrictEqual(body.graph, before.graph)) mustSeeAlarms(context, caller, body.graph)
         mustMatch(call, () => textOf(id, before))
         const put: PutFunction = { type: 'put_function', id, isNew: false, body, ...authorOf(caller, resource) }
@@ -68,7 +68,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
       const { caller } = call
       const { functionId: id } = call.parameters
       await system.askAtOnce(() => {
-        const stored = functionThere(context, caller, 'delete', id)
+        const stored = existingFunction(context, caller, 'delete', id)
         mustMatch(call, () => textOf(id, stored))
         return { to: tenantAddress(caller.tenant), command: { type: 'delete_function', id } }
       })
@@ -76,25 +76,25 @@ export function functionRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.testFunction, ({ caller, parameters: { functionId: id }, body: { sample } }) =>
-      tryFunction(context, caller, { id, stored: functionThere(context, caller, 'read', id) }, sample),
+      tryFunction(context, caller, { id, stored: existingFunction(context, caller, 'read', id) }, sample),
     ),
   ]
 }
 
 const resource = 'functions'
 
-/** @throws Problem `not_found`, also for one that is not all within his reach */
-function functionThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredFunction {
+/** @throws Problem `not_found`, also for a function that is not all within the caller's scope */
+function existingFunction(context: RouteContext, caller: Caller, action: Action, id: string): StoredFunction {
   const stored = context.system.wake(tenantAddress(caller.tenant)).functions.get(id)
   if (!stored || !isThere(context, caller, action, stored)) throw new Problem('not_found')
   return stored
 }
 
 function isThere(context: RouteContext, { tenant, scope }: Caller, action: Action, stored: StoredFunction): boolean {
-  return isSeen(scope, resource, action, stored, membersIn(context.system.wake(tenantAddress(tenant))))
+  return isVisible(scope, resource, action, stored, membersIn(context.system.wake(tenantAddress(tenant))))
 }
 
-/** Also the services whose values it tells must be his to read. @throws Problem `not_found` */
+/** The caller must also be allowed to read the services whose values it sends. @throws Problem `not_found` */
 function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: FunctionBody): void {
   const { devices = null, groups = null } = body.binding
   const membersOf = membersIn(context.system.wake(tenantAddress(tenant)))
@@ -108,14 +108,14 @@ function servicesNamed({ nodes }: Graph): readonly string[] {
   return [...new Set(named)]
 }
 
-/** @throws Problem `invalid` that names the nodes whose alarms are not there for him */
+/** @throws Problem `invalid` that names the nodes whose alarms the caller cannot see */
 function mustSeeAlarms(context: RouteContext, caller: Caller, graph: Graph): void {
   const tenant = context.system.wake(tenantAddress(caller.tenant))
   const membersOf = membersIn(tenant)
   const details = alarmsIn(graph)
     .filter(({ alarm: id }) => {
       const alarm = tenant.alarms.get(id)
-      return !alarm || !isSeen(caller.scope, 'alarms', 'read', alarm, membersOf)
+      return !alarm || !isVisible(caller.scope, 'alarms', 'read', alarm, membersOf)
     })
     .map(({ place }) => alarmFault(graph, place))
   if (details.length > 0) throw new Problem('invalid', undefined, { details })

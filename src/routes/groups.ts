@@ -8,18 +8,18 @@ import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { randomId } from '#model/server-made-id'
+import { authorOf, boundWithin, changedReply, mayBind } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
-import { authorOf, boundWithin, changedReply, mayBind } from '#routes/sight'
 
-/** Who answers for groups. Contract 5.1. */
+/** Routes for groups. Contract 5.1. */
 export function groupRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
     bind(api.listGroups, (call) =>
       thingsReply(context, call, context.system.wake(tenantAddress(call.caller.tenant)).groups, {
-        isShown: (group) => isSeen(call.caller, 'read', group),
+        isShown: (group) => isVisible(call.caller, 'read', group),
         textOf,
       }),
     ),
@@ -35,21 +35,21 @@ export function groupRoutes(context: RouteContext): Binding[] {
 
     bind(api.readGroup, (call) => {
       const { groupId } = call.parameters
-      return thingReply(context, call, textOf(groupId, groupThere(context, call.caller, 'read', groupId)))
+      return thingReply(context, call, textOf(groupId, existingGroup(context, call.caller, 'read', groupId)))
     }),
 
     bind(api.updateGroup, async (call) => {
       const { caller, body: change, bodyBytes } = call
       const { groupId: id } = call.parameters
       const stored = await system.askAtOnce(() => {
-        const before = groupThere(context, caller, 'update', id)
+        const before = existingGroup(context, caller, 'update', id)
         const body = { name: change.name ?? before.name, devices: change.devices ?? before.devices }
         mustBind(caller, 'update', body.devices)
         mustMatch(call, () => textOf(id, before))
         const put: PutGroup = { type: 'put_group', id, isNew: false, body, author: caller.user }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
-      const mayRead = isSeen(caller, 'read', stored as StoredGroup)
+      const mayRead = isVisible(caller, 'read', stored as StoredGroup)
       return changedReply(mayRead, groupEntryOf(id, stored as StoredGroup), 'resourceIdentifier')
     }),
 
@@ -57,7 +57,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
       const { caller } = call
       const { groupId: id } = call.parameters
       await system.askAtOnce(() => {
-        const group = groupThere(context, caller, 'delete', id)
+        const group = existingGroup(context, caller, 'delete', id)
         mustMatch(call, () => textOf(id, group))
         return { to: tenantAddress(caller.tenant), command: { type: 'delete_group', id } }
       })
@@ -66,17 +66,17 @@ export function groupRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** @throws Problem `not_found`, also for one that is not all within his reach */
-function groupThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredGroup {
+/** @throws Problem `not_found`, also for a group that is not all within the caller's scope */
+function existingGroup(context: RouteContext, caller: Caller, action: Action, id: string): StoredGroup {
   const group = context.system.wake(tenantAddress(caller.tenant)).groups.get(id)
-  if (!group || !isSeen(caller, action, group)) throw new Problem('not_found')
+  if (!group || !isVisible(caller, action, group)) throw new Problem('not_found')
   return group
 }
 
-/** Contract 2: groups go with functions. */
+/** Contract 2: groups belong to the resource `functions`. */
 const resource = 'functions'
 
-function isSeen({ scope }: Caller, action: Action, { devices }: StoredGroup): boolean {
+function isVisible({ scope }: Caller, action: Action, { devices }: StoredGroup): boolean {
   return boundWithin(scope, resource, action, devices)
 }
 

@@ -10,11 +10,11 @@ import type { RouteContext } from '#routes/context'
 export interface HealthOptions {
   readonly dataDirectory: string
   readonly databaseStatus: () => HealthStatus['database']['status']
-  /** Shows whose data folder this is, to who may read it. */
+  /** Proves which data folder this is, to callers that may read it. */
   readonly proofOf: (challenge: string) => string
 }
 
-/** Who answers how it is. Contract 8. */
+/** Routes for the server's health. Contract 8. */
 export function healthRoutes(context: RouteContext, options: HealthOptions): Binding[] {
   const cpu = new CpuUsage()
   return [
@@ -35,7 +35,7 @@ async function status(
 ): Promise<HealthStatus> {
   const disk = await statfs(dataDirectory)
   const { counters } = system.wake(tenantAddress(tenant))
-  // Connections of other tenants are for callers who manage tenants.
+  // Connections of other tenants are for callers that manage tenants.
   const isOfAll = isPermitted(scope, 'tenants', 'read')
   return {
     cpu: cpu.sinceLast(),
@@ -63,7 +63,7 @@ async function status(
   }
 }
 
-/** How busy each core was since it was asked last; since the machine's start the first time. */
+/** Load of each core since the last request; at first, since the machine's start. */
 class CpuUsage {
   #last: readonly { readonly busy: number; readonly all: number }[] = []
 

@@ -18,32 +18,32 @@ import type { RouteContext } from '#routes/context'
 import { type ActorAddress, addressKey } from '#runtime/actor'
 import type { System } from '#runtime/system'
 
-/** At once; each is a request under way. Beyond it: 503. */
+/** Concurrent requests with a key. Above this: 503. */
 const runningMax = 100_000
-/** As large as a body may be, unless more was allowed: what somebody made is hardly larger than what he sent. */
+/** The default maximum of a body: the answer of a creation is hardly larger than its request. */
 export const storedBytesMax = 1024 * 1024
 
 /**
- * Disk space for the keys of one user: a million without an answer, or 8 000 with one of 64 KiB. It is allowed again over
- * the 24 hours for which keys are kept, so at most twice as much is kept.
+ * Disk space for the keys of one user: a million without an answer, or 8 000 with one of 64 KiB. The allowance renews
+ * over the 24 hours for which keys are stored, so at most twice as much is stored.
  */
 const userBytesMax = 512 * 1024 * 1024
-/** A key and its index entry on the disk, without the answer. */
+/** A key and its index entry on disk, without the answer. */
 const keyBytes = 512
 
 /** Visible ASCII. */
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Refusals for what was asked, but for temporary ones. Others say "not you" or "not now", and whoever comes again wants to
- * be let through.
+ * Refusals for the request's content, except temporary ones. Other refusals depend on the caller or the time, so a
+ * retry may succeed.
  */
 const finalRefusals: ReadonlySet<number> = new Set([400, 404, 409, 422])
 
 /**
- * Does a request once for each `Idempotency-Key`, in two stored steps: that it begins, before its answerer runs, and what
- * it answered, before anybody hears it. So whoever comes again, also after the process died in between, hears the same;
- * or it is done again with the seed of the first time, and finds what that made. Contract 1.10.
+ * Executes a request once for each `Idempotency-Key`, in two stored steps: the start, before its handler runs, and the
+ * answer, before it is sent. A repeated request, also after a crash in between, gets the same answer; or it runs again
+ * with the seed of the first attempt and finds what that created. Contract 1.10.
  */
 export function idempotencyOf(
   { system, world }: Pick<RouteContext, 'system' | 'world'>,
@@ -65,9 +65,9 @@ export interface IdempotencyLimits {
 
 class KeyedRequests implements IdempotencyGuard {
   readonly #system: System<Entry>
-  /** By which requests with secrets are told apart: of a hash that anybody can make, a password can be guessed. */
+  /** Key of the request hashes: a plain hash would allow guessing a password in a request. */
   readonly #processKey: Uint8Array
-  /** What is being done now: the print of the request, by the address of its key. */
+  /** Running requests: the request hash, by the address of the key. */
   readonly #running = new Map<string, string>()
   readonly #runningMax: number
   readonly #stored: ByteAllowance
@@ -81,7 +81,7 @@ class KeyedRequests implements IdempotencyGuard {
 
   async run(call: Call, entry: RouteEntry, proceed: Answerer): Promise<Reply> {
     const { tenant, user } = call.caller
-    // Known by the proof of a key alone: there is no user whose key it could be.
+    // A caller known only by the proof of a key has no user to store a key for.
     if (user === '') return proceed(call)
     const address = idempotencyAddress(tenant, user, keyOf(call))
     if (entry.isSecret) return this.#alone(address, printOf(call, entry, this.#processKey), () => proceed(call))
@@ -92,18 +92,18 @@ class KeyedRequests implements IdempotencyGuard {
     const begun = (await this.#ask(address, begin)) as Begun
     if (begun.outcome === 'full') throw full ?? new Problem('too_many_requests')
     if (begun.outcome === 'open' && !begun.isRepeated) this.#stored.add(call.caller, keyBytes)
-    // It took a commit: the session may have ended meanwhile.
+    // The commit took time: the session may have ended meanwhile.
     checkCurrent(call.caller)
     if (begun.outcome === 'other') throw otherRequest()
     if (begun.outcome === 'answered') return repeated(begun.reply)
-    // Behind the gate, where answers come in the order of the turns: none is late enough to miss who runs, or is stored.
+    // After the gate, where answers keep the order of the turns: each one sees requests that run or are stored.
     return this.#alone(address, print, async () => {
       const reply = await finalReply(() => proceed(new KeyedCall(call, begun.seed, begun.isRepeated)))
       return isFinal(reply.status) ? this.#keep(address, call.caller, reply) : reply
     })
   }
 
-  /** While something runs under a key nothing else does. */
+  /** Refuses other requests with a key while one is running. */
   async #alone(address: ActorAddress, print: string, work: () => Reply | Promise<Reply>): Promise<Reply> {
     const name = addressKey(address)
     const running = this.#running.get(name)
@@ -118,7 +118,7 @@ class KeyedRequests implements IdempotencyGuard {
     }
   }
 
-  /** Whoever hears an answer hears the same again: so it is not said before it is stored, nor when it cannot be. */
+  /** An answer must be repeatable: it is sent only after it is stored, and not if storing fails. */
   async #keep(address: ActorAddress, caller: Caller, reply: Reply): Promise<Reply> {
     if (!mayBeStored(reply)) {
       await this.#ask(address, { type: 'forget' }, 0)
@@ -126,7 +126,8 @@ class KeyedRequests implements IdempotencyGuard {
     }
     const { status, headers } = reply
     const body = bodyOf(reply)
-    // Larger, it is done again under the same key: what it made is found by that, and not made twice.
+    // A larger answer is not stored. A repeated request runs again with the same key and finds what the first one
+    // created.
     if (Buffer.byteLength(body) > storedBytesMax) return reply
     const stored: StoredReply = { status, location: headerOf(reply, 'location') ?? null, body }
     await this.#ask(address, { type: 'finish', reply: stored }, 0)
@@ -145,10 +146,10 @@ function keyOf(call: Call): string {
   throw new Problem('bad_request', 'an Idempotency-Key has 1 to 255 visible ASCII characters')
 }
 
-/** Of all that says what is asked for: two requests of one print are one. */
+/** Hash of everything that determines the request: requests with equal hashes are equal. */
 function printOf({ target, bodyBytes }: Call, { method }: RouteEntry, processKey?: Uint8Array): string {
   const print = processKey ? createHmac('sha256', processKey) : createHash('sha256')
-  // As JSON, so that no character of one can be taken for the end of it.
+  // As JSON, so that no character can be mistaken for a separator.
   print.update(JSON.stringify([method, target.path, target.query]))
   return print.update(bodyBytes).digest('base64url')
 }
@@ -157,7 +158,7 @@ function otherRequest(): Problem {
   return new Problem('unprocessable', 'this Idempotency-Key stands for another request')
 }
 
-/** A refusal for the content is an answer like others; any other is thrown on. */
+/** A refusal for the content is stored like an answer; other errors are rethrown. */
 async function finalReply(proceed: () => Reply | Promise<Reply>): Promise<Reply> {
   try {
     return await proceed()

@@ -5,7 +5,7 @@ import { type Binding, bind } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 
-/** Who answers who is asking. */
+/** Routes for the caller's own identity. */
 export function identityRoutes(context: RouteContext): Binding[] {
   return [
     bind(readMe, ({ caller: { name, tenant, roles, scope, session } }) => {
@@ -16,7 +16,7 @@ export function identityRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** What else there would be with identity and access management: it is off, and that is said. Contract 2. */
+/** The error for routes of identity and access management while authentication is off. Contract 2. */
 export function identityIsOff(path: string): Problem | undefined {
   return /^\/api\/v1\/(auth|iam)(\/|$)/.test(path) ? new Problem('not_found', 'IAM is off') : undefined
 }

@@ -15,13 +15,13 @@ import type { LinkOpening } from '#link/link'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 
-/** Unsent bytes of one link: a full window of acknowledgements, and what else is said, many times over. */
+/** Unsent bytes of one device connection: many times a full window of acknowledgements and other messages. */
 const backpressureBytesMax = 1024 * 1024
 
-/** Who knows whose credentials those are; absent with IAM off. */
+/** Identifies a device's credentials; absent with authentication off. */
 type LinkIdentity = Pick<Identity, 'linkCaller'>
 
-/** Contract 7, POST /link: the link of devices that speak now and then. */
+/** Contract 7, POST /link: for devices that report from time to time. */
 export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Binding[] {
   const { system, intern, presence, links } = context
   return [
@@ -51,7 +51,7 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
         if (!links.declarations.take(tenant, device, newShapeCount(before, post.services ?? []))) {
           throw new Problem('too_many_requests', tooManyShapes(device), { headers: { 'Retry-After': '60' } })
         }
-        // In the commit of the post. The device gets no secret: the answer has no body.
+        // In the commit of the post. The device gets no secret, because the answer has no body.
         const { key } = credentials
         const admit: AdmitDevice = { type: 'admit_device', device, meta: {}, ...(key !== undefined && { key }) }
         if (!before) admitted = system.ask(tenantAddress(tenant), admit)
@@ -64,7 +64,7 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
   ]
 }
 
-/** The first post of a device that is not there. @throws Problem when it may not be made by this post */
+/** The first post of an unknown device. @throws Problem if this post may not create it */
 function mustBegin(
   { memory }: RouteContext,
   { tenant, device: own }: ConnectionCredentials,
@@ -77,7 +77,7 @@ function mustBegin(
   }
   const fault = faultOfFirstPost(device, post, tenant, memory)
   if (fault) throw fault
-  // A device with its own credentials existed before: it was removed.
+  // A device with its own credentials existed before, so it was removed.
   if (own !== undefined) throw new Problem('forbidden')
 }
 
@@ -101,7 +101,10 @@ export function linkSocket(
   })
 }
 
-/** With IAM off none is asked for, and what comes along is ignored. @throws Problem `unauthorized` */
+/**
+ * With authentication off no credentials are required, and any that are sent are ignored. @throws Problem
+ * `unauthorized`
+ */
 function credentialsOf(
   identity: LinkIdentity | undefined,
   request: { header(name: string): string },

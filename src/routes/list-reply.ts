@@ -6,15 +6,17 @@ import type { TextOrParts } from '#routes/state-text'
 import { streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
 
-/** A list of things that are found by name: whole, or a page of it. Contract 3.4. */
+/** A list of objects by name: all, or one page. Contract 3.4. */
 export interface ListOf {
   readonly limit: number | undefined
   readonly names: Pages
   /** Whether the caller may see it. */
   readonly isShown: (name: string) => boolean
-  /** Where not all that he may see is meant: whether it is, now. Only entries of a page are counted by it. */
+  /**
+   * Whether a visible entry currently matches the query; undefined: all match. Only matching entries count for a page.
+   */
   readonly isMeant?: ((name: string) => boolean) | undefined
-  /** Undefined for what is gone meanwhile, or not meant. */
+  /** Undefined if it was deleted meanwhile or does not match. */
   readonly textOf: (name: string) => TextOrParts | undefined
 }
 
@@ -34,14 +36,14 @@ export async function listReply(
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }
 
-/** What is there under names of its own, all at hand. */
+/** Named objects in memory. */
 export interface Things<Thing> {
   readonly isShown: (thing: Thing) => boolean
-  /** Undefined for what is gone meanwhile. */
+  /** Undefined if it was deleted meanwhile. */
   readonly textOf: (name: string, thing: Thing) => string | undefined
 }
 
-/** A list of them, by name: whole, or a page of it. */
+/** A list of them by name: all, or one page. */
 export function thingsReply<Thing>(
   context: RouteContext,
   call: Call<unknown, { readonly limit?: number | undefined; readonly cursor?: string | undefined }>,
@@ -51,7 +53,7 @@ export function thingsReply<Thing>(
 ): Promise<Reply> {
   const { limit, cursor } = call.query
   const after = nameOfCursor(cursor)
-  // Each is looked at when its turn comes: it may be another by then, or gone.
+  // Each object is read when its text is made: it may have changed or been deleted by then.
   const shownThing = (name: string) => {
     const thing = things.get(name)
     return thing !== undefined && isShown(thing) ? thing : undefined

@@ -6,7 +6,7 @@ import { type Binding, bind, type Reply } from '#http/call'
 import { formatCrn } from '#model/crn'
 import { notStored, placeOf } from '#routes/sign-in-place'
 
-/** Who answers for signing in and out by the DPoP scheme. §5.2, contract 2. */
+/** Routes for login and logout by the DPoP scheme. §5.2, contract 2. */
 export function loginRoutes(logins: Logins): Binding[] {
   return [
     bind(api.logIn, async (call) => {
@@ -43,7 +43,7 @@ function replyTo(outcome: LoginOutcome): Reply {
   }
 }
 
-/** One of several tenants that may be meant. §5.2.7. */
+/** One of several possible tenants. §5.2.7. */
 function candidateOf({ tenantIdentifier, name }: TenantRow) {
   return { tenantIdentifier, name, resourceIdentifier: formatCrn({ type: 'tenant', id: tenantIdentifier }) }
 }

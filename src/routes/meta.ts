@@ -5,12 +5,12 @@ import * as api from '#api/meta'
 import { type Binding, bind } from '#http/call'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { deviceNames, deviceThere } from '#routes/devices'
+import { deviceNames, existingDevice } from '#routes/devices'
 import { listReply } from '#routes/list-reply'
 import { streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
 
-/** Who answers for what is known about devices besides their services. */
+/** Routes for device metadata and device records. */
 export function metaRoutes(context: RouteContext): Binding[] {
   const { system } = context
   const text = (state: DeviceState, depth: number) => recordText(state, depth, context.startedAt)
@@ -33,13 +33,13 @@ export function metaRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.readMeta, ({ caller, parameters: { deviceIdentifier }, query }) => {
-      const state = deviceThere(context, caller.tenant, deviceIdentifier)
+      const state = existingDevice(context, caller.tenant, deviceIdentifier)
       return textReply(context, text(state, query.depth ?? 1))
     }),
 
     bind(api.patchMeta, async ({ caller, parameters: { deviceIdentifier }, body: patch, bodyBytes }) => {
       const before = context.system.peek(deviceAddress(caller.tenant, deviceIdentifier))
-      // The event carries the whole record, however small the patch.
+      // The event contains the whole record, even for a small patch.
       const recordBytes = JSON.stringify(before?.meta ?? {}).length + bodyBytes.byteLength
       context.streamShare.take(caller, recordBytes)
       await system.ask(
@@ -47,7 +47,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
         { type: 'patch_meta', patch },
         bodyBytes.byteLength,
       )
-      const state = deviceThere(context, caller.tenant, deviceIdentifier)
+      const state = existingDevice(context, caller.tenant, deviceIdentifier)
       const mayRead = reachesDevice(caller.scope, 'meta', 'read', deviceIdentifier)
       return textReply(context, mayRead ? text(state, 1) : JSON.stringify({ deviceIdentifier }))
     }),
@@ -59,7 +59,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** Contract 3.10: without depth only what says whether the device is there. */
+/** Contract 3.10: without depth, only the device's connection state. */
 function recordText(state: DeviceState, depth: number, startedAt: number): string {
   const { device: deviceIdentifier, status, lastMessage, lastConnect, meta } = state
   const short = { deviceIdentifier, status, lastMessage }

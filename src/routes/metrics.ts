@@ -3,7 +3,7 @@ import { defineRoute } from '#api/entry'
 import { type Binding, bind, type Call } from '#http/call'
 import { unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
-import { mustBeFromHere } from '#routes/from-here'
+import { mustBeLocal } from '#routes/local-request'
 import { readTurnsOf } from '#routes/read-slices'
 import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
@@ -13,47 +13,44 @@ export type MetricsForm = 'prometheus' | 'openmetrics'
 /** All metrics, as text. */
 export interface Metrics {
   contentTypeOf(form: MetricsForm): string
-  /** One metric in each. Making one does not wait for anything that takes long. */
+  /** One metric each. The creation of a piece never takes long. */
   pieces(form: MetricsForm): AsyncIterable<string>
 }
 
 export interface MetricsRouteOptions {
   readonly world: World
   readonly metrics: Metrics
-  /** Undefined: this machine itself may read them, and nobody else. */
+  /** Undefined: only this machine may read them. */
   readonly token: string | undefined
 }
 
-/** At the root, and for who watches over the server: no part of the API below `/api/v1`. Contract 1.1, 8. */
+/** At the root, for monitoring systems: not part of the API below `/api/v1`. Contract 1.1, 8. */
 const readMetrics = defineRoute({
   name: 'readMetrics',
   method: 'GET',
   path: '/metrics',
   source: 'contract 8',
-  summary: 'Figures in the form of Prometheus, or of OpenMetrics where that is preferred',
-  // By a token of its own, or by where it comes from.
+  summary: 'Metrics in Prometheus format, or OpenMetrics if preferred',
+  // Access by its own token, or from this machine.
   access: 'none',
   answers: {
-    200: { description: 'The figures, as text' },
-    401: { description: '`METRICS_TOKEN` is set, and was not shown as Bearer' },
-    403: { description: 'It is not set, and the request does not come from this machine itself' },
+    200: { description: 'The metrics, as text' },
+    401: { description: '`METRICS_TOKEN` is set and was not sent as Bearer token' },
+    403: { description: 'It is not set and the request does not come from this machine' },
   },
   example: { status: 200 },
 })
 
-/** For so long, and up to so much, metrics are made before the loop is given back and they are handed over. */
+/** Metrics are made for at most this time and up to this size before they are sent and the loop continues. */
 const sliceMs = 0.5
 const pieceCharacters = 16 * 1024
 
-/**
- * Who answers what whoever watches over it asks. With a token by that alone; without one only where nobody else can have
- * asked. Contract 8.
- */
+/** Routes for monitoring. With a token, only that gives access; without one, only direct local requests. Contract 8. */
 export function metricsRoutes({ world, metrics, token }: MetricsRouteOptions): Binding[] {
   const isToken = tokenCheck(token)
   return [
     bind(readMetrics, (call) => {
-      if (token === undefined) mustBeFromHere(call)
+      if (token === undefined) mustBeLocal(call)
       else if (!isToken(bearerOf(call))) throw unauthorized()
       const form = preferredForm(call.header('accept'))
       return {
@@ -71,10 +68,10 @@ function bearerOf(call: Call): string {
 
 function unauthorized(): Problem {
   const headers = { 'WWW-Authenticate': 'Bearer realm="metrics"' }
-  return new Problem('unauthorized', 'METRICS_TOKEN is needed as Bearer', { headers })
+  return new Problem('unauthorized', 'METRICS_TOKEN is required as Bearer token', { headers })
 }
 
-/** OpenMetrics where it is asked for, and liked no less than other text. RFC 9110 §12.5.1. */
+/** OpenMetrics if the client accepts it at least as much as plain text. RFC 9110 §12.5.1. */
 function preferredForm(accept: string): MetricsForm {
   const qualityOf = (type: string) => {
     const ranges = accept.split(',').filter((range) => range.trim().toLowerCase().startsWith(type))
@@ -85,8 +82,8 @@ function preferredForm(accept: string): MetricsForm {
 }
 
 /**
- * In turn with other long answers, and no further than the other side takes it: of one who does not read, a few kilobytes
- * are kept.
+ * Alternates with other long answers and sends no faster than the client reads: for a client that does not read, a few
+ * kilobytes are buffered.
  */
 async function* sliced(world: World, pieces: AsyncIterable<string>): AsyncGenerator<string> {
   const turns = readTurnsOf(world)

@@ -9,7 +9,7 @@ import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { textReply } from '#routes/streamed'
 
-/** Who tells what becomes of mails. Contract 5.7. */
+/** Routes for the state of outgoing mail. Contract 5.7. */
 export function outboxRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.readOutbox, ({ caller }) => {
@@ -20,8 +20,8 @@ export function outboxRoutes(context: RouteContext): Binding[] {
 }
 
 /**
- * Operators and viewers may do everything with notifications, their own: so what is everybody's asks for the role itself.
- * Where nobody signs in there are no roles, and for who has the whole machine neither.
+ * Operators and viewers have all permissions for notifications, intended for their own. Mail of all users therefore
+ * requires the administrator role itself. With authentication off there are no roles, so full permissions count.
  */
 function isAdministrator({ roles, scope }: Caller): boolean {
   return roles.includes('admin' satisfies BuiltInRole) || scope === everything

@@ -4,7 +4,7 @@ import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'
 import type { Pages } from '#runtime/listing'
 
-/** One page of names, and the way to the next one if there is more. Contract 3.4. */
+/** One page of names, and whether there are more. Contract 3.4. */
 export interface Page {
   readonly names: readonly string[]
   readonly headers: Record<string, string>
@@ -12,7 +12,7 @@ export interface Page {
 
 const namesAtATime = 512
 
-/** The first `limit` names that count, looked for slice by slice: of very many names few may. */
+/** The first `limit` names that match, searched in slices: only few of very many names may match. */
 export async function pageOf(
   { world }: RouteContext,
   call: Call,
@@ -39,7 +39,7 @@ export async function pageOf(
   return { names: found, headers: {} }
 }
 
-/** The way to what comes behind those that were found. */
+/** The link to the names after these. */
 export function nextLink({ target }: Call, found: readonly string[]): Record<string, string> {
   const query = new URLSearchParams(target.query)
   query.set('cursor', cursorOf(found.at(-1) ?? ''))

@@ -8,16 +8,16 @@ import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { randomId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
-import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
+import { expiryIn, shownKey, validKeys } from '#routes/key-list'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 
-/** Who answers for provisioning keys. Contract 2. */
+/** Routes for provisioning keys. Contract 2. */
 export function provisioningKeyRoutes(context: RouteContext): Binding[] {
   const { system, world } = context
   return [
     bindForTenant(context, api.listProvisioningKeys, (_, tenant) => {
-      const keys = keysThere<StoredProvisioningKey>(context, tenant, 'provisioning_key')
+      const keys = validKeys<StoredProvisioningKey>(context, tenant, 'provisioning_key')
       const entries = keys.map(([id, key]) => {
         const { maxDevices, devices } = key
         return { ...shownKey(id, key), ...(maxDevices !== null && { maxDevices }), devices }
@@ -55,7 +55,10 @@ export function provisioningKeyRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** Such a key speaks for any device: who reaches some of them only would go beyond his own grants by it. Contract 2. */
+/**
+ * Such a key can act for any device, so callers limited to some devices would exceed their own grants with it. Contract
+ * 2.
+ */
 function mustReachAnyDevice({ scope }: Caller, action: 'create' | 'delete'): void {
   if (!scope.reaches('device', action).some(({ devices }) => devices === '*')) throw new Problem('forbidden')
 }

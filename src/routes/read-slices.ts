@@ -4,7 +4,10 @@ import { checkCurrent } from '#routes/check-current'
 import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
-/** The slices of one long answer: everybody else waits for one of them, and none is begun for who may not have it any more. */
+/**
+ * The slices of one long answer: other requests wait for at most one slice, and no slice starts after the caller lost
+ * the right to the answer.
+ */
 export class ReadSlices extends Slices {
   readonly #caller: Caller
   readonly #turns: ReadTurns
@@ -15,7 +18,7 @@ export class ReadSlices extends Slices {
     this.#turns = readTurnsOf(world)
   }
 
-  /** Gives the loop back, and comes again for the next slice. @throws Problem `overloaded` */
+  /** Yields to the loop and resumes for the next slice. @throws Problem `overloaded` */
   override async next(): Promise<void> {
     await this.#turns.next(this.#caller)
     checkCurrent(this.#caller)
@@ -24,8 +27,9 @@ export class ReadSlices extends Slices {
 }
 
 /**
- * Long answers go on one at a time, one in each turn of the loop: however many are being read, every other request waits
- * for one piece and not for one of each. Users take turns, so that one who reads many at once does not slow down others.
+ * Long answers run one at a time, one slice in each turn of the loop: any other request waits for one slice only,
+ * independent of the number of long answers. Users alternate, so that one user with many reads does not slow down
+ * others.
  */
 class ReadTurns {
   readonly #world: World
@@ -35,7 +39,7 @@ class ReadTurns {
     this.#world = world
   }
 
-  /** Fulfilled when it is the caller's turn, which lasts until the next wait for anything. */
+  /** Resolves when it is the caller's turn, which lasts until the next await. */
   next(principal: Principal): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.add(principalKey(principal), resolve)

@@ -11,25 +11,25 @@ import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
 import { type ContentRange, contentRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly, mustHaveRoom, mustReachAll, projectThere } from '#routes/embedded-projects'
+import { embeddedOnly, existingProject, mustHaveRoom, mustReachAll } from '#routes/embedded-projects'
 import { textReply } from '#routes/streamed'
 import type { BlobImage } from '#runtime/blobs'
 import { ConcurrencyLimit } from '#runtime/concurrency-limit'
 
-/** Of the 64 uploads that the image store takes at once. */
+/** Of the 64 concurrent uploads of the image store. */
 const uploadLimits = { things: 'uploads', perUserMax: 8, perTenantMax: 32 }
 
-/** Who answers for releases of firmware. Contract 6. */
+/** Routes for firmware releases. Contract 6. */
 export function releaseRoutes(context: RouteContext): Binding[] {
   const uploads = new ConcurrencyLimit(uploadLimits)
   return embeddedOnly(context, [
     bind(api.listReleases, ({ caller, parameters: { project } }) => {
-      const { releases } = projectThere(context, caller.tenant, project)
+      const { releases } = existingProject(context, caller.tenant, project)
       return textReply(context, JSON.stringify([...releases.values()].sort(inOrder).map(releaseEntryOf)))
     }),
 
     bind(api.readRelease, ({ caller, parameters: { project, firmware }, query }) => {
-      const release = releaseThere(context, caller, project, releaseKeyOf(firmware, query))
+      const release = existingRelease(context, caller, project, releaseKeyOf(firmware, query))
       return textReply(context, JSON.stringify(releaseEntryOf(release)))
     }),
 
@@ -46,8 +46,8 @@ export function releaseRoutes(context: RouteContext): Binding[] {
     bind(api.deleteRelease, async ({ caller, parameters: { project, firmware }, query }) => {
       mustReachAll(caller, 'delete')
       const key = releaseKeyOf(firmware, query)
-      const { size } = releaseThere(context, caller, project, key)
-      // A server that was killed may have left it; whoever asked for it later would have the release again.
+      const { size } = existingRelease(context, caller, project, key)
+      // A killed server may have left its parts; a later upload would create the release again.
       await context.firmware.images.discard(partNameOf(context.system, caller.tenant, project, releaseName(key), size))
       await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_release', key })
       return { status: 204 }
@@ -60,13 +60,13 @@ function releaseKeyOf(firmware: string, { hardware, index = 0 }: api.ReleaseQuer
 }
 
 /** @throws Problem `not_found` */
-function releaseThere(context: RouteContext, { tenant }: Caller, project: string, key: ReleaseKey): StoredRelease {
+function existingRelease(context: RouteContext, { tenant }: Caller, project: string, key: ReleaseKey): StoredRelease {
   const release = context.system.peek(projectAddress(tenant, project)).releases.get(releaseName(key))
   if (!release) throw new Problem('not_found')
   return release
 }
 
-/** By index, then hardware, those for any in front, then precedence. */
+/** By index, then hardware with those for any hardware first, then precedence. */
 function inOrder(one: StoredRelease, next: StoredRelease): number {
   const byHardware = () => byText(one.hardware ?? '', next.hardware ?? '')
   const byFirmware = () => byPrecedence(one.firmware, next.firmware) || byText(one.firmware, next.firmware)
@@ -80,14 +80,14 @@ function byText(one: string, next: string): number {
 type UploadCall = Call<{ readonly project: string; readonly firmware: string }, UploadQuery>
 
 /**
- * The image of a release, whole or a part of it. A release is made when its image is stored for good; it never becomes
- * another one: the same image again is the same, any other is refused. Contract 6.
+ * The image of a release, whole or a part of it. A release is created when its image is stored durably, and never
+ * changes: an upload of the same image succeeds again, any other is refused. Contract 6.
  */
 async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey): Promise<Reply> {
   const { caller, upload: body } = call
   const { tenant } = caller
   const { project } = call.parameters
-  if (!body) throw new Error('an upload comes without its stream')
+  if (!body) throw new Error('an upload has no body stream')
   mustBePlain(call)
   await mustHaveRoom(context, caller, project)
   const before = releaseOf(context, tenant, project, key)
@@ -97,11 +97,12 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
   const name = partNameOf(context.system, tenant, project, releaseName(key), range ? range.size : body.lengthBytes)
   if (range?.part === null) {
     if (before && (call.query.sha256 ?? before.sha256) !== before.sha256) throw otherImage()
-    // One that is lost can come again.
+    // A lost image can be uploaded again.
     const isThere = before !== undefined && (await context.firmware.images.sizeOf(before.sha256)) === before.size
     const received = isThere ? range.size : await context.firmware.images.receivedOf(name)
-    if (isThere || received !== range.size) return standing(body, received, range.size)
-    // All of it is there, and no release: who took the last byte in could not make one. There is nothing left to send.
+    if (isThere || received !== range.size) return uploadProgress(body, received, range.size)
+    // All of it is stored without a release, because the request with the last byte could not create it. There is
+    // nothing left to send.
   }
   const from = range ? (range.part?.from ?? range.size) : 0
   const size = range ? range.size : (body.lengthBytes ?? null)
@@ -117,13 +118,14 @@ async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey):
   return made ?? { status: 202, json: { received: came.received, size } }
 }
 
-/** What there is of it so far: all where the release is there, perhaps by a request whose answer did not arrive. */
-async function standing(body: BodyStream, received: number, size: number): Promise<Reply> {
-  for await (const piece of body) if (piece.byteLength > 0) throw new Problem('bad_request', 'no bytes belong there')
+/** The bytes received so far: all if the release exists, perhaps by a request whose answer was lost. */
+async function uploadProgress(body: BodyStream, received: number, size: number): Promise<Reply> {
+  for await (const piece of body)
+    if (piece.byteLength > 0) throw new Problem('bad_request', 'the body must be empty: the image is complete')
   return { status: 202, json: { received, size } }
 }
 
-/** @throws Problem `bad_request` for a `Content-Range` that is none */
+/** @throws Problem `bad_request` for an invalid `Content-Range` */
 function rangeOf(call: Call): ContentRange | undefined {
   const header = call.header('content-range')
   if (header === '') return undefined
@@ -131,22 +133,22 @@ function rangeOf(call: Call): ContentRange | undefined {
   if (!range) throw new Problem('bad_request', 'Content-Range must be bytes <first>-<last>/<size> or bytes */<size>')
   const length = call.upload?.lengthBytes
   if (length !== undefined && length !== lengthOf(range)) {
-    throw new Problem('bad_request', 'Content-Range and the length of the body do not agree')
+    throw new Problem('bad_request', 'Content-Range does not match the length of the body')
   }
   return range
 }
 
-/** Of the body that comes with it. */
+/** Length of the request's body. */
 function lengthOf({ part }: ContentRange): number {
   return part ? part.to - part.from : 0
 }
 
-/** An image is the bytes that a device is to install: packed for the way they would be others. RFC 9110 §8.4. */
+/** An image is the bytes that a device installs: a content coding would change them. RFC 9110 §8.4. */
 function mustBePlain(call: UploadCall): void {
   if (!/^(identity)?$/i.test(call.header('content-encoding'))) throw new Problem('unsupported_media_type')
 }
 
-/** What can be said before a byte is read. @throws Problem `bad_request`, `too_large`, `conflict` */
+/** Checks that need no byte of the body. @throws Problem `bad_request`, `too_large`, `conflict` */
 function checkSize(
   { firmware: { imageBytesMax } }: RouteContext,
   size: number | undefined,
@@ -158,7 +160,7 @@ function checkSize(
   if (before && before.size !== size) throw otherImage()
 }
 
-/** The pieces of a body as they come, and behind the last one all that has to be true by then. */
+/** The pieces of a body as received, and after the last one the checks of the whole. */
 async function* checked(
   context: RouteContext,
   call: UploadCall,
@@ -174,14 +176,14 @@ async function* checked(
     yield piece
   }
   if (left !== undefined && bytes !== left) {
-    throw new Problem('bad_request', 'Content-Range and the length of the body do not agree')
+    throw new Problem('bad_request', 'Content-Range does not match the length of the body')
   }
   if (bytes === 0 && !range) throw emptyImage()
   const caller = body.stillPermitted()
   mayUpload(caller, releaseOf(context, caller.tenant, call.parameters.project, key))
 }
 
-/** The image is there for good: makes the release of it. */
+/** The image is stored durably: creates its release. */
 function stored(
   context: RouteContext,
   { caller: { tenant, user }, parameters: { project }, query }: UploadCall,
@@ -221,5 +223,5 @@ function emptyImage(): Problem {
 }
 
 function otherImage(): Problem {
-  return new Problem('conflict', 'the release is there, with another image')
+  return new Problem('conflict', 'the release exists with another image')
 }

@@ -10,19 +10,19 @@ import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { builtInRoles, isBuiltIn, type RoleEntry } from '#model/role'
 import type { Grant } from '#model/scope'
+import { authorOf } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
-import { mustCover } from '#routes/held-roles'
 import { listReply } from '#routes/list-reply'
-import { authorOf } from '#routes/sight'
+import { mustCover } from '#routes/role-checks'
 import { bindForTenant } from '#routes/target-tenant'
 import { namesOf } from '#runtime/listing'
 
-/** Who answers for roles. Contract 2. */
+/** Routes for roles. Contract 2. */
 export function roleRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
-    // A thousand roles of a quarter of a megabyte each: in pieces.
+    // A thousand roles of a quarter of a megabyte each, so the answer is sent in pieces.
     bindForTenant(context, api.listRoles, (call, tenant) => {
       const { roles } = context.system.wake(tenantAddress(tenant))
       const names = namesOf([...Object.keys(builtInRoles), ...roles.keys()].sort())
@@ -35,10 +35,10 @@ export function roleRoutes(context: RouteContext): Binding[] {
 
     bindForTenant(context, api.readRole, (call, tenant) => {
       const { role } = call.parameters
-      return thingReply(context, call, textOf(tenant, role, grantsThere(context, tenant, role)))
+      return thingReply(context, call, textOf(tenant, role, existingGrants(context, tenant, role)))
     }),
 
-    // Whoever changes a role changes what it meant: to take away is as much beyond him as to give.
+    // A change may also remove grants, so the caller must hold the old grants as well as the new ones.
     bindForTenant(context, api.putRole, async (call, tenant) => {
       const { caller, bodyBytes } = call
       const { role } = call.parameters
@@ -57,7 +57,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
     bindForTenant(context, api.deleteRole, async (call, tenant) => {
       const { role } = call.parameters
       await system.askAtOnce(() => {
-        const grants = grantsThere(context, tenant, role)
+        const grants = existingGrants(context, tenant, role)
         mustCover(call.caller, grants)
         mustMatch(call, () => textOf(tenant, role, grants))
         if (!isBuiltIn(role) && isRoleUsed(context.system.wake(directoryAddress), tenant, role)) {
@@ -71,7 +71,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
 }
 
 /** @throws Problem `not_found` */
-function grantsThere(context: RouteContext, tenant: string, role: string): readonly Grant[] {
+function existingGrants(context: RouteContext, tenant: string, role: string): readonly Grant[] {
   const grants = grantsOfRole(context.system.wake(tenantAddress(tenant)), role)
   if (!grants) throw new Problem('not_found')
   return grants

@@ -12,15 +12,15 @@ import { type RolloutBody, type RolloutEntry, rolloutEntryOf, type StoredRollout
 import { type Action, isPermitted } from '#model/scope'
 import { seededRandom } from '#model/seeded-random'
 import { randomId } from '#model/server-made-id'
+import { changedReply, isVisible, membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly, mustHaveRoom, mustReachAll } from '#routes/embedded-projects'
-import { changedReply, isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 
-/** Who answers for rollouts. Contract 6. */
+/** Routes for rollouts. Contract 6. */
 export function rolloutRoutes(context: RouteContext): Binding[] {
   const shift = async (caller: Caller, project: string, type: 'pause' | 'resume'): Promise<Reply> => {
-    mustReach(context, caller, 'update', rolloutThere(context, caller, project).rollout.body)
+    mustReach(context, caller, 'update', existingRollout(context, caller, project).rollout.body)
     return shown(
       caller,
       await context.system.ask(projectAddress(caller.tenant, project), { type, author: caller.user }),
@@ -28,7 +28,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
   }
   return embeddedOnly(context, [
     bind(api.readRollout, ({ caller, parameters: { project } }) => {
-      const { rollout, tally } = rolloutThere(context, caller, project)
+      const { rollout, tally } = existingRollout(context, caller, project)
       return textReply(context, JSON.stringify(entryOf({ rollout, counts: tally.counts })))
     }),
 
@@ -36,7 +36,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
       await mustHaveRoom(context, caller, project)
       const { rollout } = context.system.peek(projectAddress(caller.tenant, project))
       mayPut(caller, 'updates', rollout !== undefined)
-      // The one that is there, too: who may not touch it does not put another in its place.
+      // The existing rollout too: callers that may not change it may not replace it.
       if (rollout) mustReach(context, caller, 'update', rollout.body)
       mustReach(context, caller, rollout ? 'update' : 'create', body)
       mustKnow(context, caller, body)
@@ -47,7 +47,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.deleteRollout, async ({ caller, parameters: { project } }) => {
-      mustReach(context, caller, 'delete', rolloutThere(context, caller, project).rollout.body)
+      mustReach(context, caller, 'delete', existingRollout(context, caller, project).rollout.body)
       await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_rollout' })
       return { status: 204 }
     }),
@@ -60,13 +60,13 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
 type WithRollout = ProjectState & { readonly rollout: StoredRollout }
 
 /** @throws Problem `not_found` */
-function rolloutThere(context: RouteContext, { tenant }: Caller, project: string): WithRollout {
+function existingRollout(context: RouteContext, { tenant }: Caller, project: string): WithRollout {
   const state = context.system.peek(projectAddress(tenant, project))
   if (!state.rollout) throw new Problem('not_found')
   return state as WithRollout
 }
 
-/** Its state alone to a caller who may not read it: that is what the request made of it. */
+/** Only its state for callers that may not read it: that is the result of their request. */
 function shown({ scope }: Caller, answer: unknown): Reply {
   return changedReply(isPermitted(scope, 'updates', 'read'), entryOf(answer as RolloutAnswer), 'state')
 }
@@ -76,7 +76,8 @@ function entryOf({ rollout, counts }: Pick<RolloutAnswer, 'rollout' | 'counts'>)
 }
 
 /**
- * One for groups is there for who reaches all that are in them; a group that is gone may have had anybody.
+ * A rollout for groups is visible to callers that may access all their devices; a deleted group may have contained any
+ * device.
  * @throws Problem `not_found`; `forbidden` for one that concerns any device
  */
 function mustReach(context: RouteContext, caller: Caller, action: Action, { groups }: RolloutBody): void {
@@ -85,10 +86,10 @@ function mustReach(context: RouteContext, caller: Caller, action: Action, { grou
     return
   }
   const membersOf = membersIn(context.system.wake(tenantAddress(caller.tenant)))
-  if (!isSeen(caller.scope, 'updates', action, { devices: null, groups }, membersOf)) throw new Problem('not_found')
+  if (!isVisible(caller.scope, 'updates', action, { devices: null, groups }, membersOf)) throw new Problem('not_found')
 }
 
-/** @throws Problem `not_found` for a group that is not there */
+/** @throws Problem `not_found` for a missing group */
 function mustKnow(context: RouteContext, { tenant }: Caller, { groups = [] }: RolloutBody): void {
   const known = context.system.wake(tenantAddress(tenant)).groups
   if (!groups.every((group) => known.has(group))) throw new Problem('not_found')

@@ -13,7 +13,7 @@ import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
 import { namesOf } from '#runtime/listing'
 
-/** Who answers for schemas. They are in memory, and few. */
+/** Routes for schemas. They are few and in memory. */
 export function schemaRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
@@ -80,7 +80,7 @@ function schemaText(serviceIdentifier: string, schema: ServiceSchema | undefined
   return schema ? `${identifier},"schema":${textOfSchema(schema)}}` : `${identifier}}`
 }
 
-/** Schemas don't change, they are replaced: each is made text once. */
+/** Schemas are immutable and replaced as a whole: each is converted to text once. */
 const texts = new WeakMap<ServiceSchema, string>()
 
 function textOfSchema(schema: ServiceSchema): string {

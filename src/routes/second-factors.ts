@@ -3,7 +3,7 @@ import * as api from '#api/second-factors'
 import { type Binding, bind } from '#http/call'
 import { notStored, placeOf } from '#routes/sign-in-place'
 
-/** Who answers for one-time codes and codes to recover with. §5.2.8, contract 2. */
+/** Routes for one-time codes and recovery codes. §5.2.8, contract 2. */
 export function secondFactorRoutes(factors: SecondFactors): Binding[] {
   return [
     bind(api.useTotp, async (call) => {

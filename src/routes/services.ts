@@ -16,7 +16,7 @@ import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { partsReply, streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
 
-/** Who answers for services: the same state, grouped the other way round. */
+/** Routes for services: the same state as for devices, grouped by service. */
 export function serviceRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.listServices, (call) => list(context, call)),
@@ -95,7 +95,7 @@ async function* listed(
   }
 }
 
-/** One service's devices, as an object or an array of them; 404 when the caller may read none. */
+/** The devices of one service, as an object or an array; 404 if the caller may read none. */
 function devicesOf(
   context: RouteContext,
   call: Call<unknown, StateQuery>,
@@ -114,7 +114,7 @@ function devicesOf(
     textOfDevice(context, call, form, service),
   )
   if (form.depth >= 1 || before === '[') return { status: 200, chunks }
-  // Only the identifier is asked for; whether there is a device decides between it and 404.
+  // Only the identifier is requested; whether there is a device decides between it and 404.
   return { status: 200, chunks: emptied(chunks, before) }
 }
 
@@ -140,25 +140,25 @@ function textOfDevice(context: RouteContext, { caller }: Call, form: StateForm, 
 
 const entriesAtATime = 256
 
-/** Which services, and which of their devices, a caller may see and asked for. */
+/** The services, and their devices, that the caller may see and has requested. */
 class ShownServices {
   readonly #context: RouteContext
   readonly #call: Call
-  readonly #asked: ReadonlySet<string> | undefined
+  readonly #requested: ReadonlySet<string> | undefined
   readonly #text: StateText
 
   constructor(context: RouteContext, call: Call, query: Pick<ListQuery, 'deviceIdentifier'>) {
     this.#context = context
     this.#call = call
-    this.#asked = query.deviceIdentifier && new Set(query.deviceIdentifier)
+    this.#requested = query.deviceIdentifier && new Set(query.deviceIdentifier)
     this.#text = new StateText(call.caller, context.system.wake(tenantAddress(call.caller.tenant)), formOf({}, 0))
   }
 
-  /** Identifiers of services with at least one device to show. */
+  /** Identifiers of services with at least one visible device. */
   services(after: string): Pages {
     const { listing } = this.#context
     const { tenant } = this.#call.caller
-    let entries = listing.entries(serviceIndex, tenant, '', after === '' ? '' : behind(after))
+    let entries = listing.entries(serviceIndex, tenant, '', after === '' ? '' : afterService(after))
     const next = async (): Promise<string | undefined> => {
       for (;;) {
         const page = await entries.next(entriesAtATime)
@@ -166,9 +166,9 @@ class ShownServices {
         const entry = page.find((name) => this.#isShown(name))
         if (entry === undefined) continue
         const [service] = parted(entry)
-        // Straight to the next service, however many devices this one has.
+        // Skips to the next service, even if this one has many devices.
         await entries.close()
-        entries = listing.entries(serviceIndex, tenant, '', behind(service))
+        entries = listing.entries(serviceIndex, tenant, '', afterService(service))
         return service
       }
     }
@@ -192,10 +192,10 @@ class ShownServices {
     const entries = listing.entries(serviceIndex, this.#call.caller.tenant, `${service}/`)
     return {
       next: async (countMax) => {
-        // A page may hold none of those asked for; an empty one would mean the end.
+        // A page may contain none of the requested ones; an empty one would mean the end.
         for (;;) {
           const page = await entries.next(countMax)
-          const devices = page.map((entry) => parted(entry)[1]).filter((device) => this.#asked?.has(device) ?? true)
+          const devices = page.map((entry) => parted(entry)[1]).filter((device) => this.#requested?.has(device) ?? true)
           if (devices.length > 0 || page.length === 0) return devices
         }
       },
@@ -205,12 +205,12 @@ class ShownServices {
 
   #isShown(entry: string): boolean {
     const [service, device] = parted(entry)
-    return (this.#asked?.has(device) ?? true) && this.#text.mayRead(device, service)
+    return (this.#requested?.has(device) ?? true) && this.#text.mayRead(device, service)
   }
 }
 
-/** Behind all entries of a service: no device begins with this. */
-function behind(service: string): string {
+/** Sorts after all entries of a service: no device name starts with this. */
+function afterService(service: string): string {
   return `${service}/\uffff`
 }
 

@@ -7,9 +7,9 @@ import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { placeOf } from '#routes/sign-in-place'
 import { bindForTenant } from '#routes/target-tenant'
-import { userThere, userToEdit } from '#routes/users'
+import { existingUser, userToEdit } from '#routes/users'
 
-/** Who answers for sessions, one's own and, for administrators, other people's. Contract 2. */
+/** Routes for sessions: one's own and, for administrators, those of other users. Contract 2. */
 export function sessionRoutes(context: RouteContext, { sessions, logins }: Identity): Binding[] {
   return [
     bind(api.listSessions, async ({ caller }) => ({
@@ -29,7 +29,7 @@ export function sessionRoutes(context: RouteContext, { sessions, logins }: Ident
     }),
 
     bindForTenant(context, api.listUserSessions, async ({ caller, parameters: { name } }, tenant) => {
-      const { id } = userThere(context, tenant, name)
+      const { id } = existingUser(context, tenant, name)
       return { status: 200, json: await sessions.list(tenant, id, caller.session?.id) }
     }),
 
@@ -45,7 +45,7 @@ export function sessionRoutes(context: RouteContext, { sessions, logins }: Ident
   ]
 }
 
-/** Bare id of a signed-in person. Who is known and is none has no sessions of his own. */
+/** Bare id of a signed-in person. Other callers have no sessions. */
 function personOf({ user }: Caller): string {
   const id = idOfCrn(user, 'user')
   if (id === undefined) throw new Problem('forbidden')

@@ -3,7 +3,7 @@ import * as api from '#api/sign-up'
 import { type Binding, bind } from '#http/call'
 import { placeOf } from '#routes/sign-in-place'
 
-/** Who answers for sign-up. Contract 2. */
+/** Routes for sign-up. Contract 2. */
 export function signUpRoutes(logins: Logins): Binding[] {
   return [
     bind(api.signUp, async (call) => {

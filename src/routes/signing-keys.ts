@@ -2,12 +2,12 @@ import type { KeyRing } from '#access/signing-key-ring'
 import * as api from '#api/signing-keys'
 import { type Binding, bind } from '#http/call'
 
-/** Who answers for the keys that tokens are signed with. Contract 2, Tokens. */
+/** Routes for the signing keys of tokens. Contract 2, Tokens. */
 export function signingKeyRoutes(keys: KeyRing): Binding[] {
   return [
     bind(api.listSigningKeys, () => ({ status: 200, json: keys.list() })),
 
-    // One of them alone is nowhere to be read.
+    // There is no route for a single key.
     bind(api.rotateSigningKey, async () => ({
       status: 201,
       headers: { Location: '/api/v1/iam/signing-keys' },

@@ -8,9 +8,9 @@ import { formatPropertyIdHex } from '#model/identifier'
 import { servicesOfDevicesWithin } from '#model/scope'
 import { enumNameOf, nameOfProperty, type ServiceSchema } from '#model/service-schema'
 import type { ShapeProperty } from '#model/shape'
-import { schemasFor } from '#routes/sight'
+import { schemasFor } from '#routes/bound-visibility'
 
-/** How state is shown. Contract 3.1, 3.2. */
+/** Format of displayed state. Contract 3.1, 3.2. */
 export interface StateForm {
   readonly depth: number
   readonly isRaw: boolean
@@ -19,7 +19,7 @@ export interface StateForm {
 
 export const fullDepth = 2
 
-/** The form that a query asks for; `depth` where it says nothing. */
+/** The format that a query asks for; `depth` is the default. */
 export function formOf(
   query: {
     readonly depth?: number | undefined
@@ -34,17 +34,17 @@ export function formOf(
 /** JSON text: whole, or in parts that are made one after the other, each in a few hundred microseconds. */
 export type TextOrParts = string | Iterable<string>
 
-/** Of a part. One value may make it longer: 64 KiB of control characters are 384 KiB as JSON. */
+/** Size of a part. One value may make it longer: 64 KiB of control characters are 384 KiB as JSON. */
 const partCharacters = 16 * 1024
 
 /**
- * Longer text is made in parts: this much takes about a millisecond. Estimated, of a property by its
- * longest text without a value.
+ * Longer text is made in parts: this much takes about a millisecond. Estimated for each property by its longest text
+ * without a value.
  */
 const wholeCharactersMax = 128 * 1024
 const propertyCharacters = 200
 
-/** State as one caller may see it, as JSON text. */
+/** State that one caller may see, as JSON text. */
 export class StateText {
   /** Whether the caller may see this service of this device. */
   readonly mayRead: (device: string, service: string) => boolean
@@ -57,7 +57,7 @@ export class StateText {
     this.#form = form
   }
 
-  /** `{deviceIdentifier, services?}`, the services that may be read. */
+  /** `{deviceIdentifier, services?}`, with the readable services. */
   device(state: DeviceState): TextOrParts {
     const device = `{"deviceIdentifier":${quote(state.device)}`
     return this.#form.depth < 1 ? `${device}}` : this.#servicesWithin(`${device},"services":[`, state, ']}')
@@ -71,7 +71,7 @@ export class StateText {
     return this.#entry(`{"serviceIdentifier":${quote(service.shape.serviceIdentifier)}`, service)
   }
 
-  /** The mirror: an entry of a service's `devices`. */
+  /** The inverse: an entry of a service's `devices`. */
   deviceOfService(device: string, service: ServiceState): TextOrParts {
     return this.#entry(`{"deviceIdentifier":${quote(device)}`, service)
   }
@@ -86,7 +86,7 @@ export class StateText {
     return before + shown.map((service) => this.serviceOfDevice(service)).join(',') + after
   }
 
-  /** Each service is read at one moment: one UPDATE is about one service. */
+  /** Each service is read in one turn: one UPDATE is about one service. */
   *#servicesInParts(before: string, services: readonly ServiceState[], after: string): Iterable<string> {
     let separator = before
     for (const service of services) {
@@ -128,7 +128,7 @@ export class StateText {
     return characters > wholeCharactersMax
   }
 
-  /** From a place on, which it moves, until the text is as long as this. */
+  /** Advances `place` until the text has this length. */
   #propertiesFrom(place: { index: number }, service: ServiceState, charactersMax: number): string {
     const { shape } = service
     const { isRaw } = this.#form

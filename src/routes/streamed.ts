@@ -6,16 +6,16 @@ import { ReadSlices } from '#routes/read-slices'
 import type { TextOrParts } from '#routes/state-text'
 import { namesOf, type Pages } from '#runtime/listing'
 
-/** How much text is handed over at once. */
+/** Text sent at once. */
 const pieceCharacters = 64 * 1024
 
-/** Names asked of a listing at once. */
+/** Names read from a listing at once. */
 const namesAtATime = 256
 
 /**
- * A long answer, made piece by piece. Each thing is read at one moment, the moment its text is made; the last piece
- * leaves when everything that was read is stored, and none when the caller's session is over or he may something else.
- * Architecture, full reads.
+ * A long answer in pieces. Each object is read when its text is made. The last piece is sent after everything that was
+ * read is stored; no piece is sent after the caller's session ended or the caller's rights changed. Architecture, full
+ * reads.
  */
 export async function* streamed(
   { world, system }: RouteContext,
@@ -64,14 +64,14 @@ export async function* streamed(
   }
 }
 
-/** One thing, streamed when its text is made in parts. */
+/** One object, streamed if its text is made in parts. */
 export function partsReply(context: RouteContext, { caller }: Call, text: TextOrParts): Reply | Promise<Reply> {
   if (typeof text === 'string') return textReply(context, text)
   const chunks = streamed(context, caller, namesOf(['']), { before: '', after: '' }, () => text)
   return { status: 200, chunks }
 }
 
-/** An answer that is JSON text already, of things read a moment ago. */
+/** An answer of finished JSON text, of objects that were just read. */
 export async function textReply(
   { system }: RouteContext,
   text: string,

@@ -17,18 +17,18 @@ import {
   subscribersMax,
   subscriptionEntryOf,
 } from '#model/subscription'
+import { membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { thingsReply } from '#routes/list-reply'
-import { membersIn } from '#routes/sight'
 import { streamHeaders } from '#routes/stream-position'
 
-/** Who answers for subscriptions. §2.6, §3.1, §4.4, §7, contract 5.6. */
+/** Routes for subscriptions. §2.6, §3.1, §4.4, §7, contract 5.6. */
 export function subscriptionRoutes(context: RouteContext): Binding[] {
   const { world } = context
   return [
     bind(api.listSubscriptions, (call) => {
       const { caller } = call
-      // Before the list: what it shows is at least what had been told by then.
+      // Read before the list: it then contains at least all events up to this position.
       const headers = streamHeaders(context, caller.tenant)
       const own = new Map(ownOf(context, caller).map((stored) => [nameOf(stored), stored.id]))
       const things = {
@@ -82,7 +82,7 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** The function that is meant, by its id. @throws Problem in the order of contract 5.6 */
+/** The function of the request, by its id. @throws Problem in the order of contract 5.6 */
 function topicOf(context: RouteContext, { tenant, scope }: Caller, { type, topic }: SubscribeBody): string {
   if (type !== 'email') throw new Problem('bad_request_message', `${type} is not delivered yet; only email is`)
   const state = context.system.wake(tenantAddress(tenant))
@@ -95,24 +95,24 @@ function topicOf(context: RouteContext, { tenant, scope }: Caller, { type, topic
   return fn
 }
 
-/** Whoever is subscribed already hears that, and not that there are too many. @throws Problem `bad_request_message` */
+/** An existing subscription is reported before the limit. @throws Problem `bad_request_message` */
 function mustHaveRoom(context: RouteContext, caller: Caller, fn: string): void {
   if (ownOf(context, caller).some((stored) => stored.function === fn)) return
   if (context.notifications.deliveries.countOf(caller.tenant, fn) < subscribersMax) return
   throw new Problem('bad_request_message', `a function has at most ${subscribersMax} subscriptions`)
 }
 
-/** The last request by now: he hears of those behind it. */
+/** The last request so far: the subscriber gets those after it. */
 function headOf({ system }: RouteContext, tenant: string, fn: string): number {
   return system.peek(deliveryAddress(tenant, fn)).head.seq
 }
 
-/** @throws Problem `not_found_empty`, also for one that is somebody else's */
+/** @throws Problem `not_found_empty`, also for another user's subscription */
 function mustBeThere(context: RouteContext, caller: Caller, id: string): void {
   if (!shownOf(context, caller, id)) throw new Problem('not_found_empty')
 }
 
-/** Not one whose function is no more: it is about to end. */
+/** Hides subscriptions of a deleted function: they are about to end. */
 function shownOf(context: RouteContext, caller: Caller, id: string): StoredSubscription | undefined {
   const stored = ownOf(context, caller).find((each) => each.id === id)
   return stored && context.system.wake(tenantAddress(caller.tenant)).functions.has(stored.function) ? stored : undefined
@@ -132,7 +132,7 @@ function askSubscriber(
   return system.askAtOnce(() => ({ to, command: prepare(), bytes }))
 }
 
-/** In the order in which they were made. */
+/** In the order of their creation. */
 function nameOf({ createdAt, id }: StoredSubscription): string {
   return `${String(createdAt).padStart(16, '0')}/${id}`
 }

@@ -8,10 +8,10 @@ import { Problem } from '#model/problem'
 import { type Action, isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 
-/** Who answers for a tenant's own affairs: `tenant` is whose are meant, the caller's or the one that he asked for. */
+/** Handler of a tenant's route: `tenant` is the requested one, or the caller's. */
 type TenantAnswerer<P, Q, B> = (call: Call<P, Q, B>, tenant: string) => Reply | Promise<Reply>
 
-/** Binds an entry that takes `?tenant=`. Contract 2, Model. */
+/** Binds a route with `?tenant=`. Contract 2, Model. */
 export function bindForTenant<
   const Path extends string,
   P extends z.ZodType,
@@ -27,10 +27,11 @@ export function bindForTenant<
 }
 
 /**
- * Whoever names a tenant has to hold `tenants` for what he does there, also where it is his own: others get 403, and don't
- * learn which tenants there are. Where a PUT may make something, what happens decides; that is asked of his other rights.
+ * Callers that name a tenant need the permission on `tenants`, also for their own tenant. Others get 403 and do not
+ * learn which tenants exist. For a PUT that may create an object, the actual effect decides the required permission;
+ * this is checked with the other rights.
  *
- * @throws Problem `forbidden`; `not_found` for a tenant that is not there
+ * @throws Problem `forbidden`; `not_found` for a missing tenant
  */
 function targetTenant(
   context: RouteContext,
@@ -44,11 +45,11 @@ function targetTenant(
 }
 
 function actionsOf(access: string | Pick<Permission, 'action' | 'mayCreate'>): readonly Action[] {
-  if (typeof access === 'string') throw new Error('a route that means a tenant needs a permission')
+  if (typeof access === 'string') throw new Error('a route with a tenant needs a permission')
   return access.mayCreate ? [access.action, 'create'] : [access.action]
 }
 
-/** Where something of a tenant is found again. `query`: as it was asked for, so that whoever follows means the same tenant. */
+/** The `Location` of an object of a tenant. `query`: as in the request, so that the location names the same tenant. */
 export function locationOf(path: string, { tenant }: TenantQuery): string {
   return `/api/v1${path}${tenant === undefined ? '' : `?tenant=${tenant}`}`
 }

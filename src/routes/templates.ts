@@ -7,12 +7,12 @@ import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Action, isPermitted, reachesEvery } from '#model/scope'
 import { type StoredTemplate, templateEntryOf } from '#model/template'
+import { changedReply } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
-import { changedReply } from '#routes/sight'
 
-/** Who answers for what mails say. Contract 5.5. */
+/** Routes for mail templates. Contract 5.5. */
 export function templateRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
@@ -27,7 +27,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
     bind(api.readTemplate, (call) => {
       const { tenant } = call.caller
       const { name } = call.parameters
-      return thingReply(context, call, textOf(tenant, name, templateThere(context, tenant, name)))
+      return thingReply(context, call, textOf(tenant, name, existingTemplate(context, tenant, name)))
     }),
 
     bind(api.putTemplate, async (call) => {
@@ -50,7 +50,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
       const { name } = call.parameters
       mustReachAll(call.caller, 'delete')
       await system.askAtOnce(() => {
-        const template = templateThere(context, tenant, name)
+        const template = existingTemplate(context, tenant, name)
         mustMatch(call, () => textOf(tenant, name, template))
         return { to: tenantAddress(tenant), command: { type: 'delete_template', name } }
       })
@@ -59,13 +59,13 @@ export function templateRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** They are what everybody's functions say, of any device. @throws Problem `forbidden` */
+/** All functions use them, for any device. @throws Problem `forbidden` */
 function mustReachAll({ scope }: Caller, action: Action): void {
   if (!reachesEvery(scope, 'functions', action, '*')) throw new Problem('forbidden')
 }
 
 /** @throws Problem `not_found` */
-function templateThere(context: RouteContext, tenant: string, name: string): StoredTemplate {
+function existingTemplate(context: RouteContext, tenant: string, name: string): StoredTemplate {
   const stored = context.system.wake(tenantAddress(tenant)).templates.get(name)
   if (!stored) throw new Problem('not_found')
   return stored

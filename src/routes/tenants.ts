@@ -8,12 +8,12 @@ import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import type { TenantEntry } from '#model/tenant'
+import { changedReply } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
-import { changedReply } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 
-/** Who answers for tenants. That they are the affair of tenant `default` alone is what its scopes say. Contract 2. */
+/** Routes for tenants. Their scopes limit them to the tenant `default`. Contract 2. */
 export function tenantRoutes(context: RouteContext): Binding[] {
   const { system } = context
   const tenantThere = ({ parameters }: Pick<Call<{ readonly tenantIdentifier: string }>, 'parameters'>): TenantRow => {
@@ -60,7 +60,7 @@ export function tenantRoutes(context: RouteContext): Binding[] {
       return changedReply(mayRead, entryOf(row as TenantRow), 'resourceIdentifier')
     }),
 
-    // What was in it goes in the background, from the moment on in which this is stored.
+    // Its content is deleted in the background after this is stored.
     bind(api.deleteTenant, async (call) => {
       const { tenantIdentifier: tenant } = call.parameters
       await system.askAtOnce(() => {

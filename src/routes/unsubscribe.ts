@@ -6,7 +6,7 @@ import { type Binding, bind, type Reply } from '#http/call'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 
-/** Who ends subscriptions by the addresses that stand in mails. RFC 2369, RFC 8058, contract 5.7. */
+/** Routes that end subscriptions by the links in mails. RFC 2369, RFC 8058, contract 5.7. */
 export function unsubscribeRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.readUnsubscribe, ({ parameters: { subscriptionId }, query }) => {
@@ -22,7 +22,7 @@ export function unsubscribeRoutes(context: RouteContext): Binding[] {
         const end: Unsubscribe = { type: 'unsubscribe', id: parameters.subscriptionId, isByLink: true }
         await context.system.ask(subscriberAddress(tenant, subscriberIdOf(user)), end)
       }
-      // Whoever pressed the button looks at a page; mail programs do it for people and want none.
+      // After a click the answer is a page; mail programs send the request themselves and need none.
       return call.header('accept').includes('text/html') ? pageOf(ended) : { status: 204, headers: unkept }
     }),
   ]
@@ -45,7 +45,7 @@ function checkSigned(
 
 const unkept = { 'Cache-Control': 'no-store' }
 
-/** Nothing is loaded or run, nobody frames it, and its address, which is a credential, goes to nobody else. */
+/** The page loads and runs nothing, may not be framed, and sends no referrer, because its address is a credential. */
 const pageHeaders = {
   ...unkept,
   'Content-Type': 'text/html; charset=utf-8',
@@ -53,7 +53,7 @@ const pageHeaders = {
   'Referrer-Policy': 'same-origin',
 }
 
-/** The form is sent to the address of its page. */
+/** The form is sent to the URL of its page. */
 const question = `<p>Do you want no more of these mails?</p>
 <form method="post"><button name="List-Unsubscribe" value="One-Click">Unsubscribe</button></form>`
 

@@ -11,20 +11,20 @@ import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { isHookSigned } from '#routes/hook-signature'
 
-/** Who hears the update server. Contract 6, Hook. */
+/** Route for the hook of the update server. Contract 6, Hook. */
 export function updateHookRoutes(context: RouteContext): Binding[] {
-  return [bind(api.callUpdateHook, (call) => hear(context, call, call.parameters.projectIdentifier))]
+  return [bind(api.callUpdateHook, (call) => receiveHook(context, call, call.parameters.projectIdentifier))]
 }
 
-/** So many are gone through by their names; where there are more, all are. */
+/** Up to this many devices are scanned by name; for more, the whole project is scanned. */
 const namedMax = 10_000
 
-/** At once is when it is stored: going through the devices takes as long as it takes. */
-async function hear(context: RouteContext, call: Call, project: string): Promise<Reply> {
+/** Answers when the request is stored: the scan takes longer. */
+async function receiveHook(context: RouteContext, call: Call, project: string): Promise<Reply> {
   const { caller } = call
   const isSigned = caller === unauthenticated
   if (isSigned) checkSignature(context, call)
-  const { tenant, devices } = meant(call.bodyBytes, isSigned ? defaultTenant : caller.tenant)
+  const { tenant, devices } = hookTarget(call.bodyBytes, isSigned ? defaultTenant : caller.tenant)
   const isReached = isSigned ? isTenantThere(context.system, tenant) : tenant === caller.tenant
   if (!isReached || !isShortName(project)) return { status: 204 }
   context.firmware.checks.forgetProject(tenant, project)
@@ -35,10 +35,10 @@ async function hear(context: RouteContext, call: Call, project: string): Promise
   return { status: 204 }
 }
 
-/** @throws Problem `unauthorized`, also where no secret is set: then nobody can sign */
+/** @throws Problem `unauthorized`, also without a secret: then no signature is valid */
 function checkSignature({ firmware: { hookSecret }, world }: RouteContext, call: Call): void {
   const signed = { path: call.target.path, body: call.bodyBytes }
-  // What anybody knows signs nothing.
+  // An empty secret is public, so its signatures are invalid.
   const isGood =
     hookSecret !== undefined &&
     hookSecret !== '' &&
@@ -46,14 +46,14 @@ function checkSignature({ firmware: { hookSecret }, world }: RouteContext, call:
   if (!isGood) throw new Problem('unauthorized', 'invalid hook signature')
 }
 
-interface Meant {
+interface HookTarget {
   readonly tenant: string
   /** Null: all of the project. */
   readonly devices: readonly string[] | null
 }
 
-/** What a body does not say means the whole project; it is never a reason to refuse. A tenant that is none is nobody's. */
-function meant(bytes: Uint8Array, ownTenant: string): Meant {
+/** Missing fields mean the whole project; they are never a reason to refuse. An unknown tenant has no devices. */
+function hookTarget(bytes: Uint8Array, ownTenant: string): HookTarget {
   const { tenant = ownTenant, devices } = fieldsOf(bytes)
   return { tenant: typeof tenant === 'string' ? tenant : '', devices: namesOf(devices) }
 }
@@ -74,7 +74,7 @@ function namesOf(devices: unknown): readonly string[] | null {
   return names.includes(undefined) ? null : [...known]
 }
 
-/** A project that no device is of is stored nowhere for it. */
+/** A scan is stored only for a project with devices. */
 async function hasDevices({ listing }: RouteContext, tenant: string, project: string): Promise<boolean> {
   const pages = listing.entries(projectDeviceIndex, tenant, `${project}/`)
   try {

@@ -6,7 +6,7 @@ import { type ByteRange, byteRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-projects'
 
-/** Who hands out images. Contract 6. */
+/** Routes for firmware images. Contract 6. */
 export function updateImageRoutes(context: RouteContext): Binding[] {
   return embeddedOnly(context, [bind(api.readImage, (call) => read(context, call, call.parameters.sha256, call.query))])
 }
@@ -38,7 +38,7 @@ async function read(
   }
 }
 
-/** A range of another image than the one that is there is the whole of this one; only GET has any. RFC 9110 §13.1.5, §14.2. */
+/** If `If-Range` names another image, the whole image is sent; only GET supports ranges. RFC 9110 §13.1.5, §14.2. */
 function rangeOf(call: Call, etag: string, size: number): ByteRange | 'unsatisfiable' | undefined {
   if (call.target.method !== 'GET') return undefined
   const known = call.header('if-range')

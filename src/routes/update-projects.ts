@@ -10,12 +10,12 @@ import { Problem } from '#model/problem'
 import { rolloutEntryOf } from '#model/rollout'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { embeddedOnly, mustHaveRoom, projectThere } from '#routes/embedded-projects'
+import { embeddedOnly, existingProject, mustHaveRoom } from '#routes/embedded-projects'
 import { listReply } from '#routes/list-reply'
 import { textReply } from '#routes/streamed'
 import { namesOf } from '#runtime/listing'
 
-/** Who answers for projects of the embedded update server, and for the devices that are held at a version. Contract 6. */
+/** Routes for projects of the embedded update server and for pinned devices. Contract 6. */
 export function updateProjectRoutes(context: RouteContext): Binding[] {
   return embeddedOnly(context, [
     bind(api.listProjects, (call) => {
@@ -28,7 +28,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
         {
           limit: call.query.limit,
           names: context.listing.entries(projectIndex, tenant, '', after),
-          // Reading is not narrowed: what there is for a project tells of no device.
+          // Reading has no device limit: a project's data reveals no device.
           isShown: () => true,
           textOf: (project) => JSON.stringify(entryOf(tenant, context.system.peek(projectAddress(tenant, project)))),
         },
@@ -38,9 +38,9 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
     bind(api.listPins, (call) => {
       const { caller, parameters, query } = call
       const { tenant } = caller
-      const { pins } = projectThere(context, tenant, parameters.project)
+      const { pins } = existingProject(context, tenant, parameters.project)
       const isWithin = devicesWithin(caller.scope, 'updates', 'read')
-      // Looked up when its turn comes: it may be another by then, or gone.
+      // Read when its text is made: it may have changed or been deleted by then.
       const firmwareOf = (device: string) =>
         context.system.peek(projectAddress(tenant, parameters.project)).pins.get(device)
       return listReply(
@@ -49,7 +49,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
         {},
         {
           limit: query.limit,
-          names: namesOf(behind(pins.keys(), nameOfCursor(query.cursor))),
+          names: namesOf(namesAfter(pins.keys(), nameOfCursor(query.cursor))),
           isShown: (device) => isWithin(device) && firmwareOf(device) !== undefined,
           textOf: (device) => {
             const firmware = firmwareOf(device)
@@ -60,7 +60,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.readPin, ({ caller, parameters: { project, deviceIdentifier } }) =>
-      textReply(context, JSON.stringify({ firmware: pinThere(context, caller, project, deviceIdentifier) })),
+      textReply(context, JSON.stringify({ firmware: existingPin(context, caller, project, deviceIdentifier) })),
     ),
 
     bind(api.putPin, async ({ caller, parameters: { project, deviceIdentifier: device }, body, bodyBytes }) => {
@@ -76,7 +76,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.deletePin, async ({ caller, parameters: { project, deviceIdentifier: device } }) => {
-      pinThere(context, caller, project, device)
+      existingPin(context, caller, project, device)
       await context.system.ask(projectAddress(caller.tenant, project), { type: 'delete_pin', device })
       return { status: 204 }
     }),
@@ -93,20 +93,20 @@ function entryOf(tenant: string, { project, releases, pins, rollout, tally }: Pr
   }
 }
 
-/** Those behind a cursor, in their order. */
-function behind(names: Iterable<string>, after: string): readonly string[] {
+/** The names after a cursor, in order. */
+function namesAfter(names: Iterable<string>, after: string): readonly string[] {
   return [...names].filter((name) => name > after).sort()
 }
 
 /** The version. @throws Problem `not_found` */
-function pinThere(context: RouteContext, { tenant }: Caller, project: string, device: string): string {
+function existingPin(context: RouteContext, { tenant }: Caller, project: string, device: string): string {
   const firmware = context.system.peek(projectAddress(tenant, project)).pins.get(device)
   if (firmware === undefined) throw new Problem('not_found')
   return firmware
 }
 
 /**
- * What happens decides which right is needed, and where it reaches. Contract 1.4.
+ * The effect decides which permission is needed, and for which devices. Contract 1.4.
  * @throws Problem `forbidden`, `not_found`
  */
 function mayPutPin(context: RouteContext, { tenant, scope }: Caller, project: string, device: string): void {

@@ -19,7 +19,7 @@ import { streamHeaders } from '#routes/stream-position'
 import { textReply } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/listing'
 
-/** Who answers for the firmware of devices. §4.5, contract 6. */
+/** Routes for the firmware of devices. §4.5, contract 6. */
 export function updateRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.listUpdates, (call) => list(context, call)),
@@ -32,10 +32,10 @@ export function updateRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** From here on, what became of updates is shown. */
+/** From this depth on, results of updates are included. */
 const updateDepth = 2
 
-/** A single answer waits so long for the update server; a list does not. */
+/** A single answer waits this long for the update server; a list does not wait. */
 const freshWaitMs = 2000
 
 function list(context: RouteContext, call: Call<unknown, ListedQuery>): Promise<Reply> {
@@ -62,7 +62,7 @@ interface ListedQuery {
   readonly deviceIdentifier?: readonly string[] | undefined
 }
 
-/** Those that the query names, in the order of a listing; or all of whose firmware something is known. */
+/** Devices named by the query, in the order of a listing; without names: all with known firmware. */
 function deviceNames({ listing }: RouteContext, tenant: string, query: ListedQuery): Pages {
   const after = nameOfCursor(query.cursor)
   if (!query.deviceIdentifier) return listing.entries(firmwareIndex, tenant, '', after)
@@ -72,24 +72,24 @@ function deviceNames({ listing }: RouteContext, tenant: string, query: ListedQue
 async function read(context: RouteContext, call: Call<unknown, ListedQuery>, device: string): Promise<Reply> {
   const { tenant } = call.caller
   const depth = call.query.depth ?? 1
-  const before = knownThere(context, tenant, device)
+  const before = existingUpdates(context, tenant, device)
   if (depth > 0) {
-    const asked = questionsOf(tenant, before)
-    await Promise.all(asked.map((question) => context.firmware.checks.freshOf(question, freshWaitMs)))
+    const questions = questionsOf(tenant, before)
+    await Promise.all(questions.map((question) => context.firmware.checks.freshOf(question, freshWaitMs)))
     checkCurrent(call.caller)
   }
-  const state = depth > 0 ? knownThere(context, tenant, device) : before
+  const state = depth > 0 ? existingUpdates(context, tenant, device) : before
   return textReply(context, JSON.stringify(informationOf(context, tenant, state, depth)))
 }
 
-/** Undefined where there is nothing to show. */
+/** Undefined if there is nothing to show. */
 function knownDevice(context: RouteContext, tenant: string, device: string): DeviceState | undefined {
   const state = context.system.peek(deviceAddress(tenant, device))
   return state && isFirmwareKnown(state) ? state : undefined
 }
 
 /** @throws Problem `not_found` */
-function knownThere(context: RouteContext, tenant: string, device: string): DeviceState {
+function existingUpdates(context: RouteContext, tenant: string, device: string): DeviceState {
   const state = knownDevice(context, tenant, device)
   if (!state) throw new Problem('not_found')
   return state
@@ -119,20 +119,20 @@ function firmwareEntryOf(
   stored: StoredUpdate | undefined,
 ): FirmwareEntry {
   const updateAvailable = project !== null && (checks.knownOf(questionOf(tenant, device, project, firmware)) ?? false)
-  const told = stored && publishedFor(stored, firmware.index)
-  return { ...firmware, updateAvailable, ...(told && { update: updateEntryOf(told) }) }
+  const summary = stored && publishedFor(stored, firmware.index)
+  return { ...firmware, updateAvailable, ...(summary && { update: updateEntryOf(summary) }) }
 }
 
-/** What its events come to. */
-function updateEntryOf({ index: _, status, ...told }: PublishedUpdate): UpdateEntry {
-  return { ...told, status: status.toUpperCase() as UpdateStatus }
+/** The state that results from its events. */
+function updateEntryOf({ index: _, status, ...summary }: PublishedUpdate): UpdateEntry {
+  return { ...summary, status: status.toUpperCase() as UpdateStatus }
 }
 
 function questionsOf(tenant: string, { device, project, firmwares }: DeviceState): readonly UpdateQuery[] {
   return project === null ? [] : firmwares.map((firmware) => questionOf(tenant, device, project, firmware))
 }
 
-/** As by hand: whether there is an update is whether asking for one would bring it. */
+/** As by hand: an update is available if a request would start one. */
 function questionOf(tenant: string, device: string, project: string, of: Firmware): UpdateQuery {
   const { firmware, hardware, index } = of
   return { tenant, device, project, firmware, index, isAutomatic: false, ...(hardware !== undefined && { hardware }) }

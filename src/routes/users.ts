@@ -16,11 +16,11 @@ import { Problem } from '#model/problem'
 import { isPermitted } from '#model/scope'
 import { randomId } from '#model/server-made-id'
 import type { UserEntry } from '#model/user'
+import { changedReply } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
-import { mayGive, mustCover } from '#routes/held-roles'
 import { listReply } from '#routes/list-reply'
-import { changedReply } from '#routes/sight'
+import { mayGive, mustCover } from '#routes/role-checks'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Pages } from '#runtime/listing'
 
@@ -63,7 +63,7 @@ export function userRoutes(context: RouteContext): Binding[] {
     }),
 
     bindForTenant(context, api.readUser, (call, tenant) =>
-      thingReply(context, call, textOf(userThere(context, tenant, call.parameters.name))),
+      thingReply(context, call, textOf(existingUser(context, tenant, call.parameters.name))),
     ),
 
     bindForTenant(context, api.updateUser, async (call, tenant) => {
@@ -98,7 +98,7 @@ export function userRoutes(context: RouteContext): Binding[] {
 
     bindForTenant(context, api.renewUserCode, async ({ caller, parameters, body }, tenant) => {
       const { text, code } = makeCode(context, caller, codeLifetimeS, body?.resetTwoFactor ?? false)
-      const row = userThere(context, tenant, parameters.name)
+      const row = existingUser(context, tenant, parameters.name)
       await system.askAtOnce(() => {
         const { id } = userToEdit(context, caller, tenant, parameters.name)
         return { to: accountAddress(tenant, id), command: { type: 'invite', code } }
@@ -109,24 +109,24 @@ export function userRoutes(context: RouteContext): Binding[] {
 }
 
 /**
- * A user whom the caller may do something to: one who may do no more than he.
+ * A user that the caller may change: one without more rights than the caller.
  *
  * @throws Problem `not_found`, `forbidden`
  */
 export function userToEdit(context: RouteContext, caller: Caller, tenant: string, name: string): UserRow {
-  const row = userThere(context, tenant, name)
+  const row = existingUser(context, tenant, name)
   mustCover(caller, grantsOfRoles(context.system.wake(tenantAddress(tenant)), row.roles))
   return row
 }
 
-/** A user of this tenant. The case of the name does not matter. @throws Problem `not_found` when there is none */
-export function userThere({ system }: RouteContext, tenant: string, name: string): UserRow {
+/** A user of this tenant. The name is not case-sensitive. @throws Problem `not_found` if there is none */
+export function existingUser({ system }: RouteContext, tenant: string, name: string): UserRow {
   const row = rowByName(system.wake(directoryAddress), name)
   if (row?.tenant !== tenant) throw new Problem('not_found')
   return row
 }
 
-/** Names of a tenant's users, read as they are asked for: none but those of the page, and whether there is one more. */
+/** Names of a tenant's users, read on demand: those of the page, and whether there is one more. */
 function userNames(context: RouteContext, tenant: string, after: string, limit = Number.MAX_SAFE_INTEGER): Pages {
   let last = after
   return {

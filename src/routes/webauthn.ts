@@ -3,7 +3,7 @@ import * as api from '#api/webauthn'
 import { type Binding, bind } from '#http/call'
 import { notStored, placeOf } from '#routes/sign-in-place'
 
-/** Who answers for WebAuthn. Our own fields stand beside what the browser gave, which goes on as it came. Contract 2. */
+/** Routes for WebAuthn. Our fields are added to the browser's data, which is passed on unchanged. Contract 2. */
 export function webauthnRoutes(factors: SecondFactors): Binding[] {
   return [
     bind(api.startWebauthnRegistration, async (call) => {

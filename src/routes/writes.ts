@@ -14,7 +14,7 @@ interface WriteQuery {
   readonly wait?: boolean | undefined
 }
 
-/** Who asks devices to change. */
+/** Routes for write requests to devices. */
 export function writeRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.writeDeviceProperties, (call) => write(context, call)),
@@ -22,7 +22,7 @@ export function writeRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** The id follows from what names the request, so that whoever repeats it asks the device for the same. Contract 7. */
+/** The id is derived from the request's identity, so that a repeated request addresses the same write. Contract 7. */
 async function write(
   context: RouteContext,
   call: Call<WritePath, WriteQuery, Readonly<Record<string, unknown>>>,

@@ -146,7 +146,7 @@ test('gives up where it is told how much there is, and never gets on', async () 
 })
 
 test.each([
-  [409, { error: 'the release is there, with another image' }, 'the release is there, with another image'],
+  [409, { error: 'the release exists with another image' }, 'the release exists with another image'],
   [413, { error: 'the image is larger than 9 bytes' }, 'the image is larger than 9 bytes'],
   [
     400,

@@ -4,7 +4,7 @@ import type { EventFilter } from '#events/audience'
 import type { Hub } from '#events/hub'
 import { highWaterBytesOf } from '#events/tenant-hub'
 import type { Caller } from '#model/caller'
-import { EventRoom } from '#routes/event-room'
+import { EventRoom } from '#routes/event-socket-room'
 import { TestSockets } from '#test/access/test-sockets'
 import { ManualWorld } from '#test/runtime/manual-world'
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { UpdateOptions } from '#firmware/options'
-import { silentMs } from '#firmware/under-way'
+import { silentMs } from '#firmware/update-slots'
 import { UpdateServerFailed } from '#model/update-offer'
 import { offered, type TestDevice, UpdateStage } from '#test/firmware/update-stage'
 

@@ -167,7 +167,7 @@ describe('a hook', () => {
 describe('what is remembered', () => {
   test('is at most 200 000 rows, of which those that are looked at stay', () => {
     const rows = new Availability(world)
-    const put = (device: string) => rows.answered(questionOf(device), rows.asked(), true)
+    const put = (device: string) => rows.record(questionOf(device), rows.nextNumber(), true)
     put('A')
     put('B')
     for (let index = 0; index < 350_000; index++) {
@@ -181,10 +181,10 @@ describe('what is remembered', () => {
 
   test('is in doubt as a whole when too many projects are', () => {
     const rows = new Availability(world)
-    rows.answered(question, rows.asked(), true)
+    rows.record(question, rows.nextNumber(), true)
     for (let index = 0; index <= 10_000; index++) rows.doubt('default', `p-${index}`)
     expect(rows.isFresh(question)).toBe(false)
-    rows.answered(question, rows.asked(), true)
+    rows.record(question, rows.nextNumber(), true)
     expect(rows.isFresh(question)).toBe(true)
   })
 })

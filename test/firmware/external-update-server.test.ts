@@ -208,11 +208,11 @@ describe('failed is', () => {
 
   test.each<[Answering, string]>([
     ['silence', 'the update server did not answer in time'],
-    ['endless', 'the update server answered at too great a length'],
+    ['endless', 'the update server sent an answer that is too long'],
     ['reset', 'the update server could not be reached'],
     ['half an answer', 'the update server could not be reached'],
     [{ status: 500 }, 'the update server answered 500'],
-    [{ text: '<html>' }, 'the update server answered what is no JSON'],
+    [{ text: '<html>' }, 'the update server sent invalid JSON'],
   ])('in words for whoever asked: %j', async (answering, words) => {
     answers(answering)
     expect(await refusal()).toMatchObject({ message: words })

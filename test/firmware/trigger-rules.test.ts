@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { isMeant } from '#firmware/beginnings'
 import { defaultUpdateOptions, type UpdateOptions } from '#firmware/options'
+import { isMeant } from '#firmware/update-starter'
 import type { Trigger } from '#model/firmware'
 
 /** Whether it is meant: accepts, accepts and pinned, refuses, refuses and pinned. */

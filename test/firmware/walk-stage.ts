@@ -9,8 +9,8 @@ import { projectActor } from '#actors/project/project'
 import type { ProjectState } from '#actors/project/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import { updateActor } from '#actors/update/update'
+import { ProjectScans } from '#firmware/project-scans'
 import { RolloutWindows } from '#firmware/rollout-windows'
-import { Walks } from '#firmware/walks'
 import type { Entry } from '#model/entry'
 import type { RolloutBody } from '#model/rollout'
 import { everything, type Scope } from '#model/scope'
@@ -35,7 +35,7 @@ interface Kept {
 /** Devices and projects on a store in memory, with who goes through them; updates are only noted. */
 export class WalkStage {
   readonly stage: Stage
-  readonly walks: Walks
+  readonly walks: ProjectScans
   readonly windows: RolloutWindows
   readonly failures: unknown[] = []
   /** `<device> <by>`, in order, of all processes. */
@@ -82,7 +82,7 @@ export class WalkStage {
       this.considered.push(`${tenant === 'default' ? '' : `${tenant}/`}${device} ${by}`)
       await this.considering(device)
     }
-    this.walks = new Walks({ ...parts, updater: { consider }, scopeOf: (_, author) => this.scopeOf(author) })
+    this.walks = new ProjectScans({ ...parts, updater: { consider }, scopeOf: (_, author) => this.scopeOf(author) })
     this.windows = new RolloutWindows(parts)
   }
 

@@ -68,7 +68,7 @@ describe('with a token', () => {
     const answer = await ask(door, headers)
     expect(answer.status).toBe(401)
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="metrics"')
-    expect(await answer.json()).toEqual({ error: 'METRICS_TOKEN is needed as Bearer' })
+    expect(await answer.json()).toEqual({ error: 'METRICS_TOKEN is required as Bearer token' })
   })
 
   test('nothing but GET, and not below the base path', async () => {

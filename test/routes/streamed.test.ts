@@ -13,7 +13,7 @@ import { during } from '#test/runtime/stage'
 const context = { world, system: { gate: { closedCount: 0, settled: async () => {} } } } as unknown as RouteContext
 const frame = { before: '[', after: ']' }
 const thousand = Array.from({ length: 1_000 }, (_, index) => `N${index}`)
-const changed = { code: 'overloaded', message: 'what the caller may read has changed meanwhile' }
+const changed = { code: 'overloaded', message: 'the access rights changed during the answer: try again' }
 
 /** Who may read until he was asked so many times. */
 function callerFor(times: number) {

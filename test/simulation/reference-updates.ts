@@ -57,7 +57,7 @@ export interface Had {
 /** What it is to have instead, by itself; undefined: it stays. */
 export function wanted(stand: Stand, had: Had): string | undefined {
   const { rollout } = stand
-  const isMeant = !rollout || (rollout.state === 'running' && isChosen(stand, rollout, had.device))
+  const isMeant = !rollout || (rollout.state === 'running' && isSelected(stand, rollout, had.device))
   return chosen(stand, had, (newer) => {
     const offered = rollout ? newer.filter((firmware) => firmware === rollout.firmware) : newer
     return isMeant ? offered : []
@@ -87,7 +87,11 @@ function chosen(
 }
 
 /** A share of all, or of the members of its groups; and only whom its author may update. */
-export function isChosen(stand: Stand, { firmware, percent, groups, updatedBy }: ReadRollout, device: string): boolean {
+export function isSelected(
+  stand: Stand,
+  { firmware, percent, groups, updatedBy }: ReadRollout,
+  device: string,
+): boolean {
   const isMember = !groups || groups.some((group) => stand.groups.get(group)?.includes(device))
   const hash = createHash('sha256').update(`${stand.project}/${firmware}/${device}`).digest('hex')
   const isInShare = Number.parseInt(hash.slice(0, 8), 16) * 100 < percent * 0x1_0000_0000

@@ -13,7 +13,7 @@ import type { Life } from '#test/simulation/life'
 import { mayDo } from '#test/simulation/reference-filter'
 import {
   hasTooManyErrors,
-  isChosen,
+  isSelected,
   type ReadRelease,
   type ReadRollout,
   type ReadUpdates,
@@ -195,7 +195,7 @@ export class UpdatesAtRest {
       this.#witness.accuse(`counted is ${JSON.stringify(told)}, and is ${JSON.stringify(counted)}`)
     if (done !== undefined && done > 0) this.#witness.count('rolled out')
     if (rollout.updatedAt < since || rollout.state !== 'running') return
-    const meant = shown.filter((each) => each.project === project && isChosen(stand, rollout, each.deviceIdentifier))
+    const meant = shown.filter((each) => each.project === project && isSelected(stand, rollout, each.deviceIdentifier))
     this.#witness.count('chosen compared')
     if (chosen !== meant.length) this.#witness.accuse(`chosen are ${chosen}, and are ${meant.length}`)
   }

@@ -5,7 +5,7 @@ import { brotliCompress, gzip } from 'node:zlib'
 import { endingOf } from '#routes/pages/content-coding'
 import { isCompressible } from '#routes/pages/page-files'
 
-/** Below this the headers weigh more. */
+/** For smaller files the headers outweigh the saving. */
 const bytesMin = 1024
 
 const made = [
@@ -14,8 +14,8 @@ const made = [
 ]
 
 /**
- * Puts beside each file of a folder, as deep as it goes, what it is when compressed; the slow way, as it is done once.
- * What is newer than its file is left as it is, what has lost its file is taken away.
+ * Writes a compressed file for each file of a folder, recursively, with the slowest and best level, because it runs
+ * once. Compressed files newer than their original are not written again; those without an original are removed.
  */
 export async function compressFiles(folder: string): Promise<void> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
@@ -34,7 +34,7 @@ async function compressFile(path: string, there: ReadonlySet<string>): Promise<v
     if (there.has(beside) && (await stat(beside)).mtimeMs >= mtimeMs) continue
     const bytes = await readFile(path)
     const smaller = bytes.byteLength < bytesMin ? undefined : await compress(bytes)
-    // An older one must not stay beside a file that it is not.
+    // An outdated compressed file must not stay.
     if (smaller && smaller.byteLength < bytes.byteLength) await writeFile(beside, smaller)
     else await rm(beside, { force: true })
   }

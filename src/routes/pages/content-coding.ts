@@ -1,14 +1,13 @@
-/** In which forms pages are kept, best first; made at build, `name.br` and `name.gz` beside `name`. RFC 9110 §8.4.1. */
+/** Codings of the built pages, best first: `name.br` and `name.gz` for `name`. RFC 9110 §8.4.1. */
 export const codings = ['br', 'gzip', 'identity'] as const
 export type Coding = (typeof codings)[number]
 
-/** What the name of a file in a coding ends with. */
+/** File suffix of each coding. */
 export const endingOf: Readonly<Record<Coding, string>> = { br: '.br', gzip: '.gz', identity: '' }
 
 /**
- * The best of what is there that is also taken: smaller first, whatever order the client prefers, unless it refuses one.
- * RFC 9110 §12.5.3. Without anything that is taken, `identity`: a page in a coding that somebody did not ask for is of
- * more use to him than none.
+ * The best available coding that the client accepts: the smallest first, independent of the client's order, unless the
+ * client refuses it. RFC 9110 §12.5.3. If the client accepts none, `identity`: that is more useful than an error.
  */
 export function chooseCoding(acceptEncoding: string, there: (coding: Coding) => boolean): Coding {
   const weights = weightsOf(acceptEncoding)

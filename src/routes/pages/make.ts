@@ -11,16 +11,16 @@ import type { AsyncDocument } from '#routes/pages/socket-chapters'
 import { apiPage, socketsPage } from '#routes/pages/viewer-pages'
 
 /**
- * A step of the build, run by itself: puts what the API is and its viewer beside the dashboard, and compresses all pages.
- * With `--description` it writes the documents into `docs` as well. What is there as it should be is not written again, so
- * that it is not compressed again.
+ * A build step that runs separately: writes the API description and its viewer into the pages folder and compresses all
+ * pages. With `--description` it also writes the documents into `docs`. Unchanged files are not written again, so that
+ * they are not compressed again.
  */
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url))
 const pages = join(root, 'dist/pages')
 const viewer = join(root, 'src/routes/pages/viewer')
 
-/** Of the viewer from elsewhere; the rest of its package is for others. */
+/** The files of Swagger UI that are served. */
 const swaggerFiles = [
   'swagger-ui.css',
   'swagger-ui-bundle.js',
@@ -61,7 +61,7 @@ async function write(path: string, content: string | Uint8Array): Promise<string
   return path
 }
 
-/** What an earlier build left. */
+/** Removes files of earlier builds. */
 async function removeOthers(folder: string, kept: readonly string[]): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name)

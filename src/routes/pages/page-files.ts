@@ -3,20 +3,20 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, sep } from 'node:path'
 import { type Coding, codings, endingOf } from '#routes/pages/content-coding'
 
-/** One file that browsers are given, whole and in memory. */
+/** One file for browsers, in memory. */
 export interface PageFile {
   /** `Content-Type`. */
   readonly type: string
-  /** Its bytes in each coding in which it was kept; as it is always. */
+  /** Its bytes in each available coding; `identity` always exists. */
   readonly bytes: ReadonlyMap<Coding, Uint8Array>
-  /** Of its content, whatever the coding: 22 characters. */
+  /** Of its content, independent of the coding: 22 characters. */
   readonly digest: string
 }
 
-/** By their path below the folder, with slashes. */
+/** By path below the folder, with slashes. */
 export type PageFiles = ReadonlyMap<string, PageFile>
 
-/** What is handed out; a file of any other kind is left where it is. */
+/** Served file types; other files are ignored. */
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -30,14 +30,14 @@ const types: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 }
 
-/** What may be worth to be made smaller; the others are small by themselves. */
+/** Whether compression may help; other types are compressed already. */
 export function isCompressible(name: string): boolean {
   return ['.html', '.css', '.js', '.json', '.svg', '.webmanifest', '.txt'].includes(extname(name))
 }
 
 /**
- * Reads what was built, once: no path of a request ever reaches the disk. Together they are some megabytes.
- * Nothing when the folder is not there, as where the server runs from its sources.
+ * Reads the built pages once, some megabytes together: no request path ever reaches the disk. Empty if the folder does
+ * not exist, as when the server runs from its sources.
  */
 export async function readPageFiles(folder: string): Promise<PageFiles> {
   const files = new Map<string, PageFile>()

@@ -9,19 +9,19 @@ import type { PageFile, PageFiles } from '#routes/pages/page-files'
 const notBuilt = 'the pages were not built: npm run build'
 
 /**
- * What stands at the root for people: the dashboard at `/`, the description of the API at `/docs`, and what they load. One
- * route for each file that was found at the start. Contract 8.
+ * Pages at the root: the dashboard at `/`, the API description at `/docs`, and their files. One route for each file
+ * found at the start. Contract 8.
  */
 export function pageRoutes(files: PageFiles): Binding[] {
   const paths = [...files.keys()].flatMap((name) => pathOf(name) ?? [])
   return [
     ...[...new Set(['/', '/docs', ...paths])].map((path) => pageRoute(path, fileAt(files, path))),
-    // Its addresses are relative, so that they hold behind a proxy with a path of its own.
+    // Relative, so that it works behind a proxy with a path prefix.
     pageRoute('/docs/', () => ({ status: 308, headers: { Location: '../docs' } })),
   ]
 }
 
-/** Where a file of the folder of pages is found by browsers; undefined for what they don't get this way. */
+/** The URL path of a file in the pages folder; undefined for files that have another route. */
 function pathOf(name: string): string | undefined {
   if (name === 'dashboard/index.html') return '/'
   if (name === 'docs/index.html') return '/docs'
@@ -32,7 +32,7 @@ function pathOf(name: string): string | undefined {
 function fileAt(files: PageFiles, path: string): (call: Call) => Reply {
   const name = [...files.keys()].find((candidate) => pathOf(candidate) === path)
   const file = name === undefined ? undefined : files.get(name)
-  // Those have a hash of their content in their name.
+  // These names contain a hash of the content.
   const isForGood = path.startsWith('/assets/')
   const caching = isForGood ? 'public, max-age=31536000, immutable' : 'no-cache'
   return (call) => fileReply(call, file, caching)
@@ -44,19 +44,22 @@ function pageRoute(path: string, answer: (call: Call) => Reply): Binding {
     method: 'GET',
     path,
     source: 'contract 8',
-    summary: 'A page, or what one loads',
+    summary: 'A page or one of its files',
     access: 'none',
-    answers: { 200: { description: 'The file' }, 304: { description: 'As it was' } },
+    answers: { 200: { description: 'The file' }, 304: { description: 'Not modified' } },
     example: { status: 200 },
   })
   return bind(entry, answer)
 }
 
-/** A file in the best coding that the caller takes; `caching` is its `Cache-Control`. @throws Problem `not_found` when there is none */
+/**
+ * A file in the best coding that the caller accepts; `caching` is its `Cache-Control`. @throws Problem `not_found` if
+ * there is none
+ */
 export function fileReply(call: Call, file: PageFile | undefined, caching: string): Reply {
   if (!file) throw new Problem('not_found', notBuilt)
   const coding = chooseCoding(call.header('accept-encoding'), (candidate) => file.bytes.has(candidate))
-  // Strong, so each coding has one of its own. RFC 9110 §8.8.3.3.
+  // Strong, so each coding has its own tag. RFC 9110 §8.8.3.3.
   const etag = `"${file.digest}${coding === 'identity' ? '' : `-${coding}`}"`
   const headers = {
     ...pageHeaders(call.forwarded),
@@ -85,8 +88,8 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * What pages are told about themselves: everything they need is here, nothing runs, and no style holds, that was not served as a file, nobody
- * frames them, and their addresses go to nobody else.
+ * Security headers of pages: scripts and styles come from files of this server only, no site may frame a page, and no
+ * referrer is sent.
  */
 function pageHeaders({ host }: Pick<ForwardedRequest, 'host'>): Record<string, string> {
   return {
@@ -114,7 +117,7 @@ function policy(host: string): string {
   ].join('; ')
 }
 
-/** Browsers know themselves where a page came from, but not all take its websockets for the same place. */
+/** Not all browsers count a page's websockets as the same origin. */
 function websocketsOf(host: string): string {
   return /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/.test(host) ? ` ws://${host} wss://${host}` : ''
 }

@@ -1,4 +1,4 @@
-/** What of an AsyncAPI document is shown. https://www.asyncapi.com/docs/reference/specification/v3.0.0 */
+/** The displayed parts of an AsyncAPI document. https://www.asyncapi.com/docs/reference/specification/v3.0.0 */
 export interface AsyncDocument {
   readonly info: { readonly title: string; readonly description: string }
   readonly channels: Readonly<Record<string, Channel>>
@@ -32,7 +32,7 @@ interface Operation {
   readonly messages: readonly { readonly $ref: string }[]
 }
 
-/** The document as chapters of a page: each websocket with its messages, then the schemas they refer to. */
+/** The document as sections of a page: each websocket with its messages, then the schemas they refer to. */
 export function socketChapters({ info, channels, operations, components }: AsyncDocument): string {
   const actions = new Map(
     Object.values(operations).flatMap(({ action, messages }) => messages.map(({ $ref }) => [$ref, action] as const)),
@@ -73,7 +73,7 @@ ${shown.join('\n')}
 
 function messageOf({ name, summary, contentType, payload, examples }: Message, isReceived: boolean): string {
   const way = isReceived ? '<span class="received">to the server</span>' : '<span class="sent">from the server</span>'
-  // Of bytes the text would be no example.
+  // For binary messages the text is no valid example.
   const shown = contentType === 'application/json' ? examples.map(({ payload: example }) => json(example)) : []
   return `<details><summary><code>${escaped(name)}</code> ${way}<small>${inline(summary)}</small></summary>
 ${shown.join('\n')}
@@ -81,7 +81,7 @@ ${json(payload)}
 </details>`
 }
 
-/** Paragraphs, with code and emphasis as Markdown has them. */
+/** Paragraphs with Markdown code and emphasis. */
 function prose(text: string): string {
   return text
     .split('\n\n')
@@ -96,7 +96,7 @@ function inline(text: string): string {
     .replace(/\*([^*]+)\*/g, '<em>$1</em>')
 }
 
-/** What refers to a schema leads to it. */
+/** Schema references become links. */
 function json(value: unknown): string {
   const text = escaped(JSON.stringify(value, null, 2)).replace(
     /#\/components\/schemas\/(\w+)/g,

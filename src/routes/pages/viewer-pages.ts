@@ -1,8 +1,8 @@
 import { type AsyncDocument, socketChapters } from '#routes/pages/socket-chapters'
 
-/** The two pages at `/docs`. Addresses are relative, for a proxy may put everything below a path of its own. */
+/** The two pages at `/docs`. Links are relative, for proxies with a path prefix. */
 
-/** At `/docs`: what can be asked by HTTP, shown by Swagger UI. */
+/** The page at `/docs`: the HTTP API, shown by Swagger UI. */
 export function apiPage(): string {
   return page({
     title: 'HTTP API',
@@ -14,7 +14,7 @@ export function apiPage(): string {
   })
 }
 
-/** At `/docs/websockets.html`: what is said on websockets, made of the AsyncAPI document; nothing in it runs. */
+/** The page at `/docs/websockets.html`: the websocket messages, from the AsyncAPI document, without scripts. */
 export function socketsPage(document: AsyncDocument): string {
   return page({
     title: 'Websockets',
@@ -26,7 +26,7 @@ export function socketsPage(document: AsyncDocument): string {
 
 interface Page {
   readonly title: string
-  /** Its address below the root. */
+  /** Its path below the root. */
   readonly current: string
   readonly head: string
   readonly body: string

@@ -1,11 +1,12 @@
 /* global SwaggerUIBundle */
-// The OpenAPI document in Swagger UI. A file of its own: the policy of the pages lets nothing run that stands in them.
+// Shows the OpenAPI document in Swagger UI. A separate file, because the content security policy forbids inline
+// scripts.
 const own = new URL('api/v1/', document.baseURI).href
 const atRoot = new URL('/api/v1/', document.baseURI).href
 
 globalThis.ui = SwaggerUIBundle({
   url: `${own}openapi.json`,
-  // The document says where the API is on the server; a proxy may have put it below a path of its own.
+  // The document contains the server's path of the API; a proxy may have added a prefix.
   requestInterceptor: (request) => {
     if (request.url.startsWith(atRoot)) request.url = own + request.url.slice(atRoot.length)
     return request
@@ -18,7 +19,7 @@ globalThis.ui = SwaggerUIBundle({
   filter: true,
   persistAuthorization: false,
   tryItOutEnabled: true,
-  // A badge would be asked for elsewhere.
+  // The validator badge would be loaded from another site.
   validatorUrl: null,
   presets: [SwaggerUIBundle.presets.apis],
   layout: 'BaseLayout',

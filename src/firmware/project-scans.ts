@@ -5,7 +5,7 @@ import { projectAddress, scanningIndex } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import type { StoredScan } from '#actors/project/state'
 import { tenantAddress } from '#actors/tenant/address'
-import { isChosen } from '#firmware/chosen'
+import { isSelected } from '#firmware/rollout-selection'
 import type { Updater } from '#firmware/updater'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -17,74 +17,74 @@ import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
 import { Pace, Stopped } from '#workers/pace'
 
-export interface WalksParts {
+export interface ProjectScansParts {
   readonly system: System<Entry>
   readonly listing: Listing
   readonly updater: Pick<Updater, 'consider'>
-  /** What somebody may do now. */
+  /** The current scope of a user. */
   readonly scopeOf: (tenant: string, author: string) => Scope
-  /** What could not be done is done again. */
+  /** Called on errors; the work is retried. */
   readonly failed: (error: unknown) => void
 }
 
-/** Devices of one project that are looked at and not settled: what its update server is asked for at once. */
+/** Concurrent checks of one project: its update server gets at most this many at once. */
 const pace = { sliceMs: 1, underWayMax: 64 }
-/** How far a walk came is stored this often, in devices. */
+/** The position of a scan is stored after this many devices. */
 const devicesPerProgress = 1_024
 const listedAtATime = 256
 const projectsAtOnce = 16
 const retryMs = 1_000
 
-/** A project whose devices are gone through, or will be. */
-interface Wanted {
+/** A project whose devices are being scanned or wait for a scan. */
+interface ScanTarget {
   readonly tenant: string
   readonly project: string
-  /** Its tenant is gone. */
+  /** Whether its tenant was deleted. */
   isEnded: boolean
 }
 
 /**
- * Goes through the devices of projects, and has those considered that may need an update: after a hook, by the schedule, for
- * a rollout.
+ * Scans the devices of projects and checks those that may need an update: after a hook, by the schedule, for a rollout.
  *
- * - What is to be gone through is stored by the project before anybody comes here; how far it came is stored behind what was
- *   considered. Whatever dies goes on from there: a device may be considered twice, and is at least once.
- * - An update that waits for its turn waits in memory. How far a walk came is not stored while any does, and one that is
- *   through is remembered until none does: whatever dies goes through its devices once more.
- * - Devices are looked at where they sleep, each as it is at that moment, as is the reach of whoever asked for it.
+ * - A project stores a requested scan before it starts here; the position is stored after the devices before it were
+ *   checked. After a crash the scan continues from there: each device is checked at least once, perhaps twice.
+ * - An update that waits for its slot waits in memory. The position is not stored while any update waits, and a
+ *   finished scan is remembered until none waits: after a crash its devices are scanned once more.
+ * - Devices are read without waking them, each in its state at that moment, with the current scope of the requesting
+ *   user.
  */
-export class Walks {
-  readonly #parts: WalksParts
+export class ProjectScans {
+  readonly #parts: ProjectScansParts
   readonly #pace: Pace
-  /** By tenant and project: what goes on, and what waits in the order it was asked for. */
-  readonly #running = new Map<string, Wanted>()
-  readonly #waiting = new Map<string, Wanted>()
-  /** By tenant and project: how many devices that were considered wait until their updates can begin. */
+  /** By tenant and project: running scans, and waiting ones in order. */
+  readonly #running = new Map<string, ScanTarget>()
+  readonly #waiting = new Map<string, ScanTarget>()
+  /** By tenant and project: number of checked devices whose updates wait for a slot. */
   readonly #held = new Map<string, number>()
-  /** What waited in the process before is known: of all projects, or of these. */
+  /** Whether the scans of the previous process were resumed: for all projects, or for these. */
   #isResumed = false
   readonly #resumed = new Set<string>()
-  /** Went through before that was known of them. */
-  readonly #early = new Map<string, Wanted>()
-  /** How often the store was read: what was being considered then may have come to nothing. */
+  /** Scans that finished before the resumption of their project. */
+  readonly #early = new Map<string, ScanTarget>()
+  /** Number of reads of the store: checks that ran during a reload may have been lost. */
   #readings = 0
   #isStopped = false
 
-  constructor(parts: WalksParts) {
+  constructor(parts: ProjectScansParts) {
     this.#parts = parts
     this.#pace = new Pace(parts.system.world, pace)
   }
 
-  /** A project has stored that its devices are to be gone through. */
+  /** A project has stored a scan request. */
   scanRequested(tenant: string, project: string): void {
     const key = tenantKey(tenant, project)
-    // What runs asks its project for more when it is done.
+    // A running scan asks its project for more when it ends.
     if (this.#isStopped || this.#running.has(key)) return
     this.#waiting.set(key, { tenant, project, isEnded: false })
     this.#begin()
   }
 
-  /** After the store was read: goes on with what is not done. */
+  /** Call it after the store was read: continues unfinished scans. */
   async open(): Promise<void> {
     const { system } = this.#parts
     this.#readings++
@@ -93,7 +93,7 @@ export class Walks {
     try {
       for (const tenant of tenantsThere(system)) await this.#resume(tenant)
       this.#isResumed = true
-      for (const [key, wanted] of this.#early) this.#tellBegun(key, wanted)
+      for (const [key, target] of this.#early) this.#reportBegun(key, target)
       this.#early.clear()
     } catch (error) {
       // A failed write: it is opened again when the store was read.
@@ -103,12 +103,12 @@ export class Walks {
     }
   }
 
-  /** The tenant is being deleted: none of its actors is asked any more. */
+  /** The tenant is being deleted: its actors get no more requests. */
   tenantEnded(tenant: string): void {
     for (const walks of [this.#running, this.#waiting]) {
-      for (const [key, wanted] of walks) {
-        if (wanted.tenant !== tenant) continue
-        wanted.isEnded = true
+      for (const [key, target] of walks) {
+        if (target.tenant !== tenant) continue
+        target.isEnded = true
         if (walks === this.#waiting) walks.delete(key)
       }
     }
@@ -117,7 +117,7 @@ export class Walks {
     }
   }
 
-  /** Before the update server is asked no more: what that refuses was not considered. */
+  /** Call it before the update server stops: devices whose check fails then count as unchecked. */
   stop(): void {
     this.#isStopped = true
     this.#pace.stop()
@@ -141,106 +141,106 @@ export class Walks {
   }
 
   #begin(): void {
-    for (const [key, wanted] of this.#waiting) {
+    for (const [key, target] of this.#waiting) {
       if (this.#running.size >= projectsAtOnce) return
       this.#waiting.delete(key)
-      this.#running.set(key, wanted)
-      void this.#run(key, wanted)
+      this.#running.set(key, target)
+      void this.#run(key, target)
     }
   }
 
-  async #run(key: string, wanted: Wanted): Promise<void> {
+  async #run(key: string, target: ScanTarget): Promise<void> {
     try {
       for (;;) {
-        const walk = this.#walkOf(wanted)
+        const walk = this.#walkOf(target)
         if (!walk) break
-        await this.#go(wanted, walk)
+        await this.#go(target, walk)
       }
     } catch (error) {
-      this.#retryLater(wanted, error)
+      this.#retryLater(target, error)
     }
     this.#running.delete(key)
-    this.#tellBegun(key, wanted)
+    this.#reportBegun(key, target)
     this.#begin()
   }
 
-  /** What was wanted still is. */
-  #retryLater({ tenant, project, isEnded }: Wanted, error: unknown): void {
+  /** The scan is still required. */
+  #retryLater({ tenant, project, isEnded }: ScanTarget, error: unknown): void {
     if (this.#isStopped || isEnded || error instanceof Stopped) return
-    // A failed write, which others say: it goes on when the store takes writes again.
+    // A failed write is reported elsewhere: the scan continues when the store accepts writes.
     if (!(error instanceof Problem)) this.#parts.failed(error)
     this.#parts.system.world.after(retryMs, () => this.scanRequested(tenant, project))
   }
 
-  /** Undefined: nothing is left to be gone through. */
-  #walkOf(wanted: Wanted): StoredScan | undefined {
+  /** Undefined: nothing left to scan. */
+  #walkOf(target: ScanTarget): StoredScan | undefined {
     const { system } = this.#parts
-    this.#check(wanted)
-    return system.wake(projectAddress(wanted.tenant, wanted.project)).scan
+    this.#check(target)
+    return system.wake(projectAddress(target.tenant, target.project)).scan
   }
 
-  async #go(wanted: Wanted, walk: StoredScan): Promise<void> {
+  async #go(target: ScanTarget, walk: StoredScan): Promise<void> {
     const readings = this.#readings
     let { chosen } = walk
     let count = 0
-    for await (const page of this.#pagesOf(wanted, walk)) {
-      if (this.#isCalledOff(wanted)) break
-      const rollout = this.#rolloutOf(wanted, walk)
+    for await (const page of this.#pagesOf(target, walk)) {
+      if (this.#isCalledOff(target)) break
+      const rollout = this.#rolloutOf(target, walk)
       await this.#pace.each(page, (device) => {
-        this.#check(wanted)
-        if (!this.#isOfProject(wanted, device)) return undefined
-        if (rollout && this.#isMeantBy(rollout, wanted, device)) chosen++
-        return this.#consider(wanted, walk, device)
+        this.#check(target)
+        if (!this.#isOfProject(target, device)) return undefined
+        if (rollout && this.#isMeantBy(rollout, target, device)) chosen++
+        return this.#consider(target, walk, device)
       })
-      this.#check(wanted)
+      this.#check(target)
       if (this.#readings !== readings) throw new Problem('storage')
       count += page.length
-      if (count < devicesPerProgress || this.#isHeld(wanted)) continue
+      if (count < devicesPerProgress || this.#isHeld(target)) continue
       count = 0
-      await this.#ask(wanted, { type: 'scan_progress', cursor: page.at(-1) ?? '', chosen })
-      this.#check(wanted)
+      await this.#ask(target, { type: 'scan_progress', cursor: page.at(-1) ?? '', chosen })
+      this.#check(target)
     }
-    await this.#ask(wanted, { type: 'scan_done', chosen, isBegun: !this.#isHeld(wanted) })
+    await this.#ask(target, { type: 'scan_done', chosen, isBegun: !this.#isHeld(target) })
   }
 
-  #isHeld(wanted: Wanted): boolean {
-    const key = tenantKey(wanted.tenant, wanted.project)
+  #isHeld(target: ScanTarget): boolean {
+    const key = tenantKey(target.tenant, target.project)
     const isKnown = this.#isResumed || this.#resumed.has(key)
-    if (!isKnown) this.#early.set(key, wanted)
+    if (!isKnown) this.#early.set(key, target)
     return !isKnown || this.#held.has(key)
   }
 
-  /** One more waits. Answers what is to be called when it does not any more. */
-  #hold(wanted: Wanted): () => void {
+  /** Counts one more waiting update. Returns the function for the end of its wait. */
+  #hold(target: ScanTarget): () => void {
     const readings = this.#readings
-    const key = tenantKey(wanted.tenant, wanted.project)
+    const key = tenantKey(target.tenant, target.project)
     this.#held.set(key, (this.#held.get(key) ?? 0) + 1)
     return () => {
       const before = this.#held.get(key)
-      // Of what is found anew since the store was read nothing is said.
+      // The update belongs to an earlier read of the store.
       if (before === undefined || readings !== this.#readings) return
       if (before > 1) this.#held.set(key, before - 1)
       else {
         this.#held.delete(key)
-        this.#tellBegun(key, wanted)
+        this.#reportBegun(key, target)
       }
     }
   }
 
-  /** If so: nothing waits any more. What fails leaves walks remembered, to be gone through once more. */
-  #tellBegun(key: string, wanted: Wanted): void {
+  /** Reports that no update waits any more, if so. On failure the scans stay stored and run once more. */
+  #reportBegun(key: string, target: ScanTarget): void {
     const { system, failed } = this.#parts
-    const { tenant, project, isEnded } = wanted
+    const { tenant, project, isEnded } = target
     if (this.#isStopped || isEnded || this.#running.has(key) || !system.isServing || !isTenantThere(system, tenant))
       return
-    if (this.#isHeld(wanted) || system.wake(projectAddress(tenant, project)).openScans.length === 0) return
-    this.#ask(wanted, { type: 'scans_begun' }).catch((error: unknown) => {
+    if (this.#isHeld(target) || system.wake(projectAddress(tenant, project)).openScans.length === 0) return
+    this.#ask(target, { type: 'scans_begun' }).catch((error: unknown) => {
       if (!(error instanceof Problem)) failed(error)
     })
   }
 
-  /** Devices behind the walk's cursor, some at a time. */
-  async *#pagesOf({ tenant, project }: Wanted, { devices, cursor }: StoredScan): AsyncGenerator<readonly string[]> {
+  /** Devices after the scan's cursor, in pages. */
+  async *#pagesOf({ tenant, project }: ScanTarget, { devices, cursor }: StoredScan): AsyncGenerator<readonly string[]> {
     if (devices) {
       for (let from = devices.indexOf(cursor) + 1; from < devices.length; from += listedAtATime) {
         yield devices.slice(from, from + listedAtATime)
@@ -258,61 +258,61 @@ export class Walks {
     }
   }
 
-  /** The rollout that it was for is no more. */
-  #isCalledOff({ tenant, project }: Wanted): boolean {
+  /** Whether the rollout of the scan was deleted. */
+  #isCalledOff({ tenant, project }: ScanTarget): boolean {
     return this.#parts.system.wake(projectAddress(tenant, project)).scan?.devices?.length === 0
   }
 
-  /** The one that there was when the walk began, as it is now: its devices are counted. */
-  #rolloutOf({ tenant, project }: Wanted, walk: StoredScan): StoredRollout | undefined {
+  /** The rollout from the start of the scan, in its current state: its devices are counted. */
+  #rolloutOf({ tenant, project }: ScanTarget, walk: StoredScan): StoredRollout | undefined {
     const { rollout } = this.#parts.system.wake(projectAddress(tenant, project))
     return rollout?.id === walk.rollout ? rollout : undefined
   }
 
-  #isOfProject({ tenant, project }: Wanted, device: string): boolean {
+  #isOfProject({ tenant, project }: ScanTarget, device: string): boolean {
     return this.#parts.system.peek(deviceAddress(tenant, device))?.project === project
   }
 
-  #consider(wanted: Wanted, { by, author }: StoredScan, device: string): Promise<void> | undefined {
-    const scope = author === null ? undefined : this.#parts.scopeOf(wanted.tenant, author)
+  #consider(target: ScanTarget, { by, author }: StoredScan, device: string): Promise<void> | undefined {
+    const scope = author === null ? undefined : this.#parts.scopeOf(target.tenant, author)
     if (scope && !reachesDevice(scope, 'updates', 'update', device)) return undefined
-    return this.#settled(wanted, device, by)
+    return this.#settled(target, device, by)
   }
 
-  async #settled(wanted: Wanted, device: string, by: StoredScan['by']): Promise<void> {
+  async #settled(target: ScanTarget, device: string, by: StoredScan['by']): Promise<void> {
     const { updater, failed, system } = this.#parts
     try {
-      await updater.consider(wanted.tenant, device, by === 'cron' ? 'cron' : 'hook', {
+      await updater.consider(target.tenant, device, by === 'cron' ? 'cron' : 'hook', {
         isForRollout: by === 'rollout',
-        hold: () => this.#hold(wanted),
+        hold: () => this.#hold(target),
       })
     } catch (error) {
       if (error instanceof Problem && error.code === 'overloaded') {
         await new Promise<void>((resolve) => system.world.after(retryMs, resolve))
-        this.#check(wanted)
-        return this.#settled(wanted, device, by)
+        this.#check(target)
+        return this.#settled(target, device, by)
       }
       if (error instanceof Problem) throw error
-      // The server does not answer for it, or a bug does: that keeps no other device from being considered.
+      // The server fails for this device, or there is a bug: the scan continues with the other devices.
       if (!(error instanceof UpdateServerBusy || error instanceof UpdateServerFailed)) failed(error)
     }
   }
 
-  /** Whoever asked for the walk: a rollout is for whom its own author reaches. */
-  #isMeantBy(rollout: StoredRollout, { tenant, project }: Wanted, device: string): boolean {
+  /** Independent of the scan's requester: a rollout applies to the devices that its own author may update. */
+  #isMeantBy(rollout: StoredRollout, { tenant, project }: ScanTarget, device: string): boolean {
     const { scopeOf, system } = this.#parts
     const membersOf = (group: string) => system.wake(tenantAddress(tenant)).groups.get(group)?.devices
-    if (!isChosen(project, rollout, device, membersOf)) return false
+    if (!isSelected(project, rollout, device, membersOf)) return false
     return reachesDevice(scopeOf(tenant, rollout.updatedBy), 'updates', 'update', device)
   }
 
-  /** Never refused because too much waits: it follows from what was accepted. */
-  #ask({ tenant, project }: Pick<Wanted, 'tenant' | 'project'>, command: ProjectCommand): Promise<unknown> {
+  /** Never refused for overload: it follows from an accepted request. */
+  #ask({ tenant, project }: Pick<ScanTarget, 'tenant' | 'project'>, command: ProjectCommand): Promise<unknown> {
     return this.#parts.system.ask(projectAddress(tenant, project), command, 0)
   }
 
-  /** @throws Stopped; Problem `not_found` when the tenant is gone, `storage` */
-  #check({ tenant, isEnded }: Wanted): void {
+  /** @throws Stopped; Problem `not_found` if the tenant was deleted, `storage` */
+  #check({ tenant, isEnded }: ScanTarget): void {
     if (this.#isStopped) throw new Stopped()
     if (isEnded || !isTenantThere(this.#parts.system, tenant)) throw new Problem('not_found')
   }

@@ -6,11 +6,11 @@ import type { BeginUpdate, FoundUpdate } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
 import { type StoredUpdate, updateRecord } from '#actors/update/state'
 import type { Checks } from '#firmware/checks'
-import { type Considered, type Waiting, waitingOf } from '#firmware/considered'
 import type { UpdateOptions } from '#firmware/options'
-import { Returning } from '#firmware/returning'
+import { ReconnectGrace } from '#firmware/reconnect-grace'
 import { firstUpdate, questionsOf } from '#firmware/search'
-import { needsPlace, UnderWay } from '#firmware/under-way'
+import { type UpdateCandidate, type WaitingCandidate, waitingOf } from '#firmware/update-candidate'
+import { needsSlot, UpdateSlots } from '#firmware/update-slots'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import type { Entry } from '#model/entry'
@@ -20,7 +20,7 @@ import { isOfTenant, tenantKey } from '#model/tenant-key'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { System } from '#runtime/system'
 
-export interface BeginningsParts {
+export interface UpdateStarterParts {
   readonly system: System<Entry>
   readonly links: Pick<Links, 'offers' | 'linkedOf'>
   readonly checks: Pick<Checks, 'now' | 'soon'>
@@ -29,45 +29,45 @@ export interface BeginningsParts {
 }
 
 /**
- * Begins the updates that nobody waits for: those that begin by themselves, and those of further firmwares of a device. The
- * update server is asked first, and only where there is an update one is begun: a fleet that comes back leaves no trace.
- * What fails on the way is found again by what begins updates next.
+ * Starts the updates that have no waiting request: automatic updates and those of further firmwares of a device. It
+ * asks the update server first and starts an update only if there is one, so a fleet that reconnects leaves no trace.
+ * If a step fails, the next trigger finds the update again.
  */
-export class Beginnings {
-  readonly #parts: BeginningsParts
-  readonly #places: UnderWay<Waiting>
-  readonly #returning: Returning
-  /** By tenant and device: as stored, some moments late. */
+export class UpdateStarter {
+  readonly #parts: UpdateStarterParts
+  readonly #slots: UpdateSlots<WaitingCandidate>
+  readonly #grace: ReconnectGrace
+  /** By tenant and device: the stored updates, slightly delayed. */
   readonly #running = new Map<string, StoredUpdate>()
-  /** How many of those are in each state. */
+  /** Number of running updates in each state. */
   readonly states = Object.fromEntries(updateStates.map((state) => [state, 0])) as Record<UpdateState, number>
   #isStopped = false
 
-  constructor(parts: BeginningsParts) {
+  constructor(parts: UpdateStarterParts) {
     this.#parts = parts
-    this.#returning = new Returning(parts.system.world)
-    this.#places = new UnderWay({
+    this.#grace = new ReconnectGrace(parts.system.world)
+    this.#slots = new UpdateSlots({
       world: parts.system.world,
       countMax: parts.options.underWayMax,
-      begin: (waited) => void this.#placed(waited),
+      begin: (waiting) => void this.#startWaiting(waiting),
     })
   }
 
-  /** Updates under way, however they were begun. */
+  /** Number of running updates, with any trigger. */
   get runningCount(): number {
     return this.#running.size
   }
 
-  /** Those that wait for a place; none of them has begun. */
+  /** Number of updates that wait for a slot; none of them has started. */
   get waitingCount(): number {
-    return this.#places.waitingCount
+    return this.#slots.waitingCount
   }
 
   runningOf(tenant: string, device: string): StoredUpdate | undefined {
     return this.#running.get(tenantKey(tenant, device))
   }
 
-  /** Where the update of a device stands now; undefined: nothing is left of it. */
+  /** Records the stored update of a device; undefined: it was deleted. */
   stands(tenant: string, device: string, stored: StoredUpdate | undefined): void {
     const key = tenantKey(tenant, device)
     this.#forget(key)
@@ -75,54 +75,55 @@ export class Beginnings {
       this.#running.set(key, stored)
       this.states[stored.state]++
     }
-    if (stored && needsPlace(stored)) this.#places.hold(tenant, device)
-    else this.#places.leave(tenant, device)
+    if (stored && needsSlot(stored)) this.#slots.hold(tenant, device)
+    else this.#slots.leave(tenant, device)
   }
 
-  /** A device said something of its update. */
+  /** A device sent a message about its update. */
   sign(tenant: string, device: string): void {
-    this.#places.sign(tenant, device)
+    this.#slots.sign(tenant, device)
   }
 
-  /** The store was read, by a new process or anew: devices have a while to come back. */
+  /** The store was read, at the start or again: devices get a period to reconnect. */
   open(): void {
-    this.#returning.open(graceMs)
+    this.#grace.open(graceMs)
   }
 
   /**
-   * Begins an update if there is one for the device, and it is meant. At once where the server answers at once.
-   * @throws Problem `overloaded` when too many wait, to who holds it
+   * Starts an update if there is one for the device and the trigger applies to it. Synchronous if the server answers
+   * synchronously.
+   * @throws Problem `overloaded` if too many wait, and the caller holds the device
    */
-  consider(considered: Considered): void | Promise<void> {
-    if (considered.hold && this.#places.isFull) throw new Problem('overloaded')
-    return this.#look(considered)
+  consider(candidate: UpdateCandidate): void | Promise<void> {
+    if (candidate.hold && this.#slots.isFull) throw new Problem('overloaded')
+    return this.#considerUnlessRunning(candidate)
   }
 
   /**
-   * The device is back. Where that alone begins nothing, it is considered for what it was awaited for, or because it was
-   * away when it was to be tried again.
+   * The device reconnected. If a connection alone starts no update, the device is checked for the trigger that awaited
+   * it, or for the retry that it missed while it was offline.
    */
   returned(tenant: string, device: string): void | Promise<void> {
-    const awaited = this.#returning.take(tenant, device)
+    const awaited = this.#grace.take(tenant, device)
     const wanted = this.#parts.options.isConnectUpdateDisabled ? (awaited ?? this.retryOf(tenant, device)) : undefined
-    const looked = this.#look({ ...(wanted ?? { by: 'connect' }), tenant, device })
-    return awaited ? Promise.resolve(looked).finally(awaited.release) : looked
+    const start = this.#considerUnlessRunning({ ...(wanted ?? { by: 'connect' }), tenant, device })
+    return awaited ? Promise.resolve(start).finally(awaited.release) : start
   }
 
-  /** How it is tried again; undefined: it is not to be, or not yet. */
-  retryOf(tenant: string, device: string): Pick<Considered, 'by' | 'isForRollout'> | undefined {
+  /** The trigger of the next retry; undefined: no retry is due. */
+  retryOf(tenant: string, device: string): Pick<UpdateCandidate, 'by' | 'isForRollout'> | undefined {
     const { system } = this.#parts
     const waiting = waitingAttempts(updateNow(system, tenant, device)?.attempts ?? [])
     const now = system.world.now()
     const [first, ...others] = waiting.filter(({ nextAt }) => nextAt <= now)
-    // What one came by is for all of them.
+    // The restriction to a rollout holds only if all due retries have it.
     return first && { by: first.by, isForRollout: [first, ...others].every(({ rollout }) => rollout !== null) }
   }
 
-  /** Of all tenants, or of one: nothing is under way, and nothing waits. */
+  /** Drops running and waiting updates of all tenants, or of one. */
   clear(tenant = ''): void {
-    this.#places.clear(tenant)
-    this.#returning.clear(tenant)
+    this.#slots.clear(tenant)
+    this.#grace.clear(tenant)
     for (const key of [...this.#running.keys()]) if (tenant === '' || isOfTenant(key, tenant)) this.#forget(key)
   }
 
@@ -135,24 +136,24 @@ export class Beginnings {
 
   stop(): void {
     this.#isStopped = true
-    this.#places.clear()
-    this.#returning.stop()
+    this.#slots.clear()
+    this.#grace.stop()
   }
 
-  #look(considered: Considered): void | Promise<void> {
-    const { tenant, device } = considered
-    if (this.#isStopped || this.#running.has(tenantKey(tenant, device)) || this.#places.has(tenant, device)) return
-    return this.#safely(() => this.#consider(considered, false))
+  #considerUnlessRunning(candidate: UpdateCandidate): void | Promise<void> {
+    const { tenant, device } = candidate
+    if (this.#isStopped || this.#running.has(tenantKey(tenant, device)) || this.#slots.has(tenant, device)) return
+    return this.#safely(() => this.#consider(candidate, false))
   }
 
-  #consider(considered: Considered, hasPlace: boolean): void | Promise<void> {
+  #consider(candidate: UpdateCandidate, hasSlot: boolean): void | Promise<void> {
     const { checks, links, options, system } = this.#parts
-    const { tenant, device, by, only, isForRollout = false } = considered
+    const { tenant, device, by, only, isForRollout = false } = candidate
     const known = deviceNow(system, tenant, device)
     if (!known || !isMeant(by, options, known.isAutoUpdated, true)) return
     if (!links.linkedOf(tenant, device)?.link.isOpen) {
-      // Recorded as present: it was when the process before this one died.
-      if (this.#returning.isOpen && known.status !== 'offline') this.#returning.wait(waitingOf(considered))
+      // The device counts as online: it was connected when the previous process died.
+      if (this.#grace.isOpen && known.status !== 'offline') this.#grace.wait(waitingOf(candidate))
       return
     }
     const isAutomatic = by !== 'post'
@@ -166,28 +167,28 @@ export class Beginnings {
         return !isAutomatic || !isHeldBack(attempts, { index, offer }, system.world.now())
       },
     )
-    if (found instanceof Promise) return found.then((late) => this.#found(considered, late, hasPlace))
-    return this.#found(considered, found, hasPlace)
+    if (found instanceof Promise) return found.then((late) => this.#found(candidate, late, hasSlot))
+    return this.#found(candidate, found, hasSlot)
   }
 
-  #found(considered: Considered, found: FoundUpdate | undefined, hasPlace: boolean): void | Promise<void> {
+  #found(candidate: UpdateCandidate, found: FoundUpdate | undefined, hasSlot: boolean): void | Promise<void> {
     if (!found) return
-    const { tenant, device, by } = considered
-    if (by === 'post' || hasPlace) return this.#begin(considered, found)
-    // Another trigger came first, while the server was asked.
-    if (this.#places.has(tenant, device)) return
-    if (!this.#places.take(tenant, device)) {
+    const { tenant, device, by } = candidate
+    if (by === 'post' || hasSlot) return this.#begin(candidate, found)
+    // Another trigger came first while the server was asked.
+    if (this.#slots.has(tenant, device)) return
+    if (!this.#slots.take(tenant, device)) {
       const isForRollout = by !== 'connect' && found.offer.rollout !== null
-      const waiting = waitingOf({ ...considered, isForRollout: considered.isForRollout || isForRollout })
-      if (!this.#places.wait(waiting)) waiting.release()
+      const waiting = waitingOf({ ...candidate, isForRollout: candidate.isForRollout || isForRollout })
+      if (!this.#slots.wait(waiting)) waiting.release()
       return
     }
-    return this.#begin(considered, found).finally(() => this.#leaveUnlessRunning(considered))
+    return this.#begin(candidate, found).finally(() => this.#leaveUnlessRunning(candidate))
   }
 
-  async #begin({ tenant, device, by }: Considered, found: FoundUpdate): Promise<void> {
+  async #begin({ tenant, device, by }: UpdateCandidate, found: FoundUpdate): Promise<void> {
     const { links, system } = this.#parts
-    // The server may have taken its time.
+    // The check may have taken long, so the connection is read again.
     const linked = links.linkedOf(tenant, device)
     const known = deviceNow(system, tenant, device)
     const isSame = known?.firmwares.some(({ index, firmware }) => index === found.index && firmware === found.from)
@@ -197,20 +198,20 @@ export class Beginnings {
     const { project, firmwares } = known
     const { session } = linked
     const begin: BeginUpdate = { type: 'begin', by, project, firmwares, session, seed, found }
-    // It follows from what was accepted: not refused because too much waits.
+    // Never refused for overload: it follows from an accepted request.
     await system.ask(updateAddress(tenant, device), begin, 0)
   }
 
-  /** There is a place for one that waited for it: it is looked at anew, for that may be long ago. */
-  async #placed(considered: Waiting): Promise<void> {
-    if (!this.#isStopped) await this.#safely(() => this.#consider(considered, true))
-    this.#leaveUnlessRunning(considered)
-    considered.release()
+  /** A waiting update has a slot now. It is checked again, because it may have waited long. */
+  async #startWaiting(candidate: WaitingCandidate): Promise<void> {
+    if (!this.#isStopped) await this.#safely(() => this.#consider(candidate, true))
+    this.#leaveUnlessRunning(candidate)
+    candidate.release()
   }
 
-  #leaveUnlessRunning({ tenant, device }: Considered): void {
+  #leaveUnlessRunning({ tenant, device }: UpdateCandidate): void {
     const stored = this.runningOf(tenant, device)
-    if (!stored || !needsPlace(stored)) this.#places.leave(tenant, device)
+    if (!stored || !needsSlot(stored)) this.#slots.leave(tenant, device)
   }
 
   #safely(task: () => void | Promise<void>): void | Promise<void> {
@@ -224,26 +225,27 @@ export class Beginnings {
   #failed(error: unknown): void {
     const isExpected =
       error instanceof UpdateServerBusy || error instanceof UpdateServerFailed || error instanceof Problem
-    if (!isExpected) this.#parts.bug(error, 'beginning an update')
+    if (!isExpected) this.#parts.bug(error, 'starting an update')
   }
 }
 
-/** The device, perhaps not stored yet. Undefined when there is none, or while the store is being read. */
+/** The device, perhaps not stored yet. Undefined if it does not exist or while the store is being read. */
 export function deviceNow(system: System<Entry>, tenant: string, device: string): DeviceState | undefined {
   return system.isServing ? system.peek(deviceAddress(tenant, device)) : undefined
 }
 
-/** The same of the device's last update. */
+/** The last update of the device, with the same limits. */
 export function updateNow(system: System<Entry>, tenant: string, device: string): StoredUpdate | undefined {
   if (!system.isServing) return undefined
   return system.recordOf(updateAddress(tenant, device), updateRecord) as StoredUpdate | undefined
 }
 
 /**
- * Whether something that begins updates is meant for a device. Contract 6, Options. A device that refuses to be updated
- * by itself is updated by `POST` alone, also when it is held at a version.
+ * Whether a trigger applies to a device. Contract 6, Options. A device that refuses automatic updates is updated by
+ * `POST` only, even if a version is pinned.
  *
- * `isPinned`: what it would be updated to is what it is held at. Who does not know yet asks with true: that is never less.
+ * `isPinned`: whether the offered version is the pinned one. Callers that do not know yet pass true, which never
+ * excludes an update.
  */
 export function isMeant(trigger: Trigger, options: UpdateOptions, isAutoUpdated: boolean, isPinned: boolean): boolean {
   return trigger === 'post' || (isAutoUpdated && automatic[trigger](options, isPinned))

@@ -7,20 +7,20 @@ import type { Grant } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 
 /**
- * Whether somebody, or a key, may be given these roles.
+ * Checks whether the caller may give these roles to a user or a key.
  *
- * @throws Problem `invalid` that names each role that is not there, `forbidden` for more than the caller himself may
+ * @throws Problem `invalid` that names each missing role, `forbidden` for more rights than the caller's own
  */
 export function mayGive(context: RouteContext, caller: Caller, tenant: string, roles: readonly string[]): void {
   const state = context.system.wake(tenantAddress(tenant))
   const details = roles.flatMap((role, index) =>
-    grantsOfRole(state, role) ? [] : [{ path: `roles.${index}`, message: 'there is no such role' }],
+    grantsOfRole(state, role) ? [] : [{ path: `roles.${index}`, message: 'the role does not exist' }],
   )
   if (details.length > 0) throw new Problem('invalid', undefined, { details })
   mustCover(caller, grantsOfRoles(state, roles))
 }
 
-/** Nobody may give, edit or reset beyond his own grants. Contract 2. @throws Problem `forbidden` */
+/** Callers may not give, edit or reset beyond their own grants. Contract 2. @throws Problem `forbidden` */
 export function mustCover({ scope }: Caller, grants: readonly Grant[]): void {
   if (!covers(scope, grants)) throw new Problem('forbidden')
 }

@@ -3,24 +3,24 @@ import { Problem } from '#model/problem'
 import { isOfTenant, tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
-/** More than ask at once: each is a request that is held open. */
-export const waitersMax = 10_000
+/** Most waiting requests: each keeps a connection open. */
+export const pendingTriggersMax = 10_000
 
-export interface Waiter {
-  /** Whoever asked is gone, or was given up. */
+export interface PendingTrigger {
+  /** Aborts when the client disconnected or the request was abandoned. */
   readonly signal: AbortSignal
-  /** What is said to him when nothing came in time. */
+  /** Returns the answer for a request that timed out. */
   readonly late: () => TriggerOutcome
   readonly answered: (outcome: TriggerOutcome) => void
   readonly refused: (problem: Problem) => void
 }
 
-/** Who waits to hear what becomes of an update, by device. Each hears once. */
-export class Waiters {
+/** Requests that wait for the result of an update, by device. Each is answered once. */
+export class PendingTriggers {
   readonly #world: World
   readonly #timeoutMs: number
-  /** By tenant and device; what ends the waiting of each. */
-  readonly #waiting = new Map<string, Map<Waiter, () => void>>()
+  /** By tenant and device; the value ends the wait of each request. */
+  readonly #waiting = new Map<string, Map<PendingTrigger, () => void>>()
   #size = 0
 
   constructor(world: World, timeoutMs: number) {
@@ -36,33 +36,33 @@ export class Waiters {
     return this.#waiting.has(tenantKey(tenant, device))
   }
 
-  /** Refused at once when too many wait, or when nobody does any more. */
-  add(tenant: string, device: string, waiter: Waiter): void {
+  /** Refuses at once if too many wait or the request was aborted. */
+  add(tenant: string, device: string, waiter: PendingTrigger): void {
     const { signal } = waiter
-    if (this.#size >= waitersMax) {
+    if (this.#size >= pendingTriggersMax) {
       waiter.refused(new Problem('overloaded'))
       return
     }
     const key = tenantKey(tenant, device)
-    const gone = () => {
-      if (this.#take(key, waiter)) waiter.refused(new Problem('stopping', 'nobody waits for it any more'))
+    const abort = () => {
+      if (this.#take(key, waiter)) waiter.refused(new Problem('stopping', 'the request was abandoned'))
     }
     const cancel = this.#world.after(this.#timeoutMs, () => {
       if (this.#take(key, waiter)) waiter.answered(waiter.late())
     })
-    signal.addEventListener('abort', gone, { once: true })
+    signal.addEventListener('abort', abort, { once: true })
     const end = () => {
       cancel()
-      signal.removeEventListener('abort', gone)
+      signal.removeEventListener('abort', abort)
     }
     const waiting = this.#waiting.get(key)
     if (waiting) waiting.set(waiter, end)
     else this.#waiting.set(key, new Map([[waiter, end]]))
     this.#size++
-    if (signal.aborted) gone()
+    if (signal.aborted) abort()
   }
 
-  /** Everybody who waits for this device. */
+  /** Answers all requests that wait for this device. */
   settle(tenant: string, device: string, outcome: TriggerOutcome): void {
     for (const waiter of this.#takeAll(tenantKey(tenant, device))) waiter.answered(outcome)
   }
@@ -81,12 +81,12 @@ export class Waiters {
     for (const key of keys) for (const waiter of this.#takeAll(key)) waiter.refused(problem)
   }
 
-  #takeAll(key: string): readonly Waiter[] {
+  #takeAll(key: string): readonly PendingTrigger[] {
     return [...(this.#waiting.get(key)?.keys() ?? [])].filter((waiter) => this.#take(key, waiter))
   }
 
-  /** False when he was taken out before. */
-  #take(key: string, waiter: Waiter): boolean {
+  /** False if it was removed before. */
+  #take(key: string, waiter: PendingTrigger): boolean {
     const waiting = this.#waiting.get(key)
     const end = waiting?.get(waiter)
     if (!waiting || !end) return false

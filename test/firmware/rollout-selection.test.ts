@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isChosen } from '#firmware/chosen'
+import { isSelected } from '#firmware/rollout-selection'
 import type { RolloutBody, StoredRollout } from '#model/rollout'
 
 const names = Array.from({ length: 10_000 }, (_, place) => `device-${place}`)
@@ -19,7 +19,7 @@ function rollout(body: Partial<RolloutBody>): StoredRollout {
 
 function chosenOf(body: Partial<RolloutBody>, project = 'boiler'): ReadonlySet<string> {
   const stored = rollout(body)
-  return new Set(names.filter((device) => isChosen(project, stored, device, () => undefined)))
+  return new Set(names.filter((device) => isSelected(project, stored, device, () => undefined)))
 }
 
 describe('the devices of a rollout', () => {
@@ -50,7 +50,7 @@ describe('the devices of a rollout', () => {
 
   test('do not depend on anything but names: the first bytes of SHA-256 say it', () => {
     // printf 'boiler/2.0.0/device-7' | sha256sum
-    const at = (percent: number) => isChosen('boiler', rollout({ percent }), 'device-7', () => undefined)
+    const at = (percent: number) => isSelected('boiler', rollout({ percent }), 'device-7', () => undefined)
     expect([at(91.849), at(91.851)]).toEqual([false, true])
   })
 })
@@ -63,7 +63,7 @@ describe('of groups', () => {
   ])
   const meant = (names: string[] | undefined, percent = 100) =>
     ['A', 'B', 'C', 'D', 'E', 'F', 'a', 'b'].filter((device) =>
-      isChosen('boiler', rollout({ percent, ...(names && { groups: names }) }), device, (group) => groups.get(group)),
+      isSelected('boiler', rollout({ percent, ...(names && { groups: names }) }), device, (group) => groups.get(group)),
     )
 
   test.each([

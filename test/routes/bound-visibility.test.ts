@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Action, Grant } from '#model/scope'
 import { scopeOf } from '#model/scope'
-import { boundWithin, mayBind } from '#routes/sight'
+import { boundWithin, mayBind } from '#routes/bound-visibility'
 
 const on = (devices: string[], services: string[], permissions: Grant['permissions']): Grant => ({
   permissions,

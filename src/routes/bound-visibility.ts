@@ -6,25 +6,31 @@ import { Problem } from '#model/problem'
 import { type Action, type Resource, reachesEvery, type Scope, servicesWithin } from '#model/scope'
 
 /**
- * Who sees, makes and edits what is bound to devices. What somebody does not, is to him as if it were not there, also where
- * only the body of his request names it. Contract 1.4, 5.1.
+ * Access to objects that are bound to devices. Invisible objects read as not found, also if only a request's body names
+ * them. Contract 1.4, 5.1.
  */
 
-/** Whether all that it is bound to lies within the reach of what is to be done. Services do not narrow it. */
+/** Whether everything it is bound to is within the scope for the action. Services do not narrow it. */
 export function boundWithin(scope: Scope, resource: Resource, action: Action, bound: BindingDevices): boolean {
   return reachesEvery(scope, resource, action, bound)
 }
 
-/** The same of what names devices and groups, list by list as they stand. */
-export function isSeen(scope: Scope, resource: Resource, action: Action, bound: Bound, membersOf: MembersOf): boolean {
+/** The same for lists of devices and groups. */
+export function isVisible(
+  scope: Scope,
+  resource: Resource,
+  action: Action,
+  bound: Bound,
+  membersOf: MembersOf,
+): boolean {
   return allOf(bound, membersOf, (devices) => boundWithin(scope, resource, action, devices))
 }
 
 /**
- * Whether somebody may bind something to it: what tells of devices may be made only by who may read them himself. Devices
- * that are not there yet are bound like others.
+ * Whether the caller may bind an object to it: only callers that may read devices may create objects that send their
+ * data. Devices that do not exist yet count like others.
  *
- * @param service whose values it tells; without one, that the device may be read at all
+ * @param service the service whose values it sends; without one, the device itself must be readable
  */
 export function mayBind(
   scope: Scope,
@@ -36,7 +42,10 @@ export function mayBind(
   return boundWithin(scope, resource, action, bound) && reachesEvery(scope, 'service', 'read', bound, service)
 }
 
-/** @throws Problem `not_found` for who may not bind something to all that is named, with values of each of these services */
+/**
+ * @throws Problem `not_found` if the caller may not bind an object to everything named, with values of each of these
+ * services
+ */
 export function mustBindAll(
   scope: Scope,
   resource: Resource,
@@ -45,19 +54,20 @@ export function mustBindAll(
   membersOf: MembersOf,
   services: readonly string[],
 ): void {
-  const told = services.length === 0 ? [undefined] : services
-  const may = (devices: BindingDevices) => told.every((service) => mayBind(scope, resource, action, devices, service))
+  const servicesOrNone = services.length === 0 ? [undefined] : services
+  const may = (devices: BindingDevices) =>
+    servicesOrNone.every((service) => mayBind(scope, resource, action, devices, service))
   if (!allOf(bound, membersOf, may)) throw new Problem('not_found')
 }
 
-/** First whether it is so of any device: something may name a million of them. */
+/** Checks first whether it holds for any device: an object may name a million of them. */
 function allOf(bound: Bound, membersOf: MembersOf, isSo: (devices: BindingDevices) => boolean): boolean {
   if (isSo('*')) return true
   const lists = bindingLists(bound, membersOf)
   return lists !== '*' && lists.every(isSo)
 }
 
-/** Schemas as far as a caller may read them: no name of a property or a value is resolved by any other. */
+/** Schemas as far as the caller may read them: other schemas resolve no names of properties or values. */
 export function schemasFor(
   { scope }: Pick<Caller, 'scope'>,
   { schemas }: Pick<TenantState, 'schemas'>,
@@ -67,14 +77,14 @@ export function schemasFor(
 }
 
 /**
- * The answer to a change. It is the thing itself for a caller who may read it, and for others what identifies it: a right to
- * change is no right to read.
+ * The answer to a change: the object itself if the caller may read it, otherwise its identifier. A right to change does
+ * not include a right to read.
  */
 export function changedReply<Entry extends object>(mayRead: boolean, entry: Entry, name: keyof Entry): Reply {
   return { status: 200, json: mayRead ? entry : { [name]: entry[name] } }
 }
 
-/** The author of something new, as far as quotas of the tenant go. */
+/** The author of a new object, for the tenant's quotas. */
 export function authorOf(
   { user, scope }: Caller,
   resource: Resource,
@@ -82,7 +92,7 @@ export function authorOf(
   return { author: user, isNarrow: !reachesEvery(scope, resource, 'create', '*') }
 }
 
-/** Who is in the groups of a tenant, at the moment of each question. */
+/** The members of a tenant's groups, read at each call. */
 export function membersIn({ groups }: TenantState): MembersOf {
   return (group) => groups.get(group)?.devices
 }

@@ -5,94 +5,93 @@ import { backgroundSliceMs, Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 import { isBusy } from '#workers/busy'
 
-/** Updates that wait for a place. What finds no room is found again by what begins updates next. */
+/** Most updates that wait for a slot. Above this, the next trigger finds the update again. */
 export const waitingMax = 100_000
 
-/** Without a sign for so long an update gives its place up, though it may still come to an end. */
+/** An update without a message for this long loses its slot, although it may still complete. */
 export const silentMs = 60_000
 
 /**
- * So many begin a second, and as many at once after a pause: what an update costs the server, from the offer to the device
- * that came back, must not hold up those that report. Devices that download for a while leave places more slowly.
+ * Updates started per second, and at once after a pause: the cost of an update, from the offer to the reconnected
+ * device, must not delay device reports. Slots of devices with long downloads become free more slowly.
  */
-export const beginningsPerSecond = 128
+export const startsPerSecond = 128
 
-/** Beside a busy loop: the fewer, the less the changes that others report wait. */
-export const beginningsBesideMuch = 64
+/** Starts per second while the loop is busy: a lower rate delays the changes of other devices less. */
+export const busyStartsPerSecond = 64
 
-/** An update that begins by itself, as far as places are concerned. */
-export interface Placed {
+/** An automatic update that needs a slot. */
+export interface SlotRequest {
   readonly tenant: string
   readonly device: string
 }
 
-export interface UnderWayOptions<T extends Placed> {
+export interface UpdateSlotsOptions<T extends SlotRequest> {
   readonly world: World
-  /** Places. */
+  /** Number of slots. */
   readonly countMax: number
-  /** One that waited has a place from now on, and gives it up if nothing comes of it. Must not throw. */
+  /** A waiting update has a slot now and returns it if no update starts. Must not throw. */
   readonly begin: (waited: T) => void
 }
 
 /**
- * The places of updates that begin by themselves: a fleet must not download all at once. Who finds none waits, in the
- * order they came.
+ * The slots of automatic updates: a fleet must not download all at once. Without a free slot, updates wait in order.
  */
-export class UnderWay<T extends Placed> {
-  readonly #options: UnderWayOptions<T>
-  /** World.monotonic of the last sign of each, by tenant and device, in that order. */
-  readonly #places = new Map<string, number>()
+export class UpdateSlots<T extends SlotRequest> {
+  readonly #options: UpdateSlotsOptions<T>
+  /** World.monotonic of the last message of each, by tenant and device, in that order. */
+  readonly #slots = new Map<string, number>()
   readonly #waiting = new Map<string, T>()
-  /** World.monotonic of when all that were begun would be, one after the other. */
+  /** World.monotonic of the end of all starts at the permitted rate. */
   #pacedUntil = Number.NEGATIVE_INFINITY
   #isBeginning = false
   #cancel: (() => void) | undefined
 
-  constructor(options: UnderWayOptions<T>) {
+  constructor(options: UpdateSlotsOptions<T>) {
     this.#options = options
   }
 
   get placedCount(): number {
-    return this.#places.size
+    return this.#slots.size
   }
 
   get waitingCount(): number {
     return this.#waiting.size
   }
 
-  /** No more can wait. */
+  /** Whether no more updates can wait. */
   get isFull(): boolean {
     return this.#waiting.size >= waitingMax
   }
 
-  /** Whether it has a place, or waits for one. */
+  /** Whether it has a slot or waits for one. */
   has(tenant: string, device: string): boolean {
     const key = tenantKey(tenant, device)
-    return this.#places.has(key) || this.#waiting.has(key)
+    return this.#slots.has(key) || this.#waiting.has(key)
   }
 
-  /** A place, if there is one that nobody waits for. */
+  /** Takes a slot if one is free and no update waits for it. */
   take(tenant: string, device: string): boolean {
-    if (this.#waiting.size > 0 || this.#places.size >= this.#options.countMax || this.#earlyMs() > 0) return false
+    if (this.#waiting.size > 0 || this.#slots.size >= this.#options.countMax || this.#earlyMs() > 0) return false
     this.#paced()
     this.hold(tenant, device)
     return true
   }
 
-  /** It is under way already, whether there is a place or not; or it gave a sign. */
+  /** Gives a slot to a running update, even above the limit, or renews it after a message. */
   hold(tenant: string, device: string): void {
     const key = tenantKey(tenant, device)
-    this.#places.delete(key)
-    this.#places.set(key, this.#options.world.monotonic())
+    this.#slots.delete(key)
+    this.#slots.set(key, this.#options.world.monotonic())
     this.#watch(silentMs)
   }
 
-  /** The same for one that has a place. */
+  /** Renews the slot of an update, if it has one. */
   sign(tenant: string, device: string): void {
-    if (this.#places.has(tenantKey(tenant, device))) this.hold(tenant, device)
+    if (this.#slots.has(tenantKey(tenant, device))) this.hold(tenant, device)
   }
 
-  /** False when too many wait. */
+  /** False if too many wait. */
   wait(waiting: T): boolean {
     const key = tenantKey(waiting.tenant, waiting.device)
     if (this.#waiting.has(key)) return true
@@ -103,19 +102,19 @@ export class UnderWay<T extends Placed> {
   }
 
   leave(tenant: string, device: string): void {
-    if (this.#places.delete(tenantKey(tenant, device))) this.#beginSoon()
+    if (this.#slots.delete(tenantKey(tenant, device))) this.#beginSoon()
   }
 
-  /** Of all tenants, or of one: nothing of it is under way any more, and nothing waits. */
+  /** Drops the slots and waiting updates of all tenants, or of one. */
   clear(tenant = ''): void {
-    for (const entries of [this.#places, this.#waiting]) {
+    for (const entries of [this.#slots, this.#waiting]) {
       for (const key of [...entries.keys()]) if (tenant === '' || isOfTenant(key, tenant)) entries.delete(key)
     }
     this.#beginSoon()
   }
 
   #beginSoon(): void {
-    if (this.#isBeginning || this.#waiting.size === 0 || this.#places.size >= this.#options.countMax) return
+    if (this.#isBeginning || this.#waiting.size === 0 || this.#slots.size >= this.#options.countMax) return
     this.#isBeginning = true
     const { world } = this.#options
     const earlyMs = this.#earlyMs()
@@ -127,7 +126,7 @@ export class UnderWay<T extends Placed> {
     const { world, countMax, begin } = this.#options
     const slice = new Slices(world, backgroundSliceMs)
     for (const [key, waited] of this.#waiting) {
-      if (this.#places.size >= countMax || slice.isOver || this.#earlyMs() > 0) break
+      if (this.#slots.size >= countMax || slice.isOver || this.#earlyMs() > 0) break
       this.#waiting.delete(key)
       this.#paced()
       this.hold(waited.tenant, waited.device)
@@ -137,14 +136,14 @@ export class UnderWay<T extends Placed> {
     this.#beginSoon()
   }
 
-  /** How much too early it is for the next to begin. */
+  /** Milliseconds until the next update may start. */
   #earlyMs(): number {
     return this.#pacedUntil - this.#options.world.monotonic()
   }
 
   #paced(): void {
     const { world } = this.#options
-    const pauseMs = 1_000 / (isBusy(world) ? beginningsBesideMuch : beginningsPerSecond)
+    const pauseMs = 1_000 / (isBusy(world) ? busyStartsPerSecond : startsPerSecond)
     const earliest = world.monotonic() - 1_000 + pauseMs
     this.#pacedUntil = Math.max(this.#pacedUntil, earliest) + pauseMs
   }
@@ -158,28 +157,28 @@ export class UnderWay<T extends Placed> {
 
   #giveUpSilent(): void {
     const { world } = this.#options
-    for (const [key, signAt] of this.#places) {
+    for (const [key, signAt] of this.#slots) {
       const leftMs = signAt + silentMs - world.monotonic()
       if (leftMs > 0) {
         // A timer may fire a fraction early; never wait for less than a millisecond.
         this.#watch(Math.max(1, leftMs))
         break
       }
-      this.#places.delete(key)
+      this.#slots.delete(key)
     }
     this.#beginSoon()
   }
 }
 
-/** What the states of an update mean to whoever brings it about. They are in the order in which it goes through them. */
+/** The states of an update, in the order in which it passes through them. */
 
-/** Whether the device said that it began. */
+/** Whether the device reported that the update started. */
 export function hasBegunAt(state: UpdateState): boolean {
   return isWithin(state, 'started', 'rebooting')
 }
 
-/** Whether it counts among those that go on at once: begun by itself, and perhaps to download still. */
-export function needsPlace({ state, context }: StoredUpdate): boolean {
+/** Whether it uses a slot: it is automatic and may still have to download. */
+export function needsSlot({ state, context }: StoredUpdate): boolean {
   return context.by !== 'post' && isWithin(state, 'offering', 'downloading')
 }
 

@@ -1,16 +1,16 @@
-import type { Waiting } from '#firmware/considered'
+import type { WaitingCandidate } from '#firmware/update-candidate'
 import { isOfTenant, tenantKey } from '#model/tenant-key'
 import type { World } from '#runtime/world'
 
 /**
- * Devices that were there when a process died, and have not come back yet. A run that was missed, a walk that was broken
- * off, and what waited for its turn go on before any of them can be back: whom that would pass over is considered when it
- * comes.
+ * Devices that were connected when the previous process died and have not reconnected yet. A missed schedule, an
+ * interrupted project scan and waiting updates continue before the devices reconnect; devices that they would skip are
+ * checked when they reconnect.
  */
-export class Returning {
+export class ReconnectGrace {
   readonly #world: World
   /** By tenant and device. */
-  readonly #awaited = new Map<string, Waiting>()
+  readonly #awaited = new Map<string, WaitingCandidate>()
   #isOpen = false
   #cancel: (() => void) | undefined
 
@@ -18,12 +18,12 @@ export class Returning {
     this.#world = world
   }
 
-  /** Whether there is still time to come back. */
+  /** Whether devices still have time to reconnect. */
   get isOpen(): boolean {
     return this.#isOpen
   }
 
-  /** From now on, for so long, devices are given time to come back. */
+  /** Gives devices this long to reconnect, from now on. */
   open(forMs: number): void {
     this.clear()
     this.#cancel?.()
@@ -31,21 +31,21 @@ export class Returning {
     this.#cancel = this.#world.after(forMs, () => this.#giveUp())
   }
 
-  /** In place of what it was awaited for before. */
-  wait(waiting: Waiting): void {
+  /** Replaces an earlier candidate of the same device. */
+  wait(waiting: WaitingCandidate): void {
     this.take(waiting.tenant, waiting.device)?.release()
     this.#awaited.set(tenantKey(waiting.tenant, waiting.device), waiting)
   }
 
-  /** It is back. Undefined: nothing waited for that. */
-  take(tenant: string, device: string): Waiting | undefined {
+  /** The device reconnected. Undefined: no candidate waited for it. */
+  take(tenant: string, device: string): WaitingCandidate | undefined {
     const key = tenantKey(tenant, device)
     const waiting = this.#awaited.get(key)
     this.#awaited.delete(key)
     return waiting
   }
 
-  /** Of all tenants, or of one: nobody is awaited, and nobody is told. */
+  /** Drops the candidates of all tenants, or of one, without calling their `release`. */
   clear(tenant = ''): void {
     for (const key of [...this.#awaited.keys()]) if (tenant === '' || isOfTenant(key, tenant)) this.#awaited.delete(key)
   }

@@ -3,7 +3,7 @@ import { isExpired, type KeyKind, keysOf, type StoredKey } from '#actors/tenant/
 import { formatCrn } from '#model/crn'
 import type { RouteContext } from '#routes/context'
 
-/** What keys of both kinds show of themselves. */
+/** The visible fields of both kinds of keys. */
 export interface ShownKey {
   readonly id: string
   readonly name: string
@@ -12,8 +12,8 @@ export interface ShownKey {
   readonly resourceIdentifier: string
 }
 
-/** Those of a tenant that are good for something, in the order in which they were made. */
-export function keysThere<Key extends StoredKey>(
+/** The valid keys of a tenant, in the order of their creation. */
+export function validKeys<Key extends StoredKey>(
   context: RouteContext,
   tenant: string,
   kind: KeyKind,
@@ -25,7 +25,7 @@ export function keysThere<Key extends StoredKey>(
     .sort(([a, one], [b, other]) => one.createdAt - other.createdAt || (a < b ? -1 : 1))
 }
 
-/** Times as they are given: seconds from now on, Unix ms; null: never. */
+/** Converts a lifetime in seconds to Unix ms; null: never. */
 export function expiryIn({ world }: RouteContext, seconds: number | undefined): number | null {
   return seconds === undefined ? null : world.now() + seconds * 1000
 }

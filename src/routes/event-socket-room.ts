@@ -8,17 +8,20 @@ import { Liveness } from '#runtime/liveness'
 import type { Socket, SocketHandler } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** What an upgrade decided about a dashboard's socket. */
+/** The data that an upgrade determined for an event websocket. */
 export interface EventsOpening {
   readonly caller: Caller
   readonly filter: EventFilter
   readonly resume: Resume
 }
 
-/** Keeps sockets by the session that they hang on; answers who the caller is by now, unless his session is over. */
+/** Registers sockets by session; returns the current caller, unless the session is over. */
 type Sessions = Pick<SessionSockets, 'add' | 'remove'>
 
-/** One account may serve an application with many users. A change of its roles takes some 20 µs for each of its sockets. */
+/**
+ * One account may serve an application with many users. A change of its roles costs about 20 µs for each of its
+ * sockets.
+ */
 const defaultSocketsPerUserMax = 1_000
 /** Of one tenant. */
 const socketUsersMax = 100
@@ -26,19 +29,19 @@ const socketUsersMax = 100
 const filterNamesPerUserMax = 100_000
 const filterUsersMax = 10
 
-/** What a client may say at once. Contract 4.7. */
+/** Maximum size of a client's message. Contract 4.7. */
 const messageBytesMax = 4 * 1024
 
-/** Dashboards: what they may say, and that they are still there. What they hear is the hub's. Contract 4. */
+/** Websockets of event subscribers: their messages and their keep-alive. The hub sends the events. Contract 4. */
 export class EventRoom implements SocketHandler<EventsOpening> {
   readonly #hub: Hub
   readonly #world: World
   readonly #sessions: Sessions | undefined
   readonly #liveness: Liveness<Socket>
   readonly #limits: { readonly sockets: ConcurrencyLimit; readonly names: ConcurrencyLimit }
-  /** For whom each socket and its filter are counted. */
+  /** The caller for which each socket and its filter are counted. */
   readonly #counted = new Map<Socket, EventsOpening>()
-  /** Sockets whose PING was not answered yet. */
+  /** Sockets with an unanswered PING. */
   readonly #owed = new Set<Socket>()
 
   /** `sessions`: absent while authentication is off. */
@@ -57,13 +60,13 @@ export class EventRoom implements SocketHandler<EventsOpening> {
     })
   }
 
-  /** Before an upgrade. @throws Problem `too_many_requests` */
+  /** Call it before an upgrade. @throws Problem `too_many_requests` */
   checkRoom({ caller, filter }: EventsOpening): void {
     this.#limits.sockets.check(caller)
     this.#limits.names.check(caller, nameCountOf(filter))
   }
 
-  /** Whose session ended while he came in hears nothing: he is about to be closed. */
+  /** If the session ended during the upgrade, the socket gets no events and is closed. */
   opened(socket: Socket, opening: EventsOpening): void {
     const { caller, filter, resume } = opening
     this.#limits.sockets.enter(caller)
@@ -76,7 +79,7 @@ export class EventRoom implements SocketHandler<EventsOpening> {
     this.#liveness.watch(socket)
   }
 
-  /** PING is answered with the position; other JSON is for somebody newer. */
+  /** PING is answered with the position; other JSON is ignored, for future clients. */
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
     this.#liveness.touch(socket)
     const message = isBinary || data.byteLength > messageBytesMax ? unreadable : parse(data)
@@ -119,14 +122,16 @@ export class EventRoom implements SocketHandler<EventsOpening> {
     this.#liveness.stop()
   }
 
-  /** While its buffer is full it gets nothing, and while a RESYNC is on its way it has no position: then it is owed. */
+  /**
+   * A socket with a full buffer gets nothing, and one with a pending RESYNC has no position: the answer is sent later.
+   */
   #pong(socket: Socket): void {
     const position = this.#hub.positionOf(socket)
     if (position && socket.send(JSON.stringify({ type: 'PONG', ...position }))) this.#owed.delete(socket)
     else this.#owed.add(socket)
   }
 
-  /** Not from within what called us: ending runs `closed` at once. */
+  /** Deferred, because ending calls `closed` synchronously. */
   #end(socket: Socket, { code, reason }: { readonly code: number; readonly reason: string }): void {
     this.#world.soon(() => socket.end(code, reason))
   }

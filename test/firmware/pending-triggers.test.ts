@@ -1,15 +1,15 @@
 import { beforeEach, expect, test } from 'vitest'
-import { Waiters, waitersMax } from '#firmware/waiters'
+import { PendingTriggers, pendingTriggersMax } from '#firmware/pending-triggers'
 import { Problem } from '#model/problem'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 let world: ManualWorld
-let waiters: Waiters
+let waiters: PendingTriggers
 let heard: string[]
 
 beforeEach(() => {
   world = new ManualWorld()
-  waiters = new Waiters(world, 1_000)
+  waiters = new PendingTriggers(world, 1_000)
   heard = []
 })
 
@@ -63,11 +63,11 @@ test('all hear, or all of one tenant', () => {
   expect(heard).toEqual(['one not_found', 'two SERVER_ERROR', 'three SERVER_ERROR'])
 })
 
-test(`at most ${waitersMax} wait`, () => {
-  for (let count = 0; count < waitersMax; count++) wait('one', `D${count}`)
+test(`at most ${pendingTriggersMax} wait`, () => {
+  for (let count = 0; count < pendingTriggersMax; count++) wait('one', `D${count}`)
   wait('one more')
   expect(heard).toEqual(['one more overloaded'])
   waiters.settle('default', 'D0', { status: 'STARTED' })
   wait('another')
-  expect(waiters.size).toBe(waitersMax)
+  expect(waiters.size).toBe(pendingTriggersMax)
 })

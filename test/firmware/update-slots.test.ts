@@ -1,23 +1,23 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import {
-  beginningsBesideMuch,
-  beginningsPerSecond,
-  type Placed,
+  busyStartsPerSecond,
+  type SlotRequest,
   silentMs,
-  UnderWay,
+  startsPerSecond,
+  UpdateSlots,
   waitingMax,
-} from '#firmware/under-way'
+} from '#firmware/update-slots'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 const tenant = 'default'
 let world: ManualWorld
 let begun: string[]
-let places: UnderWay<Placed>
+let places: UpdateSlots<SlotRequest>
 
 beforeEach(() => {
   world = new ManualWorld()
   begun = []
-  places = new UnderWay({ world, countMax: 2, begin: ({ device }) => begun.push(device) })
+  places = new UpdateSlots({ world, countMax: 2, begin: ({ device }) => begun.push(device) })
 })
 
 const wait = (device: string) => places.wait({ tenant, device })
@@ -42,31 +42,31 @@ describe('places', () => {
   })
 
   test('are given to so many a second, and to as many at once after a pause', async () => {
-    places = new UnderWay({ world, countMax: 10_000, begin: ({ device }) => begun.push(device) })
-    const names = Array.from({ length: 5 * beginningsPerSecond }, (_, place) => `D${place}`)
+    places = new UpdateSlots({ world, countMax: 10_000, begin: ({ device }) => begun.push(device) })
+    const names = Array.from({ length: 5 * startsPerSecond }, (_, place) => `D${place}`)
     const taken = names.filter((device) => places.take(tenant, device))
-    expect(taken).toEqual(names.slice(0, beginningsPerSecond))
-    const others = names.slice(beginningsPerSecond)
+    expect(taken).toEqual(names.slice(0, startsPerSecond))
+    const others = names.slice(startsPerSecond)
     for (const device of others) wait(device)
     await world.settle()
     expect(begun).toEqual([])
     await world.advance(1_000)
-    expect(begun).toEqual(others.slice(0, beginningsPerSecond))
+    expect(begun).toEqual(others.slice(0, startsPerSecond))
     await world.advance(3_000)
     expect(begun).toEqual(others)
     await world.advance(10_000)
-    expect(names.filter((_, place) => places.take(tenant, `E${place}`))).toHaveLength(beginningsPerSecond)
+    expect(names.filter((_, place) => places.take(tenant, `E${place}`))).toHaveLength(startsPerSecond)
   })
 
   test('are given to fewer a second beside a busy loop', async () => {
-    places = new UnderWay({ world, countMax: 10_000, begin: ({ device }) => begun.push(device) })
+    places = new UpdateSlots({ world, countMax: 10_000, begin: ({ device }) => begun.push(device) })
     world.busyShare = 0.5
-    const names = Array.from({ length: 3 * beginningsBesideMuch }, (_, place) => `D${place}`)
-    expect(names.filter((device) => places.take(tenant, device))).toEqual(names.slice(0, beginningsBesideMuch))
-    const others = names.slice(beginningsBesideMuch)
+    const names = Array.from({ length: 3 * busyStartsPerSecond }, (_, place) => `D${place}`)
+    expect(names.filter((device) => places.take(tenant, device))).toEqual(names.slice(0, busyStartsPerSecond))
+    const others = names.slice(busyStartsPerSecond)
     for (const device of others) wait(device)
     await world.advance(1_000)
-    expect(begun).toEqual(others.slice(0, beginningsBesideMuch))
+    expect(begun).toEqual(others.slice(0, busyStartsPerSecond))
   })
 
   test('are not taken by who comes while others wait', async () => {
@@ -109,7 +109,7 @@ describe('places', () => {
   })
 
   test('are gone through a little at a time when nothing comes of those that waited', async () => {
-    places = new UnderWay({
+    places = new UpdateSlots({
       world,
       countMax: 1,
       begin: ({ device }) => {
