@@ -1,6 +1,6 @@
 import { counterId, counterService } from '#test/simulation/simulated-device'
 
-/** A device counts its frames: nobody hears one twice, or an older one later. */
+/** The counts of a device's frames as a client receives them: none twice, and none out of order. */
 export class HeardCounts {
   #counts = new Map<string, number>()
 
@@ -8,7 +8,7 @@ export class HeardCounts {
     this.#counts = new Map()
   }
 
-  /** What is wrong with it. */
+  /** The violation, if any. */
   faultOf(event: Readonly<Record<string, unknown>>): string | undefined {
     if (event.serviceIdentifier !== counterService || event.type !== 'OBJECT_UPDATED') return undefined
     const device = String(event.deviceIdentifier)

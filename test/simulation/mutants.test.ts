@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { checkMutant, expectationOf, isAsExpected, lineOf, type MutantReport, mutantNames } from '#bench/proof/mutants'
 
-/** That the simulation finds them is seen by `npm run proof -- mutants`. */
+/** `npm run proof -- mutants` shows that the simulation detects them. */
 describe.each(mutantNames())('the mistake "%s"', (name) => {
   test('can be planted in the sources as they are', () => {
     expect(() => checkMutant(name)).not.toThrow()
@@ -9,7 +9,7 @@ describe.each(mutantNames())('the mistake "%s"', (name) => {
 
   test('says what is to be reported of it', () => {
     const expectation = expectationOf(name)
-    // Else any fault would do, or the death of a process.
+    // Otherwise any fault, or the death of a process, would satisfy it.
     expect(expectation.replaceAll(/[^a-z]/gi, '').length).toBeGreaterThan(10)
     expect(isAsExpected({ seed: 1, ms: 1, fault: expectation }, expectation)).toBe(true)
     expect(isAsExpected({ seed: 1, ms: 1, fault: 'a bug: a turn of device D0' }, expectation)).toBe(false)

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { run } from '#test/simulation/run'
 
-/** How many seeds are tried; `SEED=7` tries that one alone. CI tries 1 000. */
+/** The number of seeds; `SEED=7` runs that one alone. CI runs 1 000. */
 const { SEED, SEEDS = '100' } = process.env
-/** Files beside each other, so that every worker has some. */
+/** Files run in parallel, so that every worker has some. */
 const shares = 2
 const perTest = 25
 
-/** What must come to pass often enough that something is found by it. */
+/** Situations that must occur often enough for the run to prove anything. */
 const tried: readonly string[] = [
   'signed in',
   'refused to sign in',
@@ -93,7 +93,7 @@ export function testShare(share: number): void {
       })
     }
 
-    // A run of few seeds may miss what is rare.
+    // A run of few seeds may miss rare situations.
     test.skipIf(count < 250)('all of it came to pass', () => {
       for (const what of [...tried, 'acknowledged']) expect(sums.get(what) ?? 0, what).toBeGreaterThan(count / 250)
     })

@@ -19,8 +19,8 @@ import type { Witness } from '#test/simulation/witness'
 type Event = Readonly<Record<string, unknown>> & { readonly type: string; readonly offset: number }
 
 /**
- * A dashboard as clients are told to be: it signs in, asks for a ticket, opens a socket, reads the full state, and folds
- * events in; it resumes from where it was. It checks all that it is shown and told, and that it is let in when it may.
+ * A client that follows the documentation: it signs in, requests a ticket, opens a socket, reads the full state, applies
+ * events, and resumes from its position. It checks everything it receives, and that it is admitted if permitted.
  */
 export class SimulatedDashboard implements Peer {
   readonly person: Person
@@ -29,11 +29,11 @@ export class SimulatedDashboard implements Peer {
   readonly #everybody: Pick<Everybody, 'judgeHeard'>
   readonly #witness: Witness
   #server: SimulatedServer
-  /** It is to be open, with a buffer like this. */
+  /** It should be open, with a buffer of this size. */
   #limitBytes: number | undefined
   #isEntering = false
   #session: Session | undefined
-  /** Whose the position is: another account begins anew, whatever its name is. */
+  /** The account of the position: another account starts again, even with the same name. */
   #account = ''
   #ticket: { readonly text: string; readonly at: number } | undefined
   #socket: SimulatedSocket | undefined
@@ -41,11 +41,11 @@ export class SimulatedDashboard implements Peer {
   #asked: Exclude<Resume, undefined> = 'now'
   #mustRecover = false
   #epoch = ''
-  /** What it has heard or read up to. */
+  /** The offset of its last event or read. */
   #position = 0
   #lastHeard = 0
   #isReading = false
-  /** It was told that it may read nothing. */
+  /** The server answered that it may read nothing. */
   #isBlind = false
   #retainedFrom = 0
   #needsRead = true
@@ -68,7 +68,7 @@ export class SimulatedDashboard implements Peer {
     return this.#limitBytes !== undefined
   }
 
-  /** There is nothing left to do for it: it knows all it can know, or it can't come in. */
+  /** No step is left: it is up to date, or cannot be admitted. */
   get isAtRest(): boolean {
     if (this.#isEntering || this.#isReading || this.#views.some(({ isReading }) => isReading)) return false
     if (!this.#socket) return !this.person.isActive
@@ -77,7 +77,7 @@ export class SimulatedDashboard implements Peer {
     return this.isIntruder || (isRead && !this.#views.some(({ needsRead }) => needsRead))
   }
 
-  /** It is connected, and its session is over. */
+  /** It is connected, and its session has ended. */
   get isIntruder(): boolean {
     return this.isOpen && (!this.#session || this.#session.isSurelyOver(this.#server.now()))
   }
@@ -88,18 +88,18 @@ export class SimulatedDashboard implements Peer {
     this.#isEntering = false
   }
 
-  /** It wants in, and does the first thing for that when it is its turn. */
+  /** Starts to connect, beginning with the next step. */
   connect(limitBytes: number): void {
     this.#limitBytes = limitBytes
   }
 
-  /** Does the next thing there is to do, if any. */
+  /** Takes the next step, if any. */
   proceed(): void {
     const tasks = this.#socket ? [this.#read(), ...this.#views.map((view) => this.#readList(view))] : [this.#enter()]
     for (const task of tasks) task.catch((error) => this.#witness.faults.push(error))
   }
 
-  /** Asks where it is: a quiet socket keeps its position by that. */
+  /** Sends PING: an idle socket keeps its position by it. */
   askPosition(): void {
     this.#socket?.say({ type: 'PING' })
   }
@@ -124,7 +124,7 @@ export class SimulatedDashboard implements Peer {
     else this.#told(event)
   }
 
-  /** In what it is not as it should be: `entries` is all there is, `lists` what lists beside it are, by their names. */
+  /** Differences from the expected state: `entries` are all resources, `lists` the further lists by name. */
   differences(entries: readonly DeviceEntry[], lists: Lists): readonly string[] {
     const { grants } = this.person
     const there = new FoldedState()
@@ -137,7 +137,7 @@ export class SimulatedDashboard implements Peer {
     return [...this.state.differences(there), ...faults]
   }
 
-  /** One step nearer. */
+  /** Takes one step towards the connection. */
   async #enter(): Promise<void> {
     if (this.#limitBytes === undefined || this.#isEntering) return
     const server = this.#server
@@ -209,20 +209,20 @@ export class SimulatedDashboard implements Peer {
     this.#socket = server.sockets.open(eventRoom, { caller, filter: {}, resume: this.#asked }, this, limitBytes)
   }
 
-  /** Each list was read at a moment of its own: from the first of them on it hears what came since. */
+  /** Each list was read at its own moment: events from the earliest on are applied. */
   get #resumesAt(): number {
     const read = this.#views.filter(({ needsRead }) => !needsRead)
     return Math.min(this.#position, ...read.map(({ position }) => position))
   }
 
-  /** What he may is as it was when he heard the last, all of that is stored, and so is all that came after. */
+  /** The permissions are unchanged since the last event, and everything since is stored. */
   #isRecoverable({ assembly: { context } }: SimulatedServer, offset: number): boolean {
     const { sameSince } = this.person
     if (sameSince === undefined || offset <= sameSince) return false
     return offset + 1 >= this.#retainedFrom && context.reader.lastOffsetUnder(tenant, this.#epoch) !== undefined
   }
 
-  /** A session that is over is one no more; one that holds is refused for a while at most. */
+  /** An ended session is dropped; a valid one is refused only temporarily. */
   #refusedBy(session: Session, code: string): void {
     if (code !== 'unauthorized') this.#mustBeForNow(code)
     else if (session.mayBeRefused(this.#server.now())) {
@@ -241,7 +241,7 @@ export class SimulatedDashboard implements Peer {
     if (code !== 'storage' && code !== 'overloaded') this.#accuse(`is refused as ${code}`)
   }
 
-  /** Reads the full state when it has to. */
+  /** Reads the full state if needed. */
   async #read(): Promise<void> {
     const session = this.#session
     if (!this.#needsRead || this.#isBlind || this.#isReading || !session) return
@@ -254,7 +254,7 @@ export class SimulatedDashboard implements Peer {
     const wasOver = session.isSurelyOver(server.now())
     const answer = await answerOf(server.call('listDevices', { query: { depth: 2 }, authorization }))
     if (server !== this.#server) return
-    // Begun before we were told to read again: it may lack what we were not told.
+    // This read began before the RESYNC: it may lack events that were not sent.
     const isStale = this.#socket !== socket || this.#resyncs !== resyncs
     if (this.#socket === socket) this.#isReading = false
     if ('refused' in answer) {
@@ -274,7 +274,7 @@ export class SimulatedDashboard implements Peer {
     for (const event of waiting) if (event.offset > this.#position) this.#fold(event)
   }
 
-  /** Reads a list of its own when it has to, with a position of its own. */
+  /** Reads a list if needed, with its own position. */
   async #readList(view: ListView): Promise<void> {
     const session = this.#session
     if (!view.needsRead || view.isReading || !session) return
@@ -306,7 +306,7 @@ export class SimulatedDashboard implements Peer {
     for (const view of this.#views) view.forget()
   }
 
-  /** False when it may come later; who may not read may have lost his session. */
+  /** False if it may retry later; a client without permission may have lost its session. */
   #isForbidden(session: Session, refused: string): boolean {
     if (refused === 'unauthorized') {
       const now = this.#server.now()
@@ -325,7 +325,7 @@ export class SimulatedDashboard implements Peer {
     this.state.replace([])
   }
 
-  /** Whatever is shown must be what it may have read at some moment while it was asked. */
+  /** Everything shown must have been readable at some moment during the request. */
   #judgeShown(entries: readonly DeviceEntry[], moment: number): void {
     for (const { deviceIdentifier: device, services = [] } of entries) {
       for (const name of [undefined, ...services.map(({ serviceIdentifier }) => serviceIdentifier)]) {
@@ -336,7 +336,7 @@ export class SimulatedDashboard implements Peer {
   }
 
   #began({ recovered, epoch, offset }: Event): void {
-    // Only what lies behind it is told.
+    // Only later events are sent.
     this.#lastHeard = offset
     if (this.#asked === 'now') return
     const { offset: asked } = this.#asked.after

@@ -6,7 +6,7 @@ import { askedToEnd, type Person, type Session } from '#test/simulation/simulate
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 import type { Witness } from '#test/simulation/witness'
 
-/** What a token opens, whatever its holder may do. */
+/** Routes that any valid token opens, with any permissions. */
 const opened: readonly (readonly [name: string, request: SimulatedRequest])[] = [
   ['readMe', {}],
   ['createTicket', {}],
@@ -19,9 +19,8 @@ const opened: readonly (readonly [name: string, request: SimulatedRequest])[] = 
 const refusedForNow = new Set(['storage', 'overloaded'])
 
 /**
- * People who sign out, at one place or everywhere, and renew their tokens; and somebody who has what they left: tokens of
- * sessions that are over, and refresh tokens that were used. These open nothing any more, before a crash and behind it.
- * Contract 2, Sign-out, Refresh.
+ * Users who sign out, at one device or everywhere, and refresh their tokens; and attackers with old tokens: those of ended
+ * sessions, and used refresh tokens. Old tokens must be refused, before and after a crash. Contract 2, Sign-out, Refresh.
  */
 export class SimulatedSessions {
   readonly #random: SeededRandom
@@ -55,7 +54,7 @@ export class SimulatedSessions {
     else this.#showSpent()
   }
 
-  /** By a token of the session, which may be over: that one, another one of his, or all. */
+  /** Signs out by a token of the session, which may have ended: that session, another one of the user, or all. */
   #signOut(): void {
     const now = this.#server.now()
     const [person, session] = this.#someSession((each) => !each.isSurelyOver(now))
@@ -83,7 +82,7 @@ export class SimulatedSessions {
       }
       // It may have reached the disk.
       if (refused === 'storage') return
-      // He asks by one that this very request ends: without it, does it hold?
+      // The request's own token may end with it; the check asks whether the session is valid otherwise.
       ending.refused()
       const now = this.#server.now()
       const isOver = by.mayBeRefused(now) || ends.some((session) => session.mayBeOver(now))
@@ -109,12 +108,12 @@ export class SimulatedSessions {
     })
   }
 
-  /** Whoever has one that was used is a thief, or robbed by one: nobody can say which, and the session ends. */
+  /** A used refresh token means that it was stolen or copied, so the session ends. */
   #showSpent(): void {
     const [person, session] = this.#someSession((each) => each.spent !== undefined)
     const spent = session?.spent
     if (!person || !session || spent === undefined) return
-    // Else nobody heard what became of it: it may be good still.
+    // Otherwise the outcome is unknown: it may still be valid.
     const isUsed = session.refreshToken !== undefined
     const now = this.#server.now()
     const wasInDoubt = session.mayBeOver(now) || now > spent.until || !person.isActive
@@ -132,7 +131,7 @@ export class SimulatedSessions {
     })
   }
 
-  /** An access token that a refresh replaced more than 10 s ago opens nothing. */
+  /** An access token that was replaced by a refresh more than 10 s ago is refused. */
   #showReplaced(): void {
     const now = this.#server.now()
     const [person, session] = this.#someSession(
@@ -147,7 +146,7 @@ export class SimulatedSessions {
     })
   }
 
-  /** Somebody has a token of a session that is over. */
+  /** An attacker has a token of an ended session. */
   #showOver(): void {
     const now = this.#server.now()
     const [person, session] = this.#someSession((each) => each.isSurelyOver(now))
@@ -171,7 +170,7 @@ export class SimulatedSessions {
     this.#inFlight++
     answerOf(server.call(name, request)).then(
       (answer) => {
-        // What is left of a dead process says nothing.
+        // Answers of a dead process do not count.
         if (server !== this.#server) return
         this.#inFlight--
         if ('refused' in answer) heard(answer.refused, '')

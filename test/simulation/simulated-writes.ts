@@ -15,23 +15,23 @@ import type { SimulatedServer } from '#test/simulation/simulated-server'
 import { targetIn, targetOf } from '#test/simulation/target'
 import type { Witness } from '#test/simulation/witness'
 
-/** A write, known by the number that something is asked to be: no two ask for the same. */
+/** A write, identified by its unique target value. */
 interface Write {
   readonly target: number
   readonly device: SimulatedDevice
-  /** By which of the schema's names it asks; undefined: by the id. */
+  /** The property name of the schema in the request; undefined: the id is used. */
   readonly name: string | undefined
   readonly moment: number
   readonly isWaiting: boolean
-  /** Nothing of it may have left the server: it was refused, and asked once. */
+  /** The write cannot have left the server: it was refused and not retried. */
   isUnsent: boolean
-  /** Of whom it was asked last, and how often a commit of his had failed then. */
+  /** The process that was asked last, and its count of failed commits at that time. */
   server?: SimulatedServer
   failures?: number
 }
 
 const keysOfTarget = [`${targetId}`, '0x2001', '0X2001.UINT32', `${targetId}.uint32`]
-/** A property it measures, a fixed one, one that is not there: nothing of these may ever be asked of it. */
+/** A measured property, a constant one, an unknown one: none of these may ever be sent to a device. */
 const wrongs: readonly Readonly<Record<string, unknown>>[] = [
   { [makeId]: 'b' },
   { [degreesId]: 'warm' },
@@ -39,10 +39,10 @@ const wrongs: readonly Readonly<Record<string, unknown>>[] = [
   { nothing: 1 },
 ]
 
-/** Refused before anything is asked of the device. */
+/** Refusals before anything is sent to the device. */
 const unsent: ReadonlySet<string | undefined> = new Set(['device_offline', 'overloaded', 'invalid', 'property_unknown'])
 
-/** People who ask devices to change. What they are answered is held against what the devices did. Contract 3.5, 7. */
+/** Users who write to devices. The answers are compared with the actions of the devices. Contract 3.5, 7. */
 export class SimulatedWrites {
   readonly #requests: SimulatedRequests
   readonly #random: SeededRandom
@@ -103,7 +103,7 @@ export class SimulatedWrites {
     })
   }
 
-  /** What nobody may have done, and what nobody may have done twice. */
+  /** Checks that no device executed a refused write, or a write twice. */
   check(stored: ReadonlySet<number> | undefined): void {
     const doneUnder = new Map<number, string>()
     for (const { heater, name } of this.#devices) {
@@ -128,8 +128,8 @@ export class SimulatedWrites {
   }
 
   /**
-   * Targets that devices reported before it was answered that they took them, and by which address they did: what one that
-   * was removed in that moment said may be gone with it.
+   * Targets that devices reported before the answer, with the device's address at that time: reports of a device that was
+   * removed at that moment may be lost.
    */
   readonly #told = new Map<number, { readonly device: SimulatedDevice; readonly address: number }>()
 
@@ -137,7 +137,7 @@ export class SimulatedWrites {
     return this.#server.assembly.context.system.gate.closedCount
   }
 
-  /** A device is asked for the first time. */
+  /** A device receives a write for the first time. */
   askedOf(updates: Deed['updates']): void {
     const target = targetIn(updates)
     const write = this.#writes.find((other) => other.target === target?.value)

@@ -38,12 +38,12 @@ interface Parts {
   readonly options: Partial<UpdateOptions>
 }
 
-/** A device that has two firmwares, of which one can't be installed, has the other one by then. */
+/** After this many triggers a device with two firmwares, one of which cannot be installed, has the other one. */
 const triggersMax = 4
 const roundsMax = 90
 const parameters = { project }
 
-/** Brings all updates to their end, and sees to it that every device has what it is to have. */
+/** Completes all updates and checks that every device has its expected firmware. */
 export class UpdatesAtRest {
   readonly #random: SeededRandom
   readonly #witness: Witness
@@ -57,7 +57,7 @@ export class UpdatesAtRest {
     this.#parts = parts
   }
 
-  /** For a server at which nobody asks for anything any more. */
+  /** Call when no requests are sent to the server any more. */
   async end(): Promise<void> {
     const life = this.#life
     const { updates, people, troubles } = this.#parts
@@ -80,7 +80,7 @@ export class UpdatesAtRest {
     await life.pumped(this.#check(since))
   }
 
-  /** What events of updates came to is what is shown of them. */
+  /** The last update events match the state that the API shows. */
   async checkStatuses(statuses: StoredStatuses): Promise<void> {
     for (const { deviceIdentifier: device, firmwares } of await this.#life.pumped(this.shown())) {
       for (const { index, update } of firmwares) {
@@ -93,7 +93,7 @@ export class UpdatesAtRest {
     }
   }
 
-  /** Devices that died on the way begin anew, and are back; of a few nothing is heard any more. */
+  /** Devices that died during an update reboot and reconnect; a few stay offline. */
   async #endJobs(): Promise<void> {
     const life = this.#life
     const { devices } = this.#parts
@@ -113,7 +113,7 @@ export class UpdatesAtRest {
     throw new Error('an update does not end')
   }
 
-  /** By what considers every device. */
+  /** Triggers updates in a way that considers every device. */
   async #trigger(): Promise<void> {
     const life = this.#life
     const { devices, options, people, updates } = this.#parts
@@ -130,7 +130,7 @@ export class UpdatesAtRest {
     await life.comeToRest()
   }
 
-  /** Who is to have something by itself, and has it not. */
+  /** Devices that should get a firmware automatically and do not have it. */
   async #lacking(): Promise<readonly string[]> {
     const stand = await this.#stand()
     const shown = await this.shown()
@@ -154,14 +154,14 @@ export class UpdatesAtRest {
     })
   }
 
-  /** It was tried with this before, and that is too often, or too short a time ago. */
+  /** This firmware was tried before, too often or too recently. */
   #isHeldBack(device: string, index: number, firmware: string): boolean {
     const tried = this.#storedOf(device)?.attempts.find((each) => each.index === index && each.firmware === firmware)
     if (!tried || (tried.rollout !== null && tried.rollout !== this.#projectNow().rollout?.id)) return false
     return tried.nextAt === null || tried.nextAt > this.#life.server.now()
   }
 
-  /** It is still to be tried again by itself. */
+  /** A further automatic attempt is scheduled. */
   #waitsFor(device: string): boolean {
     const waiting = waitingAttempts(this.#storedOf(device)?.attempts ?? [])
     return waiting.some(({ nextAt }) => nextAt > this.#life.server.now())
@@ -176,10 +176,10 @@ export class UpdatesAtRest {
     this.#parts.updates.settle(stand.pins, new Set(stand.releases.map(nameOf)))
   }
 
-  /** As told while it went on, and as counted now, are the same. */
+  /** The counts kept during the run equal those counted now. */
   #checkCounts(stand: Stand, since: number, shown: readonly ReadUpdates[]): void {
     const { rollout: stored, tally } = this.#projectNow()
-    // Nothing, unless the clock has begun something since.
+    // Nothing is in use, unless a timer has started something since.
     const [held, uses] = [this.#heldReleases(), JSON.stringify(sorted(tally.uses))]
     if (uses !== held) this.#witness.accuse(`in use is told to be ${uses}, and is ${held}`)
     const { rollout } = stand
@@ -200,7 +200,7 @@ export class UpdatesAtRest {
     if (chosen !== meant.length) this.#witness.accuse(`chosen are ${chosen}, and are ${meant.length}`)
   }
 
-  /** By name, how many updates that run hold it. */
+  /** The number of running updates of each release. */
   #heldReleases(): string {
     const held: Record<string, number> = {}
     for (const { name } of this.#parts.devices) {
@@ -212,7 +212,7 @@ export class UpdatesAtRest {
     return JSON.stringify(sorted(held))
   }
 
-  /** One that has a threshold runs no more when too much went wrong, and stands for nothing else. */
+  /** A rollout with a threshold stops after too many errors, and for no other reason. */
   #checkThreshold({ rollout }: Stand, shown: readonly ReadUpdates[]): void {
     const { updates } = this.#parts
     updates.offers.standing.seen(rollout, this.#life.server.now())
@@ -223,7 +223,7 @@ export class UpdatesAtRest {
     const finished = shown.flatMap(({ deviceIdentifier: device, firmwares }) => {
       const { rollout: by, stage } = this.#storedOf(device)?.counted ?? {}
       if (by !== stored.id || stage === undefined || stage === 'running') return []
-      // What it came to before counts no more.
+      // Results from before the last change do not count.
       const isSince = firmwares.some(
         ({ update }) => update?.firmware === rollout.firmware && Number(update?.at) > rollout.updatedAt,
       )
@@ -234,7 +234,7 @@ export class UpdatesAtRest {
       this.#witness.accuse(`a rollout runs on at ${rollout.errorThresholdPercent} %: ${finished.join(', ')}`)
   }
 
-  /** On disk is what releases name. Behind a failed write more may be left, until the next start. */
+  /** The disk holds the images that releases name. After a failed write further images may remain until the next start. */
   async #checkImages(releases: readonly ReadRelease[]): Promise<void> {
     const { images, updates } = this.#parts
     const named = new Map(releases.map(({ sha256, size }) => [sha256, size]))
@@ -273,7 +273,7 @@ export class UpdatesAtRest {
     }
   }
 
-  /** What is shown to who may see all. */
+  /** The answers for a caller who may see everything. */
   async shown(): Promise<readonly ReadUpdates[]> {
     return JSON.parse((await this.#life.server.call('listUpdates', { query: { depth: 2 } })).body)
   }

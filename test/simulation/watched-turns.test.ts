@@ -12,7 +12,7 @@ import { watchTurns } from '#test/simulation/watched-turns'
 
 type Member = 'decide' | 'apply' | 'change'
 
-/** Two actors behind nobody's guard. `where`: in which part of the outer one the inner one decides. */
+/** Two actors without the server's guard. `where`: the part of the outer one in which the inner one decides. */
 function accusedWhen(where: Member | 'behind'): readonly string[] {
   const accused: string[] = []
   const actor = (kind: string, run: (member: Member) => void): AnyDefinition<never> => ({
