@@ -15,7 +15,7 @@ export class HeardCounts {
     for (const { propId, tag, value } of event.updates as { propId: number; tag: string; value?: number }[]) {
       if (propId !== counterId || tag !== 'value' || value === undefined) continue
       const before = this.#counts.get(device) ?? 0
-      if (value <= before) return `hears ${device} count ${value} after ${before}`
+      if (value <= before) return `receives ${device} count ${value} after ${before}`
       this.#counts.set(device, value)
     }
     return undefined

@@ -185,7 +185,7 @@ export class HeardMails implements MailWatcher {
   #judge({ to }: MailMessage, { name, device, value }: Told): void {
     const { people, functions, alarms } = this.#parts
     const { moment } = this.#witness
-    const what = () => `${to} is told that ${device} has ${value}, by ${name}`
+    const what = () => `${to} gets a mail that ${device} has ${value}, by ${name}`
     const fn = functions.named(name)
     // Its creation was never answered.
     if (!fn) return
@@ -193,7 +193,7 @@ export class HeardMails implements MailWatcher {
     if (to === rootAddress) return
     const { person } = people.addressed(to) ?? {}
     if (!person) {
-      this.#witness.accuse(`${to} is nobody's, and gets mails`)
+      this.#witness.accuse(`${to} belongs to no user, and gets mails`)
       return
     }
     this.#judgeBy(() => `${what()}, elsewhere`, holding(person.address.since(moment), to))
@@ -215,14 +215,14 @@ export class HeardMails implements MailWatcher {
     const versions = this.#subscriptionBy(unsubscribe?.url)?.locale.since(this.#witness.moment) ?? []
     const possible = versions.flatMap(({ value }) => (value === null ? [] : [languageOf(value)]))
     if (possible.length > 0 && !possible.includes(language))
-      this.#witness.accuse(`${to} is told something in ${language}, and not in ${possible.join(' or ')}`)
+      this.#witness.accuse(`${to} gets a mail in ${language}, and not in ${possible.join(' or ')}`)
   }
 
   /** Metadata of a device is sent only to users who may read it. */
   #judgeNote({ to, text }: MailMessage, { device }: Told): void {
     const { person } = this.#parts.people.addressed(to) ?? {}
     if (!person || noteIn(text) === '') return
-    this.#witness.count('a note in a mail')
+    this.#witness.count('metadata in a mail')
     const grounds = person.grounds(this.#witness.moment, (grants) => mayRead(grants, 'meta', device))
     this.#witness.judge(() => `${to} reads the note of ${device}`, grounds)
   }

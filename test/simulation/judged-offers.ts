@@ -98,7 +98,7 @@ export class JudgedOffers {
     // The update of a device that was removed at that moment is forgotten.
     const isThere = (name: string) => (registry.look(deviceAddress(tenant, name)).state as DeviceState).isThere
     if (this.#devices.every(({ name }) => isThere(name)))
-      this.#witness.accuse(`${id} is offered, and nobody knows of it`)
+      this.#witness.accuse(`${id} is offered, and is not in the device's state`)
   }
 
   /** A device receives an offer, new or repeated. */
@@ -113,11 +113,11 @@ export class JudgedOffers {
     if (!isNew) return
     this.#witness.count(`firmware offered by ${by}`)
     if (this.standing.isAgainst(stored.context))
-      this.#witness.accuse(`${name} is offered ${firmware} by a rollout that stands still`)
+      this.#witness.accuse(`${name} is offered ${firmware} by a stopped rollout`)
     if (isAbove(firmware, from)) return
     this.#witness.count('firmware offered again, or an older one')
     if (!this.#pins.get(name)?.has(firmware))
-      this.#witness.accuse(`${name} is offered ${firmware} of ${index} in place of ${from}, and is not held there`)
+      this.#witness.accuse(`${name} is offered ${firmware} of ${index} in place of ${from}, and is not pinned to it`)
   }
 
   async #download({ id, url, sha256 }: Order, from: number, to: number): Promise<Piece> {
@@ -136,7 +136,7 @@ export class JudgedOffers {
         this.#witness.accuse(`the image at ${url} is refused: ${answer.refused}`)
       return 'not now'
     }
-    if (this.#isUnderWay(id)) this.#witness.accuse(`the image at ${url} is gone, and somebody is at it`)
+    if (this.#isUnderWay(id)) this.#witness.accuse(`the image at ${url} is gone, and an update of it is running`)
     return 'gone'
   }
 

@@ -79,7 +79,7 @@ export class MailsAtRest {
     mailServer.isHealthy = true
     this.#owe()
     for (let round = 0, ms = 1_000; !(await this.#isOver()); round++, ms = Math.min(1_800_000, ms * 2)) {
-      if (round > roundsMax) throw new Error('mails do not come to their end')
+      if (round > roundsMax) throw new Error('the mail queue does not become empty')
       // First the immediate work, then the long timers.
       if (round < 3) await this.#life.advance(ms)
       else await this.#life.leap(ms)
@@ -106,7 +106,7 @@ export class MailsAtRest {
     if (here !== there) this.#witness.accuse(`topics are ${here}, and subscriptions ${there}`)
     if (rows.length > 2) this.#witness.count('topics compared')
     const ending = await this.#entriesOf(endingIndex)
-    if (ending.length > 0) this.#witness.accuse(`${ending.join(', ')} never come to their end`)
+    if (ending.length > 0) this.#witness.accuse(`${ending.join(', ')} are never completed`)
   }
 
   /** No requests are stored, and no subscribers are pending. */
@@ -167,9 +167,9 @@ export class MailsAtRest {
     for (const { address, fn, counted } of this.#owed) {
       const { device, count } = counted
       const isHeard = heard.wasTold(address, { name: fn.plan.name, device, value: String(count) })
-      this.#witness.count(address === rootAddress ? 'root is told' : 'told as it must be')
+      this.#witness.count(address === rootAddress ? 'root notified' : 'notified as required')
       if (!isHeard && !heard.wasRefusedAt(address))
-        this.#witness.accuse(`${address} is not told that ${device} has ${count}, by ${fn.plan.name}`)
+        this.#witness.accuse(`${address} gets no mail that ${device} has ${count}, by ${fn.plan.name}`)
     }
     this.#owed = []
   }
@@ -182,14 +182,14 @@ export class MailsAtRest {
       const { head } = system.look(deliveryAddress(tenant, id)) as DeliveryState
       const told = heard.toldTo(rootAddress).filter(({ name }) => name === plan.name).length
       const counted = heard.countedTo(rootAddress, plan.name)
-      if (counted > 0) this.#witness.count('told as a number')
+      if (counted > 0) this.#witness.count('notified as a number')
       if (told + counted < head.seq)
-        this.#witness.accuse(`of ${head.seq} requests of ${plan.name}, ${told} were told and ${counted} counted`)
+        this.#witness.accuse(`of ${head.seq} requests of ${plan.name}, ${told} were mailed and ${counted} counted`)
     }
     const { sent, digests } = await this.#outbox()
     const { takenCount, forgottenCount } = heard
     if (sent + digests > takenCount || sent + digests < takenCount - forgottenCount)
-      this.#witness.accuse(`${sent + digests} mails are counted, of ${takenCount} that were taken`)
+      this.#witness.accuse(`${sent + digests} mails are counted, of ${takenCount} that were accepted`)
   }
 
   /** At most one per device and interval, unless the device was removed: then it is a new one. */
@@ -202,8 +202,7 @@ export class MailsAtRest {
       last.set(`${name} ${device}`, time)
       if (before === undefined || time === before || time - before >= throttleMs) continue
       const isNew = this.#witness.removals.some((each) => each.device === device && isWithin(each.at, before, time))
-      if (!isNew)
-        this.#witness.accuse(`${name} tells of ${device} at ${before} and ${time}, not every ${throttleMs} ms`)
+      if (!isNew) this.#witness.accuse(`${name} reports ${device} at ${before} and ${time}, not every ${throttleMs} ms`)
     }
   }
 

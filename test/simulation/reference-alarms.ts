@@ -54,12 +54,13 @@ export function alarmFaults({ entries, alarms, groups, rows, names, grantsOf }: 
       const offered = services?.find(({ serviceIdentifier }) => serviceIdentifier === service)
       const counts = isBound(alarm, groups, device) && mayRead(grantsOf(alarm.updatedBy), 'service', device, service)
       const holds = offered && counts && verdictOf(condition, (offered.properties ?? {}) as Properties, names[service])
-      if ((!offered || !counts) && isActive !== undefined) faults.push(`${pair} stands, and is not judged there`)
+      if ((!offered || !counts) && isActive !== undefined)
+        faults.push(`${pair} has a state, and is not evaluated there`)
       if (typeof holds === 'boolean' && offered && counts && holds !== (isActive ?? false))
         faults.push(`${pair} is ${isActive ? '' : 'in'}active: ${JSON.stringify({ alarm, offered })}`)
     }
   }
-  for (const pair of standing.keys()) faults.push(`${pair} stands, and one of these is gone`)
+  for (const pair of standing.keys()) faults.push(`${pair} has a state, and one of these is gone`)
   return faults
 }
 

@@ -76,7 +76,7 @@ export class Register<T> {
     const place = possible.findLastIndex((version) => JSON.stringify(version.value) === text)
     const version = possible[place]
     if (!version) {
-      throw new Error(`${text} is none of ${JSON.stringify(possible.map((other) => other.value))}`)
+      throw new Error(`${text} is not one of ${JSON.stringify(possible.map((other) => other.value))}`)
     }
     for (const later of possible.slice(place + 1)) later.fate = 'never'
     version.fate = 'stored'

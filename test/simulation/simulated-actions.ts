@@ -125,7 +125,7 @@ export class SimulatedActions {
     if (action.name !== undefined) this.#schema.judgeMeant(action.name, target.propId, from)
     const { author } = action
     if (author === 'root') return
-    const what = () => `${device.name} is asked for ${action.target} by who may not change it`
+    const what = () => `${device.name} is asked for ${action.target} without permission`
     this.#witness.judge(what, author === 'nobody' ? [] : groundsOf(author, from, device.name))
   }
 
@@ -135,7 +135,7 @@ export class SimulatedActions {
     for (const action of this.#all) {
       if (action.id === undefined) continue
       await this.#read(action)
-      if (!action.isDone) this.#witness.accuse(`${nameOf(action)} is not done, and nothing goes on`)
+      if (!action.isDone) this.#witness.accuse(`${nameOf(action)} is not done, and no work is left`)
     }
     this.#all = this.#all.slice(-keptMax)
   }
@@ -210,14 +210,14 @@ export class SimulatedActions {
       entry = JSON.parse(body)
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      if (error.code === 'not_found') this.#witness.accuse(`${nameOf(action)} was taken, and is gone`)
+      if (error.code === 'not_found') this.#witness.accuse(`${nameOf(action)} was accepted, and is gone`)
       return
     }
     // A dead process sends no answers.
     if (server !== this.#server) return
     action.shown = new Map([...action.shown, ...entry.devices.filter(isSettled).map(byDevice)])
     action.isDone ||= entry.state === 'done'
-    if (wasDone && entry.state !== 'done') this.#witness.accuse(`${nameOf(action)} was done, and goes on`)
+    if (wasDone && entry.state !== 'done') this.#witness.accuse(`${nameOf(action)} was done, and is running again`)
     this.#checkCounts(action, entry, known)
     for (const row of entry.devices) this.#checkRow(action, row, known.get(row.deviceIdentifier))
     this.#checkDevices(action, entry)
@@ -254,19 +254,19 @@ export class SimulatedActions {
   #checkRow(action: Asked, row: Row, before: Row | undefined): void {
     const { deviceIdentifier: name, status } = row
     const say = (what: string) => this.#witness.accuse(`${nameOf(action)}: ${name} ${what}: ${JSON.stringify(row)}`)
-    if (before && JSON.stringify(before) !== JSON.stringify(row)) say(`was told as ${JSON.stringify(before)}`)
+    if (before && JSON.stringify(before) !== JSON.stringify(row)) say(`was ${JSON.stringify(before)}`)
     if (status === 'PENDING') return
     const device = this.#devices.find((other) => other.name === name)
     const deeds = device?.heater.deeds.filter((deed) => targetOf(deed) === action.target) ?? []
-    if (!device && status !== 'NOT_FOUND') say('is nowhere')
-    if (action.isWrong && status !== 'INVALID' && status !== 'NOT_FOUND') say('cannot take this')
-    if (action.isWrong && deeds.length > 0) say('did what it cannot take')
-    if (action.author === 'nobody' && status !== 'NOT_FOUND') say('is not his to change')
-    if (status === 'OK' && !deeds.some(isAllOk)) say('did not do it')
+    if (!device && status !== 'NOT_FOUND') say('does not exist')
+    if (action.isWrong && status !== 'INVALID' && status !== 'NOT_FOUND') say('must refuse this value')
+    if (action.isWrong && deeds.length > 0) say('executed an invalid write')
+    if (action.author === 'nobody' && status !== 'NOT_FOUND') say('must not be changed by the author')
+    if (status === 'OK' && !deeds.some(isAllOk)) say('did not execute it')
     if (status === 'REJECTED' && !deeds.some((deed) => JSON.stringify(deed.results) === JSON.stringify(row.updates)))
-      say(`said ${JSON.stringify(deeds.map(({ results }) => results))}`)
+      say(`answered ${JSON.stringify(deeds.map(({ results }) => results))}`)
     const isUnasked = status === 'DEVICE_OFFLINE' || status === 'INVALID'
-    if (isUnasked && action.server === this.#server && deeds.length > 0) say('did it')
+    if (isUnasked && action.server === this.#server && deeds.length > 0) say('executed it')
     if (before) return
     this.outcomesSeen++
     this.#witness.count(`action ${status}`)
@@ -281,7 +281,7 @@ export class SimulatedActions {
         if (target === undefined || target <= firstActionTarget) continue
         const place = `${target} at ${deed.address}`
         const other = doneUnder.get(place)
-        if (other !== undefined) this.#witness.accuse(`${name} does ${place} under ${other} and ${deed.id}`)
+        if (other !== undefined) this.#witness.accuse(`${name} executes ${place} under ${other} and ${deed.id}`)
         doneUnder.set(place, deed.id)
       }
     }

@@ -139,7 +139,9 @@ export class SimulatedAlarms {
     const bounds = 'name' in payload ? [payload] : this.#boundSince(id, toldAt)
     const lacking = bounds.map((bound) => this.surelyBound(bound, toldAt).find((device) => !isHeard(device)))
     if (bounds.length === 0 || lacking.some((device) => device === undefined)) return
-    this.#witness.accuse(`${person.name} hears of alarm ${id}, and not of ${lacking[0]}: ${JSON.stringify(event)}`)
+    this.#witness.accuse(
+      `${person.name} receives alarm ${id} without permission for ${lacking[0]}: ${JSON.stringify(event)}`,
+    )
 
     function isHeard(device: string): boolean {
       return person.grounds(from, (grants) => mayRead(grants, 'alarms', device)).length > 0

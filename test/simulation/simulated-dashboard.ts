@@ -105,8 +105,10 @@ export class SimulatedDashboard implements Peer {
   }
 
   closed(code: number): void {
-    if (code === 4401 && !this.#session?.mayBeOver(this.#server.now())) this.#accuse('is closed, and its session holds')
-    if (code === 4403 && !this.person.mayLack(this.#openedAt, mayHearAnything)) this.#accuse('is closed, and may hear')
+    if (code === 4401 && !this.#session?.mayBeOver(this.#server.now()))
+      this.#accuse('is closed, and its session is valid')
+    if (code === 4403 && !this.person.mayLack(this.#openedAt, mayHearAnything))
+      this.#accuse('is closed, and may receive events')
     if (code === 1011) this.#accuse('is closed by a bug')
     this.#witness.count(`closed ${code}`)
     if (code === 4401) this.#session = undefined
@@ -195,7 +197,7 @@ export class SimulatedDashboard implements Peer {
       if (server.now() - ticket.at <= ticketLifetimeMs) this.#refusedBy(session, error.code)
       return
     }
-    if (wasOver) this.#accuse('comes in by a ticket, and its session is over')
+    if (wasOver) this.#accuse('is admitted by a ticket, and its session is over')
     this.#limitBytes = undefined
     const offset = this.#resumesAt
     this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset } }
@@ -228,7 +230,7 @@ export class SimulatedDashboard implements Peer {
     else if (session.mayBeRefused(this.#server.now())) {
       this.#witness.count('refused after the session')
       this.#session = undefined
-    } else this.#accuse('is refused, and its session holds')
+    } else this.#accuse('is refused, and its session is valid')
   }
 
   /** Its token was replaced by a refresh whose answer was lost; its socket is open. */
@@ -310,7 +312,7 @@ export class SimulatedDashboard implements Peer {
   #isForbidden(session: Session, refused: string): boolean {
     if (refused === 'unauthorized') {
       const now = this.#server.now()
-      if (!session.mayBeRefused(now)) this.#accuse('may not read, and its session holds')
+      if (!session.mayBeRefused(now)) this.#accuse('may not read, and its session is valid')
       if (!session.mayBeOver(now)) this.#signInAgain()
     } else if (refused !== 'forbidden') this.#mustBeForNow(refused)
     return refused === 'forbidden'
@@ -348,14 +350,14 @@ export class SimulatedDashboard implements Peer {
       return
     }
     if (this.#mustRecover)
-      this.#accuse(`reads anew at ${asked}, where nothing changed for it since ${this.person.sameSince}`)
+      this.#accuse(`must read again at ${asked}, although nothing changed for it since ${this.person.sameSince}`)
     this.#needsRead = true
     this.#forgetLists()
   }
 
   #positioned({ epoch, offset }: Event): void {
     if (this.#needsRead) return
-    if (offset < this.#lastHeard) this.#accuse(`hears a PONG go back from ${this.#lastHeard} to ${offset}`)
+    if (offset < this.#lastHeard) this.#accuse(`gets a PONG that goes back from ${this.#lastHeard} to ${offset}`)
     this.#epoch = String(epoch)
     this.#position = Math.max(this.#position, offset)
     for (const view of this.#views) view.positioned(offset)
@@ -366,7 +368,7 @@ export class SimulatedDashboard implements Peer {
     this.#forgetLists()
     this.#isBlind = false
     this.#resyncs++
-    this.#witness.count('told to read anew')
+    this.#witness.count('ordered to read again')
     this.#lastHeard = Math.max(this.#lastHeard, offset)
     this.#counts.forget()
     this.#waiting = []
@@ -374,12 +376,12 @@ export class SimulatedDashboard implements Peer {
 
   #told(event: Event): void {
     const { offset } = event
-    if (offset <= this.#lastHeard) this.#accuse(`hears offset ${offset} after ${this.#lastHeard}`)
+    if (offset <= this.#lastHeard) this.#accuse(`receives offset ${offset} after ${this.#lastHeard}`)
     this.#lastHeard = offset
     const toldAt = this.#witness.toldAt(offset)
     const from = Math.max(this.#openedAt, toldAt)
     const grounds = this.person.grounds(from, (grants) => mayHear(grants, event))
-    this.#witness.judge(() => `${this.person.name} hears ${JSON.stringify(event)}`, grounds)
+    this.#witness.judge(() => `${this.person.name} receives ${JSON.stringify(event)}`, grounds)
     this.#witness.count(`heard ${event.type}`)
     this.#everybody.judgeHeard(this.person, this.#account, event, { toldAt, from })
     const fault = this.#counts.faultOf(event)

@@ -170,7 +170,7 @@ export class DeviceFirmware {
 
   #taken({ id, firmware, index, url, sha256, size }: FirmwareMessage): Order {
     const from = this.firmwares.find((said) => said.index === index)?.firmware
-    if (from === undefined) this.#place.accuse(`is offered a firmware for ${index}, and has none there`)
+    if (from === undefined) this.#place.accuse(`is offered a firmware for ${index}, and has no such index`)
     const order: Order = {
       ...{ id, firmware, index, url, sha256, size, from: from ?? '', manner: this.#manner },
       step: 'heard',
@@ -195,7 +195,7 @@ export class DeviceFirmware {
         if (piece === 'gone') this.#end(order, 'FAILED')
         else if (piece !== 'not now') this.#came(order, piece.text)
       },
-      (error) => this.#place.accuse(`can't read ${order.url}: ${error}`),
+      (error) => this.#place.accuse(`cannot read ${order.url}: ${error}`),
     )
   }
 

@@ -160,7 +160,7 @@ export class SimulatedFunctions {
 
   #learn(id: string, name: string, now: FunctionNow): KnownFunction {
     const plan = this.#plans.get(name)
-    if (!plan) throw new Error(`nobody asked for function ${name}`)
+    if (!plan) throw new Error(`function ${name} was never requested`)
     const register = new Register<FunctionNow | null>(now, { ...unordered, moment: this.#witness.moment })
     const known: KnownFunction = { id, plan, now: register, author: undefined }
     this.#known.set(id, known)

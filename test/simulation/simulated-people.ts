@@ -180,7 +180,7 @@ export class SimulatedPeople {
     for (const session of person.sessions) {
       const isThere = there.has(session.id)
       if (!isThere && !session.mayBeOver(now))
-        this.#witness.accuse(`${person.name}: a session is gone, and nobody ended it`)
+        this.#witness.accuse(`${person.name}: a session is gone without a request to end it`)
       if (isThere && session.isSurelyOver(now)) this.#witness.accuse(`${person.name}: a session is there after its end`)
       session.doubts = 0
       if (!isThere) person.forget(session)
@@ -308,7 +308,7 @@ export class SimulatedPeople {
     const mayBeHeld = maker.grantsSince(moment)
     const given = person.hasSteadyRolesSince(moment) ? person.grants : []
     if (mayDoAnywhere(mayBeHeld, 'users', 'create') && givesAll(mayBeHeld, given)) return
-    this.#witness.accuse(`${person.name} took a code of ${maker.name}, who may not give it`)
+    this.#witness.accuse(`${person.name} took a code of ${maker.name} without permission to give it`)
   }
 
   /** Runs requests one after the other, each after the answer to the one before. */

@@ -141,7 +141,7 @@ export class SimulatedRequests {
     this.#inFlight--
     this.#witness.count(`${name} ${outcome.refused ?? outcome.status}`)
     if (wasOver && outcome.refused === undefined)
-      this.#witness.accuse(`${name} is answered ${outcome.status}, and the session of who asks is over`)
+      this.#witness.accuse(`${name} is answered ${outcome.status}, and the caller's session is over`)
     heard(outcome)
     return outcome
   }

@@ -220,7 +220,7 @@ export class SimulatedServer {
         offset = Math.max(offset, reader.retainedFrom(tenant))
         continue
       }
-      if (!chunk) throw new Error(`entry ${offset} of ${last} can't be read`)
+      if (!chunk) throw new Error(`entry ${offset} of ${last} cannot be read`)
       chunk.events.forEach((entry, index) => {
         if (chunk.firstOffset + index >= offset) found.push({ offset: chunk.firstOffset + index, entry })
       })

@@ -75,7 +75,7 @@ export class SimulatedSessions {
     const wasOver = by.isSurelyOver(this.#server.now())
     this.#ask(name, request, (refused) => {
       if (refused === undefined) {
-        if (wasOver) this.#accuse(person, `is answered by ${name}, and his session is over`)
+        if (wasOver) this.#accuse(person, `is answered by ${name}, and the session is over`)
         this.#witness.count('signed out')
         ending.done()
         return
@@ -99,12 +99,12 @@ export class SimulatedSessions {
     session.askedAnew(this.#server.now())
     this.#ask('refreshToken', refreshRequest(refreshToken), (refused, body) => {
       if (refused === undefined) {
-        if (wasOver) this.#accuse(person, 'renews his token, and his session is over')
+        if (wasOver) this.#accuse(person, 'refreshes a token, and the session is over')
         session.begun(body, this.#server.now())
         this.#witness.count('renewed')
       } else if (refused === 'overloaded') session.unspend(refreshToken)
       else if (refused !== 'storage' && !session.mayBeOver(this.#server.now()))
-        this.#accuse(person, `may not renew his token: ${refused}`)
+        this.#accuse(person, `may not refresh a token: ${refused}`)
     })
   }
 
@@ -121,13 +121,13 @@ export class SimulatedSessions {
     session.askedAnew(now)
     this.#ask('refreshToken', refreshRequest(spent.token), (refused) => {
       if (refused === undefined) {
-        if (isUsed) this.#accuse(person, 'renews his token by one that was used')
+        if (isUsed) this.#accuse(person, 'refreshes by a used refresh token')
         ending.refused()
       } else if (refused === 'unauthorized') {
-        this.#witness.count('shown what was used')
+        this.#witness.count('used refresh token tried')
         if (!wasInDoubt && person.isActive && session.doubts === 1) ending.done()
       } else if (refused === 'overloaded') ending.refused()
-      else if (refused !== 'storage') this.#accuse(person, `shows what was used, and is refused as ${refused}`)
+      else if (refused !== 'storage') this.#accuse(person, `tries a used refresh token, and is refused as ${refused}`)
     })
   }
 
@@ -140,9 +140,9 @@ export class SimulatedSessions {
     if (!person || !session?.replaced) return
     const [name, request] = this.#pick(opened) ?? ['readMe', {}]
     this.#ask(name, { ...request, authorization: session.replaced.authorization }, (refused) => {
-      if (refused === 'unauthorized') this.#witness.count('refused what was replaced')
+      if (refused === 'unauthorized') this.#witness.count('replaced access token refused')
       else if (refused === undefined) this.#accuse(person, `is answered by ${name}, and the token was replaced`)
-      else if (!refusedForNow.has(refused)) this.#accuse(person, `shows a replaced token, and is refused as ${refused}`)
+      else if (!refusedForNow.has(refused)) this.#accuse(person, `tries a replaced token, and is refused as ${refused}`)
     })
   }
 
@@ -158,10 +158,12 @@ export class SimulatedSessions {
         ? (['refreshToken', refreshRequest(refreshToken)] as const)
         : (this.#pick(opened) ?? ['readMe', {}])
     this.#ask(name, { ...request, ...(name !== 'refreshToken' && { authorization }) }, (refused) => {
-      this.#witness.count(refused === 'unauthorized' ? 'refused what is over' : `what is over: ${refused}`)
-      if (refused === undefined) this.#accuse(person, `is answered by ${name}, and his session is over`)
+      this.#witness.count(
+        refused === 'unauthorized' ? 'token of an ended session refused' : `token of an ended session: ${refused}`,
+      )
+      if (refused === undefined) this.#accuse(person, `is answered by ${name}, and the session is over`)
       else if (refused !== 'unauthorized' && !refusedForNow.has(refused))
-        this.#accuse(person, `shows what is over to ${name}, and is refused as ${refused}`)
+        this.#accuse(person, `tries a token of an ended session at ${name}, and is refused as ${refused}`)
     })
   }
 

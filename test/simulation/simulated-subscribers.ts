@@ -106,7 +106,8 @@ export class SimulatedSubscribers {
     if (createdBy !== undefined) this.#owners.set(id, createdBy)
     const owner = this.#owners.get(id)
     if (owner === undefined) this.#heardEnds.push({ account, id })
-    else if (owner !== account) this.#witness.accuse(`${person.name} hears of what is ${owner}'s: ${id}`)
+    else if (owner !== account)
+      this.#witness.accuse(`${person.name} receives an event of ${owner}'s subscription ${id}`)
   }
 
   /** All subscriptions, as the API shows them to their owners. */
@@ -143,7 +144,7 @@ export class SimulatedSubscribers {
     for (const { account, id } of this.#heardEnds) {
       const owner = this.#owners.get(id)
       if (owner !== undefined && owner !== account)
-        this.#witness.accuse(`${account} heard of the end of ${owner}'s ${id}`)
+        this.#witness.accuse(`${account} received the end of ${owner}'s subscription ${id}`)
     }
     this.#heardEnds = []
   }
@@ -205,7 +206,7 @@ export class SimulatedSubscribers {
       const bound = [...(devices ?? []), ...alarms.possiblyBound(version.value, from)]
       const needs = needsOfSubscribing(devices || groups ? bound : ['*']).map(([, isMet]) => isMet)
       if (![mayAsk, ...needs].some((isMet) => person.mayLack(from, isMet)))
-        this.#witness.accuse(`${what()} in vain, and may`)
+        this.#witness.accuse(`${what()} is refused, and permitted`)
     }
     this.#witness.count(`subscribing answered ${answer}`)
   }

@@ -118,7 +118,7 @@ export class SimulatedUpdates {
   settle(pins: ReadonlyMap<string, string>, names: ReadonlySet<string>): void {
     this.offers.settle(pins)
     for (const name of this.#releases.keys())
-      if (!names.has(name)) this.#witness.accuse(`release ${name} was made, and is gone`)
+      if (!names.has(name)) this.#witness.accuse(`release ${name} was uploaded, and is gone`)
   }
 
   #ask(name: string, request: SimulatedRequest, heard: (outcome: Outcome) => void = () => {}, asked = () => {}): void {
@@ -186,7 +186,7 @@ export class SimulatedUpdates {
     }
     const said = JSON.parse(body)
     this.#witness.count(`update ${said.status}`)
-    const say = (what: string) => this.#witness.accuse(`${name} ${what}, and told is ${body}`)
+    const say = (what: string) => this.#witness.accuse(`${name} ${what}, and the answer is ${body}`)
     if (said.status === 'STARTED' && !firmware.hasBegun) say('never began')
     if (said.status === 'DEVICE_NOT_OK' && !firmware.hasFailed) say('never failed')
     const isOurs = said.status === 'SERVER_ERROR' || said.status.startsWith('UPDATE_SERVER')

@@ -111,17 +111,17 @@ export class SimulatedWrites {
         const target = targetOf(deed)
         if (target !== undefined && target > firstActionTarget) continue
         const other = target === undefined ? undefined : doneUnder.get(target)
-        if (target === undefined) this.#witness.accuse(`${name} is asked for nothing, as ${deed.id}`)
-        else if (other !== undefined) this.#witness.accuse(`${name} does ${target} under ${other} and ${deed.id}`)
+        if (target === undefined) this.#witness.accuse(`${name} gets a request without a target, ${deed.id}`)
+        else if (other !== undefined) this.#witness.accuse(`${name} executes ${target} under ${other} and ${deed.id}`)
         else doneUnder.set(target, deed.id)
       }
     }
     for (const { target, isUnsent } of this.#writes) {
-      if (isUnsent && doneUnder.has(target)) this.#witness.accuse(`${target} is done, and was refused`)
+      if (isUnsent && doneUnder.has(target)) this.#witness.accuse(`${target} is executed, and was refused`)
     }
     for (const [target, { device, address }] of this.#told) {
       if (device.address === address && stored && !stored.has(target))
-        this.#witness.accuse(`${device.name} said ${target} before its answer, and it is not stored`)
+        this.#witness.accuse(`${device.name} reported ${target} before its answer, and it is not stored`)
     }
     this.#told.clear()
     this.#writes = this.#writes.slice(-100)
@@ -155,13 +155,15 @@ export class SimulatedWrites {
     const { target, device, isWaiting } = write
     if (!isWaiting) {
       const isSent = updates.every((update) => 'status' in update && update.status === 'SENT')
-      if (!isSent) this.#witness.accuse(`${device.name}: ${target} is more than sent`)
+      if (!isSent) this.#witness.accuse(`${device.name}: ${target} has a result although the caller did not wait`)
       return
     }
     const deed = device.heater.deeds.find((done) => targetOf(done) === target)
-    if (!deed) this.#witness.accuse(`${device.name} did not do ${target}, and it is said that it did`)
+    if (!deed) this.#witness.accuse(`${device.name} did not execute ${target}, and the answer is that it did`)
     else if (JSON.stringify(deed.results) !== JSON.stringify(updates))
-      this.#witness.accuse(`${device.name} said ${JSON.stringify(deed.results)}; told is ${JSON.stringify(updates)}`)
+      this.#witness.accuse(
+        `${device.name} answered ${JSON.stringify(deed.results)}; the caller got ${JSON.stringify(updates)}`,
+      )
     else if (deed.isReportedFirst && write.server === this.#server && write.failures === this.#failures)
       this.#told.set(target, { device, address: deed.address })
     this.#witness.count(deed?.results.some(({ propId }) => propId === boostId) ? 'written, two' : 'written')

@@ -177,10 +177,10 @@ export class Simulation {
       const { name } = dashboard.person
       if (dashboard.isIntruder) throw new Error(`${name} is connected, and the session is over`)
       const found = dashboard.differences(JSON.parse(body), lists)
-      if (found.length > 0) throw new Error(`${name} knows otherwise: ${found.join('; ')}`)
+      if (found.length > 0) throw new Error(`${name} differs from the store: ${found.join('; ')}`)
     }
     const { size } = this.#server.identity.sockets
-    if (size !== open.length) throw new Error(`${size} sockets of sessions are known, and ${open.length} are open`)
+    if (size !== open.length) throw new Error(`${size} sockets of sessions are registered, and ${open.length} are open`)
     this.#checkErrors()
   }
 

@@ -87,7 +87,7 @@ export class UpdatesAtRest {
         const told = statuses.of(device, index)
         if (told === 'unknown') continue
         const [here, there] = [JSON.stringify(sorted(told)), JSON.stringify(sorted(update))]
-        if (here !== there) this.#witness.accuse(`${device}: updates of ${index} are told as ${here}, and are ${there}`)
+        if (here !== there) this.#witness.accuse(`${device}: update events of ${index} give ${here}, the API ${there}`)
         if (update) this.#witness.count('update statuses compared')
       }
     }
@@ -123,7 +123,7 @@ export class UpdatesAtRest {
       ...(options.autoUpdate === undefined ? [] : ['cron']),
     ]
     const way = ways[this.#random.below(ways.length)]
-    this.#witness.count(`all are considered by ${way}`)
+    this.#witness.count(`all considered by ${way}`)
     if (way === 'hook') updates.hook(null, { as: people.root })
     else if (way === 'cron') await life.advance(60_000)
     else for (const device of devices) if (device.socket && device.isLinked) device.hello(device.socket)
@@ -139,7 +139,9 @@ export class UpdatesAtRest {
       if (!entry || !isLinked) return []
       const known = entry.firmwares.map(({ updateAvailable: _, update: __, ...said }) => said)
       if (JSON.stringify(known) !== JSON.stringify(firmware.firmwares))
-        this.#witness.accuse(`${name} has ${JSON.stringify(firmware.firmwares)}, and shown is ${JSON.stringify(known)}`)
+        this.#witness.accuse(
+          `${name} has ${JSON.stringify(firmware.firmwares)}, and the API shows ${JSON.stringify(known)}`,
+        )
       if (entry.project === null) return []
       return entry.firmwares.flatMap(({ updateAvailable, ...said }) => {
         const had = { ...said, device: name }
@@ -147,9 +149,9 @@ export class UpdatesAtRest {
           this.#witness.accuse(`${name}: there is ${updateAvailable ? 'an' : 'no'} update of ${JSON.stringify(said)}`)
         const what = wanted(stand, had)
         if (what === undefined) return []
-        this.#witness.count('an update is lacking')
+        this.#witness.count('an update is missing')
         if (!firmware.isAccepting || this.#isHeldBack(name, said.index, what)) return []
-        return [`${name} is to have ${what} of ${said.index}`]
+        return [`${name} should have ${what} of ${said.index}`]
       })
     })
   }
@@ -181,7 +183,7 @@ export class UpdatesAtRest {
     const { rollout: stored, tally } = this.#projectNow()
     // Nothing is in use, unless a timer has started something since.
     const [held, uses] = [this.#heldReleases(), JSON.stringify(sorted(tally.uses))]
-    if (uses !== held) this.#witness.accuse(`in use is told to be ${uses}, and is ${held}`)
+    if (uses !== held) this.#witness.accuse(`releases counted as in use are ${uses}, expected ${held}`)
     const { rollout } = stand
     if (!rollout || !stored) return
     const counted = { running: 0, done: 0, failed: 0, refused: 0 }
@@ -192,12 +194,12 @@ export class UpdatesAtRest {
     const { chosen, running, done, failed, refused } = rollout.counts
     const told = { running, done, failed, refused }
     if (JSON.stringify(told) !== JSON.stringify(counted))
-      this.#witness.accuse(`counted is ${JSON.stringify(told)}, and is ${JSON.stringify(counted)}`)
+      this.#witness.accuse(`rollout counts are ${JSON.stringify(told)}, expected ${JSON.stringify(counted)}`)
     if (done !== undefined && done > 0) this.#witness.count('rolled out')
     if (rollout.updatedAt < since || rollout.state !== 'running') return
     const meant = shown.filter((each) => each.project === project && isChosen(stand, rollout, each.deviceIdentifier))
     this.#witness.count('chosen compared')
-    if (chosen !== meant.length) this.#witness.accuse(`chosen are ${chosen}, and are ${meant.length}`)
+    if (chosen !== meant.length) this.#witness.accuse(`${chosen} devices are chosen, expected ${meant.length}`)
   }
 
   /** The number of running updates of each release. */
@@ -231,7 +233,7 @@ export class UpdatesAtRest {
     })
     if (finished.some((stage) => stage !== 'done')) this.#witness.count('rollout with errors runs')
     if (hasTooManyErrors(rollout, finished))
-      this.#witness.accuse(`a rollout runs on at ${rollout.errorThresholdPercent} %: ${finished.join(', ')}`)
+      this.#witness.accuse(`a rollout still runs at ${rollout.errorThresholdPercent} %: ${finished.join(', ')}`)
   }
 
   /** The disk holds the images that releases name. After a failed write further images may remain until the next start. */
@@ -244,7 +246,7 @@ export class UpdatesAtRest {
       const size = await images.sizeOf(sha256)
       const isAsNamed = size === named.get(sha256)
       if (!isAsNamed && (isExact || named.has(sha256)))
-        this.#witness.accuse(`of ${sha256} there are ${size} bytes, and named ${named.get(sha256)}`)
+        this.#witness.accuse(`image ${sha256} has ${size} bytes, the release names ${named.get(sha256)}`)
     }
   }
 

@@ -45,7 +45,7 @@ export class Witness {
 
   /** A user was shown or sent something, which one of these grounds permits. */
   judge(what: () => string, grounds: readonly Ground[]): void {
-    if (grounds.length === 0) this.accuse(`${what()}, which he may not`)
+    if (grounds.length === 0) this.accuse(`${what()}, without permission`)
     else if (!grounds.some((ground) => ground.every(({ fate }) => fate === 'stored'))) {
       this.count('doubted')
       this.#doubts.push({ what: what(), grounds })
@@ -56,7 +56,7 @@ export class Witness {
   settle(): void {
     for (const { what, grounds } of this.#doubts) {
       if (grounds.some((ground) => ground.every(({ fate }) => fate !== 'never'))) continue
-      this.accuse(`${what}, by a right that was never stored`)
+      this.accuse(`${what}, by a permission that was never stored`)
     }
     this.#doubts = []
     this.#tellings = [{ upTo: this.#told, at: this.moment }]
