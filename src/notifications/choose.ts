@@ -4,33 +4,34 @@ import { type DeliveryHead, type DeliveryRequest, requestAgeMsMax } from '#model
 import type { StoredSubscription } from '#model/subscription'
 import { retryMsMax } from '#notifications/retry'
 
-/** One of somebody's subscriptions of which he has not heard all. */
+/** A subscription with requests that the subscriber has not been notified of. */
 export interface Pending {
   readonly subscription: StoredSubscription
-  /** The last request that he heard of. */
+  /** The number of the last request the subscriber was notified of. */
   readonly cursor: number
   readonly head: DeliveryHead
-  /** Those behind the cursor that are kept, ascending. */
+  /** The stored requests after the cursor, ascending. */
   readonly requests: readonly DeliveryRequest[]
-  /** Requests before the cursor that were never kept, and that no digest has told yet. */
+  /** The count of requests before the cursor that were never stored and that no digest has reported yet. */
   readonly missed: number
 }
 
-/** What is done next for somebody. Times are Unix ms. */
+/** The next step for a subscriber. Times are Unix ms. */
 export type Choice =
   | { readonly type: 'idle' }
   | { readonly type: 'wait'; readonly until: number }
-  /** Too old to be told. */
+  /** The requests are too old to be mailed. */
   | { readonly type: 'expire'; readonly pending: Pending; readonly requests: readonly DeliveryRequest[] }
   | { readonly type: 'send'; readonly pending: Pending; readonly request: DeliveryRequest }
   | { readonly type: 'digest'; readonly pendings: readonly Pending[] }
 
 /**
- * One mail at a time, in the order of what happened: by time, then by function. Within an hour from the first mail behind
- * the last hour somebody gets so many; what comes then is one digest when the hour is over, the first mail of the next
- * one. What was only counted is told by digests alone. Contract 5.7.
+ * Chooses one mail at a time, in the order of events: by time, then by function. A subscriber gets up to `mailsPerHourMax`
+ * mails in an hour, which begins with the first mail after the previous hour. Later requests go into one digest when the
+ * hour is over; that digest is the first mail of the next hour. Requests that were only counted appear in digests alone.
+ * Contract 5.7.
  *
- * `pendings`: only those with something to tell.
+ * `pendings` holds only subscriptions that have something to report.
  */
 export function choose(
   { hour, retry }: Pick<MailState, 'hour' | 'retry'>,
@@ -51,17 +52,17 @@ export function choose(
   return { type: 'send', ...oldest }
 }
 
-/** Also when the clock was put back since. */
+/** True also if the clock was set back since. */
 export function isHourOver({ from }: MailState['hour'], now: number): boolean {
   return now < from || now >= from + mailHourMs
 }
 
-/** Numbers up to this one that were given and whose requests are not there. */
+/** The count of numbers up to `to` that were assigned but whose requests are not stored. */
 export function gapUpTo({ cursor, requests }: Pending, to: number): number {
   return to - cursor - requests.filter(({ seq }) => seq <= to).length
 }
 
-/** So far ahead as no retry is: the clock was put back. */
+/** False if `nextAt` is further ahead than any retry can be: then the clock was set back. */
 function isAhead(nextAt: number, now: number): boolean {
   return nextAt > now && nextAt <= now + retryMsMax
 }
@@ -70,7 +71,7 @@ function isExpired({ at }: DeliveryRequest, now: number): boolean {
   return now - at >= requestAgeMsMax
 }
 
-/** The first ones, as many as are too old. */
+/** The leading requests that are too old. */
 function expiredOf(
   pending: Pending,
   now: number,
@@ -80,7 +81,7 @@ function expiredOf(
   return { pending, requests: firstYoung < 0 ? requests : requests.slice(0, firstYoung) }
 }
 
-/** Of each subscription only the first comes next: how far he heard is one number. */
+/** Considers only the first request of each subscription, because a cursor is a single number. */
 function oldestOf(
   pendings: readonly Pending[],
 ): { readonly pending: Pending; readonly request: DeliveryRequest } | undefined {
@@ -101,7 +102,7 @@ function isBefore(
   return subscription.function < other.pending.subscription.function
 }
 
-/** More than one mail would tell. */
+/** Whether one ordinary mail could not report everything. */
 function isMany(pendings: readonly Pending[]): boolean {
   let count = 0
   for (const pending of pendings) {

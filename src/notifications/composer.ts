@@ -33,37 +33,37 @@ export interface ComposerParts {
   readonly system: System<Entry>
   readonly functions: FunctionViews
   readonly mail: Mail
-  /** Somebody as he is stored. `user`: his resource name. */
+  /** The stored user. `user`: the resource name. */
   readonly hearerOf: (tenant: string, user: string) => Hearer
   readonly pace: Pace
-  /** Where one subscription can be ended, by who got a mail about it. */
+  /** The page where the recipient of a mail can end that subscription. */
   readonly unsubscribeUrl: (base: string, of: { tenant: string; user: string; subscription: string }) => string
-  /** The first leads to us; where there is none, that under which a subscription was made. */
+  /** The first is the server's own URL; if there is none, the origin at which the subscription was made is used. */
   readonly publicUrls: readonly string[]
 }
 
-/** How far somebody comes by it, and what is counted. */
+/** How far the subscriber's cursors move, and what is counted. */
 export interface Progress {
   readonly moves: readonly CursorMove[]
   readonly outcome: MailOutcome | null
-  /** Requests that a digest does not tell, by reason. */
+  /** Requests that a digest leaves out, by reason. */
   readonly beside: readonly { readonly reason: SkipReason; readonly count: number }[]
 }
 
-/** What somebody is told next; or what he is told in no way. */
+/** The next mail, or requests that are passed over without a mail. */
 export type NextMail =
   | { readonly type: 'pass'; readonly progress: Progress }
   | {
       readonly type: 'mail'
       readonly message: MailMessage
       readonly progress: Progress
-      /** Whether he may still be told all of it. Asked at the moment in which it is handed over. */
+      /** Whether the subscriber may still receive all of it. Checked immediately before the mail is handed over. */
       readonly isStillMeant: () => boolean
     }
 
 type Chosen = Extract<Choice, { readonly type: 'send' | 'digest' }>
 
-/** Somebody as he was when his mail was begun, and all that decides what he hears of each function. */
+/** The state of a subscriber when the mail was begun, and everything that decides what the subscriber may receive. */
 interface Moment {
   readonly state: SubscriberState
   readonly user: string
@@ -71,18 +71,18 @@ interface Moment {
   readonly grounds: ReadonlyMap<Pending, Ground>
 }
 
-/** A function, who is in its groups, and templates: never changed in place, so the same objects are the same. */
+/** A function, its groups' members, and its templates. None is changed in place: the same object means no change. */
 type Ground = readonly [fn: StoredFunction | undefined, ...others: unknown[]]
 
-/** Of a line of a digest, beside the subject. */
+/** The part of a digest line besides the subject. */
 const timeCharacters = 30
 
 /** Requests of one subscription that are passed over in one turn. */
 const passedAtOnce = 256
 
 /**
- * Makes the mail that was chosen, by what is stored of functions, templates and rights at that moment. Each request is
- * judged as if it were a mail of its own, also in a digest. Contract 5.7.
+ * Composes the chosen mail from the functions, templates and permissions stored at that moment. Each request is checked as
+ * if it were a mail of its own, also in a digest. Contract 5.7.
  */
 export class Composer {
   readonly #parts: ComposerParts
@@ -115,7 +115,7 @@ export class Composer {
     for (const pending of pendings) {
       const lines: DigestLine[] = []
       let more = 0
-      // The last ones are told, so they come first.
+      // The newest lines are shown, so the newest requests are composed first.
       await pace.each([...pending.requests].reverse(), (request) => {
         const isListed = lines.length < digestLinesMax && charactersLeft > 0
         const text = isListed ? this.#textOf(moment, pending, request) : this.#reasonOf(moment, pending, request)
@@ -147,7 +147,7 @@ export class Composer {
     return this.#mail(moment, message, { moves, outcome: { sent: 'digest', of: count }, beside })
   }
 
-  /** And those behind it that are passed over for the same reason. */
+  /** Includes the following requests that are passed over for the same reason. */
   #passed(moment: Moment, pending: Pending, request: DeliveryRequest, reason: SkipReason): Progress {
     let last = request
     let count = 0
@@ -163,14 +163,14 @@ export class Composer {
     return { type: 'mail', message, progress, isStillMeant: () => this.#isStillMeant(moment) }
   }
 
-  /** Whether all that decided is as it was: then so is what was decided. */
+  /** Whether everything that decided is unchanged, so that the decision still holds. */
   #isStillMeant({ state: before, user, who, grounds }: Moment): boolean {
     const { system, hearerOf } = this.#parts
     const { tenant, id } = before
     const { subscriptions } = system.peek(subscriberAddress(tenant, id))
     const now = hearerOf(tenant, user)
     if (now.address !== who.address || now.isActive !== who.isActive) return false
-    // What he may read is in the text too.
+    // The scope also decides which names appear in the text.
     if (now.scope !== who.scope && now.scope.fingerprint !== who.scope.fingerprint) return false
     return [...grounds].every(([pending, ground]) => {
       const { id: subscription, locale } = pending.subscription
@@ -180,7 +180,7 @@ export class Composer {
     })
   }
 
-  /** The words; or why there are none. */
+  /** The text of the mail, or the reason why there is none. */
   #textOf(moment: Moment, pending: Pending, request: DeliveryRequest): RenderedText | SkipReason {
     const reason = this.#reasonOf(moment, pending, request)
     if (reason) return reason
@@ -203,7 +203,7 @@ export class Composer {
     return isResting(state.mail.refusals, who.address, this.#now) ? 'resting' : undefined
   }
 
-  /** Whether he hears how much happened of which nothing is kept. */
+  /** Whether the subscriber may learn the count of requests that were not stored. */
   #isToldOf(moment: Moment, pending: Pending): boolean {
     const { who, state } = moment
     const fn = functionOf(moment, pending)
@@ -212,7 +212,7 @@ export class Composer {
     return mayHearOfAll(who.scope, fn, this.#membersIn(state.tenant))
   }
 
-  /** What things are called he hears where he may read it; else by their ids. */
+  /** Uses names where the subscriber may read them, ids otherwise. */
   #dataOf(moment: Moment, pending: Pending, request: DeliveryRequest): JsonObject {
     const { system } = this.#parts
     const { tenant } = moment.state
@@ -224,7 +224,7 @@ export class Composer {
         ? schemas.get(cause.service)
         : undefined
     const alarm = cause.on === 'alarm' ? alarms.get(cause.alarm) : undefined
-    // Also one of whose devices he may read only this one.
+    // The subscriber may have access to this device only.
     const mayReadAlarm = alarm && readsAll(scope, 'alarms', alarm, this.#membersIn(tenant))
     const mayReadMeta = reachesDevice(scope, 'meta', 'read', device)
     return dataOf(request, {
@@ -252,7 +252,7 @@ export class Composer {
     })
   }
 
-  /** One an hour, whatever is in it: that hour is in its name. It is about many functions, so that none can be ended by it. */
+  /** One digest an hour: the hour is part of its Message-ID. It covers many functions, so it has no unsubscribe link. */
   #digestMessageOf(
     { state, who }: Moment,
     pendings: readonly Pending[],
@@ -273,7 +273,7 @@ export class Composer {
   #momentOf(state: SubscriberState, pendings: readonly Pending[]): Moment {
     const { tenant } = state
     const user = pendings[0]?.subscription.createdBy
-    if (user === undefined) throw new Error('a mail about nothing')
+    if (user === undefined) throw new Error('a mail has no subscription')
     const grounds = new Map(pendings.map((pending) => [pending, this.#groundOf(tenant, pending)]))
     return { state, user, who: this.#parts.hearerOf(tenant, user), grounds }
   }
@@ -306,7 +306,7 @@ function functionOf({ grounds }: Moment, pending: Pending): StoredFunction | und
   return grounds.get(pending)?.[0]
 }
 
-/** What lies between and was never kept is remembered for the next digest. */
+/** Requests in between that were never stored are counted for the next digest. */
 export function moveTo(pending: Pending, to: number): CursorMove {
   const gap = gapUpTo(pending, to)
   const move = { subscription: pending.subscription.id, to }

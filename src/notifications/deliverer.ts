@@ -34,23 +34,23 @@ export interface DelivererLog {
   error(fields: object, message: string): void
 }
 
-/** Somebody whose next mail is seen to. */
+/** A subscriber whose next mail is being processed. */
 export interface Subscriber {
   readonly tenant: string
   readonly id: string
 }
 
-/** What comes after what was done for somebody. */
+/** What follows a step for a subscriber. */
 export type After = 'again' | 'nothing' | Wait
 
-/** Nothing is done for somebody for so long. `mail`: how far he has heard until then, where that is known. */
+/** Pauses a subscriber. `mail`: the subscriber's position during the pause, if known. */
 interface Wait {
   readonly waitMs: number
   readonly mail?: MailState
 }
 
 /**
- * A hundred a second; ten beside a busy loop, and four where it has no time left, for each is as much work as three hundred
+ * 100 mails a second; 10 if the loop is busy, and 4 if it has no time left, because each mail costs as much as 300 property
  * changes.
  */
 const sentAtMost = { countMax: 10, withinMs: 100 }
@@ -60,8 +60,8 @@ const fullFrom = 9 / 10
 const retryMs = 1_000
 
 /**
- * Does for one subscriber the one thing that comes next: sends him a mail, or passes over what he does not hear, and stores
- * that. Nobody else does anything for him meanwhile.
+ * Takes the next step for one subscriber: sends a mail, or passes over requests that the subscriber may not receive, and
+ * stores the result. Only one step of a subscriber runs at a time.
  */
 export class Deliverer {
   readonly #parts: DelivererParts
@@ -69,9 +69,9 @@ export class Deliverer {
   readonly #rateBesideMuch: Rate
   readonly #rateBesideAll: Rate
   readonly #backOff: BackOff
-  /** Mails that were handed over, by what was said to them. */
+  /** Mails handed over, by result. */
   readonly sent: Record<'ok' | MailFault, number> = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
-  /** Requests that were told to somebody in no way, by why. */
+  /** Requests that were not mailed, by reason. */
   readonly passed = Object.fromEntries(skipReasons.map((reason) => [reason, 0])) as Record<SkipReason, number>
   #lastError: string | undefined
   #isStopped = false
@@ -84,28 +84,28 @@ export class Deliverer {
     this.#backOff = new BackOff(parts.system.world)
   }
 
-  /** The mail server failed last: one is tried at a time. */
+  /** The last attempt failed at the mail server: mails are tried one at a time. */
   get isFailing(): boolean {
     return this.#backOff.isFailing
   }
 
-  /** How long nothing is tried; 0: it may be. */
+  /** Ms until the next attempt is allowed; 0: now. */
   get restMs(): number {
     return this.#backOff.waitMs()
   }
 
-  /** Of the outage that goes on. */
+  /** The error of the current outage. */
   get lastError(): string | undefined {
     return this.#lastError
   }
 
-  /** Nothing more is handed over; what was is stored. */
+  /** Hands over no more mails; results of earlier ones are still stored. */
   stop(): void {
     this.#isStopped = true
   }
 
   /**
-   * `hasPlace`: it waited for its place among those that are sent.
+   * `hasPlace`: the mail has waited for its place under the rate limit.
    * @throws Stopped; Problem `storage`
    */
   async next(who: Subscriber, hasPlace = false): Promise<After> {
@@ -120,7 +120,7 @@ export class Deliverer {
         return 'nothing'
       case 'wait':
         this.#cameTo(state)
-        // The timer goes by another clock, and may fire a fraction early: never for less than a millisecond.
+        // The timer uses another clock and may fire a fraction early, so wait for at least a millisecond.
         return { waitMs: Math.max(choice.until - world.now(), 1), mail: state.mail }
       case 'expire': {
         const { pending, requests } = choice
@@ -140,14 +140,14 @@ export class Deliverer {
     }
   }
 
-  /** How long to wait for it. */
+  /** Ms to wait for a place under the rate limit. */
   #placeInMs(): number {
     const { world } = this.#parts.system
     if (world.loopShare() >= fullFrom) return this.#rateBesideAll.take()
     return (isBusy(world) ? this.#rateBesideMuch : this.#rate).take()
   }
 
-  /** For now: of what he heard, perhaps nobody needs anything any more. */
+  /** Requests up to these cursors may no longer be needed by any subscriber. */
   #cameTo({ tenant, subscriptions }: SubscriberState): void {
     this.#parts.passes.movedOn(
       tenant,
@@ -170,7 +170,7 @@ export class Deliverer {
     const { system, mail } = this.#parts
     if (next.type === 'pass') return this.#advance(who, state, next.progress)
     await system.gate.settled()
-    // The store may take no writes, and then nobody could say what became of it.
+    // If the store takes no writes, the result of the mail could not be stored.
     if (!system.gate.isOpen) throw new Problem('storage')
     if (this.#isStopped || !isTenantThere(system, who.tenant)) return 'nothing'
     if (!next.isStillMeant()) return 'again'
@@ -194,7 +194,7 @@ export class Deliverer {
     error: unknown,
   ): Promise<After> | After {
     const { world } = this.#parts.system
-    if (!(error instanceof MailRefused)) this.#parts.log.error({ err: error }, 'a bug: a mail was not sent')
+    if (!(error instanceof MailRefused)) this.#parts.log.error({ err: error }, 'a bug: sending a mail failed')
     const kind = error instanceof MailRefused ? error.kind : 'later'
     this.sent[kind]++
     if (kind === 'transport') {
@@ -211,16 +211,16 @@ export class Deliverer {
     return this.#advance(who, state, { ...progress, outcome: { passed: 'rejected', count } }, { refusals })
   }
 
-  /** The server answered, whatever it said. */
+  /** The server answered, with success or refusal. */
   #left(): void {
-    if (this.#backOff.isFailing) this.#parts.log.info({}, 'mails leave again')
+    if (this.#backOff.isFailing) this.#parts.log.info({}, 'mail delivery works again')
     this.#backOff.succeeded()
     this.#lastError = undefined
   }
 
   #rests(error: unknown): void {
     const code = error instanceof MailRefused ? error.code : 'UNKNOWN'
-    if (!this.#backOff.isFailing) this.#parts.log.warn({ lastError: code }, 'mails do not leave; tried less often')
+    if (!this.#backOff.isFailing) this.#parts.log.warn({ lastError: code }, 'mail delivery fails; retrying less often')
     this.#lastError = code
     this.#backOff.failed(undefined)
   }
@@ -240,7 +240,7 @@ export class Deliverer {
     ])
   }
 
-  /** All in one commit, for all are asked in one go. It waits for a store that takes no writes, and is not done twice. */
+  /** Asks all in the same turn, so that they share one commit. Retries while the store takes no writes. */
   async #store(
     who: Subscriber,
     asked: readonly (readonly [ActorAddress, SubscriberCommand | CountMails])[],

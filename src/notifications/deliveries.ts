@@ -26,35 +26,36 @@ export interface DeliveriesParts {
   readonly functions: FunctionViews
   readonly mail: Mail
   readonly mailsPerHourMax: number
-  /** What somebody may do now. `user`: his resource name, or that of an API key. */
+  /** The present permissions. `user`: the resource name of a user or an API key. */
   readonly scopeOf: (tenant: string, user: string) => Scope
-  /** His account as it is stored: whether he may sign in, and where mail goes to. */
+  /** The stored account: whether the user may sign in, and the mail address. */
   readonly addressOf: (tenant: string, user: string) => { readonly isActive: boolean; readonly address: string | null }
   readonly unsubscribeUrls: { readonly urlOf: ConstructorParameters<typeof Composer>[0]['unsubscribeUrl'] }
   readonly publicUrls: readonly string[]
   readonly log: DelivererLog
 }
 
-/** Somebody for whom nothing is done for a time. */
+/** A paused subscriber. */
 interface Resting {
   readonly who: Subscriber
   readonly mail: MailState | undefined
 }
 
-/** As many as are handed over at once. */
+/** Equals the number of mails handed over at once. */
 const pace = { sliceMs: 1, underWayMax: 4 }
 const retryMs = 1_000
-/** What fails by a mistake of ours is not tried all the time. */
+/** The pause after a failure caused by a bug, so that it is not retried in a loop. */
 const bugMs = 60_000
 
 /**
- * Brings what functions asked to be told to whoever is subscribed then and may hear it at the moment in which his mail is
- * handed over. Contract 5.7.
+ * Mails the notifications that functions requested to everyone who is subscribed at that time and may receive them when
+ * the mail is handed over. Contract 5.7.
  *
- * - One mail of somebody is on its way at a time. That it left is stored behind its being taken: whatever dies in between
- *   sends it once more, under the same Message-ID.
- * - What is handed over, and what decides about it, is stored by then: nobody hears of what a crash takes back.
- * - While the mail server does not answer, one mail at a time is tried, after a pause that grows.
+ * - A subscriber has one mail in progress at a time. The result is stored after the mail server accepted the mail: a crash
+ *   in between sends it once more, under the same Message-ID.
+ * - The content of a mail, and everything that decides about it, is stored before the mail is handed over: no mail reports
+ *   something that a crash takes back.
+ * - While the mail server does not answer, one mail at a time is tried, after a growing pause.
  */
 export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNotices {
   readonly #parts: DeliveriesParts
@@ -76,7 +77,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#parts = parts
     const { system, listing, functions, log } = parts
     const { world } = system
-    const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `could not ${what}; tried again`)
+    const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `could not ${what}; retrying`)
     this.#pace = new Pace(world, pace)
     this.#waiting = new Waiting(world, ({ who }) => this.#becomesReady(who))
     const composer = new Composer({
@@ -92,15 +93,15 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
       pace: new Pace(world, pace),
       seenTo: (tenant, id) => this.#seenTo({ tenant, id }),
       found: (tenant, id) => this.#becomesReady({ tenant, id }),
-      failed: failed('find who is to hear of something'),
+      failed: failed('find the subscribers to notify'),
     })
     this.#deliverer = new Deliverer({ ...parts, composer, passes: this.#passes })
     this.#ends = new TopicEnds({ system, listing, failed: failed('end the subscriptions to a function') })
     this.#counts = new SubscriberCounts(system, listing)
-    this.#overflows = new OverflowCounts({ system, functions, failed: failed('count what came too often') })
+    this.#overflows = new OverflowCounts({ system, functions, failed: failed('store the count of discarded requests') })
   }
 
-  /** After the store was read, and functions and who may do what are known. */
+  /** Call after the store was read and functions and permissions are loaded. */
   async open(): Promise<void> {
     if (this.#isStopped) return
     this.#overflows.start()
@@ -110,14 +111,14 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
       await this.#passes.open()
       await this.#ends.open()
     } catch (error) {
-      // A failed write: it is opened again when the store was read.
+      // After a failed write, `reloaded` opens it again.
       if (this.#isStopped || error instanceof Problem) return
-      this.#parts.log.warn({ err: error }, 'could not go on with mails; tried again')
+      this.#parts.log.warn({ err: error }, 'could not resume mail delivery; retrying')
       this.#parts.system.world.after(retryMs, () => void this.open())
     }
   }
 
-  /** The store was read again after a failed write. What is on its way is stored when it has left. */
+  /** The store was read again after a failed write. Mails in progress are stored when they have been sent. */
   reloaded(): void {
     this.#ready.clear()
     this.#waiting.clear()
@@ -132,7 +133,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#counts.subscribed(tenant, fn)
   }
 
-  /** Perhaps he was the last who had not heard of something, and waits for nothing any more. */
+  /** The subscriber may have been the last one to need some requests, and is no longer scheduled. */
   unsubscribed(tenant: string, fn: string, subscriber: string): void {
     this.#counts.unsubscribed(tenant, fn)
     this.#passes.movedOn(tenant, [fn])
@@ -147,7 +148,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#ends.want(tenant, fn)
   }
 
-  /** The tenant is being deleted: none of its actors is asked any more. */
+  /** The tenant is being deleted: its actors must not be asked any more. */
   tenantEnded(tenant: string): void {
     this.#passes.tenantEnded(tenant)
     this.#ends.tenantEnded(tenant)
@@ -159,12 +160,12 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#ready.forget(tenant)
   }
 
-  /** Subscriptions to a function. */
+  /** The number of subscriptions to a function. */
   countOf(tenant: string, fn: string): number {
     return this.#counts.of(tenant, fn)
   }
 
-  /** What waits: requests that are kept, and subscribers who have not heard of all of them. */
+  /** The backlog: stored requests, and subscribers that have not been notified of all of them. */
   figuresOf(tenant: string): { readonly requests: number; readonly subscribers: number } {
     return {
       requests: this.#passes.keptOf(tenant),
@@ -172,28 +173,28 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     }
   }
 
-  /** Subscribers who have not heard of all, of all tenants: in turn, for a time, or with a mail on its way. */
+  /** Subscribers with pending notifications in all tenants: queued, paused, or with a mail in progress. */
   get waitingCount(): number {
     return this.#ready.size + this.#waiting.size + this.#underWay.size
   }
 
-  /** Mails that were handed over, by what was said to them: attempts. */
+  /** Attempts to hand over a mail, by result. */
   get sent(): Deliverer['sent'] {
     return this.#deliverer.sent
   }
 
-  /** Requests that were told to somebody in no way, by why. */
+  /** Requests that were not mailed, by reason. */
   get passed(): Deliverer['passed'] {
     return this.#deliverer.passed
   }
 
-  /** `lastError`: a code, never what a server wrote. */
+  /** `lastError` is a code, never the text of a mail server. */
   get transport(): { readonly state: 'ok' | 'resting'; readonly lastError?: string } {
     const { isFailing, lastError } = this.#deliverer
     return { state: isFailing ? 'resting' : 'ok', ...(lastError !== undefined && { lastError }) }
   }
 
-  /** Nothing more is begun. Before sockets are closed. */
+  /** Starts nothing more. Call before sockets are closed. */
   stop(): void {
     if (this.#isStopped) return
     this.#isStopped = true
@@ -207,7 +208,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#wake()
   }
 
-  /** Fulfilled when what is on its way has left and that is stored, or after so long. */
+  /** Resolves when mails in progress are sent and stored, or after `withinMs`. */
   settled(withinMs: number): Promise<void> {
     if (this.#underWay.size === 0) return Promise.resolve()
     return new Promise((resolve) => {
@@ -225,12 +226,12 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
       try {
         await this.#pace.each(this.#tasks(), (who) => this.#see(who))
       } catch (error) {
-        if (!(error instanceof Stopped)) this.#parts.log.error({ err: error }, 'a bug: sending mails')
+        if (!(error instanceof Stopped)) this.#parts.log.error({ err: error }, 'a bug: mail delivery failed')
       }
     }
   }
 
-  /** Without end: who has nothing to do is woken when there is. */
+  /** Runs without end: an idle worker is woken when there is work. */
   async *#tasks(): AsyncGenerator<Subscriber> {
     while (!this.#isStopped) {
       const isProbing = this.#deliverer.isFailing && this.#underWay.size > 0
@@ -254,7 +255,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#wake()
   }
 
-  /** Where he only waits: how far he has heard. */
+  /** For a paused subscriber: its position. */
   #seenTo(who: Subscriber): 'busy' | MailState | undefined {
     const key = keyOf(who)
     if (this.#underWay.has(key) || this.#ready.has(who)) return 'busy'
@@ -262,7 +263,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     return resting && (resting.mail ?? 'busy')
   }
 
-  /** In turn or for a time. */
+  /** Queued or paused. */
   #waitingFor(tenant: string): readonly Subscriber[] {
     const resting = [...this.#waiting].map(({ who }) => who).filter((who) => who.tenant === tenant)
     return [...this.#ready.of(tenant), ...resting]
@@ -279,7 +280,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     } catch (error) {
       after = this.#afterError(error)
     }
-    // Not any more when his tenant ended meanwhile.
+    // The tenant may have ended meanwhile.
     const isMeant = this.#underWay.delete(keyOf(who))
     if (this.#underWay.size === 0) this.#settled()
     if (this.#isStopped) return
@@ -291,9 +292,9 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
 
   #afterError(error: unknown): After {
     if (error instanceof Stopped) return 'nothing'
-    // A failed write, which others say: it goes on when the store takes writes again.
+    // A failed write, which is logged where it happened: delivery continues when the store takes writes again.
     if (error instanceof Problem) return { waitMs: retryMs }
-    this.#parts.log.error({ err: error }, 'a bug: a mail')
+    this.#parts.log.error({ err: error }, 'a bug: a delivery step failed')
     return { waitMs: bugMs }
   }
 }

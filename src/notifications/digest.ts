@@ -1,29 +1,29 @@
-/** One mail about many happenings. Contract 5.7. */
+/** One mail about many events. Contract 5.7. */
 
-/** Of one function, the last ones. */
+/** The lines shown of one function: the newest. */
 export const digestLinesMax = 100
 
-/** Of all lines together, in UTF-16 units: with headings a mail of 256 KiB at most, whatever the letters. */
+/** All lines together, in UTF-16 units: with headings the mail stays under 256 KiB, in any script. */
 export const digestCharactersMax = 64_000
 
 export interface DigestLine {
   /** Unix ms. */
   readonly at: number
-  /** As a mail about it alone would have it. */
+  /** The subject of a mail about this event alone. */
   readonly subject: string
 }
 
-/** What one function found. */
+/** The events of one function. */
 export interface DigestSection {
-  /** Of the function. */
+  /** The function's name. */
   readonly name: string
-  /** In the order in which it happened. */
+  /** In order of time. */
   readonly lines: readonly DigestLine[]
-  /** So many others. */
+  /** The number of further events without a line. */
   readonly more: number
 }
 
-/** `origin`: where subscriptions can be ended, `https://host`; '' where that is not known. Sections in the order of names. */
+/** `origin`: where subscriptions can be ended, `https://host`, or '' if unknown. Sections are ordered by name. */
 export function digestOf(
   sections: readonly DigestSection[],
   origin: string,

@@ -6,24 +6,24 @@ import { mimeOf } from '#notifications/mime-message'
 import { StorageFailure } from '#runtime/storage'
 
 export interface EmlMailOptions {
-  /** Made when it is not there. */
+  /** Created if it does not exist. */
   readonly folder: string
-  /** As `MAIL_FROM` takes it. */
+  /** In the format of `MAIL_FROM`. */
   readonly from: string
-  /** Then the oldest go; 10 000 by default. */
+  /** The oldest files beyond this number are removed; default 10 000. */
   readonly filesMax?: number
-  /** An old file that could not be removed is no reason to refuse a new one. */
+  /** Called if an old file could not be removed; the new mail is still accepted. */
   failed(error: unknown): void
 }
 
 const filesMaxByDefault = 10_000
 const unfinished = /\.eml\.tmp$/
-/** Time of the mail in Unix ms and the beginning of its Message-ID: names in order are mails in order. */
+/** File names contain the mail's time in Unix ms and the start of its Message-ID, so they sort by time. */
 const finished = /^\d{14}-[0-9a-f]{16}\.eml$/
 
 /**
- * Mail into a folder, a file each, named by its Message-ID: sent twice, it is one file. A file is there whole or not at all.
- * Only its owner reads it.
+ * Writes each mail to a file in a folder, named by its Message-ID: a mail sent twice is one file. A file is complete or
+ * absent. Only its owner can read it.
  */
 export function emlMail({ folder, from, filesMax = filesMaxByDefault, failed }: EmlMailOptions): Mail {
   const underWay = new Set<Promise<void>>()
@@ -46,7 +46,7 @@ export function emlMail({ folder, from, filesMax = filesMaxByDefault, failed }: 
     await removeOldest()
   }
 
-  /** Whoever asked for the mail will not ask again: its name has to survive the machine, as its bytes do. */
+  /** The caller does not send the mail again, so the file name must survive a power failure just as its bytes do. */
   async function syncNames(): Promise<void> {
     const handle = await open(folder, 'r')
     try {
@@ -105,7 +105,7 @@ function nameOf({ id, date }: MailMessage): string {
   return `${String(Math.max(date, 0)).padStart(14, '0')}-${id.slice(0, 16)}.eml`
 }
 
-/** Mails come nearly in order: the place is at the end or close to it. */
+/** Mails arrive nearly in order, so the position is at the end or close to it. */
 function insert(names: string[], name: string): void {
   let at = names.length
   while (at > 0 && (names[at - 1] ?? '') > name) at--

@@ -3,7 +3,7 @@ import { formatPropertyIdHex } from '#model/identifier'
 import type { JsonObject, JsonValue } from '#model/json-value'
 import { nameOfProperty, type ServiceSchema } from '#model/service-schema'
 
-/** What a run found. */
+/** The result of a function run. */
 export interface RunData {
   readonly device: string
   /** Unix ms. */
@@ -13,21 +13,21 @@ export interface RunData {
   readonly cause: DeliveryCause
 }
 
-/** What else a template can read, as it is now. */
+/** Further data for templates, as it is now. */
 export interface RunSurroundings {
   readonly functionName: string
-  /** Empty for whoever may not read it. */
+  /** Empty if the subscriber may not read it. */
   readonly meta: JsonObject
-  /** Of the service that the cause names. */
+  /** The definition of the service that the cause names. */
   readonly schema?: ServiceSchema
-  /** Of the alarm that the cause names. */
+  /** The alarm that the cause names. */
   readonly alarmName?: string
 }
 
 /**
- * What a template reads: what conditions read (`value previous device time meta`), `deviceIdentifier`, the name of the
- * `function`, `date` (the time as people read it, UTC), and what it was about: `on`, with `service` and `property` or with
- * `alarm`, by their names where they have any. Contract 5.5.
+ * The variables of a template: those of conditions (`value previous device time meta`), `deviceIdentifier`, the name of
+ * the `function`, `date` (the time in readable form, UTC), and the cause `on`, with `service` and `property` or with
+ * `alarm`, by name if they have one. Contract 5.5.
  */
 export function dataOf({ device, at, value, previous, cause }: RunData, of: RunSurroundings): JsonObject {
   const data = {

@@ -4,11 +4,11 @@ import type { Mail, MailMessage } from '#notifications/mail'
 
 export interface MailParts {
   readonly mail: Mail
-  /** One address that mail goes to. */
+  /** One address that can receive mail. */
   readonly to: string
-  /** What the Message-ID is made of: the same for the same mail, however often it is made. */
+  /** The Message-ID is derived from it: equal for each attempt of the same mail. */
   readonly seed: string
-  /** Of what it tells, Unix ms. */
+  /** The time of the event, Unix ms. */
   readonly date: number
   readonly text: Omit<RenderedText, 'locale'>
   /** RFC 2919, without angle brackets. */
@@ -16,10 +16,10 @@ export interface MailParts {
   readonly unsubscribeUrl?: string
 }
 
-/** A line holds 998 characters, RFC 5322 §2.1.1; an address has no place where it could be broken. */
+/** A line holds 998 characters, RFC 5322 §2.1.1; an address cannot be folded. */
 const urlCharactersMax = 900
 
-/** Everything that goes to one person, and to nobody else. Contract 5.7. */
+/** Builds a mail to exactly one person. Contract 5.7. */
 export function mailOf({ mail, to, seed, date, text, listId, unsubscribeUrl: url }: MailParts): MailMessage {
   const { subject, html } = text
   return {
@@ -31,12 +31,12 @@ export function mailOf({ mail, to, seed, date, text, listId, unsubscribeUrl: url
     text: text.text,
     ...(html !== undefined && { html }),
     ...(listId !== undefined && { listId }),
-    // RFC 8058 §3.1: one click is for https.
+    // RFC 8058 §3.1: one-click unsubscription requires https.
     ...(url !== undefined && isHeaderUrl(url) && { unsubscribe: { url, isOneClick: url.startsWith('https:') } }),
   }
 }
 
-/** The origin in it may be what somebody said in `Host`. */
+/** The origin in the URL may come from a request's `Host` header. */
 function isHeaderUrl(url: string): boolean {
   return url.length <= urlCharactersMax && /^https?:\/\/[!-;=?-~]+$/.test(url)
 }

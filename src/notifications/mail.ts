@@ -1,12 +1,12 @@
-/** One mail to one person, before it is written as RFC 5322 has it. Nothing in it but `subject`, `text` and `html` is anybody's words. */
+/** One mail to one person, before encoding by RFC 5322. Only `subject`, `text` and `html` contain users' text. */
 export interface MailMessage {
-  /** Message-ID without its angle brackets: the same each time this mail is sent. */
+  /** Message-ID without its angle brackets: the same for each attempt of this mail. */
   readonly id: string
-  /** Of what it tells, Unix ms. */
+  /** The time of the event, Unix ms. */
   readonly date: number
   /** An address, or a name and an address: `Devices <devices@example.com>`. */
   readonly from: string
-  /** One address that mail goes to (`isMailable`). */
+  /** One address that can receive mail (`isMailable`). */
   readonly to: string
   /** One line. */
   readonly subject: string
@@ -14,21 +14,21 @@ export interface MailMessage {
   readonly html?: string
   /** RFC 2919, without its angle brackets. */
   readonly listId?: string
-  /** RFC 2369; with one click by RFC 8058. */
+  /** RFC 2369; one-click unsubscription by RFC 8058. */
   readonly unsubscribe?: { readonly url: string; readonly isOneClick: boolean }
 }
 
 /**
- * Why a mail did not go. `recipient`, `message`: it never will, to this address or with these words. `later`: this one may
- * go later. `transport`: nobody's fault, no mail goes now.
+ * Why a mail was refused. `recipient`, `message`: permanent, for this address or this content. `later`: this mail may be
+ * accepted later. `transport`: unrelated to the mail, no mail can be sent now.
  */
 export type MailFault = 'recipient' | 'message' | 'later' | 'transport'
 
-/** What a mail server says repeats addresses, so of it only the code is kept. */
+/** The text of a mail server's reply repeats addresses, so only its code is kept. */
 export class MailRefused extends Error {
   override readonly name = 'MailRefused'
   readonly kind: MailFault
-  /** The reply's code, `550`, or a word of ours, `TIMEOUT`. */
+  /** The code of the reply, `550`, or one of this project, `TIMEOUT`. */
   readonly code: string
 
   constructor(kind: MailFault, code: string) {
@@ -39,26 +39,26 @@ export class MailRefused extends Error {
 }
 
 /**
- * Where mail is handed over. Two implementations: a mail server and a folder.
+ * The destination of mails. Two implementations: a mail server and a folder.
  *
- * A mail that was sent may arrive twice if it is sent twice, under one Message-ID; one that was refused may have arrived if
- * the refusal is `later` or `transport`. Whoever calls has at most `mailsAtOnceMax` under way.
+ * A mail that is sent twice may arrive twice, under one Message-ID; a refused mail may have arrived if the fault is `later`
+ * or `transport`. Callers have at most `mailsAtOnceMax` mails in progress.
  */
 export interface Mail {
   readonly kind: 'smtp' | 'eml'
-  /** Who mail is from, as configured. */
+  /** The configured sender. */
   readonly from: string
-  /** The domain of Message-IDs. */
+  /** The domain part of Message-IDs. */
   readonly host: string
-  /** @throws StorageFailure of a folder that can't be one */
+  /** @throws StorageFailure if the folder cannot be used */
   open(): Promise<void>
   /** @throws MailRefused */
   send(message: MailMessage): Promise<void>
-  /** What is under way ends first, within some seconds; what comes later is refused. */
+  /** Mails in progress finish within some seconds; later ones are refused. */
   close(): Promise<void>
 }
 
 export const mailsAtOnceMax = 4
 
-/** Of a mail that comes when it is too late: `transport`. */
+/** The code of mails that come after `close`: `transport`. */
 export const closedCode = 'CLOSED'

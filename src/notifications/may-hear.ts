@@ -6,25 +6,25 @@ import { isMailable } from '#model/mail-address'
 import { isPermitted, reachesDevice, reachesService, type Scope } from '#model/scope'
 import { maySubscribe, readsAll } from '#model/subscription'
 
-/** Somebody and what he is to be told, as both are at this moment. */
+/** A subscriber and a request, as both are at this moment. */
 export interface Hearing {
   readonly who: Hearer
-  /** Undefined: it is no more. */
+  /** Undefined: the function was deleted. */
   readonly function: StoredFunction | undefined
   readonly request: Pick<DeliveryRequest, 'device' | 'cause'>
   readonly membersOf: MembersOf
 }
 
-/** Somebody who is subscribed, as far as it is stored. */
+/** The stored user behind a subscription. */
 export interface Hearer {
   readonly scope: Scope
-  /** Whether he is there and may sign in. */
+  /** Whether the user exists and may sign in. */
   readonly isActive: boolean
-  /** Null: his account has none. */
+  /** Null: the account has no address. */
   readonly address: string | null
 }
 
-/** Why he does not hear of it; undefined: he does. The first reason that there is. Contract 5.7. */
+/** The first reason why the subscriber may not receive the request; undefined: it may be sent. Contract 5.7. */
 export function mayHear({ who, function: fn, request, membersOf }: Hearing): SkipReason | undefined {
   if (!fn?.enabled || !isBoundTo(fn, request.device, membersOf)) return 'unbound'
   const { scope, address, isActive } = who
@@ -34,9 +34,7 @@ export function mayHear({ who, function: fn, request, membersOf }: Hearing): Ski
   return isMailable(address) ? undefined : 'bad_address'
 }
 
-/**
- * Whether he hears how much happened, of whatever it was: all that triggers it is his to read, everywhere where it is bound.
- */
+/** Whether the subscriber may learn the count of all requests: if they can read every trigger wherever it is bound. */
 export function mayHearOfAll(scope: Scope, fn: StoredFunction, membersOf: MembersOf): boolean {
   if (!mayHearOf(scope, fn, membersOf)) return false
   return fn.graph.nodes.every((node) => node.type !== 'trigger' || readsTrigger(scope, fn, node, membersOf))
@@ -57,7 +55,7 @@ function mayHearOf(scope: Scope, fn: StoredFunction, membersOf: MembersOf): bool
   return isPermitted(scope, 'notifications', 'read') && maySubscribe(scope, fn, membersOf)
 }
 
-/** What triggered it is in what he is told. */
+/** Whether the subscriber can read the cause, which is part of the mail. */
 function readsCause(scope: Scope, device: string, cause: DeliveryCause): boolean {
   switch (cause.on) {
     case 'property':

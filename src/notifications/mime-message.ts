@@ -3,18 +3,18 @@ import { encodeWord } from 'nodemailer/lib/mime-funcs'
 import { senderOf } from '#model/mail-address'
 import type { MailMessage } from '#notifications/mail'
 
-/** RFC 2047 §2: 75 with what stands around it. */
+/** RFC 2047 §2: 75 characters including the delimiters. */
 const encodedWordCharactersMax = 52
 
 /**
- * The mail as it goes over the wire or into a file, RFC 5322. The same message gives the same bytes: date, Message-ID and
- * boundaries come from it.
+ * Encodes a mail by RFC 5322 for the network or a file. The same message gives the same bytes: date, Message-ID and
+ * boundaries are derived from it.
  */
 export function mimeOf({ id, date, from, to, subject, text, html, listId, unsubscribe }: MailMessage): Promise<Buffer> {
   const { name, address } = senderOf(from) ?? { name: '', address: from }
   const headers: Record<string, string | { prepared: true; foldLines?: true; value: string }> = {
     Subject: { prepared: true, foldLines: true, value: headerText(subject) },
-    // RFC 3834: nobody's holiday is answered.
+    // RFC 3834: asks mail servers not to send automatic replies.
     'Auto-Submitted': 'auto-generated',
     'X-Auto-Response-Suppress': 'All',
   }
@@ -37,7 +37,7 @@ export function mimeOf({ id, date, from, to, subject, text, html, listId, unsubs
   return composer.compile().build()
 }
 
-/** RFC 2047. nodemailer's own lets through what looks encoded already, and whoever reads it would decode it. */
+/** RFC 2047. nodemailer's encoder passes text that looks encoded already, and mail clients would decode it. */
 function headerText(text: string): string {
   return /^[ -~]*$/.test(text) && !text.includes('=?') ? text : encodeWord(text, 'Q', encodedWordCharactersMax)
 }

@@ -4,9 +4,9 @@ export interface NotificationSettings {
   readonly mail: Mail
   /** Default: see below. */
   readonly mailsPerHourMax?: number
-  /** Requests of a function; default: by the mails that one subscriber gets. */
+  /** Stored requests of a function; default: derived from the mails an hour. */
   readonly storedRequestsMax?: number
 }
 
-/** Mails that one subscriber gets in an hour, before they are told together. Contract 5.7. */
+/** Mails that one subscriber gets in an hour before they are combined into a digest. Contract 5.7. */
 export const defaultMailsPerHourMax = 60

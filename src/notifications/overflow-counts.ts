@@ -15,8 +15,8 @@ export interface OverflowCountsParts {
 const everyMs = 1_000
 
 /**
- * Stores once a second how many requests came that were too many to be kept: one turn a function for thousands of them.
- * What was not stored when the process dies is lost; it is a number in a digest, and nobody's mail.
+ * Stores once a second how many requests exceeded the limit: one turn a function for thousands of requests. A crash loses
+ * at most the last second's count, which is only a number in a digest.
  */
 export class OverflowCounts {
   readonly #parts: OverflowCountsParts
@@ -34,7 +34,7 @@ export class OverflowCounts {
     })
   }
 
-  /** What came since the last time. */
+  /** Stores the count since the last call. */
   store(): void {
     const { system, functions, failed } = this.#parts
     if (!system.isServing || !system.gate.isOpen) return
@@ -42,13 +42,13 @@ export class OverflowCounts {
       if (!isTenantThere(system, tenant) || !functions.storedOf(tenant, fn)) continue
       const counted: CountOverflow = { type: 'overflowed', count }
       system.ask(deliveryAddress(tenant, fn), counted, 0).catch((error: unknown) => {
-        // A failed write, which others say.
+        // A failed write, which is logged where it happened.
         if (!(error instanceof Problem)) failed(error)
       })
     }
   }
 
-  /** Before the last commit: what came by then is stored with it. */
+  /** Call before the last commit, so that the count is stored with it. */
   stop(): void {
     this.#cancel?.()
     this.#cancel = undefined

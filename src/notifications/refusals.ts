@@ -3,15 +3,15 @@ import type { MailState } from '#actors/subscriber/state'
 
 type Refusals = MailState['refusals']
 
-/** So many in a row that an address refused. */
+/** Consecutive refusals of an address after which it is suspended. */
 const inRowMax = 3
-/** Then nothing is sent to it. A day, in ms. */
+/** The duration of the suspension: a day, in ms. */
 const restMs = 86_400_000
 
-/** Whether nothing is sent to this address now. One that took its last mail, or another one, does not rest. */
+/** Whether an address is suspended. An accepted mail or a new address ends the suspension. */
 export function isResting(refusals: Refusals, address: string, now: number): boolean {
   if (!refusals || refusals.address !== markOf(address)) return false
-  // Further away than it can be: the clock was put back.
+  // Further ahead than possible: the clock was set back.
   return now < refusals.restsUntil && now + restMs >= refusals.restsUntil
 }
 
@@ -22,7 +22,7 @@ export function refusalsAfter(refusals: Refusals, address: string, now: number):
   return { inRow, address: mark, restsUntil: inRow >= inRowMax ? now + restMs : 0 }
 }
 
-/** By which it is known again and not read. */
+/** A hash that identifies the address without revealing it. */
 function markOf(address: string): string {
   return createHash('sha256').update(address).digest('hex').slice(0, 16)
 }

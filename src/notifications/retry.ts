@@ -5,10 +5,10 @@ import { fractionOf } from '#workers/back-off'
 
 const times = { firstMs: 60_000, longestMs: 3_600_000, spread: 0.2 }
 
-/** No retry is further away. */
+/** The longest possible pause. */
 export const retryMsMax = times.longestMs * (1 + times.spread)
 
-/** After a mail failed once more that may be taken another time: each time twice as long. Contract 5.7. */
+/** The retry after one more temporary refusal: the pause doubles each time. Contract 5.7. */
 export function retryAfter(before: MailState['retry'], world: World): NonNullable<MailState['retry']> {
   const attempts = (before?.attempts ?? 0) + 1
   return { attempts, nextAt: Math.round(world.now() + backOffMs(times, attempts, fractionOf(world))) }

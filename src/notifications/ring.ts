@@ -1,11 +1,11 @@
 import type { Subscriber } from '#notifications/deliverer'
 
 /**
- * Who is seen to next: one of each tenant in turn, and of each tenant who has waited longest. So the mails of a tenant with
- * many subscribers hold up nobody else's.
+ * A fair queue of subscribers: takes tenants in turn, and of each tenant the subscriber that has waited longest. So the
+ * mails of a tenant with many subscribers do not delay those of other tenants.
  */
 export class Ring {
-  /** By id, in order; only tenants with somebody in turn, the next one first. */
+  /** By tenant id; only tenants with queued subscribers, the next one first. */
   readonly #byTenant = new Map<string, Map<string, Subscriber>>()
   #size = 0
 
@@ -21,7 +21,7 @@ export class Ring {
     return this.#byTenant.get(tenant)?.values() ?? []
   }
 
-  /** Behind all others of his tenant; who is in turn keeps his place. */
+  /** Adds the subscriber after all others of the tenant; a queued subscriber keeps its position. */
   add(who: Subscriber): void {
     if (this.has(who)) return
     const others = this.#byTenant.get(who.tenant)
@@ -30,7 +30,7 @@ export class Ring {
     this.#size++
   }
 
-  /** The next one, who is in turn no more; his tenant comes again behind all others. */
+  /** Removes and returns the next subscriber; its tenant moves to the end. */
   take(): Subscriber | undefined {
     for (const [tenant, waiting] of this.#byTenant) {
       for (const who of waiting.values()) {

@@ -14,21 +14,21 @@ import { smtpOptionsOf } from '#notifications/smtp-options'
 import type { World } from '#runtime/world'
 
 export interface SmtpTimeouts {
-  /** Until there is a connection, with TLS if it has any. */
+  /** Until the connection is established, including TLS. */
   readonly connectMs: number
   readonly greetingMs: number
-  /** Between two bytes of the server. */
+  /** Between two bytes from the server. */
   readonly silenceMs: number
-  /** For all of it, the wait for a connection included. */
+  /** For one mail in total, including the wait for a connection. */
   readonly wholeMs: number
-  /** How long what is under way may go on when no more is to come. */
+  /** For mails in progress after `close`. */
   readonly closeMs: number
 }
 
 export interface SmtpMailOptions {
-  /** As `SMTP_URL` takes it. */
+  /** In the format of `SMTP_URL`. */
   readonly url: string
-  /** As `MAIL_FROM` takes it. */
+  /** In the format of `MAIL_FROM`. */
   readonly from: string
   readonly world: World
   readonly timeouts?: SmtpTimeouts
@@ -42,12 +42,12 @@ const usualTimeouts: SmtpTimeouts = {
   closeMs: 5_000,
 }
 
-/** Then a connection is made anew: servers end those that go on for ever. */
+/** A connection is replaced after this many mails, because servers close those that stay open too long. */
 const mailsAConnectionMax = 100
 
 /**
- * Mail by SMTP, over up to four connections that are kept. A connection that the server had closed before anything of the
- * mail was sent is replaced once. Nothing is fetched, whatever a mail says.
+ * Sends mail by SMTP over up to four persistent connections. A connection that the server closed before any of the mail was
+ * sent is replaced once. Links in a mail are never fetched.
  */
 export function smtpMail({ url, from, world, timeouts = usualTimeouts }: SmtpMailOptions): Mail {
   const sender = senderOf(from)?.address ?? from
@@ -64,7 +64,7 @@ export function smtpMail({ url, from, world, timeouts = usualTimeouts }: SmtpMai
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  /** What a mail is read from, by its signal: whether any of it was, nodemailer does not say. */
+  /** The streams that mails are read from, by abort signal: nodemailer does not report whether it has read any of them. */
   const streams = new WeakMap<AbortSignal, Readable>()
   pool.use('stream', (mail, next) => {
     const { signal } = mail.data
@@ -118,17 +118,17 @@ export function smtpMail({ url, from, world, timeouts = usualTimeouts }: SmtpMai
   }
 }
 
-/** What nodemailer says of a failure; each may be absent. */
+/** The fields of a nodemailer error; each may be absent. */
 interface SmtpError {
   /** `EENVELOPE`, `ETIMEDOUT` … */
   readonly code?: string
-  /** Of the server's reply. */
+  /** The code of the server's reply. */
   readonly responseCode?: number
-  /** What was being said: `CONN`, `MAIL FROM`, `RCPT TO`, `DATA` … */
+  /** The step that failed: `CONN`, `MAIL FROM`, `RCPT TO`, `DATA` … */
   readonly command?: string
 }
 
-/** Ours for what is not a reply. */
+/** Codes of this project for failures without a reply. */
 const words: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'TIMEOUT',
   EABORT: 'TIMEOUT',
@@ -140,19 +140,19 @@ const words: Readonly<Record<string, string>> = {
   EMESSAGE: 'TOO_LARGE',
 }
 
-/** Replies that are about the session, whatever they answer: RFC 4954 §6, RFC 3207 §4. */
+/** Replies about the SMTP session, after any command: RFC 4954 §6, RFC 3207 §4. */
 const sessionReplies: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
-/** "Bad sequence" is said of us and not of the mail. */
+/** "Bad sequence" is about the client, not about the mail. */
 const outOfOrder = 503
 
 /**
- * Why a mail did not go. `hasBegun`: a byte of it was sent. Then a broken connection may be about this very mail, and it
- * may have arrived; before, it is nobody's fault.
+ * Classifies a failure. `hasBegun`: a byte of the mail was sent. Then a broken connection may be related to this mail,
+ * which may have arrived; before, the failure is unrelated to it.
  */
 function mailRefusedOf({ code = '', responseCode, command }: SmtpError, hasBegun: boolean): MailRefused {
   if (responseCode === undefined) {
-    // Refused by nodemailer itself: an address it would not send, a mail above the server's limit.
+    // Refused by nodemailer itself: an unusable address, or a mail above the server's size limit.
     if (code === 'EENVELOPE') return new MailRefused('recipient', 'ADDRESS')
     const kind = code === 'EMESSAGE' ? 'message' : hasBegun ? 'later' : 'transport'
     return new MailRefused(kind, words[code] ?? 'CONNECTION')
@@ -161,8 +161,8 @@ function mailRefusedOf({ code = '', responseCode, command }: SmtpError, hasBegun
 }
 
 /**
- * Relays say 421 and 454 also of one recipient: a limit of his host, a delivery that they put off. One address must not hold
- * up all others; of a server that does go away, the next connection hears so in its greeting.
+ * Relays also answer 421 and 454 for a single recipient: a rate limit of the recipient's host, or a deferred delivery. One
+ * address must not delay all others; a server that is shutting down refuses the next connection in its greeting.
  */
 function kindOfReply(reply: number, command: string | undefined): MailFault {
   if (sessionReplies.has(reply)) return 'transport'
@@ -174,8 +174,8 @@ function kindOfReply(reply: number, command: string | undefined): MailFault {
 const connectMs = 10_000
 
 /**
- * Goes as far as a mail would before its first address: connection, TLS, greeting, password.
- * @throws what the server or the connection said
+ * Runs the steps before a mail's first address: connection, TLS, greeting, password.
+ * @throws the error of the server or the connection
  */
 export async function trySmtp(url: string): Promise<void> {
   const transport = createTransport({

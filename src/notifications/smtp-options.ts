@@ -1,10 +1,10 @@
-/** Where mail is handed over, and how safely. */
+/** The mail server and the security of the connection. */
 export interface SmtpOptions {
   readonly host: string
   readonly port: number
   /** TLS from the first byte. */
   readonly secure: boolean
-  /** Without STARTTLS nothing is said. Where it is offered it is used in any case. */
+  /** Requires STARTTLS: without it no mail is sent. If offered, STARTTLS is used in any case. */
   readonly requireTLS: boolean
   readonly auth?: { readonly user: string; readonly pass: string }
   readonly tls: { readonly rejectUnauthorized: boolean }
@@ -12,14 +12,15 @@ export interface SmtpOptions {
 
 /** RFC 8314 §3.3. */
 const tlsPort = 465
-/** RFC 6409: of submission. */
+/** RFC 6409: message submission. */
 const submissionPort = 587
 
 /**
- * Of `smtp://[user:password@]host[:port]`, or `smtps://` with TLS from the start. The URL is one that the setting takes.
+ * Parses `smtp://[user:password@]host[:port]`, or `smtps://` for TLS from the first byte. The URL has passed the check of
+ * the setting.
  *
- * A password goes over the network by TLS alone, to a server whose certificate is good. On the way to the same machine
- * there is nobody to hide it from, and relays there show certificates that nobody signed.
+ * A password crosses the network only over TLS, to a server with a valid certificate. On loopback there is no network to
+ * protect it from, and local relays often have self-signed certificates.
  */
 export function smtpOptionsOf(text: string): SmtpOptions {
   const { protocol, hostname, port, username, password } = new URL(text)

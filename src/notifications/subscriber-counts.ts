@@ -7,12 +7,12 @@ import type { System } from '#runtime/system'
 
 const listedAtATime = 1_024
 
-/** By tenant, then by function; only those that have any. */
+/** By tenant, then by function; only functions with subscriptions. */
 type Counts = Map<string, Map<string, number>>
 
 /**
- * How many are subscribed to each function: counted at the start, and told of each that comes or goes from then on. What
- * comes and goes while it is counted anew may be counted wrong by as many: it is for a bound, and for nothing else.
+ * Counts the subscriptions to each function: all at the start, then by each change. Changes during the initial count may be
+ * counted twice or missed, which is acceptable because the count only enforces a limit.
  */
 export class SubscriberCounts implements SubscriberNotices {
   readonly #system: System<Entry>
@@ -24,7 +24,7 @@ export class SubscriberCounts implements SubscriberNotices {
     this.#listing = listing
   }
 
-  /** After the store was read. @throws Problem `storage` */
+  /** Call after the store was read. @throws Problem `storage` */
   async open(): Promise<void> {
     const counts: Counts = new Map()
     this.#counts = counts

@@ -13,11 +13,11 @@ import { Pace, Stopped } from '#workers/pace'
 export interface TopicEndsParts {
   readonly system: System<Entry>
   readonly listing: Listing
-  /** What could not be done is done again. */
+  /** Called with an error; the work is retried. */
   readonly failed: (error: unknown) => void
 }
 
-/** A function that is no more. */
+/** A deleted function. */
 interface Ended {
   readonly tenant: string
   readonly function: string
@@ -28,8 +28,8 @@ const listedAtATime = 256
 const retryMs = 1_000
 
 /**
- * Ends the subscriptions to functions that are no more, each in a turn of whoever has it. Which functions these are is
- * stored in the commit that deletes one, and taken away behind the last subscription: whatever dies goes on from there.
+ * Ends the subscriptions to deleted functions, each in a turn of its subscriber. The list of these functions is stored in
+ * the commit that deletes one, and an entry is removed after the last subscription: so the work resumes after a crash.
  * §2.6.
  */
 export class TopicEnds {
@@ -44,7 +44,7 @@ export class TopicEnds {
     this.#pace = new Pace(parts.system.world, pace)
   }
 
-  /** After the store was read: all that did not come to its end. @throws Problem `storage` */
+  /** Call after the store was read: resumes unfinished work. @throws Problem `storage` */
   async open(): Promise<void> {
     const { system, listing } = this.#parts
     for (const tenant of tenantsThere(system)) {
@@ -59,14 +59,14 @@ export class TopicEnds {
     }
   }
 
-  /** The tenant has stored that it deleted a function. */
+  /** The tenant has stored the deletion of a function. */
   want(tenant: string, fn: string): void {
     if (this.#isStopped) return
     this.#wanted.set(tenantKey(tenant, fn), { tenant, function: fn })
     if (!this.#isRunning) void this.#run()
   }
 
-  /** The tenant is being deleted: none of its actors is asked any more. */
+  /** The tenant is being deleted: its actors must not be asked any more. */
   tenantEnded(tenant: string): void {
     for (const [key, ended] of [...this.#wanted]) if (ended.tenant === tenant) this.#wanted.delete(key)
   }
@@ -92,7 +92,7 @@ export class TopicEnds {
 
   #retryLater({ tenant, function: fn }: Ended, error: unknown): void {
     if (this.#isStopped || error instanceof Stopped) return
-    // A failed write, which others say: it goes on when the store takes writes again.
+    // A failed write, which is logged where it happened: the work continues when the store takes writes again.
     if (!(error instanceof Problem)) this.#parts.failed(error)
     this.#parts.system.world.after(retryMs, () => this.want(tenant, fn))
   }

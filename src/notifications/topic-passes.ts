@@ -20,42 +20,42 @@ export interface TopicPassesParts {
   readonly functions: Pick<FunctionViews, 'storedOf'>
   readonly pace: Pace
   /**
-   * Whether somebody's next mail is being seen to already: he is not found then. Where he only waits for a time, how far he
-   * has heard.
+   * Whether the subscriber's next mail is already in progress: then the subscriber is skipped. For a paused subscriber:
+   * its position.
    */
   readonly seenTo: (tenant: string, subscriber: string) => 'busy' | MailState | undefined
-  /** Somebody has not heard all of it. */
+  /** The subscriber has pending requests. */
   readonly found: (tenant: string, subscriber: string) => void
-  /** What could not be done is done again. */
+  /** Called with an error; the work is retried. */
   readonly failed: (error: unknown) => void
 }
 
-/** A function of which requests are kept. */
+/** A function with stored requests. */
 interface Topic {
   readonly tenant: string
   readonly function: string
-  /** As it is stored. */
+  /** As stored. */
   head: DeliveryHead
   /** World.monotonic of the last pass. */
   passedAt: number
   isDue: boolean
 }
 
-/** However many requests come, a function's subscribers are gone through this often at most. */
+/** The minimum time between two passes through a function's subscribers, at any rate of requests. */
 const passEveryMs = 1_000
 const listedAtATime = 256
 
 /**
- * Goes through those who are subscribed to functions that requests came of, by the index of that moment, and finds who has
- * not heard of all. Requests that everybody has heard of are taken away: at rest nothing is kept.
+ * Scans the subscribers of functions with new requests, by the current index, and finds those that have not been notified
+ * of all. Removes requests that all subscribers have been notified of, so that an idle store keeps none.
  *
- * Somebody who subscribes behind a request does so behind its number. So whoever is to hear of a request whose number is
- * known here is in the index by then, and the lowest number that anybody has come to is one that all have.
+ * A subscription made after a request starts behind its number. So everyone to notify of a request known here is already
+ * in the index, and all subscribers have reached the lowest position found.
  */
 export class TopicPasses {
   readonly #parts: TopicPassesParts
   readonly #topics = new Map<string, Topic>()
-  /** Whose time has come, in that order. */
+  /** Due topics, in order of time. */
   readonly #queue = new Set<Topic>()
   #isRunning = false
   #isStopped = false
@@ -64,7 +64,7 @@ export class TopicPasses {
     this.#parts = parts
   }
 
-  /** After the store was read: all that is kept. @throws Problem `storage` */
+  /** Call after the store was read: loads all stored requests. @throws Problem `storage` */
   async open(): Promise<void> {
     this.#topics.clear()
     this.#queue.clear()
@@ -95,7 +95,7 @@ export class TopicPasses {
     if (isNews) this.#due(topic)
   }
 
-  /** Somebody came further, or needs these no more: perhaps others wait for nothing else. */
+  /** A subscriber advanced or no longer needs these requests: they may be removable now. */
   movedOn(tenant: string, functions: Iterable<string>): void {
     for (const fn of functions) {
       const topic = this.#topics.get(tenantKey(tenant, fn))
@@ -103,12 +103,12 @@ export class TopicPasses {
     }
   }
 
-  /** Undefined: everybody has heard of everything. */
+  /** Undefined: all subscribers have been notified of everything. */
   headOf(tenant: string, fn: string): DeliveryHead | undefined {
     return this.#topics.get(tenantKey(tenant, fn))?.head
   }
 
-  /** Those that are kept behind this one, ascending: none that is not stored. */
+  /** The stored requests after this one, ascending. */
   requestsOf(tenant: string, fn: string, after: number): readonly DeliveryRequest[] {
     const head = this.headOf(tenant, fn)
     if (!head || head.seq <= after) return []
@@ -116,7 +116,7 @@ export class TopicPasses {
     return [...requests.values()].filter(({ seq }) => seq > after && seq <= head.seq)
   }
 
-  /** Requests that are kept. */
+  /** The number of stored requests. */
   keptOf(tenant: string): number {
     let count = 0
     for (const topic of this.#topics.values()) {
@@ -181,7 +181,7 @@ export class TopicPasses {
         await this.#pass(topic)
       } catch (error) {
         if (this.#isStopped || error instanceof Stopped) break
-        // A failed write, which others say: it is opened again when the store was read, or tried again before.
+        // A failed write, logged where it happened: opened again after the store was read, or retried earlier.
         if (!(error instanceof Problem)) this.#parts.failed(error)
         if (this.#isKnown(topic)) this.#due(topic)
       }
@@ -193,13 +193,13 @@ export class TopicPasses {
     const { system, functions } = this.#parts
     const { tenant, function: fn, head } = topic
     if (!isTenantThere(system, tenant)) return this.#forget(topic)
-    // A device found the function of before, as it may for a moment behind its end.
+    // A device may still use a deleted function for a moment.
     if (!functions.storedOf(tenant, fn)) return this.#ask(topic, { type: 'forget' })
     const heardTo = await this.#heardTo(topic, head)
     if (heardTo > head.trimmed) await this.#ask(topic, { type: 'trim', to: heardTo })
   }
 
-  /** Up to which request, of those up to this head, everybody has heard. */
+  /** The last request, up to this head, that all subscribers have been notified of. */
   async #heardTo({ tenant, function: fn }: Topic, head: DeliveryHead): Promise<number> {
     const { listing, pace, found } = this.#parts
     let lowest = head.seq
@@ -213,7 +213,7 @@ export class TopicPasses {
             lowest = head.trimmed
             return
           }
-          // He may have subscribed while he waited.
+          // The subscription may have been made during the pause.
           const waiting = seenTo && heardIn(seenTo, fn, subscription)
           const heard = waiting ?? this.#heardBy(tenant, fn, row)
           if (heard >= head.seq) return
@@ -227,7 +227,7 @@ export class TopicPasses {
     return lowest
   }
 
-  /** The last request that somebody heard of; infinity for who is subscribed no more. */
+  /** The last request the subscriber was notified of; infinity if no longer subscribed. */
   #heardBy(tenant: string, fn: string, row: string): number {
     const { system } = this.#parts
     if (!isTenantThere(system, tenant)) throw new Problem('not_found')
@@ -241,13 +241,13 @@ export class TopicPasses {
     await this.#parts.system.ask(deliveryAddress(tenant, fn), command, 0)
   }
 
-  /** Stays awake while it keeps any: each subscriber looks at them. @throws Problem `storage` */
+  /** The actor stays active while it keeps requests, because each subscriber reads them. @throws Problem `storage` */
   #stateOf(tenant: string, fn: string): DeliveryState {
     return this.#parts.system.wake(deliveryAddress(tenant, fn))
   }
 }
 
-/** What he is to be told the number of alone is not told yet. Undefined: he was not subscribed then. */
+/** The cursor, or one less while a missed count waits for a digest. Undefined: was not subscribed at that time. */
 function heardIn({ cursors, missed }: MailState, fn: string, subscription: string): number | undefined {
   const cursor = cursors[subscription]
   return cursor !== undefined && missed[fn] ? cursor - 1 : cursor

@@ -5,12 +5,12 @@ interface Waiter<T> {
   readonly thing: T
 }
 
-/** Things that are to come back after a while, each once, by a name; one timer for all. */
+/** A delay queue: returns things after a time, each once, by key, with one timer for all. */
 export class Waiting<T> {
   readonly #world: World
   readonly #due: (thing: T) => void
   readonly #byKey = new Map<string, Waiter<T>>()
-  /** What was replaced or dropped stands here until its time, and is none of the above by then. */
+  /** Replaced and deleted entries stay here until their time and are skipped then. */
   readonly #order = new EarliestFirst<readonly [key: string, waiter: Waiter<T>]>()
   #cancel: (() => void) | undefined
   /** World.monotonic. */
@@ -33,7 +33,7 @@ export class Waiting<T> {
     for (const { thing } of this.#byKey.values()) yield thing
   }
 
-  /** One that waits already waits so long from now instead. */
+  /** Replaces the delay of an entry that is already queued. */
   add(key: string, thing: T, waitMs: number): void {
     const waiter = { thing }
     this.#byKey.set(key, waiter)

@@ -32,48 +32,48 @@ export interface ActionRunnerParts {
   readonly system: System<Entry>
   readonly listing: Listing
   readonly links: Pick<Links, 'writes' | 'statusOf'>
-  /** What the author of an action may do now. */
+  /** The present permissions of the action's author. */
   readonly scopeOf: (tenant: string, author: string) => Scope
-  /** What could not be done is done again. */
+  /** Called with an error; the work is retried. */
   readonly failed: (error: unknown) => void
 }
 
-/** Devices asked and not answered, of all actions. */
+/** Devices with an unanswered request, over all actions. */
 const asking = { sliceMs: 1, underWayMax: 256 }
 /**
- * Linked devices that are asked. Each costs about 40 µs, half of it when it answers, and those asked together answer
- * together: as many at once as there is room for would have everybody else wait for them.
+ * Requests to connected devices. Each costs about 40 µs, half of it when the device answers, and devices asked together
+ * answer together: without this rate limit a full burst would delay all other work.
  */
 const askedAtMost = { countMax: 16, withinMs: 4 }
-/** Pages on their way to the store, of one action after the other. */
+/** Pages being written to the store, of one action after the other. */
 const beginning = { sliceMs: 1, underWayMax: 64 }
-/** What is heard meanwhile is stored together. */
+/** Outcomes are collected for this long and stored together. */
 const gatheredMs = 50
 const retryMs = 1_000
 const listedAtATime = 256
-/** A name and what stands beside it, while it waits to be stored. */
+/** The overhead of a device name while it waits to be stored. */
 const deviceBytes = 32
 
 /**
- * Does actions: one device of each in turn, a little at a time, each as the author's access and the schema are at that
- * moment. Contract 3.6.
+ * Runs actions: one device of each action in turn, in small steps, each with the author's permissions and the schema at
+ * that moment. Contract 3.6.
  *
- * - What an action is for is stored before anybody hears that it was taken, and what came of it on a device within moments.
- *   Whatever dies goes on from there: a device without an outcome is asked again, under the same id (that of the action and
- *   the device's address), and a device does not do twice what it did under an id.
- * - After a start devices that were there before have the time to come back that presence gives them.
- * - What is refused because too much waits is asked later.
+ * - An action is stored before it is acknowledged, and the outcome of each device within moments. After a crash the action
+ *   resumes: a device without an outcome is asked again, under the same id (that of the action and the device's address),
+ *   and a device never executes the same id twice.
+ * - After a start, devices that were online before have the presence's grace period to reconnect.
+ * - A request that is refused because of overload is retried later.
  */
 export class ActionRunner {
   readonly #parts: ActionRunnerParts
   readonly #asking: Pace
   readonly #beginning: Pace
   readonly #rate: Rate
-  /** Those that go on, by tenant and id. */
+  /** Running actions, by tenant and id. */
   readonly #running = new Map<string, RunningAction>()
-  /** Those that may have a device to be asked, in turn. */
+  /** Actions that may have a device to ask, in round-robin order. */
   readonly #ready = new Set<RunningAction>()
-  /** Taken and not stored yet. */
+  /** Accepted and not stored yet. */
   readonly #begun = new Set<NewAction>()
   #lastBegun: Promise<unknown> = Promise.resolve()
   /** World.monotonic. */
@@ -89,13 +89,13 @@ export class ActionRunner {
     this.#rate = new Rate(parts.system.world, askedAtMost)
   }
 
-  /** After the store was read: goes on with what is not done. */
+  /** Call after the store was read: resumes unfinished actions. */
   open(): void {
     const { system, failed } = this.#parts
     if (this.#isStopped) return
     this.#backUntil = system.world.monotonic() + graceMs
     this.#resume().catch((error: unknown) => {
-      // A failed write: it is opened again when the store was read.
+      // After a failed write, `reloaded` opens it again.
       if (this.#isStopped || (error instanceof Problem && error.code === 'storage')) return
       failed(error)
       system.world.after(retryMs, () => this.open())
@@ -107,7 +107,7 @@ export class ActionRunner {
   }
 
   /**
-   * Resolves when the action is stored. From then on it is done, also by a process that starts later.
+   * Resolves when the action is stored. From then on it runs to its end, also in a later process.
    * @throws Problem `conflict` for too many devices or actions, `overloaded`, `stopping`, `storage`
    */
   async begin(action: NewAction): Promise<void> {
@@ -136,12 +136,12 @@ export class ActionRunner {
     }
   }
 
-  /** The tenant is being deleted: none of its actors is asked any more. */
+  /** The tenant is being deleted: its actors must not be asked any more. */
   tenantEnded(tenant: string): void {
     for (const action of [...this.#running.values()]) if (action.tenant === tenant) this.#end(action)
   }
 
-  /** Before links are closed: what they refuse from then on says nothing about devices. What was heard is stored. */
+  /** Call before connections are closed: refusals from then on say nothing about devices. Stores the outcomes so far. */
   stop(): void {
     this.#isStopped = true
     for (const action of [...this.#running.values()]) void this.#storeHeard(action).then(() => this.#end(action))
@@ -167,7 +167,7 @@ export class ActionRunner {
     }
   }
 
-  /** The pages first: what has begun is whole. */
+  /** The pages come first, so that a stored action is complete. */
   async #store({ tenant, id, author, serviceIdentifier, updates, devices: lists }: NewAction): Promise<StoredAction> {
     const { system } = this.#parts
     const ask = (...asked: Parameters<typeof system.ask>) => {
@@ -231,7 +231,7 @@ export class ActionRunner {
     }
   }
 
-  /** Without end: who has nothing to do is woken when there is. */
+  /** Runs without end: an idle worker is woken when there is work. */
   async *#tasks(): AsyncGenerator<ActionTask> {
     while (!this.#isStopped) {
       const [action] = this.#ready
@@ -253,7 +253,7 @@ export class ActionRunner {
     try {
       return action.next()
     } catch (error) {
-      // Its page cannot be read now; whatever else of it is under way goes on.
+      // This page cannot be read now; the rest of the action continues.
       if (!(error instanceof Problem)) this.#parts.failed(error)
       void this.#later(retryMs).then(() => this.#becomesReady(action))
       return undefined
@@ -281,13 +281,13 @@ export class ActionRunner {
     return this.#parts.links.statusOf(tenant, device) !== 'offline'
   }
 
-  /** Undefined: to be tried later. */
+  /** Undefined: retry later. */
   async #outcomeOf(action: RunningAction, device: string): Promise<DeviceOutcome | undefined> {
     const { tenant, id, stored } = action
     const { system, links, scopeOf } = this.#parts
     const { serviceIdentifier: service, updates: values, createdBy } = stored
     try {
-      // It ended while the action was taken.
+      // The tenant ended while the action was accepted.
       if (!isTenantThere(system, tenant)) this.#end(action)
       if (action.isEnded) return undefined
       if (!reachesService(scopeOf(tenant, createdBy), 'service', 'update', device, service))
@@ -296,7 +296,7 @@ export class ActionRunner {
       const state = system.peek(deviceAddress(tenant, device))
       if (!state) throw new Problem('not_found')
       if (links.statusOf(tenant, device) === 'offline') {
-        // Nobody wakes a fleet that is not there, to tell it nothing.
+        // Offline devices are not activated, because no request can be sent to them.
         const decision = decideWrite(state, { type: 'write', service, values, schema })
         if (decision.type === 'refuse') return outcomeOfRefusal(decision.problem)
         return this.#isComingBack(state) ? undefined : { status: 'DEVICE_OFFLINE' }
@@ -310,12 +310,12 @@ export class ActionRunner {
     }
   }
 
-  /** It was there before the start, and presence has not given it up yet. */
+  /** The device was online before the start and is still within its grace period. */
   #isComingBack({ status }: DeviceState): boolean {
     return status !== 'offline' && this.#parts.system.world.monotonic() < this.#backUntil
   }
 
-  /** False when some of it could not be stored, and is still there to be. */
+  /** False if some outcomes could not be stored; they are kept for the next attempt. */
   #storeHeard(action: RunningAction): Promise<boolean> {
     action.storing = action.storing.then(() => this.#storeNow(action))
     return action.storing
@@ -334,7 +334,7 @@ export class ActionRunner {
     return (await Promise.all(told)).every((isStored) => isStored)
   }
 
-  /** Never refused because too much waits: it follows from what was accepted. Undefined when it cannot be stored now. */
+  /** Bypasses the overload limit, because the action was already accepted. Undefined if it cannot be stored now. */
   async #ask(...[address, command]: Parameters<System<Entry>['ask']>): Promise<unknown> {
     try {
       return (await this.#parts.system.ask(address, command, 0)) ?? true

@@ -3,7 +3,7 @@ import type { World } from '#runtime/world'
 
 const times = { firstMs: 1_000, longestMs: 5 * 60_000, spread: 0.5 }
 
-/** How long a server that fails is left alone: as long as it asks for, or each time twice as long, and never quite so. */
+/** The pause before a failing server is asked again: the time it requests, or twice the previous pause, with jitter. */
 export class BackOff {
   readonly #world: World
   #failures = 0
@@ -14,17 +14,17 @@ export class BackOff {
     this.#world = world
   }
 
-  /** It failed last. */
+  /** The last attempt failed. */
   get isFailing(): boolean {
     return this.#failures > 0
   }
 
-  /** 0: it may be asked. */
+  /** 0: it may be asked now. */
   waitMs(): number {
     return Math.max(this.#until - this.#world.monotonic(), 0)
   }
 
-  /** What was asked before it was left alone, and fails as well, says nothing new. */
+  /** Failures of requests that were sent before the pause began do not extend it. */
   failed(retryAfterMs: number | undefined): void {
     if (this.waitMs() > 0 && retryAfterMs === undefined) return
     if (this.waitMs() === 0) this.#failures++
@@ -40,7 +40,7 @@ export class BackOff {
   }
 }
 
-/** By chance, from 0 to below 1. */
+/** A random number in [0, 1). */
 export function fractionOf(world: World): number {
   return Buffer.from(world.random(4)).readUInt32BE(0) / 2 ** 32
 }

@@ -1,9 +1,9 @@
 import type { World } from '#runtime/world'
 
-/** From here on a loop is left to those who report and read; what can wait does less a second. */
+/** From this share on, the loop is reserved for reports and reads; background work slows down. */
 const busyShare = 1 / 2
 
-/** Whether the loop was busy for half of its time or more of late. */
+/** Whether the loop was recently busy for at least this share of its time. */
 export function isBusy(world: World): boolean {
   return world.loopShare() >= busyShare
 }

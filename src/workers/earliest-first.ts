@@ -4,7 +4,7 @@ interface Placed<T> {
   readonly thing: T
 }
 
-/** Things by their time, those of one time in the order in which they came: a binary heap. */
+/** A priority queue by time, first-in first-out at equal times: a binary heap. */
 export class EarliestFirst<T> {
   readonly #heap: Placed<T>[] = []
   #order = 0

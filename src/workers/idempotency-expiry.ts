@@ -6,19 +6,19 @@ import type { Entry } from '#model/entry'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
 
-/** A key is kept for 24 hours, and goes within the hour and this after them. Nobody is shown one that is over. */
+/** A key is valid for 24 hours and removed within an hour and this interval after. Expired keys are never returned. */
 export const expireEveryMs = 10 * 60_000
-/** A read and a record each: together less than a millisecond. */
+/** Each costs a read and a record: together less than a millisecond. */
 const expiredAtATime = 64
 
 export interface IdempotencyExpiryParts {
   readonly system: System<Entry>
   readonly listing: Listing
-  /** What could not be taken away is looked for again. */
+  /** Called with an error; the removal is retried. */
   readonly failed: (error: unknown) => void
 }
 
-/** Takes away what was kept under idempotency keys whose time is over. */
+/** Removes expired idempotency keys and their stored responses. */
 export class IdempotencyExpiry {
   readonly #parts: IdempotencyExpiryParts
   #cancel: (() => void) | undefined
@@ -28,7 +28,7 @@ export class IdempotencyExpiry {
     this.#parts = parts
   }
 
-  /** After the store was read. */
+  /** Call after the store was read. */
   open(): void {
     if (this.#isStopped) return
     const { system, failed } = this.#parts

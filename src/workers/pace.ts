@@ -2,13 +2,13 @@ import { Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 
 export interface PaceOptions {
-  /** How long is worked before the loop is given back. */
+  /** The CPU time after which the event loop is yielded to. */
   readonly sliceMs: number
-  /** How much may be waited for at once. */
+  /** The number of concurrent promises. */
   readonly underWayMax: number
 }
 
-/** It was told to stop: what it was doing is to be done by the next process. */
+/** Thrown after `stop`: the next process resumes the work. */
 export class Stopped extends Error {
   override readonly name = 'Stopped'
 
@@ -17,7 +17,7 @@ export class Stopped extends Error {
   }
 }
 
-/** Goes through very much, a little at a time: nobody else waits for more than a slice of it. */
+/** Processes a long list in slices: other work waits for one slice at most. */
 export class Pace {
   readonly #options: PaceOptions
   #isStopped = false
@@ -30,8 +30,8 @@ export class Pace {
   }
 
   /**
-   * Does `one` to each, in order. What it promises is waited for before this is fulfilled, and some of it before the next
-   * is begun. @throws Stopped, and what `one` threw first, when all that was begun has ended
+   * Calls `one` for each item, in order. Resolves after all returned promises; at most `underWayMax` of them are pending.
+   * @throws Stopped, or the first error of `one`, after all pending promises have settled
    */
   async each<T>(items: Iterable<T> | AsyncIterable<T>, one: (item: T) => void | Promise<void>): Promise<void> {
     const failures: unknown[] = []
@@ -65,12 +65,12 @@ export class Pace {
     if (failures.length > 0) throw failures[0]
   }
 
-  /** Nothing more is begun. */
+  /** Starts no further items. */
   stop(): void {
     this.#isStopped = true
   }
 
-  /** Fulfilled at once while the slice lasts. */
+  /** Returns without a pause while the slice lasts. */
   async #turn(): Promise<void> {
     if (this.#slices.isOver) await this.#slices.next()
     if (this.#isStopped) throw new Stopped()

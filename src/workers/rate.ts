@@ -5,11 +5,11 @@ export interface RateOptions {
   readonly withinMs: number
 }
 
-/** At most so many in so long: what comes as a crowd is spread. */
+/** A rate limit: at most `countMax` in each `withinMs`. Bursts are spread over time. */
 export class Rate {
   readonly #world: World
   readonly #options: RateOptions
-  /** World.monotonic of when the stretch begins that is being filled, which may be later than now. */
+  /** World.monotonic of the start of the current window, which may be in the future. */
   #from = Number.NEGATIVE_INFINITY
   #count = 0
 
@@ -18,7 +18,7 @@ export class Rate {
     this.#options = options
   }
 
-  /** Takes the next place. How long to wait for it, ms. */
+  /** Takes the next place. Returns the ms to wait for it. */
   take(): number {
     const { countMax, withinMs } = this.#options
     const now = this.#world.monotonic()

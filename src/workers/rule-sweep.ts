@@ -16,51 +16,51 @@ export interface RuleSweepParts {
   readonly system: System<Entry>
   readonly listing: Listing
   readonly rules: RuleViews
-  /** What could not be done is done again. */
+  /** Called with an error; the work is retried. */
   readonly failed: (error: unknown) => void
 }
 
-/** How far a sweep came is stored this often, in devices. */
+/** The sweep's progress is stored after this many devices. */
 const devicesPerProgress = 4_096
 const listedAtATime = 1_024
-/** Alarms that one pass through the devices is made for: each has a row of its own about how far that came. */
+/** Alarms that share one pass through the devices: each has its own progress record. */
 const alarmsPerPass = 256
-/** A sweep is noted where it is asked for; of more than these the rest is noted as their turn comes. */
+/** Up to this many sweeps are recorded when they are requested; the others are recorded when their turn comes. */
 const notedAtOnce = 256
 const pace = { sliceMs: 1, underWayMax: 256 }
 const retryMs = 1_000
 
-/** An alarm that was asked for: once more is another. */
+/** One request to sweep an alarm; each further request gets a new ticket. */
 interface Asked {
   readonly alarm: string
-  /** '' for one that is no more. */
+  /** '' for a deleted alarm. */
   readonly digest: string
   readonly ticket: number
 }
 
-/** Alarms of one tenant whose devices are gone through together. */
+/** Alarms of one tenant whose devices are scanned together. */
 interface Pass {
   readonly tenant: string
   readonly alarms: readonly Asked[]
-  /** All that offer it; undefined: those that the alarms name. */
+  /** All devices with this service; undefined: the devices that the alarms list. */
   readonly service: string | undefined
-  /** Behind which device; '' before the first. */
+  /** The last device already scanned; '' at the start. */
   readonly cursor: string
 }
 
 /**
- * Has devices judged anew that no report of theirs would have judged: after an edit of an alarm, a group, a schema or a
- * role, and of what a killed process did not get done. Contract 5.3.
+ * Evaluates the alarms of devices without waiting for their next report: after a change of an alarm, a group, a schema or a
+ * role, and after a crash for the unfinished part. Contract 5.3.
  *
- * A digest stands for all that decides by an alarm. Its tenant remembers by which one all its devices were judged last, and
- * by which some may have been since: where either is not the digest of now, its devices are due. A device judges by all its
- * alarms at once, so many alarms take one pass. Devices are looked at where they sleep; only those that something comes of
- * are asked to judge.
+ * A digest identifies everything that affects the evaluation of an alarm. The tenant stores the digest by which all devices
+ * were last evaluated, and the digest by which some may have been evaluated since: if either differs from the present
+ * digest, the devices are due. A device evaluates all its alarms at once; therefore alarms share a pass. Devices are read
+ * without being activated; only those whose state would change are asked to evaluate.
  */
 export class RuleSweep {
   readonly #parts: RuleSweepParts
   readonly #pace: Pace
-  /** Alarms by tenant, in the order they were asked for, with the ticket of the last time. */
+  /** Alarms by tenant, in the order of their requests, with the latest ticket. */
   readonly #wanted = new Map<string, Map<string, number>>()
   #tickets = 0
   #isRunning = false
@@ -72,7 +72,7 @@ export class RuleSweep {
     this.#pace = new Pace(parts.system.world, pace)
   }
 
-  /** An alarm decides otherwise than before. Told as soon as it does, before any device is judged by it. */
+  /** The evaluation of an alarm changed. Call this in the same turn, before any device is evaluated by it. */
   want(tenant: string, alarm: string): void {
     if (this.#isStopped || !isTenantThere(this.#parts.system, tenant)) return
     this.#add(tenant, alarm)
@@ -80,7 +80,7 @@ export class RuleSweep {
     this.#begin()
   }
 
-  /** After the store was read and the rules were loaded: all that is due. @throws Problem `storage` */
+  /** Call after the store was read and the rules were loaded: starts all due sweeps. @throws Problem `storage` */
   open(): void {
     const { system } = this.#parts
     for (const tenant of tenantsThere(system)) {
@@ -96,7 +96,7 @@ export class RuleSweep {
     this.open()
   }
 
-  /** The tenant is being deleted: none of its actors is asked any more. */
+  /** The tenant is being deleted: its actors must not be asked any more. */
   tenantEnded(tenant: string): void {
     this.#wanted.delete(tenant)
   }
@@ -128,10 +128,10 @@ export class RuleSweep {
       })
   }
 
-  /** What was wanted still is. */
+  /** The requests remain queued. */
   #retryLater(error: unknown): void {
     if (this.#isStopped || error instanceof Stopped) return
-    // A failed write, which others say: it goes on when the store takes writes again.
+    // A failed write, which is logged where it happened: the work continues when the store takes writes again.
     if (!(error instanceof Problem)) this.#parts.failed(error)
     this.#cancelRetry = this.#parts.system.world.after(retryMs, () => {
       this.#cancelRetry = undefined
@@ -141,16 +141,16 @@ export class RuleSweep {
 
   async #run(): Promise<void> {
     const { gate } = this.#parts.system
-    // Once more after it is settled: what a device says by the rules of before may not be listed yet.
+    // Waits for the commit gate before each pass: changes evaluated by the previous rules may not be in the index yet.
     for (await gate.settled(); this.#wanted.size > 0; await gate.settled()) {
-      // While the store takes no writes nothing could come of it, however many were looked at.
+      // While the store takes no writes, no evaluation could be stored.
       if (!gate.isOpen) throw new Problem('storage')
       const pass = this.#next()
       if (pass) await this.#go(pass)
     }
   }
 
-  /** Of what was asked for first, and with it all that goes through the same devices. */
+  /** The pass of the oldest request, with all alarms that share its devices. */
   #next(): Pass | undefined {
     for (const [tenant, alarms] of this.#wanted) {
       const [first] = alarms.keys()
@@ -172,7 +172,7 @@ export class RuleSweep {
     return { tenant, alarms: asked, service, cursor }
   }
 
-  /** Through which devices, and behind which of them. */
+  /** The devices to scan, and the last one already scanned. */
   #routeOf(tenant: string, alarm: string): readonly [service: string | undefined, cursor: string] {
     const { system, rules } = this.#parts
     const { judged, alarms } = system.wake(tenantAddress(tenant))
@@ -185,7 +185,7 @@ export class RuleSweep {
   async #go(pass: Pass): Promise<void> {
     const { tenant, alarms } = pass
     for (const { alarm } of alarms) this.#note(tenant, alarm)
-    // Whatever stands anywhere, also where the alarm is bound no more.
+    // All active alarms, also on devices where the alarm is not bound any more.
     for (const { alarm } of alarms) {
       const rows = this.#parts.listing.entries(alarmIndex, tenant, `${alarm}/`)
       await this.#through(pass, rows, (row) => row.slice(alarm.length + 1))
@@ -211,7 +211,7 @@ export class RuleSweep {
     )
   }
 
-  /** All that its alarms name, each once. */
+  /** All devices that the alarms list, each once. */
   *#named({ tenant, alarms }: Pass): Generator<string, undefined> {
     const seen = new Set<string>()
     for (const { alarm } of alarms) {
@@ -225,7 +225,7 @@ export class RuleSweep {
     }
   }
 
-  /** Ends early when every one of its alarms was asked for anew. */
+  /** Ends early if all its alarms were requested again. */
   async #through(
     pass: Pass,
     pages: Pages,
@@ -247,7 +247,7 @@ export class RuleSweep {
     }
   }
 
-  /** The turns that judged those before are taken: it is stored with them or after them. */
+  /** The turns of the devices before have run, so the progress is stored with them or after them. */
   #cameTo(pass: Pass, cursor: string): void {
     for (const { alarm, digest } of this.#standing(pass)) {
       this.#tell(pass.tenant, { type: 'sweep_progress', alarm, digest, cursor })
@@ -270,7 +270,7 @@ export class RuleSweep {
       await system.ask(deviceAddress(tenant, device), { type: 'judge' })
     } catch (error) {
       if (!(error instanceof Problem) || error.code === 'storage') throw error
-      // A bug in its turn was said, and keeps nobody else from being judged.
+      // A bug in that turn is already logged; the other devices are still evaluated.
       if (error.code !== 'overloaded') return
       await new Promise<void>((resolve) => system.world.after(retryMs, resolve))
       if (!this.#isStopped && this.#wanted.has(tenant)) await this.#askToJudge(tenant, device)
@@ -278,8 +278,8 @@ export class RuleSweep {
   }
 
   /**
-   * Says in the store that devices may be judged by what is now, before any is. What comes back to a digest of before, as
-   * after two edits of a role, would else look as if nothing had been.
+   * Stores that devices may be evaluated by the present digest, before any is. Otherwise a return to an earlier digest, as
+   * after two edits of a role, would look like no change.
    */
   #note(tenant: string, alarm: string): void {
     const digest = this.#digestOf(tenant, alarm)
@@ -288,12 +288,12 @@ export class RuleSweep {
     this.#tell(tenant, { type: 'sweep_progress', alarm, digest, cursor: '' })
   }
 
-  /** What a failed write takes back is due again when the store was read. */
+  /** If a failed write discards this, the sweep is due again when the store was read. */
   #tell(tenant: string, command: SweepProgress): void {
     this.#ask(tenant, command).catch(() => {})
   }
 
-  /** Never refused because too much waits: it follows from what was accepted. */
+  /** Bypasses the overload limit, because the change was already accepted. */
   #ask(tenant: string, command: SweepProgress | SweepDone): Promise<unknown> {
     return this.#parts.system.ask(tenantAddress(tenant), command, 0)
   }

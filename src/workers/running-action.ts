@@ -6,14 +6,14 @@ import type { Entry } from '#model/entry'
 import type { Problem, ProblemDetail } from '#model/problem'
 import type { System } from '#runtime/system'
 
-/** Devices of one action that are waited for at once: one slow action leaves room for others. */
+/** Concurrent requests of one action: a slow action leaves room for others. */
 const underWayMax = 64
 
-/** Devices that were put off are tried again after this long, and each time nothing came of it after twice as long. */
+/** The pause before devices are retried; it doubles after each pass without an outcome. */
 const retryMsMin = 1_000
 const retryMsMax = 8_000
 
-/** One device to be asked. */
+/** One device to ask. */
 export interface ActionTask {
   readonly action: RunningAction
   readonly page: number
@@ -22,18 +22,18 @@ export interface ActionTask {
 }
 
 /**
- * An action that goes on: which of its devices are to be asked next, and what is known of them and not stored yet. It goes
- * through them pass by pass; who has no outcome after one is tried again in the next.
+ * A running action: the devices to ask next, and outcomes that are not stored yet. It scans the devices in passes; those
+ * without an outcome are retried in the next pass.
  */
 export class RunningAction {
   readonly tenant: string
   readonly id: string
   readonly stored: StoredAction
-  /** Its tenant is no more, or this process ends: nothing of it is stored any more. */
+  /** Set when the tenant was deleted or the process stops: nothing more is stored. */
   isEnded = false
   /** Pages with devices that have no outcome. */
   readonly open: Set<number>
-  /** What is stored, is stored one after the other. */
+  /** Serializes the writes. */
   storing: Promise<boolean> = Promise.resolve(true)
   readonly #system: System<Entry>
   readonly #heard = new Map<number, (readonly [place: number, outcome: DeviceOutcome])[]>()
@@ -52,7 +52,7 @@ export class RunningAction {
     this.open = new Set(Array.from({ length: Math.ceil(stored.total / pageDevicesMax) }, (_, page) => page))
   }
 
-  /** Fulfilled when every device without an outcome was tried once. */
+  /** Resolves when every device without an outcome was tried once. */
   begunPass(): Promise<void> {
     this.#pages = [...this.open].reverse()
     this.#outcomes = 0
@@ -61,7 +61,7 @@ export class RunningAction {
     })
   }
 
-  /** The next device, which is under way from then on; undefined when there is none now. @throws Problem `storage` */
+  /** The next device, which counts as asked from then on; undefined if there is none now. @throws Problem `storage` */
   next(): ActionTask | undefined {
     if (this.#underWay >= underWayMax) return undefined
     while (this.#tasks.length === 0 && this.#pages.length > 0) this.#read(this.#pages.pop() as number)
@@ -71,7 +71,7 @@ export class RunningAction {
     return task
   }
 
-  /** What came of it; undefined: nothing yet. */
+  /** Records an outcome; undefined: none yet. */
   tried({ page, place }: ActionTask, outcome: DeviceOutcome | undefined): void {
     this.#underWay--
     if (!outcome) return
@@ -81,7 +81,7 @@ export class RunningAction {
     else this.#heard.set(page, [[place, outcome]])
   }
 
-  /** What is to be stored, by page. Taken out; what could not be stored is given back. */
+  /** Removes and returns the outcomes to store, by page; the caller returns those that could not be stored by `giveBack`. */
   take(): readonly (readonly [
     page: number,
     outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[],
@@ -99,7 +99,7 @@ export class RunningAction {
     return this.#heard.size > 0
   }
 
-  /** How long to wait for the next pass. */
+  /** The pause before the next pass. */
   waitMs(): number {
     const waited = this.#outcomes > 0 ? retryMsMin : this.#retryMs
     this.#retryMs = Math.min(waited * 2, retryMsMax)
@@ -111,7 +111,7 @@ export class RunningAction {
     const stored = this.#system.recordOf(address, pageRecord) as StoredPage | undefined
     const tasks = (stored?.devices ?? []).map((device, place) => ({ action: this, page, place, device }))
     this.#tasks = tasks.filter(({ place }) => stored?.outcomes[place] === null).reverse()
-    // Done by another process, or gone with its day.
+    // Finished by another process, or expired.
     if (this.#tasks.length === 0) this.open.delete(page)
   }
 
@@ -120,24 +120,24 @@ export class RunningAction {
   }
 }
 
-/** Of one message of a device, and of all of a device: a fleet may have a hundred thousand of them to say. */
+/** Limits for one message and for all messages of a device, because an action may have 100 000 devices. */
 const messageCharactersMax = 128
 const messagesCharactersMax = 1_024
 
-/** What a device said. Property by property only where it did not do all. */
+/** The outcome of a device's answer. Lists properties only if it rejected some of them. */
 export function outcomeOfWrite({ updates }: WriteOutcome): DeviceOutcome {
   if (updates.every(({ status }) => status === 'OK')) return { status: 'OK' }
   let left = messagesCharactersMax
   const shown = updates.map(({ propId, status, message = '' }) => {
     const cut = message.slice(0, Math.min(messageCharactersMax, left)).toWellFormed()
     left -= cut.length
-    // A device is asked to wait for, and so never merely sent to.
+    // Requests to devices wait for an answer, so a status of "sent" does not occur.
     return { propId, status: status === 'OK' ? ('OK' as const) : ('REJECTED' as const), ...(cut && { message: cut }) }
   })
   return { status: 'REJECTED', updates: shown }
 }
 
-/** Why a device was not asked, or did not answer. Undefined: not now, so it is asked later. */
+/** The outcome if a device was not asked or did not answer. Undefined: retry later. */
 export function outcomeOfRefusal(problem: Problem): DeviceOutcome | undefined {
   switch (problem.code) {
     case 'device_offline':

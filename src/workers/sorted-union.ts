@@ -1,15 +1,15 @@
-/** Names looked at before the loop may be given back. */
+/** The number of names processed between two yields. */
 const atATime = 4_096
 
 /**
- * Sorted lists, each name in them once, as one such list. It gives way again and again; undefined when there are more than
- * `countMax` names.
+ * Merges sorted lists without duplicates into one. Yields regularly; returns undefined if there are more than `countMax`
+ * names.
  */
 export function* sortedUnion(
   lists: readonly (readonly string[])[],
   countMax: number,
 ): Generator<undefined, readonly string[] | undefined> {
-  // Two at a time, the shortest way: each name is looked at once for each doubling of what is merged.
+  // Merges pairs, shortest first: each name is read once per doubling of the merged length.
   let left = lists
   while (left.length > 1) {
     const merged: (readonly string[])[] = []

@@ -15,19 +15,19 @@ interface Listener {
   readonly filter: EventFilter
 }
 
-/** What happens, as far as hearing goes. */
+/** An event, reduced to what decides its receivers. */
 interface Happening {
   readonly type: EventType
   readonly device: string | undefined
   readonly service: string | undefined
-  /** The devices that the thing is bound to which it tells of. */
+  /** The devices that the event's subject is bound to. */
   readonly bound: BindingLists | undefined
 }
 
 /**
- * Contract 4.2, 4.8 word for word: one grant must give read on the event's resource, and hold its device and its service
- * together; a filter leaves out what it does not name. Contract 5.1: of what is bound to devices, each must be in one grant
- * or another.
+ * The literal rule of contract 4.2, 4.8: one grant must give read on the event's resource and hold its device and its
+ * service together; a filter excludes what it does not name. Contract 5.1: each device that a resource is bound to must be
+ * in some grant.
  */
 function hears({ grants, filter }: Listener, { type, device, service, bound }: Happening): boolean {
   const { resource } = eventKinds[type]
@@ -58,7 +58,7 @@ const grant: fc.Arbitrary<Grant> = fc.record({
   devices: names(devices),
   services: names(services),
 })
-/** More often than not something that is heard. */
+/** Generates mostly events that have receivers. */
 const readsMuch = grant.map((given): Grant => ({ ...given, permissions: { ...given.permissions, '*': ['read'] } }))
 const grants = fc.array(fc.oneof(grant, readsMuch), { maxLength: 4 })
 
@@ -95,7 +95,7 @@ const happening: fc.Arbitrary<Happening> = fc
   }))
 const happenings = fc.array(happening, { minLength: 1, maxLength: 12 })
 
-/** Joined listeners, and what each happening reached against the plain filter above. */
+/** Listeners, and the receivers of each event compared with the plain filter above. */
 function expectExactly(audiences: Audiences, listeners: ReadonlyMap<string, Listener>, happened: readonly Happening[]) {
   for (const each of happened) {
     const topics = audiences.receivers(each.type, each.device, each.service, each.bound).map(({ topic }) => topic)
@@ -105,7 +105,7 @@ function expectExactly(audiences: Audiences, listeners: ReadonlyMap<string, List
   }
 }
 
-test('each class hears exactly what its grants and its filter let it, and nothing twice', () => {
+test('each class receives exactly what its grants and its filter allow, once', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(grants, filter), { maxLength: 6 }), happenings, (joined, happened) => {
       const audiences = new Audiences('t')
@@ -116,7 +116,7 @@ test('each class hears exactly what its grants and its filter let it, and nothin
         listeners.set(topic, { access, grants: given, filter })
       })
       expectExactly(audiences, listeners, happened)
-      // Once more, from what was kept.
+      // A second time, from the cache.
       expectExactly(audiences, listeners, happened)
     }),
     { numRuns: 500 },
@@ -134,7 +134,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   fc.record({ what: fc.constant('redefine' as const), accesses: fc.uniqueArray(fc.nat(2)), grants }),
 )
 
-test('who comes, goes and is given something else: at every moment it is exact', () => {
+test('receivers are exact at every moment while sockets join, leave and change access', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(change, happenings), { maxLength: 25 }), (changes) => {
       const audiences = new Audiences('t')
@@ -192,7 +192,7 @@ describe('a class', () => {
     expect(audiences.join('a', everything, { devices: new Set(['A,B']) })).not.toBe(one)
   })
 
-  test('ends with its last socket, and one that comes later has a topic of its own', () => {
+  test('ends with its last socket; a later socket gets a topic of its own', () => {
     const audiences = new Audiences('t')
     const one = audiences.join('a', everything, {})
     audiences.join('a', everything, {})
@@ -204,7 +204,7 @@ describe('a class', () => {
   })
 })
 
-test('a grant reaches its own devices and services together, never those of another grant', () => {
+test('a grant holds its own devices and services together, never those of another grant', () => {
   const read = { service: ['read' as const] }
   const scope = scopeOf([
     { permissions: read, devices: ['A'], services: ['s'] },
@@ -217,7 +217,7 @@ test('a grant reaches its own devices and services together, never those of anot
   expect(isReceivedBy(audience, 'OBJECT_UPDATED', 'B', 's')).toBe(false)
 })
 
-test('however many names of services come by, what is kept has an end, and stays right', () => {
+test('the cache stays bounded and correct for any number of service names', () => {
   const audiences = new Audiences('t')
   const audience = audiences.join('a', everything, {})
   for (let index = 0; index < 10_000; index++) {
@@ -225,14 +225,14 @@ test('however many names of services come by, what is kept has an end, and stays
   }
 })
 
-test('devices of a large role are entered once, however many filters its sockets have', () => {
+test('devices of a large role are entered once for all filters of its sockets', () => {
   const audiences = new Audiences('t')
   const roleOf = (name: string) => {
     const devices = Array.from({ length: 18_000 }, (_, place) => `${name}${place}`)
     return scopeOf([{ permissions: { service: ['read'] }, devices, services: ['*'] }])
   }
   const role = roleOf('A')
-  // Entered for each filter, they would be 18 000 000 entries.
+  // One entry per filter would make 18 000 000 entries.
   const classes = Array.from({ length: 1_000 }, (_, place) =>
     audiences.join('a', role, { services: new Set([`s${place}`]) }),
   )
@@ -244,7 +244,7 @@ test('devices of a large role are entered once, however many filters its sockets
   expect(audiences.receivers('OBJECT_UPDATED', 'B17', 's5')).toEqual([classes[5]])
 })
 
-test('an access that is redefined twice before it resumes is found by the last scope', () => {
+test('an access that is redefined twice before it resumes uses the last scope', () => {
   const audiences = new Audiences('t')
   const audience = audiences.join('a', everything, {})
   const receivers = () => audiences.receivers('OBJECT_UPDATED', 'A', 's')

@@ -5,14 +5,14 @@ import type { Bound } from '#model/bound'
 import type { AlarmSet } from '#model/entry'
 import { everything, type Grant, type Scope, scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
-import { readAll, ToldStream } from '#test/events/told-stream'
+import { readAll, TestStream } from '#test/events/test-stream'
 
-/** Events that name no device, but are bound to some: who reaches all of these hears them. Contract 5.1. */
+/** Events without a device that are bound to some: received with access to all of these. Contract 5.1. */
 
-let stream: ToldStream
+let stream: TestStream
 
 beforeEach(() => {
-  stream = new ToldStream(400)
+  stream = new TestStream(400)
 })
 
 const reads = (devices: string[], ...services: string[]): Grant => ({
@@ -45,8 +45,8 @@ let accesses = 0
 const listener = (scope: Scope, filter = {}) => ({ access: `access ${++accesses}`, scope, filter })
 const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
 
-describe('an alarm that is made or changed', () => {
-  test('is heard by who reaches every device it is bound to, by one grant or by several together', async () => {
+describe('an alarm that is created or changed', () => {
+  test('is received with access to every bound device, by one grant or several together', async () => {
     const sockets = [
       everything,
       holding('A', 'B'),
@@ -60,7 +60,7 @@ describe('an alarm that is made or changed', () => {
     expect(sockets.map((socket) => offsets(socket).length)).toEqual([1, 1, 1, 0, 0, 0])
   })
 
-  test('that is bound to all is heard by who reaches any device, one that is bound to none by whoever may read alarms', async () => {
+  test('bound to all devices is received with access to any; bound to none, with read on alarms', async () => {
     const sockets = [holding('*'), holding('A'), scopeOf([])].map((scope) =>
       stream.connect({ listener: listener(scope) }),
     )
@@ -69,7 +69,7 @@ describe('an alarm that is made or changed', () => {
     expect(sockets.map(offsets)).toEqual([[1, 2], [2], []])
   })
 
-  test('passes a filter of devices or services, which it does not name, and no filter of types', async () => {
+  test('passes filters of devices or services, which it does not name, but not filters of types', async () => {
     const filters = [
       { devices: new Set(['Z']) },
       { services: new Set(['z']) },
@@ -82,7 +82,7 @@ describe('an alarm that is made or changed', () => {
     expect(sockets.map((socket) => offsets(socket).length)).toEqual([1, 1, 1, 0])
   })
 
-  test('is heard by its groups of now', async () => {
+  test('uses the present members of its groups', async () => {
     const socket = stream.connect({ listener: listener(holding('A', 'B')) })
     stream.groups.set('G1', ['B'])
     stream.tell(alarmSet({ devices: ['A'], groups: ['G1'] }))
@@ -95,7 +95,7 @@ describe('an alarm that is made or changed', () => {
     expect([offsets(socket), offsets(whole)]).toEqual([[1], [1, 2, 3]])
   })
 
-  test('is caught up with by the groups of then', async () => {
+  test('uses the former members of its groups when a socket catches up', async () => {
     stream.groups.set('G1', ['A'])
     stream.tell(alarmSet({ groups: ['G1'] }))
     stream.groups.set('G1', ['B'])
@@ -106,14 +106,14 @@ describe('an alarm that is made or changed', () => {
     expect(sockets.map(offsets)).toEqual([[], [1]])
   })
 
-  test('that is deleted is heard by what it was bound to', async () => {
+  test('that is deleted uses its last binding', async () => {
     const sockets = ['A', 'B'].map((device) => stream.connect({ listener: listener(holding(device)) }))
     stream.tell({ kind: 'alarm_deleted', alarm: '7Lf2wZs6Dy', at: 5, devices: ['A'], groups: null })
     await readAll(stream)
     expect(sockets.map(offsets)).toEqual([[1], []])
   })
 
-  test('is heard by a socket that was given another access from then on', async () => {
+  test('is received by a socket that is given another access, from then on', async () => {
     const socket = stream.connect({ listener: listener(holding('A')) })
     stream.tell(alarmSet({ devices: ['B'] }))
     stream.hub.move(socket, { access: 'other', scope: holding('B') })
@@ -124,7 +124,7 @@ describe('an alarm that is made or changed', () => {
   })
 })
 
-test('its changes on a device are heard by who may read alarms there, whatever else it is bound to', async () => {
+test('its changes on a device need read on alarms there, for any binding', async () => {
   const sockets = [holding('A'), holding('B')].map((scope) => stream.connect({ listener: listener(scope) }))
   const changed = { kind: 'alarm_changed', device: 'A', alarm: '7Lf2wZs6Dy', at: 5, since: 4 } as const
   stream.tell(alarmSet({ devices: ['A', 'B'] }), { ...changed, isActive: true }, { ...changed, isActive: false })
@@ -143,7 +143,7 @@ test('its changes on a device are heard by who may read alarms there, whatever e
   ])
 })
 
-test('live or catching up, each hears exactly what is bound within his grants', async () => {
+test('live or catching up, each socket receives exactly the alarms bound within its grants', async () => {
   const devices = ['A', 'B', 'C']
   const some = fc.oneof(fc.subarray(devices), fc.constant<string[]>(['*']))
   const grant = fc.record({
@@ -156,7 +156,7 @@ test('live or catching up, each hears exactly what is bound within his grants', 
     devices: fc.option(fc.subarray(devices)),
     groups: fc.option(fc.subarray(['G1', 'G2', 'G3', 'G9'])),
   })
-  /** Contract 5.1 word for word: whatever is meant must lie in one grant or another that lets alarms be read. */
+  /** The literal rule of contract 5.1: each bound device must be in some grant with read on alarms. */
   const hears = (grants: readonly Grant[], { devices: named, groups: of }: Bound): boolean => {
     const readable = grants.filter(({ permissions }) => permissions.alarms?.includes('read') || permissions['*'])
     if (readable.length === 0) return false
@@ -170,7 +170,7 @@ test('live or catching up, each hears exactly what is bound within his grants', 
       fc.array(fc.array(grant, { maxLength: 3 }), { minLength: 1, maxLength: 4 }),
       fc.array(fc.tuple(bound, fc.boolean()), { minLength: 1, maxLength: 8 }),
       async (everybody, said) => {
-        const told = new ToldStream(400)
+        const told = new TestStream(400)
         for (const [group, members] of Object.entries(groups)) told.groups.set(group, members)
         const connect = (grants: readonly Grant[], after?: number) =>
           told.connect({

@@ -5,7 +5,7 @@ import { climate, degrees, sensor, shownDegrees } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
 import { WebsocketClient } from '#test/blackbox/websocket-client'
 
-/** Contract 4 over real sockets: the way in, what is heard, and what may be said. */
+/** Contract 4 over real sockets: the handshake, the events, and client messages. */
 describe('the event stream', () => {
   let server: StartedServer
   let link: LinkClient
@@ -23,8 +23,8 @@ describe('the event stream', () => {
     return { device, flakeAddress }
   }
 
-  describe('the way in', () => {
-    test('a ticket is good once', async () => {
+  describe('the handshake', () => {
+    test('a ticket is valid once', async () => {
       const ticket = await ticketOf(server)
       const first = await EventClient.with(server, ticket).opened()
       expect(await EventClient.with(server, ticket).refused()).toBe(401)
@@ -33,23 +33,26 @@ describe('the event stream', () => {
       expect(await EventClient.with(server, ticket).refused()).toBe(401)
     })
 
-    test('a ticket is consumed by being shown, even where the upgrade is refused', async () => {
+    test('a ticket is consumed by its first use, even if the upgrade is refused', async () => {
       const ticket = await ticketOf(server)
       expect(await EventClient.with(server, ticket, { offset: 'tomorrow' }).refused()).toBe(400)
       expect(await EventClient.with(server, ticket).refused()).toBe(401)
     })
 
-    test.each(['x', 'ticket', '0'.repeat(32), '%00', 'a'.repeat(500)])('no ticket at all: %s', async (ticket) => {
-      expect(await EventClient.with(server, ticket).refused()).toBe(401)
-    })
+    test.each(['x', 'ticket', '0'.repeat(32), '%00', 'a'.repeat(500)])(
+      'an invalid ticket is refused: %s',
+      async (ticket) => {
+        expect(await EventClient.with(server, ticket).refused()).toBe(401)
+      },
+    )
 
-    test('no two tickets are the same, and none may be cached', async () => {
+    test('tickets are unique and not cacheable', async () => {
       const answers = await Promise.all(Array.from({ length: 50 }, () => server.get('/events/ticket')))
       expect(new Set(answers.map(({ text }) => text)).size).toBe(50)
       expect(answers[0]?.headers.get('cache-control')).toBe('no-store')
     })
 
-    test('where headers can be sent no ticket is needed', async () => {
+    test('clients that can send headers need no ticket', async () => {
       for (const headers of [{}, { authorization: 'Bearer none-is-needed-here' }]) {
         const client = await EventClient.with(server, undefined, { offset: 'now' }, headers).opened()
         expect(await client.stream()).toMatchObject({ recovered: true })
@@ -70,7 +73,7 @@ describe('the event stream', () => {
       expect(await server.get('/events/ticket', headers)).toMatchObject({ status: 403 })
     })
 
-    test('a page of its own is welcome', async () => {
+    test('a page of the same origin is accepted', async () => {
       const headers = { origin: `http://127.0.0.1:${server.port}` }
       await (await EventClient.with(server, await ticketOf(server), {}, headers).opened()).close()
     })
@@ -83,19 +86,19 @@ describe('the event stream', () => {
       ['epoch=x'],
       [`devices=${encodeURIComponent('A/B')}`],
       ['services=a%2Fb'],
-    ])('a query that cannot be: %s', async (query) => {
+    ])('an invalid query is refused: %s', async (query) => {
       const path = `${server.ws}/events/${await ticketOf(server)}?${query}`
       expect(await new WebsocketClient(path).refused()).toBe(400)
     })
 
-    test('a plain request hears what it lacks', async () => {
+    test('the answer to a request without upgrade names the missing header', async () => {
       expect(await server.get('/events')).toMatchObject({ status: 426 })
       expect(await server.get(`/events/${await ticketOf(server)}`)).toMatchObject({ status: 426 })
     })
   })
 
-  describe('what is heard', () => {
-    test('everything, without asking, each event with type, timestamp and offset', async () => {
+  describe('events', () => {
+    test('all events arrive by default, each with type, timestamp and offset', async () => {
       const client = await EventClient.open(server, {})
       const head = await streamHead(server)
       const { device, flakeAddress } = await newSensor()
@@ -116,13 +119,13 @@ describe('the event stream', () => {
         'META_SET',
         'META_STATUS_CHANGE',
         'OBJECT_UPDATED',
-        // The end of its services, for who hears of those alone.
+        // The end of its services, for clients that can read only those.
         'OBJECT_UPDATED',
         'SCHEMA_ADD',
         'SCHEMA_DELETE',
         'SCHEMA_UPDATE',
       ])
-      // Gapless, for who hears everything; and no STREAM where none was asked for.
+      // Offsets have no gaps with access to everything; no STREAM unless requested.
       expect(client.events.map(({ offset }) => offset)).toEqual(
         client.events.map((_, index) => head.offset + 1 + index),
       )
@@ -130,7 +133,7 @@ describe('the event stream', () => {
       await client.close()
     })
 
-    test('types, devices and services narrow it', async () => {
+    test('filters of types, devices and services', async () => {
       const two = ['one', 'two'].map((serviceIdentifier) => ({
         serviceIdentifier,
         properties: [{ propId: 1, type: 'UINT8' }],
@@ -163,7 +166,7 @@ describe('the event stream', () => {
       expect(heard).toEqual([[1, 2, 11, 12], [1, 2], [2, 12, 'META_SET'], [1, 11], [], ['META_SET'], []])
     })
 
-    test('it is in the store before it is heard', async () => {
+    test('an event is stored before it is sent', async () => {
       const { device, flakeAddress } = await newSensor()
       const client = await EventClient.open(server, { offset: 'now', devices: device })
       for (let value = 1; value <= 20; value++) {
@@ -184,8 +187,8 @@ describe('the event stream', () => {
     })
   })
 
-  describe('what may be said', () => {
-    test('PING is answered with the position, for narrowed sockets too', async () => {
+  describe('client messages', () => {
+    test('PING is answered with the position, on filtered sockets too', async () => {
       const client = await EventClient.open(server, { offset: 'now', types: 'SCHEMA_ADD' })
       const before = await client.ping()
       const { flakeAddress } = await newSensor()

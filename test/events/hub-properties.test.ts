@@ -6,7 +6,7 @@ import { everything, type Scope, scopeOf } from '#model/scope'
 import type { Position } from '#runtime/stream'
 import type { HeardMessage, StallingSocket } from '#test/events/stalling-sockets'
 import { ann, bob, subscribed } from '#test/events/subscribed'
-import { readAll, ToldStream, tenant } from '#test/events/told-stream'
+import { readAll, TestStream, tenant } from '#test/events/test-stream'
 
 const read = { service: ['read' as const], device: ['read' as const] }
 const scopes: readonly Scope[] = [
@@ -17,7 +17,7 @@ const scopes: readonly Scope[] = [
     { permissions: { service: ['read'] }, devices: ['*'], services: ['t'] },
   ]),
 ]
-/** One user with two dashboards, and another. */
+/** One user with two dashboards, and a second user. */
 const users = [ann, bob, ann]
 const filters: readonly EventFilter[] = [{}, { devices: new Set(['A', 'C']) }, { types: new Set(['OBJECT_UPDATED']) }]
 
@@ -74,9 +74,9 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constant('forget chunks' as const) }) },
 )
 
-/** A dashboard: what it holds of every property, by what it was sent. Each value is the offset it came by. */
+/** A client's copy of every property, built from its messages. Each value is the offset of its event. */
 class Dashboard {
-  readonly #stream: ToldStream
+  readonly #stream: TestStream
   access: string
   readonly #user: string
   readonly #filter: EventFilter
@@ -84,11 +84,11 @@ class Dashboard {
   scope: Scope
   scopeSince = -1
   socket: StallingSocket
-  /** Where it began anew: what it did not hear since, it read then. */
+  /** The offset of the last full read. */
   #begunAt: number
   #begunMessages = 0
 
-  constructor(stream: ToldStream, index: number) {
+  constructor(stream: TestStream, index: number) {
     this.#stream = stream
     this.access = `access ${index}`
     this.#user = users[index] as string
@@ -128,7 +128,7 @@ class Dashboard {
       )
   }
 
-  /** Everything that was sent since it last began anew; moves that place on a RESYNC or a refused STREAM. */
+  /** All messages since the last full read, which follows a RESYNC or a refused STREAM. */
   #since(messages: readonly HeardMessage[]): readonly HeardMessage[] {
     const begun = messages.findLastIndex(({ type, recovered }) => type === 'RESYNC' || recovered === false)
     if (begun >= 0) {
@@ -138,7 +138,7 @@ class Dashboard {
     return messages.slice(this.#begunMessages)
   }
 
-  /** Its picture up to an offset is that of the stream: no value older, no event that cannot be overridden missing. */
+  /** The copy up to an offset equals that of the stream: no stale value, no missing event of a kind that is never merged. */
   expectPicture(upTo: number): void {
     const sent = this.#since(this.socket.sent)
     const values = new Map<string, number>()
@@ -163,7 +163,7 @@ class Dashboard {
         continue
       }
       const key = `${entry.device}/${entry.shape.serviceIdentifier}/${entry.items[0]}`
-      // What a later one overrides need not be said: that one comes, whether it goes on from here or resumes from here.
+      // An overridden value may be missing: its successor comes, live or after a resume.
       if (this.#stream.toldOf.get(key) === offset) expect(values.get(key), `${key} at ${offset}`).toBe(offset)
     }
     expect(added.filter((offset) => offset <= upTo)).toEqual(expectedAdded)
@@ -174,7 +174,7 @@ class Dashboard {
     if (position) this.expectPicture(position.offset)
   }
 
-  /** Its connection breaks; it comes back with the last offset it read, and holds what it read until then. */
+  /** The connection breaks; the client resumes from the last offset it read, with the copy of that time. */
   comeBack(): void {
     const { heard } = this.socket
     const read = this.#since(heard)
@@ -185,17 +185,17 @@ class Dashboard {
     const [stream] = this.socket.sent
     const isRetained = offset + 1 >= this.#stream.retained
     expect(stream).toMatchObject({ type: 'STREAM', recovered: isRetained && offset > this.scopeSince })
-    // Up to there it has everything, and from there on it is owed the rest.
+    // The client has everything up to here and must get the rest.
     this.#begunAt = stream?.offset ?? 0
   }
 
-  /** What it may hear is another from now on; the hub is told by whoever says so. */
+  /** The client's access changes, and the hub is notified. */
   changed(scope: Scope): void {
     this.scope = scope
     this.scopeSince = this.#stream.last
   }
 
-  /** Its own access, for as long as it keeps it: every move makes another. */
+  /** The client's own access: every change creates another. */
   move(scope: Scope): void {
     this.changed(scope)
     this.access = `${this.access}'`
@@ -203,16 +203,16 @@ class Dashboard {
   }
 }
 
-/** All at one moment. */
-function redefine(stream: ToldStream, dashboards: readonly Dashboard[], scope: Scope): void {
+/** All in the same turn. */
+function redefine(stream: TestStream, dashboards: readonly Dashboard[], scope: Scope): void {
   for (const dashboard of dashboards) dashboard.changed(scope)
   stream.hub.redefine(tenant, new Map(dashboards.map(({ access }) => [access, scope])))
 }
 
-test('whatever stalls, breaks, is trimmed, redefined or moved: pictures are whole, and positions never lie', async () => {
+test('clients stay consistent through stalls, disconnects, retention and changes of access', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 120, size: 'max' }), async (steps) => {
-      const stream = new ToldStream(300)
+      const stream = new TestStream(300)
       const dashboards = [0, 1, 2].map((index) => new Dashboard(stream, index))
       const of = (who: number) => dashboards[who] as Dashboard
       for (const each of steps) {

@@ -2,12 +2,12 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import { scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
-import { readAll, ToldStream } from '#test/events/told-stream'
+import { readAll, TestStream } from '#test/events/test-stream'
 
-let stream: ToldStream
+let stream: TestStream
 
 beforeEach(() => {
-  stream = new ToldStream(100)
+  stream = new TestStream(100)
 })
 
 const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
@@ -18,8 +18,8 @@ function reports(count: number, device = 'A'): void {
   for (let index = 0; index < count; index++) stream.report(device, index % 3)
 }
 
-describe('a socket that reads', () => {
-  test('hears everything from when it came, once and in order, and no STREAM unless it asked', async () => {
+describe('a socket that keeps up', () => {
+  test('gets every event since it opened, once and in order, and no STREAM unless requested', async () => {
     reports(3)
     const socket = stream.connect()
     reports(4)
@@ -28,7 +28,7 @@ describe('a socket that reads', () => {
     expect(types(socket)).not.toContain('STREAM')
   })
 
-  test('that wants it from now is told where now is', async () => {
+  test('that starts at the end gets the present offset', async () => {
     reports(3)
     const socket = stream.connect({ resume: 'now' })
     reports(1)
@@ -46,7 +46,7 @@ describe('a socket that reads', () => {
     expect(stream.hub.counts.deliveries - before.deliveries).toBe(6)
   })
 
-  test('hears nothing more once it is gone', async () => {
+  test('gets nothing after it closed', async () => {
     const socket = stream.connect()
     reports(1)
     socket.close()
@@ -56,7 +56,7 @@ describe('a socket that reads', () => {
     expect(stream.hub.socketCount()).toBe(0)
   })
 
-  test('of another tenant hears nothing of this one', async () => {
+  test('of another tenant gets nothing of this one', async () => {
     const socket = stream.connect({ listener: { tenant: 'other' } })
     reports(2)
     await readAll(stream)
@@ -65,7 +65,7 @@ describe('a socket that reads', () => {
 })
 
 describe('resuming', () => {
-  test.each([1, 2, 4, 5, 9])('after %i gives exactly what was missed, then live', async (after) => {
+  test.each([1, 2, 4, 5, 9])('after %i sends exactly the missed events, then live ones', async (after) => {
     reports(10)
     const socket = stream.connect({ resume: { after: { epoch: 'now', offset: after } } })
     reports(2)
@@ -74,7 +74,7 @@ describe('resuming', () => {
     expect(offsets(socket)).toEqual(range(after + 1, 12))
   })
 
-  test('from the beginning, with parts that must be read from the store', async () => {
+  test('from the beginning, with chunks that are read from the store', async () => {
     stream.recentFrom = 9
     reports(12)
     const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } })
@@ -84,7 +84,7 @@ describe('resuming', () => {
     expect(offsets(socket)).toEqual(range(1, 15))
   })
 
-  test('gives events that happen while it goes on, each once', async () => {
+  test('includes events that happen meanwhile, each once', async () => {
     stream.recentFrom = 1_000
     reports(40)
     const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } }, limitBytes: 2_000 })
@@ -102,11 +102,11 @@ describe('resuming', () => {
   })
 
   test.each([
-    ['an epoch nobody knows', { epoch: 'guessed', offset: 5 }],
-    ['an offset that is still to come', { epoch: 'now', offset: 11 }],
-    ['one beyond the last of its epoch', { epoch: 'before', offset: 5 }],
-    ['one that is not retained any more', { epoch: 'now', offset: 2 }],
-  ])('is refused from %s, whole', async (_, after) => {
+    ['an unknown epoch', { epoch: 'guessed', offset: 5 }],
+    ['a future offset', { epoch: 'now', offset: 11 }],
+    ['an offset beyond the end of its epoch', { epoch: 'before', offset: 5 }],
+    ['an offset that is no longer retained', { epoch: 'now', offset: 2 }],
+  ])('from %s is refused completely', async (_, after) => {
     stream.ended.set('before', 4)
     reports(10)
     stream.retained = 5
@@ -117,7 +117,7 @@ describe('resuming', () => {
     expect(offsets(socket)).toEqual([11])
   })
 
-  test('goes from the last one before what is retained, and from the last of an earlier epoch', async () => {
+  test('works from the last offset before the retained ones, and from the last of an earlier epoch', async () => {
     stream.ended.set('before', 4)
     reports(10)
     stream.retained = 5
@@ -129,7 +129,7 @@ describe('resuming', () => {
     }
   })
 
-  test('from before the access changed is refused, from after it is not', async () => {
+  test('from before a change of access is refused, from after it is not', async () => {
     reports(10)
     const resume = (offset: number) =>
       stream.connect({ listener: { scopeSince: 5 }, resume: { after: { epoch: 'now', offset } } })
@@ -137,7 +137,7 @@ describe('resuming', () => {
     expect(resume(6).sent[0]).toMatchObject({ recovered: true })
   })
 
-  test('gives only what may be heard', async () => {
+  test('sends only events that the access allows', async () => {
     for (let index = 0; index < 6; index++) stream.report(index % 2 === 0 ? 'A' : 'B')
     const scope = scopeOf([{ permissions: { service: ['read'] }, devices: ['B'], services: ['*'] }])
     const socket = stream.connect({ listener: { access: 'b', scope }, resume: { after: { epoch: 'now', offset: 0 } } })
@@ -155,13 +155,13 @@ describe('resuming', () => {
       return recent.call(stream, tenant, offset)
     }
     stream.world.step()
-    // The first slice is over long before anybody has everything.
+    // The first slice ends long before all sockets have caught up.
     expect(Math.max(...sockets.map(({ sent }) => sent.length))).toBeLessThan(20)
     await readAll(stream)
     for (const socket of sockets) expect(offsets(socket)).toEqual(range(1, 40))
   })
 
-  test('gives way within a chunk of large events', async () => {
+  test('yields within a chunk of large events', async () => {
     stream.chunkCount = 40
     reports(40)
     const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } })
@@ -176,7 +176,7 @@ describe('resuming', () => {
     expect(offsets(socket)).toEqual(range(1, 40))
   })
 
-  test('waits where the store cannot be read, and goes on when it can', async () => {
+  test('waits while the store cannot be read, then continues', async () => {
     stream.recentFrom = 1_000
     reports(5)
     const { load } = stream
@@ -192,7 +192,7 @@ describe('resuming', () => {
 })
 
 describe('a socket that does not keep up', () => {
-  test('is caught up when it drains, though nothing more happens', async () => {
+  test('is caught up when it drains, without any new event', async () => {
     const socket = stream.connect({ limitBytes: 1_000 })
     reports(20)
     expect(stream.hub.behindCount()).toBe(1)
@@ -200,7 +200,7 @@ describe('a socket that does not keep up', () => {
     expect([offsets(socket).at(-1), socket.lostCount]).toEqual([20, 0])
   })
 
-  test('hears of each property what is newest, and nothing of what was overridden', async () => {
+  test('gets the newest value of each property, and no overridden ones', async () => {
     const socket = stream.connect({ limitBytes: 1_000 })
     reports(30)
     await readAll(stream)
@@ -210,7 +210,7 @@ describe('a socket that does not keep up', () => {
     expect(heard.slice(live)).toEqual([28, 29, 30])
   })
 
-  test('costs the others nothing', async () => {
+  test('does not slow down the others', async () => {
     const slow = stream.connect({ limitBytes: 100 })
     const quick = stream.connect()
     for (let index = 0; index < 50; index++) {
@@ -221,7 +221,7 @@ describe('a socket that does not keep up', () => {
     expect(slow.lostCount).toBeGreaterThan(0)
   })
 
-  test('hears what cannot be overridden: every one', async () => {
+  test('gets every event of a kind that is never merged', async () => {
     const socket = stream.connect({ limitBytes: 1_000 })
     for (let index = 0; index < 20; index++) {
       stream.tell({ kind: 'device_added', device: `D${index}`, flakeAddress: index + 1, at: 5 }, stream.reportOf())
@@ -233,7 +233,7 @@ describe('a socket that does not keep up', () => {
     expect(added).toEqual(range(0, 19).map((index) => `D${index}`))
   })
 
-  test('reads the full state again when what it missed is gone', async () => {
+  test('reads the full state again when missed events are no longer retained', async () => {
     const socket = stream.connect({ limitBytes: 1_000 })
     reports(20)
     stream.retained = 18
@@ -246,7 +246,7 @@ describe('a socket that does not keep up', () => {
     expect(types(socket).filter((type) => type === 'RESYNC')).toHaveLength(1)
   })
 
-  test('may stall as often as it likes', async () => {
+  test('may stall any number of times', async () => {
     const socket = stream.connect({ limitBytes: 1_000 })
     for (let round = 0; round < 10; round++) {
       reports(15)
@@ -262,7 +262,7 @@ describe('a socket that does not keep up', () => {
     expect(offsets(socket).at(-1)).toBe(151)
   })
 
-  test('that lost a message reads the full state again: what came behind it may have arrived', async () => {
+  test('that lost a message reads the full state again, because later messages may have arrived', async () => {
     const socket = stream.connect({ limitBytes: 200 })
     reports(5)
     expect(socket.lostCount).toBeGreaterThan(0)
@@ -277,7 +277,7 @@ describe('a socket that does not keep up', () => {
     ])
   })
 
-  test('falls behind before anything is lost, whatever happens in one release', async () => {
+  test('falls behind before a message is lost, for any size of release', async () => {
     const socket = stream.connect({ limitBytes: 1_000 })
     stream.tell(...range(1, 100).map((value) => stream.reportOf(`D${value}`, 0, 's', value)))
     expect(socket.lostCount).toBe(0)
@@ -285,7 +285,7 @@ describe('a socket that does not keep up', () => {
     expect(offsets(socket)).toEqual(range(1, 100))
   })
 
-  test('is not sent more than its buffer should hold', async () => {
+  test('has at most its limit of buffered bytes', async () => {
     reports(200)
     const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } }, limitBytes: 10_000 })
     await stream.settle()
@@ -299,7 +299,7 @@ describe('a socket that does not keep up', () => {
 describe('an access that is redefined', () => {
   const onlyB = scopeOf([{ permissions: { service: ['read'] }, devices: ['B'], services: ['*'] }])
 
-  test('is told to each of its sockets, and to no other, and holds from then on', async () => {
+  test('resyncs each of its sockets and no other, and takes effect at once', async () => {
     const mine = [stream.connect({ listener: { access: 'mine' } }), stream.connect({ listener: { access: 'mine' } })]
     const other = stream.connect({ listener: { access: 'other' } })
     reports(2)
@@ -320,7 +320,7 @@ describe('an access that is redefined', () => {
     expect(offsets(other)).toEqual([1, 2, 3, 4])
   })
 
-  test('reaches a socket that was being caught up: with the scope of now', async () => {
+  test('applies to a socket that is being caught up', async () => {
     reports(10)
     const socket = stream.connect({
       listener: { access: 'mine' },
@@ -339,7 +339,7 @@ describe('an access that is redefined', () => {
     expect(after.at(-1)?.deviceIdentifier).toBe('B')
   })
 
-  test('reaches a socket whose buffer is full as soon as it drains', async () => {
+  test('applies to a socket with a full buffer as soon as it drains', async () => {
     const socket = stream.connect({ listener: { access: 'mine' }, limitBytes: 300 })
     reports(10)
     stream.hub.redefine('default', new Map([['mine', onlyB]]))
@@ -350,7 +350,7 @@ describe('an access that is redefined', () => {
     expect(socket.heard.slice(resync).every(({ deviceIdentifier }) => deviceIdentifier !== 'A')).toBe(true)
   })
 
-  test('that nobody has changes nothing', () => {
+  test('without sockets changes nothing', () => {
     const socket = stream.connect()
     stream.hub.redefine('default', new Map([['nobody', onlyB]]))
     expect(socket.sent).toEqual([])
@@ -358,10 +358,10 @@ describe('an access that is redefined', () => {
 })
 
 describe('after the store was read again', () => {
-  test('what it holds beyond what was told is told', async () => {
+  test('events beyond the published ones are published', async () => {
     const socket = stream.connect()
     reports(2)
-    // Stored by a write that was said to have failed.
+    // Stored by a write that was reported as failed.
     for (const propId of [0, 1]) stream.entries.push(stream.reportOf('A', propId, 's', 3 + propId))
     stream.hub.reloaded(() => stream.last, false)
     stream.report('A', 2)
@@ -369,7 +369,7 @@ describe('after the store was read again', () => {
     expect(offsets(socket)).toEqual([1, 2, 3, 4, 5])
   })
 
-  test('when it holds less, everybody reads the full state again', async () => {
+  test('if it holds fewer events, all sockets read the full state again', async () => {
     const sockets = [stream.connect(), stream.connect({ limitBytes: 100 })]
     reports(5)
     stream.entries.length = 3
@@ -384,7 +384,7 @@ describe('after the store was read again', () => {
     }
   })
 
-  test('who is up to date hears nothing of it', async () => {
+  test('sockets that are up to date get nothing', async () => {
     const socket = stream.connect()
     reports(2)
     stream.hub.reloaded(() => stream.last, false)
@@ -430,7 +430,7 @@ describe('an event that cannot be encoded', () => {
   )
 })
 
-test('at the start what is stored counts as told', async () => {
+test('stored events count as published at the start', async () => {
   for (let offset = 1; offset <= 3; offset++) stream.entries.push(stream.reportOf())
   stream.hub.load('default', 3)
   expect(stream.hub.publishedTo('default')).toBe(3)

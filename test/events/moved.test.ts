@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
-import { readAll, ToldStream } from '#test/events/told-stream'
+import { readAll, TestStream } from '#test/events/test-stream'
 
-let stream: ToldStream
+let stream: TestStream
 
 beforeEach(() => {
-  stream = new ToldStream(400)
+  stream = new TestStream(400)
 })
 
 const only = (device: string) => scopeOf([{ permissions: { service: ['read'] }, devices: [device], services: ['*'] }])
@@ -18,7 +18,7 @@ const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !
 const lines = ({ heard }: StallingSocket) =>
   heard.map(({ type, offset, deviceIdentifier }) => [type, deviceIdentifier, offset].filter(Boolean).join(' '))
 
-/** What is done to a socket from now on, in its order. */
+/** The hub's calls on a socket, in order. */
 function callsOf(socket: StallingSocket): readonly string[] {
   const calls: string[] = []
   const { send, subscribe, unsubscribe } = socket
@@ -42,7 +42,7 @@ function reports(...devices: string[]): void {
 }
 
 describe('a socket that is given another access', () => {
-  test('while live: hears what was told before, RESYNC, and then by the new one alone', async () => {
+  test('while live: gets earlier events, RESYNC, then events of the new access alone', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
     const other = stream.connect({ listener: { access: 'a', scope: onlyA } })
     reports('A', 'B')
@@ -55,7 +55,7 @@ describe('a socket that is given another access', () => {
     expect(stream.hub.positionOf(socket)).toEqual({ epoch: 'now', offset: 4 })
   })
 
-  test('leaves its audience at once, and joins the other one behind its RESYNC', async () => {
+  test('leaves its audience at once, and joins the new one after its RESYNC', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
     const before = [...socket.topics]
     const calls = callsOf(socket)
@@ -71,7 +71,7 @@ describe('a socket that is given another access', () => {
     ])
   })
 
-  test('in no class while it can not be told', async () => {
+  test('is in no class while RESYNC cannot be sent', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA }, limitBytes: 300 })
     const before = [...socket.topics]
     while (socket.bufferedBytes() <= 300) reports('A')
@@ -85,7 +85,7 @@ describe('a socket that is given another access', () => {
     expect(calls.slice(1)).toEqual(['send RESYNC', ...after.map((topic) => `subscribe ${topic}`)])
   })
 
-  test('several times: each RESYNC stands between what its classes heard', async () => {
+  test('several times: each RESYNC separates the events of its classes', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
     for (let round = 0; round < 3; round++) {
       reports('A', 'B')
@@ -115,7 +115,7 @@ describe('a socket that is given another access', () => {
     expect(offsets(socket)).toEqual([0, 2])
   })
 
-  test('shares the class of those who have it, and leaves the one it had', async () => {
+  test('shares the class of that access, and leaves its old one', async () => {
     const first = stream.connect({ listener: { access: 'a', scope: onlyA } })
     const second = stream.connect({ listener: toB })
     stream.hub.move(first, toB)
@@ -127,7 +127,7 @@ describe('a socket that is given another access', () => {
     expect(stream.hub.counts.deliveries - before.deliveries).toBe(2)
   })
 
-  test('the same as before: reads the full state again, and stays', async () => {
+  test('equal to its old one: reads the full state again, and stays', async () => {
     const socket = stream.connect({ listener: toB })
     stream.hub.move(socket, toB)
     await stream.settle()
@@ -136,7 +136,7 @@ describe('a socket that is given another access', () => {
     expect(lines(socket)).toEqual(['RESYNC', 'OBJECT_UPDATED B 2'])
   })
 
-  test('is redefined with its new access from then on, and not with the one it had', async () => {
+  test('is redefined with its new access from then on, not with the old one', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
     stream.hub.move(socket, toB)
     await stream.settle()
@@ -149,7 +149,7 @@ describe('a socket that is given another access', () => {
     expect(lines(socket)).toEqual(['RESYNC', 'OBJECT_UPDATED B 1', 'RESYNC 1', 'OBJECT_UPDATED A 2'])
   })
 
-  test('while it is being caught up: hears nothing more of what it missed', async () => {
+  test('while being caught up: gets no more missed events', async () => {
     reports('A', 'A', 'A', 'A', 'B', 'A', 'B', 'A')
     const socket = stream.connect({
       listener: { access: 'a', scope: onlyA },
@@ -169,14 +169,14 @@ describe('a socket that is given another access', () => {
     ])
   })
 
-  test('while a chunk is read for it: what comes is not sent', async () => {
+  test('while a chunk is read for it: the chunk is not sent', async () => {
     reports('A', 'B', 'A')
     stream.recentFrom = 100
     const socket = stream.connect({
       listener: { access: 'a', scope: onlyA },
       resume: { after: { epoch: 'now', offset: 0 } },
     })
-    // The slice that asks for the chunk, and nothing further.
+    // Only the slice that requests the chunk.
     stream.world.step()
     stream.hub.move(socket, toB)
     await stream.settle()
@@ -186,7 +186,7 @@ describe('a socket that is given another access', () => {
     expect(lines(socket)).toEqual(['STREAM', 'RESYNC 3', 'OBJECT_UPDATED B 4'])
   })
 
-  test('while its buffer is full: is told as soon as it drains, and hears by the old one no more', async () => {
+  test('while its buffer is full: gets RESYNC when it drains, and no more events of the old access', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA }, limitBytes: 300 })
     reports(...Array<string>(10).fill('A'))
     stream.hub.move(socket, toB)
@@ -202,7 +202,7 @@ describe('a socket that is given another access', () => {
     expect(stream.hub.behindCount()).toBe(0)
   })
 
-  test('again before it could be told of the first: is told once, and has the last', async () => {
+  test('again before the first RESYNC: gets one RESYNC, and the last access', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA }, limitBytes: 300 })
     reports(...Array<string>(10).fill('A'))
     stream.hub.move(socket, toB)
@@ -216,7 +216,7 @@ describe('a socket that is given another access', () => {
     expect(lines(socket).filter((line) => line.startsWith('RESYNC'))).toHaveLength(1)
   })
 
-  test('that nobody is, or that is gone, changes nothing', async () => {
+  test('that is unknown or closed: nothing changes', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
     socket.close()
     stream.hub.move(socket, toB)
@@ -225,11 +225,11 @@ describe('a socket that is given another access', () => {
     expect(socket.sent).toEqual([])
   })
 
-  test('where sending lets out what was published before, and that is lost: is told again when it drains', async () => {
+  test('whose earlier message is lost while RESYNC is sent: gets RESYNC again when it drains', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
     reports('A')
     const { send } = socket
-    // As uWebSockets.js does: the message before is lost, and the one behind it still gets through.
+    // Like uWebSockets.js: the earlier message is lost, the later one still arrives.
     socket.send = (message) => {
       stream.hub.dropped(socket)
       return send.call(socket, message)
@@ -246,7 +246,7 @@ describe('a socket that is given another access', () => {
   })
 })
 
-test('several accesses redefined at once: each of their sockets is told once, and nobody else', async () => {
+test('several accesses redefined at once: each of their sockets gets one RESYNC, others none', async () => {
   const socket = (access: string) => stream.connect({ listener: { access } })
   const mine = [socket('one'), socket('one'), socket('two')]
   const other = socket('three')
@@ -272,8 +272,8 @@ test('several accesses redefined at once: each of their sockets is told once, an
   expect(offsets(other)).toEqual([1, 2, 3])
 })
 
-test('very many accesses redefined at once, with sockets that follow and sockets that do not: all hear by the new ones', async () => {
-  stream = new ToldStream(1_000)
+test('very many accesses redefined at once: live and lagging sockets all use the new ones', async () => {
+  stream = new TestStream(1_000)
   const accesses = Array.from({ length: 300 }, (_, index) => `access ${index}`)
   const connect = (access: string, limitBytes?: number) =>
     stream.connect({ listener: { access, scope: onlyA }, ...(limitBytes !== undefined && { limitBytes }) })

@@ -3,17 +3,17 @@ import { WebSocket } from 'ws'
 import { websocketRoute } from '#http/websocket-route'
 import type { Socket, SocketHandler } from '#runtime/socket'
 import { ann, bob, subscribed } from '#test/events/subscribed'
-import { ToldStream } from '#test/events/told-stream'
+import { TestStream } from '#test/events/test-stream'
 import { type Door, openDoor, until } from '#test/http/door'
 
-/** A socket is in two classes: in which order uWebSockets.js lets out what was published to both is not ours to say. */
+/** A socket is in two classes: uWebSockets.js decides in which order messages published to both arrive. */
 
 let door: Door
-let stream: ToldStream
+let stream: TestStream
 let client: WebSocket
 let socket: Socket | undefined
 
-/** As the room of dashboards does. */
+/** The same wiring as in the server. */
 const room: SocketHandler<unknown> = {
   opened(opened) {
     socket = opened
@@ -26,7 +26,7 @@ const room: SocketHandler<unknown> = {
   closed: (closed) => stream.hub.remove(closed),
 }
 
-/** What the other side hears: type and offset. */
+/** The events a client receives: type and offset. */
 async function open(maxBackpressureBytes: number): Promise<[type: string, offset: number][]> {
   const route = websocketRoute({
     path: '/events',
@@ -36,7 +36,7 @@ async function open(maxBackpressureBytes: number): Promise<[type: string, offset
     maxBackpressureBytes,
   })
   door = await openDoor({ sockets: [route] })
-  stream = new ToldStream(maxBackpressureBytes / 4, {
+  stream = new TestStream(maxBackpressureBytes / 4, {
     publish: (...message) => door.server.publisher.publish(...message),
   })
   const heard: [string, number][] = []
@@ -57,17 +57,17 @@ afterEach(async () => {
 
 const tick = () => new Promise((resolve) => setImmediate(resolve))
 
-/** A note of so many characters, which everybody hears. */
+/** Metadata of a given length that all clients receive. */
 function note(characters: number): void {
   stream.tell({ kind: 'meta_set', device: 'A', at: 5, meta: { note: 'x'.repeat(characters) } })
 }
 
-// From 16 KiB on a message is not gathered with others.
+// From 16 KiB on, a message is not combined with others.
 test.each([
   ['small', [10]],
   ['large', [20_000]],
-  ['of both kinds', [10, 20_000, 300]],
-])('thousands by turns to everybody and to one keep their order, where the others are %s', async (_, sizes) => {
+  ['mixed', [10, 20_000, 300]],
+])('thousands of alternating public and personal events keep their order, with %s public events', async (_, sizes) => {
   const heard = await open(1024 * 1024 * 1024)
   const expected: [string, number][] = []
   const roundsOf = sizes.includes(20_000) ? 1_000 : 5_000
@@ -82,7 +82,7 @@ test.each([
   expect(heard).toEqual(expected)
 })
 
-test('whoever stalls falls behind with both, and hears everything of his own once, or a RESYNC', async () => {
+test('a stalled socket lags in both classes, and gets all of its own events once, or a RESYNC', async () => {
   const heard = await open(64 * 1024)
   const own: number[] = []
   for (let round = 0; round < 600; round++) {
@@ -114,7 +114,7 @@ test('whoever stalls falls behind with both, and hears everything of his own onc
     expect(at).toBeGreaterThanOrEqual(type === 'RESYNC' ? offset : offset + 1)
     offset = at
   }
-  // Behind the last RESYNC nothing of his own is missing, and without one nothing at all.
+  // After the last RESYNC none of the user's own events is missing, and without RESYNC no event at all.
   const begun = heard.findLast(([type]) => type === 'RESYNC')?.[1] ?? 0
   const heardOwn = heard.filter(([type, at]) => type === 'NOTIFICATION_SUBSCRIBE' && at > begun).map(([, at]) => at)
   expect(heardOwn).toEqual([...own, last].filter((at) => at > begun))

@@ -3,14 +3,14 @@ import { StreamEvent } from '#model/event'
 import { everything, type Grant, scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
 import { ann, bob, localeSet, subscribed, unsubscribed } from '#test/events/subscribed'
-import { readAll, ToldStream } from '#test/events/told-stream'
+import { readAll, TestStream } from '#test/events/test-stream'
 
-/** Events of subscriptions: their owner's own sockets hear them, and no other. §3.1 */
+/** Events of subscriptions go only to the sockets of their owner. §3.1 */
 
-let stream: ToldStream
+let stream: TestStream
 
 beforeEach(() => {
-  stream = new ToldStream(400)
+  stream = new TestStream(400)
 })
 
 const grant = (...permissions: (keyof Grant['permissions'])[]): Grant => ({
@@ -24,13 +24,13 @@ const deaf = scopeOf([grant('service')])
 const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
 const lines = ({ heard }: StallingSocket) => heard.map(({ type, offset }) => `${type} ${offset}`)
 
-/** Each about somebody: offsets 1 to 6. */
+/** One event for each user: offsets 1 to 6. */
 function tellSix(): void {
   stream.tell(subscribed(ann), subscribed(bob), localeSet(ann), localeSet(bob), unsubscribed(ann), unsubscribed(bob))
 }
 
-describe('what concerns one user', () => {
-  test('is heard by each of his own sockets, once, and by nobody of the same access', async () => {
+describe('events for one user', () => {
+  test('go to each socket of the user once, and to no other of the same access', async () => {
     const mine = [stream.connect({ listener: { user: ann } }), stream.connect({ listener: { user: ann } })]
     const other = stream.connect({ listener: { user: bob } })
     const key = stream.connect({ listener: { user: 'crn#key:3Nc8rTu5Ha' } })
@@ -41,7 +41,7 @@ describe('what concerns one user', () => {
     expect(offsets(key)).toEqual([])
   })
 
-  test('has the three types and shapes of the table', async () => {
+  test('have the three types and shapes of the table', async () => {
     const socket = stream.connect({ listener: { user: ann } })
     tellSix()
     await readAll(stream)
@@ -57,7 +57,7 @@ describe('what concerns one user', () => {
     })
   })
 
-  test('is sent to each socket of that user, and published to no audience', () => {
+  test('are sent to each socket of the user, and published to no audience', () => {
     for (const user of [ann, ann, ann, bob]) stream.connect({ listener: { user } })
     stream.connect({ listener: { user: ann, access: 'another' } })
     const before = { ...stream.hub.counts }
@@ -67,7 +67,7 @@ describe('what concerns one user', () => {
     expect(stream.hub.counts.deliveries - before.deliveries).toBe(4)
   })
 
-  test('is not heard without read on notifications, though it is his', async () => {
+  test('need read on notifications, also for the owner', async () => {
     const socket = stream.connect({ listener: { user: ann, access: 'deaf', scope: deaf } })
     tellSix()
     const resumed = stream.connect({
@@ -79,7 +79,7 @@ describe('what concerns one user', () => {
     expect([offsets(socket), offsets(resumed)]).toEqual([[7], [7]])
   })
 
-  test('passes a filter of devices or services, which it does not name, and is left out by one of types', async () => {
+  test('pass filters of devices or services, which they do not name, but not filters of types', async () => {
     const filters = [
       { devices: new Set(['Z']) },
       { services: new Set(['z']) },
@@ -92,7 +92,7 @@ describe('what concerns one user', () => {
     expect(sockets.map(offsets)).toEqual([[1, 3, 5], [1, 3, 5], [5], []])
   })
 
-  test('stands in its place among what everybody hears', async () => {
+  test('keep their order among public events', async () => {
     const socket = stream.connect({ listener: { user: ann } })
     for (const user of [ann, bob, ann]) stream.tell(stream.reportOf(), subscribed(user))
     await readAll(stream)
@@ -105,7 +105,7 @@ describe('what concerns one user', () => {
     ])
   })
 
-  test('of another tenant is of somebody else, whatever his name', async () => {
+  test('are not shared with users of the same name in other tenants', async () => {
     const socket = stream.connect({ listener: { tenant: 'other', user: ann } })
     tellSix()
     await readAll(stream)
@@ -114,7 +114,7 @@ describe('what concerns one user', () => {
 })
 
 describe('resuming', () => {
-  test.each([0, 1, 2, 3, 4, 5, 6])('after %i gives his own and nobody else’s', async (offset) => {
+  test.each([0, 1, 2, 3, 4, 5, 6])('after %i sends the personal events of the user and of no other', async (offset) => {
     tellSix()
     const resume = { after: { epoch: 'now', offset } }
     const [mine, other] = [ann, bob].map((user) => stream.connect({ listener: { user }, resume })) as [
@@ -140,7 +140,7 @@ describe('resuming', () => {
 })
 
 describe('a socket that does not keep up', () => {
-  test('is subscribed to nothing until it has everything, and hears his events all the same, each once', async () => {
+  test('is in no class until it has caught up, and still gets its events, each once', async () => {
     const socket = stream.connect({ listener: { user: ann }, limitBytes: 2_000 })
     expect(socket.topics.size).toBe(1)
     for (let round = 0; round < 15; round++) {
@@ -156,7 +156,7 @@ describe('a socket that does not keep up', () => {
     expect(socket.lostCount).toBe(0)
   })
 
-  test('and loses one of his own events reads the full state again', async () => {
+  test('and loses one of its own events reads the full state again', async () => {
     const socket = stream.connect({ listener: { user: ann }, limitBytes: 200 })
     stream.tell(stream.reportOf(), stream.reportOf(), subscribed(ann))
     expect(socket.lostCount).toBeGreaterThan(0)
@@ -167,8 +167,8 @@ describe('a socket that does not keep up', () => {
   })
 })
 
-describe('rights that change', () => {
-  test('redefined: one RESYNC, and his events by what he may read from then on', async () => {
+describe('permissions that change', () => {
+  test('redefined: one RESYNC, then the events of the new permissions', async () => {
     const socket = stream.connect({ listener: { user: ann, access: 'a', scope: reader } })
     const same = stream.connect({ listener: { user: bob, access: 'a', scope: reader } })
     tellSix()
@@ -184,7 +184,7 @@ describe('rights that change', () => {
     expect(offsets(same).filter((offset) => offset !== 12)).toEqual([2, 4, 6, 6])
   })
 
-  test('moved to another access: still his own, by the new one alone', async () => {
+  test('moved to another access: keeps personal events, by the new access alone', async () => {
     const socket = stream.connect({ listener: { user: ann, access: 'a', scope: reader } })
     const [before] = socket.topics
     stream.hub.move(socket, { access: 'b', scope: deaf })

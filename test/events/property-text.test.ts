@@ -8,8 +8,8 @@ import { acceptedValue, hostileText, shape } from '#test/store/entry-arbitrary'
 
 const timestamp = fc.integer({ min: 1, max: 8_640_000_000_000_000 })
 
-describe('a property as text', () => {
-  test('is a Property of the model, whatever its type and value', () => {
+describe('the text of a property', () => {
+  test('is a Property of the model, for every type and value', () => {
     for (const type of propertyTypes.values()) {
       const one = new Shapes(() => undefined).intern('svc', [{ propId: 5, type, modifier: 0 }])
       fc.assert(
@@ -23,7 +23,7 @@ describe('a property as text', () => {
     }
   })
 
-  test('never heard of has neither value nor time', () => {
+  test('without a report has neither value nor time', () => {
     fc.assert(
       fc.property(shape, (which) => {
         which.properties.forEach((_, index) => {
@@ -35,13 +35,13 @@ describe('a property as text', () => {
     )
   })
 
-  test('with an error says so in its modifier too, and has no value', () => {
+  test('with an error has the error in its modifier, and no value', () => {
     fc.assert(
       fc.property(shape, hostileText, (which, error) => {
         const said = JSON.parse(propertyText(which, 0, { error }, 7))
         expect(Property.parse(said)).toMatchObject({ tag: 'error', error, modifier: { isError: true }, timestamp: 7 })
         expect(said).not.toHaveProperty('value')
-        // The next one without an error does not.
+        // The next one without an error has none.
         expect(JSON.parse(propertyText(which, 0, null)).modifier.isError).toBe(false)
       }),
     )
@@ -53,14 +53,14 @@ describe('a property as text', () => {
     [0, '0'],
     [-0.5, '-0.5'],
     [2 ** 53, '9007199254740992'],
-  ])('says the number %d as JSON does', (number, text) => {
+  ])('has the number %d in its JSON form', (number, text) => {
     const type = propertyTypeOf('float64')
     if (!type) throw new Error('no such type')
     const one = new Shapes(() => undefined).intern('svc', [{ propId: 5, type, modifier: 0 }])
     expect(propertyText(one, 0, number)).toContain(`"value":${text}}`)
   })
 
-  test('of shapes that look alike is each its own', () => {
+  test('differs for states of similar shape', () => {
     const shapes = new Shapes(() => undefined)
     const [uint8, string] = [propertyTypeOf('uint8'), propertyTypeOf('string')]
     if (!uint8 || !string) throw new Error('no such type')
@@ -71,7 +71,7 @@ describe('a property as text', () => {
   })
 })
 
-test('a removed property says what it was', () => {
+test('a removed property has its last state', () => {
   for (const { name, wireName, isArray } of propertyTypes.values()) {
     const said = JSON.parse(removedText({ propId: 3, type: name, modifier: 8 + 1 }))
     expect(Property.parse(said)).toEqual({
@@ -84,7 +84,7 @@ test('a removed property says what it was', () => {
   expect(() => removedText({ propId: 1, type: 'nothing', modifier: 0 })).toThrow('no data type')
 })
 
-test('identifiers are quoted as JSON does', () => {
+test('identifiers are quoted like JSON', () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[ -~]{0,20}$/), (text) => {
       expect(JSON.parse(quote(text))).toBe(text)

@@ -11,7 +11,7 @@ const value = fc
     fc.maxSafeInteger(),
     fc.double({ noNaN: true, noDefaultInfinity: true }),
     fc.float({ noNaN: true, noDefaultInfinity: true }),
-    // As people say them, and the next ones to these.
+    // Typical decimal numbers, and their neighbours in binary.
     fc
       .tuple(fc.maxSafeInteger(), fc.nat(17), fc.constantFrom(-1, 0, 0, 0, 1))
       .map(([digits, places, next]) => (digits / 10 ** places) * (1 + next * Number.EPSILON)),
@@ -30,7 +30,7 @@ const numeric = fc
   })
 
 describe('the bytes of a report', () => {
-  test('of numbers are those of its text', () => {
+  test('of numbers equal its text', () => {
     let byHand = 0
     fc.assert(
       fc.property(numeric, natural, (entry, offset) => {
@@ -45,7 +45,7 @@ describe('the bytes of a report', () => {
     expect(byHand).toBeGreaterThan(500)
   })
 
-  test('of anything are those of its text, or left to it', () => {
+  test('of any values equal its text, or are left to the text encoder', () => {
     fc.assert(
       fc.property(entryOf.reported as fc.Arbitrary<Reported>, natural, (entry, offset) => {
         const bytes = reportedBytes(entry, offset)
@@ -56,7 +56,7 @@ describe('the bytes of a report', () => {
     )
   })
 
-  test('of a report longer than the buffer, and of one after it', () => {
+  test('longer than the buffer, and of the next report', () => {
     const [anyShape] = fc.sample(shape, { numRuns: 1, seed: 3 })
     if (!anyShape) throw new Error('no sample')
     const about = {

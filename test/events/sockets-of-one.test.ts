@@ -8,7 +8,7 @@ import { EventRoom } from '#routes/event-socket-room'
 import { TestSockets } from '#test/access/test-sockets'
 import { ManualWorld } from '#test/runtime/manual-world'
 
-test('sockets and names in filters are limited for one user, and for a tenant', () => {
+test('sockets and filter names are limited per user and per tenant', () => {
   const hub = { add: () => {}, remove: () => {} } as unknown as Hub
   const room = new EventRoom(new ManualWorld(), hub, 2)
   const sockets = new TestSockets()
@@ -48,6 +48,6 @@ test.each([
   [1_024, 64 * 1024],
   [4_096, 16 * 1024],
   [100_000, 16 * 1024],
-])('with %i sockets each may keep %i bytes, four times as much while it is live', (sockets, bytes) => {
+])('with %i sockets each may buffer %i bytes, four times as many while it is live', (sockets, bytes) => {
   expect(highWaterBytesOf(sockets)).toBe(bytes)
 })

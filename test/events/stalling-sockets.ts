@@ -1,7 +1,7 @@
 import type { Hub } from '#events/hub'
 import type { Socket, SocketPublisher } from '#runtime/socket'
 
-/** A message as a dashboard reads it. */
+/** A message as the client reads it. */
 export interface HeardMessage {
   readonly type: string
   readonly offset: number
@@ -13,8 +13,8 @@ export interface HeardMessage {
 }
 
 /**
- * Sockets that take what their buffer takes, and lose the rest as the real ones do: the hub hears of the first message
- * lost of each stretch, and may do nothing then. A test says when the other side reads.
+ * Sockets with a limited buffer that lose messages beyond it, like the real ones: the hub is notified of the first loss in
+ * a row, and may do nothing in that call. The test decides when the client reads.
  */
 export class StallingSockets implements SocketPublisher {
   readonly sockets = new Set<StallingSocket>()
@@ -42,9 +42,9 @@ export class StallingSocket implements Socket {
   #unreadBytes = 0
   #isLosing = false
   isOpen = true
-  /** Everything that will arrive, read or not. */
+  /** All messages that will arrive, read or not. */
   readonly sent: HeardMessage[] = []
-  /** What the other side has read. */
+  /** The messages the client has read. */
   readonly heard: HeardMessage[] = []
   lostCount = 0
 
@@ -99,7 +99,7 @@ export class StallingSocket implements Socket {
     return true
   }
 
-  /** The other side reads some messages; all of them by default. */
+  /** The client reads some messages; by default all. */
   read(countMax = Number.POSITIVE_INFINITY): void {
     const read = this.#unread.splice(0, Math.min(countMax, this.#unread.length))
     if (read.length === 0 || !this.isOpen) return

@@ -10,7 +10,7 @@ import { entry, entryKinds, entryOf } from '#test/store/entry-arbitrary'
 
 const offset = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
 
-describe('every kind of entry is told as an event of the model', () => {
+describe('every kind of entry becomes an event of the model', () => {
   test.each(entryKinds)('%s', (kind) => {
     fc.assert(
       fc.property(entryOf[kind] as fc.Arbitrary<Entry>, offset, (said, offset) => {
@@ -20,7 +20,7 @@ describe('every kind of entry is told as an event of the model', () => {
           offset,
           timestamp: said.kind === 'reported' ? said.timestamp : said.at,
         })
-        // Nothing that the model does not know, and nothing in another form.
+        // Only fields of the model, in their exact form.
         expect(JSON.parse(encode(said, offset))).toEqual(event)
       }),
       { numRuns: 150 },
@@ -28,7 +28,7 @@ describe('every kind of entry is told as an event of the model', () => {
   })
 })
 
-test('who may hear it is told by what it names', () => {
+test('the receivers of an event follow from its contents', () => {
   fc.assert(
     fc.property(entry, (said) => {
       const event = JSON.parse(encode(said, 1)) as { deviceIdentifier?: string; serviceIdentifier?: string }
@@ -63,14 +63,14 @@ test.each([
   expect(said && typeOf(said)).toBe(type)
 })
 
-test('a schema is added once and updated after that', () => {
+test('a schema is added once, then updated', () => {
   const [said] = fc.sample(entryOf.schema_set, { numRuns: 1, seed: 1 })
   if (!said) throw new Error('no sample')
   expect(typeOf({ ...said, isNew: true })).toBe('SCHEMA_ADD')
   expect(typeOf({ ...said, isNew: false })).toBe('SCHEMA_UPDATE')
 })
 
-test('an alarm is told as it is shown, and whether it is active on a device', () => {
+test('an alarm event has the alarm as the API shows it, and its state on a device', () => {
   const stored: StoredAlarm = {
     name: 'Hot',
     severity: 'warning',
@@ -104,7 +104,7 @@ test('an alarm is told as it is shown, and whether it is active on a device', ()
   expect(told({ ...changed, isActive: false, isEnded: true })).toEqual(ended)
 })
 
-test('a subscription is told as it is shown, and when it ends by its name alone', () => {
+test('a subscription event has the subscription as the API shows it; its end has only the name', () => {
   const user = 'crn#user:2Vb7qYx9Kd'
   const stored = {
     id: '5Tn2bGh9Kd',
@@ -136,7 +136,7 @@ test('a subscription is told as it is shown, and when it ends by its name alone'
   expect(ended).toEqual([user, { type, ...rest, payload: {} }])
 })
 
-test('an update is told with its state in upper case, and with nothing that is not known', () => {
+test('an update event has its state in upper case, and only known fields', () => {
   const entry: Entry = { kind: 'update_changed', device: '"A', at: 5, index: 2, status: 'checking' }
   const head = '{"type":"UPDATE_STATUS","timestamp":5,"offset":9,"deviceIdentifier":"\\"A","index":2'
   expect(encode(entry, 9)).toBe(`${head},"status":"CHECKING"}`)
@@ -145,7 +145,7 @@ test('an update is told with its state in upper case, and with nothing that is n
   )
 })
 
-/** What a property of an update says, from the entry itself. */
+/** The fields of an update event, from the entry itself. */
 function expectedItem({ propId, type, modifier }: ShapeProperty, state: PropertyState): Partial<Property> {
   const isError = typeof state === 'object' && state !== null && !Array.isArray(state)
   const flags = { isReadOnly: (modifier & 1) > 0, isActionable: (modifier & 2) > 0, isVolatile: (modifier & 4) > 0 }
@@ -167,7 +167,7 @@ function itemsOf(said: Extract<Entry, { kind: 'reported' | 'declared' }>) {
 }
 
 describe('OBJECT_UPDATED', () => {
-  test('says every item in the order of the device, and nothing else', () => {
+  test('has every item in the order of the device, and nothing more', () => {
     fc.assert(
       fc.property(entryOf.reported, (said) => {
         const event = JSON.parse(encode(said, 1)) as { updates: Property[] }
@@ -177,7 +177,7 @@ describe('OBJECT_UPDATED', () => {
     )
   })
 
-  test('says what is declared first, then what is gone', () => {
+  test('lists declared services first, then removed ones', () => {
     fc.assert(
       fc.property(entryOf.declared, (said) => {
         const { updates } = JSON.parse(encode(said, 1)) as { updates: Property[] }
@@ -195,7 +195,7 @@ describe('OBJECT_UPDATED', () => {
 describe('stripped', () => {
   const updated = fc.oneof(entryOf.reported, entryOf.declared, entryOf.undeclared)
 
-  test('an update is the same without what is left out, and nothing when nothing is left', () => {
+  test('an update equals itself without the excluded items, and is empty if none remains', () => {
     fc.assert(
       fc.property(updated, fc.func(fc.boolean()), (said, isOmitted) => {
         const whole = JSON.parse(encode(said, 9)) as { updates: Property[] }
@@ -208,7 +208,7 @@ describe('stripped', () => {
     )
   })
 
-  test('of nothing it is the very text', () => {
+  test('without exclusions is the same text', () => {
     fc.assert(
       fc.property(updated, (said) => {
         expect(encodeStripped(said, 9, () => false)).toBe(encode(said, 9))
@@ -216,7 +216,7 @@ describe('stripped', () => {
     )
   })
 
-  test('other events are never changed', () => {
+  test('other events never change', () => {
     fc.assert(
       fc.property(entry, (said) => {
         if (typeOf(said) === 'OBJECT_UPDATED') return
@@ -226,7 +226,7 @@ describe('stripped', () => {
   })
 })
 
-test('what a device says of itself is numbered', () => {
+test('a device report is numbered', () => {
   const said: Entry = {
     kind: 'discovered',
     device: '#$A',

@@ -321,7 +321,7 @@ describe('a mail that is refused', () => {
     await room.pass(hour)
     expect(tries).toBeLessThan(30)
     // Under a name that the log does not take for a secret.
-    expect(room.complaints).toEqual(['mails do not leave; tried less often: {"lastError":"ECONNREFUSED"}'])
+    expect(room.complaints).toEqual(['mail delivery fails; retrying less often: {"lastError":"ECONNREFUSED"}'])
     expect(room.deliveries.transport).toEqual({ state: 'resting', lastError: 'ECONNREFUSED' })
     expect(room.deliveries.figuresOf('default')).toEqual({ requests: 1, subscribers: 3 })
     expect([room.deliveries.sent, room.deliveries.waitingCount]).toEqual([{ ...nothingSent, transport: tries }, 3])

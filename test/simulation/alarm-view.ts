@@ -1,13 +1,13 @@
 import { ListView, type ViewedEvent } from '#test/simulation/list-view'
 import type { ReadRow } from '#test/simulation/reference-alarms'
 
-/** Where alarms are or were active, as a client holds it. */
+/** A client's copy of the alarm states on devices. */
 export class AlarmView extends ListView<ReadRow> {
   readonly list = 'listAlarmStatus'
   readonly resource = 'alarms'
   #rows = new Map<string, { readonly active: boolean; readonly since: unknown }>()
 
-  /** What ended is told as inactive, and is no row any more. */
+  /** An alarm that ended is sent as inactive, and has no row any more. */
   protected differences(rows: readonly ReadRow[]): readonly string[] {
     const there = new Map(rows.map((row) => [pairOf(row), { active: row.active, since: row.since }]))
     const found: string[] = []

@@ -3,7 +3,7 @@ import type { SimulatedServer } from '#test/simulation/simulated-server'
 
 export type Answer = Awaited<ReturnType<SimulatedServer['call']>> | { readonly refused: string }
 
-/** What was answered, or by which code it was refused. */
+/** An answer, or the code of a refusal. */
 export async function answerOf(call: ReturnType<SimulatedServer['call']>): Promise<Answer> {
   try {
     return await call

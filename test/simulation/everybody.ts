@@ -16,13 +16,13 @@ import { SimulatedUpdates } from '#test/simulation/simulated-updates'
 import { SimulatedWrites } from '#test/simulation/simulated-writes'
 import type { Witness } from '#test/simulation/witness'
 
-/** Moments: since when it may have been told at all, and since when he may have heard it. */
+/** Moments: the earliest at which it may have been sent, and at which it may have been received. */
 interface HeardSince {
   readonly toldAt: number
   readonly from: number
 }
 
-/** Everybody who asks the server for something, and the devices that they ask for it. */
+/** All users of the server, and the devices in their requests. */
 export class Everybody {
   readonly people: SimulatedPeople
   readonly sessions: SimulatedSessions
@@ -77,28 +77,28 @@ export class Everybody {
     }
   }
 
-  /** The process that they asked is dead. */
+  /** The process that received their requests is dead. */
   moveTo(server: SimulatedServer): void {
     const { people, sessions, schema, requests, writes, alarms, actions, updates, functions, subscribers } = this
     const parts = [people, sessions, schema, requests, writes, alarms, actions, updates, functions, subscribers]
     for (const part of parts) part.moveTo(server)
   }
 
-  /** Before anything else happens. */
+  /** Call before anything else happens. */
   async begin(): Promise<void> {
     await this.people.begin()
     await this.functions.begin()
     await this.subscribers.begin()
   }
 
-  /** Somebody, signed in to this account, heard of something that is not for all who may read what it is about. */
+  /** A user with this account received an event that not everyone with read on its resource may receive. */
   judgeHeard(person: Person, account: string, event: Readonly<Record<string, unknown>>, since: HeardSince): void {
     const type = String(event.type)
     if (type === 'ALARM_CONFIG_UPDATE') this.alarms.judgeHeard(person, event, since.toldAt, since.from)
     if (type.startsWith('NOTIFICATION_')) this.subscribers.judgeHeard(person, account, event)
   }
 
-  /** Looks what became of what was asked for. For a server at rest. */
+  /** Reads the final outcome of all requests. For a server at rest. */
   async settle(): Promise<void> {
     await Promise.all([this.people.settle(), this.schema.settle(), this.alarms.settle(), this.functions.settle()])
   }

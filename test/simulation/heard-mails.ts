@@ -24,35 +24,34 @@ interface Parts {
   readonly subscribers: SimulatedSubscribers
 }
 
-/** A mail that was handed over, and of which it may not be stored yet what became of it. */
+/** A mail that was handed over, whose result may not be stored yet. */
 interface Open {
   readonly id: string
   isTaken: boolean
 }
 
 /**
- * All mails there ever were, as they leave and as they arrive. Whoever gets one may be told of it at the moment in which it is
- * handed over; he gets it once, but for what a process that dies, or a connection that breaks, leaves open; and not more of
- * them in an hour than he is to get. Contract 5.7.
+ * All mails, when they are handed over and when they arrive. The receiver must be permitted at the time of hand-over; each
+ * mail arrives once, except after a crash or a broken connection; and the hourly limit is kept. Contract 5.7.
  */
 export class HeardMails implements MailWatcher {
   readonly #witness: Witness
   readonly #parts: Parts
   readonly #perHourMax: number
   readonly #now: () => number
-  /** By Message-ID, as often as it arrived. */
+  /** By Message-ID, the number of arrivals. */
   readonly #arrived = new Map<string, MailMessage[]>()
-  /** How often more than once it may. */
+  /** The number of permitted duplicates. */
   readonly #again = new Map<string, number>()
   readonly #open = new Map<string, Open>()
   readonly #hours = new Map<string, Hours>()
-  /** Addresses that something was refused at for good. */
+  /** Addresses with a permanent refusal. */
   readonly #refusedAt = new Set<string>()
   readonly #told = new Map<string, Told>()
   /** Without its time. */
   readonly #toldAtSomeTime = new Set<string>()
   readonly #links: string[] = []
-  /** Mails that whoever sent them knew to have arrived; and of how many of these he may not know any more. */
+  /** Mails with a known arrival; and the number of those whose sender may not know it. */
   takenCount = 0
   forgottenCount = 0
 
@@ -63,12 +62,12 @@ export class HeardMails implements MailWatcher {
     this.#now = now
   }
 
-  /** Of mails that arrived, where they can be ended. */
+  /** The unsubscribe links of arrived mails. */
   get links(): readonly string[] {
     return this.#links
   }
 
-  /** All that anybody was ever told. */
+  /** All notifications sent so far. */
   get told(): Iterable<Told> {
     return this.#told.values()
   }
@@ -77,12 +76,12 @@ export class HeardMails implements MailWatcher {
     return this.#toldAtSomeTime.has(keyOf(address, told))
   }
 
-  /** What one address was told, each thing once. */
+  /** The notifications of one address, each once. */
   toldTo(address: string): readonly Told[] {
     return [...this.#told].flatMap(([key, told]) => (key.startsWith(`${address} `) ? [told] : []))
   }
 
-  /** Of a function's requests, how many were told to an address as a number alone. */
+  /** The number of a function's requests that an address received only as a count. */
   countedTo(address: string, name: string): number {
     let count = 0
     for (const messages of this.#arrived.values()) {
@@ -99,7 +98,7 @@ export class HeardMails implements MailWatcher {
   handed(message: MailMessage): void {
     const { to, id, subject, text } = message
     const open = this.#open.get(to)
-    // One at a time: what became of the one before is stored.
+    // One at a time: the result of the previous one is stored.
     if (open?.id !== id) this.#open.set(to, { id, isTaken: false })
     this.#judgeOwner(message)
     if (isDigest(message)) {
@@ -152,7 +151,7 @@ export class HeardMails implements MailWatcher {
     this.#open.clear()
   }
 
-  /** All that became of mails is stored. */
+  /** All results of mails are stored. */
   settle(): void {
     this.#open.clear()
     for (const [id, messages] of this.#arrived) {
@@ -172,7 +171,7 @@ export class HeardMails implements MailWatcher {
     return `${person?.name} ${account}`
   }
 
-  /** What leads out of it ends a subscription that he has. */
+  /** Its link ends one of the receiver's subscriptions. */
   #judgeOwner({ to, unsubscribe }: MailMessage): void {
     const known = this.#subscriptionBy(unsubscribe?.url)
     if (!known) return
@@ -182,19 +181,19 @@ export class HeardMails implements MailWatcher {
     if (!isHis) this.#witness.accuse(`${to} gets a mail by ${known.id}, which is ${known.account}'s`)
   }
 
-  /** All that decides whether he hears of it is so at this moment. */
+  /** All conditions for the notification hold at this moment. */
   #judge({ to }: MailMessage, { name, device, value }: Told): void {
     const { people, functions, alarms } = this.#parts
     const { moment } = this.#witness
-    const what = () => `${to} is told that ${device} has ${value}, by ${name}`
+    const what = () => `${to} gets a mail that ${device} has ${value}, by ${name}`
     const fn = functions.named(name)
-    // Its making was never answered.
+    // Its creation was never answered.
     if (!fn) return
     this.#judgeBy(what, functions.tellingOf(fn, device, moment))
     if (to === rootAddress) return
     const { person } = people.addressed(to) ?? {}
     if (!person) {
-      this.#witness.accuse(`${to} is nobody's, and gets mails`)
+      this.#witness.accuse(`${to} belongs to no user, and gets mails`)
       return
     }
     this.#judgeBy(() => `${what()}, elsewhere`, holding(person.address.since(moment), to))
@@ -216,14 +215,14 @@ export class HeardMails implements MailWatcher {
     const versions = this.#subscriptionBy(unsubscribe?.url)?.locale.since(this.#witness.moment) ?? []
     const possible = versions.flatMap(({ value }) => (value === null ? [] : [languageOf(value)]))
     if (possible.length > 0 && !possible.includes(language))
-      this.#witness.accuse(`${to} is told something in ${language}, and not in ${possible.join(' or ')}`)
+      this.#witness.accuse(`${to} gets a mail in ${language}, and not in ${possible.join(' or ')}`)
   }
 
-  /** What people recorded about a device is nobody's who may not read that. */
+  /** Metadata of a device is sent only to users who may read it. */
   #judgeNote({ to, text }: MailMessage, { device }: Told): void {
     const { person } = this.#parts.people.addressed(to) ?? {}
     if (!person || noteIn(text) === '') return
-    this.#witness.count('a note in a mail')
+    this.#witness.count('metadata in a mail')
     const grounds = person.grounds(this.#witness.moment, (grants) => mayRead(grants, 'meta', device))
     this.#witness.judge(() => `${to} reads the note of ${device}`, grounds)
   }

@@ -1,6 +1,6 @@
 import { KeyObject, sign, verify, type webcrypto } from 'node:crypto'
 
-/** ES256 for jose without the thread pool: a thread ends at any time, and the same seed has to make the same run. */
+/** ES256 for jose without the thread pool: threads finish in any order, and a seed must always give the same run. */
 const of = (key: webcrypto.CryptoKey) => ({ key: KeyObject.from(key), dsaEncoding: 'ieee-p1363' }) as const
 
 Object.assign(crypto.subtle, {

@@ -10,18 +10,18 @@ import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import { StandingRollout } from '#test/simulation/standing-rollout'
 import type { Witness } from '#test/simulation/witness'
 
-/** What devices are offered, judged as they hear it, and the images that they get by it. Contract 6. */
+/** Checks each firmware offer when it arrives, and the images that devices download. Contract 6. */
 export class JudgedOffers {
   readonly standing = new StandingRollout()
   readonly #witness: Witness
   readonly #devices: readonly SimulatedDevice[]
-  /** Versions that each device may have been held at since the last rest. */
+  /** Possible pins of each device since the last rest. */
   readonly #pins = new Map<string, Set<string>>()
-  /** Devices that were welcomed as ones that refuse, and did not say otherwise since. */
+  /** Devices that connected as refusing automatic updates, and did not change that since. */
   readonly #refusing = new Set<string>()
-  /** Those that somebody asked for by hand since the last rest: such an update may have joined one that began by itself. */
+  /** Devices with a requested update since the last rest, which may have joined an automatic one. */
   readonly #byHand = new Set<string>()
-  /** Ids of updates that were not under way when somebody asked for the end of a release. */
+  /** Ids of updates that were not running when the deletion of a release was requested. */
   readonly #unheld = new Set<string>()
   #server: SimulatedServer
 
@@ -46,12 +46,12 @@ export class JudgedOffers {
     server.firmwareSent = (id) => this.#sent(id)
   }
 
-  /** Devices that may be held at some version. */
+  /** Devices that may be pinned to a version. */
   get held(): Iterable<string> {
     return this.#pins.keys()
   }
 
-  /** Somebody asks that it be held there. */
+  /** A pin is requested. */
   pinned(device: string, firmware: string): void {
     this.#pins.set(device, new Set([...(this.#pins.get(device) ?? []), firmware]))
   }
@@ -60,14 +60,14 @@ export class JudgedOffers {
     this.#byHand.add(device)
   }
 
-  /** What it was before means nothing any more. */
+  /** Earlier pins do not count any more. */
   settle(pins: ReadonlyMap<string, string>): void {
     this.#pins.clear()
     this.#byHand.clear()
     for (const [device, firmware] of pins) this.#pins.set(device, new Set([firmware]))
   }
 
-  /** An update that is not under way holds no image, though its device may begin with it late. */
+  /** An update that is not running does not protect its image, though its device may start late. */
   letGo(): void {
     for (const { name } of this.#devices) {
       const stored = this.#storedOf(name)
@@ -75,16 +75,16 @@ export class JudgedOffers {
     }
   }
 
-  /** What can't be looked at while the store is being read. */
+  // The state cannot be read while the store is being loaded.
   #storedOf(device: string): StoredUpdate | undefined {
     const { registry, isServing } = this.#server.assembly.context.system
     return isServing ? (registry.peek(updateAddress(tenant, device)).state as UpdateActorState).stored : undefined
   }
 
-  /** What is offered must be stored: of what is not, nothing may ever be seen. */
+  /** An offer must be stored before it is sent. */
   #sent(id: string): void {
     const { registry, isServing } = this.#server.assembly.context.system
-    // What is being read can't be looked at.
+    // The state cannot be read while the store is being loaded.
     if (!isServing) return
     for (const { name } of this.#devices) {
       const { state, lastOffset } = registry.peek(updateAddress(tenant, name))
@@ -95,17 +95,17 @@ export class JudgedOffers {
         this.#witness.accuse(`${name} is offered ${id}, which is not stored yet`)
       return
     }
-    // With a device that was removed in that moment its update is forgotten.
+    // The update of a device that was removed at that moment is forgotten.
     const isThere = (name: string) => (registry.peek(deviceAddress(tenant, name)).state as DeviceState).isThere
     if (this.#devices.every(({ name }) => isThere(name)))
-      this.#witness.accuse(`${id} is offered, and nobody knows of it`)
+      this.#witness.accuse(`${id} is offered, and is not in the device's state`)
   }
 
-  /** A device hears of something new, or of the same again. */
+  /** A device receives an offer, new or repeated. */
   #offered({ name }: SimulatedDevice, { id, firmware, index }: Order, isNew: boolean): void {
     this.#witness.count(isNew ? 'firmware offered' : 'firmware offered once more')
     const stored = this.#storedOf(name)
-    // It is over already.
+    // The update has already ended.
     if (stored?.context.id !== id) return
     const { by, from } = stored.context
     if (by !== 'post' && this.#refusing.has(name) && !this.#byHand.has(name))
@@ -113,11 +113,11 @@ export class JudgedOffers {
     if (!isNew) return
     this.#witness.count(`firmware offered by ${by}`)
     if (this.standing.isAgainst(stored.context))
-      this.#witness.accuse(`${name} is offered ${firmware} by a rollout that stands still`)
+      this.#witness.accuse(`${name} is offered ${firmware} by a stopped rollout`)
     if (isAbove(firmware, from)) return
     this.#witness.count('firmware offered again, or an older one')
     if (!this.#pins.get(name)?.has(firmware))
-      this.#witness.accuse(`${name} is offered ${firmware} of ${index} in place of ${from}, and is not held there`)
+      this.#witness.accuse(`${name} is offered ${firmware} of ${index} in place of ${from}, and is not pinned to it`)
   }
 
   async #download({ id, url, sha256 }: Order, from: number, to: number): Promise<Piece> {
@@ -136,11 +136,11 @@ export class JudgedOffers {
         this.#witness.accuse(`the image at ${url} is refused: ${answer.refused}`)
       return 'not now'
     }
-    if (this.#isUnderWay(id)) this.#witness.accuse(`the image at ${url} is gone, and somebody is at it`)
+    if (this.#isUnderWay(id)) this.#witness.accuse(`the image at ${url} is gone, and an update of it is running`)
     return 'gone'
   }
 
-  /** An update under way holds its image. */
+  /** A running update protects its image. */
   #isUnderWay(id: string): boolean {
     if (!this.#server.assembly.context.system.gate.isSettled || this.#unheld.has(id)) return false
     return this.#devices.some(({ name }) => {

@@ -2,12 +2,12 @@ import type { FoldedState } from '#bench/dashboard/folded-state'
 import type { Grant } from '#model/scope'
 import { mayRead } from '#test/simulation/reference-filter'
 
-/** A device that shows nothing is not told to everybody who may read it. */
+/** The creation of a device without visible data is not sent to everyone who may read it. */
 export function withoutEmptyDevices({ devices }: FoldedState): void {
   for (const [device, services] of devices) if (services.size === 0) devices.delete(device)
 }
 
-/** Who may read a device's services and not the device hears nothing of its end, and can't know that these are gone. */
+/** A client that may read a device's services but not the device gets no event of its deletion. */
 export function withoutWhatMayBeGone(here: FoldedState, there: FoldedState, grants: readonly Grant[]): void {
   for (const [device, services] of here.devices) {
     if (mayRead(grants, 'device', device)) continue

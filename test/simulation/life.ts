@@ -1,22 +1,22 @@
 import type { SimulatedServer } from '#test/simulation/simulated-server'
 
-/** What goes on in a run, for those who wait for it or break it. */
+/** The interface of the run for code that waits or injects faults. */
 export interface Life {
-  /** The process of now. */
+  /** The present process. */
   readonly server: SimulatedServer
-  /** Some tasks run. */
+  /** Runs some tasks. */
   steps(count: number): Promise<void>
-  /** Time goes on. */
+  /** Advances time. */
   advance(ms: number): Promise<void>
-  /** Much time passes at once. */
+  /** Advances time in one large step. */
   leap(ms: number): Promise<void>
-  /** Until nothing is left to be done, and nobody waits for an answer. */
+  /** Runs until no work and no pending answer is left. */
   comeToRest(): Promise<void>
-  /** Waits for what needs tasks to run. */
+  /** Waits for a promise that needs tasks to run. */
   pumped<T>(promise: Promise<T>): Promise<T>
   crash(): Promise<void>
-  /** The next write fails. */
+  /** Makes the next write fail. */
   failWrite(): void
-  /** And perhaps there is no room for others either. */
+  /** And perhaps the following ones, as on a full disk. */
   fillDisk(): void
 }

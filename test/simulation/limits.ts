@@ -7,17 +7,17 @@ import { memoryBlobs } from '#test/store/memory-blobs'
 export function someLimits(random: SeededRandom, now: () => number): SimulatedLimits {
   const pick = <T>(from: readonly T[]) => from[random.below(from.length)] as T
   return {
-    // Little enough that redo holds retention back, or enough that nobody has to read anew.
+    // Either small, so that redo delays retention, or large enough that no client has to read again.
     retainedBytesMax: pick([1_000, 3_000, 20_000]),
-    // Little enough that a few frames are too many, or enough for all.
+    // Either small, so that a few frames exceed it, or large enough for all.
     uncommittedBytesMax: pick([1_200, 4_000, 1_000_000]),
-    // Sessions that end by themselves in between, or hold throughout.
+    // Sessions that expire during the run, or last throughout.
     tokenMs: pick([200_000, 3_600_000]),
     mails: {
       server: new SimulatedMailServer(random),
-      // So few that most are told together, or enough for each.
+      // Either small, so that most mails become digests, or large enough for single mails.
       perHourMax: pick([2, 5, 1_000]),
-      // So few that some of a flood are only counted, or enough for all.
+      // Either small, so that some requests are only counted, or large enough for all.
       storedRequestsMax: pick([6, 1_000]),
     },
     updates: {

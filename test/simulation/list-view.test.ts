@@ -6,7 +6,7 @@ const event = (type: string, offset: number) => ({
   ...{ type, offset, resourceIdentifier: 'crn#alarm:a', deviceIdentifier: 'D0', since: 1 },
 })
 
-test('a list is of the moment in which it was read, until something later is heard, whatever that is about', () => {
+test('a list has the offset of its read until a later event arrives', () => {
   const view = new AlarmView()
   view.replace([], 17)
   expect(view.position).toBe(17)
@@ -19,7 +19,7 @@ test('a list is of the moment in which it was read, until something later is hea
   expect([view.position, view.faults({ listAlarmStatus: [] }, [], { count: () => {} } as never)]).toEqual([21, []])
 })
 
-test('what was heard while it was read is in it once', () => {
+test('an event that arrives during the read is applied once', () => {
   const view = new AlarmView()
   view.told(event('ALARM_STATUS_INACTIVE', 16))
   view.told(event('ALARM_STATUS_ACTIVE', 18))

@@ -8,22 +8,22 @@ export interface ListedRow {
   readonly deviceIdentifier: string
 }
 
-/** What lists are to who may read everything, by their names. */
+/** The lists as an administrator reads them, by name. */
 export type Lists = Readonly<Record<string, readonly ListedRow[]>>
 
-/** A list of its own beside the devices, as a client holds it: read once, then kept up by events alone. */
+/** A client's copy of a list besides the devices: read once, then updated by events alone. */
 export abstract class ListView<R extends ListedRow = ListedRow> {
-  /** By which it is read, and what must be readable for that. */
+  /** The route of the list, and the permission for it. */
   abstract readonly list: string
   abstract readonly resource: string
   readonly query: object = {}
   needsRead = true
   isReading = false
-  /** What it holds is of then, or later. */
+  /** The copy has at least this offset. */
   position = 0
   #waiting: ViewedEvent[] = []
 
-  /** It may have missed something. */
+  /** Events may have been missed. */
   forget(): void {
     this.needsRead = true
     this.#waiting = []
@@ -48,12 +48,12 @@ export abstract class ListView<R extends ListedRow = ListedRow> {
     }
   }
 
-  /** All up to there was heard. */
+  /** All events up to this offset have arrived. */
   positioned(offset: number): void {
     this.position = Math.max(this.position, offset)
   }
 
-  /** In what it is not as it should be, for somebody with these grants. */
+  /** Differences from the expected list for a user with these grants. */
   faults(lists: Lists, grants: readonly Grant[], witness: Witness): readonly string[] {
     const rows = (lists[this.list] ?? []) as readonly R[]
     const seen = rows.filter(({ deviceIdentifier }) => mayRead(grants, this.resource, deviceIdentifier || undefined))
@@ -61,7 +61,7 @@ export abstract class ListView<R extends ListedRow = ListedRow> {
     return this.differences(seen, grants)
   }
 
-  /** `rows`: all that he may read. */
+  /** `rows`: all rows that the user may read. */
   protected abstract differences(rows: readonly R[], grants: readonly Grant[]): readonly string[]
   protected abstract concerns(type: string): boolean
   protected abstract take(rows: readonly R[]): void

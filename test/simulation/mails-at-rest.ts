@@ -15,14 +15,14 @@ import type { Witness } from '#test/simulation/witness'
 
 type Parts = Pick<Everybody, 'people' | 'alarms' | 'functions' | 'subscribers' | 'heard' | 'mailServer'>
 
-/** A device counted on, and said so. */
+/** A count that a device reported. */
 interface Counted {
   readonly device: string
   readonly count: number
   readonly moment: number
   /** Unix ms. */
   readonly at: number
-  /** It was heard that it is stored. */
+  /** Its acknowledgement arrived. */
   isStored: boolean
 }
 
@@ -34,12 +34,12 @@ interface ReadOutbox {
 }
 
 const roundsMax = 60
-/** Two passes that find who has received all: a leap may change the status of a device, and a function ask once more. */
+/** Two passes find all notified subscribers: a suspend may change a device's status, which triggers a function again. */
 const everyMs = 2_200
 
 /**
- * Lets all mails come to where they come, and sees to it that everybody who was to hear of something did: by a plain reading
- * of what was counted while nothing that decides about it changed. What is stored beside mails is what there is. Contract 5.7.
+ * Waits for all mails and checks that no notification is missing: computed plainly from counts for which all conditions were
+ * unchanged. Also compares the stored indexes with the subscriptions. Contract 5.7.
  */
 export class MailsAtRest {
   readonly #witness: Witness
@@ -48,7 +48,7 @@ export class MailsAtRest {
   /** No function keeps more requests. */
   readonly #requestsKept: number
   readonly #counted: Counted[] = []
-  /** What somebody is to be told, by his address, and what it is. */
+  /** Expected notifications by address. */
   #owed: { readonly address: string; readonly fn: KnownFunction; readonly counted: Counted }[] = []
 
   constructor(
@@ -73,14 +73,14 @@ export class MailsAtRest {
     if (counted) counted.isStored = true
   }
 
-  /** For a server at which nobody asks for anything any more: until nothing waits, however long that is. */
+  /** For a server without new requests: waits until the queue is empty, for any length of time. */
   async end(): Promise<void> {
     const { mailServer, heard } = this.#parts
     mailServer.isHealthy = true
     this.#owe()
     for (let round = 0, ms = 1_000; !(await this.#isOver()); round++, ms = Math.min(1_800_000, ms * 2)) {
-      if (round > roundsMax) throw new Error('mails do not come to their end')
-      // What comes soon comes one after the other; then long waits end.
+      if (round > roundsMax) throw new Error('the mail queue does not become empty')
+      // First the immediate work, then the long timers.
       if (round < 3) await this.#life.advance(ms)
       else await this.#life.leap(ms)
       await this.#life.comeToRest()
@@ -94,7 +94,7 @@ export class MailsAtRest {
     mailServer.isHealthy = false
   }
 
-  /** Behind the look at what there is of functions and subscriptions. */
+  /** Call after functions and subscriptions were read. */
   async checkStored(
     listed: readonly { readonly resourceIdentifier: string; readonly topic: string; readonly createdBy: string }[],
   ) {
@@ -106,20 +106,20 @@ export class MailsAtRest {
     if (here !== there) this.#witness.accuse(`topics are ${here}, and subscriptions ${there}`)
     if (rows.length > 2) this.#witness.count('topics compared')
     const ending = await this.#entriesOf(endingIndex)
-    if (ending.length > 0) this.#witness.accuse(`${ending.join(', ')} never come to their end`)
+    if (ending.length > 0) this.#witness.accuse(`${ending.join(', ')} are never completed`)
   }
 
-  /** Nothing is kept, and nobody waits. */
+  /** No requests are stored, and no subscribers are pending. */
   async #isOver(): Promise<boolean> {
     const { waiting } = await this.#outbox()
     if (this.#parts.mailServer.underWay > 0 || waiting.requests > 0 || waiting.subscribers > 0) return false
     return (await this.#entriesOf(deliveringIndex)).length === 0
   }
 
-  /** What nobody changed anything about since it was said, and what is stored, is told. */
+  /** Every stored count whose conditions are unchanged was notified. */
   #owe(): void {
     const { functions, subscribers, people } = this.#parts
-    // Else what is too much is told as a number.
+    // Otherwise excess requests appear as a number.
     const isAllKept = this.#counted.length < this.#requestsKept
     for (const counted of this.#counted) {
       for (const fn of counted.isStored ? functions.there : []) {
@@ -134,7 +134,7 @@ export class MailsAtRest {
     this.#counted.splice(0)
   }
 
-  /** Whether it must tell of this one: it, what it is bound to, and whose it is, are as they were. */
+  /** Whether the function must report this count: the function, its binding and its author are unchanged. */
   #tellsSteadily({ plan, now, author }: KnownFunction, { device, count, moment }: Counted): boolean {
     const { alarms, people } = this.#parts
     const { cause, every, throttleMs } = plan
@@ -149,7 +149,7 @@ export class MailsAtRest {
     return ['functions', 'service'].every((resource) => mayRead(person.grants, resource, device, serviceOf(resource)))
   }
 
-  /** Where somebody is told of it, who must be; undefined: nobody knows, or he must not. */
+  /** The address that must be notified; undefined: unknown, or not permitted. */
   #addressOf({ account }: KnownSubscription, { now, plan }: KnownFunction, { device, moment }: Counted) {
     const { people, alarms, heard } = this.#parts
     const person = people.persons.find((each) => each.account === account)
@@ -167,14 +167,14 @@ export class MailsAtRest {
     for (const { address, fn, counted } of this.#owed) {
       const { device, count } = counted
       const isHeard = heard.wasTold(address, { name: fn.plan.name, device, value: String(count) })
-      this.#witness.count(address === rootAddress ? 'root is told' : 'told as it must be')
+      this.#witness.count(address === rootAddress ? 'root notified' : 'notified as required')
       if (!isHeard && !heard.wasRefusedAt(address))
-        this.#witness.accuse(`${address} is not told that ${device} has ${count}, by ${fn.plan.name}`)
+        this.#witness.accuse(`${address} gets no mail that ${device} has ${count}, by ${fn.plan.name}`)
     }
     this.#owed = []
   }
 
-  /** Of a function that nobody edits, all that ever was is told to who always may: in words, or as a number. */
+  /** All events of a permanent function reach a permanent subscriber: as text, or as a number. */
   async #checkCounts(): Promise<void> {
     const { functions, heard } = this.#parts
     const { system } = this.#life.server.assembly.context
@@ -182,17 +182,17 @@ export class MailsAtRest {
       const { head } = system.peek(deliveryAddress(tenant, id)) as DeliveryState
       const told = heard.toldTo(rootAddress).filter(({ name }) => name === plan.name).length
       const counted = heard.countedTo(rootAddress, plan.name)
-      if (counted > 0) this.#witness.count('told as a number')
+      if (counted > 0) this.#witness.count('notified as a number')
       if (told + counted < head.seq)
-        this.#witness.accuse(`of ${head.seq} requests of ${plan.name}, ${told} were told and ${counted} counted`)
+        this.#witness.accuse(`of ${head.seq} requests of ${plan.name}, ${told} were mailed and ${counted} counted`)
     }
     const { sent, digests } = await this.#outbox()
     const { takenCount, forgottenCount } = heard
     if (sent + digests > takenCount || sent + digests < takenCount - forgottenCount)
-      this.#witness.accuse(`${sent + digests} mails are counted, of ${takenCount} that were taken`)
+      this.#witness.accuse(`${sent + digests} mails are counted, of ${takenCount} that were accepted`)
   }
 
-  /** Of one device there is at most one in so long, unless it was removed: then it is a new one. */
+  /** At most one per device and interval, unless the device was removed: then it is a new one. */
   #checkThrottles(): void {
     const { functions, heard } = this.#parts
     const last = new Map<string, number>()
@@ -202,8 +202,7 @@ export class MailsAtRest {
       last.set(`${name} ${device}`, time)
       if (before === undefined || time === before || time - before >= throttleMs) continue
       const isNew = this.#witness.removals.some((each) => each.device === device && isWithin(each.at, before, time))
-      if (!isNew)
-        this.#witness.accuse(`${name} tells of ${device} at ${before} and ${time}, not every ${throttleMs} ms`)
+      if (!isNew) this.#witness.accuse(`${name} reports ${device} at ${before} and ${time}, not every ${throttleMs} ms`)
     }
   }
 
@@ -229,12 +228,12 @@ export class MailsAtRest {
   }
 }
 
-/** It may take a while until what was asked is done. */
+/** Until a request takes effect. */
 function isWithin(asked: number, before: number, after: number): boolean {
   return asked > before - everyMs && asked <= after
 }
 
-/** Of functions it does not count which service is read. */
+/** For functions, the count does not depend on the service. */
 function serviceOf(resource: string): string | undefined {
   return resource === 'service' ? 'counter' : undefined
 }

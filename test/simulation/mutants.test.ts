@@ -1,52 +1,52 @@
 import { describe, expect, test } from 'vitest'
 import { checkMutant, expectationOf, isAsExpected, lineOf, type MutantReport, mutantNames } from '#bench/proof/mutants'
 
-/** That the simulation finds them is seen by `npm run proof -- mutants`. */
+/** `npm run proof -- mutants` shows that the simulation detects them. */
 describe.each(mutantNames())('the mistake "%s"', (name) => {
   test('can be planted in the sources as they are', () => {
     expect(() => checkMutant(name)).not.toThrow()
   })
 
-  test('says what is to be reported of it', () => {
+  test('names the error to expect', () => {
     const expectation = expectationOf(name)
-    // Else any fault would do, or the death of a process.
+    // Otherwise any fault, or the death of a process, would satisfy it.
     expect(expectation.replaceAll(/[^a-z]/gi, '').length).toBeGreaterThan(10)
     expect(isAsExpected({ seed: 1, ms: 1, fault: expectation }, expectation)).toBe(true)
     expect(isAsExpected({ seed: 1, ms: 1, fault: 'a bug: a turn of device D0' }, expectation)).toBe(false)
   })
 })
 
-test('there are some', () => {
+test('there are mutants', () => {
   expect(mutantNames().length).toBeGreaterThanOrEqual(7)
 })
 
-describe('what is expected', () => {
-  const expectation = 'hears …, which he may not'
+describe('the expected error', () => {
+  const expectation = 'receives …, without permission'
   test.each([
-    ['is reported', 'Error: seed 7, step 3: user 1 hears {"a":1}, which he may not. Again: SEED=7', true],
+    ['is reported', 'Error: seed 7, step 3: user 1 receives {"a":1}, without permission. Again: SEED=7', true],
     [
-      'is the cause of what is',
-      'Error: refused\n    at x (a.ts:1:2)\nbecause of Error: B hears it, which he may not',
+      'is the cause of the reported one',
+      'Error: refused\n    at x (a.ts:1:2)\nbecause of Error: B receives it, without permission',
       true,
     ],
-    ['is not all there', 'Error: user 1 hears {"a":1}, by a right that was never stored', false],
-    ['stands the other way round', 'Error: , which he may not: hears ', false],
-    ['stands in two lines', 'Error: user 1 hears {\n}, which he may not', false],
-    ['is the name of a function', 'Error: it broke\n    at hears x, which he may not (a.ts:1:2)', false],
+    ['is incomplete', 'Error: user 1 receives {"a":1}, by a permission that was never stored', false],
+    ['has its parts in reverse order', 'Error: , without permission: receives ', false],
+    ['spans two lines', 'Error: user 1 receives {\n}, without permission', false],
+    ['is the name of a function', 'Error: it broke\n    at receives x, without permission (a.ts:1:2)', false],
     ['is not reported', 'Error: it broke', false],
-    ['is not reported, nor anything else', undefined, false],
+    ['is missing, without any error', undefined, false],
   ])('%s', (_, fault, isIt) => {
     expect(isAsExpected({ seed: 7, ms: 1, ...(fault !== undefined && { fault }) }, expectation)).toBe(isIt)
   })
 
-  test('is never that a process died', () => {
+  test('is never the death of a process', () => {
     const fault = 'its process died: 3'
     expect(isAsExpected({ seed: 7, ms: 1, fault }, 'its process died')).toBe(true)
     expect(isAsExpected({ seed: 7, ms: 1, fault, isDead: true }, 'its process died')).toBe(false)
   })
 })
 
-describe('the line of a mistake', () => {
+describe('the report line of a mutant', () => {
   const report: MutantReport = {
     ...{ name: 'a-mistake', found: undefined, other: undefined, broken: undefined },
     ...{ seeds: 12, seconds: 3.4 },
@@ -61,11 +61,7 @@ describe('the line of a mistake', () => {
       'a-mistake: found by seed 5 (12 seeds, 3 s): X',
     ],
     ['of which nothing was seen', {}, `${missed}nothing was wrong`],
-    [
-      'of which something else was',
-      { other },
-      `${missed}the expected fault was not reported; seed 4: its process died: 3`,
-    ],
+    ['with another error only', { other }, `${missed}the expected fault was not reported; seed 4: its process died: 3`],
     [
       'that does not compile',
       { broken: 'it was not compiled' },

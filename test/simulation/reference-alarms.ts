@@ -2,7 +2,7 @@ import type { DeviceEntry } from '#bench/dashboard/folded-state'
 import type { Grant } from '#model/scope'
 import { mayRead } from '#test/simulation/reference-filter'
 
-/** Contract 5.1 to 5.3 once more, written as plainly as can be: where alarms must be active, by a full read of everything. */
+/** A plain reference implementation of contract 5.1 to 5.3: the active alarms, from a full read of everything. */
 
 export interface ReadGroup {
   readonly resourceIdentifier: string
@@ -33,15 +33,15 @@ export interface ReadAll {
   readonly alarms: readonly ReadAlarm[]
   readonly groups: readonly ReadGroup[]
   readonly rows: readonly ReadRow[]
-  /** What properties are called, by service and propId. */
+  /** Property names, by service and propId. */
   readonly names: Readonly<Record<string, Readonly<Record<number, string>>>>
-  /** What an author may do now. */
+  /** The present permissions of an author. */
   readonly grantsOf: (author: string) => readonly Grant[]
 }
 
 type Properties = Readonly<Record<string, { tag?: string; type: string; value?: unknown }>>
 
-/** Where what stands is not what must stand. */
+/** The differences between actual and expected alarm states. */
 export function alarmFaults({ entries, alarms, groups, rows, names, grantsOf }: ReadAll): readonly string[] {
   const faults: string[] = []
   const standing = new Map(rows.map((row) => [`${row.resourceIdentifier} on ${row.deviceIdentifier}`, row.active]))
@@ -54,12 +54,13 @@ export function alarmFaults({ entries, alarms, groups, rows, names, grantsOf }: 
       const offered = services?.find(({ serviceIdentifier }) => serviceIdentifier === service)
       const counts = isBound(alarm, groups, device) && mayRead(grantsOf(alarm.updatedBy), 'service', device, service)
       const holds = offered && counts && verdictOf(condition, (offered.properties ?? {}) as Properties, names[service])
-      if ((!offered || !counts) && isActive !== undefined) faults.push(`${pair} stands, and is not judged there`)
+      if ((!offered || !counts) && isActive !== undefined)
+        faults.push(`${pair} has a state, and is not evaluated there`)
       if (typeof holds === 'boolean' && offered && counts && holds !== (isActive ?? false))
         faults.push(`${pair} is ${isActive ? '' : 'in'}active: ${JSON.stringify({ alarm, offered })}`)
     }
   }
-  for (const pair of standing.keys()) faults.push(`${pair} stands, and one of these is gone`)
+  for (const pair of standing.keys()) faults.push(`${pair} has a state, and one of these is gone`)
   return faults
 }
 
@@ -70,7 +71,7 @@ function isBound({ devices, groups }: ReadAlarm, all: readonly ReadGroup[], devi
   return [...(devices ?? []), ...members].includes(device)
 }
 
-/** Undefined: a property that it names has no value, so what stands stays. */
+/** Undefined: a property in it has no value, so the state is kept. */
 function verdictOf(condition: unknown, properties: Properties, names: Readonly<Record<number, string>> = {}) {
   let isKnown = true
   const truth = evaluate(condition)

@@ -1,11 +1,11 @@
 import type { DeviceEntry } from '#bench/dashboard/folded-state'
 import { actions, type Grant } from '#model/scope'
 
-/** §6.2 and contract 4.8 once more, written as plainly as can be: what the server answers and tells is held against this. */
+/** A plain reference implementation of §6.2 and contract 4.8: answers and events are compared with it. */
 
 type Named = 'device' | 'service'
 
-/** By type of event: the resource that must be readable, and what of the event must lie inside of the same grant. */
+/** By event type: the resource to read, and the parts of the event that the same grant must hold. */
 const concerns: Readonly<Record<string, readonly [resource: string, ...named: Named[]]>> = {
   OBJECT_UPDATED: ['service', 'device', 'service'],
   DEVICE_ADD: ['device', 'device'],
@@ -20,15 +20,15 @@ const concerns: Readonly<Record<string, readonly [resource: string, ...named: Na
   SCHEMA_DELETE: ['schemas', 'service'],
   ALARM_STATUS_ACTIVE: ['alarms', 'device'],
   ALARM_STATUS_INACTIVE: ['alarms', 'device'],
-  // And every device that it is bound to, which is judged apart.
+  // Also every device that it is bound to, which is checked separately.
   ALARM_CONFIG_UPDATE: ['alarms'],
-  // And nobody but whose subscription it is, which is judged apart too.
+  // Also only for the subscription's owner, which is checked separately.
   NOTIFICATION_SUBSCRIBE: ['notifications'],
   NOTIFICATION_SUBSCRIPTION_UPDATE: ['notifications'],
   NOTIFICATION_UNSUBSCRIBE: ['notifications'],
 }
 
-/** What nothing makes events of yet counts too for whether anything can be heard at all. */
+/** Resources without events also count for the question whether a client may receive anything. */
 const heardResources = ['service', 'device', 'updates', 'meta', 'schemas', 'alarms', 'notifications']
 
 export function mayHear(grants: readonly Grant[], event: Readonly<Record<string, unknown>>): boolean {
@@ -49,7 +49,7 @@ export function mayHearAnything(grants: readonly Grant[]): boolean {
   return false
 }
 
-/** Whether anything of a resource may be read; with a device, of that; with a service, of that service of that device. */
+/** Whether any part of a resource may be read; with a device, on that device; with a service, that service of it. */
 export function mayRead(grants: readonly Grant[], resource: string, device?: string, service?: string): boolean {
   for (const grant of grants) {
     if (!givesRead(grant, resource)) continue
@@ -59,7 +59,7 @@ export function mayRead(grants: readonly Grant[], resource: string, device?: str
   return false
 }
 
-/** What is left of a full read for somebody with these grants. */
+/** A full read, reduced to these grants. */
 export function readable(grants: readonly Grant[], entries: readonly DeviceEntry[]): readonly DeviceEntry[] {
   const left: DeviceEntry[] = []
   for (const entry of entries) {
@@ -71,7 +71,7 @@ export function readable(grants: readonly Grant[], entries: readonly DeviceEntry
   return left
 }
 
-/** Whether any of these actions is given on something of a device; with a service, on that. */
+/** Whether any of these actions is permitted on some part of a device; with a service, on that. */
 export function mayDo(
   grants: readonly Grant[],
   resource: string,
@@ -87,12 +87,12 @@ export function mayDo(
   )
 }
 
-/** Of what lies on no device. */
+/** For resources without a device. */
 export function mayDoAnywhere(grants: readonly Grant[], resource: string, action: string): boolean {
   return grants.some((grant) => gives(grant, resource, action))
 }
 
-/** Whether one list of grants allows all that another one allows, on each resource, action, device and service by itself. */
+/** Whether one list of grants includes another, for each resource, action, device and service separately. */
 export function givesAll(mine: readonly Grant[], theirs: readonly Grant[]): boolean {
   return theirs.every(({ permissions, devices, services }) =>
     Object.entries(permissions).every(([resource, given = []]) =>

@@ -1,9 +1,9 @@
 import type { Grant } from '#model/scope'
 import { mayRead } from '#test/simulation/reference-filter'
 
-/** §2.6, contract 5.6 and 5.7 once more, written as plainly as can be: what mails say, and who may be told it. */
+/** A plain reference implementation of §2.6, contract 5.6 and 5.7: the contents of mails and their permitted receivers. */
 
-/** What a mail, or a line of a digest, says: its subject, as our templates have it. */
+/** A mail or a line of a digest: its subject, as the templates of the simulation write it. */
 export interface Told {
   readonly language: string
   /** The function's name. */
@@ -14,14 +14,14 @@ export interface Told {
   readonly time: number
 }
 
-/** What is told of what. */
+/** A notification. */
 export type Cause = 'counter' | 'heater' | 'status' | 'alarm'
 
 export type Need = readonly [what: string, isMet: (grants: readonly Grant[]) => boolean]
 
 const languages = ['en', 'de']
 
-/** The same words in each of them. */
+/** The same text in each of them. */
 export const template = {
   locales: Object.fromEntries(
     languages.map((language) => [
@@ -40,14 +40,14 @@ export function toldIn(subject: string): Told {
   return { language, name, device, value, time: Number(time) }
 }
 
-/** What somebody recorded about the device, as far as it is in the text. */
+/** The device's metadata in the text. */
 export function noteIn(text: string): string {
   return /note (\w*)\./.exec(text)?.[1] ?? ''
 }
 
 export interface ReadDigest {
   readonly told: readonly Told[]
-  /** By the function's name: how many others there were. */
+  /** By the function's name: the number of further events. */
   readonly more: ReadonlyMap<string, number>
 }
 
@@ -65,13 +65,13 @@ export function digestIn(text: string): ReadDigest {
   return { told, more }
 }
 
-/** Which language somebody gets who wants this one. */
+/** The language for a user with this preference. */
 export function languageOf(locale: string): string {
   const language = locale.slice(0, 2)
   return languages.includes(language) ? language : 'en'
 }
 
-/** To subscribe to something bound to these devices; `*` stands for all. Each must be met, whatever meets it. */
+/** To subscribe to a resource bound to these devices; `*` for all. All must be permitted. */
 export function needsOfSubscribing(bound: readonly string[]): readonly Need[] {
   return bound.flatMap((device): readonly Need[] => [
     [`functions of ${device}`, (grants) => mayRead(grants, 'functions', device)],
@@ -79,7 +79,7 @@ export function needsOfSubscribing(bound: readonly string[]): readonly Need[] {
   ])
 }
 
-/** To be told something of one device. */
+/** To be notified about one device. */
 export function needsOfHearing(bound: readonly string[], device: string, cause: Cause): readonly Need[] {
   const isCauseMet: Need[1] = (grants) => {
     if (cause === 'alarm') return mayRead(grants, 'alarms', device)
@@ -101,8 +101,8 @@ interface Hour {
 const hourMs = 3_600_000
 
 /**
- * How many mails somebody gets in an hour, which begins with the first one behind the hour before. Of a mail that left in the
- * last moment of a process nobody knows whether it counts: then both may be so.
+ * The number of mails to a subscriber in an hour, which begins with the first mail after the previous hour. A mail sent in
+ * the last moment of a process may or may not be counted.
  */
 export class Hours {
   readonly #limit: number
@@ -113,7 +113,7 @@ export class Hours {
     this.#limit = limit
   }
 
-  /** One was taken at that time, Unix ms. False: it is one too many. */
+  /** A mail was accepted at that time, Unix ms. False: it is one too many. */
   take(now: number): boolean {
     this.#beforeLast = this.#possible
     this.#possible = this.#possible

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** Contract 6 once more, written as plainly as can be: which firmware a device is to have. */
+/** A plain reference implementation of contract 6: the firmware a device should have. */
 
 export interface ReadRelease {
   readonly firmware: string
@@ -10,7 +10,7 @@ export interface ReadRelease {
   readonly size: number
 }
 
-/** `GET /updates` with all that there is. */
+/** `GET /updates` with all details. */
 export interface ReadUpdates {
   readonly deviceIdentifier: string
   readonly project: string | null
@@ -35,18 +35,18 @@ export interface ReadRollout {
   readonly updatedAt: number
 }
 
-/** What there is for a project. */
+/** All data of a project. */
 export interface Stand {
   readonly project: string
   readonly releases: readonly ReadRelease[]
   readonly pins: ReadonlyMap<string, string>
   readonly rollout: ReadRollout | undefined
   readonly groups: ReadonlyMap<string, readonly string[]>
-  /** Whether somebody may update a device. */
+  /** Whether a user may update a device. */
   readonly mayUpdate: (author: string, device: string) => boolean
 }
 
-/** One firmware of a device, as it has it. */
+/** One present firmware of a device. */
 export interface Had {
   readonly device: string
   readonly firmware: string
@@ -54,7 +54,7 @@ export interface Had {
   readonly index: number
 }
 
-/** What it is to have instead, by itself; undefined: it stays. */
+/** The firmware to install automatically; undefined: no change. */
 export function wanted(stand: Stand, had: Had): string | undefined {
   const { rollout } = stand
   const isMeant = !rollout || (rollout.state === 'running' && isSelected(stand, rollout, had.device))
@@ -64,12 +64,12 @@ export function wanted(stand: Stand, had: Had): string | undefined {
   })
 }
 
-/** What somebody who asks for an update gets it. */
+/** The firmware for an update requested by a user. */
 export function wantedByHand(stand: Stand, had: Had): string | undefined {
   return chosen(stand, had, (newer) => newer)
 }
 
-/** `left`: what of all that is newer comes into question. */
+/** `left`: the newer releases that qualify. */
 function chosen(
   { releases, pins }: Stand,
   { device, firmware, hardware, index }: Had,
@@ -86,7 +86,7 @@ function chosen(
   return [...left(fitting.filter((each) => isAbove(each, firmware)))].sort(byNumber).at(-1)
 }
 
-/** A share of all, or of the members of its groups; and only whom its author may update. */
+/** A share of all devices or of the groups' members, limited to devices that the rollout's author may update. */
 export function isSelected(
   stand: Stand,
   { firmware, percent, groups, updatedBy }: ReadRollout,
@@ -98,10 +98,10 @@ export function isSelected(
   return isMember && isInShare && stand.mayUpdate(updatedBy, device)
 }
 
-/** With fewer devices than these errors say little. */
+/** With fewer devices the error rate is not significant. */
 const sampleDevices = 20
 
-/** Whether it must have stopped by itself. `finished`: how devices ended that did since it was last put or resumed. */
+/** Whether the rollout must have stopped. `finished`: results of devices since it was last set or resumed. */
 export function hasTooManyErrors(
   { errorThresholdPercent, counts }: ReadRollout,
   finished: readonly ('done' | 'failed' | 'refused')[],
@@ -112,7 +112,7 @@ export function hasTooManyErrors(
   return failed > 0 && failed * 100 >= errorThresholdPercent * of
 }
 
-/** Of versions like `1.7.0`. */
+/** Compares versions like `1.7.0`. */
 export function isAbove(firmware: string, than: string): boolean {
   return byNumber(firmware, than) > 0
 }

@@ -1,40 +1,40 @@
-/** What something was asked to be. `until`: the moment since when something later holds. */
+/** A requested value. `until`: the moment from which a later value holds. */
 export interface Version<T> {
   readonly value: T
   readonly from: number
   until: number
-  /** When it was known how it went, at least that no more comes of it. */
+  /** When the outcome was known, at least that it cannot take effect any more. */
   answered: number
   /** `never`: it was refused, or lost before it was stored. */
   fate: 'asked' | 'stored' | 'never'
 }
 
-/** Something that is changed by many; of what was asked for, any may hold. */
+/** A value with concurrent changes: any of the requested values may hold. */
 export class Register<T> {
   readonly #isInOrder: boolean
   #versions: readonly Version<T>[]
-  /** When anything was last asked, or known of what was asked. */
+  /** The moment of the last request or outcome. */
   #touched = 0
 
-  /** `isInOrder`: changes come in the order in which they are asked for; else only those behind an answer are behind it. */
+  /** `isInOrder`: changes take effect in the order of requests; otherwise only a request after an answer is ordered. */
   constructor(value: T, { isInOrder = true, moment = 0 } = {}) {
     this.#isInOrder = isInOrder
     this.#touched = moment
     this.#versions = [{ value, from: 0, until: Number.POSITIVE_INFINITY, answered: 0, fate: 'stored' }]
   }
 
-  /** What it is, unless that is open. */
+  /** The value, unless its outcome is open. */
   get certain(): T | undefined {
     const [version, ...others] = this.#versions.filter(({ until }) => until === Number.POSITIVE_INFINITY)
     return others.length === 0 && version?.fate === 'stored' ? version.value : undefined
   }
 
-  /** Whether it is what it was at that moment, without anything asked since, and that was certain by then. */
+  /** Whether the value of that moment is certain and still the present one. */
   isSteadySince(moment: number): boolean {
     return this.certain !== undefined && this.#touched < moment
   }
 
-  /** All that may have held at some moment from then to now. */
+  /** All values that may have held from then to now. */
   since(from: number): readonly Version<T>[] {
     return this.#versions.filter(({ until }) => until >= from)
   }
@@ -58,7 +58,7 @@ export class Register<T> {
     for (const other of earlier) other.until = Math.min(other.until, moment)
   }
 
-  /** Nobody knows how these went, and no more comes of them: of all that are open, when none is named. */
+  /** The outcome of these is unknown, and they cannot take effect any more; by default all open requests. */
   lost(moment: number, versions: readonly Version<T>[] = this.#versions): void {
     for (const version of versions) version.answered = Math.min(version.answered, moment)
   }
@@ -68,7 +68,7 @@ export class Register<T> {
     this.#versions = this.#versions.filter((other) => other !== version)
   }
 
-  /** What it was found to be when nobody asked for anything any more. Nothing else is remembered. */
+  /** The value found at rest. All others are forgotten. */
   found(value: T, moment: number): void {
     if (this.certain === undefined) this.#touched = moment
     const text = JSON.stringify(value)
@@ -76,7 +76,7 @@ export class Register<T> {
     const place = possible.findLastIndex((version) => JSON.stringify(version.value) === text)
     const version = possible[place]
     if (!version) {
-      throw new Error(`${text} is none of ${JSON.stringify(possible.map((other) => other.value))}`)
+      throw new Error(`${text} is not one of ${JSON.stringify(possible.map((other) => other.value))}`)
     }
     for (const later of possible.slice(place + 1)) later.fate = 'never'
     version.fate = 'stored'

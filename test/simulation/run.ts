@@ -1,17 +1,17 @@
 import { type RunSummary, Simulation } from '#test/simulation/simulation'
 
-/** How often it comes to rest, and what happens before it does. */
+/** The number of rests, and of steps before each. */
 const rests = 2
 const stepsBetween = 45
 
 /**
- * One life of the server from a seed: random devices, people and their dashboards, crashes, failed writes, slow and cut
- * sockets, edits of rights. Throws at the first thing that must not be; the same seed throws at the same thing.
+ * One life of the server from a seed: random devices, users and their clients, crashes, failed writes, slow and broken
+ * sockets, changed permissions. Throws at the first violation; the same seed throws at the same one.
  *
- * `isTraced`: errors know where they come from. That costs a fifth of the time, so one seed is run with it.
+ * `isTraced`: errors have stack traces. That costs a fifth of the time, so only a failing seed is run with it.
  */
 export async function run(seed: number, { isTraced = false } = {}): Promise<RunSummary> {
-  // Between seeds whoever runs them gets round the loop: inside of one nobody does.
+  // Yields to the event loop between seeds; within a seed nothing does.
   await new Promise((resolve) => setImmediate(resolve))
   const simulation = new Simulation(seed)
   const { stackTraceLimit } = Error

@@ -1,7 +1,7 @@
 import type { SeedResult } from '#bench/proof/seeds'
 import { run } from '#test/simulation/run'
 
-/** Runs the seeds that another process names, one at a time. Ends with that process; a signal is for that one alone. */
+/** Runs the seeds from its parent process, one at a time. Ends with the parent, and ignores signals meant for it. */
 
 let stray: unknown
 
@@ -11,14 +11,14 @@ process.on('message', async (seed: number) => {
   const result = await resultOf(seed)
   process.send?.({ seed, ms: performance.now() - begun, ...result } satisfies SeedResult)
 })
-// Nobody waited for it, and nobody heard of it.
+// An unhandled rejection.
 process.on('unhandledRejection', (error) => {
   stray ??= error
 })
 process.on('SIGINT', () => {})
 process.once('disconnect', () => process.exit())
 
-/** One that fails is run once more, to say where. */
+/** Runs a failing seed again with stack traces. */
 async function resultOf(seed: number, isTraced = false): Promise<Pick<SeedResult, 'counts' | 'fault'>> {
   try {
     const { acknowledged, counts } = await run(seed, { isTraced })
@@ -29,7 +29,7 @@ async function resultOf(seed: number, isTraced = false): Promise<Pick<SeedResult
   }
 }
 
-/** With all that it comes from. */
+/** Includes the causes of the error. */
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return [error.stack, ...(error.cause === undefined ? [] : [textOf(error.cause)])].join('\nbecause of ')

@@ -1,25 +1,25 @@
 import { describe, expect, test } from 'vitest'
 import { run } from '#test/simulation/run'
 
-/** How many seeds are tried; `SEED=7` tries that one alone. CI tries 1 000. */
+/** The number of seeds; `SEED=7` runs that one alone. CI runs 1 000. */
 const { SEED, SEEDS = '100' } = process.env
-/** Files beside each other, so that every worker has some. */
+/** Files run in parallel, so that every worker has some. */
 const shares = 2
 const perTest = 25
 
-/** What must come to pass often enough that something is found by it. */
+/** Situations that must occur often enough for the run to prove anything. */
 const tried: readonly string[] = [
   'signed in',
   'refused to sign in',
   'refused after the session',
   'signed out',
   'renewed',
-  'shown what was used',
-  'refused what was replaced',
+  'used refresh token tried',
+  'replaced access token refused',
   'shapes deleted',
-  'refused what is over',
+  'token of an ended session refused',
   'closed 4401',
-  'told to read anew',
+  'ordered to read again',
   'recovered, as it must',
   'not recovered',
   'doubted',
@@ -61,10 +61,10 @@ const tried: readonly string[] = [
   'mail refused: later',
   'mail refused: recipient',
   'mail refused: transport',
-  'root is told',
-  'told as it must be',
-  'told as a number',
-  'a note in a mail',
+  'root notified',
+  'notified as required',
+  'notified as a number',
+  'metadata in a mail',
   'subscribe 409',
   'subscribe forbidden',
   'unsubscribeByLink 204',
@@ -93,7 +93,7 @@ export function testShare(share: number): void {
       })
     }
 
-    // A run of few seeds may miss what is rare.
+    // A run of few seeds may miss rare situations.
     test.skipIf(count < 250)('all of it came to pass', () => {
       for (const what of [...tried, 'acknowledged']) expect(sums.get(what) ?? 0, what).toBeGreaterThan(count / 250)
     })

@@ -22,30 +22,30 @@ interface ReadAction {
   readonly devices: readonly Row[]
 }
 
-/** By whose rights it is done: root's, nobody's, or somebody's. */
+/** The author whose permissions count: root, an unknown user, or a user. */
 type Author = 'root' | 'nobody' | Person
 
-/** A write for many, known by the number that each of them is asked to be: no two ask for the same. */
+/** An action, identified by its unique target value. */
 interface Asked {
   readonly target: number
   readonly name: string | undefined
   readonly author: Author
   readonly moment: number
-  /** It asks for what no device can take. */
+  /** The requested value is invalid for every device. */
   readonly isWrong: boolean
   readonly devices: readonly string[]
-  /** Known once it is answered, or heard of. */
+  /** Known from the answer or an event. */
   id: string | undefined
-  /** The process that took it; another one may ask again what was done. */
+  /** The process that accepted it; a later one may repeat requests. */
   server: SimulatedServer | undefined
-  /** Devices that its groups held all the time while it was taken, and those that they may have held. */
+  /** Devices that were in its groups the whole time it was being accepted, and those that may have been. */
   members: { readonly surely: readonly string[]; readonly possibly: readonly string[] } | undefined
-  /** What anybody was ever told. */
+  /** All results shown so far. */
   shown: ReadonlyMap<string, Row>
   isDone: boolean
 }
 
-/** Who is nowhere. */
+/** A device that does not exist. */
 const nobody = 'NOBODY'
 const openMax = 5
 const keptMax = 40
@@ -58,8 +58,8 @@ const wrongs: readonly Readonly<Record<string, unknown>>[] = [
 ]
 
 /**
- * People who ask many devices at once, and look how far it is. What they are told is held against what the devices did, and
- * against what they were told before: an outcome stands. Contract 3.6.
+ * Users who start actions on many devices and read their progress. The results are compared with the actions of the devices
+ * and with earlier results: an outcome never changes. Contract 3.6.
  */
 export class SimulatedActions {
   readonly #requests: SimulatedRequests
@@ -70,9 +70,9 @@ export class SimulatedActions {
   readonly #alarms: SimulatedAlarms
   readonly #devices: readonly SimulatedDevice[]
   #server: SimulatedServer
-  /** How often an outcome was seen for the first time. */
+  /** The number of outcomes seen for the first time. */
   outcomesSeen = 0
-  /** When the process of now began: what it does, it may by what held since. */
+  /** When the present process began: its permissions are those held since. */
   #serverSince = 0
   #all: readonly Asked[] = []
   #lastTarget = firstActionTarget
@@ -109,14 +109,14 @@ export class SimulatedActions {
     else this.look()
   }
 
-  /** Somebody looks how far they are. */
+  /** Reads the progress. */
   look(): void {
     for (const action of this.#open) {
       this.#read(action).catch((error) => this.#witness.faults.push(error))
     }
   }
 
-  /** A device is asked for the first time. */
+  /** A device receives a request for the first time. */
   askedOf(device: SimulatedDevice, updates: Deed['updates']): void {
     const target = targetIn(updates)
     const action = this.#all.find((other) => other.target === target?.value)
@@ -125,17 +125,17 @@ export class SimulatedActions {
     if (action.name !== undefined) this.#schema.judgeMeant(action.name, target.propId, from)
     const { author } = action
     if (author === 'root') return
-    const what = () => `${device.name} is asked for ${action.target} by who may not change it`
+    const what = () => `${device.name} is asked for ${action.target} without permission`
     this.#witness.judge(what, author === 'nobody' ? [] : groundsOf(author, from, device.name))
   }
 
-  /** Looks what became of all. For a server at rest, on which nothing of them goes on any more. */
+  /** Reads the final results. For a server at rest without running actions. */
   async settle(): Promise<void> {
     this.#checkDeeds()
     for (const action of this.#all) {
       if (action.id === undefined) continue
       await this.#read(action)
-      if (!action.isDone) this.#witness.accuse(`${nameOf(action)} is not done, and nothing goes on`)
+      if (!action.isDone) this.#witness.accuse(`${nameOf(action)} is not done, and no work is left`)
     }
     this.#all = this.#all.slice(-keptMax)
   }
@@ -185,11 +185,11 @@ export class SimulatedActions {
       surely: this.#alarms.surelyBound(bound, action.moment),
       possibly: this.#alarms.possiblyBound(bound, action.moment),
     }
-    // It was let go, and asked for again under its key.
+    // The request was abandoned, and repeated under its key.
     if (!this.#all.includes(action)) this.#all = [...this.#all, action]
   }
 
-  /** The administrator in root's name or in somebody's, or somebody himself, who may or may not. */
+  /** The administrator in the name of root or a user, or a user directly, with or without permission. */
   #author(): readonly [Author, SimulatedRequest] {
     const { root, persons } = this.#people
     const tried = this.#random.next()
@@ -210,14 +210,14 @@ export class SimulatedActions {
       entry = JSON.parse(body)
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      if (error.code === 'not_found') this.#witness.accuse(`${nameOf(action)} was taken, and is gone`)
+      if (error.code === 'not_found') this.#witness.accuse(`${nameOf(action)} was accepted, and is gone`)
       return
     }
-    // Of a dead process nobody hears anything.
+    // A dead process sends no answers.
     if (server !== this.#server) return
     action.shown = new Map([...action.shown, ...entry.devices.filter(isSettled).map(byDevice)])
     action.isDone ||= entry.state === 'done'
-    if (wasDone && entry.state !== 'done') this.#witness.accuse(`${nameOf(action)} was done, and goes on`)
+    if (wasDone && entry.state !== 'done') this.#witness.accuse(`${nameOf(action)} was done, and is running again`)
     this.#checkCounts(action, entry, known)
     for (const row of entry.devices) this.#checkRow(action, row, known.get(row.deviceIdentifier))
     this.#checkDevices(action, entry)
@@ -236,7 +236,7 @@ export class SimulatedActions {
     if (others.length > 0) this.#witness.accuse(`${nameOf(action)} is for ${others.join(', ')} too`)
   }
 
-  /** Counted first: rows may be further, and are no further than that once it is done. */
+  /** Reads the counts first: rows may be further, but not after the action is done. */
   #checkCounts(action: Asked, { state, counts, devices: rows }: ReadAction, known: Asked['shown']): void {
     const { total, ...standing } = counts
     const wrong = Object.entries(standing).filter(([status, count]) => {
@@ -254,25 +254,25 @@ export class SimulatedActions {
   #checkRow(action: Asked, row: Row, before: Row | undefined): void {
     const { deviceIdentifier: name, status } = row
     const say = (what: string) => this.#witness.accuse(`${nameOf(action)}: ${name} ${what}: ${JSON.stringify(row)}`)
-    if (before && JSON.stringify(before) !== JSON.stringify(row)) say(`was told as ${JSON.stringify(before)}`)
+    if (before && JSON.stringify(before) !== JSON.stringify(row)) say(`was ${JSON.stringify(before)}`)
     if (status === 'PENDING') return
     const device = this.#devices.find((other) => other.name === name)
     const deeds = device?.heater.deeds.filter((deed) => targetOf(deed) === action.target) ?? []
-    if (!device && status !== 'NOT_FOUND') say('is nowhere')
-    if (action.isWrong && status !== 'INVALID' && status !== 'NOT_FOUND') say('cannot take this')
-    if (action.isWrong && deeds.length > 0) say('did what it cannot take')
-    if (action.author === 'nobody' && status !== 'NOT_FOUND') say('is not his to change')
-    if (status === 'OK' && !deeds.some(isAllOk)) say('did not do it')
+    if (!device && status !== 'NOT_FOUND') say('does not exist')
+    if (action.isWrong && status !== 'INVALID' && status !== 'NOT_FOUND') say('must refuse this value')
+    if (action.isWrong && deeds.length > 0) say('executed an invalid write')
+    if (action.author === 'nobody' && status !== 'NOT_FOUND') say('must not be changed by the author')
+    if (status === 'OK' && !deeds.some(isAllOk)) say('did not execute it')
     if (status === 'REJECTED' && !deeds.some((deed) => JSON.stringify(deed.results) === JSON.stringify(row.updates)))
-      say(`said ${JSON.stringify(deeds.map(({ results }) => results))}`)
+      say(`answered ${JSON.stringify(deeds.map(({ results }) => results))}`)
     const isUnasked = status === 'DEVICE_OFFLINE' || status === 'INVALID'
-    if (isUnasked && action.server === this.#server && deeds.length > 0) say('did it')
+    if (isUnasked && action.server === this.#server && deeds.length > 0) say('executed it')
     if (before) return
     this.outcomesSeen++
     this.#witness.count(`action ${status}`)
   }
 
-  /** No device may have done one of them twice under one address. One that was removed and is new has another. */
+  /** No device may have executed a request twice under one address. A device created again has another. */
   #checkDeeds(): void {
     for (const { name, heater } of this.#devices) {
       const doneUnder = new Map<string, string>()
@@ -281,14 +281,14 @@ export class SimulatedActions {
         if (target === undefined || target <= firstActionTarget) continue
         const place = `${target} at ${deed.address}`
         const other = doneUnder.get(place)
-        if (other !== undefined) this.#witness.accuse(`${name} does ${place} under ${other} and ${deed.id}`)
+        if (other !== undefined) this.#witness.accuse(`${name} executes ${place} under ${other} and ${deed.id}`)
         doneUnder.set(place, deed.id)
       }
     }
   }
 }
 
-/** By what somebody may have been allowed to change the heater of a device at some moment since. */
+/** The grants that may have allowed a change of a device's heater at some moment since. */
 function groundsOf(person: Person, from: number, device: string): readonly Ground[] {
   const active = person.state.since(from).filter(({ value }) => value === 'active')
   const may = person.grounds(from, (grants) => mayDo(grants, 'service', ['update'], device, heaterService))

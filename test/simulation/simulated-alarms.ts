@@ -12,30 +12,30 @@ import type { SimulatedServer } from '#test/simulation/simulated-server'
 import { type Author, someAuthor } from '#test/simulation/some-author'
 import type { Witness } from '#test/simulation/witness'
 
-/** What something is bound to; both absent: all devices. */
+/** A binding; without both fields: all devices. */
 export interface BoundTo {
   readonly devices?: readonly string[]
   readonly groups?: readonly string[]
 }
 
-/** Longer than an alarm ever has to hold. */
+/** Longer than any alarm's delay. */
 export const heldMs = 31_000
 
-/** More are no more to be found out about. */
+/** The maximum of unknown outcomes. */
 const alarmsMax = 8
 const groupsMax = 3
 
-/** With a key it takes a commit until anything is changed: one without may pass it. */
+/** A keyed request needs a commit before it changes anything: one without a key may overtake it. */
 const unordered = { isInOrder: false }
 
-/** What was bound, by the id of what is; null: deleted. */
+/** Bindings by id; null: deleted. */
 type Kept = Map<string, Register<BoundTo | null>>
 
 const heat = ['0x2000', '0x2000.FLOAT', 'heat']
 
 /**
- * Alarms and groups, made, edited and deleted under way: by people with the rights they have, and in people's names, so that
- * their rights decide what comes of them. Contract 5.1, 5.3.
+ * Alarms and groups that are created, edited and deleted during the run, by users and in the name of users, whose
+ * permissions decide the result. Contract 5.1, 5.3.
  */
 export class SimulatedAlarms {
   readonly #requests: SimulatedRequests
@@ -46,7 +46,7 @@ export class SimulatedAlarms {
   readonly #devices: readonly string[]
   readonly #alarms: Kept = new Map()
   readonly #groups: Kept = new Map()
-  /** Names of what was asked for again, not known to be there: if it was deleted since, that makes it anew. */
+  /** Names of retried requests with unknown outcome: if deleted since, the retry creates the alarm again. */
   readonly #askedAgain = new Set<string>()
   #named = 0
   #server: SimulatedServer
@@ -77,12 +77,12 @@ export class SimulatedAlarms {
       for (const register of kept.values()) register.lost(this.#witness.moment)
   }
 
-  /** Ids of groups that are there, as far as it is known. */
+  /** Ids of known groups. */
   get groupsThere(): readonly string[] {
     return there(this.#groups)
   }
 
-  /** The same of alarms. */
+  /** Ids of known alarms. */
   get alarmsThere(): readonly string[] {
     return there(this.#alarms)
   }
@@ -99,7 +99,7 @@ export class SimulatedAlarms {
     else if (there(this.#alarms).length < alarmsMax) this.#make()
   }
 
-  /** Looks what became of everything. For a server at rest. */
+  /** Reads the final state of everything. For a server at rest. */
   async settle(): Promise<void> {
     const alarms = await this.#listed<ReadAlarm>('listAlarms')
     const names = alarms.map(({ name }) => name)
@@ -108,7 +108,7 @@ export class SimulatedAlarms {
     this.#found(this.#groups, await this.#listed<ReadGroup>('listGroups'))
   }
 
-  /** In what what stands of alarms is not as it must be. For a server that was at rest for longer than any alarm waits. */
+  /** The wrong alarm states. For a server that was at rest for longer than any alarm's delay. */
   async faults(entries: Parameters<typeof alarmFaults>[0]['entries']): Promise<readonly string[]> {
     const rows = await this.#listed<ReadRow>('listAlarmStatus')
     for (const { active } of rows) this.#witness.count(active ? 'alarm active' : 'alarm inactive')
@@ -127,26 +127,28 @@ export class SimulatedAlarms {
   }
 
   /**
-   * Somebody heard of an alarm's being put or deleted: every device it is bound to must have been within his reach.
+   * A client received the change or deletion of an alarm: every bound device must have been within the user's permissions.
    *
-   * @param toldAt when that was told, which he may have missed: what it was bound to is of then
-   * @param from since when he may have heard it
+   * @param toldAt when it was sent; the binding of that time counts
+   * @param from the earliest time at which the client may have received it
    */
   judgeHeard(person: Person, event: Readonly<Record<string, unknown>>, toldAt: number, from: number): void {
     const payload = event.payload as BoundTo
     const id = idIn(String(event.resourceIdentifier))
-    // Deleted: it was bound to one of these.
+    // Deleted: it had one of these bindings.
     const bounds = 'name' in payload ? [payload] : this.#boundSince(id, toldAt)
     const lacking = bounds.map((bound) => this.surelyBound(bound, toldAt).find((device) => !isHeard(device)))
     if (bounds.length === 0 || lacking.some((device) => device === undefined)) return
-    this.#witness.accuse(`${person.name} hears of alarm ${id}, and not of ${lacking[0]}: ${JSON.stringify(event)}`)
+    this.#witness.accuse(
+      `${person.name} receives alarm ${id} without permission for ${lacking[0]}: ${JSON.stringify(event)}`,
+    )
 
     function isHeard(device: string): boolean {
       return person.grounds(from, (grants) => mayRead(grants, 'alarms', device)).length > 0
     }
   }
 
-  /** What nobody was told of its making is known from now on. */
+  /** An alarm whose creation was never answered is known from now on. */
   #found(kept: Kept, listed: readonly (BoundTo & { readonly resourceIdentifier: string; readonly name: string })[]) {
     const now = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
     for (const [id, register] of kept) {
@@ -164,7 +166,7 @@ export class SimulatedAlarms {
     return versions.flatMap(({ value }) => (value === null ? [] : [value]))
   }
 
-  /** Whoever its groups held all the time; `*` for all devices. */
+  /** Devices that were in its groups all the time; `*` for all devices. */
   surelyBound({ devices, groups }: BoundTo, from: number): readonly string[] {
     if (!devices && !groups) return ['*']
     const members = (groups ?? []).flatMap((group) => {
@@ -175,12 +177,12 @@ export class SimulatedAlarms {
     return [...(devices ?? []), ...members]
   }
 
-  /** Whether it means now what it meant at that moment, all the time. */
+  /** Whether its meaning was unchanged since that moment. */
   isSteadySince({ groups = [] }: BoundTo, moment: number): boolean {
     return groups.every((group) => this.#groups.get(group)?.isSteadySince(moment))
   }
 
-  /** Whoever its groups held at some moment since. */
+  /** Devices that were in its groups at some moment since. */
   possiblyBound({ groups = [] }: BoundTo, from: number): readonly string[] {
     const versions = groups.flatMap((group) => this.#groups.get(group)?.since(from) ?? [])
     return versions.flatMap(({ value }) => value?.devices ?? [])
@@ -233,7 +235,7 @@ export class SimulatedAlarms {
     })
   }
 
-  /** One more is there from now on; of one asked for again, nobody knows whether it is there still. */
+  /** One more alarm exists; after a retry it may have been deleted again. */
   #making(kept: Kept, body: BoundTo & { readonly name: string }, { isFirst, isOver }: Asking, judge = () => {}) {
     if (!isFirst && !isOver) this.#askedAgain.add(body.name)
     return ({ status, body: said }: Outcome) => {

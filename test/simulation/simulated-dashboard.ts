@@ -19,8 +19,8 @@ import type { Witness } from '#test/simulation/witness'
 type Event = Readonly<Record<string, unknown>> & { readonly type: string; readonly offset: number }
 
 /**
- * A dashboard as clients are told to be: it signs in, asks for a ticket, opens a socket, reads the full state, and folds
- * events in; it resumes from where it was. It checks all that it is shown and told, and that it is let in when it may.
+ * A client that follows the documentation: it signs in, requests a ticket, opens a socket, reads the full state, applies
+ * events, and resumes from its position. It checks everything it receives, and that it is admitted if permitted.
  */
 export class SimulatedDashboard implements Peer {
   readonly person: Person
@@ -29,11 +29,11 @@ export class SimulatedDashboard implements Peer {
   readonly #everybody: Pick<Everybody, 'judgeHeard'>
   readonly #witness: Witness
   #server: SimulatedServer
-  /** It is to be open, with a buffer like this. */
+  /** It should be open, with a buffer of this size. */
   #limitBytes: number | undefined
   #isEntering = false
   #session: Session | undefined
-  /** Whose the position is: another account begins anew, whatever its name is. */
+  /** The account of the position: another account starts again, even with the same name. */
   #account = ''
   #ticket: { readonly text: string; readonly at: number } | undefined
   #socket: SimulatedSocket | undefined
@@ -41,11 +41,11 @@ export class SimulatedDashboard implements Peer {
   #asked: Exclude<Resume, undefined> = 'now'
   #mustRecover = false
   #epoch = ''
-  /** What it has heard or read up to. */
+  /** The offset of its last event or read. */
   #position = 0
   #lastHeard = 0
   #isReading = false
-  /** It was told that it may read nothing. */
+  /** The server answered that it may read nothing. */
   #isBlind = false
   #retainedFrom = 0
   #needsRead = true
@@ -68,7 +68,7 @@ export class SimulatedDashboard implements Peer {
     return this.#limitBytes !== undefined
   }
 
-  /** There is nothing left to do for it: it knows all it can know, or it can't come in. */
+  /** No step is left: it is up to date, or cannot be admitted. */
   get isAtRest(): boolean {
     if (this.#isEntering || this.#isReading || this.#views.some(({ isReading }) => isReading)) return false
     if (!this.#socket) return !this.person.isActive
@@ -77,7 +77,7 @@ export class SimulatedDashboard implements Peer {
     return this.isIntruder || (isRead && !this.#views.some(({ needsRead }) => needsRead))
   }
 
-  /** It is connected, and its session is over. */
+  /** It is connected, and its session has ended. */
   get isIntruder(): boolean {
     return this.isOpen && (!this.#session || this.#session.isSurelyOver(this.#server.now()))
   }
@@ -88,25 +88,27 @@ export class SimulatedDashboard implements Peer {
     this.#isEntering = false
   }
 
-  /** It wants in, and does the first thing for that when it is its turn. */
+  /** Starts to connect, beginning with the next step. */
   connect(limitBytes: number): void {
     this.#limitBytes = limitBytes
   }
 
-  /** Does the next thing there is to do, if any. */
+  /** Takes the next step, if any. */
   proceed(): void {
     const tasks = this.#socket ? [this.#read(), ...this.#views.map((view) => this.#readList(view))] : [this.#enter()]
     for (const task of tasks) task.catch((error) => this.#witness.faults.push(error))
   }
 
-  /** Asks where it is: a quiet socket keeps its position by that. */
+  /** Sends PING: an idle socket keeps its position by it. */
   askPosition(): void {
     this.#socket?.say({ type: 'PING' })
   }
 
   closed(code: number): void {
-    if (code === 4401 && !this.#session?.mayBeOver(this.#server.now())) this.#accuse('is closed, and its session holds')
-    if (code === 4403 && !this.person.mayLack(this.#openedAt, mayHearAnything)) this.#accuse('is closed, and may hear')
+    if (code === 4401 && !this.#session?.mayBeOver(this.#server.now()))
+      this.#accuse('is closed, and its session is valid')
+    if (code === 4403 && !this.person.mayLack(this.#openedAt, mayHearAnything))
+      this.#accuse('is closed, and may receive events')
     if (code === 1011) this.#accuse('is closed by a bug')
     this.#witness.count(`closed ${code}`)
     if (code === 4401) this.#session = undefined
@@ -124,7 +126,7 @@ export class SimulatedDashboard implements Peer {
     else this.#told(event)
   }
 
-  /** In what it is not as it should be: `entries` is all there is, `lists` what lists beside it are, by their names. */
+  /** Differences from the expected state: `entries` are all resources, `lists` the further lists by name. */
   differences(entries: readonly DeviceEntry[], lists: Lists): readonly string[] {
     const { grants } = this.person
     const there = new FoldedState()
@@ -137,7 +139,7 @@ export class SimulatedDashboard implements Peer {
     return [...this.state.differences(there), ...faults]
   }
 
-  /** One step nearer. */
+  /** Takes one step towards the connection. */
   async #enter(): Promise<void> {
     if (this.#limitBytes === undefined || this.#isEntering) return
     const server = this.#server
@@ -195,7 +197,7 @@ export class SimulatedDashboard implements Peer {
       if (server.now() - ticket.at <= ticketLifetimeMs) this.#refusedBy(session, error.code)
       return
     }
-    if (wasOver) this.#accuse('comes in by a ticket, and its session is over')
+    if (wasOver) this.#accuse('is admitted by a ticket, and its session is over')
     this.#limitBytes = undefined
     const offset = this.#resumesAt
     this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset } }
@@ -209,26 +211,26 @@ export class SimulatedDashboard implements Peer {
     this.#socket = server.sockets.open(eventRoom, { caller, filter: {}, resume: this.#asked }, this, limitBytes)
   }
 
-  /** Each list was read at a moment of its own: from the first of them on it hears what came since. */
+  /** Each list was read at its own moment: events from the earliest on are applied. */
   get #resumesAt(): number {
     const read = this.#views.filter(({ needsRead }) => !needsRead)
     return Math.min(this.#position, ...read.map(({ position }) => position))
   }
 
-  /** What he may is as it was when he heard the last, all of that is stored, and so is all that came after. */
+  /** The permissions are unchanged since the last event, and everything since is stored. */
   #isRecoverable({ assembly: { context } }: SimulatedServer, offset: number): boolean {
     const { sameSince } = this.person
     if (sameSince === undefined || offset <= sameSince) return false
     return offset + 1 >= this.#retainedFrom && context.reader.lastOffsetUnder(tenant, this.#epoch) !== undefined
   }
 
-  /** A session that is over is one no more; one that holds is refused for a while at most. */
+  /** An ended session is dropped; a valid one is refused only temporarily. */
   #refusedBy(session: Session, code: string): void {
     if (code !== 'unauthorized') this.#mustBeForNow(code)
     else if (session.mayBeRefused(this.#server.now())) {
       this.#witness.count('refused after the session')
       this.#session = undefined
-    } else this.#accuse('is refused, and its session holds')
+    } else this.#accuse('is refused, and its session is valid')
   }
 
   /** Its token was replaced by a refresh whose answer was lost; its socket is open. */
@@ -241,7 +243,7 @@ export class SimulatedDashboard implements Peer {
     if (code !== 'storage' && code !== 'overloaded') this.#accuse(`is refused as ${code}`)
   }
 
-  /** Reads the full state when it has to. */
+  /** Reads the full state if needed. */
   async #read(): Promise<void> {
     const session = this.#session
     if (!this.#needsRead || this.#isBlind || this.#isReading || !session) return
@@ -254,7 +256,7 @@ export class SimulatedDashboard implements Peer {
     const wasOver = session.isSurelyOver(server.now())
     const answer = await answerOf(server.call('listDevices', { query: { depth: 2 }, authorization }))
     if (server !== this.#server) return
-    // Begun before we were told to read again: it may lack what we were not told.
+    // This read began before the RESYNC: it may lack events that were not sent.
     const isStale = this.#socket !== socket || this.#resyncs !== resyncs
     if (this.#socket === socket) this.#isReading = false
     if ('refused' in answer) {
@@ -274,7 +276,7 @@ export class SimulatedDashboard implements Peer {
     for (const event of waiting) if (event.offset > this.#position) this.#fold(event)
   }
 
-  /** Reads a list of its own when it has to, with a position of its own. */
+  /** Reads a list if needed, with its own position. */
   async #readList(view: ListView): Promise<void> {
     const session = this.#session
     if (!view.needsRead || view.isReading || !session) return
@@ -306,11 +308,11 @@ export class SimulatedDashboard implements Peer {
     for (const view of this.#views) view.forget()
   }
 
-  /** False when it may come later; who may not read may have lost his session. */
+  /** False if it may retry later; a client without permission may have lost its session. */
   #isForbidden(session: Session, refused: string): boolean {
     if (refused === 'unauthorized') {
       const now = this.#server.now()
-      if (!session.mayBeRefused(now)) this.#accuse('may not read, and its session holds')
+      if (!session.mayBeRefused(now)) this.#accuse('may not read, and its session is valid')
       if (!session.mayBeOver(now)) this.#signInAgain()
     } else if (refused !== 'forbidden') this.#mustBeForNow(refused)
     return refused === 'forbidden'
@@ -325,7 +327,7 @@ export class SimulatedDashboard implements Peer {
     this.state.replace([])
   }
 
-  /** Whatever is shown must be what it may have read at some moment while it was asked. */
+  /** Everything shown must have been readable at some moment during the request. */
   #judgeShown(entries: readonly DeviceEntry[], moment: number): void {
     for (const { deviceIdentifier: device, services = [] } of entries) {
       for (const name of [undefined, ...services.map(({ serviceIdentifier }) => serviceIdentifier)]) {
@@ -336,7 +338,7 @@ export class SimulatedDashboard implements Peer {
   }
 
   #began({ recovered, epoch, offset }: Event): void {
-    // Only what lies behind it is told.
+    // Only later events are sent.
     this.#lastHeard = offset
     if (this.#asked === 'now') return
     const { offset: asked } = this.#asked.after
@@ -348,14 +350,14 @@ export class SimulatedDashboard implements Peer {
       return
     }
     if (this.#mustRecover)
-      this.#accuse(`reads anew at ${asked}, where nothing changed for it since ${this.person.sameSince}`)
+      this.#accuse(`must read again at ${asked}, although nothing changed for it since ${this.person.sameSince}`)
     this.#needsRead = true
     this.#forgetLists()
   }
 
   #positioned({ epoch, offset }: Event): void {
     if (this.#needsRead) return
-    if (offset < this.#lastHeard) this.#accuse(`hears a PONG go back from ${this.#lastHeard} to ${offset}`)
+    if (offset < this.#lastHeard) this.#accuse(`gets a PONG that goes back from ${this.#lastHeard} to ${offset}`)
     this.#epoch = String(epoch)
     this.#position = Math.max(this.#position, offset)
     for (const view of this.#views) view.positioned(offset)
@@ -366,7 +368,7 @@ export class SimulatedDashboard implements Peer {
     this.#forgetLists()
     this.#isBlind = false
     this.#resyncs++
-    this.#witness.count('told to read anew')
+    this.#witness.count('ordered to read again')
     this.#lastHeard = Math.max(this.#lastHeard, offset)
     this.#counts.forget()
     this.#waiting = []
@@ -374,12 +376,12 @@ export class SimulatedDashboard implements Peer {
 
   #told(event: Event): void {
     const { offset } = event
-    if (offset <= this.#lastHeard) this.#accuse(`hears offset ${offset} after ${this.#lastHeard}`)
+    if (offset <= this.#lastHeard) this.#accuse(`receives offset ${offset} after ${this.#lastHeard}`)
     this.#lastHeard = offset
     const toldAt = this.#witness.toldAt(offset)
     const from = Math.max(this.#openedAt, toldAt)
     const grounds = this.person.grounds(from, (grants) => mayHear(grants, event))
-    this.#witness.judge(() => `${this.person.name} hears ${JSON.stringify(event)}`, grounds)
+    this.#witness.judge(() => `${this.person.name} receives ${JSON.stringify(event)}`, grounds)
     this.#witness.count(`heard ${event.type}`)
     this.#everybody.judgeHeard(this.person, this.#account, event, { toldAt, from })
     const fault = this.#counts.faultOf(event)

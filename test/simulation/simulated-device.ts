@@ -3,11 +3,11 @@ import { DeviceFirmware, type Order, type Piece } from '#test/simulation/simulat
 import { Heater, heaterService } from '#test/simulation/simulated-heater'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
 
-/** The service every device has: its one property counts the device's frames, so each frame is known by it. */
+/** A service of every device: its one property counts the device's frames, so each frame has a number. */
 export const counterService = 'counter'
 export const counterId = 1
 
-/** What else a device may declare; it changes its mind now and then. */
+/** Further services of a device, which change now and then. */
 const declarations = [
   [],
   [
@@ -37,7 +37,7 @@ const declarations = [
   ],
 ] as const
 
-/** An UPDATE with its number. `count`: what the counter is by it. */
+/** A numbered UPDATE. `count`: the counter's value after it. */
 interface Frame {
   readonly seq: number
   readonly count?: number
@@ -46,28 +46,28 @@ interface Frame {
   readonly timestamp?: number
 }
 
-/** What a device needs to take firmware, beside its link. */
+/** The environment for firmware updates, besides the connection. */
 export interface FirmwareGround {
   download(order: Order, from: number, to: number): Promise<Piece>
   offered(device: SimulatedDevice, order: Order, isNew: boolean): void
-  /** It says HELLO: whether it takes firmware by itself may be known from now on. */
+  /** The device sends HELLO: from now on the server may know whether it accepts firmware automatically. */
   greets(device: SimulatedDevice): void
-  /** It is known now whether it takes firmware by itself. */
+  /** The server knows now whether the device accepts firmware automatically. */
   welcomed(device: SimulatedDevice): void
   accuse(what: string): void
 }
 
-/** A device as a client of the link that never gives up: it keeps what is not acknowledged and sends it again. */
+/** A device that never gives up: it keeps unacknowledged frames and sends them again. */
 export class SimulatedDevice implements Peer {
   readonly name: string
-  /** It comes back when it likes: what becomes of it meanwhile is not its doing. */
+  /** The device stays offline for a time of its own choice. */
   isAway = false
   readonly heater: Heater
   readonly firmware: DeviceFirmware
   ground: FirmwareGround | undefined
-  /** Told of what its heater is asked for the first time. */
+  /** Called with each new write to the heater. */
   onAsked: (updates: readonly { readonly propId: number; readonly value: unknown }[]) => void = () => {}
-  /** Told of what it counts, and that it heard that this is stored. */
+  /** Called with each count, and when its acknowledgement arrives. */
   onCounted: (count: number) => void = () => {}
   onAcknowledged: (count: number) => void = () => {}
   readonly #random: SeededRandom
@@ -78,7 +78,7 @@ export class SimulatedDevice implements Peer {
   #socket: SimulatedSocket | undefined
   #address = 0
   #lastAddress = 0
-  /** HELLOs said on this socket that no WELCOME came to yet. */
+  /** HELLOs on this socket without a WELCOME so far. */
   #unwelcomed = 0
   #unacknowledged: Frame[] = []
   /** Counts of acknowledged frames: each must be in the stream, once. */
@@ -105,7 +105,7 @@ export class SimulatedDevice implements Peer {
     return this.#socket !== undefined && this.#address > 0
   }
 
-  /** By which it is spoken to; 0: by none. One that was removed and made anew has another. */
+  /** The device's address on the connection; 0: none. A device that was removed and created again gets another. */
   get address(): number {
     return this.#address
   }
@@ -124,7 +124,7 @@ export class SimulatedDevice implements Peer {
     return this.isLinked && this.#unacknowledged.length === 0 && owesNothing
   }
 
-  /** A link is open: say who we are. The socket may be shared with others. */
+  /** A connection is open: sends HELLO. The socket may be shared with other devices. */
   hello(socket: SimulatedSocket): void {
     this.#unwelcomed = socket === this.#socket ? this.#unwelcomed + 1 : 1
     this.#socket = socket
@@ -146,8 +146,8 @@ export class SimulatedDevice implements Peer {
   }
 
   /**
-   * Another boot: what was not acknowledged is forgotten. Not while a WELCOME to an earlier boot is on its way: it would
-   * be taken for one to this, and its number for one of ours.
+   * Reboots and forgets unacknowledged frames. Not while a WELCOME to an earlier boot is on its way: it would be taken for
+   * the answer to this one, with a wrong number.
    */
   reboot(): void {
     if (this.#socket && this.#unwelcomed > 0) return
@@ -155,7 +155,7 @@ export class SimulatedDevice implements Peer {
     if (this.#socket) this.hello(this.#socket)
   }
 
-  /** The same, and its connection is gone with it. */
+  /** The same, and the connection breaks. */
   #restart(): void {
     const socket = this.#socket
     if (this.#random.next() < 0.3) socket?.say({ type: 'BYE', flakeAddress: this.#address })
@@ -175,7 +175,7 @@ export class SimulatedDevice implements Peer {
     this.#declaration = this.#random.below(declarations.length)
     this.heater.isOffered = this.#random.next() < 0.8
     this.firmware.isAccepting = this.#random.next() < 0.75
-    // What it offers no more it has nothing to say about.
+    // No reports for services that it does not offer any more.
     if (!this.heater.isOffered)
       this.#unacknowledged = this.#unacknowledged.filter(({ serviceIdentifier }) => serviceIdentifier !== heaterService)
     if (this.#socket) this.hello(this.#socket)
@@ -185,18 +185,18 @@ export class SimulatedDevice implements Peer {
     if (!this.isLinked || this.#unacknowledged.length > 20) return
     if (this.heater.isOffered && this.#random.next() < 0.5) this.heater.warm()
     else this.#countOn()
-    // With a time of its own.
+    // With its own timestamp.
     if (this.#declaration === 1 && this.#random.next() < 0.5) this.#countOn(1_700_000_000_000 + this.#count)
   }
 
-  /** Does something that it put off, now and then. At rest all of it. */
+  /** Sends some postponed frames. At rest all of them. */
   proceed(isAtRest = false): void {
     if (!this.isLinked) return
     if (isAtRest || this.#random.next() < 0.1) this.heater.answerLate()
     if (isAtRest || this.#random.next() < 0.3) this.firmware.proceed()
   }
 
-  /** A frame with something wrong in it: it costs nobody anything. */
+  /** An invalid frame: it must not affect others. */
   misreport(): void {
     this.#socket?.say({
       type: 'UPDATE',
@@ -222,7 +222,7 @@ export class SimulatedDevice implements Peer {
     if (message.type === 'FIRMWARE' && message.flakeAddress === this.#address) this.firmware.hear(message)
     if (message.type !== 'ERROR' || message.flakeAddress !== this.#address) return
     if (message.code === 'REPLACED') this.lost()
-    // Somebody removed us: then we are new.
+    // The device was removed by a user: it starts as a new one.
     if (message.code === 'UNKNOWN_DEVICE' && this.#socket) this.hello(this.#socket)
   }
 
@@ -237,11 +237,11 @@ export class SimulatedDevice implements Peer {
 
   #welcomed({ flakeAddress, seq }: { flakeAddress: number; seq: number }): void {
     this.#unwelcomed--
-    // Removed and made anew: whether what was not acknowledged had been stored, nobody can say any more.
+    // Removed and created again: it is unknown whether unacknowledged frames were stored.
     if (this.#lastAddress !== flakeAddress) this.#unacknowledged = []
     this.#lastAddress = flakeAddress
     this.#address = flakeAddress
-    // Stored though we did not hear of it.
+    // Stored, although the acknowledgement did not arrive.
     this.#acked(seq)
     for (const frame of this.#unacknowledged) this.#send(frame)
     this.firmware.welcomed()
@@ -264,7 +264,7 @@ export class SimulatedDevice implements Peer {
     this.#take({ seq: ++this.#seq, count, serviceIdentifier: counterService, updates, ...(timestamp && { timestamp }) })
   }
 
-  /** False when it can't be said. */
+  /** False if it cannot be sent. */
   #heat(updates: readonly object[]): boolean {
     if (!this.isLinked || !this.heater.isOffered) return false
     this.#take({ seq: ++this.#seq, serviceIdentifier: heaterService, updates })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { SeededRandom } from '#bench/random'
 
-/** One firmware of a device, as it says it in its HELLO. */
+/** One firmware of a device, as in its HELLO. */
 export interface SaidFirmware {
   readonly firmware: string
   readonly hardware?: string
@@ -18,16 +18,16 @@ export interface FirmwareMessage {
   readonly size: number
 }
 
-/** Bytes of an image; or there is none, or none can be had now. */
+/** The bytes of an image; or the image does not exist, or is not available now. */
 export type Piece = { readonly text: string } | 'gone' | 'not now'
 
-/** Where it sits. */
+/** The device of the firmware. */
 interface Place {
   says(message: object): void
-  /** It ends, and begins anew with another session. */
+  /** The device reboots with a new session. */
   restarts(): void
   download(order: Order, from: number, to: number): Promise<Piece>
-  /** It is offered something; `isNew`: under an id that it did not hear before. */
+  /** A firmware is offered; `isNew`: under an id not received before. */
   offered(order: Order, isNew: boolean): void
   accuse(what: string): void
 }
@@ -42,16 +42,16 @@ interface Said {
   readonly message?: string
 }
 
-/** What a device was offered under one id, and how far it is with it. */
+/** An offer by its id, and the progress of its installation. */
 export interface Order extends Omit<FirmwareMessage, 'url'> {
   url: string
-  /** What it had then. */
+  /** The firmware at the time of the offer. */
   readonly from: string
   manner: Manner
   step: 'heard' | 'downloading' | 'whole' | 'installing' | 'installed' | 'over'
   said: Said | undefined
   image: string
-  /** It lost its power on the way: it goes on when it is offered again. */
+  /** The device lost power during the installation; it continues at the next offer. */
   isPaused: boolean
   isAsking: boolean
 }
@@ -59,15 +59,15 @@ export interface Order extends Omit<FirmwareMessage, 'url'> {
 const installing: ReadonlySet<Order['step']> = new Set(['installing', 'installed'])
 
 /**
- * The part of a device that takes firmware: by its manner it installs it, puts its answer off, refuses, fails, says nothing,
- * dies on the way, or comes back with what it had. It keeps every id it ever heard, and installs none twice. Contract 7.
+ * The firmware of a device: depending on its behavior it installs, delays its answer, refuses, fails, does not answer, dies
+ * during the installation, or returns with its old firmware. It remembers every id and installs none twice. Contract 7.
  */
 export class DeviceFirmware {
   readonly project: string | undefined
   firmwares: readonly SaidFirmware[]
-  /** Whether it takes firmware by itself. */
+  /** Whether it accepts firmware automatically. */
   isAccepting: boolean
-  /** All that it was ever offered, by id. */
+  /** All offers, by id. */
   readonly orders = new Map<string, Order>()
   readonly #random: SeededRandom
   readonly #place: Place
@@ -91,20 +91,20 @@ export class DeviceFirmware {
     return { ...(project !== undefined && { project }), firmwares, ...(!isAccepting && { autoUpdate: false }) }
   }
 
-  /** There is nothing that it would do by itself. */
+  /** No automatic step is left. */
   get isSettled(): boolean {
     const order = this.#current
     if (!order || order.step === 'over' || order.isPaused) return true
     return order.manner === 'says nothing' || order.manner === 'dies'
   }
 
-  /** It is in the middle of something, and nothing comes of it unless it begins anew. */
+  /** It is stuck in an installation until it reboots. */
   get isDead(): boolean {
     const order = this.#current
     return order?.step !== 'over' && order?.manner === 'dies'
   }
 
-  /** It says HELLO. */
+  /** The device sends HELLO. */
   begins(): void {
     this.#generation++
     if (this.#current) this.#current.isAsking = false
@@ -113,11 +113,11 @@ export class DeviceFirmware {
 
   welcomed(): void {
     const order = this.#current
-    // What it said last may have been lost.
+    // The last status may have been lost.
     if (order && order.step !== 'over' && !order.isPaused && order.said) this.#repeat(order)
   }
 
-  /** It begins anew: with what it had installed, or what it had. */
+  /** The device reboots, with the new firmware if installed, otherwise with the old one. */
   boots(): void {
     const order = this.#current
     if (!order || order.step === 'over') return
@@ -146,7 +146,7 @@ export class DeviceFirmware {
     else if (order.manner !== 'says nothing' && order.manner !== 'late') this.#start(order)
   }
 
-  /** Goes on with what it is at, one step. */
+  /** Continues the installation by one step. */
   proceed(): void {
     const order = this.#current
     if (!order || order.isAsking || this.isSettled) return
@@ -158,19 +158,19 @@ export class DeviceFirmware {
     else this.#place.restarts()
   }
 
-  /** Whether it ever said that it begins with anything. */
+  /** Whether it ever reported the start of an installation. */
   get hasBegun(): boolean {
     return [...this.orders.values()].some(({ step, manner }) => step !== 'heard' && manner !== 'refuses')
   }
 
-  /** Whether it ever refused, or failed, or came back with something else. */
+  /** Whether it ever refused, failed, or returned with another firmware. */
   get hasFailed(): boolean {
     return [...this.orders.values()].some(({ said, step }) => endings.has(said?.status ?? '') || step === 'over')
   }
 
   #taken({ id, firmware, index, url, sha256, size }: FirmwareMessage): Order {
     const from = this.firmwares.find((said) => said.index === index)?.firmware
-    if (from === undefined) this.#place.accuse(`is offered a firmware for ${index}, and has none there`)
+    if (from === undefined) this.#place.accuse(`is offered a firmware for ${index}, and has no such index`)
     const order: Order = {
       ...{ id, firmware, index, url, sha256, size, from: from ?? '', manner: this.#manner },
       step: 'heard',
@@ -195,7 +195,7 @@ export class DeviceFirmware {
         if (piece === 'gone') this.#end(order, 'FAILED')
         else if (piece !== 'not now') this.#came(order, piece.text)
       },
-      (error) => this.#place.accuse(`can't read ${order.url}: ${error}`),
+      (error) => this.#place.accuse(`cannot read ${order.url}: ${error}`),
     )
   }
 

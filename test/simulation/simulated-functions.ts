@@ -11,18 +11,18 @@ import type { SimulatedServer } from '#test/simulation/simulated-server'
 import { type Author, someAuthor } from '#test/simulation/some-author'
 import type { Witness } from '#test/simulation/witness'
 
-/** What of a function is edited. */
+/** The edited part of a function. */
 export interface FunctionNow extends BoundTo {
   readonly enabled: boolean
 }
 
-/** What of it stays: its graph. Known by its name, which nothing else has. */
+/** The constant part: its graph. Identified by its unique name. */
 export interface Plan {
   readonly name: string
   readonly cause: Cause
-  /** Only every so manyth count. */
+  /** Only each n-th count triggers it. */
   readonly every: number
-  /** At most one in so long, of each device. */
+  /** The minimum interval, per device. */
   readonly throttleMs: number
   readonly graph: object
 }
@@ -32,7 +32,7 @@ export interface KnownFunction {
   readonly plan: Plan
   /** Null: deleted. */
   readonly now: Register<FunctionNow | null>
-  /** Whose access counts when it runs; undefined when that is open. */
+  /** The author whose permissions count; undefined while that is open. */
   author: string | undefined
 }
 
@@ -50,18 +50,18 @@ interface Parts {
   readonly people: SimulatedPeople
   readonly alarms: SimulatedAlarms
   readonly devices: readonly string[]
-  /** Devices come and go while an hour passes: where people get few mails in one, that would never end. */
+  /** Devices come and go during an hour: with few mails an hour that would never end. */
   readonly isStatusTold: boolean
 }
 
 const functionsMax = 7
 
-/** With a key it takes a commit until anything is changed: one without may pass it. */
+/** A keyed request needs a commit before it changes anything: one without a key may overtake it. */
 const unordered = { isInOrder: false }
 
 /**
- * Functions, made, edited and deleted under way, in people's names: their rights decide what comes of them. The first two
- * are root's, and stay as they are: what comes of these must come of them whatever happens. Contract 5.1, 5.4.
+ * Functions that are created, edited and deleted during the run in the name of users, whose permissions decide the result.
+ * The first two belong to root and never change: their notifications must never be missing. Contract 5.1, 5.4.
  */
 export class SimulatedFunctions {
   readonly #random: SeededRandom
@@ -69,7 +69,7 @@ export class SimulatedFunctions {
   readonly #parts: Parts
   readonly #known = new Map<string, KnownFunction>()
   readonly #plans = new Map<string, Plan>()
-  /** Names of what was asked for again, not known to be there: if it was deleted since, that makes it anew. */
+  /** Names of retried requests with unknown outcome: if deleted since, the retry creates the function again. */
   readonly #askedAgain = new Set<string>()
   #lasting: readonly KnownFunction[] = []
   #server: SimulatedServer
@@ -86,13 +86,13 @@ export class SimulatedFunctions {
     for (const { now } of this.#known.values()) now.lost(this.#witness.moment)
   }
 
-  /** One that tells of some counts, and one that tells of few. */
+  /** One that reports some counts, and one that reports few. */
   async begin(): Promise<void> {
     await this.#server.call('putTemplate', { parameters: { name: 'told' }, body: template })
     this.#lasting = [await this.#begin({ every: 3 }), await this.#begin({ throttleMs: 30_000 })]
   }
 
-  /** Those that stay as they are. */
+  /** The permanent functions. */
   get lasting(): readonly KnownFunction[] {
     return this.#lasting
   }
@@ -117,7 +117,7 @@ export class SimulatedFunctions {
     else if (this.there.length < functionsMax) this.#make()
   }
 
-  /** Looks what became of everything. For a server at rest. */
+  /** Reads the final state of everything. For a server at rest. */
   async settle(): Promise<void> {
     const { moment } = this.#witness
     const listed: readonly ReadFunction[] = JSON.parse((await this.#server.call('listFunctions')).body)
@@ -134,7 +134,7 @@ export class SimulatedFunctions {
     }
   }
 
-  /** Its versions of now that would tell of this device. */
+  /** Its present versions that would report this device. */
   tellingOf({ now }: KnownFunction, device: string, from: number): readonly Version<FunctionNow | null>[] {
     return now.since(from).filter(({ value }) => value?.enabled && this.#mayMean(value, device, from))
   }
@@ -160,7 +160,7 @@ export class SimulatedFunctions {
 
   #learn(id: string, name: string, now: FunctionNow): KnownFunction {
     const plan = this.#plans.get(name)
-    if (!plan) throw new Error(`nobody asked for function ${name}`)
+    if (!plan) throw new Error(`function ${name} was never requested`)
     const register = new Register<FunctionNow | null>(now, { ...unordered, moment: this.#witness.moment })
     const known: KnownFunction = { id, plan, now: register, author: undefined }
     this.#known.set(id, known)

@@ -1,14 +1,14 @@
 import type { SeededRandom } from '#bench/random'
 
 export const heaterService = 'heater'
-/** What it measures, what it is asked to be, what makes it blow for a while, its make, and how fast it blows. */
+/** The measured value, the target, the command that starts the fan for a while, the model, and the fan speed. */
 export const degreesId = 0x2000
 export const targetId = 0x2001
 export const boostId = 0x2002
 export const makeId = 0x2003
 export const fanId = 0x2004
 
-/** Numbers above it are what actions ask for, and those below what somebody asks of one device. */
+/** Actions use targets above this number, writes to one device those below. */
 export const firstActionTarget = 1_000_000
 
 type Update = { readonly propId: number; readonly value?: unknown; readonly error?: string }
@@ -21,31 +21,31 @@ interface WriteMessage {
   readonly updates: readonly { readonly propId: number; readonly value: unknown }[]
 }
 
-/** What a heater did when it was asked. */
+/** A write that the heater executed. */
 export interface Deed {
   readonly id: string
-  /** By which it was spoken to. */
+  /** The device's address at that time. */
   readonly address: number
   readonly updates: WriteMessage['updates']
   readonly results: readonly Result[]
-  /** What it became was said on the same link before each of its answers. */
+  /** The new values were reported on the same connection before each answer. */
   isReportedFirst: boolean
 }
 
-/** Where it sits. */
+/** The device of the heater. */
 interface Place {
-  /** False when that can't be said now. */
+  /** False if it cannot be sent now. */
   reports(updates: readonly Update[]): boolean
   answers(message: object): void
-  /** It was asked for this, under an id that it did not hear before. */
+  /** A write arrived under a new id. */
   asked(updates: WriteMessage['updates']): void
 }
 
 const manners = ['answers', 'is slow', 'refuses', 'says nothing', 'answers twice', 'leaves out one', 'is torn'] as const
 
 /**
- * The part of a device that can be asked: by its manner it answers at once, late, never, twice, in parts. It keeps what it
- * did by the id it was asked under, over reboots too, and does nothing twice. Contract 7, WRITE and RESULT.
+ * The writable part of a device: depending on its behavior it answers at once, late, never, twice, or in parts. It remembers
+ * executed writes by id, also over reboots, and executes none twice. Contract 7, WRITE and RESULT.
  */
 export class Heater {
   isOffered: boolean
@@ -56,7 +56,7 @@ export class Heater {
   #manner: (typeof manners)[number]
   #degrees = 5
   #late: { readonly deed: Deed; readonly results: readonly Result[] }[] = []
-  /** HELLOs: what was said before one may have been lost. */
+  /** The number of HELLOs: frames before one may have been lost. */
   #generation = 0
   readonly #reportedIn = new Map<Deed, number>()
 
@@ -94,7 +94,7 @@ export class Heater {
     if (this.#random.next() < 0.1) this.#manner = this.#someManner()
   }
 
-  /** It gets a little warmer or colder; now and then it can't tell. */
+  /** The temperature changes a little; now and then the sensor fails. */
   warm(): void {
     const updates: Update[] = []
     for (let left = 1 + this.#random.below(2); left > 0; left--) {
@@ -134,7 +134,7 @@ export class Heater {
     }
   }
 
-  /** What it did and said nothing of. */
+  /** Values that changed and are not reported yet. */
   answerLate(): void {
     const late = this.#late
     this.#late = []

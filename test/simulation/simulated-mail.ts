@@ -2,40 +2,40 @@ import type { SeededRandom } from '#bench/random'
 import { type Mail, type MailMessage, MailRefused } from '#notifications/mail'
 import type { World } from '#runtime/world'
 
-/** Who looks at what becomes of mails. */
+/** Observes mails. */
 export interface MailWatcher {
-  /** It is handed over: whatever decides whether he may be told counts as it is now. */
+  /** A mail is handed over: the permissions at this moment count. */
   handed(message: MailMessage): void
-  /** It is there, though whoever sent it may not know. */
+  /** A mail arrived; the sender may not know it. */
   arrived(message: MailMessage): void
-  /** Whoever sent it is told so. */
+  /** The sender gets the result. */
   taken(message: MailMessage): void
   refused(message: MailMessage, refusal: MailRefused): void
-  /** The process that sends mails is dead. */
+  /** The sending process is dead. */
   senderDied(): void
 }
 
-/** What becomes of one mail. */
+/** The fate of one mail. */
 interface Fate {
   readonly arrives: 'at once' | 'late' | 'never'
   readonly refusal: MailRefused | undefined
-  /** Until whoever sends it is told. */
+  /** Until the sender gets the result. */
   readonly delayMs: number
 }
 
-/** One that has no mailbox: mail to it never arrives. */
+/** An address without a mailbox: no mail to it arrives. */
 const goneStart = 'gone'
 
 /**
- * A mail server as they are: it takes its time, refuses for good or for now, is away for a while, and breaks off before and
- * behind the last dot. It outlives the processes that send by it.
+ * A realistic mail server: slow, refusing permanently or temporarily, unavailable for a while, or dropping the connection
+ * just before or after the final dot. It outlives the processes that use it.
  */
 export class SimulatedMailServer {
   watcher: MailWatcher | undefined
-  /** It takes all that can be taken. */
+  /** Accepts all valid mails. */
   isHealthy = false
   readonly #random: SeededRandom
-  /** And whether it has arrived. */
+  /** The observer, and whether the mail has arrived. */
   readonly #underWay = new Map<MailMessage, boolean>()
   #isAway = false
 
@@ -43,17 +43,17 @@ export class SimulatedMailServer {
     this.#random = random
   }
 
-  /** How many are neither taken nor refused. */
+  /** Mails neither accepted nor refused yet. */
   get underWay(): number {
     return this.#underWay.size
   }
 
-  /** It goes away or comes back. */
+  /** The server becomes unavailable or available. */
   act(): void {
     this.#isAway = this.#random.next() < 0.4
   }
 
-  /** As one process sees it. */
+  /** The view of one process. */
   seenBy(world: World): Mail {
     return {
       kind: 'smtp',
@@ -65,7 +65,7 @@ export class SimulatedMailServer {
     }
   }
 
-  /** What was under way arrives, or not. */
+  /** Mails in progress arrive or are lost. */
   senderDied(): void {
     for (const [message, hasArrived] of this.#underWay)
       if (!hasArrived && this.#random.next() < 0.5) this.watcher?.arrived(message)

@@ -8,36 +8,36 @@ import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulat
 import { someGrants, viewer } from '#test/simulation/some-grants'
 import type { Witness } from '#test/simulation/witness'
 
-/** Of who may do everything. */
+/** The administrator's token. */
 export const rootAddress = 'root@simulated'
 
-/** Something asked for, and not waited for. */
+/** A request without an answer yet. */
 interface Edit {
   readonly name: string
   readonly request: SimulatedRequest
-  /** What comes to be with it. */
+  /** The edit it causes. */
   readonly makes: readonly Made[]
   readonly ends?: readonly Session[]
-  /** Asked when it was refused, though the store took writes. */
+  /** The number of failures when it was refused, although the store took writes. */
   readonly mayBeRefused?: () => boolean
 }
 
-/** Whose an address is. */
+/** The owner of an address. */
 interface Addressee {
   readonly person: Person
-  /** Which of his accounts, one after the other, from 0. */
+  /** The owner's account by number, from 0. */
   readonly account: number
 }
 
-/** What becomes of something's new version by how it went. */
+/** The new value of a setting, by the outcome of the request. */
 interface Made {
   stored(moment: number): void
   refused(): void
 }
 
 /**
- * Whoever can sign in, and the roles they hold: changed by the routes of an administrator, who waits for no answer while the
- * server is crashed under him. What is asked for is kept by what may have become of it.
+ * All users and their roles: changed through an administrator's requests, which get no answer when the server crashes. Each
+ * change is recorded with all its possible outcomes.
  */
 export class SimulatedPeople {
   readonly persons: readonly Person[]
@@ -46,7 +46,7 @@ export class SimulatedPeople {
   readonly #witness: Witness
   readonly #devices: readonly string[]
   #server: SimulatedServer
-  /** Of who may do everything. */
+  /** The administrator's token. */
   #root = ''
   #inFlight = 0
   readonly #addressees = new Map<string, Addressee>()
@@ -75,7 +75,7 @@ export class SimulatedPeople {
     return this.#inFlight === 0
   }
 
-  /** Makes everybody, before anything else happens. */
+  /** Creates all users, before anything else happens. */
   async begin(): Promise<void> {
     for (const role of this.#editable()) {
       const grants = this.#roles.get(role)?.certain
@@ -92,12 +92,12 @@ export class SimulatedPeople {
     }
   }
 
-  /** The resource name of who may do everything. */
+  /** The resource name of the administrator. */
   get root(): string {
     return this.#root
   }
 
-  /** By whom something may be said to be made: people, some of them gone, root, and who nobody knows. */
+  /** Possible `createdBy` values: users, including deleted ones, root, and unknown users. */
   get accounts(): readonly (string | undefined)[] {
     return [...this.persons.map(({ account }) => account), this.#root, undefined]
   }
@@ -106,26 +106,26 @@ export class SimulatedPeople {
     return account === this.#root || this.persons.some((person) => person.account === account && person.isThere)
   }
 
-  /** Whose token this is, as far as anybody remembers. */
+  /** The owner of a token, if recorded. */
   sessionBy(authorization: string): Session | undefined {
     for (const { sessions, over } of this.persons)
       for (const session of [...sessions, ...over]) if (session.authorization === authorization) return session
     return undefined
   }
 
-  /** Who has had this address. */
+  /** All owners of this address so far. */
   addressed(address: string): Addressee | undefined {
     return this.#addressees.get(address)
   }
 
-  /** What who made something may do. For a server at rest. */
+  /** The permissions of an author. For a server at rest. */
   grantsOf(author: string): readonly Grant[] {
     if (author === this.#root) return [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }]
     const person = this.persons.find(({ account }) => account === author)
     return person?.isActive ? person.grants : []
   }
 
-  /** The process they talked to is dead: what was asked of it may be stored or not. */
+  /** The process died: pending requests may be stored or not. */
   moveTo(server: SimulatedServer): void {
     this.#server = server
     this.#inFlight = 0
@@ -135,7 +135,7 @@ export class SimulatedPeople {
     }
   }
 
-  /** Something about somebody's rights changes. */
+  /** Changes a permission at random. */
   act(): void {
     const tried = this.#random.next()
     const person = this.#pick(this.persons)
@@ -148,7 +148,7 @@ export class SimulatedPeople {
     else this.#makeAnew(person)
   }
 
-  /** Looks what became of everything. For a server at rest. */
+  /** Reads the final state of everything. For a server at rest. */
   async settle(): Promise<void> {
     for (const role of this.#editable()) {
       const { body } = await this.#server.call('readRole', { parameters: { role } })
@@ -180,7 +180,7 @@ export class SimulatedPeople {
     for (const session of person.sessions) {
       const isThere = there.has(session.id)
       if (!isThere && !session.mayBeOver(now))
-        this.#witness.accuse(`${person.name}: a session is gone, and nobody ended it`)
+        this.#witness.accuse(`${person.name}: a session is gone without a request to end it`)
       if (isThere && session.isSurelyOver(now)) this.#witness.accuse(`${person.name}: a session is there after its end`)
       session.doubts = 0
       if (!isThere) person.forget(session)
@@ -219,7 +219,7 @@ export class SimulatedPeople {
     })
   }
 
-  /** His mail goes somewhere else from now on, or nowhere. */
+  /** Changes or removes a mail address. */
   #moveMail(person: Person): void {
     const { moment } = this.#witness
     const email = this.#addressOf(person)
@@ -231,7 +231,7 @@ export class SimulatedPeople {
     })
   }
 
-  /** Disables somebody, or the other way round. */
+  /** Disables or enables a user. */
   #switch(person: Person): void {
     const { certain } = person.state
     if (person.isBusy || (certain !== 'active' && certain !== 'disabled')) return
@@ -301,17 +301,17 @@ export class SimulatedPeople {
     })
   }
 
-  /** A code gives no more than its maker may give, by all that the maker may have held since that moment. */
+  /** A code gives no more than its author may give, by all permissions the author may have held since that moment. */
   #judgeCode(person: Person, maker: Person, as: string, moment: number): void {
     if (maker.account !== as) return
     this.#witness.count('took a code of a user')
     const mayBeHeld = maker.grantsSince(moment)
     const given = person.hasSteadyRolesSince(moment) ? person.grants : []
     if (mayDoAnywhere(mayBeHeld, 'users', 'create') && givesAll(mayBeHeld, given)) return
-    this.#witness.accuse(`${person.name} took a code of ${maker.name}, who may not give it`)
+    this.#witness.accuse(`${person.name} took a code of ${maker.name} without permission to give it`)
   }
 
-  /** One after the other, each when the answer to the one before is there. */
+  /** Runs requests one after the other, each after the answer to the one before. */
   #alone(person: Person, task: () => Promise<unknown>): void {
     const server = this.#server
     person.isBusy = true
@@ -326,7 +326,7 @@ export class SimulatedPeople {
     this.#ask(edit).catch((error) => this.#witness.faults.push(error))
   }
 
-  /** The answer; undefined when there is none, or a refusal. */
+  /** The answer; undefined if there is none, or a refusal. */
   async #ask({ name, request, makes, ends = [], mayBeRefused = () => false }: Edit): Promise<string | undefined> {
     const server = this.#server
     this.#inFlight++
@@ -342,7 +342,7 @@ export class SimulatedPeople {
     if (server !== this.#server) return undefined
     this.#inFlight--
     this.#witness.count(`${name} ${problem?.code ?? 'stored'}`)
-    // It may have reached the disk, and is found when that is read again.
+    // It may have reached the disk, and is found when the store is read again.
     if (problem?.code === 'storage') return undefined
     if (!problem) {
       for (const made of makes) made.stored(this.#witness.moment)
@@ -374,7 +374,7 @@ export class SimulatedPeople {
     return address
   }
 
-  /** No two are the same; at some of them nobody is, and some are none. */
+  /** Unique addresses; some have no mailbox, and some users have none. */
   #someAddress(): string | null {
     const tried = this.#random.next()
     if (tried < 0.06) return null

@@ -7,26 +7,26 @@ import type { Ground, Witness } from '#test/simulation/witness'
 export type PersonState = 'active' | 'disabled' | 'invited' | 'gone'
 export type Roles = ReadonlyMap<string, Register<readonly Grant[]>>
 
-/** A token says in whole seconds when it ends, and its session ends within one of them. */
+/** A token has its expiry in whole seconds, and its session ends within one of them. */
 const endMarginMs = 2_000
-/** Of who is gone, so many are shown again. */
+/** The number of tokens of ended sessions that are tried again. */
 const overMax = 6
 
-/** A sign-in, by all that is known of it. */
+/** A session with everything known about it. */
 export class Session {
   id = ''
   token = ''
-  /** By which it is renewed; undefined: it can't be, or somebody is at it, or nobody knows by what. */
+  /** The refresh token; undefined: none, in use, or unknown. */
   refreshToken: string | undefined
-  /** One that was used, and until when it was good, Unix ms: of a later one nobody looks whether it was used. */
+  /** A used refresh token and its expiry, Unix ms: later ones are not tracked. */
   spent: { readonly token: string; readonly until: number } | undefined
-  /** Unix ms: when its newest token ends, that is known, and that there may be. */
+  /** Unix ms: the known and the latest possible expiry of its newest token. */
   #endsAt = Number.POSITIVE_INFINITY
   #endsLatestAt = Number.POSITIVE_INFINITY
   #lifetimeMs = 0
-  /** The access token before this one, and when its successor was received, Unix ms. */
+  /** The previous access token, and when its successor was received, Unix ms. */
   replaced: { readonly authorization: string; readonly at: number } | undefined
-  /** Unix ms: from here on a refresh whose answer was not received may have replaced the access token. */
+  /** Unix ms: from here on a refresh without a received answer may have replaced the access token. */
   #mayBeReplacedAt = Number.POSITIVE_INFINITY
   /** Edits that may have ended it. */
   doubts = 0
@@ -40,7 +40,7 @@ export class Session {
     return `Bearer ${this.token}`
   }
 
-  /** What was answered to signing in, or to renewing it. Gives whose it is. */
+  /** Reads the answer to a sign-in or a refresh. Returns the account. */
   begun(answered: string, now: number): string {
     const { token, refreshToken } = JSON.parse(answered)
     const { sub, sid, exp } = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
@@ -55,19 +55,19 @@ export class Session {
     return sub
   }
 
-  /** What renews it is used. */
+  /** Takes the refresh token. */
   spend(token: string): void {
     this.refreshToken = undefined
     this.spent = { token, until: this.#endsAt - endMarginMs }
   }
 
-  /** It was not used after all. */
+  /** The refresh token was not used after all. */
   unspend(token: string): void {
     this.refreshToken = token
     this.spent = undefined
   }
 
-  /** Somebody asks for its next tokens: whether he hears of it or not, it may hold for longer. */
+  /** A refresh was requested: with or without an answer, the session may last longer. */
   askedAnew(now: number): void {
     this.#endsLatestAt = now + this.#lifetimeMs
     this.#mayBeReplacedAt = Math.min(this.#mayBeReplacedAt, now)
@@ -77,7 +77,7 @@ export class Session {
     return this.isOver || this.doubts > 0 || now > this.#endsAt - endMarginMs
   }
 
-  /** Of its access token. */
+  /** Concerns the access token. */
   mayBeRefused(now: number): boolean {
     return this.mayBeOver(now) || now > this.#mayBeReplacedAt + replacedMsMax
   }
@@ -87,9 +87,9 @@ export class Session {
   }
 }
 
-/** Somebody asks for the end of these. */
+/** The end of these sessions was requested. */
 export function askedToEnd(sessions: readonly Session[]): { done(): void; refused(): void } {
-  // One that is being begun may come before or behind it.
+  // A session that is being created may come before or after it.
   const ended = sessions.filter(({ isBegun }) => isBegun)
   for (const session of sessions) session.doubts++
   return {
@@ -102,25 +102,25 @@ export function askedToEnd(sessions: readonly Session[]): { done(): void; refuse
   }
 }
 
-/** Somebody who can sign in, by what was asked for him and of his roles: what he may at some moment, and what he may not. */
+/** A user who can sign in. The requested changes of account and roles decide what may be allowed at a moment. */
 export class Person {
   readonly name: string
   readonly roles: Register<readonly string[]>
   readonly state: Register<PersonState>
-  /** Where mail to him goes; null: nowhere. */
+  /** The mail address; null: none. */
   readonly address: Register<string | null>
   readonly sessions = new Set<Session>()
-  /** The last that are no more. */
+  /** The last ended sessions. */
   over: readonly Session[] = []
-  /** Whether he asks for what renews his tokens. */
+  /** Whether the user requests refresh tokens. */
   readonly isOffline: boolean
-  /** The resource name of the account he had when that was looked at last. */
+  /** The resource name of the account at the last check. */
   account = ''
-  /** How often he was made anew. */
+  /** How often the account was created again. */
   accountCount = 0
-  /** He is being disabled, deleted, made anew: one after the other. */
+  /** Pending changes of the account: disable, delete, create again, in this order. */
   isBusy = false
-  /** Up to this offset what he may is as it is now, and so it is stored; undefined when anything was asked for since. */
+  /** Up to this offset the permissions are stored as they are now; undefined after a further change was requested. */
   sameSince: number | undefined
   readonly #table: Roles
   readonly #witness: Witness
@@ -149,33 +149,33 @@ export class Person {
     return this.state.certain === 'active'
   }
 
-  /** He has an account, and is not about to lose it. */
+  /** The account exists and no deletion is requested. */
   get isThere(): boolean {
     const { certain } = this.state
     return certain !== undefined && certain !== 'gone'
   }
 
-  /** By which he signs in. */
+  /** The sign-in name. */
   get credentials(): SimulatedRequest {
     const authorization = `Basic ${Buffer.from(`${this.name}:${passwordOf(this.name)}`).toString('base64')}`
     return { authorization, query: this.isOffline ? { scope: true } : {} }
   }
 
-  /** The session is no more, whoever ended it. */
+  /** The session ended, for any reason. */
   forget(session: Session): void {
     this.sessions.delete(session)
     session.isOver = true
     if (session.isBegun) this.over = [...this.over, session].slice(-overMax)
   }
 
-  /** He is about to; forgotten again when he is refused. */
+  /** A sign-out was requested; undone if it is refused. */
   signIn(): Session {
     const session = new Session()
     this.sessions.add(session)
     return session
   }
 
-  /** By what he may have been allowed something at some moment since: one grant is enough. */
+  /** The grants that may have allowed something at some moment since: one suffices. */
   grounds(from: number, allows: (grants: readonly Grant[]) => boolean): readonly Ground[] {
     return this.roles.since(from).flatMap((held) =>
       held.value.flatMap((role) =>
@@ -186,21 +186,21 @@ export class Person {
     )
   }
 
-  /** Whether he may have lacked something at some moment since. */
+  /** Whether the permission may have been missing at some moment since. */
   mayLack(from: number, allows: (grants: readonly Grant[]) => boolean): boolean {
     return this.roles
       .since(from)
       .some(({ value }) => value.every((role) => this.#meanings(role, from).some((meaning) => !allows(meaning.value))))
   }
 
-  /** Whether he may what he might at that moment, and mail goes to where it went, all the time. */
+  /** Whether the permission and the mail address were unchanged since that moment. */
   isSteadySince(moment: number): boolean {
     return (
       [this.state, this.address].every((register) => register.isSteadySince(moment)) && this.hasSteadyRolesSince(moment)
     )
   }
 
-  /** The same of rights alone. */
+  /** The same for the permission alone. */
   hasSteadyRolesSince(moment: number): boolean {
     const held = (this.roles.certain ?? []).map((role) => this.#table.get(role))
     return [this.roles, ...held].every((register) => register?.isSteadySince(moment))
@@ -216,7 +216,7 @@ export class Person {
     return this.roles.since(this.#witness.moment).some(({ value }) => value.includes(role))
   }
 
-  /** At rest. */
+  /** Call at rest. */
   get grants(): readonly Grant[] {
     return (this.roles.certain ?? []).flatMap((role) => this.#table.get(role)?.certain ?? [])
   }

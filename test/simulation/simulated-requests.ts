@@ -4,29 +4,29 @@ import type { Session } from '#test/simulation/simulated-person'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 import type { Witness } from '#test/simulation/witness'
 
-/** What was answered. `status`: 0 when nobody will ever hear it, because the process died. */
+/** An answer. `status`: 0 if it can never arrive, because the process died. */
 export interface Outcome {
   readonly status: number
   readonly body: string
-  /** Of what was thrown, by its code. */
+  /** The code of a thrown problem. */
   readonly refused?: Problem['code']
 }
 
-/** Which asking of a request it is. */
+/** One attempt of a request. */
 export interface Asking {
   readonly isKeyed: boolean
   readonly isFirst: boolean
-  /** It was answered for good before: nothing can come of it any more. */
+  /** It was answered finally before: a repetition has no effect. */
   readonly isOver: boolean
 }
 
-/** A request that changes something. */
+/** A request with an effect. */
 export interface Wish {
   readonly name: string
   readonly request: SimulatedRequest
-  /** Whoever asks is not there any more when it would be asked again. */
+  /** The caller is gone, so it cannot be repeated. */
   readonly isOnce?: boolean
-  /** It is being asked; told then of the answer, if one comes. */
+  /** Sends the request; called back with the answer, if one comes. */
   readonly asked: (asking: Asking) => (outcome: Outcome) => void
 }
 
@@ -34,16 +34,16 @@ interface Keyed {
   readonly wish: Wish
   readonly key: string
   tries: number
-  /** What was said for good: nobody hears anything else. */
+  /** The final answer: every repetition gets the same. */
   final: string | undefined
 }
 
-/** Of what went before; the oldest are not asked again. */
+/** The number of remembered requests; older ones are not repeated. */
 const keysMax = 40
 
 /**
- * Whoever asks for changes, waits for no answer, and asks again under the same key when none came, or just so: what one key
- * was answered for good is what it is answered ever after. Contract 1.10.
+ * Sends changes without waiting for answers, and repeats them under the same key, if no answer came or at random: each
+ * repetition must get the first final answer. Contract 1.10.
  */
 export class SimulatedRequests {
   readonly #random: SeededRandom
@@ -87,7 +87,7 @@ export class SimulatedRequests {
     if (this.#random.next() < 0.1) this.#watch(this.#askKeyed(keyed))
   }
 
-  /** Any of before, most of all what nobody was answered. */
+  /** Any earlier request, preferably one without an answer. */
   askAgain(): void {
     const open = this.#keyed.filter(({ final }) => final === undefined)
     const from = open.length > 0 && this.#random.next() < 0.7 ? open : this.#keyed
@@ -101,7 +101,7 @@ export class SimulatedRequests {
     const tries = ++keyed.tries
     const asking = { isKeyed: true, isFirst: tries === 1, isOver: keyed.final !== undefined }
     const { status, body, refused } = await this.#send(keyed.wish, { key: keyed.key }, asking)
-    // Only what was returned is for good: a thrown refusal says "not now".
+    // Only a returned answer is final: a thrown refusal is temporary.
     if (status === 0 || refused !== undefined) {
       if (refused === 'unprocessable') this.#accuse(keyed, `is refused as another request`)
       return
@@ -112,7 +112,7 @@ export class SimulatedRequests {
     keyed.final = said
   }
 
-  /** The same key for something else: only what was never begun may be done under it. */
+  /** Another request under the same key: it may have an effect only if the first one was never begun. */
   async #askOther(keyed: Keyed): Promise<void> {
     if (keyed.final === undefined) return
     const other = { ...keyed.wish, asked: () => () => {} }
@@ -132,7 +132,7 @@ export class SimulatedRequests {
       const { status, body } = await server.call(name, { ...request, ...more })
       outcome = { status, body }
     } catch (error) {
-      // What is left of a dead process says nothing.
+      // Answers of a dead process do not count.
       if (server !== this.#server) return { status: 0, body: '' }
       if (!(error instanceof Problem)) throw error
       outcome = { status: error.kind.status, body: '', refused: error.code }
@@ -141,7 +141,7 @@ export class SimulatedRequests {
     this.#inFlight--
     this.#witness.count(`${name} ${outcome.refused ?? outcome.status}`)
     if (wasOver && outcome.refused === undefined)
-      this.#witness.accuse(`${name} is answered ${outcome.status}, and the session of who asks is over`)
+      this.#witness.accuse(`${name} is answered ${outcome.status}, and the caller's session is over`)
     heard(outcome)
     return outcome
   }

@@ -5,7 +5,7 @@ import { boostId, degreesId, fanId, heaterService, targetId } from '#test/simula
 import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import type { Witness } from '#test/simulation/witness'
 
-/** Names of the heater's properties, by propId: two sets that mean different properties by the same name; or none. */
+/** Names of the heater's properties by propId: two sets that give the same name to different properties; or none. */
 const namings = [
   { [degreesId]: 'heat', [targetId]: 'aim', [fanId]: 'fan' },
   { [degreesId]: 'heat', [targetId]: 'fan', [fanId]: 'aim', [boostId]: 'boost' },
@@ -15,12 +15,12 @@ const namings = [
 
 type Naming = Readonly<Record<number, string>>
 
-/** What the heater's properties are called, changed under way. */
+/** Changes the names of the heater's properties during the run. */
 export class SimulatedSchema {
   readonly #random: SeededRandom
   readonly #witness: Witness
   readonly #names = new Register<Naming>({})
-  /** Not answered yet: the offset that each has in the stream. */
+  /** Unanswered changes: the offset of each in the stream. */
   readonly #open = new Map<Version<Naming>, number>()
   #server: SimulatedServer
 
@@ -44,7 +44,7 @@ export class SimulatedSchema {
     this.#put(names).catch((error) => this.#witness.faults.push(error))
   }
 
-  /** Looks what became of it. For a server at rest. */
+  /** Reads the final state. For a server at rest. */
   async settle(): Promise<void> {
     this.#names.found(await this.read(), this.#witness.moment)
   }
@@ -60,7 +60,7 @@ export class SimulatedSchema {
     }
   }
 
-  /** A device is asked for what somebody, since that moment, asked by name: its meaning must have been stored by now. */
+  /** A device receives a write that used a property name: the name's meaning must be stored by now. */
   judgeMeant(name: string, propId: number, moment: number): void {
     const meant = this.#names.since(moment).filter(({ value }) => value[propId] === name)
     const { committed } = this.#head
@@ -86,7 +86,7 @@ export class SimulatedSchema {
     let problem: Problem | undefined
     const parameters = { serviceIdentifier: heaterService }
     const answer = server.call('putSchema', { parameters, body: { name: 'Heater', properties } })
-    // The turn is taken by now.
+    // The turn has run by now.
     this.#open.set(version, this.#head.taken)
     try {
       await answer

@@ -24,16 +24,16 @@ import type { MemoryPlace } from '#test/store/memory'
 
 export const tenant = 'default'
 export const ticketLifetimeMs = 30_000
-/** How long a device has to answer a write, and what it is offered. */
+/** How long a device has to answer a write, and the offer limits. */
 const writeTimeoutMs = 600
 const offerTimeoutMs = 900
 const forwarded = { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' }
 
-/** Limits that differ from run to run. */
+/** Limits that differ between runs. */
 export interface SimulatedLimits {
   readonly retainedBytesMax: number
   readonly uncommittedBytesMax: number
-  /** For how long a sign-in holds. */
+  /** The lifetime of a session. */
   readonly tokenMs: number
   readonly mails: {
     readonly server: SimulatedMailServer
@@ -43,31 +43,31 @@ export interface SimulatedLimits {
   readonly updates: Required<Pick<UpdateSettings, 'images' | 'options'>>
 }
 
-/** Somebody who may do everything, and whose right to it never ends: what he is shown is held against what others are. */
+/** An administrator with permanent permissions: its answers are the reference for those of others. */
 const administrator: Caller = { ...anonymous, tenant, scope: everything }
 
 /**
- * A call, parsed as behind the border. `authorization`: the header by which it is judged; else it is the administrator's, or,
- * with his rights, of the user `as` names. `key`: its `Idempotency-Key`.
+ * A parsed call. `authorization`: the header to use; by default the administrator's, or, with the administrator's
+ * permissions, that of the user in `as`. `key`: its `Idempotency-Key`.
  */
 export type SimulatedRequest = Partial<Call> & {
   readonly authorization?: string
   readonly as?: string
   readonly key?: string
-  /** Others, by their lower-case names. */
+  /** Further headers, by their lower-case names. */
   readonly headers?: Readonly<Record<string, string>>
-  /** A body that comes piece by piece. */
+  /** A body in chunks. */
   readonly pieces?: AsyncIterable<Uint8Array> & { readonly lengthBytes: number }
 }
 
-/** One process of the server: everything but uWebSockets.js and LevelDB. */
+/** One process of the server: everything except uWebSockets.js and LevelDB. */
 export class SimulatedServer {
   readonly assembly: Assembly
   readonly sockets: SimulatedSockets
   readonly errors: Error[] = []
   readonly identity: Identity
   readonly now: () => number
-  /** A FIRMWARE of this id leaves. */
+  /** A FIRMWARE with this id is sent. */
   firmwareSent: (id: string) => void = () => {}
   readonly #kill: () => void
   #isDead = false
@@ -95,7 +95,7 @@ export class SimulatedServer {
       isSynced: false,
       retention: { bytesMax: limits.retainedBytesMax, ageMsMax: 24 * 3_600_000 },
       redo: { eventsMax: 60, bytesMax: 1024 * 1024, growth: { eventsPerActor: 8, timesMax: 2 } },
-      // Some are woken in bulk, and others one by one.
+      // Some actors are activated in bulk, others one by one.
       bulkWake: { entriesMin: 1, actorsMin: 1, rowsAhead: 3, rowsPerActor: 2 },
       uncommittedBytesMax: limits.uncommittedBytesMax,
       highWaterBytes: 100,
@@ -136,7 +136,7 @@ export class SimulatedServer {
     for (const socket of [...this.sockets.sockets]) socket.vanish()
   }
 
-  /** Calls a route. Rejects with a Problem. A process that died meanwhile, also during a signature, answers nothing. */
+  /** Calls a route. Rejects with a Problem. A process that died meanwhile, also during a signature, never answers. */
   async call(name: string, request: SimulatedRequest = {}): Promise<Reply & { body: string }> {
     try {
       return await this.#answered(name, request)
@@ -171,7 +171,7 @@ export class SimulatedServer {
       requestId: 'test',
       remoteAddress: forwarded.address,
       forwarded,
-      // Nobody turns away from an answer.
+      // The simulated client never closes before the answer.
       get signal() {
         return new AbortController().signal
       },
@@ -206,7 +206,7 @@ export class SimulatedServer {
     )
   }
 
-  /** Every stored entry that is retained, in order. */
+  /** Every retained entry, in order. */
   async stream(): Promise<{ offset: number; entry: Entry }[]> {
     const { reader, system } = this.assembly.context
     const found: { offset: number; entry: Entry }[] = []
@@ -215,12 +215,12 @@ export class SimulatedServer {
     for (let offset = reader.retainedFrom(tenant); offset <= last; ) {
       const chunk = await reader.load(tenant, offset)
       if (!chunk && tries++ < 100) {
-        // Retention is at work: what it deletes may be gone before it says so.
+        // Retention is in progress: its entries may be deleted before it reports so.
         await settle()
         offset = Math.max(offset, reader.retainedFrom(tenant))
         continue
       }
-      if (!chunk) throw new Error(`entry ${offset} of ${last} can't be read`)
+      if (!chunk) throw new Error(`entry ${offset} of ${last} cannot be read`)
       chunk.events.forEach((entry, index) => {
         if (chunk.firstOffset + index >= offset) found.push({ offset: chunk.firstOffset + index, entry })
       })

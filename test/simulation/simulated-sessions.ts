@@ -6,7 +6,7 @@ import { askedToEnd, type Person, type Session } from '#test/simulation/simulate
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 import type { Witness } from '#test/simulation/witness'
 
-/** What a token opens, whatever its holder may do. */
+/** Routes that any valid token opens, with any permissions. */
 const opened: readonly (readonly [name: string, request: SimulatedRequest])[] = [
   ['readMe', {}],
   ['createTicket', {}],
@@ -19,9 +19,8 @@ const opened: readonly (readonly [name: string, request: SimulatedRequest])[] = 
 const refusedForNow = new Set(['storage', 'overloaded'])
 
 /**
- * People who sign out, at one place or everywhere, and renew their tokens; and somebody who has what they left: tokens of
- * sessions that are over, and refresh tokens that were used. These open nothing any more, before a crash and behind it.
- * Contract 2, Sign-out, Refresh.
+ * Users who sign out, at one device or everywhere, and refresh their tokens; and attackers with old tokens: those of ended
+ * sessions, and used refresh tokens. Old tokens must be refused, before and after a crash. Contract 2, Sign-out, Refresh.
  */
 export class SimulatedSessions {
   readonly #random: SeededRandom
@@ -55,7 +54,7 @@ export class SimulatedSessions {
     else this.#showSpent()
   }
 
-  /** By a token of the session, which may be over: that one, another one of his, or all. */
+  /** Signs out by a token of the session, which may have ended: that session, another one of the user, or all. */
   #signOut(): void {
     const now = this.#server.now()
     const [person, session] = this.#someSession((each) => !each.isSurelyOver(now))
@@ -76,14 +75,14 @@ export class SimulatedSessions {
     const wasOver = by.isSurelyOver(this.#server.now())
     this.#ask(name, request, (refused) => {
       if (refused === undefined) {
-        if (wasOver) this.#accuse(person, `is answered by ${name}, and his session is over`)
+        if (wasOver) this.#accuse(person, `is answered by ${name}, and the session is over`)
         this.#witness.count('signed out')
         ending.done()
         return
       }
       // It may have reached the disk.
       if (refused === 'storage') return
-      // He asks by one that this very request ends: without it, does it hold?
+      // The request's own token may end with it; the check asks whether the session is valid otherwise.
       ending.refused()
       const now = this.#server.now()
       const isOver = by.mayBeRefused(now) || ends.some((session) => session.mayBeOver(now))
@@ -100,21 +99,21 @@ export class SimulatedSessions {
     session.askedAnew(this.#server.now())
     this.#ask('refreshToken', refreshRequest(refreshToken), (refused, body) => {
       if (refused === undefined) {
-        if (wasOver) this.#accuse(person, 'renews his token, and his session is over')
+        if (wasOver) this.#accuse(person, 'refreshes a token, and the session is over')
         session.begun(body, this.#server.now())
         this.#witness.count('renewed')
       } else if (refused === 'overloaded') session.unspend(refreshToken)
       else if (refused !== 'storage' && !session.mayBeOver(this.#server.now()))
-        this.#accuse(person, `may not renew his token: ${refused}`)
+        this.#accuse(person, `may not refresh a token: ${refused}`)
     })
   }
 
-  /** Whoever has one that was used is a thief, or robbed by one: nobody can say which, and the session ends. */
+  /** A used refresh token means that it was stolen or copied, so the session ends. */
   #showSpent(): void {
     const [person, session] = this.#someSession((each) => each.spent !== undefined)
     const spent = session?.spent
     if (!person || !session || spent === undefined) return
-    // Else nobody heard what became of it: it may be good still.
+    // Otherwise the outcome is unknown: it may still be valid.
     const isUsed = session.refreshToken !== undefined
     const now = this.#server.now()
     const wasInDoubt = session.mayBeOver(now) || now > spent.until || !person.isActive
@@ -122,17 +121,17 @@ export class SimulatedSessions {
     session.askedAnew(now)
     this.#ask('refreshToken', refreshRequest(spent.token), (refused) => {
       if (refused === undefined) {
-        if (isUsed) this.#accuse(person, 'renews his token by one that was used')
+        if (isUsed) this.#accuse(person, 'refreshes by a used refresh token')
         ending.refused()
       } else if (refused === 'unauthorized') {
-        this.#witness.count('shown what was used')
+        this.#witness.count('used refresh token tried')
         if (!wasInDoubt && person.isActive && session.doubts === 1) ending.done()
       } else if (refused === 'overloaded') ending.refused()
-      else if (refused !== 'storage') this.#accuse(person, `shows what was used, and is refused as ${refused}`)
+      else if (refused !== 'storage') this.#accuse(person, `tries a used refresh token, and is refused as ${refused}`)
     })
   }
 
-  /** An access token that a refresh replaced more than 10 s ago opens nothing. */
+  /** An access token that was replaced by a refresh more than 10 s ago is refused. */
   #showReplaced(): void {
     const now = this.#server.now()
     const [person, session] = this.#someSession(
@@ -141,13 +140,13 @@ export class SimulatedSessions {
     if (!person || !session?.replaced) return
     const [name, request] = this.#pick(opened) ?? ['readMe', {}]
     this.#ask(name, { ...request, authorization: session.replaced.authorization }, (refused) => {
-      if (refused === 'unauthorized') this.#witness.count('refused what was replaced')
+      if (refused === 'unauthorized') this.#witness.count('replaced access token refused')
       else if (refused === undefined) this.#accuse(person, `is answered by ${name}, and the token was replaced`)
-      else if (!refusedForNow.has(refused)) this.#accuse(person, `shows a replaced token, and is refused as ${refused}`)
+      else if (!refusedForNow.has(refused)) this.#accuse(person, `tries a replaced token, and is refused as ${refused}`)
     })
   }
 
-  /** Somebody has a token of a session that is over. */
+  /** An attacker has a token of an ended session. */
   #showOver(): void {
     const now = this.#server.now()
     const [person, session] = this.#someSession((each) => each.isSurelyOver(now))
@@ -159,10 +158,12 @@ export class SimulatedSessions {
         ? (['refreshToken', refreshRequest(refreshToken)] as const)
         : (this.#pick(opened) ?? ['readMe', {}])
     this.#ask(name, { ...request, ...(name !== 'refreshToken' && { authorization }) }, (refused) => {
-      this.#witness.count(refused === 'unauthorized' ? 'refused what is over' : `what is over: ${refused}`)
-      if (refused === undefined) this.#accuse(person, `is answered by ${name}, and his session is over`)
+      this.#witness.count(
+        refused === 'unauthorized' ? 'token of an ended session refused' : `token of an ended session: ${refused}`,
+      )
+      if (refused === undefined) this.#accuse(person, `is answered by ${name}, and the session is over`)
       else if (refused !== 'unauthorized' && !refusedForNow.has(refused))
-        this.#accuse(person, `shows what is over to ${name}, and is refused as ${refused}`)
+        this.#accuse(person, `tries a token of an ended session at ${name}, and is refused as ${refused}`)
     })
   }
 
@@ -171,7 +172,7 @@ export class SimulatedSessions {
     this.#inFlight++
     answerOf(server.call(name, request)).then(
       (answer) => {
-        // What is left of a dead process says nothing.
+        // Answers of a dead process do not count.
         if (server !== this.#server) return
         this.#inFlight--
         if ('refused' in answer) heard(answer.refused, '')

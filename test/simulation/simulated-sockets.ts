@@ -1,27 +1,27 @@
 import type { Socket, SocketHandler, SocketPublisher } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
-/** A failure that the simulation planted. */
+/** An injected failure. */
 export class PublishFault extends Error {}
 
-/** What the other end of a simulated socket is. */
+/** The client side of a simulated socket. */
 export interface Peer {
   heard(message: string): void
-  /** It is on its way, and not heard yet. */
+  /** A message is on its way, and not received yet. */
   sent?(message: string): void
   closed(code: number): void
 }
 
 /**
- * Websockets in memory with what was measured of the real ones: publishes are handed over together, later or with the
- * next `send`; above its limit a socket loses messages, and its room hears of the first one lost of each stretch while
- * nothing may be done; `drained` follows when the other side has read some.
+ * Websockets in memory with the measured behavior of uWebSockets.js: publishes are handed over together, later or with the
+ * next `send`; above its limit a socket loses messages, and the server is notified of the first loss in a row, in a call
+ * that allows no action; `drained` follows when the client has read some.
  */
 export class SimulatedSockets implements SocketPublisher {
   readonly #world: World
   readonly #sockets = new Set<SimulatedSocket>()
   isDropping = false
-  /** The next event that is published throws. */
+  /** The next published event throws. */
   failsNext = false
 
   constructor(world: World) {
@@ -112,7 +112,7 @@ export class SimulatedSocket implements Socket {
 
   ping(): void {
     this.#check('ping')
-    // The other side answers, unless the ping is lost in a full buffer.
+    // The client answers, unless the ping is lost in a full buffer.
     if (this.isOpen && this.#bufferedBytes <= this.#limitBytes) {
       this.#world.soon(() => {
         if (this.isOpen) this.#room.ponged(this)
@@ -125,12 +125,12 @@ export class SimulatedSocket implements Socket {
     this.#close(code)
   }
 
-  /** The other side says something. */
+  /** The client sends a message. */
   say(message: unknown): void {
     if (this.isOpen) this.#room.received(this, Buffer.from(JSON.stringify(message)), false)
   }
 
-  /** The other side reads some messages. */
+  /** The client reads some messages. */
   read(countMax: number): void {
     const read = this.#buffer.splice(0, countMax)
     for (const message of read) this.#bufferedBytes -= message.length
@@ -145,12 +145,12 @@ export class SimulatedSocket implements Socket {
     return this.isOpen && (this.#buffer.length > 0 || this.#published.length > 0)
   }
 
-  /** The connection breaks: what was not read is gone. */
+  /** The connection breaks: unread messages are lost. */
   cut(): void {
     this.#close(1006)
   }
 
-  /** The process at our end died: nobody is told here. */
+  /** The server process died: its callbacks are not called. */
   vanish(): void {
     if (!this.isOpen) return
     this.isOpen = false

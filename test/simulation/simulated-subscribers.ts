@@ -13,7 +13,7 @@ import type { Witness } from '#test/simulation/witness'
 
 export interface KnownSubscription {
   readonly id: string
-  /** The resource name of whose it is. */
+  /** The resource name of the owner. */
   readonly account: string
   readonly function: string
   /** Null: ended. */
@@ -38,13 +38,13 @@ interface Parts {
 const locales = ['en', 'de', 'de-CH', 'fr']
 const unordered = { isInOrder: false }
 
-/** Who subscribes to functions, and ends that again: by what he may himself, in somebody's name, or by a link in a mail. §2.6 */
+/** Users who subscribe and unsubscribe: directly, in the name of others, or by a link in a mail. §2.6 */
 export class SimulatedSubscribers {
   readonly #random: SeededRandom
   readonly #witness: Witness
   readonly #parts: Parts
   readonly #known = new Map<string, KnownSubscription>()
-  /** Whose a subscription was, by its id; and who heard of the end of one that nobody knows yet. */
+  /** Owners by subscription id; and receivers of the end of a subscription that is not known yet. */
   readonly #owners = new Map<string, string>()
   #heardEnds: { readonly account: string; readonly id: string }[] = []
   #server: SimulatedServer
@@ -69,7 +69,7 @@ export class SimulatedSubscribers {
     return this.#known.get(id)
   }
 
-  /** Root hears of what stays as it is. */
+  /** Subscribes root to the permanent functions. */
   async begin(): Promise<void> {
     const { functions, people } = this.#parts
     for (const { id } of functions.lasting) {
@@ -86,7 +86,7 @@ export class SimulatedSubscribers {
     else for (let left = tried < 0.9 ? 1 : 3; left > 0; left--) this.#subscribe()
   }
 
-  /** Somebody presses what stands in a mail to him. */
+  /** A user follows the link in a mail. */
   pressLink(url: string): void {
     const { pathname, searchParams } = new URL(url)
     const id = pathname.slice(pathname.lastIndexOf('/') + 1)
@@ -99,17 +99,18 @@ export class SimulatedSubscribers {
     })
   }
 
-  /** What somebody was told of a subscription is about one of his. */
+  /** An event of a subscription goes to its owner. */
   judgeHeard(person: Person, account: string, event: Readonly<Record<string, unknown>>): void {
     const id = idIn(String(event.resourceIdentifier))
     const { createdBy } = event.payload as { createdBy?: string }
     if (createdBy !== undefined) this.#owners.set(id, createdBy)
     const owner = this.#owners.get(id)
     if (owner === undefined) this.#heardEnds.push({ account, id })
-    else if (owner !== account) this.#witness.accuse(`${person.name} hears of what is ${owner}'s: ${id}`)
+    else if (owner !== account)
+      this.#witness.accuse(`${person.name} receives an event of ${owner}'s subscription ${id}`)
   }
 
-  /** What everybody has, by what is shown to him. */
+  /** All subscriptions, as the API shows them to their owners. */
   async listed(): Promise<readonly ReadSubscription[]> {
     const { people } = this.#parts
     const accounts = people.accounts.filter((account) => account !== undefined)
@@ -121,7 +122,7 @@ export class SimulatedSubscribers {
     return (await Promise.all(lists)).flat()
   }
 
-  /** Looks what became of everything. For a server at rest. */
+  /** Reads the final state of everything. For a server at rest. */
   async settle(): Promise<readonly ReadSubscription[]> {
     const { people, functions } = this.#parts
     const listed = await this.listed()
@@ -143,7 +144,7 @@ export class SimulatedSubscribers {
     for (const { account, id } of this.#heardEnds) {
       const owner = this.#owners.get(id)
       if (owner !== undefined && owner !== account)
-        this.#witness.accuse(`${account} heard of the end of ${owner}'s ${id}`)
+        this.#witness.accuse(`${account} received the end of ${owner}'s subscription ${id}`)
     }
     this.#heardEnds = []
   }
@@ -162,11 +163,11 @@ export class SimulatedSubscribers {
 
   #subscribe(): void {
     const { people, functions } = this.#parts
-    // Now and then to what he is subscribed to.
+    // Now and then an existing subscription.
     const before = this.#random.next() < 0.2 ? this.#pick(this.there) : undefined
     const person = people.persons.find(({ account }) => account === before?.account) ?? this.#pick(people.persons)
     const fn = (before && functions.by(before.function)) ?? this.#pick(functions.there)
-    // Of who is gone nobody would end it.
+    // The subscriptions of a deleted user could not be ended.
     if (!person || !fn || person.isBusy || !person.isThere) return
     const locale = this.#pick(locales) ?? 'en'
     const session = this.#pick([...person.sessions].filter(({ isBegun }) => isBegun))
@@ -182,14 +183,14 @@ export class SimulatedSubscribers {
           if (isHimself && isFirst) this.#judgeAnswer(person, fn, asked, refused ?? status)
           if (status !== 201) return
           const id = idIn(JSON.parse(body).resourceIdentifier)
-          // Asked again, it may have ended since; of his own account nobody knows which it is now.
+          // A retried request may have been ended since; the number of the user's account is unknown.
           if (isFirst && !isHimself && !this.#known.has(id)) this.#learn(id, person.account, fn.id, locale)
         }
       },
     })
   }
 
-  /** By what he may, he was let or not. */
+  /** Checks the answer against the user's permissions. */
   #judgeAnswer(person: Person, fn: KnownFunction, from: number, answer: number | string): void {
     const { alarms } = this.#parts
     const versions = fn.now.since(from)
@@ -205,7 +206,7 @@ export class SimulatedSubscribers {
       const bound = [...(devices ?? []), ...alarms.possiblyBound(version.value, from)]
       const needs = needsOfSubscribing(devices || groups ? bound : ['*']).map(([, isMet]) => isMet)
       if (![mayAsk, ...needs].some((isMet) => person.mayLack(from, isMet)))
-        this.#witness.accuse(`${what()} in vain, and may`)
+        this.#witness.accuse(`${what()} is refused, and permitted`)
     }
     this.#witness.count(`subscribing answered ${answer}`)
   }

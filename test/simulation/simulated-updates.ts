@@ -13,7 +13,7 @@ import type { Witness } from '#test/simulation/witness'
 export const project = 'boiler'
 const parameters = { project }
 
-/** A release that somebody wants to be there. */
+/** A release to be uploaded. */
 interface Upload {
   readonly firmware: string
   readonly hardware?: string
@@ -21,14 +21,14 @@ interface Upload {
   readonly image: string
 }
 
-/** The firmwares of devices begin with these numbers. */
+/** The versions of the devices' first firmwares. */
 const firstNumber = 3
 const sharedImage = 'an image that several releases have'
 const silentRefusals: ReadonlySet<string | undefined> = new Set(['storage', 'overloaded', 'conflict', 'not_found'])
 
 /**
- * People who bring firmware to devices: they upload releases, hold devices at versions, roll out, ask for an update by hand
- * and call the hook. What devices are offered by that is judged when they hear it. Contract 6.
+ * Users who update devices: they upload releases, pin devices to versions, start rollouts, request updates and call the
+ * hook. Each offer to a device is checked when it arrives. Contract 6.
  */
 export class SimulatedUpdates {
   readonly #requests: SimulatedRequests
@@ -37,13 +37,13 @@ export class SimulatedUpdates {
   readonly #people: SimulatedPeople
   readonly #alarms: SimulatedAlarms
   readonly #devices: readonly SimulatedDevice[]
-  /** By name: what was answered to be there, unless somebody asked for its end since. */
+  /** By name: uploads that were acknowledged, unless a deletion was requested since. */
   readonly #releases = new Map<string, Upload>()
   readonly images = new Set<string>()
   readonly offers: JudgedOffers
   #lastNumber = firstNumber
   #inFlight = 0
-  /** How often one was asked for. */
+  /** The number of uploads. */
   #deletions = 0
   #server: SimulatedServer
 
@@ -92,7 +92,7 @@ export class SimulatedUpdates {
     else this.#trigger()
   }
 
-  /** Whoever puts it, or gives it back to what it was before, asks for it anew. */
+  /** Each change of the rollout, also back to an earlier value, counts as a new request. */
   putRollout(request: SimulatedRequest = this.#author()): void {
     const random = this.#random
     const groups = this.#alarms.groupsThere.filter(() => random.next() < 0.3).sort()
@@ -107,18 +107,18 @@ export class SimulatedUpdates {
     this.#ask('putRollout', { ...request, parameters, body }, undefined, () => this.offers.standing.asked())
   }
 
-  /** Of some devices, or of the whole project. */
+  /** Updates of some devices, or of the whole project. */
   hook(devices: readonly string[] | null, by: SimulatedRequest = this.#author()): void {
     const body = devices ? { devices } : {}
     const named = { parameters: { projectIdentifier: project }, bodyBytes: Buffer.from(JSON.stringify(body)) }
     this.#watch(this.#alone(this.#server.call('callUpdateHook', { ...by, ...named })))
   }
 
-  /** Somebody looks at what is known by now: the pins that devices may have had before mean nothing any more. */
+  /** All outcomes are known: earlier pins do not count any more. */
   settle(pins: ReadonlyMap<string, string>, names: ReadonlySet<string>): void {
     this.offers.settle(pins)
     for (const name of this.#releases.keys())
-      if (!names.has(name)) this.#witness.accuse(`release ${name} was made, and is gone`)
+      if (!names.has(name)) this.#witness.accuse(`release ${name} was uploaded, and is gone`)
   }
 
   #ask(name: string, request: SimulatedRequest, heard: (outcome: Outcome) => void = () => {}, asked = () => {}): void {
@@ -132,7 +132,7 @@ export class SimulatedUpdates {
     })
   }
 
-  /** The administrator in root's name or in somebody's, whose reach decides what comes of it. */
+  /** The administrator in the name of root or a user, whose permissions limit the result. */
   #author(): SimulatedRequest {
     const { root, persons } = this.#people
     const person = this.#pick(persons)
@@ -153,7 +153,7 @@ export class SimulatedUpdates {
     this.#ask('deletePin', { parameters: { project, deviceIdentifier } })
   }
 
-  /** One that there is, mostly; or one that is still to come, or older than what anybody has. */
+  /** Mostly an existing release; otherwise a future one, or one older than all. */
   #someVersion(): string {
     const known = [...this.#releases.values()].map(({ firmware }) => firmware)
     if (known.length > 0 && this.#random.next() < 0.7) return this.#pick(known.slice(-4))
@@ -166,7 +166,7 @@ export class SimulatedUpdates {
 
   #trigger(): void {
     const linked = this.#devices.filter(({ isLinked }) => isLinked)
-    // Of those that refuse what comes by itself there is most to update.
+    // Devices that refuse automatic updates have the most updates left.
     const lagging = linked.filter(({ firmware }) => !firmware.isAccepting)
     const tried = this.#random.next()
     const from =
@@ -177,7 +177,7 @@ export class SimulatedUpdates {
     this.#ask('triggerUpdate', request, (outcome) => this.#heard(device, outcome), asked)
   }
 
-  /** Each asks once and is told once: that it is told at all shows at rest. */
+  /** Each update is requested and answered once; rest shows that the answer arrives. */
   #heard({ name, firmware }: SimulatedDevice, { status, body, refused }: Outcome): void {
     if (refused !== undefined || status !== 200) {
       const isOver = status === 0 || status === 404 || silentRefusals.has(refused)
@@ -186,7 +186,7 @@ export class SimulatedUpdates {
     }
     const said = JSON.parse(body)
     this.#witness.count(`update ${said.status}`)
-    const say = (what: string) => this.#witness.accuse(`${name} ${what}, and told is ${body}`)
+    const say = (what: string) => this.#witness.accuse(`${name} ${what}, and the answer is ${body}`)
     if (said.status === 'STARTED' && !firmware.hasBegun) say('never began')
     if (said.status === 'DEVICE_NOT_OK' && !firmware.hasFailed) say('never failed')
     const isOurs = said.status === 'SERVER_ERROR' || said.status.startsWith('UPDATE_SERVER')
@@ -213,7 +213,7 @@ export class SimulatedUpdates {
     )
   }
 
-  /** A new one, mostly; one that is there, with the same bytes or others. Whole, in parts, or broken off. */
+  /** Mostly a new release; otherwise an existing one, with the same bytes or others. Whole, in parts, or truncated. */
   upload(): void {
     const random = this.#random
     const before = random.next() < 0.2 ? this.#pick([...this.#releases.values()]) : undefined
@@ -238,7 +238,7 @@ export class SimulatedUpdates {
     await this.#send(upload, Math.max(from, middle), length)
   }
 
-  /** The whole when no end is named. */
+  /** The whole body if no end is given. */
   async #send(upload: Upload, from: number, to: number | undefined): Promise<void> {
     const { length } = upload.image
     const headers = to === undefined ? {} : { 'content-range': `bytes ${from}-${to - 1}/${length}` }
@@ -249,7 +249,7 @@ export class SimulatedUpdates {
     const name = nameOf(upload)
     const before = this.#releases.get(name)
     if (before && before.image !== upload.image) this.#witness.accuse(`release ${name} has other bytes now`)
-    // Asked for meanwhile, a deletion may have come behind what found it there.
+    // A deletion requested meanwhile may have taken effect after the upload.
     if (this.#deletions === deletions) this.#releases.set(name, upload)
     this.#witness.count('release made')
   }
@@ -265,7 +265,7 @@ export class SimulatedUpdates {
     try {
       return await server.call('putRelease', { parameters: { project, firmware }, query, headers, pieces })
     } catch (error) {
-      // What is left of a dead process says nothing.
+      // Answers of a dead process do not count.
       if (error instanceof RequestEnded || error instanceof Problem || server !== this.#server) return undefined
       throw error
     }
@@ -295,7 +295,7 @@ export class SimulatedUpdates {
   }
 }
 
-/** By which it is found. */
+/** Its key in the records. */
 export function nameOf({ firmware, hardware, index }: Omit<Upload, 'image'>): string {
   return `${firmware} for ${hardware ?? 'any'} at ${index}`
 }

@@ -7,15 +7,15 @@ interface Timer {
 }
 
 /**
- * Time, chance and "later" from a seed. Nothing happens by itself: the run decides when a task runs and how time goes
- * on. Each process of the simulation has a view of its own; when it dies, nothing of it happens any more.
+ * Time, randomness and deferred calls from a seed. Nothing happens by itself: the run decides when a task runs and when time
+ * advances. Each simulated process has its own view; when it dies, its tasks and timers are dropped.
  */
 export class SimulatedWorld {
   readonly random: SeededRandom
   #now = 1_790_000_000_000
   #monotonic = 0
   #soon: (() => void)[] = []
-  /** In the order in which they are due. */
+  /** In the order of their due times. */
   readonly #timers: Timer[] = []
 
   constructor(seed: number) {
@@ -65,13 +65,13 @@ export class SimulatedWorld {
     }
   }
 
-  /** Runs the oldest waiting task, and what follows from it at once. */
+  /** Runs the oldest waiting task and its microtasks. */
   async step(): Promise<void> {
     this.#soon.shift()?.()
     await settle()
   }
 
-  /** Time goes on; timers run in their order. */
+  /** Advances time; timers run in their order. */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms
     const nowAtEnd = this.#now + ms
@@ -90,21 +90,21 @@ export class SimulatedWorld {
     this.#now = Math.max(Math.floor(this.#now), Math.floor(nowAtEnd))
   }
 
-  /** The machine sleeps so long, and wakes: what was to come meanwhile comes now. */
+  /** The machine is suspended for a time: overdue timers run at its wake-up. */
   async leap(ms: number): Promise<void> {
     this.#monotonic += ms
     this.#now += ms
     await this.advance(0)
   }
 
-  /** Behind those that are due at the same time. */
+  /** Inserts after those due at the same time. */
   #put(timer: Timer): void {
     let place = this.#timers.length
     while (place > 0 && (this.#timers[place - 1] as Timer).at > timer.at) place--
     this.#timers.splice(place, 0, timer)
   }
 
-  /** The first, if it is due by then. */
+  /** The first timer, if it is due by then. */
   #takeDue(end: number): Timer | undefined {
     const first = this.#timers[0]
     return first && first.at <= end ? this.#timers.shift() : undefined
@@ -117,8 +117,8 @@ export class SimulatedWorld {
 }
 
 /**
- * Lets every promise that can go on go on: ticks come when none is left, and cost a tenth of what going round the loop does.
- * Nothing here waits for anything outside of this process.
+ * Runs all pending promise jobs: `nextTick` callbacks run after them, and cost a tenth of an event loop cycle. The
+ * simulation never waits for anything outside this process.
  */
 export function settle(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve))

@@ -15,23 +15,23 @@ import type { SimulatedServer } from '#test/simulation/simulated-server'
 import { targetIn, targetOf } from '#test/simulation/target'
 import type { Witness } from '#test/simulation/witness'
 
-/** A write, known by the number that something is asked to be: no two ask for the same. */
+/** A write, identified by its unique target value. */
 interface Write {
   readonly target: number
   readonly device: SimulatedDevice
-  /** By which of the schema's names it asks; undefined: by the id. */
+  /** The property name of the schema in the request; undefined: the id is used. */
   readonly name: string | undefined
   readonly moment: number
   readonly isWaiting: boolean
-  /** Nothing of it may have left the server: it was refused, and asked once. */
+  /** The write cannot have left the server: it was refused and not retried. */
   isUnsent: boolean
-  /** Of whom it was asked last, and how often a commit of his had failed then. */
+  /** The process that was asked last, and its count of failed commits at that time. */
   server?: SimulatedServer
   failures?: number
 }
 
 const keysOfTarget = [`${targetId}`, '0x2001', '0X2001.UINT32', `${targetId}.uint32`]
-/** A property it measures, a fixed one, one that is not there: nothing of these may ever be asked of it. */
+/** A measured property, a constant one, an unknown one: none of these may ever be sent to a device. */
 const wrongs: readonly Readonly<Record<string, unknown>>[] = [
   { [makeId]: 'b' },
   { [degreesId]: 'warm' },
@@ -39,10 +39,10 @@ const wrongs: readonly Readonly<Record<string, unknown>>[] = [
   { nothing: 1 },
 ]
 
-/** Refused before anything is asked of the device. */
+/** Refusals before anything is sent to the device. */
 const unsent: ReadonlySet<string | undefined> = new Set(['device_offline', 'overloaded', 'invalid', 'property_unknown'])
 
-/** People who ask devices to change. What they are answered is held against what the devices did. Contract 3.5, 7. */
+/** Users who write to devices. The answers are compared with the actions of the devices. Contract 3.5, 7. */
 export class SimulatedWrites {
   readonly #requests: SimulatedRequests
   readonly #random: SeededRandom
@@ -103,7 +103,7 @@ export class SimulatedWrites {
     })
   }
 
-  /** What nobody may have done, and what nobody may have done twice. */
+  /** Checks that no device executed a refused write, or a write twice. */
   check(stored: ReadonlySet<number> | undefined): void {
     const doneUnder = new Map<number, string>()
     for (const { heater, name } of this.#devices) {
@@ -111,25 +111,25 @@ export class SimulatedWrites {
         const target = targetOf(deed)
         if (target !== undefined && target > firstActionTarget) continue
         const other = target === undefined ? undefined : doneUnder.get(target)
-        if (target === undefined) this.#witness.accuse(`${name} is asked for nothing, as ${deed.id}`)
-        else if (other !== undefined) this.#witness.accuse(`${name} does ${target} under ${other} and ${deed.id}`)
+        if (target === undefined) this.#witness.accuse(`${name} gets a request without a target, ${deed.id}`)
+        else if (other !== undefined) this.#witness.accuse(`${name} executes ${target} under ${other} and ${deed.id}`)
         else doneUnder.set(target, deed.id)
       }
     }
     for (const { target, isUnsent } of this.#writes) {
-      if (isUnsent && doneUnder.has(target)) this.#witness.accuse(`${target} is done, and was refused`)
+      if (isUnsent && doneUnder.has(target)) this.#witness.accuse(`${target} is executed, and was refused`)
     }
     for (const [target, { device, address }] of this.#told) {
       if (device.address === address && stored && !stored.has(target))
-        this.#witness.accuse(`${device.name} said ${target} before its answer, and it is not stored`)
+        this.#witness.accuse(`${device.name} reported ${target} before its answer, and it is not stored`)
     }
     this.#told.clear()
     this.#writes = this.#writes.slice(-100)
   }
 
   /**
-   * Targets that devices reported before it was answered that they took them, and by which address they did: what one that
-   * was removed in that moment said may be gone with it.
+   * Targets that devices reported before the answer, with the device's address at that time: reports of a device that was
+   * removed at that moment may be lost.
    */
   readonly #told = new Map<number, { readonly device: SimulatedDevice; readonly address: number }>()
 
@@ -137,7 +137,7 @@ export class SimulatedWrites {
     return this.#server.assembly.context.system.gate.closedCount
   }
 
-  /** A device is asked for the first time. */
+  /** A device receives a write for the first time. */
   askedOf(updates: Deed['updates']): void {
     const target = targetIn(updates)
     const write = this.#writes.find((other) => other.target === target?.value)
@@ -155,13 +155,15 @@ export class SimulatedWrites {
     const { target, device, isWaiting } = write
     if (!isWaiting) {
       const isSent = updates.every((update) => 'status' in update && update.status === 'SENT')
-      if (!isSent) this.#witness.accuse(`${device.name}: ${target} is more than sent`)
+      if (!isSent) this.#witness.accuse(`${device.name}: ${target} has a result although the caller did not wait`)
       return
     }
     const deed = device.heater.deeds.find((done) => targetOf(done) === target)
-    if (!deed) this.#witness.accuse(`${device.name} did not do ${target}, and it is said that it did`)
+    if (!deed) this.#witness.accuse(`${device.name} did not execute ${target}, and the answer is that it did`)
     else if (JSON.stringify(deed.results) !== JSON.stringify(updates))
-      this.#witness.accuse(`${device.name} said ${JSON.stringify(deed.results)}; told is ${JSON.stringify(updates)}`)
+      this.#witness.accuse(
+        `${device.name} answered ${JSON.stringify(deed.results)}; the caller got ${JSON.stringify(updates)}`,
+      )
     else if (deed.isReportedFirst && write.server === this.#server && write.failures === this.#failures)
       this.#told.set(target, { device, address: deed.address })
     this.#witness.count(deed?.results.some(({ propId }) => propId === boostId) ? 'written, two' : 'written')

@@ -19,22 +19,22 @@ import { UpdatesAtRest } from '#test/simulation/updates-at-rest'
 import { Witness } from '#test/simulation/witness'
 import { memoryPlace, type WriteFault } from '#test/store/memory'
 
-/** What a run did, for the reader of a report. */
+/** Statistics of a run for reports. */
 export interface RunSummary {
   readonly acknowledged: number
   readonly crashes: number
   readonly failedWrites: number
   readonly events: number
-  /** How often what else came to pass. */
+  /** Counts of further situations. */
   readonly counts: Readonly<Record<string, number>>
 }
 
-/** How often something is tried before a run that does not come to rest is called stuck. */
+/** Attempts before a run that does not come to rest is considered stuck. */
 const roundsMax = 4_000
-/** How often it is looked whether actions go on, a little later each time. */
+/** Checks whether actions are complete, with growing intervals. */
 const actionRoundsMax = 40
 
-/** One life of the server from a seed: what happens in it, and what must be at rest. */
+/** One life of the server from a seed: its steps, and the checks at rest. */
 export class Simulation {
   step = 0
   readonly #world: SimulatedWorld
@@ -141,7 +141,7 @@ export class Simulation {
     this.#checkErrors()
   }
 
-  /** Lets everything come to rest, and compares everybody with what is stored. */
+  /** Waits for rest and compares all clients with the store. */
   async checkQuiet(): Promise<void> {
     this.#place.setRoom(true)
     this.#fault = undefined
@@ -153,7 +153,7 @@ export class Simulation {
     for (const device of this.#devices) device.report()
     await this.#comeToRest(() => true)
     await this.#mailsAtRest.end()
-    // The last word is a device's own: nothing that was edited has it judged once more.
+    // The last event is a device's own, so that no pending change causes a later evaluation.
     for (const device of this.#devices) if (this.#world.random.next() < 0.7) device.report()
     await this.#comeToRest(() => true)
     await this.#advance(heldMs)
@@ -177,14 +177,14 @@ export class Simulation {
       const { name } = dashboard.person
       if (dashboard.isIntruder) throw new Error(`${name} is connected, and the session is over`)
       const found = dashboard.differences(JSON.parse(body), lists)
-      if (found.length > 0) throw new Error(`${name} knows otherwise: ${found.join('; ')}`)
+      if (found.length > 0) throw new Error(`${name} differs from the store: ${found.join('; ')}`)
     }
     const { size } = this.#server.identity.sockets
-    if (size !== open.length) throw new Error(`${size} sockets of sessions are known, and ${open.length} are open`)
+    if (size !== open.length) throw new Error(`${size} sockets of sessions are registered, and ${open.length} are open`)
     this.#checkErrors()
   }
 
-  /** Devices have their time to come back after a start, and are asked again and again in it. */
+  /** Devices have a grace period to reconnect after a start, and are asked repeatedly within it. */
   async #endActions(): Promise<void> {
     for (let round = 0; round < actionRoundsMax; round++) {
       const { listing } = this.#server.assembly.context
@@ -200,7 +200,7 @@ export class Simulation {
 
   async #comeToRest(isDone: () => boolean, roundsLeast = 0): Promise<void> {
     for (let round = 0; round < roundsMax; round++) {
-      // With jitter, as devices are told to: all at once they would refuse each other for ever.
+      // With jitter, as the protocol requires of devices: at once they would cause endless refusals.
       for (const device of this.#devices) {
         const isMissing = !device.hasSocket && !device.isAway
         if (isMissing && this.#world.random.next() < 0.3) linkDevices(this.#server, [device])
@@ -229,7 +229,7 @@ export class Simulation {
     throw new Error('it does not come to rest')
   }
 
-  /** What was acknowledged and answered is in the stream. */
+  /** Every acknowledged or answered change is in the stream. */
   async #checkStream(): Promise<void> {
     const stream = await this.#pumped(this.#server.stream())
     const { reader, system } = this.#server.assembly.context
@@ -240,7 +240,7 @@ export class Simulation {
     for (const device of this.#devices) this.#stored.check(device)
   }
 
-  /** Fewer, when nothing waits any more. */
+  /** Fewer if nothing is pending. */
   async #steps(count: number): Promise<void> {
     for (let left = count; left > 0; left--) {
       const wasIdle = this.#world.isIdle
@@ -259,7 +259,7 @@ export class Simulation {
     return this.#server.assembly.context.hub.publishedTo(tenant)
   }
 
-  /** Waits for what needs tasks to run. */
+  /** Waits for a promise that needs tasks to run. */
   async #pumped<T>(promise: Promise<T>): Promise<T> {
     let isDone = false
     const done = promise.finally(() => {
@@ -276,7 +276,7 @@ export class Simulation {
 
   async #crash(): Promise<void> {
     this.#crashes++
-    // What acknowledgements were on their way is read first or lost: both happen.
+    // Acknowledgements on their way are sometimes read first and sometimes lost.
     if (this.#world.random.next() < 0.5) for (const socket of [...this.#server.sockets.sockets]) socket.read(3)
     this.#server.die()
     this.#fault = undefined
@@ -287,7 +287,7 @@ export class Simulation {
     await this.#pumped(this.#server.open())
   }
 
-  /** One device says much at once, while commits come and go. */
+  /** One device sends a burst while commits take place. */
   async #flood(device: SimulatedDevice | undefined): Promise<void> {
     for (let count = 0; count < 15; count++) {
       device?.report()
@@ -326,7 +326,7 @@ export class Simulation {
     this.#dashboards = [...this.#dashboards, dashboard]
   }
 
-  /** The run, for those who wait for it or break it. */
+  /** The interface of the run for code that waits or injects faults. */
   #lifeOf(): Life {
     const server = () => this.#server
     return {

@@ -6,20 +6,20 @@ import type { Witness } from '#test/simulation/witness'
 
 export interface Author {
   readonly request: SimulatedRequest
-  /** He did it: he must have been allowed to. */
+  /** The user sent the request directly, so the permission is needed. */
   readonly judge: () => void
 }
 
-/** Something that is bound to devices, and tells of them. */
+/** A resource bound to devices, with events about them. */
 interface Bound {
   readonly resource: string
-  /** Of what it tells values; undefined: of none. */
+  /** The service whose values it reports; undefined: none. */
   readonly service?: string
-  /** Devices that it meant all the time since. */
+  /** Devices that it was bound to all the time since. */
   surelyBound(from: number): readonly string[]
 }
 
-/** Who asks: the administrator in somebody's name, or somebody himself, who may or may not. */
+/** The caller: the administrator in the name of a user, or a user directly, with or without permission. */
 export function someAuthor(
   { random, witness, people }: { random: SeededRandom; witness: Witness; people: SimulatedPeople },
   { resource, service, surelyBound }: Bound,
@@ -28,7 +28,7 @@ export function someAuthor(
   const person = pick(people.persons)
   const session = pick([...(person?.sessions ?? [])].filter(({ isBegun }) => isBegun))
   if (!person || !session || random.next() < 0.6) {
-    // Else hardly anything would come of most of them.
+    // Otherwise most requests would be refused.
     const as = random.next() < 0.4 ? people.root : pick(people.accounts)
     return { request: as === undefined ? {} : { as }, judge: () => {} }
   }

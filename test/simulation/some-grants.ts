@@ -1,7 +1,7 @@
 import type { SeededRandom } from '#bench/random'
 import type { Action, Grant, Resource } from '#model/scope'
 
-/** A role that everybody has at hand, and nobody changes. Contract 2, Built-in roles. */
+/** A built-in role, which cannot be changed. Contract 2, Built-in roles. */
 export const viewer: Grant = {
   permissions: {
     service: ['read'],
@@ -18,7 +18,7 @@ export const viewer: Grant = {
   services: ['*'],
 }
 
-/** Each with devices and services of its own; now and then none by which anything is heard. */
+/** Each with its own devices and services; now and then without any read permission. */
 export function someGrants(random: SeededRandom, devices: readonly string[]): readonly Grant[] {
   if (random.next() < 0.1) return [{ permissions: { roles: ['read'] }, devices: ['*'], services: ['*'] }]
   const some = (names: readonly string[]) => (random.next() < 0.3 ? ['*'] : names.filter(() => random.next() < 0.5))
@@ -29,7 +29,7 @@ export function someGrants(random: SeededRandom, devices: readonly string[]): re
   }))
 }
 
-/** Mostly what lets a dashboard follow: what devices are there, and what they say. */
+/** Mostly permissions that a client needs to follow devices: their list and their reports. */
 function somePermissions(random: SeededRandom): Grant['permissions'] {
   const pick = <T>(from: readonly T[]): T => from[random.below(from.length)] as T
   const tried = random.next()

@@ -1,17 +1,17 @@
 import type { UpdateContext } from '#actors/update/state'
 import type { ReadRollout } from '#test/simulation/reference-updates'
 
-/** A rollout that was seen to stand still, and that nobody asked for anything since: by it nobody new gets anything. Contract 6. */
+/** A rollout that was seen stopped and not changed since: no new device may get a firmware by it. Contract 6. */
 export class StandingRollout {
-  /** Unix ms; undefined: it runs, or may. */
+  /** Unix ms; undefined: it runs, or may run. */
   #since: number | undefined
 
-  /** At rest. */
+  /** Call at rest. */
   seen(rollout: ReadRollout | undefined, now: number): void {
     this.#since = rollout === undefined || rollout.state === 'running' ? undefined : now
   }
 
-  /** Somebody puts it, or switches it. */
+  /** A user sets or switches it. */
   asked(): void {
     this.#since = undefined
   }

@@ -2,27 +2,27 @@ import type { Entry } from '#model/entry'
 import { counterId, counterService, type SimulatedDevice } from '#test/simulation/simulated-device'
 import { heaterService } from '#test/simulation/simulated-heater'
 
-/** What devices are stored to have said, gathered from the parts of the stream that are still there when it is looked at. */
+/** The stored reports of devices, collected from the retained parts of the stream. */
 export class StoredReports {
-  /** Of each device, in the order of the stream. */
+  /** By device, in the order of the stream. */
   readonly #counts = new Map<string, number[]>()
   readonly #numbers = new Set<number>()
   #upTo = 0
   #isPartlySeen = false
 
-  /** How much of the stream there was when it was looked at last. */
+  /** The end of the stream at the last read. */
   get upTo(): number {
     return this.#upTo
   }
 
-  /** All numbers that heaters ever said; undefined when some of it was gone before anybody looked. */
+  /** All numbers that heaters reported; undefined if some were deleted before they were read. */
   get numbers(): ReadonlySet<number> | undefined {
     return this.#isPartlySeen ? undefined : this.#numbers
   }
 
-  /** `from`: the first that is retained. `upTo`: the last that is committed. */
+  /** `from`: the first retained offset. `upTo`: the last committed one. */
   gather(stream: readonly { readonly offset: number; readonly entry: Entry }[], from: number, upTo: number): void {
-    // Part of it went before anybody looked: what remains can still be checked for order and doubles.
+    // A part was deleted before it was read: the rest can still be checked for order and duplicates.
     if (from > this.#upTo + 1) this.#isPartlySeen = true
     for (const { offset, entry } of stream) {
       if (offset <= this.#upTo || entry.kind !== 'reported') continue
@@ -38,7 +38,7 @@ export class StoredReports {
     this.#upTo = upTo
   }
 
-  /** Every acknowledged frame is there, once, and each device's frames are in its order. */
+  /** Every acknowledged frame is stored, once, and each device's frames are in order. */
   check({ name, acknowledged }: SimulatedDevice): void {
     const counts = this.#counts.get(name) ?? []
     counts.forEach((count, index) => {

@@ -1,12 +1,12 @@
 import type { Entry } from '#model/entry'
 
-/** What is stored to have been told of updates, gathered from the parts of the stream that are still there. */
+/** The stored update events, collected from the retained parts of the stream. */
 export class StoredStatuses {
   readonly #last = new Map<string, object>()
   #upTo = 0
   #isPartlySeen = false
 
-  /** `from`: the first that is retained. `upTo`: the last that is committed. */
+  /** `from`: the first retained offset. `upTo`: the last committed one. */
   gather(stream: readonly { readonly offset: number; readonly entry: Entry }[], from: number, upTo: number): void {
     if (from > this.#upTo + 1) {
       this.#isPartlySeen = true
@@ -24,7 +24,7 @@ export class StoredStatuses {
     this.#upTo = upTo
   }
 
-  /** What was told last; `unknown` when that may have been gone before anybody looked. */
+  /** The last event; `unknown` if it may have been deleted before it was read. */
   of(device: string, index: number): object | 'unknown' | undefined {
     return this.#last.get(`${device} ${index}`) ?? (this.#isPartlySeen ? 'unknown' : undefined)
   }

@@ -3,14 +3,14 @@ import type { ReadSubscription } from '#test/simulation/simulated-subscribers'
 
 type Row = ReadSubscription & { readonly deviceIdentifier: string }
 
-/** What somebody is subscribed to, as a client of his holds it: nobody else's is in it, nor told. */
+/** A client's copy of its user's subscriptions: those of other users are neither listed nor sent. */
 export class SubscriptionView extends ListView<Row> {
   readonly list = 'listSubscriptions'
   readonly resource = 'notifications'
   readonly #account: () => string
   #rows = new Map<string, string>()
 
-  /** `account`: the resource name of whose it is. */
+  /** `account`: the resource name of the owner. */
   constructor(account: () => string) {
     super()
     this.#account = account
@@ -42,7 +42,7 @@ function entryOf({ resourceIdentifier, topic, locale, createdBy }: Row): [string
   return [resourceIdentifier, JSON.stringify({ topic, locale, createdBy })]
 }
 
-/** As lists are kept that are about devices. */
+/** Has the interface of lists about devices. */
 export function subscriptionRows(listed: readonly ReadSubscription[]): Lists[string] {
   return listed.map((row) => ({ ...row, deviceIdentifier: '' }))
 }

@@ -1,6 +1,6 @@
 import { type Deed, fanId, targetId } from '#test/simulation/simulated-heater'
 
-/** The number that a write asks for, which tells it from all others. */
+/** The target value of a write, which identifies it. */
 export function targetOf({ updates }: Pick<Deed, 'updates'>): number | undefined {
   return targetIn(updates)?.value as number | undefined
 }

@@ -4,7 +4,7 @@ import type { Life } from '#test/simulation/life'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import { tenant } from '#test/simulation/simulated-server'
 
-/** People ask for something, and now and then everything breaks behind it: in the moment in which it is felt most. */
+/** Sends requests and injects faults right after them, at the most critical moments. */
 export class Troubles {
   readonly #random: SeededRandom
   readonly #life: Life
@@ -18,7 +18,7 @@ export class Troubles {
     this.#devices = devices
   }
 
-  /** People's rights change; now and then in the last moment before something breaks. */
+  /** Changes permissions; now and then just before a fault. */
   async changeRights(): Promise<void> {
     const { people, sessions } = this.#everybody
     for (let left = 1 + this.#random.below(3); left > 0; left--) {
@@ -34,7 +34,7 @@ export class Troubles {
     }
   }
 
-  /** Somebody writes; now and then the store fails, or the process dies, while the device is being asked. */
+  /** Writes to a device; now and then the store fails or the process dies during the request. */
   async writeProperties(): Promise<void> {
     const { schema, writes } = this.#everybody
     const isMeantAnew = this.#random.next() < 0.2
@@ -51,13 +51,13 @@ export class Troubles {
     else await this.#life.crash()
   }
 
-  /** Somebody asks many at once, and looks how far it is; now and then all breaks behind what he saw, and he looks again. */
+  /** Starts an action and reads its progress; now and then a fault follows the read, and the progress is read again. */
   async askMany(): Promise<void> {
     const { actions, people } = this.#everybody
     actions.act()
     const tried = this.#random.next()
     const { outcomesSeen } = actions
-    // In the moment in which he sees the first one, or whenever it may be.
+    // At the first outcome, or at a random moment.
     const roundsMax = tried < 0.3 ? 40 : this.#random.below(4)
     for (let left = roundsMax; left > 0 && actions.outcomesSeen === outcomesSeen; left--) {
       for (const device of this.#devices) device.socket?.read(8)
@@ -73,7 +73,7 @@ export class Troubles {
     actions.look()
   }
 
-  /** Alarms and groups change; now and then some devices have left, and it is the last moment before something breaks. */
+  /** Changes alarms and groups; now and then after some devices went offline, and just before a fault. */
   async changeAlarms(): Promise<void> {
     const { alarms, schema } = this.#everybody
     const isLast = this.#random.next() < 0.3
@@ -91,13 +91,13 @@ export class Troubles {
     }
   }
 
-  /** Somebody brings firmware; now and then it all breaks while devices take it. */
+  /** Uploads firmware; now and then a fault occurs while devices install it. */
   async changeFirmware(): Promise<void> {
     for (let left = 1 + this.#random.below(2); left > 0; left--) this.#everybody.updates.act()
     if (this.#random.next() < 0.15) await this.breakSoon(8)
   }
 
-  /** Functions, and who hears of them, change; now and then in the last moment before something breaks. */
+  /** Changes functions and subscriptions; now and then just before a fault. */
   async changeFunctions(): Promise<void> {
     const { functions, subscribers, people, heard } = this.#everybody
     const link = heard.links[this.#random.below(heard.links.length)]
@@ -113,13 +113,13 @@ export class Troubles {
     else if (tried < 0.12) await this.#crashAtCommit()
   }
 
-  /** Something is told; now and then all breaks while it is on its way, or what decides who hears of it changes. */
+  /** Triggers a notification; now and then a fault or a change of permissions occurs while it is delivered. */
   async tell(): Promise<void> {
     const { people, mailServer } = this.#everybody
     if (this.#random.next() < 0.3) mailServer.act()
     for (const device of this.#devices) if (this.#random.next() < 0.7) device.report()
     const tried = this.#random.next()
-    // In the moment in which one is handed over, or whenever it may be.
+    // When a mail is handed over, or at a random moment.
     const isAwaited = this.#random.next() < 0.6
     for (let left = this.#random.below(30); left > 0 && !(isAwaited && mailServer.underWay > 0); left--) {
       await this.#life.advance(this.#random.below(4))
@@ -131,7 +131,7 @@ export class Troubles {
     else if (tried < 0.6) await this.#changeHearers()
   }
 
-  /** While mails leave, one behind the other, it changes who may hear of what, and where. */
+  /** Changes permissions and addresses while mails are being sent. */
   async #changeHearers(): Promise<void> {
     const { people, functions, subscribers } = this.#everybody
     for (let left = 8; left > 0; left--) {
@@ -145,7 +145,7 @@ export class Troubles {
     }
   }
 
-  /** Some moments pass in which devices hear and answer, and then the store fails, or the process dies. */
+  /** Devices exchange some messages, then the store fails or the process dies. */
   async breakSoon(momentsMax: number): Promise<void> {
     for (let left = this.#random.below(momentsMax); left > 0; left--) {
       await this.#life.steps(2)
@@ -158,7 +158,7 @@ export class Troubles {
     else await this.#life.crash()
   }
 
-  /** What was asked is stored, and the process dies before anything comes of it. */
+  /** The request is stored, and the process dies before it has any effect. */
   async #crashAtCommit(): Promise<void> {
     const head = () => this.#life.server.assembly.context.system.registry.head(tenant)
     const { committed } = head()

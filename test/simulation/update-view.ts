@@ -3,7 +3,7 @@ import { ListView, type ViewedEvent } from '#test/simulation/list-view'
 import { mayRead } from '#test/simulation/reference-filter'
 import type { ReadUpdates } from '#test/simulation/reference-updates'
 
-/** Where updates of devices stand, as a client holds it. */
+/** A client's copy of the update states of devices. */
 export class UpdateView extends ListView<ReadUpdates> {
   readonly list = 'listUpdates'
   readonly resource = 'updates'
@@ -11,7 +11,7 @@ export class UpdateView extends ListView<ReadUpdates> {
   /** By device and index. */
   #rows = new Map<string, string>()
 
-  /** Who may not read a device hears nothing of its end, and can't know that it is a new one. */
+  /** A client without read on a device gets no event of its deletion, and cannot tell its successor from it. */
   protected differences(rows: readonly ReadUpdates[], grants: readonly Grant[]): readonly string[] {
     const known = rows.filter(({ deviceIdentifier }) => mayRead(grants, 'device', deviceIdentifier))
     return [...statusesOf(known)]

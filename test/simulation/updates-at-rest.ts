@@ -38,12 +38,12 @@ interface Parts {
   readonly options: Partial<UpdateOptions>
 }
 
-/** A device that has two firmwares, of which one can't be installed, has the other one by then. */
+/** After this many triggers a device with two firmwares, one of which cannot be installed, has the other one. */
 const triggersMax = 4
 const roundsMax = 90
 const parameters = { project }
 
-/** Brings all updates to their end, and sees to it that every device has what it is to have. */
+/** Completes all updates and checks that every device has its expected firmware. */
 export class UpdatesAtRest {
   readonly #random: SeededRandom
   readonly #witness: Witness
@@ -57,7 +57,7 @@ export class UpdatesAtRest {
     this.#parts = parts
   }
 
-  /** For a server at which nobody asks for anything any more. */
+  /** Call when no requests are sent to the server any more. */
   async end(): Promise<void> {
     const life = this.#life
     const { updates, people, troubles } = this.#parts
@@ -80,20 +80,20 @@ export class UpdatesAtRest {
     await life.pumped(this.#check(since))
   }
 
-  /** What events of updates came to is what is shown of them. */
+  /** The last update events match the state that the API shows. */
   async checkStatuses(statuses: StoredStatuses): Promise<void> {
     for (const { deviceIdentifier: device, firmwares } of await this.#life.pumped(this.shown())) {
       for (const { index, update } of firmwares) {
         const told = statuses.of(device, index)
         if (told === 'unknown') continue
         const [here, there] = [JSON.stringify(sorted(told)), JSON.stringify(sorted(update))]
-        if (here !== there) this.#witness.accuse(`${device}: updates of ${index} are told as ${here}, and are ${there}`)
+        if (here !== there) this.#witness.accuse(`${device}: update events of ${index} give ${here}, the API ${there}`)
         if (update) this.#witness.count('update statuses compared')
       }
     }
   }
 
-  /** Devices that died on the way begin anew, and are back; of a few nothing is heard any more. */
+  /** Devices that died during an update reboot and reconnect; a few stay offline. */
   async #endJobs(): Promise<void> {
     const life = this.#life
     const { devices } = this.#parts
@@ -113,7 +113,7 @@ export class UpdatesAtRest {
     throw new Error('an update does not end')
   }
 
-  /** By what considers every device. */
+  /** Triggers updates in a way that considers every device. */
   async #trigger(): Promise<void> {
     const life = this.#life
     const { devices, options, people, updates } = this.#parts
@@ -123,14 +123,14 @@ export class UpdatesAtRest {
       ...(options.autoUpdate === undefined ? [] : ['cron']),
     ]
     const way = ways[this.#random.below(ways.length)]
-    this.#witness.count(`all are considered by ${way}`)
+    this.#witness.count(`all considered by ${way}`)
     if (way === 'hook') updates.hook(null, { as: people.root })
     else if (way === 'cron') await life.advance(60_000)
     else for (const device of devices) if (device.socket && device.isLinked) device.hello(device.socket)
     await life.comeToRest()
   }
 
-  /** Who is to have something by itself, and has it not. */
+  /** Devices that should get a firmware automatically and do not have it. */
   async #lacking(): Promise<readonly string[]> {
     const stand = await this.#stand()
     const shown = await this.shown()
@@ -139,7 +139,9 @@ export class UpdatesAtRest {
       if (!entry || !isLinked) return []
       const known = entry.firmwares.map(({ updateAvailable: _, update: __, ...said }) => said)
       if (JSON.stringify(known) !== JSON.stringify(firmware.firmwares))
-        this.#witness.accuse(`${name} has ${JSON.stringify(firmware.firmwares)}, and shown is ${JSON.stringify(known)}`)
+        this.#witness.accuse(
+          `${name} has ${JSON.stringify(firmware.firmwares)}, and the API shows ${JSON.stringify(known)}`,
+        )
       if (entry.project === null) return []
       return entry.firmwares.flatMap(({ updateAvailable, ...said }) => {
         const had = { ...said, device: name }
@@ -147,21 +149,21 @@ export class UpdatesAtRest {
           this.#witness.accuse(`${name}: there is ${updateAvailable ? 'an' : 'no'} update of ${JSON.stringify(said)}`)
         const what = wanted(stand, had)
         if (what === undefined) return []
-        this.#witness.count('an update is lacking')
+        this.#witness.count('an update is missing')
         if (!firmware.isAccepting || this.#isHeldBack(name, said.index, what)) return []
-        return [`${name} is to have ${what} of ${said.index}`]
+        return [`${name} should have ${what} of ${said.index}`]
       })
     })
   }
 
-  /** It was tried with this before, and that is too often, or too short a time ago. */
+  /** This firmware was tried before, too often or too recently. */
   #isHeldBack(device: string, index: number, firmware: string): boolean {
     const tried = this.#storedOf(device)?.attempts.find((each) => each.index === index && each.firmware === firmware)
     if (!tried || (tried.rollout !== null && tried.rollout !== this.#projectNow().rollout?.id)) return false
     return tried.nextAt === null || tried.nextAt > this.#life.server.now()
   }
 
-  /** It is still to be tried again by itself. */
+  /** A further automatic attempt is scheduled. */
   #waitsFor(device: string): boolean {
     const waiting = waitingAttempts(this.#storedOf(device)?.attempts ?? [])
     return waiting.some(({ nextAt }) => nextAt > this.#life.server.now())
@@ -176,12 +178,12 @@ export class UpdatesAtRest {
     this.#parts.updates.settle(stand.pins, new Set(stand.releases.map(nameOf)))
   }
 
-  /** As told while it went on, and as counted now, are the same. */
+  /** The counts kept during the run equal those counted now. */
   #checkCounts(stand: Stand, since: number, shown: readonly ReadUpdates[]): void {
     const { rollout: stored, tally } = this.#projectNow()
-    // Nothing, unless the clock has begun something since.
+    // Nothing is in use, unless a timer has started something since.
     const [held, uses] = [this.#heldReleases(), JSON.stringify(sorted(tally.uses))]
-    if (uses !== held) this.#witness.accuse(`in use is told to be ${uses}, and is ${held}`)
+    if (uses !== held) this.#witness.accuse(`releases counted as in use are ${uses}, expected ${held}`)
     const { rollout } = stand
     if (!rollout || !stored) return
     const counted = { running: 0, done: 0, failed: 0, refused: 0 }
@@ -192,15 +194,15 @@ export class UpdatesAtRest {
     const { chosen, running, done, failed, refused } = rollout.counts
     const told = { running, done, failed, refused }
     if (JSON.stringify(told) !== JSON.stringify(counted))
-      this.#witness.accuse(`counted is ${JSON.stringify(told)}, and is ${JSON.stringify(counted)}`)
+      this.#witness.accuse(`rollout counts are ${JSON.stringify(told)}, expected ${JSON.stringify(counted)}`)
     if (done !== undefined && done > 0) this.#witness.count('rolled out')
     if (rollout.updatedAt < since || rollout.state !== 'running') return
     const meant = shown.filter((each) => each.project === project && isSelected(stand, rollout, each.deviceIdentifier))
     this.#witness.count('chosen compared')
-    if (chosen !== meant.length) this.#witness.accuse(`chosen are ${chosen}, and are ${meant.length}`)
+    if (chosen !== meant.length) this.#witness.accuse(`${chosen} devices are chosen, expected ${meant.length}`)
   }
 
-  /** By name, how many updates that run hold it. */
+  /** The number of running updates of each release. */
   #heldReleases(): string {
     const held: Record<string, number> = {}
     for (const { name } of this.#parts.devices) {
@@ -212,7 +214,7 @@ export class UpdatesAtRest {
     return JSON.stringify(sorted(held))
   }
 
-  /** One that has a threshold runs no more when too much went wrong, and stands for nothing else. */
+  /** A rollout with a threshold stops after too many errors, and for no other reason. */
   #checkThreshold({ rollout }: Stand, shown: readonly ReadUpdates[]): void {
     const { updates } = this.#parts
     updates.offers.standing.seen(rollout, this.#life.server.now())
@@ -223,7 +225,7 @@ export class UpdatesAtRest {
     const finished = shown.flatMap(({ deviceIdentifier: device, firmwares }) => {
       const { rollout: by, stage } = this.#storedOf(device)?.counted ?? {}
       if (by !== stored.id || stage === undefined || stage === 'running') return []
-      // What it came to before counts no more.
+      // Results from before the last change do not count.
       const isSince = firmwares.some(
         ({ update }) => update?.firmware === rollout.firmware && Number(update?.at) > rollout.updatedAt,
       )
@@ -231,10 +233,10 @@ export class UpdatesAtRest {
     })
     if (finished.some((stage) => stage !== 'done')) this.#witness.count('rollout with errors runs')
     if (hasTooManyErrors(rollout, finished))
-      this.#witness.accuse(`a rollout runs on at ${rollout.errorThresholdPercent} %: ${finished.join(', ')}`)
+      this.#witness.accuse(`a rollout still runs at ${rollout.errorThresholdPercent} %: ${finished.join(', ')}`)
   }
 
-  /** On disk is what releases name. Behind a failed write more may be left, until the next start. */
+  /** The disk holds the images that releases name. After a failed write further images may remain until the next start. */
   async #checkImages(releases: readonly ReadRelease[]): Promise<void> {
     const { images, updates } = this.#parts
     const named = new Map(releases.map(({ sha256, size }) => [sha256, size]))
@@ -244,7 +246,7 @@ export class UpdatesAtRest {
       const size = await images.sizeOf(sha256)
       const isAsNamed = size === named.get(sha256)
       if (!isAsNamed && (isExact || named.has(sha256)))
-        this.#witness.accuse(`of ${sha256} there are ${size} bytes, and named ${named.get(sha256)}`)
+        this.#witness.accuse(`image ${sha256} has ${size} bytes, the release names ${named.get(sha256)}`)
     }
   }
 
@@ -273,7 +275,7 @@ export class UpdatesAtRest {
     }
   }
 
-  /** What is shown to who may see all. */
+  /** The answers for a caller who may see everything. */
   async shown(): Promise<readonly ReadUpdates[]> {
     return JSON.parse((await this.#life.server.call('listUpdates', { query: { depth: 2 } })).body)
   }

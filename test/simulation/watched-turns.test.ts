@@ -12,7 +12,7 @@ import { watchTurns } from '#test/simulation/watched-turns'
 
 type Member = 'decide' | 'apply' | 'change'
 
-/** Two actors behind nobody's guard. `where`: in which part of the outer one the inner one decides. */
+/** Two actors without the server's guard. `where`: the part of the outer one in which the inner one decides. */
 function accusedWhen(where: Member | 'behind'): readonly string[] {
   const accused: string[] = []
   const actor = (kind: string, run: (member: Member) => void): AnyDefinition<never> => ({
@@ -38,15 +38,15 @@ function accusedWhen(where: Member | 'behind'): readonly string[] {
   return accused
 }
 
-test.each(['decide', 'apply', 'change'] as const)('a turn during the `%s` of another is seen', (where) => {
+test.each(['decide', 'apply', 'change'] as const)('a turn during the `%s` of another is detected', (where) => {
   expect(accusedWhen(where)).toEqual(['a turn of inner begins during one of outer'])
 })
 
-test('one behind another is none', () => {
+test('consecutive turns are valid', () => {
   expect(accusedWhen('behind')).toEqual([])
 })
 
-test('nor is one behind another that threw, nor what is told, nor what the guard of the server stopped', async () => {
+test('a turn after one that threw, a deferred command, and a turn stopped by the guard are valid', async () => {
   const accused: string[] = []
   const stage = await openStage()
   watchTurns(stage.system.registry, (what) => accused.push(what))
@@ -74,7 +74,7 @@ test.each<[string, change: (state: ReturnType<typeof someState>) => void, place:
   ['a byte', (state) => state.bytes.fill(1), '.bytes.0'],
   ['a name in order', (state) => state.ordered.add('c'), '.ordered.c'],
   ['a property of a service', (state) => state.services[0]?.setState(0, 2), '.services.0.0'],
-])('a decision that changes %s of the state is seen', (_, change, place) => {
+])('a decision that changes %s of the state is detected', (_, change, place) => {
   const accused: string[] = []
   const state = someState()
   const actor: AnyDefinition<never> = {

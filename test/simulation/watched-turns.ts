@@ -2,15 +2,15 @@ import type { AnyDefinition } from '#runtime/activation'
 import type { Registry } from '#runtime/registry'
 import { watchState } from '#test/actors/state-watch'
 
-/** One decision in four is watched: watching takes a walk over all that the actor knows. */
+/** One decision in four is watched, because each requires a scan of the actor's whole state. */
 const watchedEvery = 4
 
 /**
- * Watches turns from inside the actors, without the guard that the server has for them: while the code of one actor runs,
- * none may decide, and no decision changes the state. Called before any actor is awake.
+ * Watches turns from inside the actors, independently of the server's own guard: while one actor's code runs, no other may
+ * decide, and no decision changes the state. Call before any actor is active.
  */
 export function watchTurns<Event>(registry: Registry<Event>, accuse: (what: string) => void): void {
-  /** Whose code runs, the outermost first. */
+  /** The kinds of the actors whose code runs, the outermost first. */
   const running: string[] = []
   const definitions = new Map<string, AnyDefinition<Event>>()
   let decisions = 0
@@ -18,7 +18,7 @@ export function watchTurns<Event>(registry: Registry<Event>, accuse: (what: stri
   const definitionOf = registry.definition.bind(registry)
   registry.definition = (kind) => definitions.get(kind) ?? definitionOf(kind)
 
-  /** Those of actors without options are shared by all servers of this process: so it is another one, above it. */
+  /** Derives a new definition, because all servers of this process share those of actors without options. */
   function watched(definition: AnyDefinition<Event>): AnyDefinition<Event> {
     const { kind } = definition
     const during = <Arguments extends unknown[], Result>(run: (...all: Arguments) => Result) => {

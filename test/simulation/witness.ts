@@ -1,6 +1,6 @@
 import type { Version } from '#test/simulation/register'
 
-/** Something that was seen, and what it may rest on: all of one of these sets of edits must have been stored. */
+/** An observation and its possible justifications: all edits of one of these sets must have been stored. */
 interface Doubt {
   readonly what: string
   readonly grounds: readonly Ground[]
@@ -9,28 +9,28 @@ interface Doubt {
 export type Ground = readonly Version<unknown>[]
 
 /**
- * What is noted of a run: in which order things happened, and what must not have been. Moments are counted, not timed:
- * between two of them the server did one thing.
+ * Records the order of events in a run and reports violations. Moments are counted, not timed: between two of them the
+ * server took one step.
  */
 export class Witness {
   moment = 0
   readonly faults: unknown[] = []
-  /** How often what came to pass: a run that tries nothing finds nothing. */
+  /** How often each situation occurred: a run without them proves nothing. */
   readonly counts: Record<string, number> = {}
-  /** When people asked that a device be removed, Unix ms: whether it was, nobody waits to hear. */
+  /** When users requested the removal of devices, Unix ms, whether or not the answer arrived. */
   readonly removals: { readonly device: string; readonly at: number }[] = []
   #told = 0
   #tellings: { readonly upTo: number; readonly at: number }[] = []
   #doubts: Doubt[] = []
 
-  /** The server did something. `told`: the last offset that live sockets were told by now. */
+  /** The server took a step. `told`: the last offset sent to live sockets. */
   passed(told: number): void {
     if (told > this.#told) this.#tellings.push({ upTo: told, at: this.moment })
     this.#told = Math.max(this.#told, told)
     this.moment++
   }
 
-  /** The first moment at which it may have been decided who hears this event. */
+  /** The first moment at which the receivers of this event may have been determined. */
   toldAt(offset: number): number {
     return this.#tellings.find(({ upTo }) => upTo >= offset)?.at ?? this.moment
   }
@@ -43,20 +43,20 @@ export class Witness {
     this.faults.push(new Error(what))
   }
 
-  /** Somebody was shown or told something, which he may be by one of these grounds. */
+  /** A user was shown or sent something, which one of these grounds permits. */
   judge(what: () => string, grounds: readonly Ground[]): void {
-    if (grounds.length === 0) this.accuse(`${what()}, which he may not`)
+    if (grounds.length === 0) this.accuse(`${what()}, without permission`)
     else if (!grounds.some((ground) => ground.every(({ fate }) => fate === 'stored'))) {
       this.count('doubted')
       this.#doubts.push({ what: what(), grounds })
     }
   }
 
-  /** It is known by now what of all that was asked for came to be. */
+  /** The outcome of every request is known by now. */
   settle(): void {
     for (const { what, grounds } of this.#doubts) {
       if (grounds.some((ground) => ground.every(({ fate }) => fate !== 'never'))) continue
-      this.accuse(`${what}, by a right that was never stored`)
+      this.accuse(`${what}, by a permission that was never stored`)
     }
     this.#doubts = []
     this.#tellings = [{ upTo: this.#told, at: this.moment }]

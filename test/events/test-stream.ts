@@ -27,10 +27,10 @@ function shapeOf(service: string): Shape {
 }
 
 /**
- * A hub in front of a stream that a test tells, entry by entry. Chunks are as long as a test says; of old ones only some
- * are in memory, others take the world's time to read.
+ * A hub with a stream that the test publishes entry by entry, in chunks of a length set by the test. Only some old chunks
+ * are in memory; others take simulated time to read.
  */
-export class ToldStream implements StreamReader<Entry> {
+export class TestStream implements StreamReader<Entry> {
   readonly world = new ManualWorld()
   readonly sockets = new StallingSockets()
   readonly hub: Hub
@@ -46,14 +46,14 @@ export class ToldStream implements StreamReader<Entry> {
   recentFrom = 1
   readonly #head = new StreamHead<Entry>(tenant, 0)
   readonly #taken: Entry[] = []
-  /** The last offset of each property of each device, as its actor knows it: told or not. */
+  /** The last offset of each property of each device in its actor, published or not. */
   readonly lastOf = new Map<string, number>()
-  /** The same, of what was told. */
+  /** The last published offset of each property. */
   readonly toldOf = new Map<string, number>()
-  /** Who is in each group, as the hub is told when it asks. */
+  /** Members of each group, for the hub. */
   readonly groups = new Map<string, readonly string[]>()
 
-  /** Published to sockets of its own, or to those of somebody else. */
+  /** Personal messages, to the user's own sockets or to others. */
   constructor(highWaterBytes?: number, publisher?: SocketPublisher) {
     this.hub = new Hub({
       world: this.world,
@@ -74,13 +74,13 @@ export class ToldStream implements StreamReader<Entry> {
     return this.entries.length - 1
   }
 
-  /** Something happened and is known to its actor; it is stored and told with the next thing that is. */
+  /** An event is applied by its actor; it is stored and published with the next one that is. */
   take(entry: Entry): void {
     this.#taken.push(entry)
     for (const key of keysOf(entry)) this.lastOf.set(key, this.last + this.#taken.length)
   }
 
-  /** Something happened, is stored, and is told. */
+  /** An event happens, is stored and published. */
   tell(...entries: Entry[]): void {
     for (const entry of entries) this.take(entry)
     this.hub.beforeRelease()
@@ -96,7 +96,7 @@ export class ToldStream implements StreamReader<Entry> {
     }
   }
 
-  /** A report of one property; its value is the offset it gets. */
+  /** A report of one property; its value is its offset. */
   report(device = 'A', propId = 0, service = 's'): void {
     this.tell(this.reportOf(device, propId, service))
   }
@@ -144,15 +144,15 @@ export class ToldStream implements StreamReader<Entry> {
   }
 }
 
-/** The properties that a report names. */
+/** The properties in a report. */
 function keysOf(entry: Entry): string[] {
   if (entry.kind !== 'reported') return []
   const service = `${entry.device}/${entry.shape.serviceIdentifier}`
   return entry.items.filter((_, at) => at % 2 === 0).map((index) => `${service}/${index}`)
 }
 
-/** Reads everything until nothing more comes. */
-export async function readAll(stream: ToldStream): Promise<void> {
+/** Reads until nothing more comes. */
+export async function readAll(stream: TestStream): Promise<void> {
   for (let quiet = 0; quiet < 2; ) {
     const before = [...stream.sockets.sockets].reduce((sum, { heard }) => sum + heard.length, 0)
     await stream.settle()
