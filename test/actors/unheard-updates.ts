@@ -1,5 +1,5 @@
 import { noticeBus } from '#actors/notice-bus'
 import { updateActor } from '#actors/update/update'
 
-/** The actor of updates where none are under way: who removes a device tells it so. */
+/** An update actor without active updates. The removal of a device sends to it. */
 export const unheardUpdates = updateActor({ notices: noticeBus(), offerTimeoutMs: 10_000 })

@@ -19,7 +19,7 @@ function printOf(machine: typeof updateMachine): string {
     .digest('hex')
 }
 
-test('the machine is the one that its version says', () => {
+test('the version changes with the machine', () => {
   expect([machineVersion, printOf(updateMachine)]).toEqual([2, version2])
   expect(unheardUpdates.formats[updateRecord]?.version).toBe(machineVersion)
 })
