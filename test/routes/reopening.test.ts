@@ -4,12 +4,12 @@ import { until } from '#test/http/door'
 import { FirmwareGround } from '#test/routes/firmware-ground'
 import { memoryPlace, type WriteFault } from '#test/store/memory'
 
-/** A server whose disk was full for a moment, and whose store is closed and not opened again yet. */
+/** A server whose disk was full for a moment; its store is closed and not open again yet. */
 let ground: FirmwareGround
 let letOpen: () => void
 
 beforeEach(async () => {
-  // That its disk is full is said.
+  // The log reports the full disk.
   vi.spyOn(console, 'error').mockImplementation(() => {})
   let fault: WriteFault | undefined
   let isOpened = false
@@ -49,7 +49,7 @@ afterEach(async () => {
   vi.restoreAllMocks()
 })
 
-test('whoever asks for a list meanwhile hears 503, and whoever asks afterwards has it', async () => {
+test('a list is answered with 503 while the store is closed, and in full afterwards', async () => {
   const lists = ['/devices', '/services', '/alarms/status', '/updates', '/updates?limit=1', '/updates/projects']
   for (const list of lists) {
     const { status, json } = await ground.call('GET', list)

@@ -77,7 +77,7 @@ describe.each(blind)('%s', (who) => {
     expect((await answered(who, 'POST', '/devices/actions', action))[0]).toBe(404)
   })
 
-  test('makes alarms over ids, and gets one answer for names that are there and others', async () => {
+  test('creates alarms with ids, and gets the same error for known and unknown names', async () => {
     const alarm = (name: string, serviceIdentifier = 'x') =>
       answered(who, 'POST', '/alarms', {
         name: 'A',
