@@ -5,9 +5,9 @@ import { everything } from '#model/scope'
 import { ProofGround } from '#test/access/proof-ground'
 import { request } from '#test/access/wrong-proof'
 
-test('a thousand proofs of a client that others wrote are taken, each once', async () => {
+test('a thousand proofs of an independent client are accepted, each once', async () => {
   const ground = await ProofGround.open()
-  // It asks the clock of this machine for `iat`.
+  // The client uses the system clock for `iat`.
   ground.world.spend(Date.now() - ground.world.now())
   const { method, origin, path } = ground.ground
   for (let client = 0; client < 10; client++) {
@@ -23,7 +23,7 @@ test('a thousand proofs of a client that others wrote are taken, each once', asy
   }
 })
 
-test('a client without a nonce is told one, and goes on with it', async () => {
+test('a client without a nonce receives one, and continues with it', async () => {
   const ground = await ProofGround.open()
   ground.world.spend(Date.now() - ground.world.now())
   const { method, origin, path } = ground.ground
@@ -34,6 +34,6 @@ test('a client without a nonce is told one, and goes on with it', async () => {
   const second = await ground.answer(
     request(token, await generateProof(pair, origin + path, method, first.nonce, token)),
   )
-  // Not that client's token: everything before was good.
+  // The token belongs to another client; all earlier checks pass.
   expect(second.refusal?.error).toBe('key mismatch')
 })

@@ -6,7 +6,7 @@ import { makeKeyPair } from '#test/access/key-pair'
 const key = makeKeyPair()
 const readMeta: Grant = { permissions: { meta: ['read'] }, devices: ['*'], services: ['*'] }
 
-/** Everything that writes, by name. */
+/** All operations that write, by name. */
 const flows: Readonly<Record<string, (stage: IdentityStage) => Promise<unknown>>> = {
   'a login': (stage) => stage.identity.logins.logIn(stage.loginOf('ann', key)),
   'a Basic token': (stage) => stage.identity.logins.basicToken(stage.basicOf('ann', true)),
@@ -33,7 +33,7 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
   test.each([
     ['and is lost', false],
     ['and reached the disk', true],
-  ])('%s is answered 503, and then everything is as it is stored', async (_, isOnDisk) => {
+  ])('%s is answered with 503, and then the state equals the store', async (_, isOnDisk) => {
     const stage = await IdentityStage.open()
     await stage.putRole('ops', [{ permissions: { schemas: ['read'] }, devices: ['*'], services: ['*'] }])
     await stage.addUser('ann')
@@ -54,7 +54,7 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
   })
 })
 
-/** By what everybody is judged. */
+/** The state for authentication. */
 function view(stage: IdentityStage) {
   const { accesses, keys } = stage.identity
   const rows = [...stage.directoryState.users.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -68,7 +68,7 @@ function view(stage: IdentityStage) {
   }
 }
 
-test('while the store takes no writes tokens go on, and what has to write answers 503', async () => {
+test('while the store refuses writes, tokens stay valid, and operations that write are answered with 503', async () => {
   const stage = await IdentityStage.open()
   await stage.addUser('ann')
   const { token } = await stage.basic('ann')

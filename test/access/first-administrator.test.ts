@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { IdentityStage } from '#test/access/identity-stage'
 
-/** Without one that was asked for. */
+/** Without settings for an administrator. */
 const unasked = { administrator: undefined } as never
 
-test('the one that was asked for is made, may do everything, and nothing is printed', async () => {
+test('the administrator of the settings is created with every permission, and nothing is printed', async () => {
   const stage = await IdentityStage.open()
   expect(stage.printed).toBeUndefined()
   expect(stage.row('root')).toMatchObject({ tenant: 'default', roles: ['admin'], state: 'active' })
@@ -12,7 +12,7 @@ test('the one that was asked for is made, may do everything, and nothing is prin
   expect((await stage.bearer(token)).scope.isWhole('tenants', 'delete')).toBe(true)
 })
 
-test('with none asked for and nobody there, it is admin with a random password, printed once', async () => {
+test('without settings and users, user admin is created with a random password, which is printed once', async () => {
   const stage = await IdentityStage.open({ settings: unasked })
   const { name = '', password = '' } = stage.printed ?? {}
   expect(name).toBe('admin')
@@ -24,7 +24,7 @@ test('with none asked for and nobody there, it is admin with a random password, 
   expect(later.directoryState.users.size).toBe(1)
 })
 
-test('with somebody there nobody is made', async () => {
+test('no administrator is created if there is a user', async () => {
   const stage = await IdentityStage.open()
   const later = await stage.restart(unasked)
   expect(later.printed).toBeUndefined()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { IdentityStage, place } from '#test/access/identity-stage'
 import { makeKeyPair } from '#test/access/key-pair'
 
-/** Whether there is a user of a name or address must not show, in whatever way it is asked. Contract 2, Login. */
+/** No route may show whether a user with a name or address exists. Contract 2, Login. */
 
 interface Target {
   readonly name: string
@@ -30,7 +30,7 @@ const within =
   (tenantIdentifier: string): Ask =>
   (stage, target) =>
     logIn(stage, target, target.email, { tenantIdentifier })
-/** Letters that NFKC makes the same. */
+/** Letters that are equal under NFKC. */
 const wide: Ask = (stage, target) => {
   const text = target.email.replace(/[a-z]/g, (letter) => String.fromCodePoint(letter.charCodeAt(0) + 0xfee0))
   return logIn(stage, target, text)
@@ -55,7 +55,7 @@ test.each<[string, Ask, Ask, string]>([
   ['by codes, and then by the address', signUp, byEmail, refused],
   ['by the address, and then by a code', byEmail, signUp, badCode],
   ['by the name, and then by a code', byName, signUp, held],
-])('ten guesses are answered alike whether the user is there or not: %s', async (_, guess, ask, last) => {
+])('ten guesses get the same answers whether the user exists or not: %s', async (_, guess, ask, last) => {
   const stage = await IdentityStage.open()
   await stage.addTenant('acme', { hosts: [host] })
   await stage.addUser('ann', { tenant: 'acme', email: 'ann@acme.example' })
@@ -72,7 +72,7 @@ test.each<[string, Ask, Ask, string]>([
 test.each<[string, Ask]>([
   ['login', byName],
   ['Basic', basic],
-])('a user is known under the hosts of the tenant alone: %s', async (_, ask) => {
+])('a user is found only under the hosts of the tenant: %s', async (_, ask) => {
   const stage = await IdentityStage.open()
   await stage.addTenant('acme', { hosts: [host, 'other.example:8443'] })
   await stage.addUser('ann', { tenant: 'acme', email: 'ann@acme.example', password })

@@ -13,7 +13,7 @@ import { endedSession, tokensAround } from '#test/access/tokens-around'
 import type { Ground, ProofRequestText, Refusal } from '#test/access/wrong-proof'
 import { ManualWorld } from '#test/runtime/manual-world'
 
-/** What came back: nothing refused, or how. */
+/** The result: undefined if accepted, or the refusal. */
 export interface Answer {
   readonly refusal: Refusal | undefined
   /** `DPoP-Nonce`. */
@@ -31,8 +31,8 @@ const path = '/api/v1/iam/me'
 const origin = 'http://127.0.0.1:8080'
 
 /**
- * The checks of proofs and tokens, put together in the order of the contract, without a server around them: the least
- * that decides what a request with `Authorization` is worth. Sessions are alive but for one.
+ * The checks of proofs and tokens in the order of the contract, without a server: the minimum that decides on a request with
+ * `Authorization`. All sessions are active but one.
  */
 export class ProofGround {
   readonly world: ManualWorld
@@ -84,7 +84,7 @@ export class ProofGround {
     }
   }
 
-  /** As the server would, up to who it is. */
+  /** Checks like the server, up to the identity of the caller. */
   async answer({ query: _, headers }: ProofRequestText): Promise<Answer> {
     const told = new Map<string, string>()
     const lines = headers.map(([name, value]) => [name.toLowerCase(), value] as const)

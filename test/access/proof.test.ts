@@ -10,14 +10,14 @@ describe('a proof is refused', () => {
   test.each(wrongProofs)('$number $name', async ({ number, requests, refusal }) => {
     const ground = await ProofGround.open(number === 104 ? { entriesMax: 4 } : {})
     const made = requests(ground.ground)
-    expect(made, 'this ground gives everything').toBeDefined()
+    expect(made, 'this fixture provides everything').toBeDefined()
     const answers: Answer[] = []
     for (const one of made ?? []) answers.push(await ground.answer(one))
     expect(answers.pop()?.refusal).toEqual(refusal)
     for (const { refusal: before } of answers) expect(before).toBeUndefined()
   })
 
-  test('in each way, with nothing used up: the good one is taken afterwards', async () => {
+  test('in each case without being used up: the valid one is accepted afterwards', async () => {
     const ground = await ProofGround.open()
     const { ground: maker } = ground
     for (const { number, requests } of wrongProofs) {
@@ -27,7 +27,7 @@ describe('a proof is refused', () => {
     }
   })
 
-  test('when there are two and only the first is shown', async () => {
+  test('if there are two and only the first is shown', async () => {
     const { ground: maker, proofs } = await ProofGround.open()
     const proof = proofOf(draftOf(maker, maker.key))
     const { method, path, origin } = maker
@@ -44,13 +44,13 @@ describe('a proof is refused', () => {
     expect((await proofs.check(asked(1), undefined)).jkt).toBe(maker.key.jkt)
   })
 
-  test('the rows are all there', () => {
+  test('in all rows of the contract', () => {
     const numbers = new Set(wrongProofs.map(({ number }) => number))
     expect([...numbers].sort((a, b) => a - b)).toEqual(Array.from({ length: 105 }, (_, index) => index + 1))
   })
 })
 
-describe('a proof is taken', () => {
+describe('a proof is accepted', () => {
   test.each(rightProofs)('$name', async ({ requests }) => {
     const ground = await ProofGround.open()
     for (const one of requests(ground.ground)) expect((await ground.answer(one)).refusal).toBeUndefined()
@@ -89,14 +89,14 @@ describe('a proof is taken', () => {
     ['https:devices.example', ['https://devices.example']],
     ['nowhere', ['elsewhere']],
     ['https:///devices.example', ['https://devices.example']],
-  ])('not at %s seen as %j', async (claimed, origins) => {
+  ])('but not at %s seen as %j', async (claimed, origins) => {
     const ground = await ProofGround.open({ forwarded: { origins } })
     expect((await ground.answer(requestAt(ground, claimed))).refusal?.error).toBe('htu mismatch')
   })
 })
 
 describe('nonces', () => {
-  test('one that ages is taken, and the next one told', async () => {
+  test('that grow old are accepted, and the next one is returned', async () => {
     const ground = await ProofGround.open()
     const old = ground.nonces.current
     ground.world.spend(300_000)
@@ -108,7 +108,7 @@ describe('nonces', () => {
     expect(nonce).not.toBe(old)
   })
 
-  test('one that ages is followed by the next also where the proof is refused', async () => {
+  test('that grow old are followed by the next one, also if the proof is refused', async () => {
     const ground = await ProofGround.open()
     const old = ground.nonces.current
     ground.world.spend(300_000)
@@ -118,14 +118,14 @@ describe('nonces', () => {
     expect(nonce).toBe(ground.nonces.current)
   })
 
-  test('a good one tells no other', async () => {
+  test('that are new return no other one', async () => {
     const ground = await ProofGround.open()
     expect(await ground.answer(goodRequest(ground))).toEqual({ refusal: undefined, nonce: undefined })
   })
 })
 
-describe('keys at hand', () => {
-  test('come from proofs that were good in everything, and from no other', async () => {
+describe('cached keys', () => {
+  test('come only from proofs that were valid in every check', async () => {
     const ground = await ProofGround.open()
     const { bound, unbound, expired = '' } = ground.ground.tokens
     const headerOf = (proof: string) => proof.split('.')[0] ?? ''
@@ -139,7 +139,7 @@ describe('keys at hand', () => {
     expect(ground.keys.find(headerOf(good))?.jkt).toBe(ground.ground.key.jkt)
   })
 
-  test('do not make a proof good that is signed by another', async () => {
+  test('do not make a proof with another signature valid', async () => {
     const ground = await ProofGround.open()
     await ground.answer(goodRequest(ground))
     const row = wrongProofs.find(({ number }) => number === 76)
@@ -149,7 +149,7 @@ describe('keys at hand', () => {
   })
 })
 
-test('a used proof is known for as long as it could be used again', async () => {
+test('a used proof is stored while it could be used again', async () => {
   const ground = await ProofGround.open()
   const early = goodRequest(ground, (draft) => Object.assign(draft.claims, { iat: ground.ground.nowS() + 60 }))
   expect((await ground.answer(early)).refusal).toBeUndefined()

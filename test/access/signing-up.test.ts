@@ -9,7 +9,7 @@ function signUp(stage: IdentityStage, name: string, code: string, shown = passwo
   return stage.identity.logins.signUp({ name, code, password: shown, place })
 }
 
-test('a name and its code become an account, once', async () => {
+test('a name and its code create an account once', async () => {
   const stage = await IdentityStage.open()
   await stage.invite('Ann')
   expect(stage.identity.accesses.user(stage.row('ann').id)).toBeUndefined()
@@ -19,7 +19,7 @@ test('a name and its code become an account, once', async () => {
   expect(await stage.refusal(signUp(stage, 'Ann', 'code of Ann'))).toBe(wrong)
 })
 
-test('an unknown name, a wrong code, one that has ended and one of somebody disabled are one answer, without a hash', async () => {
+test('an unknown name, a wrong code, an expired one and a disabled user get the same answer without a hash', async () => {
   const stage = await IdentityStage.open()
   for (const name of ['ann', 'bob', 'cid']) await stage.invite(name)
   await stage.directory({ type: 'update_user', user: stage.row('cid').id, state: 'disabled' })
@@ -32,7 +32,7 @@ test('an unknown name, a wrong code, one that has ended and one of somebody disa
   expect(stage.engine.calls).toEqual([])
 })
 
-test('of two who come with one code at once one gets the account', async () => {
+test('one of two clients with the same code gets the account', async () => {
   const stage = await IdentityStage.open()
   await stage.invite('ann')
   const both = [signUp(stage, 'ann', 'code of ann'), signUp(stage, 'ann', 'code of ann', 'another password')]
@@ -40,7 +40,7 @@ test('of two who come with one code at once one gets the account', async () => {
   expect(refusals.sort()).toEqual([wrong, undefined].sort())
 })
 
-test('a code is void when its user was raised while the password was hashed', async () => {
+test('a code is void if its user was raised during the hash', async () => {
   const stage = await IdentityStage.open()
   await stage.putRole('manager', [{ permissions: { users: ['*'] }, devices: ['*'], services: ['*'] }])
   await stage.addUser('meg', { roles: ['manager'] })

@@ -7,12 +7,12 @@ import { signJws } from '#test/access/proof-draft'
 import type { Ground } from '#test/access/wrong-proof'
 import type { ManualWorld } from '#test/runtime/manual-world'
 
-/** The one session that is over. */
+/** The only session that is over. */
 export const endedSession = 'Ended11111'
 const lifetimeMs = 600_000
 const [tenant, user, session] = ['default', 'User111111', 'Session111']
 
-/** A good token, and every one that is not as good as it looks. */
+/** A valid token, and all kinds of invalid ones. */
 export async function tokensAround(of: {
   readonly tokens: Tokens
   readonly world: ManualWorld

@@ -40,7 +40,7 @@ async function challengeOf(stage: IdentityStage, shown: { caller: Caller; token?
   return ((await stage.wait(asked)) as { challenge: string }).challenge
 }
 
-test('a key is registered, listed, and completes logins', async () => {
+test('a key is registered, listed, and completes sign-ins', async () => {
   const { stage, caller, authenticator, registered } = await withKey()
   const { secondFactors } = stage.identity
   expect(registered.recoveryCodes).toHaveLength(10)
@@ -60,7 +60,7 @@ test.each([
   ['another page', { origin: 'https://evil.example' }],
   ['another host', { rpId: 'evil.example' }],
   ['another challenge', { challenge: 'A'.repeat(43) }],
-  ['a count that went back', { counter: 1 }],
+  ['a counter that went back', { counter: 1 }],
 ])('%s is a wrong factor', async (_, spoilt) => {
   const { stage, authenticator } = await withKey()
   const { secondFactors } = stage.identity
@@ -77,7 +77,7 @@ test.each([
   expect(stage.account('ann').factors.wrong).toMatchObject({ count: 1 })
 })
 
-test('shown from a session it confirms: what it was, it is for five minutes', async () => {
+test('a key confirms its session for five minutes', async () => {
   const { stage, caller, authenticator, registered } = await withKey()
   const { secondFactors } = stage.identity
   await stage.world.advance(300_001)
@@ -90,7 +90,7 @@ test('shown from a session it confirms: what it was, it is for five minutes', as
   expect(stage.row('ann').factors).toEqual([])
 })
 
-test('a registration that is no answer to a challenge of ours is refused, and the challenge is gone', async () => {
+test('a registration without a pending challenge is refused, and uses up the challenge', async () => {
   const { stage, caller, authenticator } = await withAnn()
   const { secondFactors } = stage.identity
   const options = await stage.wait(secondFactors.webauthnRegistrationOptions({ caller, place, password }))
@@ -103,7 +103,7 @@ test('a registration that is no answer to a challenge of ours is refused, and th
   expect(stage.row('ann').factors).toEqual([])
 })
 
-test('a key that a tenant requires is registered at the first login, and completes it', async () => {
+test('a key that a tenant requires is registered at the first sign-in, and completes it', async () => {
   const { stage, authenticator } = await withAnn()
   const { secondFactors } = stage.identity
   await stage.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })

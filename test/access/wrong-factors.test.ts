@@ -17,7 +17,7 @@ async function withTotp(): Promise<{ stage: IdentityStage; secret: string }> {
   return { stage, secret }
 }
 
-test('of many at the same moment no more are looked at than one after the other', async () => {
+test('concurrent attempts are limited like successive ones', async () => {
   const { stage } = await withTotp()
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, async (_, index) => {

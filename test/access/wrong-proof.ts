@@ -2,39 +2,39 @@ import { sign } from 'node:crypto'
 import { type KeyPair, makeForeignKeys } from '#test/access/key-pair'
 import { draftOf, type ProofDraft, type ProofMaker, proofOf } from '#test/access/proof-draft'
 
-/** How rows of wrong proofs are written: `wrong-proofs.ts` has them all. */
+/** The format of the rows of wrong proofs in `wrong-proofs.ts`. */
 
-/** What the rows are made from. What only some grounds can give is optional: a row that needs it is left out there. */
+/** The input of the rows. A row that needs an optional value is left out where the fixture lacks it. */
 export interface Ground extends ProofMaker {
   readonly key: KeyPair
   readonly otherKey: KeyPair
   readonly nonces: {
-    /** Good eleven minutes ago. */
+    /** A nonce that was valid eleven minutes ago. */
     readonly old?: string
-    /** Good under an earlier start of the server, in this very window. */
+    /** A nonce of an earlier start of the server, in the present window. */
     readonly earlierStart?: string
   }
   readonly tokens: {
-    /** T: bound to `key`, good. */
+    /** T: valid, bound to `key`. */
     readonly bound: string
-    /** Good, and bound to no key. */
+    /** Valid, bound to no key. */
     readonly unbound: string
-    /** Bound to `otherKey`, good. */
+    /** Valid, bound to `otherKey`. */
     readonly otherBound: string
     /** Bound to `key`, of a session that is over. */
     readonly ended?: string
-    /** Bound to `key`, past its time, its session alive. */
+    /** Bound to `key`, expired, with an active session. */
     readonly expired?: string
     readonly refresh?: string
     readonly secondFactor?: string
-    /** Claims of T, signed by the server's key, as a plain `JWT`. */
+    /** Claims of T, signed by the key of the server, with type `JWT`. */
     readonly plainType?: string
-    /** Claims of T, signed by the server's key under a name that it does not know. */
+    /** Claims of T, signed by the key of the server under an unknown id. */
     readonly unknownKid?: string
-    /** Claims of T, signed by a key that is not the server's, under the name of the one that is. */
+    /** Claims of T, signed by another key under the id of the key of the server. */
     readonly foreign?: string
   }
-  /** Set where no more than four proofs can be remembered. */
+  /** Set if the server stores at most four proofs. */
   readonly isSmall?: true
 }
 
@@ -43,15 +43,15 @@ export interface ProofRequestText {
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** Answered in turn; all but the last one well. Undefined where the ground can't give what is needed. */
+/** The requests in order; all but the last one succeed. Undefined if the fixture lacks an input. */
 export type Requests = (ground: Ground) => readonly ProofRequestText[] | undefined
 
 export interface Refusal {
   readonly status: number
   readonly error: string
-  /** `WWW-Authenticate`, whole. */
+  /** The complete `WWW-Authenticate` header. */
   readonly challenge?: string
-  /** Whether `DPoP-Nonce` is there. */
+  /** True if `DPoP-Nonce` is present. */
   readonly hasNonce?: boolean
   readonly hasRetryAfter?: true
 }
@@ -80,7 +80,7 @@ export const invalidToken = badToken('invalid token')
 
 const foreignKeys = makeForeignKeys()
 
-/** The good request, its one proof spoilt. */
+/** The valid request with a fault in its only proof. */
 export function spoilt(spoil: (draft: ProofDraft, ground: Ground) => void): Requests {
   return (ground) => {
     const draft = draftOf(ground, ground.key, ground.tokens.bound)
@@ -95,7 +95,7 @@ export const edited = (edit: (text: string) => string) => spoilt((draft) => Obje
 export const jwk = (changes: (ground: Ground) => Record<string, unknown>) =>
   spoilt((draft, ground) => Object.assign(draft.header, { jwk: { ...ground.key.jwk, ...changes(ground) } }))
 
-/** Signed as it should be, by a key of another kind. */
+/** Signed correctly by a key of another type. */
 export const foreign = (alg: string, kind: string, signing: (key: never) => object = (key) => ({ key })) =>
   spoilt((draft) => {
     const { privateKey, jwk: foreignJwk } = foreignKeys[kind] as never as { privateKey: never; jwk: object }
@@ -105,7 +105,7 @@ export const foreign = (alg: string, kind: string, signing: (key: never) => obje
   })
 export const ecdsa = (key: never) => ({ key, dsaEncoding: 'ieee-p1363' })
 
-/** A good proof for another token than T. */
+/** A valid proof for another token than T. */
 export const withToken = (tokenOf: (ground: Ground) => string | undefined): Requests => {
   return (ground) => {
     const token = tokenOf(ground)
