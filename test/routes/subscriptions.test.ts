@@ -70,7 +70,10 @@ async function subscribe(who: string, fn: string, locale?: string): Promise<stri
 }
 
 /** The stored subscriptions, read without the API. */
-async function recordOnly(who: string, more: Partial<StoredSubscription> & { id: string; function: string }): Promise<void> {
+async function recordOnly(
+  who: string,
+  more: Partial<StoredSubscription> & { id: string; function: string },
+): Promise<void> {
   const rest = { type: 'email', locale: 'en', createdBy: userOf(who), createdAt: 1, origin: '' }
   await door.ask(subscriberAddress('default', who), { type: 'subscribe', subscription: { ...rest, ...more }, from: 0 })
 }
