@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest'
 import type { Grant } from '#model/scope'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const readOf = (resource: string, devices: readonly string[] = ['*']): Grant =>
   ({ permissions: { [resource]: ['read'] }, devices: [...devices], services: ['*'] }) as Grant
 
-async function withAnn(grants: readonly Grant[] = [readOf('schemas')]): Promise<IdentityStage> {
-  const stage = await IdentityStage.open()
+async function withAnn(grants: readonly Grant[] = [readOf('schemas')]): Promise<IdentityFixture> {
+  const stage = await IdentityFixture.open()
   await stage.putRole('ops', grants)
   await stage.addUser('ann', { roles: ['ops'] })
   return stage
 }
 
 /** One more event in the stream. */
-async function happen(stage: IdentityStage, service: string): Promise<number> {
+async function happen(stage: IdentityFixture, service: string): Promise<number> {
   await stage.tenant('default', { type: 'put_schema', service, schema: { serviceIdentifier: service } as never })
   return stage.assembly.context.hub.publishedTo('default')
 }
@@ -142,18 +142,18 @@ describe('the offset of an edit', () => {
 
 describe('an edit without a stored offset gets one', () => {
   /** Roles of a user, or the grants of a role. */
-  const edits: Readonly<Record<string, (stage: IdentityStage) => Promise<unknown>>> = {
+  const edits: Readonly<Record<string, (stage: IdentityFixture) => Promise<unknown>>> = {
     'of a role': (stage) => stage.putRole('ops', [readOf('schemas'), readOf('meta')]),
     'of the roles of a user': (stage) =>
       stage.directory({ type: 'update_user', user: stage.row('ann').id, roles: ['viewer'] }),
     'of the roles of a disabled user': (stage) =>
       stage.directory({ type: 'update_user', user: stage.row('ann').id, roles: ['viewer'], state: 'disabled' }),
   }
-  const sinceOf = (stage: IdentityStage, name: string) =>
+  const sinceOf = (stage: IdentityFixture, name: string) =>
     name === 'of a role' ? stage.tenantState().roles.get('ops')?.since : stage.row('ann').rolesSince
 
   /** The edit is stored, but the next write with its offset is lost. */
-  async function edited(name: string): Promise<{ stage: IdentityStage; heard: number }> {
+  async function edited(name: string): Promise<{ stage: IdentityFixture; heard: number }> {
     const stage = await withAnn()
     await happen(stage, 'one')
     const heard = await happen(stage, 'two')

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import type { RouteAccess } from '#api/entry'
 import { unauthenticated } from '#model/caller'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 
 /** The credentials of a request by name. */
-async function credentials(stage: IdentityStage) {
+async function credentials(stage: IdentityFixture) {
   await stage.addUser('ann')
   const { accessToken, refreshToken } = await stage.logIn('ann', key)
   const { token } = await stage.basic('ann')
@@ -56,7 +56,7 @@ test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Recor
   ['no token', { session: invalid }],
   ['basic', { session: required, link: 'unauthorized invalid credentials' }],
 ])('%s gets its result', async (name, expected) => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   const shown = (await credentials(stage))[name]
   for (const [access, refusal] of Object.entries(expected)) {
     const look = () => stage.caller({ headers: shown() }, access as RouteAccess)
@@ -69,7 +69,7 @@ test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Recor
 })
 
 test('a signature of the update hook is checked by its route, with any other credentials', async () => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   const shown = await credentials(stage)
   const signature = { 'x-hook-signature': 't=1,sha256=ab' }
   for (const name of ['nothing', 'bearer', 'garbage', 'two bearers'] as const) {
@@ -86,7 +86,7 @@ test('a signature of the update hook is checked by its route, with any other cre
 })
 
 test('a proof is valid once, and its key is passed on', async () => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { accessToken: token } = await stage.logIn('ann', key)
   const headers = { authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) }
@@ -105,7 +105,7 @@ test.each<[string, RouteAccess]>([
   ['bearer', 'person or proof'],
   ['nothing', 'proof'],
 ])('of ten requests at once with one proof, %s, one succeeds', async (scheme, access) => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { accessToken } = await stage.logIn('ann', key)
   const { token: unbound } = await stage.basic('ann')
@@ -119,7 +119,7 @@ test.each<[string, RouteAccess]>([
 })
 
 test('captured proofs, used or not, are invalid after a restart', async () => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { accessToken: token } = await stage.logIn('ann', key)
   const shown = () => ({ authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) })
@@ -135,7 +135,7 @@ test('captured proofs, used or not, are invalid after a restart', async () => {
 })
 
 test('authentication costs no password hash', async () => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { token } = await stage.basic('ann')
   stage.engine.calls.length = 0
@@ -145,7 +145,7 @@ test('authentication costs no password hash', async () => {
 
 test('an operator has every permission by a token alone, and has no account', async () => {
   const operatorToken = 'a token of this process'.replaceAll(' ', '-')
-  const stage = await IdentityStage.open({ settings: { operatorToken } })
+  const stage = await IdentityFixture.open({ settings: { operatorToken } })
   expect(await stage.bearer(operatorToken, permission)).toMatchObject({ user: 'crn#user:operator', tenant: 'default' })
   expect(await stage.judge(() => stage.bearer(operatorToken, 'person'))).toBe('forbidden Forbidden')
   expect(await stage.judge(() => stage.bearer(`${operatorToken}x`))).toBe(invalid)

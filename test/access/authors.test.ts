@@ -3,7 +3,7 @@ import { operator } from '#access/operator'
 import { hashOf } from '#access/secret-text'
 import { formatCrn } from '#model/crn'
 import { everything, type Grant } from '#model/scope'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 
 /** The rights of authors, whether they are signed in or not. Contract 5.1. */
 
@@ -11,11 +11,11 @@ const reading: Grant = { permissions: { service: ['read'] }, devices: ['A'], ser
 const keyId = 'K1abcdefgh'
 const key = `crn#key:${keyId}`
 
-let stage: IdentityStage
+let stage: IdentityFixture
 let ann: string
 
 beforeEach(async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   await stage.putRole('ops', [reading])
   await stage.addUser('ann', { roles: ['ops'] })
   ann = formatCrn({ type: 'user', id: stage.row('ann').id })

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
-import { IdentityStage, lifetimes, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, lifetimes, password, place } from '#test/access/identity-fixture'
 
 const wrong = 'unauthorized invalid credentials'
 const wrongRefresh = 'unauthorized invalid refresh token'
 
-async function withAnn(): Promise<IdentityStage> {
-  const stage = await IdentityStage.open()
+async function withAnn(): Promise<IdentityFixture> {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   return stage
 }
 
-function refresh(stage: IdentityStage, refreshToken: string) {
+function refresh(stage: IdentityFixture, refreshToken: string) {
   return stage.identity.logins.refreshBasic({ refreshToken, place })
 }
 

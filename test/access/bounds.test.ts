@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import type { Caller } from '#model/caller'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 test('pending confirmations and activations are limited, and the oldest is dropped', {
   timeout: 240_000,
 }, async () => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const key = makeKeyPair()
   const { accessToken } = await stage.logIn('ann', key)

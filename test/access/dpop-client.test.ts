@@ -2,11 +2,11 @@ import { generateKeyPair, generateProof } from 'dpop'
 import { calculateJwkThumbprint, exportJWK } from 'jose'
 import { expect, test } from 'vitest'
 import { everything } from '#model/scope'
-import { ProofGround } from '#test/access/proof-ground'
+import { ProofFixture } from '#test/access/proof-fixture'
 import { request } from '#test/access/wrong-proof'
 
 test('a thousand proofs of an independent client are accepted, each once', async () => {
-  const ground = await ProofGround.open()
+  const ground = await ProofFixture.open()
   // The client uses the system clock for `iat`.
   ground.world.spend(Date.now() - ground.world.now())
   const { method, origin, path } = ground.ground
@@ -24,7 +24,7 @@ test('a thousand proofs of an independent client are accepted, each once', async
 })
 
 test('a client without a nonce receives one, and continues with it', async () => {
-  const ground = await ProofGround.open()
+  const ground = await ProofFixture.open()
   ground.world.spend(Date.now() - ground.world.now())
   const { method, origin, path } = ground.ground
   const pair = await generateKeyPair('ES256')

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Pair } from '#access/requests'
 import { sessionAddress } from '#actors/session/address'
 import type { Caller } from '#model/caller'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { codeOf } from '#test/access/totp-code'
 
@@ -10,7 +10,7 @@ const key = makeKeyPair()
 
 /** Ann with a session of each scheme, and a secret that was sent to her and is not activated. */
 interface Ground {
-  readonly stage: IdentityStage
+  readonly stage: IdentityFixture
   readonly pair: Pair
   readonly basic: { readonly token: string; readonly refreshToken: string }
   readonly caller: Caller
@@ -18,7 +18,7 @@ interface Ground {
 }
 
 async function ground(): Promise<Ground> {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const pair = await stage.logIn('ann', key)
   const basic = await stage.basic('ann', true)
@@ -45,7 +45,7 @@ const flows: Readonly<Record<string, (ground: Ground) => Promise<unknown>>> = {
 }
 
 /** All her stored records. */
-function stored(stage: IdentityStage) {
+function stored(stage: IdentityFixture) {
   const { tenant } = stage.row('ann')
   const account = stage.account('ann')
   const sessions = account.sessions.map(([id]) => stage.assembly.context.system.peek(sessionAddress(tenant, id)))
@@ -53,7 +53,7 @@ function stored(stage: IdentityStage) {
 }
 
 /** The result of each of her tokens. */
-async function worth({ pair, basic }: Ground, stage: IdentityStage) {
+async function worth({ pair, basic }: Ground, stage: IdentityFixture) {
   const bound = await stage.judge(() => stage.bound(pair.accessToken, key))
   return { bound, unbound: await stage.judge(() => stage.bearer(basic.token)) }
 }

@@ -1,15 +1,15 @@
 import { beforeEach, expect, test } from 'vitest'
 import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 import { TestLink } from '#test/link/link-stage'
 
-let stage: IdentityStage
+let stage: IdentityFixture
 let secret: string
 let keyText: string
 const id = '2Vb7qYx9Kd'
 
 beforeEach(async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   const random = (byteCount: number) => stage.world.random(byteCount)
   secret = newSecret(random)
   keyText = provisioningKeyText(id, newSecret(random))

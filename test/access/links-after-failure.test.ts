@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { hashOf, provisioningKeyText } from '#access/secret-text'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 import { TestLink } from '#test/link/link-stage'
 
 const tryLater = 1013
@@ -30,7 +30,7 @@ test.each(rows)(
   '%s by a failed write (on the disk: %s) closes links with the old credential',
   async (end, isOnDisk) => {
     const { name, shown, to, command } = ends[end as keyof typeof ends]
-    const stage = await IdentityStage.open()
+    const stage = await IdentityFixture.open()
     const { system, links } = stage.assembly.context
     await stage.tenant('default', { type: 'admit_device', device, meta: {}, secretHash: hashOf(secret) })
     const add = { name: 'a gateway', hash: hashOf(keyText), expiresAt: null, maxDevices: null }

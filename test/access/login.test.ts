@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const wrong = 'unauthorized invalid credentials'
 
-async function withAnn(): Promise<IdentityStage> {
-  const stage = await IdentityStage.open()
+async function withAnn(): Promise<IdentityFixture> {
+  const stage = await IdentityFixture.open()
   await stage.addUser('Ann', { email: 'Ann@acme.example' })
   stage.engine.calls.length = 0
   return stage
@@ -47,7 +47,7 @@ test('an unknown user, a wrong password, a disabled user and another host get th
 })
 
 test('a password that is valid in several tenants is a conflict, until one is given', async () => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   for (const tenant of ['acme', 'beta', 'other']) await stage.addTenant(tenant)
   const email = 'ann@acme.example'
   await stage.addUser('ann1', { tenant: 'acme', email })
@@ -66,7 +66,7 @@ test('a password that is valid in several tenants is a conflict, until one is gi
 })
 
 test('at most eight of nine possible accounts are checked', async () => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   const email = 'ann@acme.example'
   for (let number = 1; number <= 9; number++) {
     await stage.addTenant(`t${number}`)
@@ -79,7 +79,7 @@ test('at most eight of nine possible accounts are checked', async () => {
 })
 
 test('an address in several tenants costs as many hashes as any other', async () => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   for (const tenant of ['acme', 'beta', 'gamma']) await stage.addTenant(tenant, { hosts: [`${tenant}.example`] })
   const hashes = async (name: string, more: object = {}) => {
     stage.engine.calls.length = 0
@@ -123,7 +123,7 @@ test.each(['login', 'basic'] as const)('a sign-in renews a hash of another cost:
 })
 
 test('an account of one tenant does not help to guess one of the same name in another', async () => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   const email = 'ann@acme.example'
   for (const tenant of ['acme', 'evil']) await stage.addTenant(tenant)
   await stage.addUser('victim', { tenant: 'acme', email })

@@ -2,18 +2,18 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { operator } from '#access/operator'
 import { hashOf } from '#access/secret-text'
 import { formatCrn } from '#model/crn'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 
 /** The mail address of a subscriber, whether signed in or not. Contract 5.7. */
 
 const old = 'ann@acme.example'
 const later = 'ann@later.example'
 
-let stage: IdentityStage
+let stage: IdentityFixture
 let ann: string
 
 beforeEach(async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   await stage.addUser('ann', { email: old })
   ann = formatCrn({ type: 'user', id: stage.row('ann').id })
 })

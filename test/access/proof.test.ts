@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { draftOf, type ProofDraft, proofOf } from '#test/access/proof-draft'
-import { type Answer, ProofGround } from '#test/access/proof-ground'
+import { type Answer, ProofFixture } from '#test/access/proof-fixture'
 import { rightProofs } from '#test/access/right-proofs'
 import { request } from '#test/access/wrong-proof'
 import { proofOfLength } from '#test/access/wrong-proof-forms'
@@ -8,7 +8,7 @@ import { wrongProofs } from '#test/access/wrong-proofs'
 
 describe('a proof is refused', () => {
   test.each(wrongProofs)('$number $name', async ({ number, requests, refusal }) => {
-    const ground = await ProofGround.open(number === 104 ? { entriesMax: 4 } : {})
+    const ground = await ProofFixture.open(number === 104 ? { entriesMax: 4 } : {})
     const made = requests(ground.ground)
     expect(made, 'this fixture provides everything').toBeDefined()
     const answers: Answer[] = []
@@ -18,7 +18,7 @@ describe('a proof is refused', () => {
   })
 
   test('in each case without being used up: the valid one is accepted afterwards', async () => {
-    const ground = await ProofGround.open()
+    const ground = await ProofFixture.open()
     const { ground: maker } = ground
     for (const { number, requests } of wrongProofs) {
       if (number >= 90) continue
@@ -28,7 +28,7 @@ describe('a proof is refused', () => {
   })
 
   test('if there are two and only the first is shown', async () => {
-    const { ground: maker, proofs } = await ProofGround.open()
+    const { ground: maker, proofs } = await ProofFixture.open()
     const proof = proofOf(draftOf(maker, maker.key))
     const { method, path, origin } = maker
     const forwarded = { origins: [origin], host: '', address: '' }
@@ -52,12 +52,12 @@ describe('a proof is refused', () => {
 
 describe('a proof is accepted', () => {
   test.each(rightProofs)('$name', async ({ requests }) => {
-    const ground = await ProofGround.open()
+    const ground = await ProofFixture.open()
     for (const one of requests(ground.ground)) expect((await ground.answer(one)).refusal).toBeUndefined()
   })
 
   test('with 4 096 characters', async () => {
-    const ground = await ProofGround.open()
+    const ground = await ProofFixture.open()
     const proof = proofOfLength(ground.ground, 4096)
     expect((await ground.answer(request(ground.ground.tokens.bound, proof))).refusal).toBeUndefined()
   })
@@ -71,7 +71,7 @@ describe('a proof is accepted', () => {
     ['http://[::1]:8080', ['http://[::1]:8080'], 'an address of IPv6'],
     ['https://b.example/prefix', ['https://a.example', 'https://b.example/prefix'], 'the second of the public URLs'],
   ])('at %s seen as %j: %s', async (claimed, origins) => {
-    const ground = await ProofGround.open({ forwarded: { origins } })
+    const ground = await ProofFixture.open({ seen: { origins } })
     expect((await ground.answer(requestAt(ground, claimed))).refusal).toBeUndefined()
   })
 
@@ -90,14 +90,14 @@ describe('a proof is accepted', () => {
     ['nowhere', ['elsewhere']],
     ['https:///devices.example', ['https://devices.example']],
   ])('but not at %s seen as %j', async (claimed, origins) => {
-    const ground = await ProofGround.open({ forwarded: { origins } })
+    const ground = await ProofFixture.open({ seen: { origins } })
     expect((await ground.answer(requestAt(ground, claimed))).refusal?.error).toBe('htu mismatch')
   })
 })
 
 describe('nonces', () => {
   test('that grow old are accepted, and the next one is returned', async () => {
-    const ground = await ProofGround.open()
+    const ground = await ProofFixture.open()
     const old = ground.nonces.current
     ground.world.spend(300_000)
     const { refusal, nonce } = await ground.answer(
@@ -109,7 +109,7 @@ describe('nonces', () => {
   })
 
   test('that grow old are followed by the next one, also if the proof is refused', async () => {
-    const ground = await ProofGround.open()
+    const ground = await ProofFixture.open()
     const old = ground.nonces.current
     ground.world.spend(300_000)
     const spoil = (draft: ProofDraft) => Object.assign(draft.claims, { nonce: old, ath: '' })
@@ -119,14 +119,14 @@ describe('nonces', () => {
   })
 
   test('that are new return no other one', async () => {
-    const ground = await ProofGround.open()
+    const ground = await ProofFixture.open()
     expect(await ground.answer(goodRequest(ground))).toEqual({ refusal: undefined, nonce: undefined })
   })
 })
 
 describe('cached keys', () => {
   test('come only from proofs that were valid in every check', async () => {
-    const ground = await ProofGround.open()
+    const ground = await ProofFixture.open()
     const { bound, unbound, expired = '' } = ground.ground.tokens
     const headerOf = (proof: string) => proof.split('.')[0] ?? ''
     for (const token of [unbound, expired]) {
@@ -140,7 +140,7 @@ describe('cached keys', () => {
   })
 
   test('do not make a proof with another signature valid', async () => {
-    const ground = await ProofGround.open()
+    const ground = await ProofFixture.open()
     await ground.answer(goodRequest(ground))
     const row = wrongProofs.find(({ number }) => number === 76)
     for (const one of row?.requests(ground.ground) ?? []) {
@@ -150,7 +150,7 @@ describe('cached keys', () => {
 })
 
 test('a used proof is stored while it could be used again', async () => {
-  const ground = await ProofGround.open()
+  const ground = await ProofFixture.open()
   const early = goodRequest(ground, (draft) => Object.assign(draft.claims, { iat: ground.ground.nowS() + 60 }))
   expect((await ground.answer(early)).refusal).toBeUndefined()
   const errors = new Map<string, number>()
@@ -164,13 +164,13 @@ test('a used proof is stored while it could be used again', async () => {
   expect(errors.has('iat outside tolerance')).toBe(true)
 })
 
-function goodRequest(ground: ProofGround, spoil: (draft: ProofDraft) => void = () => {}) {
+function goodRequest(ground: ProofFixture, spoil: (draft: ProofDraft) => void = () => {}) {
   const { key, tokens } = ground.ground
   const draft = draftOf(ground.ground, key, tokens.bound)
   spoil(draft)
   return request(tokens.bound, proofOf(draft))
 }
 
-function requestAt(ground: ProofGround, claimed: string) {
+function requestAt(ground: ProofFixture, claimed: string) {
   return goodRequest(ground, (draft) => Object.assign(draft.claims, { htu: claimed + ground.ground.path }))
 }

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
 import type { Pair } from '#access/requests'
-import { IdentityStage, lifetimes, place } from '#test/access/identity-stage'
+import { IdentityFixture, lifetimes, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const wrong = 'unauthorized invalid refresh token'
 
-async function withAnn(): Promise<{ stage: IdentityStage; pair: Pair }> {
-  const stage = await IdentityStage.open()
+async function withAnn(): Promise<{ stage: IdentityFixture; pair: Pair }> {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   return { stage, pair: await stage.logIn('ann', key) }
 }
 
-function refresh(stage: IdentityStage, refreshToken: string, more: { jkt?: string; host?: string } = {}) {
+function refresh(stage: IdentityFixture, refreshToken: string, more: { jkt?: string; host?: string } = {}) {
   const { jkt = key.jkt, host = place.host } = more
   return stage.identity.logins.refresh({ refreshToken, jkt, place: { ...place, host } })
 }
@@ -51,7 +51,7 @@ test('each of several refreshes within ten seconds leaves the replaced token its
 })
 
 test('the same holds for the Basic scheme; a token without a refresh token is never replaced', async () => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const [alone, offline] = [await stage.basic('ann'), await stage.basic('ann', true)]
   const { token } = await stage.wait(stage.identity.logins.refreshBasic({ refreshToken: offline.refreshToken, place }))

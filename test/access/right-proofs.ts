@@ -1,25 +1,25 @@
 import { draftOf, type ProofDraft, proofOf } from '#test/access/proof-draft'
-import { type Ground, type ProofRequestText, request } from '#test/access/wrong-proof'
+import { type ProofContext, type ProofRequestText, request } from '#test/access/wrong-proof'
 
 /** Unusual proofs that are valid. Like the wrong ones, for the checks alone and for a server. */
 export interface RightProof {
   readonly name: string
   /** Each request succeeds. */
-  readonly requests: (ground: Ground) => readonly ProofRequestText[]
+  readonly requests: (ground: ProofContext) => readonly ProofRequestText[]
 }
 
-function claimed(claims: (ground: Ground) => Record<string, unknown>): RightProof['requests'] {
+function claimed(claims: (ground: ProofContext) => Record<string, unknown>): RightProof['requests'] {
   return (ground) => {
     const draft = draftOf(ground, ground.key, ground.tokens.bound)
     return [requestOf(ground, { ...draft, claims: { ...draft.claims, ...claims(ground) } })]
   }
 }
 
-function requestOf(ground: Ground, draft: ProofDraft, scheme?: string): ProofRequestText {
+function requestOf(ground: ProofContext, draft: ProofDraft, scheme?: string): ProofRequestText {
   return request(ground.tokens.bound, proofOf(draft), scheme)
 }
 
-const address = ({ origin, path }: Ground) => origin + path
+const address = ({ origin, path }: ProofContext) => origin + path
 
 export const rightProofs: readonly RightProof[] = [
   { name: 'a usual proof', requests: claimed(() => ({})) },

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { hashOf } from '#access/secret-text'
 import { totpStepMs } from '#access/totp'
 import type { Caller } from '#model/caller'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { codeOf } from '#test/access/totp-code'
 
@@ -11,12 +11,12 @@ const wrongCode = 'unauthorized invalid code'
 const needed = 'invalid Validation Error'
 
 interface SignedIn {
-  readonly stage: IdentityStage
+  readonly stage: IdentityFixture
   readonly caller: Caller
 }
 
 async function withAnn(): Promise<SignedIn> {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { accessToken } = await stage.logIn('ann', key)
   return { stage, caller: await stage.bound(accessToken, key, 'person or proof') }
@@ -33,7 +33,7 @@ async function withTotp(): Promise<SignedIn & { secret: string; recoveryCodes: r
 }
 
 /** The token between password and second factor, and its client. */
-async function token(stage: IdentityStage): Promise<{ caller: Caller; token: string; enroll: boolean }> {
+async function token(stage: IdentityFixture): Promise<{ caller: Caller; token: string; enroll: boolean }> {
   const outcome = await stage.wait(stage.identity.logins.logIn(stage.loginOf('ann', key)))
   if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
   const headers = { dpop: stage.proof(key, { method: 'POST' }) }

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { signsForMs } from '#actors/signing-keys/signing-keys'
-import { IdentityStage, lifetimes } from '#test/access/identity-stage'
+import { IdentityFixture, lifetimes } from '#test/access/identity-fixture'
 
-async function withToken(): Promise<{ stage: IdentityStage; token: string }> {
-  const stage = await IdentityStage.open()
+async function withToken(): Promise<{ stage: IdentityFixture; token: string }> {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   return { stage, token: (await stage.basic('ann', true)).token }
 }
@@ -64,7 +64,7 @@ test('the store decides whether a key file may be created', async () => {
     asked.push(isNeeded)
     return new Uint8Array(32).fill(7)
   }
-  const stage = await IdentityStage.open({ settings: { fileKey } })
+  const stage = await IdentityFixture.open({ settings: { fileKey } })
   await stage.restart({ fileKey })
   expect(asked).toEqual([false, true])
 })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { IdentityStage, lifetimes, place } from '#test/access/identity-stage'
+import { IdentityFixture, lifetimes, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 
-async function withAnn(): Promise<IdentityStage> {
-  const stage = await IdentityStage.open()
+async function withAnn(): Promise<IdentityFixture> {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   return stage
 }
@@ -45,7 +45,7 @@ test('a refresh token signs out too, with its key', async () => {
   expect(await stage.judge(() => stage.bound(accessToken, key))).toBe('unauthorized session over')
 })
 
-function proofOf(stage: IdentityStage): string {
+function proofOf(stage: IdentityFixture): string {
   return stage.proof(key, { method: 'POST' })
 }
 

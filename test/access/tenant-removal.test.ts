@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { subscriberAddress, topicIndex, topicRow } from '#actors/subscriber/address'
 import type { SubscriberState } from '#actors/subscriber/state'
-import { IdentityStage, place } from '#test/access/identity-stage'
+import { IdentityFixture, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { subscriptionOf } from '#test/actors/acting-subscriber'
 
 const key = makeKeyPair()
 
-async function withAcme(): Promise<{ stage: IdentityStage; token: string }> {
-  const stage = await IdentityStage.open()
+async function withAcme(): Promise<{ stage: IdentityFixture; token: string }> {
+  const stage = await IdentityFixture.open()
   await stage.addTenant('acme')
   await stage.putRole('ops', [{ permissions: { schemas: ['read'] }, devices: ['*'], services: ['*'] }], 'acme')
   await stage.addUser('ann', { tenant: 'acme', roles: ['ops'] })

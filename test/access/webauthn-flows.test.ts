@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Caller } from '#model/caller'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { SoftAuthenticator } from '#test/access/soft-authenticator'
 
@@ -10,7 +10,7 @@ const rpId = 'localhost'
 const own = 'http://localhost:8080'
 
 async function withAnn() {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { accessToken } = await stage.logIn('ann', key)
   const caller = await stage.bound(accessToken, key, 'person or proof')
@@ -28,14 +28,14 @@ async function withKey() {
   return { ...all, registered }
 }
 
-async function token(stage: IdentityStage) {
+async function token(stage: IdentityFixture) {
   const outcome = await stage.wait(stage.identity.logins.logIn(stage.loginOf('ann', key)))
   if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
   const headers = { dpop: stage.proof(key, { method: 'POST' }) }
   return { token: outcome.token, caller: await stage.caller({ method: 'POST', headers }, 'person or proof') }
 }
 
-async function challengeOf(stage: IdentityStage, shown: { caller: Caller; token?: string }): Promise<string> {
+async function challengeOf(stage: IdentityFixture, shown: { caller: Caller; token?: string }): Promise<string> {
   const asked = stage.identity.secondFactors.webauthnAuthenticationOptions({ ...shown, place })
   return ((await stage.wait(asked)) as { challenge: string }).challenge
 }

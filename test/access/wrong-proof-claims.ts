@@ -5,7 +5,6 @@ import {
   ath,
   badToken,
   claims,
-  type Ground,
   good,
   htm,
   htu,
@@ -13,6 +12,7 @@ import {
   invalid,
   invalidToken,
   keyMismatch,
+  type ProofContext,
   type ProofRequestText,
   type Requests,
   request,
@@ -173,7 +173,7 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [105, 'once before the expiry of the token', expiredTwice, used],
 ]
 
-function claimsOf(changes: (ground: Ground) => Record<string, unknown>): Requests {
+function claimsOf(changes: (ground: ProofContext) => Record<string, unknown>): Requests {
   return (ground) => claims(changes(ground))(ground)
 }
 
@@ -185,7 +185,7 @@ function iatOf(change: (nowS: number) => number): Requests {
   return spoilt((draft, ground) => Object.assign(draft.claims, { iat: change(ground.nowS()) }))
 }
 
-function nonceOf(choose: (ground: Ground) => string | undefined): Requests {
+function nonceOf(choose: (ground: ProofContext) => string | undefined): Requests {
   return (ground) => {
     const nonce = choose(ground)
     return nonce === undefined ? undefined : claims({ nonce })(ground)
@@ -215,27 +215,27 @@ function again(change: (first: ProofRequestText) => ProofRequestText): Requests 
   }
 }
 
-function sameJti(ground: Ground): readonly ProofRequestText[] {
+function sameJti(ground: ProofContext): readonly ProofRequestText[] {
   return [1, 2].map(() =>
     request(ground.tokens.bound, proofWithJti(ground, ground.key, ground.tokens.bound, 'the same')),
   )
 }
 
 /** The other key has used this `jti` with its own token. */
-function otherKeyTwice(ground: Ground): readonly ProofRequestText[] {
+function otherKeyTwice(ground: ProofContext): readonly ProofRequestText[] {
   const { bound, otherBound } = ground.tokens
   return [otherBound, bound].map((token) =>
     request(token, proofWithJti(ground, ground.otherKey, token, 'of the other')),
   )
 }
 
-function expiredTwice(ground: Ground): readonly ProofRequestText[] | undefined {
+function expiredTwice(ground: ProofContext): readonly ProofRequestText[] | undefined {
   const { bound, expired } = ground.tokens
   if (expired === undefined) return undefined
   return [bound, expired].map((token) => request(token, proofWithJti(ground, ground.key, token, 'before its time')))
 }
 
-function proofWithJti(ground: Ground, key: KeyPair, token: string, jti: string): string {
+function proofWithJti(ground: ProofContext, key: KeyPair, token: string, jti: string): string {
   const draft = draftOf(ground, key, token)
   return proofOf({ ...draft, claims: { ...draft.claims, jti } })
 }

@@ -5,12 +5,12 @@ import {
   ecdsa,
   edited,
   foreign,
-  type Ground,
   good,
   header,
   invalid,
   jwk,
   missing,
+  type ProofContext,
   request,
   spoilt,
   type WrongProofRow,
@@ -110,7 +110,7 @@ export const wrongForms: readonly WrongProofRow[] = [
 ]
 
 /** A valid proof of exactly this length. Base64url has no texts of some lengths, so header and claims share it. */
-export function proofOfLength(ground: Ground, characters: number): string {
+export function proofOfLength(ground: ProofContext, characters: number): string {
   for (let inHeader = 0; inHeader < 4; inHeader++) {
     const draft = draftOf(ground, ground.key, ground.tokens.bound)
     const padded = (inClaims: number) => {
@@ -127,19 +127,19 @@ export function proofOfLength(ground: Ground, characters: number): string {
 }
 
 /** Repeats until the signature has a character that differs in the two alphabets. */
-function proofWithDash(ground: Ground): string {
+function proofWithDash(ground: ProofContext): string {
   for (;;) {
     const text = good(ground)
     if (text.split('.')[2]?.includes('-')) return text
   }
 }
 
-function twice(ground: Ground, first: string, second: string) {
+function twice(ground: ProofContext, first: string, second: string) {
   const { headers } = request(ground.tokens.bound, first)
   return { headers: [...headers, ['dpop', second] as const] }
 }
 
-function sameTwice(ground: Ground) {
+function sameTwice(ground: ProofContext) {
   const proof = good(ground)
   return twice(ground, proof, proof)
 }

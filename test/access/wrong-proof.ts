@@ -5,7 +5,7 @@ import { draftOf, type ProofDraft, type ProofMaker, proofOf } from '#test/access
 /** The format of the rows of wrong proofs in `wrong-proofs.ts`. */
 
 /** The input of the rows. A row that needs an optional value is left out where the fixture lacks it. */
-export interface Ground extends ProofMaker {
+export interface ProofContext extends ProofMaker {
   readonly key: KeyPair
   readonly otherKey: KeyPair
   readonly nonces: {
@@ -44,7 +44,7 @@ export interface ProofRequestText {
 }
 
 /** The requests in order; all but the last one succeed. Undefined if the fixture lacks an input. */
-export type Requests = (ground: Ground) => readonly ProofRequestText[] | undefined
+export type Requests = (ground: ProofContext) => readonly ProofRequestText[] | undefined
 
 export interface Refusal {
   readonly status: number
@@ -81,7 +81,7 @@ export const invalidToken = badToken('invalid token')
 const foreignKeys = makeForeignKeys()
 
 /** The valid request with a fault in its only proof. */
-export function spoilt(spoil: (draft: ProofDraft, ground: Ground) => void): Requests {
+export function spoilt(spoil: (draft: ProofDraft, ground: ProofContext) => void): Requests {
   return (ground) => {
     const draft = draftOf(ground, ground.key, ground.tokens.bound)
     spoil(draft, ground)
@@ -92,7 +92,7 @@ export function spoilt(spoil: (draft: ProofDraft, ground: Ground) => void): Requ
 export const claims = (changes: Record<string, unknown>) => spoilt((draft) => Object.assign(draft.claims, changes))
 export const header = (changes: Record<string, unknown>) => spoilt((draft) => Object.assign(draft.header, changes))
 export const edited = (edit: (text: string) => string) => spoilt((draft) => Object.assign(draft, { edit }))
-export const jwk = (changes: (ground: Ground) => Record<string, unknown>) =>
+export const jwk = (changes: (ground: ProofContext) => Record<string, unknown>) =>
   spoilt((draft, ground) => Object.assign(draft.header, { jwk: { ...ground.key.jwk, ...changes(ground) } }))
 
 /** Signed correctly by a key of another type. */
@@ -106,7 +106,7 @@ export const foreign = (alg: string, kind: string, signing: (key: never) => obje
 export const ecdsa = (key: never) => ({ key, dsaEncoding: 'ieee-p1363' })
 
 /** A valid proof for another token than T. */
-export const withToken = (tokenOf: (ground: Ground) => string | undefined): Requests => {
+export const withToken = (tokenOf: (ground: ProofContext) => string | undefined): Requests => {
   return (ground) => {
     const token = tokenOf(ground)
     return token === undefined ? undefined : [request(token, proofOf(draftOf(ground, ground.key, token)))]
@@ -118,4 +118,4 @@ export function request(token: string, proof: string | undefined, scheme = 'DPoP
   return { headers: proof === undefined ? [credentials] : [credentials, ['dpop', proof]] }
 }
 
-export const good = (ground: Ground) => proofOf(draftOf(ground, ground.key, ground.tokens.bound))
+export const good = (ground: ProofContext) => proofOf(draftOf(ground, ground.key, ground.tokens.bound))

@@ -11,7 +11,7 @@ import type { Decision } from '#runtime/actor'
 import { MsgpackReader } from '#store/msgpack-reader'
 import { pack, unpack } from '#store/record-codec'
 import { hello, post, report, shapeOf, shapes } from '#test/actors/acting'
-import { AlarmedDevice, turnsOf } from '#test/actors/alarmed'
+import { DeviceWithAlarms, turnsOf } from '#test/actors/alarms-fixture'
 import { storedAlarm } from '#test/rules/stored-rules'
 
 /** The service in two shapes; the second one has another type and one property less. */
@@ -107,7 +107,7 @@ const linked: Step = { what: 'hello', form: 0, hasOther: true }
 
 /** A device with the expected alarm states. The model computes them again from all values each time. */
 class Ground {
-  readonly device = new AlarmedDevice()
+  readonly device = new DeviceWithAlarms()
   readonly #told: string[]
   readonly alarms = new Map<string, typeof alarm extends fc.Arbitrary<infer A> ? A : never>()
   readonly standing = new Map<string, AlarmState>()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { scopeOf } from '#model/scope'
 import { hello, kindsOf, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'
-import { AlarmedDevice, turnsOf } from '#test/actors/alarmed'
+import { DeviceWithAlarms, turnsOf } from '#test/actors/alarms-fixture'
 import { storedAlarm } from '#test/rules/stored-rules'
 
 const svc = shapeOf('svc', { 1: 'uint8', 2: 'uint8', 3: 'string' })
@@ -13,7 +13,7 @@ const high = storedAlarm({ serviceIdentifier: 'svc', condition: over('0x01', 10)
 const long = { ...high, forSeconds: 2 }
 
 /** A connected device with alarms that reports `value` as the given number. */
-class Linked extends AlarmedDevice {
+class Linked extends DeviceWithAlarms {
   seq = 0
 
   constructor(alarms: Readonly<Record<string, typeof high>> = {}) {
@@ -66,7 +66,7 @@ describe('a report', () => {
 
   test('of 1 024 items evaluates each alarm once, with all items', () => {
     const wide = shapeOf('wide', Object.fromEntries(Array.from({ length: 1_024 }, (_, index) => [index + 1, 'uint8'])))
-    const device = new AlarmedDevice()
+    const device = new DeviceWithAlarms()
     device.act(hello([{ shape: wide, items: [] }]))
     const many = { '+': Array.from({ length: 200 }, (_, index) => ({ var: `0x${(index * 5 + 1).toString(16)}` })) }
     for (const id of ['I1', 'I2']) {
@@ -127,7 +127,7 @@ describe('an alarm ends', () => {
     device.says(0, 11)
     return device
   }
-  const ends: readonly (readonly [string, (device: AlarmedDevice) => void])[] = [
+  const ends: readonly (readonly [string, (device: DeviceWithAlarms) => void])[] = [
     ['deleted', (device) => device.set('I1', undefined)],
     ['bound to other devices', (device) => device.set('I1', { ...high, devices: ['B'], edit: 2 })],
     [
@@ -171,7 +171,7 @@ describe('an alarm ends', () => {
 
 describe('evaluated once', () => {
   test('a removed device has no alarms to evaluate', () => {
-    const device = new AlarmedDevice()
+    const device = new DeviceWithAlarms()
     device.act({ type: 'remove' })
     device.set('I1', high)
     expect(device.act({ type: 'judge' })).toMatchObject({ type: 'answer' })

@@ -13,13 +13,13 @@ import {
   askedOf,
   chain,
   condition,
-  FunctionedDevice,
+  DeviceWithFunctions,
   functionViews,
   mail,
   onProperty,
   requestsOf,
   storedFunction,
-} from '#test/actors/functioned'
+} from '#test/actors/functions-fixture'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { storedAlarm } from '#test/rules/stored-rules'
 
@@ -28,7 +28,7 @@ const other = shapeOf('other', { 1: 'uint8' })
 const error = { error: 'broken' }
 
 /** A connected device with one function F1: these nodes in a row and a mail at the end. */
-class Linked extends FunctionedDevice {
+class Linked extends DeviceWithFunctions {
   seq = 0
 
   constructor(...nodes: readonly GraphNode[]) {
@@ -170,7 +170,7 @@ describe('a POST', () => {
   })
 
   test('declares a service without values and then reports some', () => {
-    const device = new FunctionedDevice()
+    const device = new DeviceWithFunctions()
     device.put('F1', storedFunction(chain(onProperty(1), mail)))
     const declared = { services: [{ shape: svc, items: [] }] }
     const said = device.act(post(updates('svc 6 at 1000', 'svc 7 at 2000'), declared))
@@ -195,7 +195,7 @@ describe('a trigger on a status', () => {
     ['idle' as const, ['"idle", was "online"']],
     ['offline' as const, ['"offline", was "idle"']],
   ])('fires at %s', (to, expected) => {
-    const device = new FunctionedDevice()
+    const device = new DeviceWithFunctions()
     device.put('F1', storedFunction(chain(onStatus(to), mail)))
     const commands: DeviceCommand[] = [
       hello([]),

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import type { GraphNode } from '#model/graph'
 import { hello, report, shapeOf } from '#test/actors/acting'
-import { turnsOf } from '#test/actors/alarmed'
-import { FunctionedDevice, mail, onProperty, requestsOf, storedFunction } from '#test/actors/functioned'
+import { turnsOf } from '#test/actors/alarms-fixture'
+import { DeviceWithFunctions, mail, onProperty, requestsOf, storedFunction } from '#test/actors/functions-fixture'
 import { storedAlarm } from '#test/rules/stored-rules'
 
 const svc = shapeOf('svc', { 1: 'string', 2: 'uint8' })
 const other = 'crn#user:9Zk4mPq2Rs'
 
-function linked(): FunctionedDevice {
-  const device = new FunctionedDevice()
+function linked(): DeviceWithFunctions {
+  const device = new DeviceWithFunctions()
   device.act(hello([{ shape: svc, items: [] }]))
   return device
 }

@@ -6,21 +6,21 @@ import { hello, post, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'
 import {
   chain,
-  FunctionedDevice,
+  DeviceWithFunctions,
   mail,
   onProperty,
   requestsOf,
   stampsIn,
   storedFunction,
   throttle,
-} from '#test/actors/functioned'
+} from '#test/actors/functions-fixture'
 import { shownState } from '#test/actors/shown-state'
 import { storedAlarm } from '#test/rules/stored-rules'
 
 const svc = shapeOf('svc', { 1: 'uint8', 2: 'uint8' })
 
 /** A connected device with one function F1 that mails once in ten seconds, on property 1. */
-class Linked extends FunctionedDevice {
+class Linked extends DeviceWithFunctions {
   seq = 0
 
   constructor(graph: Graph = chain(onProperty(1), throttle(10), mail)) {

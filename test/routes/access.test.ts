@@ -4,7 +4,7 @@ import { exampleDevice, exampleService } from '#api/state-shape'
 import { type Action, actions, type Grant, type Resource, resources } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
 import { expectDocumented } from '#test/api/documented-answer'
-import { AccessGround, type Asker, exampleSession, other } from '#test/routes/access-ground'
+import { AccessFixture, type Asker, exampleSession, other } from '#test/routes/access-fixture'
 
 /**
  * Calls every route as in its example by six callers. The expected answers follow from the operation alone. A route that differs needs
@@ -232,9 +232,9 @@ function grantsOf(entry: RouteEntry, caller: CallerName): readonly Grant[] {
   return covering.test(entry.name) ? [exact, rest] : [exact]
 }
 
-let ground: AccessGround
+let ground: AccessFixture
 beforeAll(async () => {
-  ground = await AccessGround.open()
+  ground = await AccessFixture.open()
 })
 afterAll(() => ground?.close())
 

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RouteEntry } from '#api/entry'
 import { everything } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
-import { AccessGround } from '#test/routes/access-ground'
+import { AccessFixture } from '#test/routes/access-fixture'
 
 /** Every route refuses an invalid body and names the fault; the caller has every permission. Contract 1.3, 1.5. */
 
-let ground: AccessGround
+let ground: AccessFixture
 beforeAll(async () => {
-  ground = await AccessGround.open()
+  ground = await AccessFixture.open()
   await ground.restore(everything.grants)
 })
 afterAll(() => ground?.close())

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/address'
 import type { DeliveryState } from '#actors/delivery/state'
 import type { TriedFunction } from '#api/functions'
-import { everywhere, on, PeopleDoor } from '#test/routes/people-door'
+import { everywhere, on, ServerWithUsers } from '#test/routes/server-with-users'
 
 /** Trial runs of functions: the path through the nodes, and mails that are not sent. Contract 5.4. */
 
-let door: PeopleDoor
+let door: ServerWithUsers
 let alarm: string
 beforeAll(async () => {
-  door = await PeopleDoor.open()
+  door = await ServerWithUsers.open()
   await template('words', {
     en: {
       subject: '{{function}}: {{value}}',

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
-import { everywhere, on, PeopleDoor, userOf } from '#test/routes/people-door'
+import { everywhere, on, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** Functions seen, created and edited by users who reach some devices. Contract 5.1, 5.4. */
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open()
+  door = await ServerWithUsers.open()
 })
 afterAll(() => door?.close())
 
@@ -127,7 +127,7 @@ describe('a function is visible to callers who reach all its devices', () => {
 describe('a function needs permission to create it and to read its values', () => {
   const makes = (...devices: string[]) => on(devices, ['*'], { functions: ['create', 'update'] })
   const reads = (devices: string[], ...services: string[]) => on(devices, services, { service: ['read'] })
-  test.each<[string, Parameters<PeopleDoor['give']>[1], object, object, number]>([
+  test.each<[string, Parameters<ServerWithUsers['give']>[1], object, object, number]>([
     ['both', [makes('A'), reads(['A'], 'x')], { devices: ['A'] }, onProperty(), 201],
     ['another service', [makes('A'), reads(['A'], 'y')], { devices: ['A'] }, onProperty(), 404],
     ['any service, without values', [makes('A'), reads(['A'], 'y')], { devices: ['A'] }, onStatus, 201],

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EventClient, ticketOf } from '#test/blackbox/event-client'
 import { told as answerOf, codeIn, grant, newName, Person, signUp } from '#test/blackbox/people'
-import { IamDoor } from '#test/routes/iam-door'
+import { SignInServer } from '#test/routes/sign-in-server'
 
 /**
  * A caller gives, changes and ends no more rights than they have, and a code or an API key gives no more than its maker may give now.
  * Contract 2, Model.
  */
 
-let door: IamDoor
+let door: SignInServer
 let admin: Person
 let manager: Person
 
@@ -21,7 +21,7 @@ const withKey = (key: string) => ({
 type Asker = Pick<Person, 'post'>
 
 beforeAll(async () => {
-  door = await IamDoor.open()
+  door = await SignInServer.open()
   admin = await Person.signIn(door)
   await admin.putRole('manager', grant({ users: ['*'], roles: ['*'] }), reading)
   await admin.putRole('reader', reading)

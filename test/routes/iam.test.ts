@@ -3,15 +3,15 @@ import { DpopClient } from '#test/blackbox/dpop-client'
 import { basicHeader, grant, newName, Person, told } from '#test/blackbox/people'
 import type { Answer } from '#test/blackbox/started-server'
 import { RawClient } from '#test/http/raw-client'
-import { IamDoor } from '#test/routes/iam-door'
+import { SignInServer } from '#test/routes/sign-in-server'
 
 /** Sign-in and rights as far as they only show in requests. Contract 2. */
 
-let door: IamDoor
+let door: SignInServer
 let admin: Person
 
 beforeAll(async () => {
-  door = await IamDoor.open({ settings: { areRateLimitsOn: true }, server: { isProxyTrusted: true } })
+  door = await SignInServer.open({ settings: { areRateLimitsOn: true }, server: { isProxyTrusted: true } })
   admin = await Person.signIn(door)
 })
 afterAll(() => door?.close())

@@ -4,7 +4,7 @@ import type { Answerer, Reply } from '#http/call'
 import { bodyOf } from '#http/write-reply'
 import { Problem, type ProblemCode, problemKinds } from '#model/problem'
 import { storedBytesMax } from '#routes/idempotency'
-import { type Asked, KeyedStage, runningMax, userBytesMax } from '#test/routes/keyed-stage'
+import { type Asked, IdempotencyFixture, runningMax, userBytesMax } from '#test/routes/idempotency-fixture'
 
 /** An answer that can be given later, or never. */
 function pending(): { readonly answer: Answerer; give(reply: Reply): void } {
@@ -43,21 +43,21 @@ const strangers: Readonly<Record<string, Asked>> = {
 
 /** The progress of a first request. */
 const stages = {
-  async running(stage: KeyedStage) {
+  async running(stage: IdempotencyFixture) {
     void stage.run(same, pending().answer).catch(() => {})
     await stage.world.settle()
   },
-  async open(stage: KeyedStage) {
+  async open(stage: IdempotencyFixture) {
     const refused = await stage.send(same, () => {
       throw new Problem('device_timeout')
     })
     expect(refused).toBe('504 device_timeout')
   },
-  async answered(stage: KeyedStage) {
+  async answered(stage: IdempotencyFixture) {
     const reply = { status: 201, headers: { Location: '/made' }, json: { first: true } }
     expect(await stage.send(same, () => reply)).toBe('201 /made {"first":true}')
   },
-  async expired(stage: KeyedStage) {
+  async expired(stage: IdempotencyFixture) {
     await stages.answered(stage)
     stage.world.spend(keyLifetimeMs)
   },
@@ -72,7 +72,7 @@ const expected: Readonly<Record<keyof typeof stages, Readonly<Record<'same' | 'o
 
 describe.each(Object.keys(stages) as (keyof typeof stages)[])('a key of a request that is %s', (name) => {
   const opened = async () => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     await stages[name](stage)
     return stage
   }
@@ -112,7 +112,7 @@ describe('a stored answer', () => {
     'the largest': { status: 200, text: `"${'ä'.repeat(storedBytesMax / 2 - 1)}"` },
   }
   test.each(Object.entries(kept))('with %s is repeated byte for byte', async (_, reply) => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const first = seen(await stage.reply(same, () => reply))
     expect(first).toEqual(seen(reply))
     expect(seen(await stage.reply(same, counting()))).toEqual(first)
@@ -131,7 +131,7 @@ describe('a stored answer', () => {
   ]
   const gone = ['not_found', 'not_found_empty', 'device_unknown', 'service_unknown', 'property_unknown']
   test.each(refusals)('for an error: %s', async (code) => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const refuse = () => {
       throw new Problem(code, 'repeated', { details: [{ path: 'a', message: 'b' }] })
     }
@@ -144,7 +144,7 @@ describe('a stored answer', () => {
   })
 
   test('is missing after a failure, and the request runs again', async () => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const broken = stage.send(same, () => {
       throw new TypeError('broken')
     })
@@ -158,7 +158,7 @@ describe('a stored answer', () => {
     'that is streamed': () => ({ status: 200, chunks: (async function* () {})() }),
   }
   test.each(Object.entries(forgotten))('is missing for an answer %s, and its key is dropped', async (_, reply) => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const given = reply()
     expect(await stage.reply(same, () => given)).toBe(given)
     expect(stage.stored()).toBeUndefined()
@@ -168,7 +168,7 @@ describe('a stored answer', () => {
 })
 
 test('is computed again above the size limit, from the resource of the first request', async () => {
-  const stage = await KeyedStage.open()
+  const stage = await IdempotencyFixture.open()
   const large = () => ({ status: 201, text: `"${'ä'.repeat(storedBytesMax / 2)}"` })
   const first = seen(await stage.reply(same, large))
   expect(seen(await stage.reply(same, large))).toEqual(first)
@@ -178,20 +178,20 @@ test('is computed again above the size limit, from the resource of the first req
 })
 
 test.each(['', ' ', 'a b', 'a, b', 'ü', 'a\u007f', 'x'.repeat(256)])('%j is not a key: 400', async (key) => {
-  const stage = await KeyedStage.open()
+  const stage = await IdempotencyFixture.open()
   expect(await stage.send({ key }, counting())).toBe('400 bad_request')
   expect([stage.calls.length, stage.writes]).toEqual([0, 0])
 })
 
 test.each(['!', '~', '"8e03978e-40d5-43e8-bc93-6894a57f9324"', 'a,b', 'x'.repeat(255)])('%j is a key', async (key) => {
-  const stage = await KeyedStage.open()
+  const stage = await IdempotencyFixture.open()
   expect(await stage.send({ key }, counting())).toBe('200 {"count":1}')
   expect(await stage.send({ key }, counting())).toBe('200 {"count":1}')
   expect(stage.calls).toHaveLength(1)
 })
 
 test('a caller known only by the proof of a key has no idempotency keys', async () => {
-  const stage = await KeyedStage.open()
+  const stage = await IdempotencyFixture.open()
   const answer = counting()
   expect(await stage.send({ user: '' }, answer)).toBe('200 {"count":1}')
   expect(await stage.send({ user: '' }, answer)).toBe('200 {"count":2}')
@@ -200,7 +200,7 @@ test('a caller known only by the proof of a key has no idempotency keys', async 
 
 describe('concurrent requests', () => {
   test('with one key run once out of fifty, and the others get 409', async () => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const heard = await Promise.all(
       Array.from({ length: 50 }, () => stage.send(same, async (call) => await stage.make(call))),
     )
@@ -210,14 +210,14 @@ describe('concurrent requests', () => {
   })
 
   test('that repeat a finished one all get its answer', async () => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const first = await stage.send(same, (call) => stage.make(call))
     const heard = await Promise.all(Array.from({ length: 50 }, () => stage.send(same, counting())))
     expect(new Set(heard)).toEqual(new Set([first]))
   })
 
   test('get 409 while the answer is being stored, and then the answer', async () => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const { answer, give } = pending()
     const first = stage.run(same, answer)
     await stage.world.settle()
@@ -234,7 +234,7 @@ describe('concurrent requests', () => {
   })
 
   test('are limited', async () => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const { answer, give } = pending()
     const running = Array.from({ length: runningMax }, (_, index) =>
       stage.run({ key: `k${index}`, isSecret: true }, answer),
@@ -251,7 +251,7 @@ describe('a route with secrets', () => {
   const secret: Asked = { isSecret: true, body: '{"password":"correct horse"}' }
 
   test('stores nothing of a request and runs it again', async () => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const answer = counting()
     expect(await stage.send(secret, answer)).toBe('200 {"count":1}')
     expect(await stage.send(secret, answer)).toBe('200 {"count":2}')
@@ -265,7 +265,7 @@ describe('a route with secrets', () => {
     ['a request to another route', { body: '{}' }, '422 unprocessable'],
     ['a request of another user', { ...secret, user: 'crn#user:U2' }, '200 {"count":1}'],
   ])('answers 409 only for the same key while it runs, %s: %s', async (_, asked, heard) => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const { answer, give } = pending()
     const running = stage.run(secret, answer)
     expect(await stage.send(asked, counting())).toBe(heard)
@@ -274,7 +274,7 @@ describe('a route with secrets', () => {
   })
 
   test('passes its errors on', async () => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const refuse = () => {
       throw new Problem('conflict')
     }
@@ -287,7 +287,7 @@ test.each([
   ['first', 0],
   ['again', 1],
 ])('answers a closed session that ended while the key was stored with an error: %s', async (_, times) => {
-  const stage = await KeyedStage.open()
+  const stage = await IdempotencyFixture.open()
   for (let count = 0; count < times; count++) await stage.send(same, counting())
   let isCurrent = true
   const reply = stage.run({ isCurrent: () => isCurrent }, counting())
@@ -298,7 +298,7 @@ test.each([
 
 describe('the lifetime of a key', () => {
   test.each([-30 * 86_400_000, -3_600_000, -1])('survives a clock that is set back by %i ms', async (ms) => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const first = await stage.send(same, (call) => stage.make(call))
     stage.world.spend(ms)
     expect(await stage.send(same, counting())).toBe(first)
@@ -308,7 +308,7 @@ describe('the lifetime of a key', () => {
   })
 
   test('is 24 hours from its first use, and then the answer is deleted', async () => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     const first = await stage.send(same, (call) => stage.make(call))
     stage.world.spend(keyLifetimeMs - 1)
     expect(await stage.send(same, counting())).toBe(first)
@@ -325,7 +325,7 @@ describe.each(steps)('a failure of write %i', (step) => {
     ['that is lost', false],
     ['that reached the disk', true],
   ])('is answered with 503 if it %s, and a repetition runs once', async (_, reachedDisk) => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     stage.onWrite = (count) => (count === step ? { fail: 'full', reachedDisk } : undefined)
     expect(await stage.send(same, (call) => stage.make(call))).toBe('503 storage')
     expect(stage.writes).toBe(step)
@@ -347,7 +347,7 @@ describe.each(steps)('a failure of write %i', (step) => {
 
 describe.each(steps)('a kill in write %i', (step) => {
   test.each([0, 1])('with %i of it on the disk is repaired by a repetition, which runs once', async (kept) => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     stage.onWrite = (count) => {
       if (count === step) stage.die(kept)
       return undefined
@@ -370,7 +370,7 @@ describe.each(steps)('a kill in write %i', (step) => {
 })
 
 test('no request begins while the store refuses writes, and stored answers are repeated', async () => {
-  const stage = await KeyedStage.open()
+  const stage = await IdempotencyFixture.open()
   const first = await stage.send(same, (call) => stage.make(call))
   stage.onWrite = () => ({ fail: 'io', reachedDisk: false })
   expect(await stage.send({ key: 'x' }, counting())).toBe('503 storage')
@@ -381,7 +381,7 @@ test('no request begins while the store refuses writes, and stored answers are r
 })
 
 test('a key has no state outside the store', async () => {
-  const stage = await KeyedStage.open()
+  const stage = await IdempotencyFixture.open()
   await stage.send(same, (call) => stage.make(call))
   const { registry } = stage.system
   const before = [registry.awakeCount, registry.namedCount]
@@ -395,7 +395,7 @@ test('a key has no state outside the store', async () => {
 })
 
 test('a user with too many stored answers gets no new keys, and still gets the stored answers', async () => {
-  const stage = await KeyedStage.open()
+  const stage = await IdempotencyFixture.open()
   const ask = (key: string, more: Partial<Asked> = {}) =>
     stage.send({ key, session: 'S', ...more }, () => ({ status: 200, text: `"${key.padEnd(998, ' ')}"` }))
   const answers = []

@@ -3,7 +3,7 @@ import type { RouteEntry } from '#api/entry'
 import { takesIdempotencyKey } from '#api/idempotency-key'
 import type { Grant } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
-import { AccessGround } from '#test/routes/access-ground'
+import { AccessFixture } from '#test/routes/access-fixture'
 
 /** Calls each changing route twice as in its example, under one key. Contract 1.10. */
 
@@ -11,10 +11,10 @@ const everything: readonly Grant[] = [{ permissions: { '*': ['*'] }, devices: ['
 const entries = bindingsOf({} as never, {} as never, {} as never).map(({ entry }) => entry)
 const keyed = entries.filter(takesIdempotencyKey)
 
-let ground: AccessGround
+let ground: AccessFixture
 let keys = 0
 beforeAll(async () => {
-  ground = await AccessGround.open()
+  ground = await AccessFixture.open()
 })
 afterAll(() => ground?.close())
 

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { everything } from '#model/scope'
 import { ProvenClient } from '#test/api/proven-client'
 import { RawClient } from '#test/http/raw-client'
-import { AccessGround } from '#test/routes/access-ground'
+import { AccessFixture } from '#test/routes/access-fixture'
 
 /** Requests that no regular client sends, so the test writes them by hand. */
 
-let ground: AccessGround
+let ground: AccessFixture
 beforeAll(async () => {
-  ground = await AccessGround.open()
+  ground = await AccessFixture.open()
   await ground.restore(everything.grants)
 })
 afterAll(() => ground?.close())

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { outboxAddress } from '#actors/outbox/address'
 import type { Grant } from '#model/scope'
-import { everywhere, PeopleDoor } from '#test/routes/people-door'
+import { everywhere, ServerWithUsers } from '#test/routes/server-with-users'
 
 /** Mail counters for administrators. Contract 5.7. */
 
@@ -11,9 +11,9 @@ const deliveries = {
   transport: { state: 'resting', lastError: 'TIMEOUT' },
 } as const
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open({ deliveries, mail: { kind: 'smtp' } })
+  door = await ServerWithUsers.open({ deliveries, mail: { kind: 'smtp' } })
 })
 afterAll(() => door?.close())
 
@@ -66,7 +66,7 @@ test('the counters show pending, sent and failed mails, without users', async ()
 })
 
 test('a changed value causes a mail, and a mail without a recipient is counted', async () => {
-  const whole = await PeopleDoor.open()
+  const whole = await ServerWithUsers.open()
   try {
     const ask = (method: string, to: string, body?: unknown) => whole.call('root', method, to, body)
     const report = (value: number) =>

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { releasesMax } from '#model/release'
-import { FirmwareGround, imageBytesMax, onUpdates, sha256Of } from '#test/routes/firmware-ground'
+import { FirmwareFixture, imageBytesMax, onUpdates, sha256Of } from '#test/routes/firmware-fixture'
 import { memoryPlace } from '#test/store/memory'
 
 /** Contract 6, built-in update server: releases and their images. */
@@ -9,9 +9,9 @@ const releases = '/updates/projects/boiler/releases'
 const at = `${releases}/1.5.0`
 const image = Buffer.alloc(70_000, 'firmware ')
 
-let ground: FirmwareGround
+let ground: FirmwareFixture
 beforeEach(async () => {
-  ground = await FirmwareGround.open()
+  ground = await FirmwareFixture.open()
 })
 afterEach(() => ground.close())
 
@@ -160,11 +160,11 @@ describe('an upload in parts', () => {
   test('replaces a lost image', async () => {
     const place = memoryPlace()
     await ground.close()
-    ground = await FirmwareGround.open({}, place)
+    ground = await FirmwareFixture.open({}, place)
     expect((await ground.upload(at, image)).status).toBe(201)
     await ground.close()
     // Only the database was restored.
-    ground = await FirmwareGround.open({}, place)
+    ground = await FirmwareFixture.open({}, place)
     expect(await sizeOf(image)).toBeUndefined()
     expect((await asked()).json).toEqual({ received: 0, size: image.length })
     expect((await part(0, 30_000)).json).toEqual({ received: 30_000, size: image.length })

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { StoragePlace } from '#runtime/storage'
 import { until } from '#test/http/door'
-import { FirmwareGround } from '#test/routes/firmware-ground'
+import { FirmwareFixture } from '#test/routes/firmware-fixture'
 import { memoryPlace, type WriteFault } from '#test/store/memory'
 
 /** A server whose disk was full for a moment; its store is closed and not open again yet. */
-let ground: FirmwareGround
+let ground: FirmwareFixture
 let letOpen: () => void
 
 beforeEach(async () => {
@@ -36,7 +36,7 @@ beforeEach(async () => {
     releaseHeadroom: () => memory.releaseHeadroom(),
     restoreHeadroom: () => memory.restoreHeadroom(),
   }
-  ground = await FirmwareGround.open({}, place)
+  ground = await FirmwareFixture.open({}, place)
   await ground.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
   fault = { fail: 'full', reachedDisk: false }
   expect((await ground.put('/updates/projects/boiler/pins/SENSOR-1', { firmware: '1.0.0' })).status).toBe(503)

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { FirmwareGround, onUpdates } from '#test/routes/firmware-ground'
+import { FirmwareFixture, onUpdates } from '#test/routes/firmware-fixture'
 
 /** Contract 6: rollouts, pins, projects. */
 
 const project = '/updates/projects/boiler'
 const rollout = `${project}/rollout`
 
-let ground: FirmwareGround
+let ground: FirmwareFixture
 beforeEach(async () => {
-  ground = await FirmwareGround.open()
+  ground = await FirmwareFixture.open()
 })
 afterEach(() => ground.close())
 

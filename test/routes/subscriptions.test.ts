@@ -5,7 +5,7 @@ import type { SubscriberState } from '#actors/subscriber/state'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import type { StoredSubscription } from '#model/subscription'
-import { type Answer, everywhere, on, PeopleDoor, userOf } from '#test/routes/people-door'
+import { type Answer, everywhere, on, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** Subscriptions over a real socket: every error in its order, and no data of other users. §2.6, §3.1, §7, contract 5.6. */
 
@@ -21,9 +21,9 @@ const deliveries = {
 const eve = '2Vb7qYx9Ke'
 const bob = '2Vb7qYx9Kb'
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open({ deliveries })
+  door = await ServerWithUsers.open({ deliveries })
 })
 afterAll(() => door?.close())
 

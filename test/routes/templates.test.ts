@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { everywhere, PeopleDoor, userOf } from '#test/routes/people-door'
+import { everywhere, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** Templates: written for the mails of all users, read by callers who may read functions. Contract 5.5. */
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open()
+  door = await ServerWithUsers.open()
 })
 afterAll(() => door?.close())
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { UnsubscribeUrls } from '#access/unsubscribe-urls'
 import { subscriberAddress } from '#actors/subscriber/address'
 import type { SubscriberState } from '#actors/subscriber/state'
-import { PeopleDoor, userOf } from '#test/routes/people-door'
+import { ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** The end of a subscription by the unsubscribe URL of a mail, without sign-in. RFC 8058, contract 5.7. */
 
@@ -13,9 +13,9 @@ const signed = urls.urlOf('https://host', { tenant: 'default', user: userOf(eve)
 /** The input of `fetch` after the base URL. */
 const path = signed.slice('https://host/api/v1'.length)
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open({ unsubscribeUrls: urls })
+  door = await ServerWithUsers.open({ unsubscribeUrls: urls })
 })
 afterAll(() => door?.close())
 

@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ScanRequest } from '#actors/project/commands'
-import { FirmwareGround, hookSecret, onUpdates } from '#test/routes/firmware-ground'
+import { FirmwareFixture, hookSecret, onUpdates } from '#test/routes/firmware-fixture'
 
 /** Contract 6, Hook. Another test covers the signature itself. */
 
-let ground: FirmwareGround
+let ground: FirmwareFixture
 beforeAll(async () => {
-  ground = await FirmwareGround.open()
+  ground = await FirmwareFixture.open()
   await ground.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
 })
 afterAll(() => ground?.close())
@@ -116,7 +116,7 @@ describe('a signed-in caller', () => {
 })
 
 test('every signature is refused without a secret', async () => {
-  const other = await FirmwareGround.open({ hookSecret: '' })
+  const other = await FirmwareFixture.open({ hookSecret: '' })
   try {
     for (const secret of ['', hookSecret]) {
       const headers = { 'x-hook-signature': signature('/api/v1/updates/hook/boiler', '', secret) }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { fileBlobs } from '#store/blobs'
-import { FirmwareGround, sha256Of } from '#test/routes/firmware-ground'
+import { FirmwareFixture, sha256Of } from '#test/routes/firmware-fixture'
 import { memoryPlace } from '#test/store/memory'
 
 /** Contract 6, images; RFC 9110 §13, §14. */
@@ -11,9 +11,9 @@ import { memoryPlace } from '#test/store/memory'
 const image = Buffer.from(Array.from({ length: 90_000 }, (_, index) => index % 251))
 const sha256 = sha256Of(image)
 
-let ground: FirmwareGround
+let ground: FirmwareFixture
 beforeAll(async () => {
-  ground = await FirmwareGround.open()
+  ground = await FirmwareFixture.open()
   await ground.upload('/updates/projects/boiler/releases/1.5.0', image)
 })
 afterAll(() => ground?.close())
@@ -110,12 +110,12 @@ test.each<[string, (file: string) => Promise<unknown>]>([
   const images = fileBlobs({ folder, bytesMax: 1_000_000, headroomBytes: 0, now: Date.now })
   const place = memoryPlace()
   const release = '/updates/projects/boiler/releases/1.5.0'
-  const before = await FirmwareGround.open({ images }, place)
+  const before = await FirmwareFixture.open({ images }, place)
   await before.upload(release, image)
   await before.close()
   const file = join(folder, 'images', sha256)
   await damage(file)
-  const after = await FirmwareGround.open({ images }, place)
+  const after = await FirmwareFixture.open({ images }, place)
   try {
     const { context } = after.assembly
     const query = (context.firmware.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(

@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { UpdateSettings } from '#firmware/options'
 import type { UpdateServer } from '#firmware/update-server'
 import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
-import { FirmwareGround, onUpdates, sha256Of } from '#test/routes/firmware-ground'
+import { FirmwareFixture, onUpdates, sha256Of } from '#test/routes/firmware-fixture'
 
 /** §2.7, §3.2, §4.5, contract 6. */
 
-let ground: FirmwareGround
+let ground: FirmwareFixture
 const open = async (updates: Partial<UpdateSettings> = {}) => {
-  ground = await FirmwareGround.open(updates)
+  ground = await FirmwareFixture.open(updates)
 }
 afterEach(() => ground?.close())
 

@@ -5,14 +5,14 @@ import type { DirectoryState, UserRow } from '#actors/directory/state'
 import { listUsers } from '#api/users'
 import type { Call } from '#http/call'
 import { userRoutes } from '#routes/users'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 
 const count = 100_000
-let stage: IdentityStage
+let stage: IdentityFixture
 let looks: { count: number }
 
 beforeAll(async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   const root = stage.row('root')
   const directory = stage.directoryState
   for (let index = 0; index < count; index++) {

@@ -33,7 +33,7 @@ export const place: SignInPlace = { host: '127.0.0.1:8080', address: '192.0.2.1'
 
 export const lifetimes = { tokenMs: 3_600_000, accessMs: 600_000, refreshMs: 28_800_000 }
 
-export interface IdentityStageOptions {
+export interface IdentityFixtureOptions {
   readonly settings?: Partial<IdentitySettings>
   readonly world?: ManualWorld
   /** The world of an earlier process. */
@@ -49,7 +49,7 @@ interface Shown {
 }
 
 /** The whole server without network, with a store in memory and without timers. Its only user is `root`. */
-export class IdentityStage {
+export class IdentityFixture {
   readonly world: ManualWorld
   readonly place: MemoryPlace
   readonly faults: Faults
@@ -61,7 +61,7 @@ export class IdentityStage {
   replyHeaders = new Map<string, string>()
   printed: { readonly name: string; readonly password: string } | undefined
 
-  constructor({ settings, world = new ManualWorld(), stored }: IdentityStageOptions = {}) {
+  constructor({ settings, world = new ManualWorld(), stored }: IdentityFixtureOptions = {}) {
     this.world = world
     const { place, faults } = stored ?? faultyPlace(world)
     this.place = place
@@ -91,8 +91,8 @@ export class IdentityStage {
     })
   }
 
-  static async open(options: IdentityStageOptions = {}): Promise<IdentityStage> {
-    const stage = new IdentityStage(options)
+  static async open(options: IdentityFixtureOptions = {}): Promise<IdentityFixture> {
+    const stage = new IdentityFixture(options)
     stage.printed = (await during(stage.world, stage.assembly.open())).printed
     return stage
   }
@@ -267,11 +267,11 @@ export class IdentityStage {
   }
 
   /** Kills the process, and starts another one with the store. */
-  async restart(settings: Partial<IdentitySettings> = {}, writesKept = 0): Promise<IdentityStage> {
+  async restart(settings: Partial<IdentitySettings> = {}, writesKept = 0): Promise<IdentityFixture> {
     this.place.crash(writesKept)
     this.world.kill()
     const { world, place, faults } = this
-    return IdentityStage.open({ world, stored: { place, faults }, settings })
+    return IdentityFixture.open({ world, stored: { place, faults }, settings })
   }
 
   close(): Promise<void> {

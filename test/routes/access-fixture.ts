@@ -45,7 +45,7 @@ import { schemaRoutes } from '#routes/schemas'
 import type { ActorAddress } from '#runtime/actor'
 import { root } from '#test/blackbox/people'
 import { world } from '#test/http/door'
-import { IamDoor } from '#test/routes/iam-door'
+import { SignInServer } from '#test/routes/sign-in-server'
 
 /** The ids in the examples of the operations. */
 const apiKey = '4Qm8sUx2Bw'
@@ -62,18 +62,18 @@ export type Asker = 'eve' | 'olaf'
 const askers = { eve: defaultTenant, olaf: other } as const satisfies Record<Asker, string>
 
 /** The whole server over real sockets and in memory, with everything that the examples need. */
-export class AccessGround {
-  readonly #door: IamDoor
+export class AccessFixture {
+  readonly #door: SignInServer
   readonly #tokens = new Map<Asker, string>()
   #device: WebSocket | undefined
 
-  private constructor(door: IamDoor) {
+  private constructor(door: SignInServer) {
     this.#door = door
   }
 
   /** `more`: additional bindings of routes. */
-  static async open(more: readonly Binding[] = []): Promise<AccessGround> {
-    return new AccessGround(await IamDoor.open({ bindings: more }))
+  static async open(more: readonly Binding[] = []): Promise<AccessFixture> {
+    return new AccessFixture(await SignInServer.open({ bindings: more }))
   }
 
   get bindings(): readonly Binding[] {

@@ -27,7 +27,7 @@ export interface Answer {
  * The whole server in memory, over a real socket, with users whose grants a test sets. `X-Who` names the caller; `anonymous` is the
  * caller when sign-in is off.
  */
-export class PeopleDoor {
+export class ServerWithUsers {
   readonly #assembly: Assembly
   readonly #door: Door
   readonly #people: Map<string, Person>
@@ -39,7 +39,7 @@ export class PeopleDoor {
   }
 
   /** `more` replaces parts of the server's notifications. */
-  static async open(more: Partial<RouteContext['notifications']> = {}): Promise<PeopleDoor> {
+  static async open(more: Partial<RouteContext['notifications']> = {}): Promise<ServerWithUsers> {
     const people = new Map<string, Person>([['root', { grants: [everywhere({ '*': ['*'] })], roles: [] }]])
     const assembly = assemble({
       ...inMemory(world),
@@ -60,7 +60,7 @@ export class PeopleDoor {
         return { ...anonymous, user: userOf(who), name: who, roles, access: who, scope: scopeOf(grants) }
       },
     })
-    return new PeopleDoor(assembly, door, people)
+    return new ServerWithUsers(assembly, door, people)
   }
 
   async close(): Promise<void> {

@@ -41,7 +41,7 @@ export const userBytesMax = 4_000
 type Definitions = AnyDefinition<never>[]
 
 /** The idempotency layer with its actor and a store in memory, without timers. */
-export class KeyedStage {
+export class IdempotencyFixture {
   readonly world: ManualWorld
   readonly place: MemoryPlace
   /** Called for each write with its number; returns the failure. */
@@ -59,8 +59,8 @@ export class KeyedStage {
     this.#guard = idempotencyOf(this.#stage, { runningMax, userBytesMax })
   }
 
-  static async open(): Promise<KeyedStage> {
-    const stage = new KeyedStage(new ManualWorld())
+  static async open(): Promise<IdempotencyFixture> {
+    const stage = new IdempotencyFixture(new ManualWorld())
     await stage.#stage.open()
     stage.writes = 0
     return stage

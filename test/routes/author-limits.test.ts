@@ -3,13 +3,13 @@ import { alarmNodesMax, alarmsMax } from '#model/alarm'
 import { functionNodesMax, functionsMax } from '#model/function'
 import { graphNodesMax } from '#model/graph'
 import { groupsMax } from '#model/group'
-import { everywhere, on, PeopleDoor, userOf } from '#test/routes/people-door'
+import { everywhere, on, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** A user who reaches one device must not use up the limits of a tenant. */
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open()
+  door = await ServerWithUsers.open()
   const permissions = { functions: ['*'], alarms: ['*'], service: ['read', 'update'], updates: ['*'] } as const
   for (const name of ['nat', 'ned']) door.give(name, [on(['A'], ['*'], permissions as never)])
   door.give('wim', [everywhere(permissions as never)])

@@ -9,7 +9,7 @@ import { ActingDevice, deviceWith } from '#test/actors/acting'
 import { atOnce } from '#test/rules/at-once'
 
 /** A device without a runtime, in a tenant with alarms. */
-export class AlarmedDevice extends ActingDevice {
+export class DeviceWithAlarms extends ActingDevice {
   readonly rules: RuleViews
   /** Devices with a row in the alarm index: `I1/A`. */
   readonly rows = new Set<string>()

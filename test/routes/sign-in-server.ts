@@ -20,7 +20,7 @@ interface IamOptions {
 }
 
 /** The whole server with sign-in enabled, in memory, over real sockets, with cheap passwords and a clock that tests move. */
-export class IamDoor implements Served {
+export class SignInServer implements Served {
   readonly assembly: Assembly
   readonly identity: Identity
   readonly bindings: readonly Binding[]
@@ -39,7 +39,7 @@ export class IamDoor implements Served {
     this.#clock = clock
   }
 
-  static async open({ bindings: more = [], settings, server }: IamOptions = {}): Promise<IamDoor> {
+  static async open({ bindings: more = [], settings, server }: IamOptions = {}): Promise<SignInServer> {
     const clock = { aheadMs: 0 }
     const movable = { ...world, now: () => world.now() + clock.aheadMs }
     const opened: { door?: Door } = {}
@@ -72,7 +72,7 @@ export class IamDoor implements Served {
       ...server,
     })
     opened.door = door
-    return new IamDoor(assembly, identity, { door, bindings, clock })
+    return new SignInServer(assembly, identity, { door, bindings, clock })
   }
 
   async close(): Promise<void> {

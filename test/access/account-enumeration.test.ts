@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { IdentityStage, place } from '#test/access/identity-stage'
+import { IdentityFixture, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 /** No route may show whether a user with a name or address exists. Contract 2, Login. */
@@ -9,12 +9,12 @@ interface Target {
   readonly email: string
   readonly host?: string
 }
-type Ask = (stage: IdentityStage, target: Target) => Promise<string | undefined>
+type Ask = (stage: IdentityFixture, target: Target) => Promise<string | undefined>
 
 const key = makeKeyPair()
 const [host, elsewhere, password] = ['acme.example', 'elsewhere.example', 'wrong horse battery']
 const from = (target: Target) => ({ ...place, host: target.host ?? host })
-const logIn = (stage: IdentityStage, target: Target, email: string, more: object = {}) =>
+const logIn = (stage: IdentityFixture, target: Target, email: string, more: object = {}) =>
   stage.refusal(stage.identity.logins.logIn({ ...stage.loginOf(email, key), password, place: from(target), ...more }))
 const byEmail: Ask = (stage, target) => logIn(stage, target, target.email)
 const byName: Ask = (stage, target) => logIn(stage, target, target.name)
@@ -56,7 +56,7 @@ test.each<[string, Ask, Ask, string]>([
   ['by the address, and then by a code', byEmail, signUp, badCode],
   ['by the name, and then by a code', byName, signUp, held],
 ])('ten guesses get the same answers whether the user exists or not: %s', async (_, guess, ask, last) => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addTenant('acme', { hosts: [host] })
   await stage.addUser('ann', { tenant: 'acme', email: 'ann@acme.example' })
   const answersFor = async (name: string) => {
@@ -73,7 +73,7 @@ test.each<[string, Ask]>([
   ['login', byName],
   ['Basic', basic],
 ])('a user is found only under the hosts of the tenant: %s', async (_, ask) => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addTenant('acme', { hosts: [host, 'other.example:8443'] })
   await stage.addUser('ann', { tenant: 'acme', email: 'ann@acme.example', password })
   const target = { name: 'ann', email: 'ann@acme.example' }

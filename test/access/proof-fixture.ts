@@ -9,8 +9,8 @@ import { proofProblem, schemeProblem, tokenProblem } from '#http/credential-prob
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
 import { makeKeyPair } from '#test/access/key-pair'
-import { endedSession, tokensAround } from '#test/access/tokens-around'
-import type { Ground, ProofRequestText, Refusal } from '#test/access/wrong-proof'
+import { endedSession, sampleTokens } from '#test/access/sample-tokens'
+import type { ProofContext, ProofRequestText, Refusal } from '#test/access/wrong-proof'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 /** The result: undefined if accepted, or the refusal. */
@@ -34,22 +34,22 @@ const origin = 'http://127.0.0.1:8080'
  * The checks of proofs and tokens in the order of the contract, without a server: the minimum that decides on a request with
  * `Authorization`. All sessions are active but one.
  */
-export class ProofGround {
+export class ProofFixture {
   readonly world: ManualWorld
   readonly keys: ProofKeys
   readonly nonces: Nonces
   readonly replays: Replays
   readonly proofs: Proofs
   readonly tokens: Tokens
-  readonly ground: Ground
+  readonly ground: ProofContext
   readonly signingKeys: SigningKeys
   readonly #forwarded: ForwardedRequest
 
-  static async open(options: ProofGroundOptions = {}): Promise<ProofGround> {
-    const made = new ProofGround(options)
+  static async open(options: ProofGroundOptions = {}): Promise<ProofFixture> {
+    const made = new ProofFixture(options)
     const { tokens, world, ground, signingKeys } = made
     const { key, otherKey } = ground
-    Object.assign(ground.tokens, await tokensAround({ tokens, world, signingKey: signingKeys.current, key, otherKey }))
+    Object.assign(ground.tokens, await sampleTokens({ tokens, world, signingKey: signingKeys.current, key, otherKey }))
     return made
   }
 
@@ -79,7 +79,7 @@ export class ProofGround {
         old: new Nonces({ now: () => world.now() - 660_000, key: nonceKey }).current,
         earlierStart: new Nonces({ now, key: random(32) }).current,
       },
-      tokens: {} as Ground['tokens'],
+      tokens: {} as ProofContext['tokens'],
       ...(entriesMax === 4 && { isSmall: true }),
     }
   }

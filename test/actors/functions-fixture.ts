@@ -47,7 +47,7 @@ export function functionViews(scopeOf: () => Scope = () => everything, mailsPerH
 }
 
 /** A device without a runtime, in a tenant with functions and alarms. */
-export class FunctionedDevice extends ActingDevice {
+export class DeviceWithFunctions extends ActingDevice {
   readonly functions: FunctionViews
   readonly rules: RuleViews
   /** What authors may do. */

@@ -4,7 +4,7 @@ import type { Tokens } from '#access/tokens'
 import { everything } from '#model/scope'
 import { type KeyPair, makeKeyPair } from '#test/access/key-pair'
 import { signJws } from '#test/access/proof-draft'
-import type { Ground } from '#test/access/wrong-proof'
+import type { ProofContext } from '#test/access/wrong-proof'
 import type { ManualWorld } from '#test/runtime/manual-world'
 
 /** The only session that is over. */
@@ -13,13 +13,13 @@ const lifetimeMs = 600_000
 const [tenant, user, session] = ['default', 'User111111', 'Session111']
 
 /** A valid token, and all kinds of invalid ones. */
-export async function tokensAround(of: {
+export async function sampleTokens(of: {
   readonly tokens: Tokens
   readonly world: ManualWorld
   readonly signingKey: SigningKey
   readonly key: KeyPair
   readonly otherKey: KeyPair
-}): Promise<Ground['tokens']> {
+}): Promise<ProofContext['tokens']> {
   const { tokens, world, signingKey, key, otherKey } = of
   const { grants } = everything
   const access = (more: { jkt?: string; session?: string }) =>

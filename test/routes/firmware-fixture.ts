@@ -40,7 +40,7 @@ export interface Offered {
 }
 
 /** The whole server in memory, with a connection for test callers: a header names the caller. */
-export class FirmwareGround {
+export class FirmwareFixture {
   readonly assembly: Assembly
   readonly door: Door
   readonly #callers: Map<string, Caller>
@@ -55,7 +55,7 @@ export class FirmwareGround {
   static async open(
     updates: Partial<UpdateSettings> = {},
     place: StoragePlace = memoryPlace(),
-  ): Promise<FirmwareGround> {
+  ): Promise<FirmwareFixture> {
     const callers = new Map<string, Caller>()
     const assembly = assemble({
       ...inMemory(world),
@@ -74,7 +74,7 @@ export class FirmwareGround {
           ? unauthenticated
           : (callers.get(request.header('x-caller')) ?? anonymous),
     })
-    return new FirmwareGround(assembly, door, callers)
+    return new FirmwareFixture(assembly, door, callers)
   }
 
   async close(): Promise<void> {
