@@ -20,7 +20,7 @@ export interface Answer {
   readonly nonce: string | undefined
 }
 
-export interface ProofGroundOptions {
+export interface ProofFixtureOptions {
   readonly world?: ManualWorld
   readonly entriesMax?: number
   readonly forwarded?: Partial<ForwardedRequest>
@@ -45,7 +45,7 @@ export class ProofFixture {
   readonly signingKeys: SigningKeys
   readonly #forwarded: ForwardedRequest
 
-  static async open(options: ProofGroundOptions = {}): Promise<ProofFixture> {
+  static async open(options: ProofFixtureOptions = {}): Promise<ProofFixture> {
     const made = new ProofFixture(options)
     const { tokens, world, ground, signingKeys } = made
     const { key, otherKey } = ground
@@ -53,7 +53,7 @@ export class ProofFixture {
     return made
   }
 
-  private constructor({ world = new ManualWorld(), entriesMax, forwarded }: ProofGroundOptions = {}) {
+  private constructor({ world = new ManualWorld(), entriesMax, forwarded }: ProofFixtureOptions = {}) {
     this.world = world
     const now = () => world.now()
     const random = (bytes: number) => world.random(bytes)

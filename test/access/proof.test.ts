@@ -71,7 +71,7 @@ describe('a proof is accepted', () => {
     ['http://[::1]:8080', ['http://[::1]:8080'], 'an address of IPv6'],
     ['https://b.example/prefix', ['https://a.example', 'https://b.example/prefix'], 'the second of the public URLs'],
   ])('at %s seen as %j: %s', async (claimed, origins) => {
-    const ground = await ProofFixture.open({ seen: { origins } })
+    const ground = await ProofFixture.open({ forwarded: { origins } })
     expect((await ground.answer(requestAt(ground, claimed))).refusal).toBeUndefined()
   })
 
@@ -90,7 +90,7 @@ describe('a proof is accepted', () => {
     ['nowhere', ['elsewhere']],
     ['https:///devices.example', ['https://devices.example']],
   ])('but not at %s seen as %j', async (claimed, origins) => {
-    const ground = await ProofFixture.open({ seen: { origins } })
+    const ground = await ProofFixture.open({ forwarded: { origins } })
     expect((await ground.answer(requestAt(ground, claimed))).refusal?.error).toBe('htu mismatch')
   })
 })
