@@ -1,27 +1,27 @@
 import { describe, expect, test } from 'vitest'
 import type { Grant } from '#model/scope'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const readOf = (resource: string, devices: readonly string[] = ['*']): Grant =>
   ({ permissions: { [resource]: ['read'] }, devices: [...devices], services: ['*'] }) as Grant
 
-async function withAnn(grants: readonly Grant[] = [readOf('schemas')]): Promise<IdentityStage> {
-  const stage = await IdentityStage.open()
+async function withAnn(grants: readonly Grant[] = [readOf('schemas')]): Promise<IdentityFixture> {
+  const stage = await IdentityFixture.open()
   await stage.putRole('ops', grants)
   await stage.addUser('ann', { roles: ['ops'] })
   return stage
 }
 
 /** One more event in the stream. */
-async function happen(stage: IdentityStage, service: string): Promise<number> {
+async function happen(stage: IdentityFixture, service: string): Promise<number> {
   await stage.tenant('default', { type: 'put_schema', service, schema: { serviceIdentifier: service } as never })
   return stage.assembly.context.hub.publishedTo('default')
 }
 
-describe('an edit reaches', () => {
-  test('a token made before it, and an answer under way', async () => {
+describe('an edit of access', () => {
+  test('applies to an older token and an answer in progress', async () => {
     const stage = await withAnn()
     const { token } = await stage.basic('ann')
     const before = await stage.bearer(token)
@@ -32,7 +32,7 @@ describe('an edit reaches', () => {
     expect(await stage.bearer(token)).toBe(await stage.bearer(token))
   })
 
-  test('everybody with other roles, also through their API keys', async () => {
+  test('applies to all users with other roles, also through their API keys', async () => {
     const stage = await withAnn()
     const { token } = await stage.basic('ann')
     const socket = stage.connect(await stage.bearer(token))
@@ -43,7 +43,7 @@ describe('an edit reaches', () => {
     expect(stage.identity.sockets.callerOf(socket)).toMatchObject({ access: 'more,ops' })
   })
 
-  test('nothing where nothing of rights was changed', async () => {
+  test('changes nothing if no rights changed', async () => {
     const stage = await withAnn()
     const { token } = await stage.basic('ann')
     const caller = await stage.bearer(token)
@@ -56,8 +56,8 @@ describe('an edit reaches', () => {
   })
 })
 
-describe('who is removed and made anew under his name', () => {
-  test('is another: what he had before is over, and edits reach what he has now, each with its offset', async () => {
+describe('a user who is removed and created again under the same name', () => {
+  test('is another user: old credentials are invalid, and edits apply to the new ones, each with its offset', async () => {
     const stage = await withAnn()
     const before = await stage.basic('ann')
     const { id } = stage.row('ann')
@@ -86,7 +86,7 @@ describe('who is removed and made anew under his name', () => {
 })
 
 describe('4401', () => {
-  test.each(['disabled', 'removed'] as const)('is for the sockets of who is %s, at once', async (how) => {
+  test.each(['disabled', 'removed'] as const)('closes the sockets of a user who is %s at once', async (how) => {
     const stage = await withAnn()
     const { token } = await stage.basic('ann')
     const socket = stage.connect(await stage.bearer(token))
@@ -99,8 +99,8 @@ describe('4401', () => {
   })
 })
 
-describe('from which offset on an edit holds', () => {
-  test('is known, and stored', async () => {
+describe('the offset of an edit', () => {
+  test('is known and stored', async () => {
     const stage = await withAnn()
     const { token } = await stage.basic('ann')
     expect((await stage.bearer(token)).scopeSince).toBe(-1)
@@ -119,7 +119,7 @@ describe('from which offset on an edit holds', () => {
     expect((await reborn.bearer(token)).scopeSince).toBe(later)
   })
 
-  // Killed with so many of the writes done: the edit's alone, or that of its offset too.
+  // Killed after this many writes: only the edit, or also the edit of its offset.
   test.each([0, 1, 2, 3])('is never too early after a kill with %i writes kept', async (writesKept) => {
     const stage = await withAnn()
     const { token } = await stage.basic('ann')
@@ -140,20 +140,20 @@ describe('from which offset on an edit holds', () => {
   })
 })
 
-describe('an edit whose offset was not stored is settled', () => {
-  /** Roles of hers, or what one of them means. */
-  const edits: Readonly<Record<string, (stage: IdentityStage) => Promise<unknown>>> = {
+describe('an edit without a stored offset gets one', () => {
+  /** Roles of a user, or the grants of a role. */
+  const edits: Readonly<Record<string, (stage: IdentityFixture) => Promise<unknown>>> = {
     'of a role': (stage) => stage.putRole('ops', [readOf('schemas'), readOf('meta')]),
     'of the roles of a user': (stage) =>
       stage.directory({ type: 'update_user', user: stage.row('ann').id, roles: ['viewer'] }),
-    'of the roles of one who is disabled': (stage) =>
+    'of the roles of a disabled user': (stage) =>
       stage.directory({ type: 'update_user', user: stage.row('ann').id, roles: ['viewer'], state: 'disabled' }),
   }
-  const sinceOf = (stage: IdentityStage, name: string) =>
+  const sinceOf = (stage: IdentityFixture, name: string) =>
     name === 'of a role' ? stage.tenantState().roles.get('ops')?.since : stage.row('ann').rolesSince
 
-  /** The edit is stored, and the write behind it, which was to say from when on it holds, is lost. */
-  async function edited(name: string): Promise<{ stage: IdentityStage; heard: number }> {
+  /** The edit is stored, but the next write with its offset is lost. */
+  async function edited(name: string): Promise<{ stage: IdentityFixture; heard: number }> {
     const stage = await withAnn()
     await happen(stage, 'one')
     const heard = await happen(stage, 'two')
@@ -177,7 +177,7 @@ describe('an edit whose offset was not stored is settled', () => {
     expect(sinceOf(await later.restart(), name)).toBe(heard)
   })
 
-  test.each(Object.keys(edits))('when the store was read again: %s', async (name) => {
+  test.each(Object.keys(edits))('when the store is read again: %s', async (name) => {
     const { stage, heard } = await edited(name)
     await stage.world.advance(5_000)
     expect([stage.assembly.database.status, sinceOf(stage, name)]).toEqual(['ok', heard])
@@ -187,7 +187,7 @@ describe('an edit whose offset was not stored is settled', () => {
   })
 })
 
-test('an API key acts with its roles, until it is deleted or its time has come', async () => {
+test('an API key has the rights of its roles until it is deleted or expires', async () => {
   const stage = await withAnn()
   const { hashOf, apiKeyText } = await import('#access/secret-text')
   const secret = 'A'.repeat(43)
@@ -221,7 +221,7 @@ test('an API key acts with its roles, until it is deleted or its time has come',
   expect(await stage.judge(() => ask(text))).toBe('unauthorized invalid API key')
 })
 
-test('what is said of a key in the log is nothing', async () => {
+test('a key leaves no trace in the log', async () => {
   const stage = await withAnn()
   await stage.logIn('ann', key)
   expect(stage.errors).toEqual([])

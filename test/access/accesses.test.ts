@@ -30,7 +30,7 @@ beforeEach(() => {
 const may = (scope: Scope, resource: Resource, action: Action) => isPermitted(scope, resource, action)
 
 describe('an access', () => {
-  test('is the union of its roles, and one for all who hold the same', () => {
+  test('is the union of its roles, and shared by all callers with the same roles', () => {
     const access = accesses.of('acme', ['viewer', 'ops'])
     expect(access.key).toBe('ops,viewer')
     expect([may(access.scope, 'service', 'update'), may(access.scope, 'meta', 'read')]).toEqual([true, true])
@@ -45,27 +45,27 @@ describe('an access', () => {
     ['acme', []],
     ['acme', ['constructor', '__proto__', 'toString']],
     ['elsewhere', ['admin']],
-  ])('in %s of %j is nothing', (tenant, roles) => {
+  ])('for %s in %j is empty', (tenant, roles) => {
     const { scope, since } = accesses.of(tenant, roles)
     expect(scope.grants).toEqual([])
     expect(may(scope, 'service', 'read')).toBe(false)
     expect(since).toBe(-1)
   })
 
-  test('lets see tenants in the tenant of the operators alone', () => {
+  test('shows tenants only in the tenant of the operators', () => {
     expect(may(accesses.of('acme', ['admin']).scope, 'tenants', 'read')).toBe(false)
     expect(may(accesses.of('acme', ['admin']).scope, 'users', 'delete')).toBe(true)
     expect(may(accesses.of('default', ['admin']).scope, 'tenants', 'read')).toBe(true)
   })
 
-  test('of a built-in role is what it is, whatever is published under its name', () => {
+  test('of a built-in role does not change by a role published under its name', () => {
     accesses.publishRole('acme', 'viewer', [grant('*', '*')], 7)
     expect(may(accesses.of('acme', ['viewer']).scope, 'users', 'read')).toBe(false)
   })
 })
 
 describe('a role that is edited', () => {
-  test('changes each access it is part of, in place, and says which', () => {
+  test('changes each access with it in place, and returns them', () => {
     const [ops, both, viewer] = [['ops'], ['ops', 'viewer'], ['viewer']].map((roles) => accesses.of('acme', roles))
     const versions = [ops, both, viewer].map((access) => access?.version)
     const changed = accesses.publishRole('acme', 'ops', [grant('updates', 'update')], 41)
@@ -79,47 +79,47 @@ describe('a role that is edited', () => {
     expect(accesses.of('acme', ['ops'])).toBe(ops)
   })
 
-  test('to what it was changes nothing', () => {
+  test('changes nothing without a difference', () => {
     const ops = accesses.of('acme', ['ops'])
     const { version } = ops
     expect(accesses.publishRole('acme', 'ops', [grant('service', 'update')], 41).size).toBe(0)
     expect([ops.version, ops.since]).toEqual([version, -1])
   })
 
-  test('in another tenant is another one', () => {
+  test('belongs to one tenant', () => {
     const ops = accesses.of('acme', ['ops'])
     accesses.publishRole('default', 'ops', [], 41)
     expect([ops.since, may(ops.scope, 'service', 'update')]).toEqual([-1, true])
   })
 
-  test('gives its offset to accesses that are first asked for later', () => {
+  test('gives its offset to accesses that are requested later', () => {
     accesses.publishRole('acme', 'ops', [grant('updates', 'update')], 41)
     accesses.publishRole('acme', 'more', [], 7)
     expect(accesses.of('acme', ['more', 'ops']).since).toBe(41)
     expect(accesses.of('acme', ['more']).since).toBe(7)
   })
 
-  test('never takes an offset back', () => {
+  test('never lowers an offset', () => {
     const ops = accesses.of('acme', ['ops'])
     accesses.publishRole('acme', 'ops', [], 41)
     accesses.publishRole('acme', 'ops', [grant('service', 'read')], 7)
     expect(ops.since).toBe(41)
   })
 
-  test('and is gone, gives nothing any more', () => {
+  test('gives no rights after its deletion', () => {
     const ops = accesses.of('acme', ['ops'])
     expect([...accesses.publishRole('acme', 'ops', undefined, 41).keys()]).toEqual(['ops'])
     expect(ops.scope.grants).toEqual([])
   })
 
-  test('where there is no such tenant, changes nothing', () => {
+  test('changes nothing in an unknown tenant', () => {
     expect(accesses.publishRole('elsewhere', 'ops', [], 41).size).toBe(0)
     expect(accesses.hasTenant('elsewhere')).toBe(false)
   })
 })
 
 describe('a user', () => {
-  test('is known from when he is published until he is gone', () => {
+  test('is known from their first publication until the deletion', () => {
     expect(accesses.user(ann.id)).toBeUndefined()
     expect(accesses.publishUser(ann, ann.id)).toBe(true)
     expect(accesses.user(ann.id)).toBe(ann)
@@ -137,7 +137,7 @@ describe('a user', () => {
     [{ roles: ['ops'] }, true],
     [{ roles: [] }, true],
     [{ tenant: 'default' }, true],
-  ])('with %j holds something else: %s', (change, isElse) => {
+  ])('with %j has another access: %s', (change, isElse) => {
     accesses.publishUser(ann, ann.id)
     expect(accesses.publishUser({ ...ann, ...change }, ann.id)).toBe(isElse)
     expect(accesses.user(ann.id)).toEqual({ ...ann, ...change })
@@ -153,14 +153,14 @@ test.each<[Partial<PublishedUser>, boolean]>([
   [{ rolesSince: 41 }, false],
   [{ roles: ['ops'] }, false],
   [{ roles: ['viewer', 'ops'] }, false],
-])('with %j a user is judged as before: %s', (change, isSame) => {
+])('with %j keeps the access: %s', (change, isSame) => {
   expect(hasSameRights(ann, { ...ann, ...change })).toBe(isSame)
   expect(hasSameRights({ ...ann, ...change }, ann)).toBe(isSame)
   expect(hasSameRights(ann, undefined)).toBe(false)
 })
 
-describe('a tenant that is gone', () => {
-  test('takes its users along, and what was given out before is worth nothing', () => {
+describe('a tenant that is deleted', () => {
+  test('loses its users, and their earlier accesses are empty', () => {
     accesses.publishUser(ann, ann.id)
     accesses.publishUser({ ...ann, id: 'Bob1111111', tenant: 'default' }, 'Bob1111111')
     const access = accesses.of('acme', ann.roles)
@@ -173,7 +173,7 @@ describe('a tenant that is gone', () => {
     expect(accesses.of('acme', ['admin']).scope.grants).toEqual([])
   })
 
-  test('comes back with nothing of before', () => {
+  test('comes back without earlier roles and users', () => {
     accesses.publishUser(ann, ann.id)
     const access = accesses.of('acme', ['ops'])
     accesses.publishTenant('acme', false)
@@ -183,7 +183,7 @@ describe('a tenant that is gone', () => {
     expect(accesses.of('acme', ['ops']).scope.grants).toEqual([])
   })
 
-  test('twice is gone once, and one that is there twice keeps what it has', () => {
+  test('is deleted once, and an existing one keeps its content', () => {
     accesses.publishTenant('acme', true)
     expect(accesses.of('acme', ['ops']).scope.grants).toHaveLength(1)
     accesses.publishTenant('acme', false)
@@ -192,13 +192,13 @@ describe('a tenant that is gone', () => {
   })
 })
 
-describe('everything anew', () => {
+describe('a reload of everything', () => {
   const tenants = [
     { tenant: 'acme', roles: [{ role: 'ops', grants: [grant('service', 'update')], since: -1 }] },
     { tenant: 'default', roles: [] },
   ]
 
-  test('as it was changes nothing', () => {
+  test('changes nothing without a difference', () => {
     accesses.publishUser(ann, ann.id)
     const access = accesses.of('acme', ann.roles)
     const { version } = access
@@ -208,7 +208,7 @@ describe('everything anew', () => {
     expect(accesses.of('acme', ann.roles)).toBe(access)
   })
 
-  test('says what is another: roles, users, tenants', () => {
+  test('reports the differences of roles, users and tenants', () => {
     const bob = { ...ann, id: 'Bob1111111' }
     const carl = { ...ann, id: 'Carl111111', tenant: 'default' }
     for (const user of [ann, bob, carl]) accesses.publishUser(user, user.id)
@@ -229,12 +229,12 @@ describe('everything anew', () => {
     expect([accesses.user(ann.id)?.roles, accesses.user(bob.id)]).toEqual([['viewer'], undefined])
   })
 
-  test('at a start is nothing of note', () => {
+  test('reports nothing at a start', () => {
     const changes = new Accesses().load({ tenants, users: [ann] })
     expect([changes.redefined.size, changes.moved.size, changes.endedTenants.size]).toEqual([0, 0, 0])
   })
 
-  test('drops users whose tenant is not there', () => {
+  test('drops users without a tenant', () => {
     accesses.load({ tenants, users: [{ ...ann, tenant: 'elsewhere' }] })
     expect(accesses.user(ann.id)).toBeUndefined()
   })
@@ -243,7 +243,7 @@ describe('everything anew', () => {
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** That something was collected is heard of in a task of its own, whenever there is time for it. */
+/** Finalizers run in a later task at an unknown time. */
 async function collectUntil(holds: () => boolean): Promise<void> {
   for (let rounds = 0; rounds < 200 && !holds(); rounds++) {
     await new Promise((resolve) => setTimeout(resolve, 10))
@@ -251,9 +251,9 @@ async function collectUntil(holds: () => boolean): Promise<void> {
   }
 }
 
-test('a tenant that ends while some of its accesses were just forgotten keeps none of another', async () => {
+test('a deleted tenant whose accesses were just collected keeps none of another tenant', async () => {
   for (let index = 0; index < 100; index++) accesses.of('default', ['viewer', `role ${index}`])
-  // Behind the task that asked for them, they are held by nobody.
+  // After the task that requested them, no reference remains.
   await new Promise((resolve) => setTimeout(resolve))
   collect()
   accesses = new Accesses()
@@ -265,7 +265,7 @@ test('a tenant that ends while some of its accesses were just forgotten keeps no
   expect(accesses.count).toBe(0)
 })
 
-test('of accesses that nobody holds none is kept; one that is held goes on as it is', async () => {
+test('accesses without references are collected, and referenced ones stay', async () => {
   const held = accesses.of('acme', ['ops'])
   for (let index = 0; index < 5_000; index++) accesses.of('acme', ['ops', `role ${index}`])
   expect(accesses.count).toBe(5_001)
@@ -275,7 +275,7 @@ test('of accesses that nobody holds none is kept; one that is held goes on as it
   const changed = accesses.publishRole('acme', 'ops', [grant('meta', 'read')], 7)
   expect([...changed.keys()]).toEqual(['ops'])
   expect([may(held.scope, 'meta', 'read'), held.since, held.version]).toEqual([true, 7, 1])
-  // Made anew it says the same.
+  // A new one is equal.
   const anew = accesses.of('acme', ['ops', 'role 1'])
   expect([may(anew.scope, 'meta', 'read'), anew.since]).toEqual([true, 7])
 })

@@ -5,7 +5,7 @@ import { Level } from 'level'
 import { describe, expect, test } from 'vitest'
 import { argon2Engine } from '#access/argon2'
 
-/** Processes that this one has begun, with how nice they are: the 4th and the 19th field of their `stat`. */
+/** The child processes of this one with their nice value: fields 4 and 19 of `stat`. */
 function children(): { readonly processId: number; readonly nice: number }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -15,7 +15,7 @@ function children(): { readonly processId: number; readonly nice: number }[] {
     })
 }
 
-/** From the 3rd field on; empty for a process that is gone. */
+/** The fields from the third on; empty for a process that ended. */
 function statOf(name: string): readonly string[] {
   try {
     const stat = readFileSync(`/proc/${name}/stat`, 'latin1')
@@ -25,7 +25,7 @@ function statOf(name: string): readonly string[] {
   }
 }
 
-/** What a process has open. */
+/** The open files of a process. */
 function filesOf(processId: number | string): string[] {
   const folder = `/proc/${processId}/fd`
   return readdirSync(folder).flatMap((name) => {
@@ -38,13 +38,13 @@ function filesOf(processId: number | string): string[] {
 }
 
 describe('passwords', () => {
-  test('are hashed with argon2id at what it costs by OWASP, each time anew', async () => {
+  test('are hashed with argon2id at the cost that OWASP recommends, with a new salt each time', async () => {
     const [one, other] = await Promise.all([argon2Engine.hash('correct horse'), argon2Engine.hash('correct horse')])
     expect(one).toMatch(/^\$argon2id\$v=19\$m=12288,t=3,p=1\$/)
     expect(one).not.toBe(other)
   })
 
-  test('many at once are each answered with what belongs to them', async () => {
+  test('at the same time each get their own result', async () => {
     const names = ['a', 'b', 'c', 'ü'.repeat(64)]
     const hashes = await Promise.all(names.map((name) => argon2Engine.hash(name)))
     const checks = hashes.flatMap((hash) => names.map((name) => argon2Engine.verify(hash, name)))
@@ -52,24 +52,24 @@ describe('passwords', () => {
     expect(await Promise.all(checks)).toEqual(wanted)
   })
 
-  test('that cannot be compared are refused, and those behind them are answered', async () => {
+  test('with invalid hashes are refused, and later ones are answered', async () => {
     const hash = argon2Engine.hash('correct horse')
     await expect(argon2Engine.verify('no hash', 'correct horse')).rejects.toThrow()
     expect(await argon2Engine.verify(await hash, 'correct horse')).toBe(true)
   })
 
   test.runIf(process.platform === 'linux')(
-    'are hashed in a process below the others, which ends and is begun anew',
+    'are hashed in a process of lower priority, which is restarted when it ends',
     async () => {
       await argon2Engine.hash('correct horse')
       const [one, ...others] = children()
       expect([one?.nice, others]).toEqual([10, []])
-      // Stopped first: it might be faster than we are.
+      // Stopped first, because it may be faster than this process.
       process.kill(one?.processId ?? 0, 'SIGSTOP')
       const unanswered = argon2Engine.hash('correct horse')
       process.kill(one?.processId ?? 0, 'SIGKILL')
       await expect(unanswered).rejects.toThrow('the password process ended')
-      // What the terminal sends to all of us does not end it: who waits is answered.
+      // A signal of the terminal to the whole group does not end it: pending requests are answered.
       const answered = argon2Engine.hash('correct horse')
       await expect.poll(() => children()[0]?.nice).toBe(10)
       const [another] = children()
@@ -81,7 +81,7 @@ describe('passwords', () => {
     },
   )
 
-  test.runIf(process.platform === 'linux')('keep no file of a database open that was there before', async () => {
+  test.runIf(process.platform === 'linux')('leave no inherited database file open', async () => {
     for (const { processId } of children()) process.kill(processId, 'SIGKILL')
     await expect.poll(children).toEqual([])
     const folder = mkdtempSync(join(tmpdir(), 'argon2-'))

@@ -12,7 +12,7 @@ beforeEach(() => {
   attempts = new Attempts({ now: () => world.now(), isOn: true })
 })
 
-/** Seconds to wait, 0 when the attempt is taken. */
+/** Seconds to wait; 0 when the attempt is allowed. */
 function waitS(address: string, account?: string): number {
   try {
     attempts.check(address, account)
@@ -37,16 +37,16 @@ describe('failed attempts', () => {
   test.each([
     ['10 of one account at one address', 10, () => '10.0.0.1', () => 'ann'],
     ['60 at one address', 60, () => '10.0.0.1', (index: number) => `user ${index}`],
-    ['60 at one address that name nobody', 60, () => '10.0.0.1', () => undefined],
+    ['60 at one address for unknown names', 60, () => '10.0.0.1', () => undefined],
     ['100 of one account', 100, (index: number) => `10.0.${index}.1`, () => 'ann'],
-  ])('%s are taken, and no more', (_, times, address, account) => {
+  ])('%s are allowed, and no more', (_, times, address, account) => {
     fail(times - 1, address, account)
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
     fail(1, address(times - 1), account(times - 1))
     expect(waitS('10.0.0.1', 'ann')).toBe(60)
   })
 
-  test('hold up nobody else', () => {
+  test('delay no other account', () => {
     fail(10, '10.0.0.1', 'ann')
     expect([waitS('10.0.0.1', 'bob'), waitS('10.0.0.2', 'ann'), waitS('10.0.0.1')]).toEqual([0, 0, 0])
     fail(50, '10.0.0.1', 'carl')
@@ -59,14 +59,14 @@ describe('failed attempts', () => {
     [59_001, 1],
     [59_999, 1],
     [60_000, 0],
-  ])('%i ms after the first, one waits %i s', (ms, seconds) => {
+  ])('%i ms after the first one wait %i s', (ms, seconds) => {
     attempts.failed('10.0.0.1', 'ann')
     world.spend(ms)
     fail(9, '10.0.0.1', 'ann')
     expect(waitS('10.0.0.1', 'ann')).toBe(seconds)
   })
 
-  test('are counted anew in the next window', () => {
+  test('are counted again in the next window', () => {
     fail(10, '10.0.0.1', 'ann')
     world.spend(60_000)
     fail(9, '10.0.0.1', 'ann')
@@ -75,14 +75,14 @@ describe('failed attempts', () => {
     expect(waitS('10.0.0.1', 'ann')).toBe(60)
   })
 
-  test('at one account while another one takes the password are none at the address', () => {
+  test('for an account whose password succeeds on another one do not count for the address', () => {
     for (let count = 0; count < 100; count++) attempts.failedOn('10.0.0.1', `user ${count % 11}`)
     expect([waitS('10.0.0.1', 'bob'), waitS('10.0.0.1')]).toEqual([0, 0])
     for (let count = 0; count < 10; count++) attempts.failedOn('10.0.0.1', 'ann')
     expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.2', 'ann'), waitS('10.0.0.1', 'bob')]).toEqual([60, 0, 0])
   })
 
-  test('on several accounts at once are one of the address', () => {
+  test('on several accounts at once count once for the address', () => {
     for (let count = 0; count < 10; count++) attempts.failed('10.0.0.1', 'ann', 'bob')
     expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.1', 'bob'), waitS('10.0.0.1')]).toEqual([60, 60, 0])
     for (let count = 0; count < 49; count++) attempts.failed('10.0.0.1', 'cid', 'dan')
@@ -91,38 +91,38 @@ describe('failed attempts', () => {
     expect(waitS('10.0.0.1')).toBe(60)
   })
 
-  test('make one wait for the longest of what holds him up', () => {
+  test('wait for the longest of their limits', () => {
     fail(50, '10.0.0.1', (index) => `user ${index}`)
     world.spend(30_000)
     fail(10, '10.0.0.1', 'ann')
     expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.1', 'bob')]).toEqual([60, 30])
   })
 
-  test('do not make one wait for a time that the clock has left', () => {
+  test('do not wait for a time that the clock jumped over', () => {
     fail(10, '10.0.0.1', 'ann')
     world.spend(-3_600_000)
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
   })
 
-  test('count nothing where limits are off', () => {
+  test('are not counted when limits are off', () => {
     attempts = new Attempts({ now: () => world.now(), isOn: false })
     fail(1_000, '10.0.0.1', 'ann')
     expect(waitS('10.0.0.1', 'ann')).toBe(0)
     expect(attempts.sizes).toEqual({ accountAndAddress: 0, address: 0, account: 0 })
   })
 
-  test('of a network of IPv6 count together', () => {
+  test('of an IPv6 network count together', () => {
     fail(60, (index) => `2001:db8:0:1::${index.toString(16)}`, undefined)
     expect(waitS('2001:db8:0:1:ffff:ffff:ffff:ffff')).toBe(60)
     expect(waitS('2001:db8:0:2::1')).toBe(0)
   })
 
-  test('with a million names and addresses take no more room than there is', () => {
+  test('with a million names and addresses stay within the memory limit', () => {
     for (let index = 0; index < 1_000_000; index++) attempts.failed(`10.0.${index}`, `name ${index}`)
     expect(attempts.sizes).toEqual({ accountAndAddress: 65_536, address: 65_536, account: 65_536 })
   })
 
-  test('leave when they count no more, and another comes', () => {
+  test('are dropped when they no longer count and another one comes', () => {
     for (let index = 0; index < 100; index++) attempts.failed(`10.0.${index}.1`, `name ${index}`)
     world.spend(59_999)
     attempts.failed('10.1.0.1', 'late')
@@ -132,14 +132,14 @@ describe('failed attempts', () => {
     expect(attempts.sizes).toEqual({ accountAndAddress: 2, address: 2, account: 2 })
   })
 
-  test('with names as long as they like take no more room either', () => {
+  test('with very long names stay within the memory limit too', () => {
     const name = (end: string) => 'x'.repeat(256) + end
     fail(100, (index) => `10.0.${index}.1`, name('a'.repeat(100_000)))
     expect(waitS('10.1.1.1', name('b'))).toBe(60)
   })
 })
 
-describe('one address is', () => {
+describe('one address', () => {
   test.each([
     ['10.0.0.1', '10.0.0.1'],
     ['::ffff:10.0.0.1', '10.0.0.1'],
@@ -154,7 +154,7 @@ describe('one address is', () => {
     ['unknown', 'unknown'],
     ['UNKNOWN:1', 'unknown:1'],
     ['x'.repeat(100), 'x'.repeat(64)],
-  ])('%s: %s', (address, group) => {
+  ])('is %s: %s', (address, group) => {
     expect(addressGroupOf(address)).toBe(group)
   })
 })

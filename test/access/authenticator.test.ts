@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import type { RouteAccess } from '#api/entry'
 import { unauthenticated } from '#model/caller'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 
-/** What comes with a request, by name. */
-async function credentials(stage: IdentityStage) {
+/** The credentials of a request by name. */
+async function credentials(stage: IdentityFixture) {
   await stage.addUser('ann')
   const { accessToken, refreshToken } = await stage.logIn('ann', key)
   const { token } = await stage.basic('ann')
@@ -55,8 +55,8 @@ test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Recor
   ['garbage', { session: invalid }],
   ['no token', { session: invalid }],
   ['basic', { session: required, link: 'unauthorized invalid credentials' }],
-])('%s', async (name, expected) => {
-  const stage = await IdentityStage.open()
+])('%s gets its result', async (name, expected) => {
+  const stage = await IdentityFixture.open()
   const shown = (await credentials(stage))[name]
   for (const [access, refusal] of Object.entries(expected)) {
     const look = () => stage.caller({ headers: shown() }, access as RouteAccess)
@@ -68,25 +68,25 @@ test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Recor
   expect(await stage.caller({ headers: shown() }, 'none')).toMatchObject({ tenant: '', roles: [] })
 })
 
-test('a signature of the update hook is left to who answers, whatever comes with it', async () => {
-  const stage = await IdentityStage.open()
+test('a signature of the update hook is checked by its route, with any other credentials', async () => {
+  const stage = await IdentityFixture.open()
   const shown = await credentials(stage)
   const signature = { 'x-hook-signature': 't=1,sha256=ab' }
   for (const name of ['nothing', 'bearer', 'garbage', 'two bearers'] as const) {
     expect(await stage.caller({ headers: { ...shown[name](), ...signature } }, 'hook')).toBe(unauthenticated)
   }
-  // One that is empty is there as well.
+  // An empty header counts too.
   expect(await stage.caller({ headers: { ...shown.bearer(), 'x-hook-signature': '' } }, 'hook')).toBe(unauthenticated)
   expect(await stage.caller({ headers: shown.bearer() }, 'hook')).toMatchObject({ name: 'ann' })
   expect(await stage.caller({ headers: shown.dpop() }, 'hook')).toMatchObject({ name: 'ann' })
   expect(await stage.judge(() => stage.caller({ headers: shown.garbage() }, 'hook'))).toBe(invalid)
   expect(await stage.judge(() => stage.caller({ headers: {} }, 'hook'))).toBe(required)
-  // Nowhere else does it let anybody in.
+  // It is accepted on no other route.
   expect(await stage.judge(() => stage.caller({ headers: signature }, permission))).toBe(required)
 })
 
-test('a proof is good once, and its key is told on', async () => {
-  const stage = await IdentityStage.open()
+test('a proof is valid once, and its key is passed on', async () => {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { accessToken: token } = await stage.logIn('ann', key)
   const headers = { authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) }
@@ -104,8 +104,8 @@ test.each<[string, RouteAccess]>([
   ['dpop', 'session'],
   ['bearer', 'person or proof'],
   ['nothing', 'proof'],
-])('of ten requests with one proof at once and %s one passes', async (scheme, access) => {
-  const stage = await IdentityStage.open()
+])('of ten requests at once with one proof, %s, one succeeds', async (scheme, access) => {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { accessToken } = await stage.logIn('ann', key)
   const { token: unbound } = await stage.basic('ann')
@@ -118,8 +118,8 @@ test.each<[string, RouteAccess]>([
   expect(verdicts.sort()).toEqual([...Array(9).fill('unauthorized proof already used'), undefined])
 })
 
-test('proofs that somebody caught, used or not, are worth nothing after a start', async () => {
-  const stage = await IdentityStage.open()
+test('captured proofs, used or not, are invalid after a restart', async () => {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { accessToken: token } = await stage.logIn('ann', key)
   const shown = () => ({ authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) })
@@ -130,12 +130,12 @@ test('proofs that somebody caught, used or not, are worth nothing after a start'
     expect(await later.judge(() => later.caller({ headers }))).toBe('bad_request use_dpop_nonce')
     expect(later.replyHeaders.get('DPoP-Nonce')).toBe(later.nonce())
   }
-  // The token itself lives on.
+  // The token itself stays valid.
   expect(await later.bound(token, key)).toMatchObject({ name: 'ann' })
 })
 
-test('judging costs no password hash', async () => {
-  const stage = await IdentityStage.open()
+test('authentication costs no password hash', async () => {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { token } = await stage.basic('ann')
   stage.engine.calls.length = 0
@@ -143,9 +143,9 @@ test('judging costs no password hash', async () => {
   expect(stage.engine.calls).toEqual([])
 })
 
-test('an operator may do everything, by his token alone, and has no account', async () => {
+test('an operator has every permission by a token alone, and has no account', async () => {
   const operatorToken = 'a token of this process'.replaceAll(' ', '-')
-  const stage = await IdentityStage.open({ settings: { operatorToken } })
+  const stage = await IdentityFixture.open({ settings: { operatorToken } })
   expect(await stage.bearer(operatorToken, permission)).toMatchObject({ user: 'crn#user:operator', tenant: 'default' })
   expect(await stage.judge(() => stage.bearer(operatorToken, 'person'))).toBe('forbidden Forbidden')
   expect(await stage.judge(() => stage.bearer(`${operatorToken}x`))).toBe(invalid)

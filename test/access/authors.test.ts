@@ -3,19 +3,19 @@ import { operator } from '#access/operator'
 import { hashOf } from '#access/secret-text'
 import { formatCrn } from '#model/crn'
 import { everything, type Grant } from '#model/scope'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 
-/** What somebody may do who made something, whether he is signed in or not. Contract 5.1. */
+/** The rights of authors, whether they are signed in or not. Contract 5.1. */
 
 const reading: Grant = { permissions: { service: ['read'] }, devices: ['A'], services: ['*'] }
 const keyId = 'K1abcdefgh'
 const key = `crn#key:${keyId}`
 
-let stage: IdentityStage
+let stage: IdentityFixture
 let ann: string
 
 beforeEach(async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   await stage.putRole('ops', [reading])
   await stage.addUser('ann', { roles: ['ops'] })
   ann = formatCrn({ type: 'user', id: stage.row('ann').id })
@@ -35,8 +35,8 @@ const addKey = (expiresAt: number | null = null) =>
     expiresAt,
   })
 
-describe('somebody who made something', () => {
-  test('may what his roles allow now', async () => {
+describe('an author', () => {
+  test('has the present rights of their roles', async () => {
     expect(grantsOf(ann)).toEqual([reading])
     await stage.putRole('ops', [])
     expect(grantsOf(ann)).toEqual([])
@@ -45,14 +45,14 @@ describe('somebody who made something', () => {
     expect(grantsOf(ann)).toEqual([reading])
   })
 
-  test('may nothing while he is disabled, and again afterwards', async () => {
+  test('has no rights while disabled, and has them again afterwards', async () => {
     await ofAnn({ state: 'disabled' })
     expect(grantsOf(ann)).toEqual([])
     await ofAnn({ state: 'active' })
     expect(grantsOf(ann)).toEqual([reading])
   })
 
-  test('may nothing once he is gone, nor in another tenant, nor once his is gone', async () => {
+  test('has no rights after deletion, in another tenant, or after deletion of the tenant', async () => {
     await stage.addTenant('acme')
     await stage.addUser('bea', { tenant: 'acme', roles: ['admin'] })
     const bea = formatCrn({ type: 'user', id: stage.row('bea').id })
@@ -62,13 +62,13 @@ describe('somebody who made something', () => {
     expect([grantsOf(bea, 'acme'), grantsOf(ann)]).toEqual([[], []])
   })
 
-  test('may the same after another start', async () => {
+  test('has the same rights after a restart', async () => {
     stage = await stage.restart({}, 1)
     expect(grantsOf(ann)).toEqual([reading])
   })
 })
 
-test('a key may what its roles allow, until it ends', async () => {
+test('that is a key has the rights of its roles until it ends', async () => {
   expect(grantsOf(key)).toEqual([])
   await addKey(stage.world.now() + 1_000)
   expect([grantsOf(key), grantsOf(key, 'acme')]).toEqual([[reading], []])
@@ -77,7 +77,7 @@ test('a key may what its roles allow, until it ends', async () => {
   await stage.world.settle()
 })
 
-test('the operator keeps everything where he is, and who was nobody has nothing', () => {
+test('that is the operator keeps every right in its tenant, and an unknown author has none', () => {
   expect([grantsOf(operator.user), grantsOf(operator.user, 'acme')]).toEqual([everything.grants, []])
   for (const nobody of ['crn#user:anonymous', 'crn#user:', '', 'ann']) expect(grantsOf(nobody)).toEqual([])
 })

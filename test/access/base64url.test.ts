@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { base64urlOf, isBase64url, isCompactJws, readBase64url } from '#access/base64url'
 
-test('every run of bytes has one text, and comes back', () => {
+test('all bytes have one text, which decodes to them', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
       const text = base64urlOf(bytes)
@@ -12,7 +12,7 @@ test('every run of bytes has one text, and comes back', () => {
   )
 })
 
-test('what is taken is the one text of its bytes', () => {
+test('only the canonical text of bytes is accepted', () => {
   const character = fc.constantFrom(...'ABCDefgh0123-_+/= \n.')
   fc.assert(
     fc.property(fc.string({ unit: character, maxLength: 12 }), (text) => {
@@ -24,13 +24,13 @@ test('what is taken is the one text of its bytes', () => {
   )
 })
 
-test('a view into a larger buffer is read within its borders', () => {
+test('a view into a larger buffer is read within its bounds', () => {
   expect(base64urlOf(Uint8Array.of(1, 2, 3, 4).subarray(1, 3))).toBe('AgM')
 })
 
-describe('not', () => {
+describe('an invalid text', () => {
   test.each(['A', 'AB', 'AAB', 'AAAAB', 'AA==', 'AA=', 'A+AA', 'A/AA', ' AA', 'AA\n', 'ÄA', 'AA\u0000'])(
-    '%j',
+    'such as %j is refused',
     (text) => {
       expect(readBase64url(text)).toBeUndefined()
     },
@@ -48,7 +48,7 @@ test.each([
   'AA=.AAAA.AAAA',
   'AB.AAAA.AAAA',
   'AAAA.AAAA.AA AA',
-])('%j is no JWS', (text) => {
+])('such as %j is not a JWS', (text) => {
   expect(isCompactJws(text)).toBe(false)
   expect(isCompactJws('AAAA.AA.')).toBe(true)
 })

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
-import { IdentityStage, lifetimes, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, lifetimes, password, place } from '#test/access/identity-fixture'
 
 const wrong = 'unauthorized invalid credentials'
 const wrongRefresh = 'unauthorized invalid refresh token'
 
-async function withAnn(): Promise<IdentityStage> {
-  const stage = await IdentityStage.open()
+async function withAnn(): Promise<IdentityFixture> {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   return stage
 }
 
-function refresh(stage: IdentityStage, refreshToken: string) {
+function refresh(stage: IdentityFixture, refreshToken: string) {
   return stage.identity.logins.refreshBasic({ refreshToken, place })
 }
 
-test('a name and a password are a token, and a refresh token when one is asked for', async () => {
+test('a name and a password give a token, and a refresh token on request', async () => {
   const stage = await withAnn()
   const plain = await stage.basic('ANN')
   expect(await stage.bearer(plain.token)).toMatchObject({ name: 'ann', user: `crn#user:${stage.row('ann').id}` })
@@ -31,18 +31,18 @@ test.each([
   ['no colon', `Basic ${Buffer.from('ann').toString('base64')}`, wrong],
   ['nobody', `Basic ${Buffer.from(`bob:${password}`).toString('base64')}`, wrong],
   ['a wrong password', `Basic ${Buffer.from('ann:wrong password').toString('base64')}`, wrong],
-  ['a byte of nothing behind the name', `Basic ${Buffer.from(`ann\0:${password}`).toString('base64')}`, wrong],
-  ['one within the name', `Basic ${Buffer.from(`a\0nn:${password}`).toString('base64')}`, wrong],
-  ['one behind the password', `Basic ${Buffer.from(`ann:${password}\0`).toString('base64')}`, wrong],
-  ['a name of an object', `Basic ${Buffer.from(`__proto__:${password}`).toString('base64')}`, wrong],
-  ['more than anybody needs', `Basic ${Buffer.from(`ann:${password}${' '.repeat(9_000)}`).toString('base64')}`, wrong],
+  ['a zero byte after the name', `Basic ${Buffer.from(`ann\0:${password}`).toString('base64')}`, wrong],
+  ['a zero byte within the name', `Basic ${Buffer.from(`a\0nn:${password}`).toString('base64')}`, wrong],
+  ['a zero byte after the password', `Basic ${Buffer.from(`ann:${password}\0`).toString('base64')}`, wrong],
+  ['a name of an object property', `Basic ${Buffer.from(`__proto__:${password}`).toString('base64')}`, wrong],
+  ['more than the maximum', `Basic ${Buffer.from(`ann:${password}${' '.repeat(9_000)}`).toString('base64')}`, wrong],
 ])('%s is refused', async (_, authorization, refusal) => {
   const stage = await withAnn()
   const asked = stage.identity.logins.basicToken({ authorization, isOffline: false, place })
   expect(await stage.refusal(asked)).toBe(refusal)
 })
 
-test('wrong names and wrong passwords cost one hash each, and ten of one account are enough', async () => {
+test('wrong names and wrong passwords cost one hash each, and the eleventh attempt on one account is refused', async () => {
   const stage = await withAnn()
   const ask = (name: string, shown: string) =>
     stage.refusal(stage.identity.logins.basicToken(stage.basicOf(name, false, shown)))
@@ -56,7 +56,7 @@ test('wrong names and wrong passwords cost one hash each, and ten of one account
   expect(await ask('root', password)).toBeUndefined()
 })
 
-test('what else the tenant asks for is told behind the right password only', async () => {
+test('further conditions of the tenant are shown only after the right password', async () => {
   const stage = await withAnn()
   const ask = (shown: string) => stage.refusal(stage.identity.logins.basicToken(stage.basicOf('ann', false, shown)))
   await stage.directory({ type: 'update_tenant', tenant: 'default', change: { basic: false } })
@@ -70,7 +70,7 @@ test('what else the tenant asks for is told behind the right password only', asy
 test.each([
   ['basic', { basic: false }, 'unauthorized use the DPoP scheme'],
   ['a second factor', { twoFactor: 'required' }, 'unauthorized 2fa_required'],
-] as const)('a session lives on when %s is asked for later, and is not renewed', async (_, change, refusal) => {
+] as const)('a session stays when %s is required later, and is not renewed', async (_, change, refusal) => {
   const stage = await withAnn()
   const { token, refreshToken } = await stage.basic('ann', true)
   await stage.directory({ type: 'update_tenant', tenant: 'default', change })
@@ -84,7 +84,7 @@ test.each([
   expect(await stage.refusal(refresh(stage, refreshToken))).toBeUndefined()
 })
 
-test('a token ends after its hour, its session with it; one that can be renewed lives on', async () => {
+test('a token expires with its session after an hour; a session with a refresh token lasts longer', async () => {
   const stage = await withAnn()
   const plain = await stage.basic('ann')
   const offline = await stage.basic('ann', true)
@@ -96,7 +96,7 @@ test('a token ends after its hour, its session with it; one that can be renewed 
   expect(stage.account('ann').sessions).toHaveLength(0)
 })
 
-test('a refresh token of the DPoP scheme, an access token and nonsense are none', async () => {
+test('a refresh token of the DPoP scheme, an access token and a random text are refused', async () => {
   const stage = await withAnn()
   const { refreshToken } = await stage.logIn('ann')
   const { token } = await stage.basic('ann', true)

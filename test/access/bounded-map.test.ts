@@ -5,7 +5,7 @@ import { ExpiringMap } from '#access/expiring-map'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 describe('a bounded map', () => {
-  test('is a map of the last ones that were set', () => {
+  test('has the last entries that were set', () => {
     const step = fc.tuple(fc.constantFrom('set', 'set', 'get', 'delete', 'oldest'), fc.nat({ max: 9 }), fc.nat())
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), fc.integer({ min: 1, max: 5 }), (steps, sizeMax) => {
@@ -35,17 +35,17 @@ describe('a bounded map', () => {
     )
   })
 
-  test('takes a new one in as quickly when it is full', () => {
+  test('accepts a new entry as fast when it is full', () => {
     const map = new BoundedMap<number, number>(65_536)
     const began = performance.now()
     for (let key = 0; key < 1_000_000; key++) map.set(key, key)
-    // A quarter of a second; looking for the oldest from the beginning took half a minute.
+    // A quarter of a second; a search for the oldest from the beginning took half a minute.
     expect(performance.now() - began).toBeLessThan(5_000)
     expect([map.size, map.oldest]).toEqual([65_536, 1_000_000 - 65_536])
   })
 })
 
-describe('a map whose entries end', () => {
+describe('a map of entries that expire', () => {
   const world = new ManualWorld()
   const ann = { tenant: 'acme', user: 'ann' }
   const make = (sizeMax = 3) => new ExpiringMap<string, number>({ now: () => world.now(), lifetimeMs: 1_000, sizeMax })
@@ -54,7 +54,7 @@ describe('a map whose entries end', () => {
     [0, 1],
     [1_000, 1],
     [1_001, undefined],
-  ])('after %i ms', (ms, expected) => {
+  ])('has an entry after %i ms or not', (ms, expected) => {
     const map = make()
     map.set('a', 1, ann)
     world.spend(ms)
@@ -64,7 +64,7 @@ describe('a map whose entries end', () => {
     expect(map.get('a')).toBeUndefined()
   })
 
-  test('lets go of what has ended when another comes, and of the oldest when it is full', () => {
+  test('drops expired entries when another one comes, and the oldest when it is full', () => {
     const map = make()
     map.set('a', 1, ann)
     world.spend(600)
@@ -79,7 +79,7 @@ describe('a map whose entries end', () => {
     expect(map.size).toBe(2)
   })
 
-  test('lives anew when it is set again', () => {
+  test('extends the life of an entry that is set again', () => {
     const map = make()
     map.set('a', 1, ann)
     world.spend(900)
@@ -95,12 +95,12 @@ describe('a map whose entries end', () => {
   })
 
   test.each<[string, string, string]>([
-    ['one user gives up the oldest', 'a.1 a.2 a.3 a.4 a.5', 'a.2 a.3 a.4 a.5'],
-    ['the largest user of a tenant makes room', 'b.1 a.1 a.2 a.3 b.2', 'b.1 a.2 a.3 b.2'],
-    ['so does the largest user of the largest tenant', 'd.1 a.1 b.1 b.2 d.2', 'd.1 a.1 b.2 d.2'],
-    ['not the largest user of a smaller tenant', 'd.1 a.1 b.1 c.1 d.2', 'd.1 b.1 c.1 d.2'],
+    ['one user loses their oldest entry', 'a.1 a.2 a.3 a.4 a.5', 'a.2 a.3 a.4 a.5'],
+    ['the largest user of a tenant loses an entry', 'b.1 a.1 a.2 a.3 b.2', 'b.1 a.2 a.3 b.2'],
+    ['the largest user of the largest tenant loses an entry', 'd.1 a.1 b.1 b.2 d.2', 'd.1 a.1 b.2 d.2'],
+    ['the largest user of a smaller tenant loses none', 'd.1 a.1 b.1 c.1 d.2', 'd.1 b.1 c.1 d.2'],
     ['an entry that is set again counts once', 'a.1 b.1 a.2 a.2 b.2 c.1', 'a.2 b.1 b.2 c.1'],
-  ])('when it is full, %s', (_, added, left) => {
+  ])('in a full map %s', (_, added, left) => {
     const map = make(4)
     for (const key of added.split(' ')) map.set(key, 1, ownerOf(key))
     expect(
@@ -111,7 +111,7 @@ describe('a map whose entries end', () => {
     ).toEqual(left.split(' ').sort())
   })
 
-  test('gives up an entry of the largest user of the largest tenant, after any steps', () => {
+  test('a full map drops an entry of the largest user of the largest tenant, after any steps', () => {
     const step = fc.tuple(
       fc.constantFrom('set', 'set', 'set', 'delete'),
       fc.constantFrom(...'abcdefghi'),

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
 import type { Caller } from '#model/caller'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
-test('what waits to be confirmed or activated is bounded: whoever came first makes room', {
+test('pending confirmations and activations are limited, and the oldest is dropped', {
   timeout: 240_000,
 }, async () => {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const key = makeKeyPair()
   const { accessToken } = await stage.logIn('ann', key)
   const { enrollTotp, activateTotp } = stage.identity.secondFactors
   const ann = await stage.bound(accessToken, key, 'person or proof')
-  /** She again, as if by another session of hers. */
+  /** The same user in another session. */
   const by = (index: number): Caller => ({
     ...ann,
     tenant: ann.tenant,

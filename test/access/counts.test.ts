@@ -9,7 +9,7 @@ function shown(headers: Readonly<Record<string, string>>): AuthenticationRequest
   return { header: (name: string) => headers[name] ?? '' } as AuthenticationRequest
 }
 
-describe('who was not let in is counted by what was shown', () => {
+describe('a refused caller is counted by credential', () => {
   test.each<[Readonly<Record<string, string>>, RouteAccess, string]>([
     [{}, 'session', 'none'],
     [{}, 'proof', 'proof'],
@@ -21,12 +21,12 @@ describe('who was not let in is counted by what was shown', () => {
     [{ authorization: 'Basic x' }, 'session', 'other'],
     [{ authorization: 'Basic x' }, 'link', 'link'],
     [{ authorization: 'Bearer x', 'x-api-key': 'y' }, 'session', 'api_key'],
-  ])('%j for %s: %s', (headers, access, kind) => {
+  ])('%j for %s is counted: %s', (headers, access, kind) => {
     expect(credentialKindOf(shown(headers), access)).toBe(kind)
   })
 })
 
-describe('and by what was said', () => {
+describe('and by reason', () => {
   test.each<[ProblemCode, string]>([
     ['bad_request', 'challenged'],
     ['unauthorized', 'refused'],
@@ -34,21 +34,21 @@ describe('and by what was said', () => {
     ['too_many_requests', 'held_up'],
     ['overloaded', 'unavailable'],
     ['storage', 'unavailable'],
-  ])('%s: %s', (code, outcome) => {
+  ])('%s is counted as %s', (code, outcome) => {
     const counts = noAuthCounts()
     countFailed(counts, 'bearer', new Problem(code))
     for (const each of authOutcomes) expect(counts.bearer[each]).toBe(each === outcome ? 1 : 0)
   })
 
-  test('a bug is none of it', () => {
+  test('but not for a bug', () => {
     const counts = noAuthCounts()
     countFailed(counts, 'bearer', new Error('a bug'))
     expect(counts).toEqual(noAuthCounts())
   })
 })
 
-describe('a flow of signing in that is counted', () => {
-  test('answers and throws as it did', async () => {
+describe('a counted sign-in', () => {
+  test('returns and throws as before', async () => {
     const counts = new SignInCounts()
     const problem = new Problem('unauthorized')
     const flow = counts.counted(

@@ -2,12 +2,12 @@ import { generateKeyPair, generateProof } from 'dpop'
 import { calculateJwkThumbprint, exportJWK } from 'jose'
 import { expect, test } from 'vitest'
 import { everything } from '#model/scope'
-import { ProofGround } from '#test/access/proof-ground'
+import { ProofFixture } from '#test/access/proof-fixture'
 import { request } from '#test/access/wrong-proof'
 
-test('a thousand proofs of a client that others wrote are taken, each once', async () => {
-  const ground = await ProofGround.open()
-  // It asks the clock of this machine for `iat`.
+test('a thousand proofs of an independent client are accepted, each once', async () => {
+  const ground = await ProofFixture.open()
+  // The client uses the system clock for `iat`.
   ground.world.spend(Date.now() - ground.world.now())
   const { method, origin, path } = ground.ground
   for (let client = 0; client < 10; client++) {
@@ -23,8 +23,8 @@ test('a thousand proofs of a client that others wrote are taken, each once', asy
   }
 })
 
-test('a client without a nonce is told one, and goes on with it', async () => {
-  const ground = await ProofGround.open()
+test('a client without a nonce receives one, and continues with it', async () => {
+  const ground = await ProofFixture.open()
   ground.world.spend(Date.now() - ground.world.now())
   const { method, origin, path } = ground.ground
   const pair = await generateKeyPair('ES256')
@@ -34,6 +34,6 @@ test('a client without a nonce is told one, and goes on with it', async () => {
   const second = await ground.answer(
     request(token, await generateProof(pair, origin + path, method, first.nonce, token)),
   )
-  // Not that client's token: everything before was good.
+  // The token belongs to another client; all earlier checks pass.
   expect(second.refusal?.error).toBe('key mismatch')
 })

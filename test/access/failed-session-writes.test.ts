@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest'
 import type { Pair } from '#access/requests'
 import { sessionAddress } from '#actors/session/address'
 import type { Caller } from '#model/caller'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { codeOf } from '#test/access/totp-code'
 
 const key = makeKeyPair()
 
-/** Ann with a session of each scheme, and a secret that was shown to her and is not activated. */
+/** Ann with a session of each scheme, and a secret that was sent to her and is not activated. */
 interface Ground {
-  readonly stage: IdentityStage
+  readonly stage: IdentityFixture
   readonly pair: Pair
   readonly basic: { readonly token: string; readonly refreshToken: string }
   readonly caller: Caller
@@ -18,7 +18,7 @@ interface Ground {
 }
 
 async function ground(): Promise<Ground> {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const pair = await stage.logIn('ann', key)
   const basic = await stage.basic('ann', true)
@@ -28,7 +28,7 @@ async function ground(): Promise<Ground> {
   return { stage, pair, basic, caller, secret }
 }
 
-/** What is done with what somebody has. */
+/** Operations with these credentials. */
 const flows: Readonly<Record<string, (ground: Ground) => Promise<unknown>>> = {
   'a logout': ({ stage, caller }) => stage.identity.logins.signOut({ caller, refreshToken: undefined, isAll: false }),
   'a logout of all': ({ stage, caller }) =>
@@ -44,16 +44,16 @@ const flows: Readonly<Record<string, (ground: Ground) => Promise<unknown>>> = {
   'a wrong factor': ({ stage, caller }) => stage.identity.secondFactors.activateTotp({ caller, place, code: '000000' }),
 }
 
-/** All that is kept of her. */
-function stored(stage: IdentityStage) {
+/** All her stored records. */
+function stored(stage: IdentityFixture) {
   const { tenant } = stage.row('ann')
   const account = stage.account('ann')
   const sessions = account.sessions.map(([id]) => stage.assembly.context.system.peek(sessionAddress(tenant, id)))
   return structuredClone({ row: stage.row('ann'), account, sessions })
 }
 
-/** What each of her tokens is worth. */
-async function worth({ pair, basic }: Ground, stage: IdentityStage) {
+/** The result of each of her tokens. */
+async function worth({ pair, basic }: Ground, stage: IdentityFixture) {
   const bound = await stage.judge(() => stage.bound(pair.accessToken, key))
   return { bound, unbound: await stage.judge(() => stage.bearer(basic.token)) }
 }
@@ -61,7 +61,7 @@ async function worth({ pair, basic }: Ground, stage: IdentityStage) {
 describe.each(Object.keys(flows))('%s whose write fails', (name) => {
   const flow = flows[name] as (ground: Ground) => Promise<unknown>
 
-  test('and is lost is answered 503, and never was', async () => {
+  test('and is lost is answered with 503, and has no effect', async () => {
     const given = await ground()
     const { stage } = given
     const before = stored(stage)
@@ -76,8 +76,8 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
     expect(stage.errors.filter((error) => error.startsWith('a bug'))).toEqual([])
   })
 
-  test('and reached the disk is answered 503, and is whole', async () => {
-    // The same world without a failure shows what it comes to.
+  test('and reached the disk is answered with 503, and has its full effect', async () => {
+    // The expected result: the same steps without a failure.
     const smooth = await ground()
     const outcome = await smooth.stage.refusal(flow(smooth))
     expect([undefined, 'unauthorized invalid code']).toContain(outcome)
@@ -92,7 +92,7 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
     expect(stored(stage)).toEqual(stored(smooth.stage))
     const { bound, unbound } = await worth(given, stage)
     expect({ bound, unbound }).toEqual(await worth(smooth, smooth.stage))
-    // What hung on a session that is over was closed when the store was read again.
+    // Sockets of an ended session were closed when the store was read again.
     const ended = [bound, unbound].map((refusal) => (refusal === undefined ? undefined : 4401))
     expect(sockets.map(({ endCode }) => endCode)).toEqual(ended)
     expect(stored(await stage.restart())).toEqual(stored(smooth.stage))
@@ -100,7 +100,7 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
   })
 })
 
-test('a refresh that was stored and never answered is answered again with the same successor', async () => {
+test('a stored refresh whose answer was lost is answered with the same successor', async () => {
   const given = await ground()
   const { stage, pair } = given
   stage.faults.next = { fail: 'full', reachedDisk: true }
@@ -115,7 +115,7 @@ test('a refresh that was stored and never answered is answered again with the sa
   expect(await stage.refusal(stage.identity.logins.refresh(further))).toBeUndefined()
 })
 
-test('two refreshes at the same moment: one successor for the DPoP scheme, the end of a Basic session', async () => {
+test('two refreshes at the same time give one successor for DPoP, and end a Basic session', async () => {
   const { stage, pair, basic } = await ground()
   const { logins } = stage.identity
   const bound = { refreshToken: pair.refreshToken, jkt: key.jkt, place }
@@ -127,7 +127,7 @@ test('two refreshes at the same moment: one successor for the DPoP scheme, the e
   const [first, second] = await stage.wait(
     Promise.allSettled([logins.refreshBasic(unbound), logins.refreshBasic(unbound)]),
   )
-  // One of the two is a thief, and nobody knows which.
+  // One of the two may be a thief, and the server cannot know which.
   expect([first?.status, second?.status]).toEqual(['fulfilled', 'rejected'])
   expect(await stage.judge(() => stage.bearer(basic.token))).toBe('unauthorized session over')
 })

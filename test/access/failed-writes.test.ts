@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Grant } from '#model/scope'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const readMeta: Grant = { permissions: { meta: ['read'] }, devices: ['*'], services: ['*'] }
 
-/** Everything that writes, by name. */
-const flows: Readonly<Record<string, (stage: IdentityStage) => Promise<unknown>>> = {
+/** All operations that write, by name. */
+const flows: Readonly<Record<string, (stage: IdentityFixture) => Promise<unknown>>> = {
   'a login': (stage) => stage.identity.logins.logIn(stage.loginOf('ann', key)),
   'a Basic token': (stage) => stage.identity.logins.basicToken(stage.basicOf('ann', true)),
   'a sign-up': (stage) => stage.identity.logins.signUp({ name: 'bob', code: 'code of bob', password, place }),
@@ -25,7 +25,7 @@ const flows: Readonly<Record<string, (stage: IdentityStage) => Promise<unknown>>
   'a signing key': (stage) => stage.identity.keys.rotate(),
 }
 
-function ask(stage: IdentityStage, kind: string, id: string, command: unknown): Promise<unknown> {
+function ask(stage: IdentityFixture, kind: string, id: string, command: unknown): Promise<unknown> {
   return stage.assembly.context.system.ask({ kind, tenant: 'default', id }, command)
 }
 
@@ -33,15 +33,15 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
   test.each([
     ['and is lost', false],
     ['and reached the disk', true],
-  ])('%s is answered 503, and then everything is as it is stored', async (_, isOnDisk) => {
-    const stage = await IdentityStage.open()
+  ])('%s is answered with 503, and then the state equals the store', async (_, isOnDisk) => {
+    const stage = await IdentityFixture.open()
     await stage.putRole('ops', [{ permissions: { schemas: ['read'] }, devices: ['*'], services: ['*'] }])
     await stage.addUser('ann')
     await stage.invite('bob')
     const { token } = await stage.basic('ann')
     const socket = stage.connect(await stage.bearer(token))
     await stage.world.advance(60_000)
-    const flow = flows[name] as (stage: IdentityStage) => Promise<unknown>
+    const flow = flows[name] as (stage: IdentityFixture) => Promise<unknown>
     stage.faults.next = { fail: 'full', reachedDisk: isOnDisk }
     expect(await stage.refusal(flow(stage))).toBe('storage STORAGE')
     await stage.world.advance(5_000)
@@ -54,8 +54,8 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
   })
 })
 
-/** By what everybody is judged. */
-function view(stage: IdentityStage) {
+/** The state for authentication. */
+function view(stage: IdentityFixture) {
   const { accesses, keys } = stage.identity
   const rows = [...stage.directoryState.users.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   return {
@@ -68,8 +68,8 @@ function view(stage: IdentityStage) {
   }
 }
 
-test('while the store takes no writes tokens go on, and what has to write answers 503', async () => {
-  const stage = await IdentityStage.open()
+test('while the store refuses writes, tokens stay valid, and operations that write are answered with 503', async () => {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { token } = await stage.basic('ann')
   const { accessToken, refreshToken } = await stage.logIn('ann', key)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FairQueue } from '#access/fair-queue'
 
-/** `a1` is the first of group `a`. */
+/** `a1` is the first entry of group `a`. */
 function queueOf(sizeMax: number, ...items: readonly string[]): FairQueue<string> {
   const queue = new FairQueue<string>(sizeMax)
   for (const item of items) queue.add(groupOf(item), item)
@@ -38,7 +38,7 @@ describe('groups take turns', () => {
     expect(takeAll(queueOf(8, ...added))).toEqual(taken)
   })
 
-  test('one that comes again is behind those who have waited since', () => {
+  test('a repeated group comes after those that waited since', () => {
     const queue = queueOf(8, 'a1', 'b1')
     expect(queue.take()).toBe('a1')
     queue.add('a', 'a2')
@@ -46,8 +46,8 @@ describe('groups take turns', () => {
   })
 })
 
-describe('when all places are taken', () => {
-  test('the last of the largest group makes room for who has fewer, until they are alike', () => {
+describe('a full queue', () => {
+  test('drops the last entry of the largest group for a smaller one, until they are equal', () => {
     const queue = queueOf(6, 'a1', 'a2', 'a3', 'a4', 'b1', 'b2')
     expect(['a', 'b', 'c'].map((group) => queue.hasRoom(group))).toEqual([false, true, true])
     expect(queue.add('c', 'c1')).toBe('a4')
@@ -56,19 +56,19 @@ describe('when all places are taken', () => {
     expect([queue.size, queue.hasRoom('c'), queue.hasRoom('d')]).toEqual([6, false, true])
   })
 
-  test('who has none is refused where nobody has two', () => {
+  test('refuses a group without entries if no other has two', () => {
     const queue = queueOf(3, 'a1', 'b1', 'c1')
     expect(queue.hasRoom('d')).toBe(false)
     queue.take()
     expect(queue.hasRoom('d')).toBe(true)
   })
 
-  test('of two that are alike the one makes room whose turn is later', () => {
+  test('drops an entry of the group with the later turn if two are equal', () => {
     expect(queueOf(4, 'a1', 'a2', 'b1', 'b2').add('c', 'c1')).toBe('b2')
   })
 })
 
-test('who leaves makes room, and is not taken', () => {
+test('gets a free place when a waiting entry leaves', () => {
   const queue = queueOf(3, 'a1', 'a2', 'b1')
   expect([queue.remove('a', 'a1'), queue.remove('b', 'b1'), queue.remove('b', 'b1'), queue.remove('c', 'c1')]).toEqual([
     true,
@@ -80,14 +80,14 @@ test('who leaves makes room, and is not taken', () => {
   expect(takeAll(queue)).toEqual(['a2'])
 })
 
-/** Whatever comes, goes and is taken, in whatever order. */
-test('never holds more than it may, loses nobody, and lets nobody be overtaken twice by the same group', () => {
+/** Any sequence of entries, leaves and turns. */
+test('stays within its maximum, loses no entry, and lets no group pass a waiting one twice', () => {
   const steps = fc.array(fc.tuple(fc.constantFrom('add', 'add', 'add', 'take', 'remove'), fc.constantFrom(...'abcde')))
   fc.assert(
     fc.property(steps, (moves) => {
       const queue = new FairQueue<string>(6)
       let held: string[] = []
-      /** Whose turns came since, for each who waits as the first of his group. */
+      /** The groups that had a turn since, for each group that waits. */
       const overtakers = new Map<string, string[]>()
       const gone = (item: string | undefined) => {
         held = held.filter((other) => other !== item)

@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 
-/** Without one that was asked for. */
+/** Without settings for an administrator. */
 const unasked = { administrator: undefined } as never
 
-test('the one that was asked for is made, may do everything, and nothing is printed', async () => {
-  const stage = await IdentityStage.open()
+test('the administrator of the settings is created with every permission, and nothing is printed', async () => {
+  const stage = await IdentityFixture.open()
   expect(stage.printed).toBeUndefined()
   expect(stage.row('root')).toMatchObject({ tenant: 'default', roles: ['admin'], state: 'active' })
   const { token } = await stage.basic('root')
   expect((await stage.bearer(token)).scope.isWhole('tenants', 'delete')).toBe(true)
 })
 
-test('with none asked for and nobody there, it is admin with a random password, printed once', async () => {
-  const stage = await IdentityStage.open({ settings: unasked })
+test('without settings and users, user admin is created with a random password, which is printed once', async () => {
+  const stage = await IdentityFixture.open({ settings: unasked })
   const { name = '', password = '' } = stage.printed ?? {}
   expect(name).toBe('admin')
   expect(password).toMatch(/^[1-9A-HJ-NP-Za-km-z]{20}$/)
@@ -24,8 +24,8 @@ test('with none asked for and nobody there, it is admin with a random password, 
   expect(later.directoryState.users.size).toBe(1)
 })
 
-test('with somebody there nobody is made', async () => {
-  const stage = await IdentityStage.open()
+test('no administrator is created if there is a user', async () => {
+  const stage = await IdentityFixture.open()
   const later = await stage.restart(unasked)
   expect(later.printed).toBeUndefined()
   expect(later.directoryState.users.size).toBe(1)

@@ -13,21 +13,21 @@ function queryOf(text: string): { device: string; exp: string; sig: string } {
 
 const signed = queryOf(urls.queryOf(sha256, 'A1', now + 1_000))
 
-describe('the signed address of an image', () => {
-  test('is the same each time, says device and expiry, and is good until then', () => {
+describe('the signed URL of an image', () => {
+  test('is the same each time, has device and expiry, and is valid until then', () => {
     expect(queryOf(urls.queryOf(sha256, 'A1', now + 1_000))).toEqual(signed)
     expect(signed).toMatchObject({ device: 'A1', exp: String(now + 1_000) })
     expect([now - 1, now, now + 999].map((at) => urls.isGood(sha256, signed, at))).toEqual([true, true, true])
     expect([now + 1_000, now + 2_000].map((at) => urls.isGood(sha256, signed, at))).toEqual([false, false])
   })
 
-  test.each(['acme/A1', '&=A-1', ' +A1', '"\'B2', '%41'])('is good for a device called %j', (device) => {
+  test.each(['acme/A1', '&=A-1', ' +A1', '"\'B2', '%41'])('is valid for a device named %j', (device) => {
     const query = urls.queryOf(sha256, device, now + 1)
     expect(queryOf(query).device).toBe(device)
     expect(urls.isGood(sha256, queryOf(query), now)).toBe(true)
   })
 
-  test('is good for nothing else: of image, device, expiry and signature no character can be another, more or missing', () => {
+  test('is invalid after a change of any character in image, device, expiry or signature', () => {
     const whole = { sha256, ...signed }
     for (const [name, text] of Object.entries(whole)) {
       const others = [`${text}0`, ` ${text}`, text.slice(1), '']
@@ -43,7 +43,7 @@ describe('the signed address of an image', () => {
     }
   })
 
-  test('of another key is no good', () => {
+  test('of another key is invalid', () => {
     expect(new ImageUrls(() => Uint8Array.from(key, (byte) => byte ^ 1)).isGood(sha256, signed, now)).toBe(false)
   })
 })

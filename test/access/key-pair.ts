@@ -2,7 +2,7 @@ import { generateKeyPairSync, type JsonWebKey, type KeyObject, randomBytes } fro
 import type { PublicJwk } from '#access/public-jwk'
 import { makeSigningKey } from '#access/signing-key'
 
-/** A client's key: it signs proofs, and its public half goes with each. */
+/** The key of a client: it signs proofs, and each proof has its public key. */
 export interface KeyPair {
   readonly privateKey: KeyObject
   readonly publicKey: KeyObject
@@ -15,7 +15,7 @@ export function makeKeyPair(): KeyPair {
   return { privateKey, publicKey, jwk: publicJwk, jkt: kid }
 }
 
-/** Keys of kinds that are none of ours, with the algorithm each is for. */
+/** Keys of unsupported types, each with its algorithm. */
 export function makeForeignKeys(): Readonly<Record<string, { privateKey: KeyObject; jwk: JsonWebKey }>> {
   const made = {
     RS256: generateKeyPairSync('rsa', { modulusLength: 2048 }),

@@ -12,10 +12,10 @@ import { ManualWorld } from '#test/runtime/manual-world'
 const world = new ManualWorld()
 const random = (bytes: number) => world.random(bytes)
 
-describe('the keys of the file', () => {
+describe('the keys of the key file', () => {
   const bytes = Uint8Array.from({ length: 32 }, (_, index) => index)
 
-  test('are the same for the same file, and tell nothing about each other', () => {
+  test('are the same for the same file, and independent of each other', () => {
     const keys = fileKeysOf(bytes)
     expect(fileKeysOf(bytes)).toEqual(keys)
     const texts = [...Object.values(keys), bytes].map((key) => Buffer.from(key).toString('hex'))
@@ -24,15 +24,15 @@ describe('the keys of the file', () => {
     expect(fileKeysOf(Uint8Array.from(bytes, (byte) => byte ^ 1)).seal).not.toEqual(keys.seal)
   })
 
-  test.each([0, 16, 31, 33])('are not made of %i bytes', (length) => {
+  test.each([0, 16, 31, 33])('cannot be derived from %i bytes', (length) => {
     expect(() => fileKeysOf(new Uint8Array(length))).toThrow(RangeError)
   })
 })
 
-describe('what is sealed', () => {
+describe('a sealed text', () => {
   const key = random(32)
 
-  test('opens with its key for its owner, and is never the same', () => {
+  test('opens with its key for its owner, and differs each time', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), fc.string(), (plain, context) => {
         const sealed = seal(key, plain, context, random)
@@ -43,13 +43,13 @@ describe('what is sealed', () => {
   })
 
   const sealed = seal(key, Buffer.from('secret'), 'acme/Ann', random)
-  test('opens for nobody else', () => {
+  test('opens for no other owner', () => {
     expect(open(key, sealed, 'acme/Bob')).toBeUndefined()
     expect(open(key, sealed, '')).toBeUndefined()
     expect(open(random(32), sealed, 'acme/Ann')).toBeUndefined()
   })
 
-  test('does not open when any byte of it was changed, or is missing', () => {
+  test('does not open if a byte was changed or is missing', () => {
     for (let index = 0; index < sealed.length; index++) {
       const changed = Uint8Array.from(sealed, (byte, place) => (place === index ? byte ^ 1 : byte))
       expect(open(key, changed, 'acme/Ann')).toBeUndefined()
@@ -57,7 +57,7 @@ describe('what is sealed', () => {
     }
   })
 
-  test('does not show what it is', () => {
+  test('does not contain its content', () => {
     expect(Buffer.from(sealed).includes('secret')).toBe(false)
   })
 })
@@ -66,7 +66,7 @@ describe('a signing key', () => {
   const sealKey = random(32)
   const key = makeSigningKey(random)
 
-  test('comes from its seed', () => {
+  test('follows from its seed', () => {
     const seed = () => {
       const other = new ManualWorld({ seed: 7 })
       return makeSigningKey((bytes) => other.random(bytes))
@@ -75,12 +75,12 @@ describe('a signing key', () => {
     expect(seed().kid).not.toBe(key.kid)
   })
 
-  test('has the public half of its private one', () => {
+  test('has the public key of its private key', () => {
     expect(createPublicKey(key.privateKey).export({ format: 'jwk' })).toEqual(key.publicJwk)
     expect(key.publicKey.export({ format: 'jwk' })).toEqual(key.publicJwk)
   })
 
-  test('is named by its thumbprint, as jose makes it, and shows no private part', async () => {
+  test('has its thumbprint as id, like jose, and shows no private part', async () => {
     const published = publishedKeyOf(key)
     expect(published).toEqual({
       kty: 'EC',
@@ -94,7 +94,7 @@ describe('a signing key', () => {
     expect(await calculateJwkThumbprint({ ...published })).toBe(key.kid)
   })
 
-  test('rests sealed, and opens under its own name and file alone', () => {
+  test('is stored sealed, and opens only under its own id and file', () => {
     const sealed = sealSigningKey(sealKey, key, random)
     const opened = openSigningKey(sealKey, key.kid, sealed)
     expect(opened?.publicJwk).toEqual(key.publicJwk)
@@ -103,13 +103,13 @@ describe('a signing key', () => {
     expect(openSigningKey(random(32), key.kid, sealed)).toBeUndefined()
   })
 
-  test('is not what else was sealed under its name', () => {
+  test('does not open other sealed content of its id', () => {
     const sealed = seal(sealKey, random(32), `signing-key/${key.kid}`, random)
     expect(open(sealKey, sealed, `signing-key/${key.kid}`)).toBeDefined()
     expect(openSigningKey(sealKey, key.kid, sealed)).toBeUndefined()
   })
 
-  test('a thousand of them work, whatever their numbers begin with', () => {
+  test('is valid for a thousand different bytes', () => {
     for (let count = 0; count < 1_000; count++) {
       const made = makeSigningKey(random)
       const { x, y } = made.publicJwk
@@ -118,7 +118,7 @@ describe('a signing key', () => {
     }
   })
 
-  test.each([0x00, 0xff])('is not made of bytes %i alone', (byte) => {
+  test.each([0x00, 0xff])('is not generated from bytes %i alone', (byte) => {
     expect(() => makeSigningKey((bytes) => new Uint8Array(bytes).fill(byte))).toThrow('the random source is broken')
   })
 })
@@ -126,16 +126,16 @@ describe('a signing key', () => {
 describe('a public key', () => {
   const { jwk } = makeKeyPair()
 
-  test('is read without what nobody asked for', () => {
+  test('is read without unknown fields', () => {
     expect(readPublicJwk({ ...jwk, kid: 'a', use: 'sig', ext: true })).toEqual(jwk)
   })
 
-  test('is named as jose names it', async () => {
+  test('has the same id as in jose', async () => {
     expect(thumbprintOf(jwk)).toBe(await calculateJwkThumbprint({ ...jwk }))
     expect(thumbprintOf({ y: jwk.y, x: jwk.x, crv: 'P-256', kty: 'EC' })).toBe(thumbprintOf(jwk))
   })
 
-  test.each(['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv'])('is none with %s', (member) => {
+  test.each(['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv'])('is refused with %s', (member) => {
     expect(readPublicJwk({ ...jwk, [member]: '' })).toBeUndefined()
   })
 
@@ -148,7 +148,7 @@ describe('a public key', () => {
     { y: jwk.y.slice(1) },
     { y: `${jwk.y.slice(0, 42)}B` },
     { y: `${jwk.y.slice(0, 42)}=` },
-  ])('is none with %j', (change) => {
+  ])('is refused with %j', (change) => {
     expect(readPublicJwk({ ...jwk, ...change })).toBeUndefined()
   })
 })

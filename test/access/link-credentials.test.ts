@@ -1,15 +1,15 @@
 import { beforeEach, expect, test } from 'vitest'
 import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 import { TestLink } from '#test/link/link-stage'
 
-let stage: IdentityStage
+let stage: IdentityFixture
 let secret: string
 let keyText: string
 const id = '2Vb7qYx9Kd'
 
 beforeEach(async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   const random = (byteCount: number) => stage.world.random(byteCount)
   secret = newSecret(random)
   keyText = provisioningKeyText(id, newSecret(random))
@@ -33,7 +33,7 @@ beforeEach(async () => {
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
 const wrong = 'unauthorized invalid credentials'
 
-test('a device by its own secret, a gateway by its key; tenant default may be left out', () => {
+test('a device signs in with its own secret, a gateway with its key; tenant default may be left out', () => {
   const { linkCaller } = stage.identity
   expect(linkCaller(basic(`SENSOR-1:${secret}`))).toEqual({ tenant: 'default', device: 'SENSOR-1' })
   expect(linkCaller(basic(`default/sensor-1:${secret}`))).toEqual({ tenant: 'default', device: 'SENSOR-1' })
@@ -57,16 +57,16 @@ test.each<[string, () => string, string?]>([
   ['another tenant', () => basic(`other/SENSOR-1:${secret}`)],
   ['an impossible tenant', () => basic(`../SENSOR-1:${secret}`)],
   ['a device with the key', () => basic(`SENSOR-1:${keyText}`)],
-  ['any device with a secret', () => basic(`*:${secret}`)],
+  ['a device with any secret', () => basic(`*:${secret}`)],
   ['a wrong key', () => basic(`*:${keyText.slice(0, -1)}`)],
-  ['a person', () => basic('root:correct horse')],
+  ['a user', () => basic('root:correct horse')],
 ])('%s is refused', async (_, header, refusal = wrong) => {
   expect(await stage.judge(() => stage.identity.linkCaller(header()))).toBe(refusal)
   expect(await stage.judge(() => stage.caller({ headers: { authorization: header() } }, 'link'))).toBe(refusal)
   expect(stage.engine.calls).toEqual([])
 })
 
-test('a key ends with its time, with its deletion and with its tenant', async () => {
+test('a key ends at its expiry, with its deletion and with its tenant', async () => {
   const ask = (tenant: string) => stage.judge(() => stage.identity.linkCaller(basic(`${tenant}/*:${keyText}`)))
   await stage.tenant('default', { type: 'delete_key', kind: 'provisioning_key', id })
   expect([await ask('default'), await ask('acme')]).toEqual([wrong, undefined])
@@ -77,7 +77,7 @@ test('a key ends with its time, with its deletion and with its tenant', async ()
   expect(await stage.judge(() => stage.identity.linkCaller(basic(`acme/SENSOR-1:${secret}`)))).toBe(wrong)
 })
 
-test('fifteen thousand devices that come back, each with its own secret, cost no password hash', async () => {
+test('fifteen thousand devices reconnect with their own secrets without a password hash', async () => {
   const { context } = stage.assembly
   const names = Array.from({ length: 15_000 }, (_, index) => `STORM-${index}`)
   const secretOf = (name: string) => `${name}${secret.slice(name.length)}`

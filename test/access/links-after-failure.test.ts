@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { hashOf, provisioningKeyText } from '#access/secret-text'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 import { TestLink } from '#test/link/link-stage'
 
 const tryLater = 1013
@@ -8,7 +8,7 @@ const [device, keyId] = ['SENSOR-1', '2Vb7qYx9Kd']
 const secret = 'A'.repeat(43)
 const keyText = provisioningKeyText(keyId, secret)
 
-/** What makes a credential worthless, and who shows it. */
+/** The change that makes a credential invalid, and the client that uses it. */
 const ends = {
   'a secret that is rotated': {
     name: device,
@@ -27,10 +27,10 @@ const ends = {
 const rows = Object.keys(ends).flatMap((end) => [true, false].map((isOnDisk) => [end, isOnDisk] as const))
 
 test.each(rows)(
-  '%s by a write that failed (on the disk: %s): no link goes on by what it was',
+  '%s by a failed write (on the disk: %s) closes links with the old credential',
   async (end, isOnDisk) => {
     const { name, shown, to, command } = ends[end as keyof typeof ends]
-    const stage = await IdentityStage.open()
+    const stage = await IdentityFixture.open()
     const { system, links } = stage.assembly.context
     await stage.tenant('default', { type: 'admit_device', device, meta: {}, secretHash: hashOf(secret) })
     const add = { name: 'a gateway', hash: hashOf(keyText), expiresAt: null, maxDevices: null }
@@ -47,7 +47,7 @@ test.each(rows)(
     await stage.world.settle()
     expect([before.lines.at(-1), before.closedWith]).toEqual(['ERROR STORAGE', tryLater])
 
-    // While nothing is written it is let in by what was stored before.
+    // Without a stored change the old credential is accepted.
     const meanwhile = [come(), come()]
     await stage.world.settle()
     expect(meanwhile.map(({ closedWith }) => closedWith)).toEqual([undefined, undefined])

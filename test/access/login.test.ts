@@ -1,26 +1,29 @@
 import { expect, test } from 'vitest'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const wrong = 'unauthorized invalid credentials'
 
-async function withAnn(): Promise<IdentityStage> {
-  const stage = await IdentityStage.open()
+async function withAnn(): Promise<IdentityFixture> {
+  const stage = await IdentityFixture.open()
   await stage.addUser('Ann', { email: 'Ann@acme.example' })
   stage.engine.calls.length = 0
   return stage
 }
 
-test.each(['Ann', 'ANN', 'ann@ACME.example'])('%s and the password are a pair, bound to the key', async (name) => {
-  const stage = await withAnn()
-  const { accessToken } = await stage.logIn(name, key)
-  expect(await stage.bound(accessToken, key)).toMatchObject({ tenant: 'default', name: 'Ann', roles: ['viewer'] })
-  expect(await stage.judge(() => stage.bound(accessToken, makeKeyPair()))).toBe('unauthorized key mismatch')
-  expect(await stage.judge(() => stage.bearer(accessToken))).toBe('unauthorized use the DPoP scheme')
-})
+test.each(['Ann', 'ANN', 'ann@ACME.example'])(
+  '%s and the password give a pair of tokens, bound to the key',
+  async (name) => {
+    const stage = await withAnn()
+    const { accessToken } = await stage.logIn(name, key)
+    expect(await stage.bound(accessToken, key)).toMatchObject({ tenant: 'default', name: 'Ann', roles: ['viewer'] })
+    expect(await stage.judge(() => stage.bound(accessToken, makeKeyPair()))).toBe('unauthorized key mismatch')
+    expect(await stage.judge(() => stage.bearer(accessToken))).toBe('unauthorized use the DPoP scheme')
+  },
+)
 
-test('nobody, a wrong password, one who is disabled and one of another host are one answer, and one hash each', async () => {
+test('an unknown user, a wrong password, a disabled user and another host get the same answer, with one hash each', async () => {
   const stage = await withAnn()
   await stage.addUser('bob')
   await stage.directory({ type: 'update_user', user: stage.row('bob').id, state: 'disabled' })
@@ -43,8 +46,8 @@ test('nobody, a wrong password, one who is disabled and one of another host are 
   expect(await stage.logIn('dan', key, { place: there })).toMatchObject({ accessToken: expect.any(String) })
 })
 
-test('a password of several tenants is a conflict, until one is named', async () => {
-  const stage = await IdentityStage.open()
+test('a password that is valid in several tenants is a conflict, until one is given', async () => {
+  const stage = await IdentityFixture.open()
   for (const tenant of ['acme', 'beta', 'other']) await stage.addTenant(tenant)
   const email = 'ann@acme.example'
   await stage.addUser('ann1', { tenant: 'acme', email })
@@ -62,8 +65,8 @@ test('a password of several tenants is a conflict, until one is named', async ()
   expect(await stage.refusal(unknown)).toBe(wrong)
 })
 
-test('of nine whom it may mean eight are looked at', async () => {
-  const stage = await IdentityStage.open()
+test('at most eight of nine possible accounts are checked', async () => {
+  const stage = await IdentityFixture.open()
   const email = 'ann@acme.example'
   for (let number = 1; number <= 9; number++) {
     await stage.addTenant(`t${number}`)
@@ -75,8 +78,8 @@ test('of nine whom it may mean eight are looked at', async () => {
   expect(stage.engine.calls).toHaveLength(8)
 })
 
-test('an address of several tenants costs as many hashes as any other, whoever is meant', async () => {
-  const stage = await IdentityStage.open()
+test('an address in several tenants costs as many hashes as any other', async () => {
+  const stage = await IdentityFixture.open()
   for (const tenant of ['acme', 'beta', 'gamma']) await stage.addTenant(tenant, { hosts: [`${tenant}.example`] })
   const hashes = async (name: string, more: object = {}) => {
     stage.engine.calls.length = 0
@@ -96,7 +99,7 @@ test('an address of several tenants costs as many hashes as any other, whoever i
   for (const name of ['ann@acme.example', 'nobody']) expect(await hashes(name), name).toBe(2)
 })
 
-test.each(['login', 'basic'] as const)('a hash of another cost is made anew by signing in: %s', async (way) => {
+test.each(['login', 'basic'] as const)('a sign-in renews a hash of another cost: %s', async (way) => {
   const stage = await withAnn()
   const { tenant, id } = stage.row('ann')
   const hashOf = () => stage.account('ann').credentials?.hash
@@ -119,8 +122,8 @@ test.each(['login', 'basic'] as const)('a hash of another cost is made anew by s
   expect(await stage.bound(accessToken, key)).toMatchObject({ name: 'root' })
 })
 
-test('an account of one tenant is no way to guess at its namesake in another', async () => {
-  const stage = await IdentityStage.open()
+test('an account of one tenant does not help to guess one of the same name in another', async () => {
+  const stage = await IdentityFixture.open()
   const email = 'ann@acme.example'
   for (const tenant of ['acme', 'evil']) await stage.addTenant(tenant)
   await stage.addUser('victim', { tenant: 'acme', email })
@@ -129,7 +132,7 @@ test('an account of one tenant is no way to guess at its namesake in another', a
     stage.wait(stage.identity.logins.logIn(stage.loginOf(email, key, { password: shown, place: from })))
   for (let count = 0; count < 10; count++) expect(await logIn('guess number 1')).toMatchObject({ type: 'pair' })
   stage.engine.calls.length = 0
-  // Now the victim is as if he were nobody, at the same cost; and the other is held up by nothing.
+  // Now the victim is answered like an unknown user at the same cost, and the other account has no delay.
   expect(await logIn('guess number 1')).toMatchObject({ type: 'pair' })
   expect(stage.engine.calls).toHaveLength(2)
   expect(await stage.refusal(logIn(password))).toBe(wrong)
@@ -138,7 +141,7 @@ test('an account of one tenant is no way to guess at its namesake in another', a
   expect(await logIn(password)).toMatchObject({ type: 'pair' })
 })
 
-test('of many wrong passwords at once no more are looked at than one behind the other', async () => {
+test('concurrent wrong passwords count like successive ones', async () => {
   const stage = await withAnn()
   const logIn = () => stage.refusal(stage.identity.logins.logIn(stage.loginOf('ann', key, { password: 'wrong' })))
   const refusals = await Promise.all(Array.from({ length: 20 }, logIn))
@@ -146,7 +149,7 @@ test('of many wrong passwords at once no more are looked at than one behind the 
   expect(stage.engine.calls).toHaveLength(10)
 })
 
-test.each(['disabled', 'invited'])('tries at somebody %s count for him by either scheme', async (state) => {
+test.each(['disabled', 'invited'])('attempts on a user %s count in both schemes', async (state) => {
   const stage = await withAnn()
   if (state === 'invited') await stage.invite('bob')
   else {
@@ -158,7 +161,7 @@ test.each(['disabled', 'invited'])('tries at somebody %s count for him by either
   expect(await stage.refusal(login)).toBe('too_many_requests too many attempts')
 })
 
-test('an address that failed sixty times is refused before its proof is looked at, and refreshes go on', async () => {
+test('an address with sixty failures is refused before its proof is checked, and refreshes continue', async () => {
   const stage = await withAnn()
   const { refreshToken } = await stage.logIn('ann', key)
   for (let count = 0; count < 60; count++) {
@@ -171,13 +174,13 @@ test('an address that failed sixty times is refused before its proof is looked a
   expect(await stage.refusal(renewed)).toBeUndefined()
 })
 
-test('who has forgotten his proof is told so', async () => {
+test('a missing proof is reported', async () => {
   const stage = await withAnn()
   const login = stage.identity.logins.logIn(stage.loginOf('ann', key, { jkt: undefined }))
   expect(await stage.refusal(login)).toBe('unauthorized missing proof')
 })
 
-test('a password that is changed while it is looked at is looked at once more', async () => {
+test('a password that changes during the check is checked again', async () => {
   const stage = await withAnn()
   const login = stage.identity.logins.logIn(stage.loginOf('ann', key))
   const { tenant, id } = stage.row('ann')

@@ -2,18 +2,18 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { operator } from '#access/operator'
 import { hashOf } from '#access/secret-text'
 import { formatCrn } from '#model/crn'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 
-/** Where mails reach somebody who is subscribed, whether he is signed in or not. Contract 5.7. */
+/** The mail address of a subscriber, whether signed in or not. Contract 5.7. */
 
 const old = 'ann@acme.example'
 const later = 'ann@later.example'
 
-let stage: IdentityStage
+let stage: IdentityFixture
 let ann: string
 
 beforeEach(async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   await stage.addUser('ann', { email: old })
   ann = formatCrn({ type: 'user', id: stage.row('ann').id })
 })
@@ -31,8 +31,8 @@ const ask = (change: object) =>
     { type: 'update_user', user: stage.row('ann').id, ...change },
   )
 
-describe('a user is reached', () => {
-  test('where his account says, from when that is stored, and nothing else of him is another', async () => {
+describe('a user gets mails', () => {
+  test('at the address of the account once it is stored, without other changes', async () => {
     const { token } = await stage.basic('ann')
     const caller = await stage.bearer(token)
     expect(reach(ann)).toBe(old)
@@ -43,11 +43,11 @@ describe('a user is reached', () => {
     expect([reach(ann), caller.isCurrent()]).toEqual(['nowhere', true])
   })
 
-  test('only in his tenant', () => {
+  test('only in their tenant', () => {
     expect(reach(ann, 'acme')).toBe('nobody')
   })
 
-  test('not while he is disabled, nor before he signs up, nor once he is gone', async () => {
+  test('unless they are disabled, not signed up or deleted', async () => {
     await update({ state: 'disabled', email: later })
     expect(reach(ann)).toBe('nobody')
     await update({ state: 'active' })
@@ -58,7 +58,7 @@ describe('a user is reached', () => {
     expect(reach(ann)).toBe('nobody')
   })
 
-  test('where he was, as long as another address is on its way to the disk', async () => {
+  test('at the old address until the new one is stored', async () => {
     const updated = ask({ email: later })
     await Promise.resolve()
     expect([stage.row('ann').email, reach(ann)]).toEqual([later, old])
@@ -69,7 +69,7 @@ describe('a user is reached', () => {
   test.each([
     ['was lost', false, old],
     ['reached the disk', true, later],
-  ])('after a failed write that %s, where it is stored', async (_, reachedDisk, address) => {
+  ])('at the stored address after a failed write that %s', async (_, reachedDisk, address) => {
     stage.faults.next = { fail: 'full', reachedDisk }
     expect(await stage.refusal(ask({ email: later }))).toBe('storage STORAGE')
     await stage.world.advance(5_000)
@@ -79,7 +79,7 @@ describe('a user is reached', () => {
   })
 })
 
-test('a key is there until it ends, the operator always, and neither is reached; who is nobody is not there', async () => {
+test('a key exists until it ends and the operator always, both without an address; an unknown user does not exist', async () => {
   const key = 'crn#key:K1abcdefgh'
   const expiresAt = stage.world.now() + 1_000
   const added = { id: 'K1abcdefgh', name: 'x', hash: hashOf('x'), roles: ['viewer'], expiresAt }

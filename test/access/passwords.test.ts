@@ -5,15 +5,15 @@ import { dummyHash, type HashRequester, Passwords } from '#access/passwords'
 import { Problem } from '#model/problem'
 import { plainEngine } from '#test/access/plain-hashing'
 
-/** Both keep the same contract. */
+/** Both meet the same contract. */
 describe.each<[string, () => PasswordEngine]>([
   ['argon2', () => argon2Engine],
-  ['the plain one', plainEngine],
+  ['the plain engine', plainEngine],
 ])('an engine: %s', (_, make) => {
   const engine = make()
 
   test.each(['correct horse battery', 'pässwörd 🙂', '', 'with\u0000nothing', 'x'.repeat(256)])(
-    'knows %j again',
+    'verifies %j',
     async (password) => {
       const hash = await engine.hash(password)
       expect(await engine.verify(hash, password)).toBe(true)
@@ -30,8 +30,8 @@ describe.each<[string, () => PasswordEngine]>([
 describe('argon2', () => {
   const costOf = (hash: string) => hash.split('$').slice(0, 4).join('$')
 
-  test('costs what was decided, and the dummy costs the same', async () => {
-    const hash = await argon2Engine.hash('a password of somebody')
+  test('has the chosen cost, and the dummy has the same', async () => {
+    const hash = await argon2Engine.hash('a password of a user')
     expect(costOf(hash)).toBe('$argon2id$v=19$m=12288,t=3,p=1')
     expect(costOf(dummyHash)).toBe(costOf(hash))
     expect(dummyHash).toHaveLength(hash.length)
@@ -39,22 +39,22 @@ describe('argon2', () => {
   })
 
   test.each([
-    ['what it makes', dummyHash, true],
+    ['a hash of it', dummyHash, true],
     ['less memory', dummyHash.replace('m=12288', 'm=1228'), false],
-    ['what it cost before', dummyHash.replace('m=12288,t=3', 'm=19456,t=2'), false],
+    ['its earlier cost', dummyHash.replace('m=12288,t=3', 'm=19456,t=2'), false],
     ['another number of lanes', dummyHash.replace('p=1$', 'p=10$'), false],
-    ['another kind', dummyHash.replace('argon2id', 'argon2i'), false],
-  ])('knows by a hash whether it costs what it does now: %s', (_, hash, isCurrent) => {
+    ['another variant', dummyHash.replace('argon2id', 'argon2i'), false],
+  ])('knows from a hash whether its cost is the present one: %s', (_, hash, isCurrent) => {
     expect(argon2Engine.isCurrent(hash)).toBe(isCurrent)
   })
 
-  test('reads the dummy, which is nobody’s', async () => {
+  test('reads the dummy, which matches no password', async () => {
     expect(await argon2Engine.verify(dummyHash, '')).toBe(false)
     await expect(argon2Engine.verify('no hash', 'a')).rejects.toThrow()
   })
 })
 
-/** An engine that does each piece of work when it is told to. */
+/** An engine that finishes each job on command of the test. */
 function steppedEngine() {
   const begun: string[] = []
   const ends: ((isRight: boolean) => void)[] = []
@@ -80,7 +80,7 @@ const asking = { address: '192.0.2.1' }
 const fromOf = (index: number) => ({ address: `192.0.2.${index}` })
 const overloaded = expect.objectContaining({ code: 'overloaded' })
 
-/** Whether it is the one password of the one hash. */
+/** True for the only right password and hash. */
 function check(passwords: Passwords, hash: string | undefined, password: string, from: HashRequester = asking) {
   return passwords.verify(
     () => [{ hash }],
@@ -104,7 +104,7 @@ describe('passwords', () => {
     expect(passwords.counts).toEqual({ hashes: 3, refused: 0 })
   })
 
-  test('beyond 32 that wait are refused at once, and taken again when there is room', async () => {
+  test('beyond 32 waiting ones are refused at once, and accepted again when there is a place', async () => {
     const { engine, step } = steppedEngine()
     const passwords = new Passwords(engine)
     const waiting = Array.from({ length: 33 }, (_, index) => passwords.hash(`${index}`, asking))
@@ -121,7 +121,7 @@ describe('passwords', () => {
     expect(await late).toBe('hash of later')
   })
 
-  test('of an address that asks for many hold up nobody at another one', async () => {
+  test('of an address with many attempts do not delay other addresses', async () => {
     const { engine, begun, step } = steppedEngine()
     const passwords = new Passwords(engine)
     const many = Array.from({ length: 33 }, (_, index) => passwords.hash(`guess ${index}`, asking))
@@ -139,7 +139,7 @@ describe('passwords', () => {
     expect(await Promise.all(many.slice(0, 32))).toHaveLength(32)
   })
 
-  test('of a network of IPv6 take turns with others as one', async () => {
+  test('of an IPv6 network take turns as one group', async () => {
     const { engine, begun, step } = steppedEngine()
     const passwords = new Passwords(engine)
     const many = Array.from({ length: 4 }, (_, index) => passwords.hash(`${index}`, { address: `2001:db8::${index}` }))
@@ -149,7 +149,7 @@ describe('passwords', () => {
     expect(begun).toEqual(['0', '1', 'other', '2', '3'])
   })
 
-  test('for which nobody waits any more are left out, and make room at once', async () => {
+  test('without waiting callers are dropped, and free their place at once', async () => {
     const { engine, begun, step } = steppedEngine()
     const passwords = new Passwords(engine)
     const [early, late] = [new AbortController(), new AbortController()]
@@ -169,7 +169,7 @@ describe('passwords', () => {
     expect([begun, passwords.counts.refused]).toEqual([['a', 'b', 'at work'], 0])
   })
 
-  /** How long they rest, one after the other, with as many from addresses of their own. */
+  /** The pauses between them, with as many from other addresses. */
   async function restsOf(count: number, candidates = 1): Promise<number[]> {
     const { engine, step } = steppedEngine()
     const rests: number[] = []
@@ -198,14 +198,14 @@ describe('passwords', () => {
     return rests
   }
 
-  test('rest the shorter beside a busy loop the more wait, and the longer the more there were of them', async () => {
+  test('have shorter pauses while the loop is busy if more are waiting, and longer ones after more work', async () => {
     expect(await restsOf(2)).toEqual([100, 100])
     expect(await restsOf(9)).toEqual([50, 57, 67, 80, 100, 100, 100, 100, 100])
     expect((await restsOf(33))[0]).toBe(13)
     expect(await restsOf(2, 3)).toEqual([300, 300])
   })
 
-  test('rest beside a busy loop, as the first after a rest does too, and not beside another', async () => {
+  test('pause while the loop is busy, also the first one after a break, and otherwise not', async () => {
     const { engine, begun, step } = steppedEngine()
     const rests: { readonly restMs: number; readonly end: () => void }[] = []
     const loop = { share: 0.9 }
@@ -230,7 +230,7 @@ describe('passwords', () => {
     expect(await Promise.all(answers)).toEqual([true, true, true, true])
   })
 
-  test('that could not be checked hold up nobody behind them', async () => {
+  test('that cannot be checked do not delay later ones', async () => {
     const { engine, step } = steppedEngine()
     const passwords = new Passwords(engine)
     const first = check(passwords, 'x', 'a')
@@ -242,7 +242,7 @@ describe('passwords', () => {
     expect(await second).toBe(true)
   })
 
-  test('that the engine throws at hold up nobody behind them either', async () => {
+  test('that make the engine throw do not delay later ones either', async () => {
     const engine = plainEngine()
     const broken: PasswordEngine = {
       ...engine,
@@ -258,7 +258,7 @@ describe('passwords', () => {
     expect(await check(passwords, await second, 'b')).toBe(true)
   })
 
-  test('of nobody cost one hash like those of somebody, and are never right', async () => {
+  test('of unknown users cost one hash like others, and never match', async () => {
     const engine = plainEngine()
     const passwords = new Passwords(engine)
     expect(await check(passwords, undefined, 'a')).toBe(false)
@@ -267,7 +267,7 @@ describe('passwords', () => {
     expect(await check(new Passwords({ ...engine, verify: async () => true }), undefined, 'a')).toBe(false)
   })
 
-  test('of several whom it may be are told apart in one turn', async () => {
+  test('for several possible accounts are checked in one turn', async () => {
     const engine = plainEngine()
     const passwords = new Passwords(engine)
     const hashes = await Promise.all(['a', 'b', 'a'].map((password) => passwords.hash(password, asking)))
@@ -289,14 +289,14 @@ describe('passwords', () => {
     expect(engine.calls.slice(3)).toEqual([...Array(4).fill('verify a'), 'verify b'])
   })
 
-  test('are the same however they were put together', async () => {
+  test('are equal in all Unicode compositions', async () => {
     const passwords = new Passwords(plainEngine())
     const hash = await passwords.hash('pa\u0308sswo\u0308rd', asking)
     expect(await check(passwords, hash, 'p\u00e4ssw\u00f6rd')).toBe(true)
     expect(await check(passwords, hash, 'passwo\u0308rd')).toBe(false)
   })
 
-  test('are not looked at when something has come up while they waited', async () => {
+  test('are not checked if the caller is refused while they wait', async () => {
     const { engine, begun, step } = steppedEngine()
     const passwords = new Passwords(engine)
     let isShut = false

@@ -1,8 +1,8 @@
 import type { PasswordEngine } from '#access/password-hashing'
 
 /**
- * An engine that hides nothing and takes no time, for whoever tests what stands around passwords. It keeps the contract
- * of engines in everything that a test could notice: another text each time, and no text of another engine.
+ * An engine without cost or secrecy, for tests around passwords. It meets the contract of engines as far as tests can see: another text
+ * each time, and no text of another engine.
  */
 export function plainEngine(): PasswordEngine & { readonly calls: string[] } {
   const calls: string[] = []

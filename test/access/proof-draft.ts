@@ -2,33 +2,33 @@ import { createHash, sign } from 'node:crypto'
 import { base64urlOf } from '#access/base64url'
 import type { KeyPair } from '#test/access/key-pair'
 
-/** A proof in the making, with nothing of the server's own code: whatever it should be spoilt in can be set here. */
+/** A proof under construction, without code of the server, so that a test can make any part invalid. */
 export interface ProofDraft {
   header: Record<string, unknown>
   claims: Record<string, unknown>
   /** Texts to sign in place of the two above. */
   headerText?: string
   claimsText?: string
-  /** Over what was signed; default: ES256 by the key of the draft. */
+  /** Signs the input; default: ES256 with the key of the draft. */
   signature: (signed: string) => Uint8Array
-  /** After signing. */
+  /** Changes after signing. */
   edit: (text: string) => string
 }
 
 export interface ProofMaker {
   readonly method: string
   readonly path: string
-  /** Scheme, host and port as the server is reached. */
+  /** Scheme, host and port of the server. */
   readonly origin: string
-  /** Unix seconds by the server's clock. */
+  /** Unix seconds of the server's clock. */
   nowS(): number
-  /** A nonce that is good now. */
+  /** A valid nonce. */
   nonce(): string
 }
 
 let made = 0
 
-/** A good one, for this token or for none. */
+/** A valid proof, for this token or for none. */
 export function draftOf(maker: ProofMaker, key: KeyPair, token?: string): ProofDraft {
   made++
   const { method, path, origin } = maker
@@ -72,7 +72,7 @@ export function athOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url')
 }
 
-/** One of the three parts, replaced. */
+/** Replaces one of the three parts. */
 export function withPart(text: string, place: 0 | 1 | 2, change: (part: string) => string): string {
   return text
     .split('.')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { draftOf, type ProofDraft, proofOf } from '#test/access/proof-draft'
-import { type Answer, ProofGround } from '#test/access/proof-ground'
+import { type Answer, ProofFixture } from '#test/access/proof-fixture'
 import { rightProofs } from '#test/access/right-proofs'
 import { request } from '#test/access/wrong-proof'
 import { proofOfLength } from '#test/access/wrong-proof-forms'
@@ -8,17 +8,17 @@ import { wrongProofs } from '#test/access/wrong-proofs'
 
 describe('a proof is refused', () => {
   test.each(wrongProofs)('$number $name', async ({ number, requests, refusal }) => {
-    const ground = await ProofGround.open(number === 104 ? { entriesMax: 4 } : {})
+    const ground = await ProofFixture.open(number === 104 ? { entriesMax: 4 } : {})
     const made = requests(ground.ground)
-    expect(made, 'this ground gives everything').toBeDefined()
+    expect(made, 'this fixture provides everything').toBeDefined()
     const answers: Answer[] = []
     for (const one of made ?? []) answers.push(await ground.answer(one))
     expect(answers.pop()?.refusal).toEqual(refusal)
     for (const { refusal: before } of answers) expect(before).toBeUndefined()
   })
 
-  test('in each way, with nothing used up: the good one is taken afterwards', async () => {
-    const ground = await ProofGround.open()
+  test('in each case without being used up: the valid one is accepted afterwards', async () => {
+    const ground = await ProofFixture.open()
     const { ground: maker } = ground
     for (const { number, requests } of wrongProofs) {
       if (number >= 90) continue
@@ -27,8 +27,8 @@ describe('a proof is refused', () => {
     }
   })
 
-  test('when there are two and only the first is shown', async () => {
-    const { ground: maker, proofs } = await ProofGround.open()
+  test('if there are two and only the first is shown', async () => {
+    const { ground: maker, proofs } = await ProofFixture.open()
     const proof = proofOf(draftOf(maker, maker.key))
     const { method, path, origin } = maker
     const forwarded = { origins: [origin], host: '', address: '' }
@@ -44,20 +44,20 @@ describe('a proof is refused', () => {
     expect((await proofs.check(asked(1), undefined)).jkt).toBe(maker.key.jkt)
   })
 
-  test('the rows are all there', () => {
+  test('in all rows of the contract', () => {
     const numbers = new Set(wrongProofs.map(({ number }) => number))
     expect([...numbers].sort((a, b) => a - b)).toEqual(Array.from({ length: 105 }, (_, index) => index + 1))
   })
 })
 
-describe('a proof is taken', () => {
+describe('a proof is accepted', () => {
   test.each(rightProofs)('$name', async ({ requests }) => {
-    const ground = await ProofGround.open()
+    const ground = await ProofFixture.open()
     for (const one of requests(ground.ground)) expect((await ground.answer(one)).refusal).toBeUndefined()
   })
 
   test('with 4 096 characters', async () => {
-    const ground = await ProofGround.open()
+    const ground = await ProofFixture.open()
     const proof = proofOfLength(ground.ground, 4096)
     expect((await ground.answer(request(ground.ground.tokens.bound, proof))).refusal).toBeUndefined()
   })
@@ -71,7 +71,7 @@ describe('a proof is taken', () => {
     ['http://[::1]:8080', ['http://[::1]:8080'], 'an address of IPv6'],
     ['https://b.example/prefix', ['https://a.example', 'https://b.example/prefix'], 'the second of the public URLs'],
   ])('at %s seen as %j: %s', async (claimed, origins) => {
-    const ground = await ProofGround.open({ forwarded: { origins } })
+    const ground = await ProofFixture.open({ forwarded: { origins } })
     expect((await ground.answer(requestAt(ground, claimed))).refusal).toBeUndefined()
   })
 
@@ -89,15 +89,15 @@ describe('a proof is taken', () => {
     ['https:devices.example', ['https://devices.example']],
     ['nowhere', ['elsewhere']],
     ['https:///devices.example', ['https://devices.example']],
-  ])('not at %s seen as %j', async (claimed, origins) => {
-    const ground = await ProofGround.open({ forwarded: { origins } })
+  ])('but not at %s seen as %j', async (claimed, origins) => {
+    const ground = await ProofFixture.open({ forwarded: { origins } })
     expect((await ground.answer(requestAt(ground, claimed))).refusal?.error).toBe('htu mismatch')
   })
 })
 
 describe('nonces', () => {
-  test('one that ages is taken, and the next one told', async () => {
-    const ground = await ProofGround.open()
+  test('that grow old are accepted, and the next one is returned', async () => {
+    const ground = await ProofFixture.open()
     const old = ground.nonces.current
     ground.world.spend(300_000)
     const { refusal, nonce } = await ground.answer(
@@ -108,8 +108,8 @@ describe('nonces', () => {
     expect(nonce).not.toBe(old)
   })
 
-  test('one that ages is followed by the next also where the proof is refused', async () => {
-    const ground = await ProofGround.open()
+  test('that grow old are followed by the next one, also if the proof is refused', async () => {
+    const ground = await ProofFixture.open()
     const old = ground.nonces.current
     ground.world.spend(300_000)
     const spoil = (draft: ProofDraft) => Object.assign(draft.claims, { nonce: old, ath: '' })
@@ -118,15 +118,15 @@ describe('nonces', () => {
     expect(nonce).toBe(ground.nonces.current)
   })
 
-  test('a good one tells no other', async () => {
-    const ground = await ProofGround.open()
+  test('that are new return no other one', async () => {
+    const ground = await ProofFixture.open()
     expect(await ground.answer(goodRequest(ground))).toEqual({ refusal: undefined, nonce: undefined })
   })
 })
 
-describe('keys at hand', () => {
-  test('come from proofs that were good in everything, and from no other', async () => {
-    const ground = await ProofGround.open()
+describe('cached keys', () => {
+  test('come only from proofs that were valid in every check', async () => {
+    const ground = await ProofFixture.open()
     const { bound, unbound, expired = '' } = ground.ground.tokens
     const headerOf = (proof: string) => proof.split('.')[0] ?? ''
     for (const token of [unbound, expired]) {
@@ -139,8 +139,8 @@ describe('keys at hand', () => {
     expect(ground.keys.find(headerOf(good))?.jkt).toBe(ground.ground.key.jkt)
   })
 
-  test('do not make a proof good that is signed by another', async () => {
-    const ground = await ProofGround.open()
+  test('do not make a proof with another signature valid', async () => {
+    const ground = await ProofFixture.open()
     await ground.answer(goodRequest(ground))
     const row = wrongProofs.find(({ number }) => number === 76)
     for (const one of row?.requests(ground.ground) ?? []) {
@@ -149,8 +149,8 @@ describe('keys at hand', () => {
   })
 })
 
-test('a used proof is known for as long as it could be used again', async () => {
-  const ground = await ProofGround.open()
+test('a used proof is stored while it could be used again', async () => {
+  const ground = await ProofFixture.open()
   const early = goodRequest(ground, (draft) => Object.assign(draft.claims, { iat: ground.ground.nowS() + 60 }))
   expect((await ground.answer(early)).refusal).toBeUndefined()
   const errors = new Map<string, number>()
@@ -164,13 +164,13 @@ test('a used proof is known for as long as it could be used again', async () => 
   expect(errors.has('iat outside tolerance')).toBe(true)
 })
 
-function goodRequest(ground: ProofGround, spoil: (draft: ProofDraft) => void = () => {}) {
+function goodRequest(ground: ProofFixture, spoil: (draft: ProofDraft) => void = () => {}) {
   const { key, tokens } = ground.ground
   const draft = draftOf(ground.ground, key, tokens.bound)
   spoil(draft)
   return request(tokens.bound, proofOf(draft))
 }
 
-function requestAt(ground: ProofGround, claimed: string) {
+function requestAt(ground: ProofFixture, claimed: string) {
   return goodRequest(ground, (draft) => Object.assign(draft.claims, { htu: claimed + ground.ground.path }))
 }

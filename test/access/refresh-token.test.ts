@@ -14,7 +14,7 @@ function isGood(given: string, jkt = subject.jkt, by = key): boolean {
 }
 
 describe('a refresh token', () => {
-  test('is the same text whenever it is made, and another for everything else', () => {
+  test('is the same text for the same input, and another one otherwise', () => {
     expect(refreshTokenText(key, subject)).toBe(text)
     const others = [
       { ...subject, tenant: 'acme2' },
@@ -26,7 +26,7 @@ describe('a refresh token', () => {
     expect(new Set(macs).size).toBe(6)
   })
 
-  test('says whose it is, and is ours under our key and for its own key alone', () => {
+  test('contains its session, and is valid only under the server key and for its own key', () => {
     const { mac: _, ...rest } = readRefreshToken(text) ?? {}
     expect(rest).toEqual({ tenant: 'acme', session: 'Session111', number: 1 })
     expect(isGood(text)).toBe(true)
@@ -34,18 +34,18 @@ describe('a refresh token', () => {
     expect(isGood(text, subject.jkt, new Uint8Array(32))).toBe(false)
   })
 
-  test.each([0, 1, 2, 3] as const)('is not ours with another part %i', (place) => {
+  test.each([0, 1, 2, 3] as const)('is invalid with another part %i', (place) => {
     const changes = ['acme2', 'Session112', '2', 'A'.repeat(43)]
     expect(isGood(withPart(text, place as 0 | 1 | 2, () => changes[place] ?? ''))).toBe(false)
   })
 
-  test('fits what a client may send, at its longest', () => {
+  test('fits into the limits of a client at its longest', () => {
     const longest = { tenant: 't'.repeat(63), session: 's'.repeat(16), number: 9_999_999_999, jkt: subject.jkt }
     expect(isGood(refreshTokenText(key, longest))).toBe(true)
   })
 })
 
-describe('none', () => {
+describe('an invalid refresh token', () => {
   test.each([
     '',
     '...',
@@ -59,15 +59,15 @@ describe('none', () => {
     withPart(text, 2, () => '01'),
     withPart(text, 2, () => '1e0'),
     withPart(text, 2, () => '10000000000'),
-  ])('%j', (given) => {
+  ])('such as %j is refused', (given) => {
     expect(readRefreshToken(given)).toBeUndefined()
   })
 
-  test('that is longer than any of ours', () => {
+  test('that is longer than any valid one is refused', () => {
     expect(readRefreshToken(`${'t'.repeat(100_000)}.${text}`)).toBeUndefined()
   })
 
-  test('of any other text', () => {
+  test('of any other text is refused', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (given) => !isGood(given)))
   })
 })

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
 import type { Pair } from '#access/requests'
-import { IdentityStage, lifetimes, place } from '#test/access/identity-stage'
+import { IdentityFixture, lifetimes, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 const wrong = 'unauthorized invalid refresh token'
 
-async function withAnn(): Promise<{ stage: IdentityStage; pair: Pair }> {
-  const stage = await IdentityStage.open()
+async function withAnn(): Promise<{ stage: IdentityFixture; pair: Pair }> {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   return { stage, pair: await stage.logIn('ann', key) }
 }
 
-function refresh(stage: IdentityStage, refreshToken: string, more: { jkt?: string; host?: string } = {}) {
+function refresh(stage: IdentityFixture, refreshToken: string, more: { jkt?: string; host?: string } = {}) {
   const { jkt = key.jkt, host = place.host } = more
   return stage.identity.logins.refresh({ refreshToken, jkt, place: { ...place, host } })
 }
@@ -36,7 +36,7 @@ test('after a refresh the old access token is accepted for ten seconds, and its 
   expect(await later.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
 })
 
-test('each of several refreshes within ten seconds leaves the token that it replaced its own ten seconds', async () => {
+test('each of several refreshes within ten seconds leaves the replaced token its own ten seconds', async () => {
   const { stage, pair: first } = await withAnn()
   const second = await stage.wait(refresh(stage, first.refreshToken))
   await stage.world.advance(6_000)
@@ -50,8 +50,8 @@ test('each of several refreshes within ten seconds leaves the token that it repl
   expect(await verdicts()).toEqual([replaced, replaced, undefined])
 })
 
-test('so it is with the Basic scheme; a token without a refresh token is never replaced', async () => {
-  const stage = await IdentityStage.open()
+test('the same holds for the Basic scheme; a token without a refresh token is never replaced', async () => {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const [alone, offline] = [await stage.basic('ann'), await stage.basic('ann', true)]
   const { token } = await stage.wait(stage.identity.logins.refreshBasic({ refreshToken: offline.refreshToken, place }))
@@ -61,14 +61,14 @@ test('so it is with the Basic scheme; a token without a refresh token is never r
   expect(verdicts).toEqual([undefined, replaced, undefined])
 })
 
-test('another key gets nothing, and consumes nothing', async () => {
+test('another key is refused, and uses up nothing', async () => {
   const { stage, pair } = await withAnn()
   const stolen = refresh(stage, pair.refreshToken, { jkt: makeKeyPair().jkt })
   expect(await stage.refusal(stolen)).toBe('unauthorized key mismatch')
   expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBeUndefined()
 })
 
-test('a session without a second factor is not renewed once the tenant asks for one', async () => {
+test('a session without a second factor is not renewed once the tenant requires one', async () => {
   const { stage, pair } = await withAnn()
   await stage.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
   expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
@@ -77,7 +77,7 @@ test('a session without a second factor is not renewed once the tenant asks for 
   expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBeUndefined()
 })
 
-test('one that is forged, of another session, or under a host of another tenant is none', async () => {
+test('a refresh token that is forged, of another session, or under a host of another tenant is refused', async () => {
   const { stage, pair } = await withAnn()
   const [tenant, session, , mac] = pair.refreshToken.split('.')
   const other = await stage.logIn('ann', key)

@@ -15,7 +15,7 @@ function replaysOf(entriesMax?: number) {
 }
 
 describe('used proofs', () => {
-  test('are known for 121 s at least and 183 s at most, and none that was not used', () => {
+  test('are stored for 121 s to 183 s, and unused ones are not', () => {
     const step = fc.record({ waitMs: fc.nat({ max: 20_000 }), jti: fc.nat({ max: 20 }), isRecorded: fc.boolean() })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -37,7 +37,7 @@ describe('used proofs', () => {
     )
   })
 
-  test.each([0, 1, generationMs - 1])('are known long enough, %i ms into a generation', (intoMs) => {
+  test.each([0, 1, generationMs - 1])('are stored for long enough, %i ms into a generation', (intoMs) => {
     const { world, replays } = replaysOf()
     world.spend(generationMs - (world.now() % generationMs) + intoMs)
     replays.record(jkt, 'a')
@@ -55,7 +55,7 @@ describe('used proofs', () => {
     expect(replays.isUsed(jkt, 'a')).toBe(true)
   })
 
-  test('fill a generation, which then takes no more, forgets none, and says when the next begins', () => {
+  test('fill a generation, which then accepts no more, drops none, and returns the start of the next', () => {
     const { world, replays } = replaysOf(3)
     world.spend(generationMs - (world.now() % generationMs) + 1_000)
     for (const jti of ['a', 'b', 'c']) replays.record(jkt, jti)
@@ -76,7 +76,7 @@ describe('used proofs', () => {
     for (const jti of ['a', 'b', 'c', 'd']) expect(replays.isUsed(jkt, jti)).toBe(true)
   })
 
-  test('stay known when the clock is put back, and a leap forwards is survived', () => {
+  test('stay stored when the clock is set back, and a jump forwards is safe', () => {
     const { world, replays } = replaysOf()
     replays.record(jkt, 'a')
     world.spend(-500_000)
@@ -97,7 +97,7 @@ describe('a set of fingerprints', () => {
     return Uint32Array.from({ length: 4 }, (_, word) => hash.readUInt32LE(word * 4))
   }
 
-  test.each([0, 5_000])('holds what was put in and nothing else, however far it grows from %i', (expected) => {
+  test.each([0, 5_000])('contains exactly the added ones while it grows from %i', (expected) => {
     const set = new FingerprintSet(expected)
     for (let count = 0; count < 20_000; count++) {
       set.add(fingerprintOf(`${count}`))
@@ -110,12 +110,12 @@ describe('a set of fingerprints', () => {
     }
   })
 
-  test('tells apart those that share all words but one, zeros included', () => {
+  test('distinguishes those that share all words but one, also with zeros', () => {
     const all = [0, 1, 2, 0xffff_ffff].flatMap((a) =>
       [0, 1, 0xffff_ffff].flatMap((b) => [0, 1].flatMap((c) => [0, 1].map((d) => [a, b, c, d]))),
     )
     const set = new FingerprintSet()
-    // A first word of zero is taken for one of 1.
+    // A first word of zero is stored as 1.
     const distinct = all.filter(([a]) => a !== 0)
     for (const words of distinct) {
       expect(set.has(Uint32Array.from(words))).toBe(false)
@@ -138,7 +138,7 @@ describe('a nonce', () => {
     [600_000, undefined],
     [900_000, undefined],
     [-1, undefined],
-  ])('is, %i ms after its window began, %s', (ms, verdict) => {
+  ])('%i ms after the begin of its window is %s', (ms, verdict) => {
     const world = new ManualWorld({ now: start })
     const nonces = new Nonces({ now: () => world.now(), key })
     const nonce = nonces.current
@@ -154,7 +154,7 @@ describe('a nonce', () => {
     expect(nonces.judge(value)).toBeUndefined()
   })
 
-  test('follows the clock wherever it goes, and belongs to its key', () => {
+  test('follows the clock in both directions, and belongs to its key', () => {
     const world = new ManualWorld({ now: start })
     const nonces = new Nonces({ now: () => world.now(), key })
     const seen = [0, 300_000, 300_000, -600_000, 3_000_000, -3_000_000].map((ms) => {

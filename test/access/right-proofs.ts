@@ -1,28 +1,28 @@
 import { draftOf, type ProofDraft, proofOf } from '#test/access/proof-draft'
-import { type Ground, type ProofRequestText, request } from '#test/access/wrong-proof'
+import { type ProofContext, type ProofRequestText, request } from '#test/access/wrong-proof'
 
-/** What is unusual in a proof and nevertheless right. Like the wrong ones, for the checks alone and for a server. */
+/** Unusual proofs that are valid. Like the wrong ones, for the checks alone and for a server. */
 export interface RightProof {
   readonly name: string
-  /** Each is answered well. */
-  readonly requests: (ground: Ground) => readonly ProofRequestText[]
+  /** Each request succeeds. */
+  readonly requests: (ground: ProofContext) => readonly ProofRequestText[]
 }
 
-function claimed(claims: (ground: Ground) => Record<string, unknown>): RightProof['requests'] {
+function claimed(claims: (ground: ProofContext) => Record<string, unknown>): RightProof['requests'] {
   return (ground) => {
     const draft = draftOf(ground, ground.key, ground.tokens.bound)
     return [requestOf(ground, { ...draft, claims: { ...draft.claims, ...claims(ground) } })]
   }
 }
 
-function requestOf(ground: Ground, draft: ProofDraft, scheme?: string): ProofRequestText {
+function requestOf(ground: ProofContext, draft: ProofDraft, scheme?: string): ProofRequestText {
   return request(ground.tokens.bound, proofOf(draft), scheme)
 }
 
-const address = ({ origin, path }: Ground) => origin + path
+const address = ({ origin, path }: ProofContext) => origin + path
 
 export const rightProofs: readonly RightProof[] = [
-  { name: 'as everybody makes it', requests: claimed(() => ({})) },
+  { name: 'a usual proof', requests: claimed(() => ({})) },
   { name: 'htu with a query', requests: claimed((ground) => ({ htu: `${address(ground)}?a=b` })) },
   { name: 'htu with a fragment', requests: claimed((ground) => ({ htu: `${address(ground)}#a?b` })) },
   {
@@ -36,9 +36,9 @@ export const rightProofs: readonly RightProof[] = [
   { name: 'iat 60 s ago', requests: claimed((ground) => ({ iat: ground.nowS() - 60 })) },
   { name: 'iat 60 s ahead', requests: claimed((ground) => ({ iat: ground.nowS() + 60 })) },
   { name: 'jti of 128 characters', requests: claimed(() => ({ jti: 'j'.repeat(128) })) },
-  { name: 'claims that nobody asked for', requests: claimed(() => ({ iss: 'me', exp: 1, nbf: 9e9 })) },
+  { name: 'unknown claims', requests: claimed(() => ({ iss: 'me', exp: 1, nbf: 9e9 })) },
   {
-    name: 'more of the public key than is needed',
+    name: 'additional members of the public key',
     requests: (ground) => {
       const draft = draftOf(ground, ground.key, ground.tokens.bound)
       const more = { alg: 'ES256', use: 'sig', kid: 'a', key_ops: ['verify'], ext: true }

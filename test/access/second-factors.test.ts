@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { hashOf } from '#access/secret-text'
 import { totpStepMs } from '#access/totp'
 import type { Caller } from '#model/caller'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { codeOf } from '#test/access/totp-code'
 
@@ -11,18 +11,18 @@ const wrongCode = 'unauthorized invalid code'
 const needed = 'invalid Validation Error'
 
 interface SignedIn {
-  readonly stage: IdentityStage
+  readonly stage: IdentityFixture
   readonly caller: Caller
 }
 
 async function withAnn(): Promise<SignedIn> {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { accessToken } = await stage.logIn('ann', key)
   return { stage, caller: await stage.bound(accessToken, key, 'person or proof') }
 }
 
-/** With TOTP on; the secret and the recovery codes. */
+/** A user with TOTP; the secret and the recovery codes. */
 async function withTotp(): Promise<SignedIn & { secret: string; recoveryCodes: readonly string[] }> {
   const { stage, caller } = await withAnn()
   const { secondFactors } = stage.identity
@@ -32,8 +32,8 @@ async function withTotp(): Promise<SignedIn & { secret: string; recoveryCodes: r
   return { stage, caller, secret, recoveryCodes }
 }
 
-/** What stands between the password and the pair, and who shows it. */
-async function token(stage: IdentityStage): Promise<{ caller: Caller; token: string; enroll: boolean }> {
+/** The token between password and second factor, and its client. */
+async function token(stage: IdentityFixture): Promise<{ caller: Caller; token: string; enroll: boolean }> {
   const outcome = await stage.wait(stage.identity.logins.logIn(stage.loginOf('ann', key)))
   if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
   const headers = { dpop: stage.proof(key, { method: 'POST' }) }
@@ -42,7 +42,7 @@ async function token(stage: IdentityStage): Promise<{ caller: Caller; token: str
 }
 
 describe('one-time codes', () => {
-  test('are asked for once they are on, and good once each', async () => {
+  test('are required once they are on, and valid once each', async () => {
     const { stage, secret } = await withTotp()
     const { secondFactors } = stage.identity
     const first = await token(stage)
@@ -57,7 +57,7 @@ describe('one-time codes', () => {
     expect(await stage.refusal(again)).toBe(wrongCode)
   })
 
-  test('are neither turned on nor off by a session alone, nor by what is wrong', async () => {
+  test('need more than a session to be turned on or off, and a valid code', async () => {
     const { stage, caller } = await withTotp()
     const { secondFactors } = stage.identity
     await stage.world.advance(300_001)
@@ -75,7 +75,7 @@ describe('one-time codes', () => {
     )
   })
 
-  test('can be the present factor that confirms', async () => {
+  test('can confirm as the present factor', async () => {
     const { stage, caller, secret, recoveryCodes } = await withTotp()
     const { secondFactors } = stage.identity
     await stage.world.advance(300_001)
@@ -89,8 +89,8 @@ describe('one-time codes', () => {
   })
 })
 
-describe('codes to recover with', () => {
-  test('are good once each, however they are typed', async () => {
+describe('recovery codes', () => {
+  test('are valid once each, in any spelling', async () => {
     const { stage, recoveryCodes } = await withTotp()
     const { secondFactors } = stage.identity
     const [code = ''] = recoveryCodes
@@ -102,8 +102,8 @@ describe('codes to recover with', () => {
   })
 })
 
-describe('a tenant that requires one', () => {
-  test('lets nobody in before one is set up, which completes the login', async () => {
+describe('a tenant that requires a second factor', () => {
+  test('refuses sign-in before one is set up, which completes the sign-in', async () => {
     const { stage } = await withAnn()
     const { secondFactors } = stage.identity
     await stage.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
@@ -118,17 +118,17 @@ describe('a tenant that requires one', () => {
     const { accessToken = '', recoveryCodes } = await stage.wait(secondFactors.activateTotp({ ...shown, place, code }))
     expect(recoveryCodes).toHaveLength(10)
     expect(await stage.bound(accessToken, key)).toMatchObject({ name: 'ann' })
-    // Setting it up did not use it.
+    // The activation did not use up the code.
     const next = await stage.wait(secondFactors.useTotp({ ...(await token(stage)), place, code }))
     expect(await stage.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
-    // The token was given for what he could show before.
+    // The token was issued for the earlier factors.
     const late = secondFactors.enrollTotp({ ...shown, place })
     expect(await stage.refusal(late)).toBe('unauthorized invalid or expired token')
   })
 })
 
 describe('the token between password and factor', () => {
-  test('is bound to its key, to the credentials and to five minutes, and is good for nothing else', async () => {
+  test('is bound to its key, its credentials and five minutes, and has no other use', async () => {
     const { stage, secret } = await withTotp()
     const { secondFactors, logins } = stage.identity
     const shown = await token(stage)

@@ -21,18 +21,18 @@ const random = (bytes: number) => world.random(bytes)
 const secret = newSecret(random)
 const id = 'Key1111111'
 
-describe('what the server makes', () => {
+describe('generated secrets', () => {
   test.each([
     ['a secret', () => newSecret(random), /^[\w-]{43}$/],
     ['a code', () => newCode(random), /^[1-9A-HJ-NP-Za-km-z]{22}$/],
     ['a recovery code', () => newRecoveryCodes(random)[0] ?? '', /^([A-Z2-7]{4}-){3}[A-Z2-7]{4}$/],
-  ])('%s looks as it should, and is never the same', (_, make, pattern) => {
+  ])('such as %s have the right format, and differ each time', (_, make, pattern) => {
     const all = Array.from({ length: 500 }, make)
     for (const one of all) expect(one).toMatch(pattern)
     expect(new Set(all).size).toBe(500)
   })
 
-  test('ten recovery codes at once, each another', () => {
+  test('are ten recovery codes at once, all different', () => {
     expect(new Set(newRecoveryCodes(random)).size).toBe(10)
   })
 
@@ -40,23 +40,23 @@ describe('what the server makes', () => {
     [0x00, 'AAAA-AAAA-AAAA-AAAA'],
     [0xff, '7777-7777-7777-7777'],
     [0x0f, 'B4HQ-6DYP-B4HQ-6DYP'],
-  ])('a recovery code of bytes %i, in the Base32 of RFC 4648', (byte, code) => {
+  ])('include a recovery code of bytes %i, in the Base32 of RFC 4648', (byte, code) => {
     expect(newRecoveryCodes((bytes) => new Uint8Array(bytes).fill(byte))[0]).toBe(code)
   })
 })
 
 describe('a hash', () => {
-  test('is SHA-256, and is of one text alone', () => {
+  test('is SHA-256 of one text', () => {
     expect(Buffer.from(hashOf(secret))).toEqual(createHash('sha256').update(secret).digest())
     expect(isHashOf(secret, hashOf(secret))).toBe(true)
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => !isHashOf(text, hashOf(secret))))
   })
 
-  test('of another length is of nothing', () => {
+  test('of another length matches no text', () => {
     for (const length of [0, 16, 31, 33]) expect(isHashOf(secret, new Uint8Array(length))).toBe(false)
   })
 
-  test('is not even made of a text that is too long', () => {
+  test('is refused for a text that is too long', () => {
     const long = 'x'.repeat(257)
     expect(isHashOf(long, hashOf(long))).toBe(false)
     expect(isHashOf('x'.repeat(256), hashOf('x'.repeat(256)))).toBe(true)
@@ -64,7 +64,7 @@ describe('a hash', () => {
 })
 
 describe('the text of a key', () => {
-  test('says where to look it up', () => {
+  test('contains the id of its record', () => {
     expect(readApiKey(apiKeyText('acme-1', id, secret))).toEqual({ tenant: 'acme-1', id })
     expect(readProvisioningKey(provisioningKeyText(id, secret))).toEqual({ id })
   })
@@ -94,15 +94,15 @@ describe('the text of a key', () => {
   )
 })
 
-describe('a recovery code, typed', () => {
+describe('a typed recovery code', () => {
   test.each(['ABCD-EFGH-IJKL-MNOP', 'abcdefghijklmnop', ' abcd efgh ijkl mnop ', 'aBcD-eFgHiJkL\tmnop'])(
-    '%j',
+    'such as %j is accepted',
     (typed) => {
       expect(recoveryCodeOf(typed)).toBe('ABCD-EFGH-IJKL-MNOP')
     },
   )
 
-  test('too long is none', () => {
+  test('that is too long is refused', () => {
     expect(recoveryCodeOf('A'.repeat(257))).toBe('')
   })
 })
@@ -118,11 +118,11 @@ describe('a Basic header', () => {
     ['Ann:a:b:c', { name: 'Ann', password: 'a:b:c' }],
     ['acme/SENSOR-1:abc', { name: 'acme/SENSOR-1', password: 'abc' }],
     ['\ufeffAnn:a', { name: '\ufeffAnn', password: 'a' }],
-  ])('of %j', (text, credentials) => {
+  ])('of %j is read', (text, credentials) => {
     expect(readBasic(basic(text))).toEqual(credentials)
   })
 
-  test.each(['basic', 'BASIC', 'Basic '])('with the scheme written %j', (scheme) => {
+  test.each(['basic', 'BASIC', 'Basic '])('with the scheme written %j is read', (scheme) => {
     expect(readBasic(basic('Ann:secret').replace('Basic', scheme))).toEqual({ name: 'Ann', password: 'secret' })
   })
 
@@ -145,13 +145,13 @@ describe('a Basic header', () => {
     expect(readBasic(header)).toBeUndefined()
   })
 
-  test('is not of bytes that are no UTF-8, and not of any length', () => {
+  test('is refused for invalid UTF-8, and above a length', () => {
     expect(readBasic(basic(Uint8Array.of(0x41, 0x3a, 0xff)))).toBeUndefined()
     expect(readBasic(basic(`Ann:${'x'.repeat(7_000)}`))).toBeUndefined()
     expect(readBasic(basic(`Ann:${'x'.repeat(6_000)}`))?.password).toHaveLength(6_000)
   })
 
-  test('comes back from any name without a colon and any password', () => {
+  test('is read for any name without a colon and any password', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), (name, password) => {
         fc.pre(!name.includes(':') && name.length + password.length < 1_000)

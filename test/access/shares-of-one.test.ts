@@ -21,7 +21,7 @@ function refusalOf(task: () => void): string | undefined {
   }
 }
 
-describe('things at the same time', () => {
+describe('concurrent operations', () => {
   const make = () => new ConcurrencyLimit({ things: 'uploads', perUserMax: 2, perTenantMax: 3 })
   const userFull = '429 at most 2 uploads of one user at the same time; 1'
   const tenantFull = '429 at most 3 uploads of one tenant at the same time; 1'
@@ -34,7 +34,7 @@ describe('things at the same time', () => {
     [[ann, ann, bob], cy, tenantFull],
     [[ann, ann, bob], other, undefined],
     [[anonymous, anonymous, anonymous], anonymous, undefined],
-  ])('row %#', (entered, next, expected) => {
+  ])('give the result of row %#', (entered, next, expected) => {
     const limit = make()
     for (const each of entered) limit.enter(each)
     expect(refusalOf(() => limit.check(next))).toBe(expected)
@@ -43,7 +43,7 @@ describe('things at the same time', () => {
   })
 })
 
-describe('bytes in a time', () => {
+describe('bytes over time', () => {
   const stage = () => {
     const clock = { ms: 0 }
     const allowance = new ByteAllowance({ now: () => clock.ms, of: 'events', bytesMax: 100, perMs: 10_000 })
@@ -51,7 +51,7 @@ describe('bytes in a time', () => {
     return { clock, take }
   }
 
-  test('what is more is owed, and paid with time', () => {
+  test('above the limit are owed, and paid over time', () => {
     const { clock, take } = stage()
     expect([take(ann, 99), take(ann, 51)]).toEqual([undefined, undefined])
     expect(take(ann, 1)).toBe('429 at most 100 bytes of events of one user in 10 s; 6')
@@ -61,14 +61,14 @@ describe('bytes in a time', () => {
     expect([take(ann, 200), take(bob, 1), take(other, 1)]).toEqual([undefined, undefined, undefined])
   })
 
-  test('all users of a tenant together add as much as four', () => {
+  test('of all users of a tenant together are limited to four times as much', () => {
     const { take } = stage()
     for (const user of [ann, bob, cy, caller('a', 'dan')]) expect(take(user, 100)).toBeUndefined()
     expect(take(caller('a', 'eve'), 1)).toBe('429 at most 400 bytes of events of one tenant in 10 s; 1')
     expect([take(other, 1), take(anonymous, 1_000), take(anonymous, 1)]).toEqual([undefined, undefined, undefined])
   })
 
-  test('a user who rests has the whole again, and no more than that', () => {
+  test('of an idle user are fully available again, and no more', () => {
     const { clock, take } = stage()
     take(ann, 100)
     clock.ms = 1_000_000

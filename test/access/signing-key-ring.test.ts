@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { signsForMs } from '#actors/signing-keys/signing-keys'
-import { IdentityStage, lifetimes } from '#test/access/identity-stage'
+import { IdentityFixture, lifetimes } from '#test/access/identity-fixture'
 
-async function withToken(): Promise<{ stage: IdentityStage; token: string }> {
-  const stage = await IdentityStage.open()
+async function withToken(): Promise<{ stage: IdentityFixture; token: string }> {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   return { stage, token: (await stage.basic('ann', true)).token }
 }
@@ -12,7 +12,7 @@ function kidOf(token: string): unknown {
   return JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid
 }
 
-test('a rotation signs nobody out, and the old key is believed for as long as a token of it may live', async () => {
+test('a rotation ends no session, and the old key stays valid while one of its tokens may be', async () => {
   const { stage, token } = await withToken()
   const { keys } = stage.identity
   const [before] = keys.list()
@@ -41,10 +41,10 @@ test('keys are the same after a restart', async () => {
   expect(await later.bearer(token)).toMatchObject({ name: 'ann' })
 })
 
-test('one that signed for ninety days is replaced by itself', async () => {
+test('a key that signed for ninety days is replaced automatically', async () => {
   const { stage } = await withToken()
   const [before] = stage.identity.keys.list()
-  // All at once: so many days in steps would take as long.
+  // In one step: as many days in steps would take as long.
   stage.world.spend(signsForMs)
   await stage.world.advance(1)
   await stage.world.settle()
@@ -52,24 +52,24 @@ test('one that signed for ninety days is replaced by itself', async () => {
   expect(stage.errors).toEqual([])
 })
 
-test('another key file than that of the store stops the start', async () => {
+test('a key file that differs from that of the store stops the start', async () => {
   const { stage } = await withToken()
   const fileKey = async () => new Uint8Array(32).fill(8)
   await expect(stage.restart({ fileKey })).rejects.toThrow('identity.key')
 })
 
-test('whether the key file may be made is known from the store', async () => {
+test('the store decides whether a key file may be created', async () => {
   const asked: boolean[] = []
   const fileKey = async (isNeeded: boolean) => {
     asked.push(isNeeded)
     return new Uint8Array(32).fill(7)
   }
-  const stage = await IdentityStage.open({ settings: { fileKey } })
+  const stage = await IdentityFixture.open({ settings: { fileKey } })
   await stage.restart({ fileKey })
   expect(asked).toEqual([false, true])
 })
 
-test('what is published of a key has no private part', async () => {
+test('a published key has no private part', async () => {
   const { stage } = await withToken()
   expect(JSON.stringify(stage.identity.keys.jwks())).not.toContain('"d"')
 })

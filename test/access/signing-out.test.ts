@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { IdentityStage, lifetimes, place } from '#test/access/identity-stage'
+import { IdentityFixture, lifetimes, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
 const key = makeKeyPair()
 
-async function withAnn(): Promise<IdentityStage> {
-  const stage = await IdentityStage.open()
+async function withAnn(): Promise<IdentityFixture> {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   return stage
 }
@@ -25,7 +25,7 @@ test.each([false, true])('signing out ends the session and its sockets (all of t
   expect(other.endCode).toBe(isAll ? 4401 : undefined)
 })
 
-test('a refresh token signs out too, by the key it is bound to', async () => {
+test('a refresh token signs out too, with its key', async () => {
   const stage = await withAnn()
   const { accessToken, refreshToken } = await stage.logIn('ann', key)
   const signOut = async (jkt: string | undefined, shown: string | undefined) => {
@@ -45,11 +45,11 @@ test('a refresh token signs out too, by the key it is bound to', async () => {
   expect(await stage.judge(() => stage.bound(accessToken, key))).toBe('unauthorized session over')
 })
 
-function proofOf(stage: IdentityStage): string {
+function proofOf(stage: IdentityFixture): string {
   return stage.proof(key, { method: 'POST' })
 }
 
-test('sessions are listed, the last one first, and ended one by one', async () => {
+test('sessions are listed, the last one first, and can be ended one by one', async () => {
   const stage = await withAnn()
   const { id } = stage.row('ann')
   const { accessToken } = await stage.logIn('ann', key)
@@ -71,7 +71,7 @@ test('sessions are listed, the last one first, and ended one by one', async () =
   expect(await stage.wait(sessions.list('default', id))).toEqual([])
 })
 
-test('of a hundred and one sessions the first has ended', async () => {
+test('the first of a hundred and one sessions ends', async () => {
   const stage = await withAnn()
   const tokens: string[] = []
   for (let count = 0; count <= 100; count++) tokens.push((await stage.basic('ann')).token)
@@ -92,7 +92,7 @@ test('sockets close in the millisecond in which the session ends', async () => {
   expect(socket.endCode).toBe(4401)
 })
 
-test('that a session is used is stored once a minute, with the last address', async () => {
+test('the use of a session is stored once a minute, with the last address', async () => {
   const stage = await withAnn()
   const { token } = await stage.basic('ann')
   const shown = () => stage.identity.sessions.list('default', stage.row('ann').id)
@@ -101,14 +101,14 @@ test('that a session is used is stored once a minute, with the last address', as
   await use('192.0.2.2')
   expect(await stage.wait(shown())).toMatchObject([{ address: '192.0.2.1' }])
   await stage.world.advance(1)
-  // Of a connection that is gone nobody can say from where it came.
+  // A closed connection has no address.
   await use('')
   await use('192.0.2.3')
   await use('192.0.2.4')
   expect(await stage.wait(shown())).toMatchObject([{ address: '192.0.2.3' }])
 })
 
-test('a socket of a session that ended while it came in is closed, and hears nothing', async () => {
+test('a socket that opens while its session ends is closed, and receives nothing', async () => {
   const stage = await withAnn()
   const { accessToken } = await stage.logIn('ann', key)
   const caller = await stage.bound(accessToken, key)
@@ -119,7 +119,7 @@ test('a socket of a session that ended while it came in is closed, and hears not
   expect(stage.identity.sockets.size).toBe(0)
 })
 
-test('a ticket is worth what its session is worth when it is shown', async () => {
+test('a ticket is as valid as its session when it is used', async () => {
   const stage = await withAnn()
   const { tickets } = stage.assembly.context
   const { token } = await stage.basic('ann')
@@ -129,7 +129,7 @@ test('a ticket is worth what its session is worth when it is shown', async () =>
   expect(await stage.judge(() => tickets.consume(second))).toBe('unauthorized invalid or expired ticket')
 })
 
-test('another password ends the other sessions, and the wrong one counts', async () => {
+test('a new password ends the other sessions, and a wrong one counts', async () => {
   const stage = await withAnn()
   const { accessToken } = await stage.logIn('ann', key)
   const { token } = await stage.basic('ann')

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { hashOf } from '#access/secret-text'
 import { formatCrn } from '#model/crn'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 
 const wrong = 'unauthorized invalid or expired code'
 
-function signUp(stage: IdentityStage, name: string, code: string, shown = password) {
+function signUp(stage: IdentityFixture, name: string, code: string, shown = password) {
   return stage.identity.logins.signUp({ name, code, password: shown, place })
 }
 
-test('a name and its code become an account, once', async () => {
-  const stage = await IdentityStage.open()
+test('a name and its code create an account once', async () => {
+  const stage = await IdentityFixture.open()
   await stage.invite('Ann')
   expect(stage.identity.accesses.user(stage.row('ann').id)).toBeUndefined()
   expect(await stage.wait(signUp(stage, 'ANN', 'code of Ann'))).toEqual({ name: 'Ann' })
@@ -19,8 +19,8 @@ test('a name and its code become an account, once', async () => {
   expect(await stage.refusal(signUp(stage, 'Ann', 'code of Ann'))).toBe(wrong)
 })
 
-test('an unknown name, a wrong code, one that has ended and one of somebody disabled are one answer, without a hash', async () => {
-  const stage = await IdentityStage.open()
+test('an unknown name, a wrong code, an expired one and a disabled user get the same answer without a hash', async () => {
+  const stage = await IdentityFixture.open()
   for (const name of ['ann', 'bob', 'cid']) await stage.invite(name)
   await stage.directory({ type: 'update_user', user: stage.row('cid').id, state: 'disabled' })
   stage.engine.calls.length = 0
@@ -32,16 +32,16 @@ test('an unknown name, a wrong code, one that has ended and one of somebody disa
   expect(stage.engine.calls).toEqual([])
 })
 
-test('of two who come with one code at once one gets the account', async () => {
-  const stage = await IdentityStage.open()
+test('one of two clients with the same code gets the account', async () => {
+  const stage = await IdentityFixture.open()
   await stage.invite('ann')
   const both = [signUp(stage, 'ann', 'code of ann'), signUp(stage, 'ann', 'code of ann', 'another password')]
   const refusals = await Promise.all(both.map((one) => stage.refusal(one)))
   expect(refusals.sort()).toEqual([wrong, undefined].sort())
 })
 
-test('a code is void when its user was raised while the password was hashed', async () => {
-  const stage = await IdentityStage.open()
+test('a code is void if its user was raised during the hash', async () => {
+  const stage = await IdentityFixture.open()
   await stage.putRole('manager', [{ permissions: { users: ['*'] }, devices: ['*'], services: ['*'] }])
   await stage.addUser('meg', { roles: ['manager'] })
   await stage.invite('ann', { roles: [] })

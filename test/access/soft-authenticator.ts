@@ -2,22 +2,19 @@ import { createHash, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
 import { makeSigningKey } from '#access/signing-key'
 
-/** What an authenticator is asked for, and what it may do wrong. */
+/** The request to an authenticator, and its faults. */
 export interface Asked {
   readonly challenge: string
   readonly rpId: string
   readonly origin: string
-  /** Default: somebody touched it. */
+  /** Default: the user touched it. */
   readonly isPresent?: boolean
   readonly type?: string
   readonly format?: string
   readonly counter?: number
 }
 
-/**
- * An authenticator without a device: the bytes of WebAuthn §6 with a key of its own, ES256, so that everything a real
- * one would not do can be done.
- */
+/** A software authenticator: the bytes of WebAuthn §6 with its own ES256 key, so that tests can make any fault. */
 export class SoftAuthenticator {
   readonly id: Buffer
   readonly #privateKey: KeyObject

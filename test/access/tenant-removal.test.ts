@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { subscriberAddress, topicIndex, topicRow } from '#actors/subscriber/address'
 import type { SubscriberState } from '#actors/subscriber/state'
-import { IdentityStage, place } from '#test/access/identity-stage'
+import { IdentityFixture, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { subscriptionOf } from '#test/actors/acting-subscriber'
 
 const key = makeKeyPair()
 
-async function withAcme(): Promise<{ stage: IdentityStage; token: string }> {
-  const stage = await IdentityStage.open()
+async function withAcme(): Promise<{ stage: IdentityFixture; token: string }> {
+  const stage = await IdentityFixture.open()
   await stage.addTenant('acme')
   await stage.putRole('ops', [{ permissions: { schemas: ['read'] }, devices: ['*'], services: ['*'] }], 'acme')
   await stage.addUser('ann', { tenant: 'acme', roles: ['ops'] })
@@ -16,7 +16,7 @@ async function withAcme(): Promise<{ stage: IdentityStage; token: string }> {
   return { stage, token: (await stage.basic('ann')).token }
 }
 
-test('a deleted tenant is nobody at once: tokens, sockets, tickets, logins', async () => {
+test('tokens, sockets, tickets and sign-ins of a deleted tenant end at once', async () => {
   const { stage, token } = await withAcme()
   const caller = await stage.bearer(token)
   const socket = stage.connect(caller)
@@ -38,7 +38,7 @@ test('a deleted tenant is nobody at once: tokens, sockets, tickets, logins', asy
   expect(socket.endCode).toBe(4401)
 })
 
-test('what it left is swept, and the name is free again, with nothing of before', async () => {
+test('the data of a deleted tenant is removed, and a new tenant of the name is empty', async () => {
   const { stage, token } = await withAcme()
   await stage.directory({ type: 'delete_tenant', tenant: 'acme' })
   await stage.world.advance(10_000)
@@ -51,7 +51,7 @@ test('what it left is swept, and the name is free again, with nothing of before'
   expect(await stage.judge(() => stage.bearer(token))).toBe('unauthorized session over')
 })
 
-test('what its people were subscribed to is swept along, and nobody hears of it', async () => {
+test('subscriptions of a deleted tenant are removed without an event', async () => {
   const { stage, token } = await withAcme()
   const { system, listing } = stage.assembly.context
   const ann = subscriberAddress('acme', stage.row('ann').id)

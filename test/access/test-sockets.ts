@@ -1,17 +1,17 @@
 import type { Socket, SocketPublisher } from '#runtime/socket'
 
-/** What hears of it. */
+/** The subscriber. */
 interface TestRoom {
   ponged(socket: TestSocket): void
   closed(socket: TestSocket): void
 }
 
-/** A dashboard's socket that takes everything, and says what it got. */
+/** An event socket without filters that records its messages. */
 export class TestSocket implements Socket {
   readonly remoteAddress = '127.0.0.1'
   readonly heard: { readonly type: string; readonly [field: string]: unknown }[] = []
   readonly topics = new Set<string>()
-  /** How it was closed; undefined while it is open. */
+  /** The reason of its end; undefined while it is open. */
   endCode: number | undefined
   readonly #room: TestRoom
 
@@ -40,7 +40,7 @@ export class TestSocket implements Socket {
     this.topics.delete(topic)
   }
 
-  /** Answered: nobody here is dead. */
+  /** Answers pings, so that the server does not close it. */
   ping(): void {
     this.#room.ponged(this)
   }
@@ -56,7 +56,7 @@ export class TestSocket implements Socket {
   }
 }
 
-/** All that are open. */
+/** All open sockets. */
 export class TestSockets implements SocketPublisher {
   readonly open = new Set<TestSocket>()
 

@@ -19,20 +19,20 @@ const unauthorized = new Problem('unauthorized', 'invalid or expired ticket')
 const other = { ...anonymous, user: 'crn#user:other', name: 'other' }
 
 describe('a ticket', () => {
-  test('says whose it is, once', () => {
+  test('names its caller once', () => {
     const [mine, others] = [tickets.issue(anonymous), tickets.issue(other)]
     expect(tickets.consume(others)).toBe(other)
     expect(tickets.consume(mine)).toBe(anonymous)
     expect(() => tickets.consume(mine)).toThrow(unauthorized)
   })
 
-  test.each([0, 1, lifetimeMs - 1, lifetimeMs])('is good after %i ms', (ms) => {
+  test.each([0, 1, lifetimeMs - 1, lifetimeMs])('is valid after %i ms', (ms) => {
     const ticket = tickets.issue(anonymous)
     world.spend(ms)
     expect(tickets.consume(ticket)).toBe(anonymous)
   })
 
-  test.each([lifetimeMs + 1, 10 * lifetimeMs])('is not good after %i ms, and used up by being shown', (ms) => {
+  test.each([lifetimeMs + 1, 10 * lifetimeMs])('is invalid after %i ms, and is used up by its first use', (ms) => {
     const ticket = tickets.issue(anonymous)
     world.spend(ms)
     expect(() => tickets.consume(ticket)).toThrow(unauthorized)
@@ -45,7 +45,7 @@ describe('a ticket', () => {
     expect(() => tickets.consume(ticket)).toThrow(unauthorized)
   })
 
-  test('fits into a path, and is never the same as another', () => {
+  test('fits into a path, and is unique', () => {
     const many = Array.from({ length: 2_000 }, () => tickets.issue(anonymous))
     expect(new Set(many).size).toBe(2_000)
     for (const ticket of many) expect(ticket).toMatch(/^[\w-]{32}$/)
@@ -56,7 +56,7 @@ describe('the ticket of a session', () => {
   const session: SessionKey = { kind: 'session', tenant: 'acme', id: 'Session111' }
   const before: Caller = { ...anonymous, name: 'Ann', roles: ['viewer'], session }
 
-  test('says who that is when it is shown, not when it was issued', () => {
+  test('names the caller at its use, not at its issue', () => {
     const now: Caller = { ...before, roles: ['admin'] }
     const asked: SessionKey[] = []
     const callerOf = (key: SessionKey) => {
@@ -70,7 +70,7 @@ describe('the ticket of a session', () => {
     expect(asked).toEqual([session])
   })
 
-  test('is worth nothing once the session is over, and is used up by being shown', () => {
+  test('is invalid once the session is over, and is used up by its first use', () => {
     let isOver = true
     const callerOf = () => (isOver ? undefined : before)
     tickets = new Tickets({ now: () => world.now(), random: (count) => world.random(count), lifetimeMs, callerOf })
@@ -80,13 +80,13 @@ describe('the ticket of a session', () => {
     expect(() => tickets.consume(ticket)).toThrow(unauthorized)
   })
 
-  test('is worth nothing where nobody knows of sessions', () => {
+  test('is invalid without sessions', () => {
     const ticket = tickets.issue(before)
     expect(() => tickets.consume(ticket)).toThrow(unauthorized)
   })
 })
 
-test('one user with many sessions leaves tickets for others, and expired ones make room', () => {
+test('one user with many sessions leaves tickets for others, and expired ones free their places', () => {
   const callers = new Map<string, Caller>()
   const callerOf = ({ id }: SessionKey) => callers.get(id)
   const of = (tenant: string, user: string, id: string): Caller => {

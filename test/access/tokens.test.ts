@@ -24,7 +24,7 @@ beforeEach(() => {
   tokens = tokensOf()
 })
 
-/** Like another process with the same keys. */
+/** Another process with the same keys. */
 function tokensOf(cache = new TokenCache()): Tokens {
   return new Tokens({
     now: () => world.now(),
@@ -51,7 +51,7 @@ function access(more: { jkt?: string; grants?: readonly Grant[]; roles?: readonl
 const jwks = () => createLocalJWKSet({ keys: keys.map((key) => ({ ...publishedKeyOf(key) })) })
 
 describe('an access token', () => {
-  test('says what the contract says, and jose believes it by our published key', async () => {
+  test('has the claims of the contract, and jose accepts it with the published key', async () => {
     const text = await access({ jkt })
     const { payload, protectedHeader } = await jwtVerify(text, jwks(), {
       issuer,
@@ -84,19 +84,19 @@ describe('an access token', () => {
     [[{ ...everywhere, devices: names(32) }], false],
     [[{ ...everywhere, devices: names(16), services: names(16) }], true],
     [[{ ...everywhere, devices: names(16), services: names(17) }], false],
-  ])('tells rights only where one small grant holds all: case %#', async (grants, isTold) => {
+  ])('contains rights only if one small grant covers all: case %#', async (grants, isTold) => {
     const { permissions, devices, services } = decodeJwt(await access({ grants }))
     expect({ permissions, devices, services }).toEqual(isTold ? grants[0] : {})
   })
 
-  test('with as much in it as there can be is read', async () => {
+  test('of the largest possible size is read', async () => {
     const roles = Array.from({ length: 32 }, (_, index) => `${index}`.padEnd(64, 'r'))
     const grants = [{ ...everywhere, devices: Array.from({ length: 31 }, (_, index) => `${index}`.padEnd(64, 'D')) }]
     const text = await access({ jkt, roles, grants })
     expect((await tokensOf().read(text)).token?.session).toBe(session)
   })
 
-  test('reads back here and in another process, as whose it is', async () => {
+  test('is read here and in another process with the same caller', async () => {
     const text = await access({ jkt })
     const expected = {
       tenant,
@@ -112,14 +112,14 @@ describe('an access token', () => {
     expect((await tokensOf().read(await access())).token).not.toHaveProperty('jkt')
   })
 
-  test('is the same object whenever it is read', async () => {
+  test('gives the same object at each read', async () => {
     const text = await access()
     expect((await tokens.read(text)).token).toBe((await tokens.read(text)).token)
     const others = tokensOf()
     expect((await others.read(text)).token).toBe((await others.read(text)).token)
   })
 
-  test('is good to its last millisecond, and then still says whose it was', async () => {
+  test('is valid until its last millisecond, and then still names its caller', async () => {
     const text = await access()
     world.spend(lifetimeMs - 1)
     expect((await tokens.read(text)).fault).toBeUndefined()
@@ -129,7 +129,7 @@ describe('an access token', () => {
     }
   })
 
-  test('of a key that was retired is believed no more where it was never read', async () => {
+  test('of a retired key is refused where it was never read before', async () => {
     const text = await access()
     keys = [makeSigningKey((bytes) => world.random(bytes)), ...keys]
     expect((await tokensOf().read(text)).token?.session).toBe(session)
@@ -142,7 +142,7 @@ describe('an access token', () => {
   })
 })
 
-describe('a token is good for nothing but its own use', () => {
+describe('a token has only its own use', () => {
   const made = async () => ({
     access: await access({ jkt }),
     basicRefresh: await tokens.issueBasicRefresh({ tenant, user, session, number: 3, endsAt: startMs + lifetimeMs }),
@@ -154,11 +154,14 @@ describe('a token is good for nothing but its own use', () => {
     secondFactor: (text: string) => tokens.readSecondFactor(text, jkt),
   }
   const kinds = ['access', 'basicRefresh', 'secondFactor'] as const
-  test.each(kinds.flatMap((kind) => kinds.map((use) => [kind, use] as const)))('%s as %s', async (kind, use) => {
-    expect((await uses[use]((await made())[kind])) !== undefined).toBe(kind === use)
-  })
+  test.each(kinds.flatMap((kind) => kinds.map((use) => [kind, use] as const)))(
+    'for %s is refused for %s',
+    async (kind, use) => {
+      expect((await uses[use]((await made())[kind])) !== undefined).toBe(kind === use)
+    },
+  )
 
-  test.each(['JWT', 'dpop+jwt', 'AT+JWT', undefined])('not of type %s', async (typ) => {
+  test.each(['JWT', 'dpop+jwt', 'AT+JWT', undefined])('is not of type %s', async (typ) => {
     const text = await access({ jkt })
     const { kid = '', privateKey } = keys[0] as SigningKey
     const signed = signJws({ alg: 'ES256', kid, ...(typ && { typ }) }, decodeJwt(text), privateKey)
@@ -166,32 +169,32 @@ describe('a token is good for nothing but its own use', () => {
   })
 })
 
-describe('what others wrote', () => {
+describe('a token of another issuer', () => {
   test.each([
     ['without an algorithm', { alg: 'none' }, {}],
     ['with another algorithm', { alg: 'HS256' }, {}],
-    ['with something critical', { crit: ['exp'] }, {}],
-    ['under no name of a key', { kid: undefined }, {}],
-    ['under a number', { kid: 1 }, {}],
+    ['with a critical extension', { crit: ['exp'] }, {}],
+    ['without a key id', { kid: undefined }, {}],
+    ['with a number as key id', { kid: 1 }, {}],
     ['for no user', {}, { sub: 'crn#device:acme/SENSOR-1' }],
-    ['for nobody', {}, { sub: undefined }],
+    ['without a user', {}, { sub: undefined }],
     ['for a user without an id', {}, { sub: 'crn#user:' }],
     ['in no tenant', {}, { tenant: 'ACME' }],
     ['of no session', {}, { sid: undefined }],
-    ['of a session of any name', {}, { sid: '../other' }],
-    ['without an end', {}, { exp: undefined }],
-    ['with an end that is no number', {}, { exp: '1' }],
-    ['bound to nothing', {}, { cnf: {} }],
-    ['bound to what is no thumbprint', {}, { cnf: { jkt: 'a' } }],
-    ['with roles that are none', {}, { roles: 'admin' }],
-  ])('%s, is not believed even under our own signature', async (_, header, claims) => {
+    ['of a session with an invalid id', {}, { sid: '../other' }],
+    ['without an expiry', {}, { exp: undefined }],
+    ['with an expiry that is not a number', {}, { exp: '1' }],
+    ['bound to no key', {}, { cnf: {} }],
+    ['bound to an invalid thumbprint', {}, { cnf: { jkt: 'a' } }],
+    ['with invalid roles', {}, { roles: 'admin' }],
+  ])('%s is refused even with a valid signature', async (_, header, claims) => {
     const text = await access({ jkt })
     const { privateKey } = keys[0] as SigningKey
     const signed = signJws({ ...decodeProtectedHeader(text), ...header }, { ...decodeJwt(text), ...claims }, privateKey)
     expect(await tokens.read(signed)).toEqual({ fault: 'invalid token' })
   })
 
-  test('is never a token, and never an error', async () => {
+  test('is refused without another error', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 300 }), async (text) => {
         expect(await tokens.read(text)).toEqual({ fault: 'invalid token' })
@@ -204,7 +207,7 @@ describe('what others wrote', () => {
     }
   })
 
-  test('of a good token is refused where jose refuses it', async () => {
+  test('with a changed text is refused where jose refuses it', async () => {
     const text = await access({ jkt })
     const reader = tokensOf()
     const change = fc.tuple(fc.nat({ max: text.length - 1 }), fc.constantFrom(...'AZaz09-_.+'))
@@ -228,7 +231,7 @@ describe('a refresh token of the Basic scheme', () => {
   const issue = (number: number, endsAt = startMs + lifetimeMs) =>
     tokens.issueBasicRefresh({ tenant, user, session, number, endsAt })
 
-  test.each([1, 2, 9_999_999_999])('says number %i of which session, until it ends', async (number) => {
+  test.each([1, 2, 9_999_999_999])('contains number %i and its session until it expires', async (number) => {
     const text = await issue(number)
     expect(await tokensOf().readBasicRefresh(text)).toEqual({ tenant, session, number })
     world.spend(lifetimeMs - 1)
@@ -247,7 +250,7 @@ describe('a refresh token of the Basic scheme', () => {
     'Session111.-1',
     'Session111.1.1',
     'Other11111.1',
-  ])('jti %j is none of ours', async (jti) => {
+  ])('with jti %j is refused', async (jti) => {
     const { privateKey } = keys[0] as SigningKey
     const good = await issue(1)
     expect(
@@ -259,7 +262,7 @@ describe('a refresh token of the Basic scheme', () => {
 describe('a token for the second factor', () => {
   const issue = () => tokens.issueSecondFactor({ tenant, user, version: 7, jkt, isEnrolling: false, lifetimeMs })
 
-  test('says whose, for which key, until it ends', async () => {
+  test('contains its user and key until it expires', async () => {
     const text = await issue()
     const read = await tokens.readSecondFactor(text, jkt)
     expect(read).toEqual({ tenant, user, version: 7, isEnrolling: false, id: expect.any(String) })
@@ -270,20 +273,20 @@ describe('a token for the second factor', () => {
   })
 })
 
-test('as many tokens are kept at hand as there is room, and the others are read anew', async () => {
+test('a full cache reads further tokens again each time', async () => {
   tokens = tokensOf(new TokenCache(2))
   const [first = '', second = '', third = ''] = [await access(), await access(), await access()]
   const readAnew = (await tokens.read(first)).token
   expect(readAnew?.session).toBe(session)
   expect((await tokens.read(first)).token).toBe(readAnew)
-  // The first took the place of the second, the oldest that was there.
+  // The first one replaced the second, which was the oldest.
   const kept = (await tokens.read(third)).token
   expect((await tokens.read(second)).token?.session).toBe(session)
   expect((await tokens.read(first)).token).toBe(readAnew)
   expect((await tokens.read(third)).token).not.toBe(kept)
 })
 
-test('a token that nobody comes with is kept no longer, and read anew when somebody does', async () => {
+test('an unused token leaves the cache, and is read again later', async () => {
   const [used, idle] = [await access(), await access()]
   const readOnce = (await tokens.read(used)).token
   const readIdle = (await tokens.read(idle)).token

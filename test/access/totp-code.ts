@@ -1,6 +1,6 @@
 import { Secret, TOTP } from 'otpauth'
 
-/** What an authenticator app shows at this moment. RFC 6238. */
+/** The present code of an authenticator app. RFC 6238. */
 export function codeOf(secret: string, nowMs: number): string {
   return new TOTP({ secret: Secret.fromBase32(secret), algorithm: 'SHA1', digits: 6, period: 30 }).generate({
     timestamp: nowMs,

@@ -6,7 +6,7 @@ import { ManualWorld } from '#test/runtime/manual-world'
 
 const rfcSecret = Uint8Array.from(Buffer.from('12345678901234567890'))
 
-/** RFC 4226 §5.3, written once more. */
+/** RFC 4226 §5.3, implemented again. */
 function codeOf(secret: Uint8Array, step: number): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(step))
@@ -23,7 +23,7 @@ describe('a code', () => {
     [1_234_567_890, '005924'],
     [2_000_000_000, '279037'],
     [20_000_000_000, '353130'],
-  ])('of RFC 6238 at %i s', (seconds, code) => {
+  ])('of RFC 6238 at %i s is right', (seconds, code) => {
     expect(totpStep(rfcSecret, code, seconds * 1000)).toBe(Math.floor(seconds / 30))
     expect(codeOf(rfcSecret, Math.floor(seconds / 30))).toBe(code)
   })
@@ -39,11 +39,11 @@ describe('a code', () => {
     [60_000, false],
     [-30_000, true],
     [-30_001, false],
-  ])('of a step, %i ms after its begin, is taken: %s', (ms, isTaken) => {
+  ])('of a step is accepted %i ms after its start: %s', (ms, isTaken) => {
     expect(totpStep(rfcSecret, codeOf(rfcSecret, step), begin + ms)).toBe(isTaken ? step : undefined)
   })
 
-  test('tells its own step, also beside the present one', () => {
+  test('returns its own step, also before and after the present one', () => {
     for (const beside of [-1, 0, 1]) {
       expect(totpStep(rfcSecret, codeOf(rfcSecret, step + beside), begin)).toBe(step + beside)
     }
@@ -56,7 +56,7 @@ describe('a code', () => {
     },
   )
 
-  test('of another secret is none', () => {
+  test('of another secret is refused', () => {
     const world = new ManualWorld()
     const secret = newTotpSecret((bytes) => world.random(bytes))
     expect(secret).toHaveLength(20)
@@ -65,14 +65,14 @@ describe('a code', () => {
   })
 })
 
-describe('for an app', () => {
-  test('the secret is Base32', () => {
+describe('the setup of an app', () => {
+  test('has the secret in Base32', () => {
     expect(totpSecretText(rfcSecret)).toBe('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ')
     const view = Uint8Array.from([...rfcSecret, 1, 2, 3]).subarray(0, 20)
     expect(totpSecretText(view)).toBe(totpSecretText(rfcSecret))
   })
 
-  test('everything stands in one address, which names whose it is', () => {
+  test('is one URL with the name of the account', () => {
     const uri = new URL(totpUri({ secret: rfcSecret, issuer: 'Device Data Backend', account: 'Änn/1?' }))
     expect(uri.protocol).toBe('otpauth:')
     expect(uri.host).toBe('totp')
@@ -92,7 +92,7 @@ describe('a challenge', () => {
   const ann = { tenant: 'acme', user: 'ann' }
   const challenges = new Challenges({ now: () => world.now(), random: (bytes) => world.random(bytes) })
 
-  test('is good once, for its owner and its kind', () => {
+  test('is valid once, for its owner and its kind', () => {
     const challenge = challenges.issue('session/a', 'register', ann)
     expect(challenge).toMatch(/^[\w-]{43}$/)
     expect(challenges.take('session/b', 'register')).toBeUndefined()
@@ -111,13 +111,13 @@ describe('a challenge', () => {
   test.each([
     [300_000, true],
     [300_001, false],
-  ])('is there after %i ms: %s', (ms, isThere) => {
+  ])('is stored after %i ms: %s', (ms, isThere) => {
     challenges.issue('session/a', 'authenticate', ann)
     world.spend(ms)
     expect(challenges.take('session/a', 'authenticate') !== undefined).toBe(isThere)
   })
 
-  test('of one user who asks for too many does not void those of others', () => {
+  test('of one user with many requests does not void those of others', () => {
     const kept = challenges.issue('session/b', 'authenticate', { tenant: 'acme', user: 'bob' })
     for (let count = 0; count <= 10_000; count++) challenges.issue(`token/${count}`, 'authenticate', ann)
     expect(challenges.take('token/0', 'authenticate')).toBeUndefined()

@@ -13,8 +13,8 @@ function partsOf(text: string) {
 
 const signed = partsOf(urls.urlOf('https://devices.example', subject))
 
-describe('the address that ends a subscription', () => {
-  test('names it below our API, is the same each time, and good', () => {
+describe('the unsubscribe URL', () => {
+  test('names the subscription below the API path, is the same each time, and is valid', () => {
     const { tenant, user } = subject
     expect(signed).toMatchObject({ origin: 'https://devices.example', tenant, user })
     expect(signed.pathname).toBe('/api/v1/notifications/unsubscribe/3Xc8rZy1Le')
@@ -22,12 +22,12 @@ describe('the address that ends a subscription', () => {
     expect(urls.isGood(subject, signed.sig)).toBe(true)
   })
 
-  test('stands behind the path of a public URL, and needs no other character than headers take', () => {
+  test('follows the path of a public URL, with only characters that headers allow', () => {
     const url = urls.urlOf('https://devices.example/prefix', { ...subject, user: 'crn#user:anonymous' })
     expect(url).toMatch(/^https:\/\/devices\.example\/prefix\/api\/v1\/notifications\/unsubscribe\/[!-;=?-~]+$/)
   })
 
-  test('is good for nothing else: of tenant, user, subscription and signature no character can be another, more or missing', () => {
+  test('is invalid after a change of any character in tenant, user, subscription or signature', () => {
     const whole = { ...subject, sig: signed.sig }
     for (const [name, text] of Object.entries(whole)) {
       const others = [`${text}0`, ` ${text}`, `${text}\n`, text.slice(1), '']
@@ -43,7 +43,7 @@ describe('the address that ends a subscription', () => {
     }
   })
 
-  test('of another key is no good', () => {
+  test('of another key is invalid', () => {
     const other = new UnsubscribeUrls(() => Uint8Array.from(key, (byte) => byte ^ 1))
     expect(other.isGood(subject, signed.sig)).toBe(false)
   })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Caller } from '#model/caller'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { SoftAuthenticator } from '#test/access/soft-authenticator'
 
@@ -10,7 +10,7 @@ const rpId = 'localhost'
 const own = 'http://localhost:8080'
 
 async function withAnn() {
-  const stage = await IdentityStage.open()
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { accessToken } = await stage.logIn('ann', key)
   const caller = await stage.bound(accessToken, key, 'person or proof')
@@ -28,19 +28,19 @@ async function withKey() {
   return { ...all, registered }
 }
 
-async function token(stage: IdentityStage) {
+async function token(stage: IdentityFixture) {
   const outcome = await stage.wait(stage.identity.logins.logIn(stage.loginOf('ann', key)))
   if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
   const headers = { dpop: stage.proof(key, { method: 'POST' }) }
   return { token: outcome.token, caller: await stage.caller({ method: 'POST', headers }, 'person or proof') }
 }
 
-async function challengeOf(stage: IdentityStage, shown: { caller: Caller; token?: string }): Promise<string> {
+async function challengeOf(stage: IdentityFixture, shown: { caller: Caller; token?: string }): Promise<string> {
   const asked = stage.identity.secondFactors.webauthnAuthenticationOptions({ ...shown, place })
   return ((await stage.wait(asked)) as { challenge: string }).challenge
 }
 
-test('a key is registered, listed, and completes logins', async () => {
+test('a key is registered, listed, and completes sign-ins', async () => {
   const { stage, caller, authenticator, registered } = await withKey()
   const { secondFactors } = stage.identity
   expect(registered.recoveryCodes).toHaveLength(10)
@@ -60,7 +60,7 @@ test.each([
   ['another page', { origin: 'https://evil.example' }],
   ['another host', { rpId: 'evil.example' }],
   ['another challenge', { challenge: 'A'.repeat(43) }],
-  ['a count that went back', { counter: 1 }],
+  ['a counter that went back', { counter: 1 }],
 ])('%s is a wrong factor', async (_, spoilt) => {
   const { stage, authenticator } = await withKey()
   const { secondFactors } = stage.identity
@@ -77,7 +77,7 @@ test.each([
   expect(stage.account('ann').factors.wrong).toMatchObject({ count: 1 })
 })
 
-test('shown from a session it confirms: what it was, it is for five minutes', async () => {
+test('a key confirms its session for five minutes', async () => {
   const { stage, caller, authenticator, registered } = await withKey()
   const { secondFactors } = stage.identity
   await stage.world.advance(300_001)
@@ -90,7 +90,7 @@ test('shown from a session it confirms: what it was, it is for five minutes', as
   expect(stage.row('ann').factors).toEqual([])
 })
 
-test('a registration that is no answer to a challenge of ours is refused, and the challenge is gone', async () => {
+test('a registration without a pending challenge is refused, and uses up the challenge', async () => {
   const { stage, caller, authenticator } = await withAnn()
   const { secondFactors } = stage.identity
   const options = await stage.wait(secondFactors.webauthnRegistrationOptions({ caller, place, password }))
@@ -103,7 +103,7 @@ test('a registration that is no answer to a challenge of ours is refused, and th
   expect(stage.row('ann').factors).toEqual([])
 })
 
-test('a key that a tenant requires is registered at the first login, and completes it', async () => {
+test('a key that a tenant requires is registered at the first sign-in, and completes it', async () => {
   const { stage, authenticator } = await withAnn()
   const { secondFactors } = stage.identity
   await stage.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })

@@ -24,8 +24,8 @@ async function registered(): Promise<WebauthnCredential> {
   return credential
 }
 
-describe('to register', () => {
-  test('one is asked as a second factor, for the challenge as it is', async () => {
+describe('a registration', () => {
+  test('requests a second factor, with the challenge', async () => {
     const present = [{ id: 'AAAA', publicKey: new Uint8Array(), counter: 0, transports: ['usb'] }]
     const options = await webauthn.registrationOptions({ challenge, user: 'User111111', name: 'Ann', present })
     expect(options).toMatchObject({
@@ -40,7 +40,7 @@ describe('to register', () => {
     })
   })
 
-  test.each(relyingParty.origins)('a key is taken at %s', async (origin) => {
+  test.each(relyingParty.origins)('of a key at %s is accepted', async (origin) => {
     expect(await webauthn.registered(authenticator.register({ ...asked, origin }), challenge)).toEqual({
       id: authenticator.id.toString('base64url'),
       publicKey: expect.any(Uint8Array),
@@ -53,19 +53,19 @@ describe('to register', () => {
     ['to another challenge', { challenge: 'AAAA' }],
     ['on another page', { origin: 'https://evil.example' }],
     ['on a page of another port', { origin: 'https://devices.example:8443' }],
-    ['for another party', { rpId: 'evil.example' }],
-    ['of an answer to something else', { type: 'webauthn.get' }],
-    ['that nobody touched', { isPresent: false }],
-    ['with a statement of its maker', { format: 'android-key' }],
-    ['with a statement nobody knows', { format: 'mine' }],
-    ['that says to speak for itself, and does not', { format: 'packed' }],
-  ])('a key is refused %s', async (_, wrong) => {
+    ['for another relying party', { rpId: 'evil.example' }],
+    ['with another kind of answer', { type: 'webauthn.get' }],
+    ['without a touch', { isPresent: false }],
+    ['with an attestation of its maker', { format: 'android-key' }],
+    ['with an unknown attestation', { format: 'mine' }],
+    ['with a self attestation that it does not have', { format: 'packed' }],
+  ])('of a key %s is refused', async (_, wrong) => {
     expect(await webauthn.registered(authenticator.register({ ...asked, ...wrong }), challenge)).toBeUndefined()
   })
 })
 
-describe('to sign in', () => {
-  test('one is asked for the keys that are there', async () => {
+describe('a sign-in', () => {
+  test('requests the registered keys', async () => {
     const credential = await registered()
     const options = await webauthn.authenticationOptions({ challenge, credentials: [credential] })
     expect(options).toMatchObject({
@@ -76,7 +76,7 @@ describe('to sign in', () => {
     })
   })
 
-  test('a key is taken, and its count grows', async () => {
+  test('with a key is accepted, and stores its counter', async () => {
     const credential = await registered()
     const first = await webauthn.authenticated(authenticator.authenticate(asked), challenge, credential)
     expect(first).toEqual({ counter: 2 })
@@ -84,7 +84,7 @@ describe('to sign in', () => {
     expect(await webauthn.authenticated(authenticator.authenticate(asked), challenge, next)).toEqual({ counter: 3 })
   })
 
-  test('a key that does not count is taken again and again', async () => {
+  test('with a key without a counter is accepted repeatedly', async () => {
     authenticator = new SoftAuthenticator('without a counter', 0)
     const credential = await registered()
     for (let times = 0; times < 2; times++) {
@@ -96,18 +96,18 @@ describe('to sign in', () => {
   test.each<[string, Partial<Asked>]>([
     ['to another challenge', { challenge: 'AAAA' }],
     ['on another page', { origin: 'https://evil.example' }],
-    ['for another party', { rpId: 'evil.example' }],
-    ['of an answer to something else', { type: 'webauthn.create' }],
-    ['that nobody touched', { isPresent: false }],
-    ['whose count stands', { counter: 1 }],
-    ['whose count went back', { counter: 0 }],
-  ])('a key is refused %s', async (_, wrong) => {
+    ['for another relying party', { rpId: 'evil.example' }],
+    ['with another kind of answer', { type: 'webauthn.create' }],
+    ['without a touch', { isPresent: false }],
+    ['with the same counter', { counter: 1 }],
+    ['with a lower counter', { counter: 0 }],
+  ])('with a key %s is refused', async (_, wrong) => {
     const credential = await registered()
     const answer = authenticator.authenticate({ ...asked, ...wrong })
     expect(await webauthn.authenticated(answer, challenge, credential)).toBeUndefined()
   })
 
-  test('a key is refused for another, and under the name of another', async () => {
+  test('a key is refused for another one, also under its id', async () => {
     const credential = await registered()
     const other = new SoftAuthenticator('two')
     const sameName = new SoftAuthenticator('one')
@@ -116,13 +116,13 @@ describe('to sign in', () => {
     }
   })
 
-  test('a key is refused that answers under a name that is not its own', async () => {
+  test('a key is refused if it answers under another id', async () => {
     const credential = await registered()
     const answer = { ...authenticator.authenticate(asked), id: 'AAAA', rawId: 'AAAA' }
     expect(await webauthn.authenticated(answer, challenge, credential)).toBeUndefined()
   })
 
-  test('a signature that was changed is refused', async () => {
+  test('a changed signature is refused', async () => {
     const credential = await registered()
     const answer = authenticator.authenticate(asked)
     const signature = Buffer.from(answer.response.signature, 'base64url')
@@ -132,7 +132,7 @@ describe('to sign in', () => {
   })
 })
 
-describe('what is no answer at all', () => {
+describe('an invalid answer', () => {
   test.each([
     undefined,
     null,
@@ -144,14 +144,14 @@ describe('what is no answer at all', () => {
     { id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: '', attestationObject: '' } },
     { id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: 'bnVsbA', attestationObject: 'AAAA' } },
     { id: 'a', rawId: 'a', type: 'public-key', response: { clientDataJSON: {}, attestationObject: [], signature: 1 } },
-  ])('%j is refused', async (answer) => {
+  ])('such as %j is refused', async (answer) => {
     const credential = await registered()
     expect(await webauthn.registered(answer, challenge)).toBeUndefined()
     expect(await webauthn.authenticated(answer, challenge, credential)).toBeUndefined()
   })
 })
 
-describe('who we are to an authenticator', () => {
+describe('the relying party', () => {
   test.each([
     [
       { publicUrls: [], corsOrigins: [], port: 8080 },
@@ -169,7 +169,7 @@ describe('who we are to an authenticator', () => {
       { publicUrls: ['https://a.example', 'https://b.example'], corsOrigins: ['https://a.example'], port: 1 },
       { id: 'a.example', origins: ['https://a.example', 'https://b.example'] },
     ],
-  ])('by %j', (settings, expected) => {
+  ])('comes from %j', (settings, expected) => {
     expect(relyingPartyOf(settings)).toMatchObject(expected)
   })
 })

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import type { Problem } from '#model/problem'
-import { IdentityStage, password, place } from '#test/access/identity-stage'
+import { IdentityFixture, password, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { codeOf } from '#test/access/totp-code'
 
 const key = makeKeyPair()
 
-async function withTotp(): Promise<{ stage: IdentityStage; secret: string }> {
-  const stage = await IdentityStage.open()
+async function withTotp(): Promise<{ stage: IdentityFixture; secret: string }> {
+  const stage = await IdentityFixture.open()
   await stage.addUser('ann')
   const { accessToken } = await stage.logIn('ann', key)
   const caller = await stage.bound(accessToken, key, 'person or proof')
@@ -17,7 +17,7 @@ async function withTotp(): Promise<{ stage: IdentityStage; secret: string }> {
   return { stage, secret }
 }
 
-test('of many at the same moment no more are looked at than one after the other', async () => {
+test('concurrent attempts are limited like successive ones', async () => {
   const { stage } = await withTotp()
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, async (_, index) => {

@@ -5,7 +5,6 @@ import {
   ath,
   badToken,
   claims,
-  type Ground,
   good,
   htm,
   htu,
@@ -13,6 +12,7 @@ import {
   invalid,
   invalidToken,
   keyMismatch,
+  type ProofContext,
   type ProofRequestText,
   type Requests,
   request,
@@ -23,7 +23,7 @@ import {
   withToken,
 } from '#test/access/wrong-proof'
 
-/** What can be wrong with what a proof says, with its signature, its use and the token beside it. */
+/** Faults in the claims, the signature, the use and the token of a proof. */
 export const wrongClaims: readonly WrongProofRow[] = [
   // Claims.
   [44, 'no jti', claims({ jti: undefined }), invalid],
@@ -40,7 +40,7 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [55, 'htu of another host', htuOf((text) => text.replace(/\/\/[^/:]+/, '//elsewhere.example')), htu],
   [56, 'htu of another port', htuOf((text) => text.replace(/^(\w+:\/\/[^/:]+)(:\d+)?/, '$1:1')), htu],
   [57, 'htu of another path', htuOf((text) => text.replace(/\/me$/, '/you')), htu],
-  [58, 'htu with a slash at its end', htuOf((text) => `${text}/`), htu],
+  [58, 'htu with a trailing slash', htuOf((text) => `${text}/`), htu],
   [59, 'htu in another spelling', htuOf((text) => text.replace(/\/me$/, '/%6de')), htu],
   [60, 'htu with a user in it', htuOf((text) => text.replace('://', '://user@')), htu],
   [61, 'htu without a host', htuOf((text) => text.replace(/^\w+:\/\/[^/]+/, '')), htu],
@@ -63,8 +63,8 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [70, 'no nonce', claims({ nonce: undefined }), useNonce],
   [71, 'an empty nonce', claims({ nonce: '' }), useNonce],
   [72, 'nonce a number', claims({ nonce: 1 }), useNonce],
-  [73, 'a nonce of nobody', claims({ nonce: 'AAAAAAAAAAAAAAAAAAAAAA' }), useNonce],
-  [74, 'a nonce of eleven minutes ago', nonceOf(({ nonces }) => nonces.old), useNonce],
+  [73, 'a random nonce', claims({ nonce: 'AAAAAAAAAAAAAAAAAAAAAA' }), useNonce],
+  [74, 'a nonce from eleven minutes ago', nonceOf(({ nonces }) => nonces.old), useNonce],
   [75, 'a nonce of an earlier start', nonceOf(({ nonces }) => nonces.earlierStart), useNonce],
   // Signature.
   [
@@ -101,30 +101,30 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [87, 'ath of the whole header', claimsOf(({ tokens }) => ({ ath: athOf(`DPoP ${tokens.bound}`) })), ath],
   [
     88,
-    'a good proof of another key',
+    'a valid proof of another key',
     (ground) => [request(ground.tokens.bound, proofOf(draftOf(ground, ground.otherKey, ground.tokens.bound)))],
     keyMismatch,
   ],
-  [89, 'a token that is bound to no key', withToken(({ tokens }) => tokens.unbound), keyMismatch],
-  // Once.
-  [90, 'the very same request again', again((first) => first), used],
+  [89, 'a token without a key', withToken(({ tokens }) => tokens.unbound), keyMismatch],
+  // Single use.
+  [90, 'the same request again', again((first) => first), used],
   [91, 'another proof with the same jti', sameJti, used],
   [92, 'the same proof with another query', again((first) => ({ ...first, query: 'a=1' })), used],
   // The token.
   [
     93,
-    'a bearer of a bound token',
+    'a bound token as bearer',
     (ground) => [request(ground.tokens.bound, undefined, 'Bearer')],
     badToken('use the DPoP scheme'),
   ],
   [
     94,
-    'a bearer of a bound token, with a good proof',
+    'a bound token as bearer, with a valid proof',
     (ground) => [request(ground.tokens.bound, good(ground), 'Bearer')],
     badToken('use the DPoP scheme'),
   ],
-  [95, 'a token past its time', withToken(({ tokens }) => tokens.expired), badToken('token expired')],
-  [96, 'a token of a session that is over', withToken(({ tokens }) => tokens.ended), badToken('session over')],
+  [95, 'an expired token', withToken(({ tokens }) => tokens.expired), badToken('token expired')],
+  [96, 'a token of an ended session', withToken(({ tokens }) => tokens.ended), badToken('session over')],
   [
     97,
     'a token whose signature was changed',
@@ -134,16 +134,16 @@ export const wrongClaims: readonly WrongProofRow[] = [
   [98, 'no token', withToken(() => 'garbage'), invalidToken],
   [99, 'a refresh token', withToken(({ tokens }) => tokens.refresh), invalidToken],
   [100, 'a token for the second factor', withToken(({ tokens }) => tokens.secondFactor), invalidToken],
-  [101, 'a token of no type of ours', withToken(({ tokens }) => tokens.plainType), invalidToken],
+  [101, 'a token of an unknown type', withToken(({ tokens }) => tokens.plainType), invalidToken],
   [102, 'a token under an unknown key', withToken(({ tokens }) => tokens.unknownKid), invalidToken],
   [103, 'a token of another server', withToken(({ tokens }) => tokens.foreign), invalidToken],
   [
     104,
-    'more proofs than can be remembered',
+    'more proofs than the store holds',
     (ground) => (ground.isSmall ? [1, 2, 3, 4, 5].map(() => request(ground.tokens.bound, good(ground))) : undefined),
     { status: 503, error: 'OVERLOADED', hasRetryAfter: true },
   ],
-  // What is said when several things are wrong.
+  // The error if several checks fail.
   [105, 'htm before nonce', claims({ htm: 'POST', nonce: undefined }), htm],
   [105, 'htu before iat', claims({ htu: 'http://elsewhere.example/', iat: 1 }), htu],
   [105, 'iat before nonce', claims({ iat: 1, nonce: undefined }), iat],
@@ -170,10 +170,10 @@ export const wrongClaims: readonly WrongProofRow[] = [
     ath,
   ],
   [105, 'key before once', otherKeyTwice, keyMismatch],
-  [105, 'once before the time of the token', expiredTwice, used],
+  [105, 'once before the expiry of the token', expiredTwice, used],
 ]
 
-function claimsOf(changes: (ground: Ground) => Record<string, unknown>): Requests {
+function claimsOf(changes: (ground: ProofContext) => Record<string, unknown>): Requests {
   return (ground) => claims(changes(ground))(ground)
 }
 
@@ -185,7 +185,7 @@ function iatOf(change: (nowS: number) => number): Requests {
   return spoilt((draft, ground) => Object.assign(draft.claims, { iat: change(ground.nowS()) }))
 }
 
-function nonceOf(choose: (ground: Ground) => string | undefined): Requests {
+function nonceOf(choose: (ground: ProofContext) => string | undefined): Requests {
   return (ground) => {
     const nonce = choose(ground)
     return nonce === undefined ? undefined : claims({ nonce })(ground)
@@ -207,7 +207,7 @@ function shortened(bytes: number): Requests {
   })
 }
 
-/** Once well, then again. */
+/** Valid once, then repeated. */
 function again(change: (first: ProofRequestText) => ProofRequestText): Requests {
   return (ground) => {
     const first = request(ground.tokens.bound, good(ground))
@@ -215,27 +215,27 @@ function again(change: (first: ProofRequestText) => ProofRequestText): Requests 
   }
 }
 
-function sameJti(ground: Ground): readonly ProofRequestText[] {
+function sameJti(ground: ProofContext): readonly ProofRequestText[] {
   return [1, 2].map(() =>
     request(ground.tokens.bound, proofWithJti(ground, ground.key, ground.tokens.bound, 'the same')),
   )
 }
 
 /** The other key has used this `jti` with its own token. */
-function otherKeyTwice(ground: Ground): readonly ProofRequestText[] {
+function otherKeyTwice(ground: ProofContext): readonly ProofRequestText[] {
   const { bound, otherBound } = ground.tokens
   return [otherBound, bound].map((token) =>
     request(token, proofWithJti(ground, ground.otherKey, token, 'of the other')),
   )
 }
 
-function expiredTwice(ground: Ground): readonly ProofRequestText[] | undefined {
+function expiredTwice(ground: ProofContext): readonly ProofRequestText[] | undefined {
   const { bound, expired } = ground.tokens
   if (expired === undefined) return undefined
   return [bound, expired].map((token) => request(token, proofWithJti(ground, ground.key, token, 'before its time')))
 }
 
-function proofWithJti(ground: Ground, key: KeyPair, token: string, jti: string): string {
+function proofWithJti(ground: ProofContext, key: KeyPair, token: string, jti: string): string {
   const draft = draftOf(ground, key, token)
   return proofOf({ ...draft, claims: { ...draft.claims, jti } })
 }

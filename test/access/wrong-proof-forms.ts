@@ -5,46 +5,46 @@ import {
   ecdsa,
   edited,
   foreign,
-  type Ground,
   good,
   header,
   invalid,
   jwk,
   missing,
+  type ProofContext,
   request,
   spoilt,
   type WrongProofRow,
 } from '#test/access/wrong-proof'
 
-/** What can be wrong before a proof says anything: how it comes, its form, its header, its key. */
+/** Faults before the claims: transport, format, header and key. */
 export const wrongForms: readonly WrongProofRow[] = [
-  // How it comes.
+  // Transport.
   [1, 'no header', (ground) => [request(ground.tokens.bound, undefined)], missing],
   [2, 'an empty header', (ground) => [request(ground.tokens.bound, '')], missing],
   [3, 'two headers, both good', (ground) => [twice(ground, good(ground), good(ground))], invalid],
   [4, 'two headers, the same', (ground) => [sameTwice(ground)], invalid],
   [5, 'two in one header', (ground) => [request(ground.tokens.bound, `${good(ground)}, ${good(ground)}`)], invalid],
   [6, 'longer than 4 KiB', (ground) => [request(ground.tokens.bound, proofOfLength(ground, 4097))], invalid],
-  // Its form.
+  // Format.
   [7, 'no JWT', edited(() => 'abc'), invalid],
   [8, 'two parts', edited((text) => text.split('.').slice(0, 2).join('.')), invalid],
   [9, 'four parts', edited((text) => `${text}.AAAA`), invalid],
   [10, 'five parts, as of a JWE', edited((text) => `${text}.AAAA.AAAA`), invalid],
   [
     11,
-    'the other alphabet',
+    'the standard Base64 alphabet',
     (ground) => [request(ground.tokens.bound, proofWithDash(ground).replace(/-/g, '+'))],
     invalid,
   ],
   [12, 'padding', edited((text) => `${text}==`), invalid],
-  [13, 'a header that is no JSON', spoilt((draft) => Object.assign(draft, { headerText: '{"typ":' })), invalid],
+  [13, 'a header that is not JSON', spoilt((draft) => Object.assign(draft, { headerText: '{"typ":' })), invalid],
   [
     14,
     'a header that is a list',
     spoilt((draft) => Object.assign(draft, { headerText: '[{"typ":"dpop+jwt"}]' })),
     invalid,
   ],
-  [15, 'claims that are no JSON', spoilt((draft) => Object.assign(draft, { claimsText: 'htm=GET' })), invalid],
+  [15, 'claims that are not JSON', spoilt((draft) => Object.assign(draft, { claimsText: 'htm=GET' })), invalid],
   [16, 'claims that are a list', spoilt((draft) => Object.assign(draft, { claimsText: '[]' })), invalid],
   // typ, alg.
   [17, 'no typ', header({ typ: undefined }), invalid],
@@ -83,7 +83,7 @@ export const wrongForms: readonly WrongProofRow[] = [
   [29, 'EdDSA', foreign('EdDSA', 'EdDSA'), invalid],
   [30, 'no alg', header({ alg: undefined }), invalid],
   [31, 'alg in lower case', header({ alg: 'es256' }), invalid],
-  // The key in it.
+  // The key.
   [32, 'no jwk', header({ jwk: undefined }), invalid],
   [
     33,
@@ -103,14 +103,14 @@ export const wrongForms: readonly WrongProofRow[] = [
     jwk(({ key }) => ({ y: base64urlOf(Buffer.from(key.jwk.y, 'base64url').subarray(1)) })),
     invalid,
   ],
-  [41, 'a point beside the curve', jwk(({ otherKey }) => ({ x: otherKey.jwk.x })), invalid],
+  [41, 'a point outside the curve', jwk(({ otherKey }) => ({ x: otherKey.jwk.x })), invalid],
   [42, 'kid in place of jwk', header({ jwk: undefined, kid: 'a' }), invalid],
   [42, 'x5c in place of jwk', header({ jwk: undefined, x5c: ['MIIB'] }), invalid],
   [43, 'crit', header({ crit: ['exp'], exp: 1 }), invalid],
 ]
 
-/** A proof that is good in everything, of exactly this length. Base64url has no texts of every length: header and claims share it. */
-export function proofOfLength(ground: Ground, characters: number): string {
+/** A valid proof of exactly this length. Base64url has no texts of some lengths, so header and claims share it. */
+export function proofOfLength(ground: ProofContext, characters: number): string {
   for (let inHeader = 0; inHeader < 4; inHeader++) {
     const draft = draftOf(ground, ground.key, ground.tokens.bound)
     const padded = (inClaims: number) => {
@@ -126,20 +126,20 @@ export function proofOfLength(ground: Ground, characters: number): string {
   throw new Error(`no proof has ${characters} characters`)
 }
 
-/** Until its signature has the character in which the two alphabets differ. */
-function proofWithDash(ground: Ground): string {
+/** Repeats until the signature has a character that differs in the two alphabets. */
+function proofWithDash(ground: ProofContext): string {
   for (;;) {
     const text = good(ground)
     if (text.split('.')[2]?.includes('-')) return text
   }
 }
 
-function twice(ground: Ground, first: string, second: string) {
+function twice(ground: ProofContext, first: string, second: string) {
   const { headers } = request(ground.tokens.bound, first)
   return { headers: [...headers, ['dpop', second] as const] }
 }
 
-function sameTwice(ground: Ground) {
+function sameTwice(ground: ProofContext) {
   const proof = good(ground)
   return twice(ground, proof, proof)
 }

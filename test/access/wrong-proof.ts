@@ -2,39 +2,39 @@ import { sign } from 'node:crypto'
 import { type KeyPair, makeForeignKeys } from '#test/access/key-pair'
 import { draftOf, type ProofDraft, type ProofMaker, proofOf } from '#test/access/proof-draft'
 
-/** How rows of wrong proofs are written: `wrong-proofs.ts` has them all. */
+/** The format of the rows of wrong proofs in `wrong-proofs.ts`. */
 
-/** What the rows are made from. What only some grounds can give is optional: a row that needs it is left out there. */
-export interface Ground extends ProofMaker {
+/** The input of the rows. A row that needs an optional value is left out where the fixture lacks it. */
+export interface ProofContext extends ProofMaker {
   readonly key: KeyPair
   readonly otherKey: KeyPair
   readonly nonces: {
-    /** Good eleven minutes ago. */
+    /** A nonce that was valid eleven minutes ago. */
     readonly old?: string
-    /** Good under an earlier start of the server, in this very window. */
+    /** A nonce of an earlier start of the server, in the present window. */
     readonly earlierStart?: string
   }
   readonly tokens: {
-    /** T: bound to `key`, good. */
+    /** T: valid, bound to `key`. */
     readonly bound: string
-    /** Good, and bound to no key. */
+    /** Valid, bound to no key. */
     readonly unbound: string
-    /** Bound to `otherKey`, good. */
+    /** Valid, bound to `otherKey`. */
     readonly otherBound: string
     /** Bound to `key`, of a session that is over. */
     readonly ended?: string
-    /** Bound to `key`, past its time, its session alive. */
+    /** Bound to `key`, expired, with an active session. */
     readonly expired?: string
     readonly refresh?: string
     readonly secondFactor?: string
-    /** Claims of T, signed by the server's key, as a plain `JWT`. */
+    /** Claims of T, signed by the key of the server, with type `JWT`. */
     readonly plainType?: string
-    /** Claims of T, signed by the server's key under a name that it does not know. */
+    /** Claims of T, signed by the key of the server under an unknown id. */
     readonly unknownKid?: string
-    /** Claims of T, signed by a key that is not the server's, under the name of the one that is. */
+    /** Claims of T, signed by another key under the id of the key of the server. */
     readonly foreign?: string
   }
-  /** Set where no more than four proofs can be remembered. */
+  /** Set if the server stores at most four proofs. */
   readonly isSmall?: true
 }
 
@@ -43,15 +43,15 @@ export interface ProofRequestText {
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** Answered in turn; all but the last one well. Undefined where the ground can't give what is needed. */
-export type Requests = (ground: Ground) => readonly ProofRequestText[] | undefined
+/** The requests in order; all but the last one succeed. Undefined if the fixture lacks an input. */
+export type Requests = (ground: ProofContext) => readonly ProofRequestText[] | undefined
 
 export interface Refusal {
   readonly status: number
   readonly error: string
-  /** `WWW-Authenticate`, whole. */
+  /** The complete `WWW-Authenticate` header. */
   readonly challenge?: string
-  /** Whether `DPoP-Nonce` is there. */
+  /** True if `DPoP-Nonce` is present. */
   readonly hasNonce?: boolean
   readonly hasRetryAfter?: true
 }
@@ -80,8 +80,8 @@ export const invalidToken = badToken('invalid token')
 
 const foreignKeys = makeForeignKeys()
 
-/** The good request, its one proof spoilt. */
-export function spoilt(spoil: (draft: ProofDraft, ground: Ground) => void): Requests {
+/** The valid request with a fault in its only proof. */
+export function spoilt(spoil: (draft: ProofDraft, ground: ProofContext) => void): Requests {
   return (ground) => {
     const draft = draftOf(ground, ground.key, ground.tokens.bound)
     spoil(draft, ground)
@@ -92,10 +92,10 @@ export function spoilt(spoil: (draft: ProofDraft, ground: Ground) => void): Requ
 export const claims = (changes: Record<string, unknown>) => spoilt((draft) => Object.assign(draft.claims, changes))
 export const header = (changes: Record<string, unknown>) => spoilt((draft) => Object.assign(draft.header, changes))
 export const edited = (edit: (text: string) => string) => spoilt((draft) => Object.assign(draft, { edit }))
-export const jwk = (changes: (ground: Ground) => Record<string, unknown>) =>
+export const jwk = (changes: (ground: ProofContext) => Record<string, unknown>) =>
   spoilt((draft, ground) => Object.assign(draft.header, { jwk: { ...ground.key.jwk, ...changes(ground) } }))
 
-/** Signed as it should be, by a key of another kind. */
+/** Signed correctly by a key of another type. */
 export const foreign = (alg: string, kind: string, signing: (key: never) => object = (key) => ({ key })) =>
   spoilt((draft) => {
     const { privateKey, jwk: foreignJwk } = foreignKeys[kind] as never as { privateKey: never; jwk: object }
@@ -105,8 +105,8 @@ export const foreign = (alg: string, kind: string, signing: (key: never) => obje
   })
 export const ecdsa = (key: never) => ({ key, dsaEncoding: 'ieee-p1363' })
 
-/** A good proof for another token than T. */
-export const withToken = (tokenOf: (ground: Ground) => string | undefined): Requests => {
+/** A valid proof for another token than T. */
+export const withToken = (tokenOf: (ground: ProofContext) => string | undefined): Requests => {
   return (ground) => {
     const token = tokenOf(ground)
     return token === undefined ? undefined : [request(token, proofOf(draftOf(ground, ground.key, token)))]
@@ -118,4 +118,4 @@ export function request(token: string, proof: string | undefined, scheme = 'DPoP
   return { headers: proof === undefined ? [credentials] : [credentials, ['dpop', proof]] }
 }
 
-export const good = (ground: Ground) => proofOf(draftOf(ground, ground.key, ground.tokens.bound))
+export const good = (ground: ProofContext) => proofOf(draftOf(ground, ground.key, ground.tokens.bound))

@@ -5,7 +5,6 @@ import { sessionsMax } from '#actors/account/sessions'
 import { ActingAccount, begunSession, code, codeLifetimeMs, credential, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, toldOf } from '#test/actors/acting-actor'
 
-/** Runs these commands on an account. */
 const did =
   (...commands: readonly AccountCommand[]) =>
   (account: ActingAccount) => {
@@ -15,7 +14,7 @@ const did =
 const badCode = 'unauthorized: invalid or expired code'
 
 describe('a code', () => {
-  test('makes an account of an invitation', () => {
+  test('is created with an invitation', () => {
     const account = new ActingAccount()
     account.record({ type: 'invite', code: code(1) })
     expect(account.state.credentials).toEqual({ hash: null, version: 0, code: code(1), isDisabled: false })
@@ -33,9 +32,9 @@ describe('a code', () => {
   })
 
   test.each<[string, (account: ActingAccount) => void, number]>([
-    ['of nobody', () => {}, 1],
+    ['of no account', () => {}, 1],
     ['wrong', did({ type: 'invite', code: code(1) }), 2],
-    ['a part of the right one', did({ type: 'invite', code: code(1, { hash: hash(1).slice(1) }) }), 1],
+    ['that is a part of the right one', did({ type: 'invite', code: code(1, { hash: hash(1).slice(1) }) }), 1],
     [
       'used',
       (account) => {
@@ -44,28 +43,28 @@ describe('a code', () => {
       },
       1,
     ],
-    ['replaced by a fresh one', did({ type: 'invite', code: code(1) }, { type: 'invite', code: code(2) }), 1],
+    ['that a newer code replaced', did({ type: 'invite', code: code(1) }, { type: 'invite', code: code(2) }), 1],
     [
-      'expired this very moment',
+      'that expires at this millisecond',
       (account) => {
         account.act({ type: 'invite', code: code(1) })
         account.at = now + codeLifetimeMs
       },
       1,
     ],
-    ['of who was disabled since', did({ type: 'invite', code: code(1) }, { type: 'disable' }), 1],
+    ['of an account that was disabled later', did({ type: 'invite', code: code(1) }, { type: 'disable' }), 1],
     [
-      'of who was disabled since, and is no more',
+      'of an account that was disabled and deleted',
       did({ type: 'invite', code: code(1) }, { type: 'disable' }, { type: 'enable' }),
       1,
     ],
     [
-      'given to who is disabled',
+      'given to a disabled account',
       did({ type: 'invite', code: code(1) }, { type: 'disable' }, { type: 'invite', code: code(2) }),
       2,
     ],
-    ['of who was erased', did({ type: 'invite', code: code(1) }, { type: 'erase' }), 1],
-  ])('%s is no good, and nobody can tell why', (_, prepare, byte) => {
+    ['of an erased account', did({ type: 'invite', code: code(1) }, { type: 'erase' }), 1],
+  ])('%s is refused with the same error', (_, prepare, byte) => {
     const account = new ActingAccount()
     prepare(account)
     const standing = structuredClone(account.state)
@@ -74,7 +73,7 @@ describe('a code', () => {
     expect(account.state).toEqual(standing)
   })
 
-  test('is good to its last millisecond, also when it is the second one', () => {
+  test('is valid until its last millisecond, also as the second code', () => {
     const account = new ActingAccount()
     account.act({ type: 'invite', code: code(1) })
     account.act({ type: 'invite', code: code(2) })
@@ -83,7 +82,7 @@ describe('a code', () => {
     expect(outcomeOf(account.redeem(2))).toEqual({ version: 1 })
   })
 
-  test('of who was enabled again is good when it is given after that', () => {
+  test('is valid if it was given after the account was enabled again', () => {
     const account = ActingAccount.signedUp()
     account.act({ type: 'disable' })
     account.act({ type: 'enable' })
@@ -91,7 +90,7 @@ describe('a code', () => {
     expect(account.redeem(3).type).toBe('record')
   })
 
-  test('leaves the old password as it is until it is used, and then ends every session', () => {
+  test('keeps the old password until the code is used, and then ends every session', () => {
     const account = ActingAccount.signedUp()
     account.begin('S1')
     account.begin('S2')
@@ -112,7 +111,7 @@ describe('a code', () => {
   test.each([
     [true, []],
     [false, ['totp', 'webauthn']],
-  ])('that resets the second factors (%s) does so when it is used, not before', (resetsFactors, left) => {
+  ])('that resets the second factors (%s) resets them when it is used', (resetsFactors, left) => {
     const account = ActingAccount.signedUp()
     account.setTotp()
     account.addWebauthn('C1')
@@ -135,14 +134,14 @@ describe('an account that is opened with a password', () => {
     expect(account.begin('S1').type).toBe('record')
   })
 
-  test('was not there before', () => {
+  test('must not exist before', () => {
     const account = ActingAccount.signedUp()
     expect(outcomeOf(account.act({ type: 'open', passwordHash: 'x' }))).toBe('conflict: the account exists')
   })
 })
 
 describe('a password', () => {
-  test('is hashed anew and stays what it is, for as long as nobody changed it', () => {
+  test('is hashed again without a change, unless it was changed meanwhile', () => {
     const account = ActingAccount.signedUp()
     account.begin('S1')
     const before = account.state.credentials
@@ -151,14 +150,14 @@ describe('a password', () => {
     expect(account.state.credentials).toEqual({ ...before, hash: 'anew' })
     expect(account.sessionIds).toEqual(['S1'])
     account.act({ type: 'set_password', version: 1, passwordHash: 'hash 2', keep: 'S1' })
-    expect(account.act({ type: 'renew_hash', version: 1, passwordHash: 'of before' }).type).toBe('answer')
+    expect(account.act({ type: 'renew_hash', version: 1, passwordHash: 'of an older version' }).type).toBe('answer')
     expect(account.state.credentials).toMatchObject({ hash: 'hash 2', version: 2 })
     account.act({ type: 'erase' })
-    expect(account.act({ type: 'renew_hash', version: 2, passwordHash: 'of nobody' }).type).toBe('answer')
+    expect(account.act({ type: 'renew_hash', version: 2, passwordHash: 'of an unknown account' }).type).toBe('answer')
     expect(account.state.credentials).toBeUndefined()
   })
 
-  test('is changed by who saw the present one, and ends the other sessions', () => {
+  test('changes if the caller has seen the present one, and the other sessions end', () => {
     const account = ActingAccount.signedUp()
     for (const id of ['S1', 'S2', 'S3']) account.begin(id)
     const decision = account.act({ type: 'set_password', version: 1, passwordHash: 'hash 2', keep: 'S2' })
@@ -169,11 +168,11 @@ describe('a password', () => {
   })
 
   test.each<[string, (account: ActingAccount) => void, number, string]>([
-    ['that moved meanwhile', (account) => account.setTotp(), 1, 'conflict: the account was changed meanwhile'],
-    ['of a version to come', () => {}, 2, 'conflict: the account was changed meanwhile'],
-    ['of who is disabled', did({ type: 'disable' }), 2, 'not_found: Not Found'],
-    ['of who is gone', did({ type: 'erase' }), 1, 'not_found: Not Found'],
-  ])('%s is not', (_, prepare, version, refusal) => {
+    ['that was changed meanwhile', (account) => account.setTotp(), 1, 'conflict: the account was changed meanwhile'],
+    ['of a future version', () => {}, 2, 'conflict: the account was changed meanwhile'],
+    ['of a disabled account', did({ type: 'disable' }), 2, 'not_found: Not Found'],
+    ['of a deleted account', did({ type: 'erase' }), 1, 'not_found: Not Found'],
+  ])('%s does not change', (_, prepare, version, refusal) => {
     const account = ActingAccount.signedUp()
     prepare(account)
     const decision = account.act({ type: 'set_password', version, passwordHash: 'x', keep: undefined })
@@ -182,7 +181,7 @@ describe('a password', () => {
 })
 
 describe('a session begins', () => {
-  test('and is told so, with whose it is', () => {
+  test('and the session actor receives its account', () => {
     const account = ActingAccount.signedUp()
     expect(account.begin('S1')).toMatchObject({
       tells: [
@@ -196,40 +195,44 @@ describe('a session begins', () => {
   })
 
   test.each<[string, (account: ActingAccount) => void, string]>([
-    ['who was erased', did({ type: 'erase' }), 'unauthorized: invalid credentials'],
-    ['who is disabled', did({ type: 'disable' }), 'unauthorized: invalid credentials'],
+    ['an account that was erased', did({ type: 'erase' }), 'unauthorized: invalid credentials'],
+    ['a disabled account', did({ type: 'disable' }), 'unauthorized: invalid credentials'],
     [
-      'whose password moved',
+      'an account whose password changed',
       did({ type: 'set_password', version: 1, passwordHash: 'x', keep: undefined }),
       'conflict: the account was changed meanwhile',
     ],
-    ['who has a second factor now', (account) => account.setTotp(), 'conflict: the account was changed meanwhile'],
     [
-      'who was disabled and enabled meanwhile',
+      'an account that has a second factor now',
+      (account) => account.setTotp(),
+      'conflict: the account was changed meanwhile',
+    ],
+    [
+      'an account that was disabled and enabled meanwhile',
       did({ type: 'disable' }, { type: 'enable' }),
       'conflict: the account was changed meanwhile',
     ],
-  ])('not for one %s', (_, prepare, refusal) => {
+  ])('does not begin for %s', (_, prepare, refusal) => {
     const account = ActingAccount.signedUp()
     prepare(account)
     expect(outcomeOf(account.begin('S1', 1))).toBe(refusal)
     expect(account.sessionIds).toEqual([])
   })
 
-  test('not for who was only invited, nor for nobody', () => {
+  test('does not begin for an invited or unknown account', () => {
     const account = new ActingAccount()
     expect(outcomeOf(account.begin('S1', 0))).toBe('unauthorized: invalid credentials')
     account.act({ type: 'invite', code: code(1) })
     expect(outcomeOf(account.begin('S1', 0))).toBe('unauthorized: invalid credentials')
   })
 
-  test('once under its name', () => {
+  test('begins once for each id', () => {
     const account = ActingAccount.signedUp()
     account.begin('S1')
     expect(outcomeOf(account.begin('S1'))).toBe('conflict: the session has begun')
   })
 
-  test(`so that there are at most ${sessionsMax}: the oldest ends`, () => {
+  test(`ends the oldest session when there are more than ${sessionsMax}`, () => {
     const account = ActingAccount.signedUp()
     for (let index = 1; index <= sessionsMax; index++) {
       expect(toldOf(account.begin(`S${index}`))).toEqual([`session/t/S${index} begin`])
@@ -247,30 +250,30 @@ describe('sessions end', () => {
   test.each<[string, AccountCommand, unknown, string[]]>([
     ['all of them', { type: 'end_sessions' }, 3, []],
     ['all but one', { type: 'end_sessions', keep: 'S2' }, 2, ['S2']],
-    ['all, where the one to keep is none of them', { type: 'end_sessions', keep: 'S9' }, 3, []],
-    ['one alone', { type: 'end_sessions', only: 'S2' }, 1, ['S1', 'S3']],
+    ['all, if the session to keep is not among them', { type: 'end_sessions', keep: 'S9' }, 3, []],
+    ['only one', { type: 'end_sessions', only: 'S2' }, 1, ['S1', 'S3']],
     [
-      'none, where it is not among them',
+      'none, if the session is not among them',
       { type: 'end_sessions', only: 'S9' },
       'not_found: Not Found',
       ['S1', 'S2', 'S3'],
     ],
-    ['one that ended by itself', { type: 'session_over', session: 'S1' }, undefined, ['S2', 'S3']],
-    ['none that nobody knows', { type: 'session_over', session: 'S9' }, undefined, ['S1', 'S2', 'S3']],
-    ['with the account', { type: 'erase' }, undefined, []],
-    ['with being disabled', { type: 'disable' }, undefined, []],
+    ['one that expired', { type: 'session_over', session: 'S1' }, undefined, ['S2', 'S3']],
+    ['none, if the session is unknown', { type: 'session_over', session: 'S9' }, undefined, ['S1', 'S2', 'S3']],
+    ['when the account is erased', { type: 'erase' }, undefined, []],
+    ['when the account is disabled', { type: 'disable' }, undefined, []],
   ])('%s', (_, command, outcome, left) => {
     const account = ActingAccount.signedUp()
     for (const id of ['S1', 'S2', 'S3']) account.begin(id)
     const decision = account.act(command)
     expect(outcomeOf(decision)).toEqual(outcome)
     expect(account.sessionIds).toEqual(left)
-    // One that ended by itself knows.
+    // A session that expired already knows that it ended.
     const ended = command.type === 'session_over' ? [] : ['S1', 'S2', 'S3'].filter((id) => !left.includes(id))
     expect(toldOf(decision)).toEqual(ended.map((id) => `session/t/${id} end`))
   })
 
-  test('and there is nothing to store when there were none', () => {
+  test('stores nothing when the account had no sessions', () => {
     const account = ActingAccount.signedUp()
     expect(account.act({ type: 'end_sessions' })).toEqual({ type: 'answer', value: 0 })
     expect(account.act({ type: 'end_sessions', keep: 'S1' })).toEqual({ type: 'answer', value: 0 })
@@ -278,7 +281,7 @@ describe('sessions end', () => {
 })
 
 describe('an account', () => {
-  test('that is erased leaves nothing', () => {
+  test('leaves no record when it is erased', () => {
     const account = ActingAccount.signedUp()
     account.setTotp()
     account.begin('S1')
@@ -287,7 +290,7 @@ describe('an account', () => {
     expect(account.state).toEqual(new ActingAccount().state)
   })
 
-  test('is disabled and enabled once each', () => {
+  test('is disabled once and enabled once', () => {
     const account = ActingAccount.signedUp()
     expect(account.act({ type: 'enable' }).type).toBe('answer')
     expect(account.act({ type: 'disable' }).type).toBe('record')
@@ -298,7 +301,7 @@ describe('an account', () => {
     expect(account.begin('S1').type).toBe('record')
   })
 
-  test('that does not exist may be told anything, in whatever order it comes', () => {
+  test('ignores commands in any order if it does not exist', () => {
     const account = new ActingAccount()
     for (const type of ['disable', 'enable', 'erase'] as const) expect(account.act({ type }).type).not.toBe('refuse')
     expect(account.act({ type: 'session_over', session: 'S1' }).type).toBe('answer')
@@ -312,11 +315,11 @@ describe('an account', () => {
     { type: 'remove_webauthn', version: 0, id: 'C', keep: undefined, isRequired: false },
     { type: 'factor_failed' },
     { type: 'set_password', version: 0, passwordHash: 'x', keep: undefined },
-  ])('that does not exist refuses $type', (command) => {
+  ])('refuses $type if it does not exist', (command) => {
     expect(outcomeOf(new ActingAccount().act(command))).toBe('not_found: Not Found')
   })
 
-  test('has a format for each of its records, and no others', () => {
+  test('has one format for each of its records', () => {
     const account = ActingAccount.signedUp()
     account.begin('S1')
     account.setTotp()

@@ -8,7 +8,7 @@ import { ActingActor, now } from '#test/actors/acting-actor'
 
 export const codeLifetimeMs = 7 * 86_400_000
 
-/** Stands for a hash: 32 bytes, all the same. */
+/** A password hash for tests: 32 equal bytes. */
 export function hash(byte: number): Uint8Array {
   return new Uint8Array(32).fill(byte)
 }
@@ -40,7 +40,7 @@ export class ActingAccount extends ActingActor<AccountState, AccountCommand> {
     super(accountActor, { tenant: 't', id: 'U1' })
   }
 
-  /** One who signed up, with password `hash 1`. */
+  /** A user that signed up with password `hash 1`. */
   static signedUp(): ActingAccount {
     const acting = new ActingAccount()
     acting.record({ type: 'invite', code: code(1) })

@@ -12,7 +12,7 @@ import type {
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { watchState } from '#test/actors/state-watch'
 
-/** When this process began, and the moment of the first turn. */
+/** The start of this process and the time of the first turn. */
 export const startedAt = 1_000_000
 export const now = 2_000_000
 
@@ -22,16 +22,16 @@ export function turnAt(at = now, tenant = 'default', reminder: number | null = n
   return {
     tenant,
     now: at,
-    // Every byte another one: what is drawn twice must differ.
+    // Each byte differs from the one before, so that two random ids differ.
     random: (byteCount) => Uint8Array.from({ length: byteCount }, () => chance++ & 0xff),
     reminder: () => reminder,
   }
 }
 
 /**
- * An actor without a runtime: what it decides is applied at once, its effects run, its records are kept as bytes. After
- * each turn it is checked that the decision changed nothing by itself, and, of one that is written through, that it wakes
- * from its records as it stands.
+ * An actor without a runtime. It applies each decision at once, runs the effects and keeps the records as bytes. After each turn it
+ * checks that the decision did not change the state; for an actor with write-through it also checks that the records restore the same
+ * state.
  */
 export class ActingActor<State, Command> {
   readonly definition: ActorDefinition<State, Command, Entry>
@@ -40,7 +40,7 @@ export class ActingActor<State, Command> {
   readonly records = new Map<string, Uint8Array>()
   offset = 0
   at = now
-  /** As last set. */
+  /** The last state. */
   reminder: number | null = null
   readonly #show: (state: State) => unknown
 
@@ -58,7 +58,7 @@ export class ActingActor<State, Command> {
   decide(command: Command): Decision<Entry> {
     const changed = watchState(this.state)
     const decision = this.definition.decide(this.state, command, turnAt(this.at, this.address.tenant, this.reminder))
-    expect(changed(), 'where the decision changed the state').toBeUndefined()
+    expect(changed(), 'the decision changed the state').toBeUndefined()
     return decision
   }
 
@@ -68,7 +68,7 @@ export class ActingActor<State, Command> {
     return decision
   }
 
-  /** The same, of which only what is recorded counts. */
+  /** Compares only the recorded part of a decision. */
   record(command: Command): Recorded<Entry> {
     const decision = this.act(command)
     if (decision.type !== 'record') throw new Error(`nothing is recorded: ${JSON.stringify(decision)}`)
@@ -80,13 +80,12 @@ export class ActingActor<State, Command> {
     for (const event of decision.events) this.definition.apply(this.state, event, ++this.offset)
     for (const change of decision.records ?? []) this.#store(change)
     if (decision.reminder !== undefined) this.reminder = decision.reminder
-    // Shown both: bytes come out of a record as buffers, which are not equal to other bytes.
-    if (this.definition.persistence === 'write_through')
-      expect(this.#show(this.woken())).toEqual(this.#show(this.state))
+    // Both are formatted: a record returns bytes as buffers, which do not equal other byte arrays.
+    if (this.definition.persistence === 'write_through') expect(this.#show(this.woken())).toEqual(this.#show(this.state))
     for (const effect of decision.effects ?? []) effect()
   }
 
-  /** As it comes out of its records. */
+  /** The state that its records restore. */
   woken(): State {
     const records = [...this.records].map(([name, bytes]) => [name, unpackRecord(this.#formatOf(name), bytes)] as const)
     return this.definition.wake(this.address, new Map(records))
@@ -105,13 +104,13 @@ export class ActingActor<State, Command> {
   }
 }
 
-/** What became of a command: what it was answered with, or why it was refused. */
+/** The answer of a command, or the error that refused it. */
 export function outcomeOf(decision: Decision<Entry>): unknown {
   if (decision.type === 'refuse') return `${decision.problem.code}: ${decision.problem.message}`
   return decision.type === 'record' ? decision.answer : decision.value
 }
 
-/** Whom a turn told what: `session/t/S1 end`. */
+/** The commands that a turn sent to other actors: `session/t/S1 end`. */
 export function toldOf(decision: Decision<Entry>): string[] {
   if (decision.type !== 'record') return []
   return (decision.tells ?? []).map(

@@ -15,13 +15,13 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
     this.notices = notices
   }
 
-  /** Of tenant `default`, with id `<NAME>`, invited. */
+  /** A user of tenant `default` with id `<NAME>`, invited. */
   invite(name: string, more: Partial<NewUser> = {}): Decision<Entry> {
     const user = { id: name.toUpperCase(), tenant: 'default', name, email: null, roles: [], ...more }
     return this.act({ type: 'add_user', user, code: code(1) })
   }
 
-  /** The same, signed up. */
+  /** The same user, signed up. */
   add(name: string, more: Partial<NewUser> = {}): void {
     this.invite(name, more)
     this.act({ type: 'activated', user: more.id ?? name.toUpperCase(), factors: [] })
@@ -35,18 +35,18 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
 
   row(id: string): UserRow {
     const row = this.state.users.get(id)
-    if (!row) throw new Error(`${id} is nobody`)
+    if (!row) throw new Error(`${id} is not a user`)
     return row
   }
 }
 
-/** As plain values of its own, to be compared: in which runs names lie depends on how they came. */
+/** The state as plain values for comparison: the internal runs of names depend on the order of insertion. */
 function shown(state: DirectoryState) {
   const byTenant = new Map([...state.byTenant].map(([tenant, names]) => [tenant, names.after('', names.size)]))
   return structuredClone({ ...state, byTenant })
 }
 
-/** One in which there are these tenants too. */
+/** A directory with these additional tenants. */
 export function directoryWith(...tenants: string[]): ActingDirectory {
   const directory = new ActingDirectory()
   for (const tenant of tenants) directory.addTenant(tenant)

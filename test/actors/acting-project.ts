@@ -6,11 +6,11 @@ import type { StoredRelease } from '#model/release'
 import type { RolloutBody } from '#model/rollout'
 import { ActingActor, outcomeOf } from '#test/actors/acting-actor'
 
-/** Notices about projects as lines, in the order in which they came. */
+/** Records notices about projects as lines, in their order. */
 export class RecordingProjects implements ProjectNotices {
   readonly said: string[] = []
 
-  /** What was said since the last look. */
+  /** The lines since the last call. */
   get heard(): string[] {
     return this.said.splice(0)
   }
@@ -41,26 +41,26 @@ export class ActingProject extends ActingActor<ProjectState, ProjectCommand> {
     this.notices = notices
   }
 
-  /** What became of each. */
+  /** The outcome for each device. */
   all(...commands: ProjectCommand[]): unknown[] {
     return commands.map((command) => outcomeOf(this.act(command)))
   }
 
-  /** Entries that a command puts into indexes (+) and takes out (-). */
+  /** Index entries that a command adds (+) and removes (-). */
   indexed(command: ProjectCommand): string[] {
     return (this.record(command).indexes ?? []).map(
       ({ index, entry, isPresent }) => `${isPresent ? '+' : '-'} ${index} ${entry}`,
     )
   }
 
-  /** So many devices come to stand elsewhere, by the rollout of now. */
+  /** The present rollout reaches this many devices in the given state. */
   move(from: Stage | null, to: Stage | null, count = 1): void {
     const rollout = this.state.rollout?.id ?? null
     for (let done = 0; done < count; done++) this.act(moved(from, to, { rollout }))
   }
 }
 
-/** A release whose image is of so many bytes `image`. */
+/** A release with an image of this many bytes `image`. */
 export function releaseOf(
   firmware: string,
   more: Partial<StoredRelease> & { readonly image?: string } = {},

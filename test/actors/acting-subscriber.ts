@@ -10,11 +10,11 @@ import { ActingActor, now } from '#test/actors/acting-actor'
 
 export const ada = 'crn#user:2Vb7qYx9Kd'
 
-/** Notices of subscribers as lines, in the order in which they came. */
+/** Records notices of subscribers as lines, in their order. */
 export class RecordingTopics implements SubscriberNotices {
   readonly said: string[] = []
 
-  /** What was said since the last look. */
+  /** The lines since the last call. */
   get heard(): string[] {
     return this.said.splice(0)
   }
@@ -28,7 +28,7 @@ export class RecordingTopics implements SubscriberNotices {
   }
 }
 
-/** Ada in tenant `t`, without a runtime, with the rows of the index of topics. */
+/** User Ada of tenant `t`, without a runtime, with the rows of the topic index. */
 export class ActingSubscriber extends ActingActor<SubscriberState, SubscriberCommand> {
   readonly notices: RecordingTopics
   readonly rows = new Set<string>()
@@ -42,7 +42,7 @@ export class ActingSubscriber extends ActingActor<SubscriberState, SubscriberCom
 
   override apply(decision: Recorded<Entry>): void {
     for (const { index, entry, isPresent } of decision.indexes ?? []) {
-      if (index !== topicIndex) throw new Error(`a subscriber has nothing in ${index}`)
+      if (index !== topicIndex) throw new Error(`a subscriber has no row in ${index}`)
       if (isPresent) this.rows.add(entry)
       else this.rows.delete(entry)
     }
@@ -50,7 +50,7 @@ export class ActingSubscriber extends ActingActor<SubscriberState, SubscriberCom
     super.apply(decision)
   }
 
-  /** Subscribes to a function, whose last request is `from`. */
+  /** Subscribes to a function whose last request is `from`. */
   subscribe(fn: string, id: string, { from = 0, ...more }: Partial<StoredSubscription> & { from?: number } = {}) {
     return this.act({ type: 'subscribe', subscription: subscriptionOf(fn, id, more), from })
   }
@@ -81,7 +81,7 @@ export function subscriptionOf(fn: string, id: string, more: Partial<StoredSubsc
   }
 }
 
-/** One mail was sent, the first of an hour that began now. */
+/** Reports one sent mail, the first of the present hour. */
 export function sent(subscription: string, to: number, more: Partial<AdvanceMail> = {}): AdvanceMail {
   return {
     type: 'advance',

@@ -20,7 +20,7 @@ export const hot: AlarmBody = {
   condition: { '>': [{ var: 'temperature' }, 30] },
 }
 
-/** Mails of each change of one property. */
+/** A graph that mails at each change of one property. */
 export const told: FunctionBody = {
   name: 'Told',
   enabled: true,
@@ -39,7 +39,7 @@ export const words: TemplateBody = { locales: { en: { subject: 'It is {{value}}'
 /** Tenant `t` without a runtime. */
 export class ActingTenant extends ActingActor<TenantState, TenantCommand> {
   readonly rules: RecordingRules
-  /** Functions that were said to be no more. */
+  /** The functions that were reported as deleted. */
   readonly endedTopics: string[]
 
   constructor(rules = new RecordingRules()) {

@@ -14,7 +14,7 @@ import { shownState } from '#test/actors/shown-state'
 
 export const shapes = new Shapes(() => undefined)
 
-/** A shape from `1: 'uint8'`, modifiers all 0, or `[type, modifier]`. */
+/** A shape from `1: 'uint8'` with modifiers 0, or from `[type, modifier]`. */
 export function shapeOf(
   service: string,
   properties: Readonly<Record<number, string | readonly [string, number]>>,
@@ -24,13 +24,13 @@ export function shapeOf(
     Object.entries(properties).map(([propId, said]) => {
       const [name, modifier] = typeof said === 'string' ? [said, 0] : said
       const type = propertyTypeOf(name)
-      if (!type) throw new Error(`${name} is no type`)
+      if (!type) throw new Error(`${name} is not a type`)
       return { propId: Number(propId), type, modifier }
     }),
   )
 }
 
-/** The device actor that judges by these rules and runs these functions. */
+/** The device actor with these alarms and functions. */
 export function deviceWith(rules: DeviceRules, functions: DeviceFunctions = noDeviceFunctions) {
   return deviceActor({ shapeById: (id) => shapes.byId(id), startedAt, rules, functions })
 }
@@ -43,20 +43,20 @@ export class ActingDevice extends ActingActor<DeviceState, DeviceCommand> {
     super(by, { id: device }, shownState)
   }
 
-  /** One that exists, at address 7. */
+  /** An added device with address 7. */
   static added(device = 'A', by = definition): ActingDevice {
     const acting = new ActingDevice(device, by)
     acting.act({ type: 'add', flakeAddress: 7, meta: {} })
     return acting
   }
 
-  /** As it comes out of its snapshot. */
+  /** The device that its snapshot restores. */
   restored(): DeviceState {
     const { definition, address } = this
     return definition.wake(address, new Map([['', definition.snapshot?.(this.state)]]))
   }
 
-  /** What it was reminded of comes true, at the moment that it is now. */
+  /** Delivers a due reminder at the present time. */
   due(): Decision<Entry> {
     const dueAt = this.reminder ?? this.at
     this.reminder = null
@@ -100,7 +100,7 @@ export function post(
   }
 }
 
-/** Kinds of what is recorded, in order. */
+/** The kinds of the recorded entries, in order. */
 export function kindsOf(decision: Decision<Entry>): string[] {
   return decision.type === 'record' ? decision.events.map(({ kind }) => kind) : [decision.type]
 }

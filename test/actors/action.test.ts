@@ -14,21 +14,21 @@ describe('an action', () => {
   const acting = () => new ActingActor(actionActor, { id: 'J' })
   const entry = (isPresent: boolean) => [{ index: runningActionIndex, entry: 'J', isPresent }]
 
-  test('is stored as going on, and wakes at the end of its day', () => {
+  test('is stored as active, with a reminder at the end of its day', () => {
     const actor = acting()
     expect(actor.record(begin).indexes).toEqual(entry(true))
     expect(actor.state.stored).toEqual({ ...action, createdAt: now, isDone: false })
     expect(actor.reminder).toBe(now + actionRetentionMs)
   })
 
-  test('is begun once', () => {
+  test('begins once', () => {
     const actor = acting()
     actor.act(begin)
     expect(outcomeOf(actor.act(begin))).toBe('conflict: the id is taken')
     expect(actor.state.stored?.createdAt).toBe(now)
   })
 
-  test('is done once, and found no more among those that go on', () => {
+  test('is finished once, and then leaves the index of active actions', () => {
     const actor = acting()
     expect(actor.act({ type: 'done' }).type).toBe('answer')
     actor.act(begin)
@@ -37,7 +37,7 @@ describe('an action', () => {
     expect(actor.act({ type: 'done' }).type).toBe('answer')
   })
 
-  test.each([false, true])('is gone after its day, done %s, and not before by any clock', (isDone) => {
+  test.each([false, true])('is deleted after its day (done: %s), and no clock deletes it earlier', (isDone) => {
     const actor = acting()
     actor.act(begin)
     if (isDone) actor.act({ type: 'done' })
@@ -61,18 +61,18 @@ describe('a page', () => {
   }
   const outcomes = (...told: (readonly [number, DeviceOutcome])[]) => ({ type: 'outcomes', outcomes: told }) as const
 
-  test('is stored with nothing known of its devices', () => {
+  test('is stored without any results of devices', () => {
     expect(acting().state.stored).toEqual({ createdAt: now, devices: ['A', 'B', 'C'], outcomes: [null, null, null] })
   })
 
-  test('keeps what became of each, and says how many are left', () => {
+  test('keeps the result of each device, and answers how many are missing', () => {
     const actor = acting()
     expect(outcomeOf(actor.act(outcomes([2, ok])))).toEqual({ pending: 2 })
     expect(outcomeOf(actor.act(outcomes([0, offline], [1, ok])))).toEqual({ pending: 0 })
     expect(actor.state.stored?.outcomes).toEqual([offline, ok, ok])
   })
 
-  test('the first word about a device counts, also in one turn; a place that is none is nobody', () => {
+  test('keeps the first result of a device, also within one turn, and ignores unknown places', () => {
     const actor = acting()
     actor.act(outcomes([1, ok], [1, offline]))
     const decision = actor.act(outcomes([1, offline], [3, ok]))
@@ -80,14 +80,14 @@ describe('a page', () => {
     expect(actor.state.stored?.outcomes).toEqual([null, ok, null])
   })
 
-  test('put again is about others', () => {
+  test('that is put again has other devices', () => {
     const actor = acting()
     actor.at = now + 5
     actor.act({ type: 'put', devices: ['D'] })
     expect(actor.state.stored).toEqual({ createdAt: now + 5, devices: ['D'], outcomes: [null] })
   })
 
-  test('is gone after its action, and what comes then changes nothing', () => {
+  test('is deleted after its action, and later results change nothing', () => {
     const actor = acting()
     actor.at = now + actionRetentionMs
     actor.act(due)

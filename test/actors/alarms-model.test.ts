@@ -11,14 +11,14 @@ import type { Decision } from '#runtime/actor'
 import { MsgpackReader } from '#store/msgpack-reader'
 import { pack, unpack } from '#store/record-codec'
 import { hello, post, report, shapeOf, shapes } from '#test/actors/acting'
-import { AlarmedDevice, turnsOf } from '#test/actors/alarmed'
+import { DeviceWithAlarms, turnsOf } from '#test/actors/alarms-fixture'
 import { storedAlarm } from '#test/rules/stored-rules'
 
-/** The service in two forms, the second with another type and one property less. */
+/** The service in two shapes; the second one has another type and one property less. */
 const forms = [shapeOf('svc', { 1: 'uint8', 2: 'string' }), shapeOf('svc', { 1: 'uint16' })]
 const other = shapeOf('other', { 1: 'uint8' })
 
-/** Alarms as they are put, and as whoever reads their conditions would judge: undefined where that cannot be said. */
+/** The alarms with a direct reading of their conditions; undefined where a condition has no result. */
 type Value = string | number | undefined
 const conditions = [
   {
@@ -101,26 +101,25 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
-/** Now and then. */
 const isRefused = fc.constantFrom(false, false, false, false, false, true)
 
 const linked: Step = { what: 'hello', form: 0, hasOther: true }
 
-/** A device, and what should come of everything, worked out anew each time from all that it stands at. */
+/** A device with the expected alarm states. The model computes them again from all values each time. */
 class Ground {
-  readonly device = new AlarmedDevice()
+  readonly device = new DeviceWithAlarms()
   readonly #told: string[]
   readonly alarms = new Map<string, typeof alarm extends fc.Arbitrary<infer A> ? A : never>()
   readonly standing = new Map<string, AlarmState>()
   hasAccess = true
-  /** Something was edited, and the device has not been judged since. */
+  /** An alarm was edited, and the device has not been evaluated since. */
   isEdited = false
   #seq = 0
   #edit = 1
   #saved = this.#snapshot()
   #since: { readonly entry: Entry; readonly offset: number }[] = []
 
-  /** `told`: where whatever was told of alarms is put. */
+  /** `told` receives all alarm events. */
   constructor(told: string[]) {
     this.#told = told
   }
@@ -191,7 +190,7 @@ class Ground {
     expect([...device.rows].sort()).toEqual(rows.sort())
   }
 
-  /** Of all that waits and will have waited for long enough at some moment to come. */
+  /** Pending conditions that will have held for long enough at a later time. */
   checkReminder(): void {
     if (this.isEdited) return
     for (const [id, { waitingSince }] of this.standing) {
@@ -203,7 +202,7 @@ class Ground {
   }
 
   #act(command: DeviceCommand, isRefused: boolean): void {
-    // Too much waits to be stored: what was decided never was.
+    // Too many conditions are pending to be stored: they count as never pending.
     if (isRefused) this.device.decide(command)
     else this.#took(this.device.act(command), command.type === 'remove')
   }
@@ -221,7 +220,7 @@ class Ground {
     }
   }
 
-  /** What should be told, with what stands brought to that. */
+  /** The expected events; the model then moves to the new states. */
   #judged(isRemoved: boolean): string[] {
     const { state, at } = this.device
     const told: string[] = []
@@ -252,7 +251,7 @@ class Ground {
     return told
   }
 
-  /** Reminders come at their moment, or all behind it when the server was down. */
+  /** Reminders come at their time, or all later if the server was down. */
   #wait(ms: number, isDown: boolean): void {
     const { device } = this
     const until = device.at + ms
@@ -288,7 +287,7 @@ function standsAt(state: DeviceState, serviceIdentifier: string, propId: number)
   return found === null || isPropertyError(found) ? undefined : (found as Value)
 }
 
-test('alarms turn as a plain reading of everything would have them, whatever happens to the device', () => {
+test('alarms change as a direct evaluation expects, for any sequence of commands', () => {
   const told: string[] = []
   fc.assert(
     fc.property(
@@ -309,7 +308,7 @@ test('alarms turn as a plain reading of everything would have them, whatever hap
     ),
     { numRuns: 1_500 },
   )
-  // Everything did happen.
+  // Each kind of event must have happened.
   for (const what of [' active', ' inactive', ' ended']) {
     expect(told.filter((line) => line.includes(what)).length, `${what} of ${told.length}`).toBeGreaterThan(100)
   }

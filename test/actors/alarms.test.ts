@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { scopeOf } from '#model/scope'
 import { hello, kindsOf, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'
-import { AlarmedDevice, turnsOf } from '#test/actors/alarmed'
+import { DeviceWithAlarms, turnsOf } from '#test/actors/alarms-fixture'
 import { storedAlarm } from '#test/rules/stored-rules'
 
 const svc = shapeOf('svc', { 1: 'uint8', 2: 'uint8', 3: 'string' })
@@ -12,8 +12,8 @@ const over = (propId: string, limit: number) => ({ '>': [{ var: propId }, limit]
 const high = storedAlarm({ serviceIdentifier: 'svc', condition: over('0x01', 10) })
 const long = { ...high, forSeconds: 2 }
 
-/** Linked, with alarms, and reporting `value` by the given number. */
-class Linked extends AlarmedDevice {
+/** A connected device with alarms that reports `value` as the given number. */
+class Linked extends DeviceWithAlarms {
   seq = 0
 
   constructor(alarms: Readonly<Record<string, typeof high>> = {}) {
@@ -28,7 +28,7 @@ class Linked extends AlarmedDevice {
 }
 
 describe('a report', () => {
-  test('turns an alarm on and off, each an entry of its own behind it', () => {
+  test('activates and clears an alarm, with an entry for each change after its own entry', () => {
     const device = new Linked({ I1: high })
     expect(kindsOf(device.says(0, 11))).toEqual(['reported', 'alarm_changed'])
     expect(device.standing).toEqual({ I1: { isActive: true, since: now, waitingSince: 0 } })
@@ -40,13 +40,13 @@ describe('a report', () => {
     expect(device.rules.counts.transitions).toBe(2)
   })
 
-  test('puts the row of the index once', () => {
+  test('adds the index row once', () => {
     const device = new Linked({ I1: high })
     expect(device.says(0, 11)).toMatchObject({ indexes: [{ entry: 'I1/A', isPresent: true }] })
     for (const value of [1, 11, 1]) expect(device.says(0, value)).toMatchObject({ indexes: [] })
   })
 
-  test('that says the same again is told and not judged, and so is what no alarm reads', () => {
+  test('is published without evaluation if its values are the same or no alarm reads them', () => {
     const device = new Linked({ I1: high })
     device.says(0, 5)
     const judged = device.rules.counts.judged
@@ -64,9 +64,9 @@ describe('a report', () => {
     expect(device.rules.counts.judged).toBe(judged + 1)
   })
 
-  test('of 1 024 items judges each alarm once, by all of them', () => {
+  test('of 1 024 items evaluates each alarm once, with all items', () => {
     const wide = shapeOf('wide', Object.fromEntries(Array.from({ length: 1_024 }, (_, index) => [index + 1, 'uint8'])))
-    const device = new AlarmedDevice()
+    const device = new DeviceWithAlarms()
     device.act(hello([{ shape: wide, items: [] }]))
     const many = { '+': Array.from({ length: 200 }, (_, index) => ({ var: `0x${(index * 5 + 1).toString(16)}` })) }
     for (const id of ['I1', 'I2']) {
@@ -77,11 +77,11 @@ describe('a report', () => {
     const judged = device.rules.counts.judged
     expect(turnsOf(device.act(report(wide, 2, items(1))))).toEqual([`I1 active ${now}`, `I2 active ${now}`])
     expect(device.rules.counts.judged).toBe(judged + 2)
-    // Nothing of one report is left for the next.
+    // The next report must not see items of this one.
     expect(turnsOf(device.act(report(wide, 3, [5, 0])))).toEqual([`I1 inactive ${now}`, `I2 inactive ${now}`])
   })
 
-  test('is one plain entry where nothing comes of it', () => {
+  test('is one plain entry if no alarm changes', () => {
     const device = new Linked({ I1: high })
     device.says(0, 1)
     const decision = device.act(report(svc, 2, [0, 2]))
@@ -90,8 +90,8 @@ describe('a report', () => {
   })
 })
 
-describe('a condition that has to hold', () => {
-  test('costs one reminder for all that flap meanwhile', () => {
+describe('a condition with a minimum duration', () => {
+  test('needs one reminder for all alarms that flap meanwhile', () => {
     const device = new Linked({ I1: long, I2: { ...long, forSeconds: 3 } })
     const reminders: unknown[] = []
     for (let times = 0; times < 5; times++) {
@@ -106,11 +106,11 @@ describe('a condition that has to hold', () => {
     device.says(0, 11)
     device.at = now + 2_000
     expect(turnsOf(device.due())).toEqual([])
-    // What began at now + 1 000.
+    // The condition that began at now + 1 000.
     expect(device.reminder).toBe(now + 3_000)
   })
 
-  test('is asked again a second later where alarms were not read yet', () => {
+  test('is evaluated a second later if the alarms were not loaded yet', () => {
     const device = new Linked({ I1: long })
     device.says(0, 11)
     Object.defineProperty(device.rules, 'isLoaded', { value: false, configurable: true })
@@ -127,10 +127,13 @@ describe('an alarm ends', () => {
     device.says(0, 11)
     return device
   }
-  const ends: readonly (readonly [string, (device: AlarmedDevice) => void])[] = [
+  const ends: readonly (readonly [string, (device: DeviceWithAlarms) => void])[] = [
     ['deleted', (device) => device.set('I1', undefined)],
-    ['bound elsewhere', (device) => device.set('I1', { ...high, devices: ['B'], edit: 2 })],
-    ['about a service that is not there', (device) => device.set('I1', { ...high, serviceIdentifier: 'no', edit: 2 })],
+    ['bound to other devices', (device) => device.set('I1', { ...high, devices: ['B'], edit: 2 })],
+    [
+      'about a service that the device lacks',
+      (device) => device.set('I1', { ...high, serviceIdentifier: 'no', edit: 2 }),
+    ],
     ['of an author without access', (device) => device.mayRead(scopeOf([]))],
   ]
 
@@ -144,7 +147,7 @@ describe('an alarm ends', () => {
     expect(device.act({ type: 'judge' })).toMatchObject({ type: 'answer' })
   })
 
-  test('with the last alarm of the tenant, by any report', () => {
+  test('with the last alarm of the tenant, at the next report', () => {
     const device = active()
     device.set('I1', undefined)
     device.set('I2', undefined)
@@ -155,7 +158,7 @@ describe('an alarm ends', () => {
     expect(device.restored().alarms.size).toBe(0)
   })
 
-  test('with its device, before that is said to be gone', () => {
+  test('when its device is removed, before the removal is published', () => {
     const device = active()
     const decision = device.act({ type: 'remove' })
     expect(kindsOf(decision)).toEqual(['alarm_changed', 'undeclared', 'undeclared', 'device_removed'])
@@ -166,9 +169,9 @@ describe('an alarm ends', () => {
   })
 })
 
-describe('judged once', () => {
-  test('a device that is not there is judged by nothing', () => {
-    const device = new AlarmedDevice()
+describe('evaluated once', () => {
+  test('a removed device has no alarms to evaluate', () => {
+    const device = new DeviceWithAlarms()
     device.act({ type: 'remove' })
     device.set('I1', high)
     expect(device.act({ type: 'judge' })).toMatchObject({ type: 'answer' })

@@ -8,7 +8,7 @@ import { shownState } from '#test/actors/shown-state'
 
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
 
-/** A device that declared this, and reported some of it. */
+/** A device that declared these services and reported some values. */
 function declared(shape: Shape = one, items: Items = [], reported: Items = []): ActingDevice {
   const device = ActingDevice.added()
   device.act(hello([{ shape, items }]))
@@ -16,7 +16,7 @@ function declared(shape: Shape = one, items: Items = [], reported: Items = []): 
   return device
 }
 
-/** What a new declaration says, as [kind, items, ids removed]. */
+/** The events of a new declaration, as [kind, items, removed ids]. */
 function said(device: ActingDevice, services: readonly { shape: Shape; items: Items }[]) {
   const declaration = declare(device.state, services, now)
   const entries = declaration.entries.map((entry) =>
@@ -33,7 +33,7 @@ function said(device: ActingDevice, services: readonly { shape: Shape; items: It
 }
 
 describe('a first declaration', () => {
-  test('with values tells them; the shape is stored with it, and the service is found by index', () => {
+  test('publishes its values; the shape is stored with it, and the index has the service', () => {
     const device = ActingDevice.added()
     expect(said(device, [{ shape: one, items: [0, 5] }])).toEqual({
       entries: [['declared', [0, 5], []]],
@@ -43,7 +43,7 @@ describe('a first declaration', () => {
     })
   })
 
-  test('without values tells nothing, and is kept all the same', () => {
+  test('publishes nothing without values, but is stored', () => {
     const device = ActingDevice.added()
     expect(said(device, [{ shape: one, items: [] }])).toMatchObject({ entries: [], changes: 1, shared: [one.id] })
     const decision = device.record(hello([{ shape: one, items: [] }]))
@@ -53,7 +53,7 @@ describe('a first declaration', () => {
     ])
   })
 
-  test('of a service without properties shows nowhere', () => {
+  test('of a service without properties publishes nothing', () => {
     const device = ActingDevice.added()
     expect(said(device, [{ shape: shapeOf('empty', {}), items: [] }])).toEqual({
       entries: [],
@@ -69,22 +69,22 @@ describe('the same again', () => {
     ['without values', []],
     ['with the same values', [0, 5, 1, 'x']],
     ['with one of them', [1, 'x']],
-  ])('%s says nothing', (_, items) => {
+  ])('%s publishes nothing', (_, items) => {
     const device = declared(one, [], [0, 5, 1, 'x'])
     expect(said(device, [{ shape: one, items }])).toEqual({ entries: [], changes: 0, indexes: [], shared: [] })
   })
 
-  test('with another value says that one alone', () => {
+  test('publishes only the value that differs', () => {
     const device = declared(one, [], [0, 5, 1, 'x'])
     expect(said(device, [{ shape: one, items: [0, 6, 1, 'x'] }]).entries).toEqual([['declared', [0, 6], []]])
   })
 
-  test('with a value where there was an error, or none, says it', () => {
+  test('publishes a value that replaces an error or nothing', () => {
     const device = declared(one, [], [0, { error: 'e' }])
     expect(said(device, [{ shape: one, items: [0, 6, 1, ''] }]).entries).toEqual([['declared', [0, 6, 1, ''], []]])
   })
 
-  test('compares arrays by what they hold', () => {
+  test('compares arrays by their elements', () => {
     const shape = shapeOf('svc', { 1: 'uint8-array' })
     const device = declared(shape, [0, [1, 2]])
     expect(said(device, [{ shape, items: [0, [1, 2]] }]).entries).toEqual([])
@@ -116,19 +116,19 @@ describe('another shape of the same service', () => {
       { entries: [['declared', [0, 'y'], []]], changes: 0 },
     ],
     [
-      'another modifier: it shows otherwise',
+      'another modifier: the value is displayed in another way',
       shapeOf('svc', { 1: ['uint8', 1], 2: 'string' }),
       [],
       { entries: [['declared', [0, 5], []]], changes: 0 },
     ],
-    ['all others', shapeOf('svc', { 8: 'uint8' }), [], { entries: [['declared', [], [1, 2]]], changes: 0 }],
+    ['all other properties', shapeOf('svc', { 8: 'uint8' }), [], { entries: [['declared', [], [1, 2]]], changes: 0 }],
   ])('%s', (_, shape, items, expected) => {
     const device = declared(one, [], stood)
     expect(said(device, [{ shape, items }])).toMatchObject(expected as object)
     expect(said(device, [{ shape, items }])).toMatchObject({ indexes: [], shared: [shape.id] })
   })
 
-  test('another type of what had no value is no news', () => {
+  test('is not published if only the type of a property without a value changes', () => {
     const device = declared(one)
     expect(said(device, [{ shape: shapeOf('svc', { 1: 'string', 2: 'string' }), items: [] }])).toMatchObject({
       entries: [],
@@ -136,7 +136,7 @@ describe('another shape of the same service', () => {
     })
   })
 
-  test('keeps what keeps its type, with its time and place', () => {
+  test('keeps the value, time and offset of each property that keeps its type', () => {
     const device = declared(one, [], stood)
     const before = device.state.services[0]
     const [time, offset] = [before?.timeOf(1), before?.offsetOf(1)]
@@ -146,13 +146,13 @@ describe('another shape of the same service', () => {
     const [service] = device.state.services
     expect(service?.states()).toEqual([null, 'x', 0.5])
     expect(service?.times()).toEqual([0, time, now + 5_000])
-    // Of what lost its value with its type, no entry says anything that stands.
+    // No entry may later restore a value that was lost with its type.
     expect(service?.offsets()).toEqual([0, offset, declaredAt])
   })
 })
 
-describe('what is declared no more', () => {
-  test('is said with all its properties, and found by index no more', () => {
+describe('a service that is no longer declared', () => {
+  test('is published with all its properties and leaves the index', () => {
     const device = declared(one, [], [0, 5])
     const other = shapeOf('other', { 1: 'bool' })
     const declaration = said(device, [{ shape: other, items: [] }])
@@ -165,12 +165,12 @@ describe('what is declared no more', () => {
     expect(device.state.services.map(({ shape }) => shape.serviceIdentifier)).toEqual(['other'])
   })
 
-  test('is nothing where nothing was', () => {
+  test('publishes nothing if it had no properties', () => {
     expect(said(ActingDevice.added(), [])).toEqual({ entries: [], changes: 0, indexes: [], shared: [] })
   })
 })
 
-test('services are told in the order of the declaration, each by itself', () => {
+test('services are published one by one in the order of the declaration', () => {
   const device = ActingDevice.added()
   const names = ['c', 'a', 'b']
   const services = names.map((name) => ({ shape: shapeOf(name, { 1: 'uint8' }), items: [0, 1] }))

@@ -21,7 +21,7 @@ const request: Extract<DeliveryCommand, { readonly type: 'request' }> = {
   },
 }
 
-/** Function `F` of tenant `t`, which keeps three requests, without a runtime. */
+/** Function `F` of tenant `t` without a runtime. It keeps three requests. */
 class ActingDelivery extends ActingActor<DeliveryState, DeliveryCommand> {
   readonly heads: DeliveryHead[]
   readonly rows = new Set<string>()
@@ -53,7 +53,7 @@ class ActingDelivery extends ActingActor<DeliveryState, DeliveryCommand> {
 }
 
 describe('requests of a function', () => {
-  test('are numbered, kept as they were told, and said with the head', () => {
+  test('are numbered, stored in their order and published with the head', () => {
     const delivery = new ActingDelivery()
     delivery.act(request)
     delivery.at += 7
@@ -67,7 +67,7 @@ describe('requests of a function', () => {
     expect([...delivery.rows]).toEqual(['F'])
   })
 
-  test('those that everybody heard of go, and with the last one the row', () => {
+  test('are deleted after every subscriber received them, and the last one removes the row', () => {
     const delivery = new ActingDelivery()
     for (let count = 0; count < 3; count++) delivery.act(request)
     delivery.act({ type: 'trim', to: 2 })
@@ -79,7 +79,7 @@ describe('requests of a function', () => {
     expect([delivery.kept, [...delivery.rows]]).toEqual([[4], ['F']])
   })
 
-  test('nothing is left of a function that is no more; once more is as well', () => {
+  test('are deleted with the function, also when it is deleted twice', () => {
     const delivery = new ActingDelivery()
     delivery.act(request)
     delivery.act(request)
@@ -89,14 +89,14 @@ describe('requests of a function', () => {
     expect(outcomeOf(delivery.act({ type: 'forget' }))).toBeUndefined()
   })
 
-  test('the actor may sleep only while it keeps none', () => {
+  test('keep the actor awake while there are any', () => {
     const delivery = new ActingDelivery()
     expect(delivery.definition.isForgettable?.(delivery.state)).toBe(true)
     delivery.act(request)
     expect(delivery.definition.isForgettable?.(delivery.state)).toBe(false)
   })
 
-  test('whatever comes: at most so many are kept, ascending, above what was trimmed; the row stands while any waits', () => {
+  test('stay within the maximum, ascending and above the trimmed number for any sequence; the row exists while one waits', () => {
     const command = fc.oneof(
       fc.constant(request),
       fc.nat(5).map((count) => ({ type: 'overflowed', count: count + 1 }) as const),

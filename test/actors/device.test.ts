@@ -12,8 +12,8 @@ import { shownState } from '#test/actors/shown-state'
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
 const two = shapeOf('two', { 5: 'float' })
 
-describe('adding and removing', () => {
-  test('a device is there from then on, and listed at once', () => {
+describe('a device that is added or removed', () => {
+  test('exists from then on and is listed at once', () => {
     const device = new ActingDevice('A')
     const decision = device.record({ type: 'add', flakeAddress: 7, meta: {} })
     expect(decision.events).toEqual([{ kind: 'device_added', device: 'A', flakeAddress: 7, at: now }])
@@ -21,7 +21,7 @@ describe('adding and removing', () => {
     expect(device.state).toMatchObject({ isThere: true, flakeAddress: 7, status: 'offline', numConnects: 0 })
   })
 
-  test('what was noted about it comes with it', () => {
+  test('gets the metadata of the request', () => {
     const device = new ActingDevice()
     expect(kindsOf(device.act({ type: 'add', flakeAddress: 7, meta: { place: 'x' } }))).toEqual([
       'device_added',
@@ -30,14 +30,14 @@ describe('adding and removing', () => {
     expect(device.state.meta).toEqual({ place: 'x' })
   })
 
-  test('one that is there is not added again', () => {
+  test('is not added again if it exists', () => {
     expect(ActingDevice.added().act({ type: 'add', flakeAddress: 8, meta: {} })).toMatchObject({
       type: 'refuse',
       problem: { code: 'conflict' },
     })
   })
 
-  test('removed, it says that its properties are gone before it is, and leaves nothing behind', () => {
+  test('publishes the removal of its properties first, then its own, and leaves no record', () => {
     const device = ActingDevice.added()
     device.act(
       hello([
@@ -67,7 +67,7 @@ describe('adding and removing', () => {
     expect(shownState(device.restored())).toEqual(shownState(device.state))
   })
 
-  test('and added again it is another device of the same name', () => {
+  test('is another device of the same name when it is added again', () => {
     const device = ActingDevice.added()
     device.act(hello([{ shape: one, items: [0, 5] }]))
     device.act(report(one, 9, [0, 6]))
@@ -77,7 +77,7 @@ describe('adding and removing', () => {
   })
 
   test.each(['remove', 'set_secret', 'delete_meta_key', 'patch_meta', 'status', 'hello', 'report', 'post'] as const)(
-    '%s needs one that is there',
+    'must exist for %s',
     (type) => {
       const commands = {
         remove: { type: 'remove' },
@@ -99,7 +99,7 @@ describe('adding and removing', () => {
     [{ secretHash: Uint8Array.of(1) }, ['secret']],
     [{ registrar: 'P1' }, ['registrar']],
     [{ secretHash: Uint8Array.of(1), registrar: 'P1' }, ['secret', 'registrar']],
-  ])('added with %j it keeps that beside it', (more, names) => {
+  ])('added with %j keeps that value', (more, names) => {
     const device = new ActingDevice()
     device.record({ type: 'add', flakeAddress: 7, meta: {}, ...more })
     expect([...device.records.keys()]).toEqual(names)
@@ -107,14 +107,14 @@ describe('adding and removing', () => {
     expect(device.records.size).toBe(0)
   })
 
-  test('removed, it says which key had let it in, if that is said', () => {
+  test('names in its removal the provisioning key that registered it, if there was one', () => {
     const told = (command: DeviceCommand) => ActingDevice.added().record(command).tells?.[0]?.command
     expect(told({ type: 'remove' })).toMatchObject({ type: 'device_gone' })
     expect(told({ type: 'remove' })).not.toHaveProperty('key')
     expect(told({ type: 'remove', registrar: 'P1' })).toMatchObject({ type: 'device_gone', key: 'P1' })
   })
 
-  test('a secret is kept beside it, and nobody hears of it', () => {
+  test('keeps a secret that is not published', () => {
     const hash = Uint8Array.of(1, 2, 3)
     const decision = ActingDevice.added().record({ type: 'set_secret', hash })
     expect(decision).toMatchObject({ events: [], records: [{ name: 'secret', value: hash }] })
@@ -122,7 +122,7 @@ describe('adding and removing', () => {
 })
 
 describe('HELLO', () => {
-  test('from a device that is offline: discovery, then its status, with one more connect', () => {
+  test('of an offline device publishes discovery, then the status, and counts a connect', () => {
     const device = ActingDevice.added()
     const decision = device.record(hello([{ shape: one, items: [0, 5] }]))
     expect(kindsOf(decision)).toEqual(['declared', 'discovered', 'status_changed'])
@@ -136,7 +136,7 @@ describe('HELLO', () => {
     expect(decision.answer).toEqual({ flakeAddress: 7, seq: 0 })
   })
 
-  test('on another link while it is online is one more connect that nobody hears of', () => {
+  test('on another link of an online device counts a connect without an event', () => {
     const device = ActingDevice.added()
     device.act(hello([], { firmwares: [{ firmware: '1.0.0', index: 0 }] }))
     device.at += 1_000
@@ -149,12 +149,12 @@ describe('HELLO', () => {
 
   const firmwares = [{ firmware: '1.0.0', index: 0 }]
   test.each<[string, Parameters<typeof hello>[1][], string[]]>([
-    ['nothing known, nothing said: it is asked what it is', [{}, {}], ['discovered']],
+    ['nothing is known or sent: the server asks for it', [{}, {}], ['discovered']],
     ['firmwares said: each time', [{ firmwares }, { firmwares }], ['discovered']],
     ['firmwares known, nothing said', [{ firmwares }, {}], []],
     ['firmwares known, another project', [{ firmwares }, { project: 'p' }], ['discovered']],
-    ['firmwares known, the same project', [{ firmwares, project: 'p' }, { project: 'p' }], []],
-    ['updates by itself no more', [{ firmwares }, { isAutoUpdated: false }], ['discovered']],
+    ['the firmware is known, and the project is the same', [{ firmwares, project: 'p' }, { project: 'p' }], []],
+    ['automatic updates are turned off', [{ firmwares }, { isAutoUpdated: false }], ['discovered']],
   ])('%s', (_, hellos, expected) => {
     const device = ActingDevice.added()
     const [last, ...earlier] = [...hellos].reverse()
@@ -162,7 +162,7 @@ describe('HELLO', () => {
     expect(kindsOf(device.act(hello([], last)))).toEqual(expected)
   })
 
-  test('that leaves things out keeps what is known', () => {
+  test('keeps known values of fields that it leaves out', () => {
     const device = ActingDevice.added()
     device.act(hello([], { project: 'p', firmwares, isAutoUpdated: false }))
     device.act(hello([], { isAutoUpdated: false }))
@@ -170,9 +170,9 @@ describe('HELLO', () => {
   })
 
   test.each([
-    ['the session that stands', 's', 3],
+    ['the present session', 's', 3],
     ['another', 't', 0],
-  ])('is told how far it is in %s', (_, session, seq) => {
+  ])('answers the last sequence number in %s', (_, session, seq) => {
     const device = ActingDevice.added()
     device.act(hello([{ shape: one, items: [] }]))
     device.act(report(one, 3, [0, 5]))
@@ -189,7 +189,7 @@ describe('the status', () => {
     ['online', 'idle', ['status_changed']],
     ['idle', 'idle', ['answer']],
     ['idle', 'offline', ['status_changed']],
-  ] as const)('from %s to %s', (from, to, expected) => {
+  ] as const)('changes from %s to %s', (from, to, expected) => {
     const device = ActingDevice.added()
     device.act({ type: 'status', status: from })
     const kinds = kindsOf(device.act({ type: 'status', status: to }))
@@ -197,7 +197,7 @@ describe('the status', () => {
     expect(device.state.status).toBe(to)
   })
 
-  test('is in the index of those present unless it is offline', () => {
+  test('has a row in the presence index unless it is offline', () => {
     const device = ActingDevice.added()
     for (const [status, isPresent] of [
       ['idle', true],
@@ -208,7 +208,7 @@ describe('the status', () => {
     }
   })
 
-  test('counts the connects of this process alone', () => {
+  test('counts only the connects of this process', () => {
     const device = ActingDevice.added()
     Object.assign(device.state, { numConnects: 9, lastConnect: startedAt - 1 })
     expect(connectsSince(device.state, startedAt)).toBe(0)
@@ -219,15 +219,15 @@ describe('the status', () => {
   })
 })
 
-describe('meta', () => {
+describe('metadata', () => {
   test.each<[string, JsonObject, JsonObject, JsonObject, string[]]>([
     ['a new key', {}, { a: 1 }, { a: 1 }, ['meta_set']],
-    ['the same again', { a: 1 }, { a: 1 }, { a: 1 }, ['answer']],
+    ['the same value again', { a: 1 }, { a: 1 }, { a: 1 }, ['answer']],
     ['nothing', { a: 1 }, {}, { a: 1 }, ['answer']],
-    ['a key taken away', { a: 1, b: 2 }, { a: null }, { b: 2 }, ['meta_set']],
-    ['a key that is not there taken away', { b: 2 }, { a: null }, { b: 2 }, ['answer']],
+    ['a key that is removed', { a: 1, b: 2 }, { a: null }, { b: 2 }, ['meta_set']],
+    ['an unknown key that is removed', { b: 2 }, { a: null }, { b: 2 }, ['answer']],
     ['inside', { a: { b: 1, c: 2 } }, { a: { b: null, d: [1] } }, { a: { c: 2, d: [1] } }, ['meta_set']],
-  ])('patched with %s', (_, before, patch, after, kinds) => {
+  ])('is patched with %s', (_, before, patch, after, kinds) => {
     const device = new ActingDevice()
     device.act({ type: 'add', flakeAddress: 1, meta: before })
     const decision = device.act({ type: 'patch_meta', patch })
@@ -236,14 +236,14 @@ describe('meta', () => {
     expect(decision).toMatchObject(decision.type === 'record' ? { answer: after } : { value: after })
   })
 
-  test('that would be too large is refused', () => {
+  test('is refused if it is too large', () => {
     const device = new ActingDevice()
     device.act({ type: 'add', flakeAddress: 1, meta: { a: 'x'.repeat(metaBytesMax - 100) } })
     const decision = device.act({ type: 'patch_meta', patch: { b: 'x'.repeat(200) } })
     expect(decision).toMatchObject({ type: 'refuse', problem: { code: 'invalid' } })
   })
 
-  test('a key is deleted, and told by its name; one that is not there is not found', () => {
+  test('loses a deleted key, with an event that names it; an unknown key is not found', () => {
     const device = new ActingDevice()
     device.act({ type: 'add', flakeAddress: 1, meta: { a: 1, b: 2 } })
     expect(device.record({ type: 'delete_meta_key', key: 'a' }).events).toEqual([
@@ -256,7 +256,7 @@ describe('meta', () => {
   })
 })
 
-test('a snapshot holds all of it', () => {
+test('a snapshot restores the whole device', () => {
   const device = ActingDevice.added()
   device.act(
     hello(
@@ -273,14 +273,14 @@ test('a snapshot holds all of it', () => {
   expect(shownState(device.restored())).toEqual(shownState(device.state))
 })
 
-test('an entry of another kind of actor is a bug', () => {
+test('an entry for another kind of actor is a bug', () => {
   const device = ActingDevice.added()
   expect(() => device.apply({ type: 'record', events: [{ kind: 'schema_deleted', service: 's', at: 1 }] })).toThrow(
     'not changed by schema_deleted',
   )
 })
 
-test('what stands at a property overrides what was said before it, as far as that was told', () => {
+test('the value of a property overrides older entries up to its own offset', () => {
   const device = ActingDevice.added()
   device.act(hello([{ shape: one, items: [0, 1] }]))
   const declaredAt = device.offset - 2
@@ -293,12 +293,12 @@ test('what stands at a property overrides what was said before it, as far as tha
   expect(asked(1, reportedAt, reportedAt)).toBe(false)
   expect(asked(2, declaredAt, reportedAt)).toBe(false)
   device.act(hello([]))
-  // Gone: what was said of its values need not be, that it is gone must.
+  // The service was removed: its values need no event, but its removal does.
   expect(asked(1, reportedAt, device.offset)).toBe(true)
   expect(asked(1, reportedAt, device.offset - 1)).toBe(false)
   expect(asked(1, reportedAt, device.offset, true)).toBe(false)
 })
 
-test('an address names the device in its tenant', () => {
+test('an address gives the name of its device', () => {
   expect(deviceAddress('t', 'A')).toEqual({ kind: 'device', tenant: 't', id: 'A' })
 })

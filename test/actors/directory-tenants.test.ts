@@ -9,13 +9,13 @@ import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { type ActingDirectory, directoryWith } from '#test/actors/acting-directory'
 
 describe('a tenant', () => {
-  test('is there from the beginning', () => {
+  test('exists from the beginning', () => {
     const { state, records } = directoryWith()
     expect(tenantRow(state, 'default')).toMatchObject({ tenantIdentifier: 'default', basic: true, state: 'active' })
     expect(records.size).toBe(0)
   })
 
-  test('is added, changed, and told of', () => {
+  test('is added and changed, with a notice each time', () => {
     const directory = directoryWith()
     expect(outcomeOf(directory.addTenant('acme'))).toMatchObject({ tenantIdentifier: 'acme', createdAt: now })
     const change = { hosts: ['acme.example'], basic: false, twoFactor: 'required' } as const
@@ -34,37 +34,37 @@ describe('a tenant', () => {
 
   test.each<[string, (directory: ActingDirectory) => Decision<Entry>, string]>([
     ['added twice', (directory) => directory.addTenant('acme'), 'conflict: the tenant exists'],
-    ['added though it always exists', (directory) => directory.addTenant('default'), 'conflict: the tenant exists'],
-    ['added while it is being deleted', (directory) => directory.addTenant('gone'), 'conflict: it is being deleted'],
+    ['an addition of the default tenant', (directory) => directory.addTenant('default'), 'conflict: the tenant exists'],
+    ['an addition during its deletion', (directory) => directory.addTenant('gone'), 'conflict: it is being deleted'],
     [
-      'changed though there is none',
+      'a change of an unknown tenant',
       (directory) => directory.act({ type: 'update_tenant', tenant: 'none', change: {} }),
       'not_found: Not Found',
     ],
     [
-      'changed while it is being deleted',
+      'a change during its deletion',
       (directory) => directory.act({ type: 'update_tenant', tenant: 'gone', change: {} }),
       'not_found: Not Found',
     ],
     [
-      'deleted though it always exists',
+      'a deletion of the default tenant',
       (directory) => directory.act({ type: 'delete_tenant', tenant: 'default' }),
       'conflict: tenant default always exists',
     ],
     ['deleted twice', (directory) => directory.act({ type: 'delete_tenant', tenant: 'gone' }), 'not_found: Not Found'],
     ['deleted, none', (directory) => directory.act({ type: 'delete_tenant', tenant: 'none' }), 'not_found: Not Found'],
     [
-      'forgotten while it is there',
+      'the end of a deletion that did not begin',
       (directory) => directory.act({ type: 'forget_users', tenant: 'acme' }),
       'not_found: Not Found',
     ],
     [
-      'swept while it is there',
+      'a sweep of a tenant that is not being deleted',
       (directory) => directory.act({ type: 'tenant_swept', tenant: 'acme' }),
       'not_found: Not Found',
     ],
     [
-      'swept while it has users',
+      'the end of a deletion while it has users',
       (directory) => directory.act({ type: 'tenant_swept', tenant: 'gone' }),
       'conflict: it still has users',
     ],
@@ -75,7 +75,7 @@ describe('a tenant', () => {
     expect(outcomeOf(act(directory))).toBe(refusal)
   })
 
-  test('that was made, and asked for again under its key, is answered as it was; another one is not', () => {
+  test('that is added again under the same key is answered as before; another one is refused', () => {
     const directory = directoryWith()
     const add = (name: string, isRepeated: boolean) => {
       const tenant = {
@@ -97,7 +97,7 @@ describe('a tenant', () => {
     expect(outcomeOf(add('Acme', true))).toBe('conflict: it is being deleted')
   })
 
-  test(`is one of at most ${tenantsMax}`, () => {
+  test(`cannot be added when there are ${tenantsMax}`, () => {
     const { definition, state } = directoryWith()
     const row = tenantRow(state, 'default')
     if (!row) throw new Error('no tenant')
@@ -110,7 +110,7 @@ describe('a tenant', () => {
     expect(definition.decide(state, add, turnAt()).type).toBe('record')
   })
 
-  test('goes at once to everybody, and its users one batch after another, its last administrator too', () => {
+  test('is deleted for all callers at once; its users follow in batches, with its last administrator', () => {
     const directory = directoryWith('acme')
     directory.add('root', { tenant: 'acme', roles: ['admin'], email: 'r@acme.example' })
     directory.act({ type: 'delete_tenant', tenant: 'acme' })
@@ -131,7 +131,7 @@ describe('a tenant', () => {
     expect(directory.invite('root', { tenant: 'acme' }).type).toBe('record')
   })
 
-  test('forgets so many users with a turn and no more', () => {
+  test('removes a limited number of users in one turn', () => {
     const { definition, state, notices } = directoryWith('acme')
     const blank = { tenant: 'acme', email: null, roles: [], state: 'invited', hasPassword: false, factors: [] } as const
     for (let index = 0; index < forgottenMax + 5; index++) {
@@ -156,7 +156,7 @@ describe('a tenant', () => {
   })
 })
 
-describe('whom a login means', () => {
+describe('users that a login name finds', () => {
   function threeTenants(): ActingDirectory {
     const directory = directoryWith('beta')
     directory.addTenant('acme', ['acme.example', 'devices.example:8443', '[::1]:9000'])
@@ -166,7 +166,7 @@ describe('whom a login means', () => {
     directory.invite('ann3', { email: 'inv@example.org' })
     directory.add('off', { email: 'off@example.org' })
     directory.act({ type: 'update_user', user: 'OFF', state: 'disabled' })
-    // A name that looks like somebody else's address.
+    // A name that looks like the address of another user.
     directory.add('anna@example.org', { id: 'TWIN' })
     directory.add('bob', { email: 'anna@example.org' })
     return directory
@@ -189,7 +189,7 @@ describe('whom a login means', () => {
     expect(rows.map(({ tenant }) => tenant)).toEqual(rows.map(({ tenant }) => tenant).sort())
   })
 
-  test('comes once when name and address are the same', () => {
+  test('include a user once whose name and address are equal', () => {
     const directory = directoryWith()
     directory.add('x@example.org', { email: 'X@example.org', id: 'X' })
     expect(rowsByLogin(directory.state, 'x@EXAMPLE.org', 'any').map(({ id }) => id)).toEqual(['X'])
@@ -208,12 +208,12 @@ describe('whom a login means', () => {
     ['acme', '', false],
     ['beta', 'anything', true],
     ['none', 'anything', false],
-  ])('%s is reachable under %s: %s', (tenant, host, expected) => {
+  ])('of state %s under %s: %s', (tenant, host, expected) => {
     expect(isReachable(threeTenants().state, tenant, host)).toBe(expected)
   })
 })
 
-test('users of a tenant are in the order of their names, whatever case they are in', () => {
+test('users of a tenant are listed by name without regard to case', () => {
   const directory = directoryWith('other')
   for (const name of ['bob', 'Ann', 'cid', 'Zed', 'ann2']) directory.add(name)
   directory.add('else', { tenant: 'other' })
@@ -224,7 +224,7 @@ test('users of a tenant are in the order of their names, whatever case they are 
   expect(names('ANN', 2)).toEqual(['ann2', 'bob'])
   expect(names('zed')).toEqual([])
   expect(names('', 9, 'none')).toEqual([])
-  // Somebody else by the same name, written otherwise, stands where the one before stood.
+  // Another user takes the same name in another case, and the same place in the list.
   directory.act({ type: 'remove_user', user: 'BOB' })
   directory.add('BOB', { id: 'BOB2' })
   expect(names('ann2')).toEqual(['BOB', 'cid', 'Zed'])

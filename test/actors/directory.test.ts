@@ -9,7 +9,7 @@ import { now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
 import { type ActingDirectory, directoryWith } from '#test/actors/acting-directory'
 
 describe('a user', () => {
-  test('is invited: his account is told the code, and he can be found', () => {
+  test('is invited: the account receives the code, and the directory finds the user', () => {
     const directory = directoryWith()
     const decision = directory.invite('Ann', { email: 'Ann@Example.org', roles: ['viewer', 'ops', 'viewer'] })
     const row = {
@@ -35,14 +35,14 @@ describe('a user', () => {
   test.each<[string, string, Partial<NewUser>, string]>([
     ['the same name', 'ann', {}, 'conflict: the name is taken'],
     ['the name in another case', 'ANN', {}, 'conflict: the name is taken'],
-    ['the name in letters that only look otherwise', '𝐀nn', {}, 'conflict: the name is taken'],
-    ['the name put together otherwise', 'zoë', {}, 'conflict: the name is taken'],
+    ['the name in letters that look the same', '𝐀nn', {}, 'conflict: the name is taken'],
+    ['the name in another Unicode composition', 'zoë', {}, 'conflict: the name is taken'],
     ['the name in another tenant', 'ann', { tenant: 'other' }, 'conflict: the name is taken'],
     ['the address in another case', 'bob', { email: 'ANN@example.org' }, 'conflict: the email is taken'],
-    ['an id that is there', 'bob', { id: 'ANN' }, 'conflict: the id is taken'],
-    ['a tenant that is not there', 'bob', { tenant: 'none' }, 'not_found: Not Found'],
+    ['an id that exists', 'bob', { id: 'ANN' }, 'conflict: the id is taken'],
+    ['an unknown tenant', 'bob', { tenant: 'none' }, 'not_found: Not Found'],
     ['a tenant that is being deleted', 'bob', { tenant: 'gone' }, 'not_found: Not Found'],
-    ['the name of somebody in a tenant that is being deleted', 'dora', {}, 'conflict: the name is taken'],
+    ['a name of a tenant that is being deleted', 'dora', {}, 'conflict: the name is taken'],
   ])('with %s is refused', (_, name, more, refusal) => {
     const directory = directoryWith('other', 'gone')
     directory.add('ann', { email: 'ann@example.org' })
@@ -52,13 +52,13 @@ describe('a user', () => {
     expect(outcomeOf(directory.invite(name, { id: 'NEW', ...more }))).toBe(refusal)
   })
 
-  test('may have an address that somebody in another tenant has', () => {
+  test('may have the address of a user in another tenant', () => {
     const directory = directoryWith('other')
     directory.add('ann', { email: 'x@example.org' })
     expect(directory.invite('bob', { email: 'x@example.org', tenant: 'other' }).type).toBe('record')
   })
 
-  test(`is one of at most ${usersMax}`, () => {
+  test(`cannot be invited when the server has ${usersMax}`, () => {
     const { definition, state } = directoryWith()
     const blank = {
       tenant: 'default',
@@ -82,7 +82,7 @@ describe('a user', () => {
     expect(outcomeOf(add('more'))).toBe(`conflict: a server has at most ${usersMax} users`)
   })
 
-  test(`is one of at most ${tenantUsersMax} of a tenant that is not default`, () => {
+  test(`cannot be invited when a tenant other than default has ${tenantUsersMax}`, () => {
     const { definition, state } = directoryWith('other')
     const blank = { email: null, roles: [], state: 'invited', hasPassword: false, factors: [] } as const
     for (let index = 0; index < tenantUsersMax; index++) {
@@ -97,7 +97,7 @@ describe('a user', () => {
     expect(add('default')).toMatchObject({ name: 'more' })
   })
 
-  test('becomes active when his account says so, and keeps what he has later', () => {
+  test('becomes active when the account reports it, and keeps later changes', () => {
     const directory = directoryWith()
     directory.invite('ann')
     directory.act({ type: 'activated', user: 'ANN', factors: [] })
@@ -108,7 +108,7 @@ describe('a user', () => {
     expect(directory.row('ANN')).toMatchObject({ state: 'active', factors: [] })
   })
 
-  test('who is gone may still be told of', () => {
+  test('that was removed may still be named in a notice', () => {
     const directory = directoryWith()
     for (const type of ['activated', 'factors_changed'] as const) {
       expect(directory.act({ type, user: 'ANN', factors: [] }).type).toBe('answer')
@@ -116,7 +116,7 @@ describe('a user', () => {
     expect(directory.act({ type: 'roles_settled', user: 'ANN', edit: 1, since: 5 }).type).toBe('answer')
   })
 
-  test('who is removed leaves nothing behind, and his name is free', () => {
+  test('that is removed leaves no record, and the name is free', () => {
     const directory = directoryWith()
     const empty = structuredClone(directory.state)
     directory.add('ann', { email: 'ann@example.org', roles: ['ops'] })
@@ -130,8 +130,8 @@ describe('a user', () => {
   })
 })
 
-describe('a user is changed', () => {
-  test('in what is given, and in nothing else', () => {
+describe('a change of a user', () => {
+  test('affects only the fields of the request', () => {
     const directory = directoryWith()
     directory.add('ann', { email: 'ann@example.org', roles: ['viewer'] })
     const before = directory.row('ANN')
@@ -144,9 +144,9 @@ describe('a user is changed', () => {
   })
 
   test.each<[string, string | null, string | undefined]>([
-    ['one that is taken here', 'BOB@example.org', 'conflict: the email is taken'],
-    ['his own in another case', 'ANN@example.org', undefined],
-    ['one that is taken elsewhere', 'cid@example.org', undefined],
+    ['an address that another user of the tenant has', 'BOB@example.org', 'conflict: the email is taken'],
+    ["the user's own address in another case", 'ANN@example.org', undefined],
+    ['an address that a user of another tenant has', 'cid@example.org', undefined],
     ['none', null, undefined],
   ])('to an address: %s', (_, email, refusal) => {
     const directory = directoryWith('other')
@@ -158,7 +158,7 @@ describe('a user is changed', () => {
     else expect(outcomeOf(decision)).toMatchObject({ email })
   })
 
-  test('who is nobody, or in a tenant that is being deleted, is not', () => {
+  test('needs a known user, and a tenant that is not being deleted', () => {
     const directory = directoryWith('gone')
     directory.add('ann', { tenant: 'gone' })
     directory.act({ type: 'delete_tenant', tenant: 'gone' })
@@ -173,7 +173,7 @@ describe('a user is changed', () => {
     ['invited', 'active', 'invited', []],
     ['active', 'active', 'active', []],
     ['active', 'disabled', 'disabled', ['disable']],
-  ])('from %s by %s to %s', (from, state, to, told) => {
+  ])('from %s by %s leads to %s', (from, state, to, told) => {
     const directory = directoryWith()
     if (from === 'invited') directory.invite('ann')
     else directory.add('ann')
@@ -185,7 +185,7 @@ describe('a user is changed', () => {
   test.each([
     [true, 'active'],
     [false, 'invited'],
-  ])('who is enabled again is what he was (signed up: %s)', (isSignedUp, state) => {
+  ])('that enables the user restores the earlier state (signed up: %s)', (isSignedUp, state) => {
     const directory = directoryWith()
     if (isSignedUp) directory.add('ann')
     else directory.invite('ann')
@@ -195,7 +195,7 @@ describe('a user is changed', () => {
     expect(toldOf(decision)).toEqual(['account/default/ANN enable'])
   })
 
-  test('who is disabled stays so when his account is told of', () => {
+  test('of the account does not enable a disabled user', () => {
     const directory = directoryWith()
     directory.add('ann')
     directory.act({ type: 'update_user', user: 'ANN', state: 'disabled' })
@@ -205,7 +205,7 @@ describe('a user is changed', () => {
 })
 
 describe('roles of a user', () => {
-  test('hold from an offset that is known later', () => {
+  test('hold from an offset that is set later', () => {
     const directory = directoryWith()
     directory.add('ann', { roles: ['viewer'] })
     directory.act({ type: 'update_user', user: 'ANN', roles: ['ops', 'viewer'] })
@@ -214,12 +214,12 @@ describe('roles of a user', () => {
     expect(directory.notices.heard).toEqual(['user default/ANN active ops,viewer since null'])
     directory.act({ type: 'roles_settled', user: 'ANN', edit: rolesEdit, since: 77 })
     expect(directory.row('ANN')).toMatchObject({ rolesSince: 77, roles: ['ops', 'viewer'] })
-    // Nobody is told again: the roles are what they were.
+    // There is no second notice, because the roles did not change.
     expect(directory.notices.heard).toEqual([])
     expect(directory.act({ type: 'roles_settled', user: 'ANN', edit: rolesEdit, since: 99 }).type).toBe('answer')
   })
 
-  test('are not settled by an edit that is not the last', () => {
+  test('get their offset only from the last edit', () => {
     const directory = directoryWith()
     directory.add('ann', { roles: ['viewer'] })
     directory.act({ type: 'update_user', user: 'ANN', roles: ['ops'] })
@@ -247,7 +247,7 @@ describe('roles of a user', () => {
     expect(directory.row('ANN').rolesSince).toBe(since)
   })
 
-  test('are in use as long as anybody of the tenant holds them', () => {
+  test('are in use while any user of the tenant holds them', () => {
     const directory = directoryWith('other')
     directory.add('ann', { roles: ['ops'] })
     directory.add('bob', { roles: ['ops', 'viewer'] })
@@ -258,7 +258,7 @@ describe('roles of a user', () => {
     expect(used('ops')).toBe(true)
     directory.act({ type: 'update_user', user: 'BOB', roles: ['viewer'] })
     expect([used('ops'), used('viewer')]).toEqual([false, true])
-    // Also by who is disabled: he may be enabled again.
+    // A disabled user counts too, because they may be enabled again.
     directory.act({ type: 'update_user', user: 'BOB', state: 'disabled' })
     expect(used('viewer')).toBe(true)
   })
@@ -269,7 +269,7 @@ describe('the last administrator', () => {
   const changes: readonly [string, DirectoryCommand][] = [
     ['removed', { type: 'remove_user', user: 'ANN' }],
     ['disabled', { type: 'update_user', user: 'ANN', state: 'disabled' }],
-    ['left without the role', { type: 'update_user', user: 'ANN', roles: ['viewer'] }],
+    ['left without the administrator role', { type: 'update_user', user: 'ANN', roles: ['viewer'] }],
     ['left without any role', { type: 'update_user', user: 'ANN', roles: [] }],
   ]
 
@@ -297,13 +297,13 @@ describe('the last administrator', () => {
     ],
     ['of another tenant', (directory) => directory.add('bob', { roles: ['admin'], tenant: 'other' })],
     ['of a role with a similar name', (directory) => directory.add('bob', { roles: ['Admin', 'administrator'] })],
-  ])('is so though there is another who is %s', (_, prepare) => {
+  ])('stays the last one if there is another one who is %s', (_, prepare) => {
     const directory = withAdministrator()
     prepare(directory)
     for (const [, command] of changes) expect(outcomeOf(directory.act(command))).toBe(refusal)
   })
 
-  test('may change in everything else', () => {
+  test('may change in every other field', () => {
     const directory = withAdministrator()
     expect(directory.act({ type: 'update_user', user: 'ANN', roles: ['ops', 'admin'], email: 'a@b.c' }).type).toBe(
       'record',
@@ -311,7 +311,7 @@ describe('the last administrator', () => {
     expect(directory.act({ type: 'update_user', user: 'ANN', state: 'active' }).type).toBe('record')
   })
 
-  test('is not who was never active', () => {
+  test('is not a user that was never active', () => {
     const directory = directoryWith()
     directory.invite('ann', { roles: ['admin'] })
     expect(directory.act({ type: 'remove_user', user: 'ANN' }).type).toBe('record')
@@ -322,7 +322,7 @@ describe('the first administrator', () => {
   const user: NewUser = { id: 'A1', tenant: 'default', name: 'root', email: null, roles: ['admin'] }
   const add: DirectoryCommand = { type: 'add_administrator', user, passwordHash: 'argon' }
 
-  test('is active from the beginning, and his account has the password', () => {
+  test('is active from the beginning, with the password in the account', () => {
     const directory = directoryWith()
     const decision = directory.act(add)
     expect(outcomeOf(decision)).toBe(true)
@@ -333,7 +333,7 @@ describe('the first administrator', () => {
     expect(tenantRow(directory.state, 'default')).toMatchObject({ createdAt: now })
   })
 
-  test('changes nobody who has the name', () => {
+  test('replaces no user of the same name', () => {
     const directory = directoryWith('other')
     directory.add('ROOT', { tenant: 'other' })
     const before = structuredClone(directory.state)
@@ -342,7 +342,7 @@ describe('the first administrator', () => {
   })
 })
 
-test('codes and passwords are the accounts’ alone: not even hashes of them are stored here', () => {
+test('only accounts store codes and passwords; the directory has no hashes of them', () => {
   const directory = directoryWith()
   directory.invite('ann')
   directory.act({
@@ -356,7 +356,7 @@ test('codes and passwords are the accounts’ alone: not even hashes of them are
   }
 })
 
-test('is kept awake, and no entry changes it', () => {
+test('the directory stays awake, and no entry changes it', () => {
   const { definition, state } = directoryWith()
   expect(definition.isForgettable?.(state)).toBe(false)
   const entry: Entry = { kind: 'schema_deleted', service: 'a', at: 1 }

@@ -16,7 +16,7 @@ function heardFactors(decision: ReturnType<ActingAccount['act']>): unknown {
 }
 
 describe('TOTP', () => {
-  test('is turned on: the other sessions end, the directory hears, what was seen before is void', () => {
+  test('is turned on: other sessions end, the directory is notified, and older versions are void', () => {
     const account = ActingAccount.signedUp()
     for (const id of ['S1', 'S2']) account.begin(id)
     const decision = account.setTotp({ keep: 'S2' })
@@ -32,7 +32,7 @@ describe('TOTP', () => {
     })
   })
 
-  test('is replaced by another secret, with fresh recovery codes, and nobody hears of it', () => {
+  test('is replaced by another secret with new recovery codes and without a notice', () => {
     const account = ActingAccount.signedUp()
     account.setTotp()
     const decision = account.setTotp({ step: 500, recovery: [hash(210)] })
@@ -44,14 +44,14 @@ describe('TOTP', () => {
     ['the step of its activation', 100, wrong],
     ['a step before', 99, wrong],
     ['a later step', 101, undefined],
-  ])('takes a code of %s once', (_, step, outcome) => {
+  ])('accepts a code of %s once', (_, step, outcome) => {
     const account = ActingAccount.signedUp()
     account.setTotp()
     expect(outcomeOf(account.act({ type: 'use_totp', step }))).toBe(outcome)
     expect(outcomeOf(account.act({ type: 'use_totp', step }))).toBe(wrong)
   })
 
-  test('takes none of a step before one that was used, though it was not', () => {
+  test('refuses codes of steps before the last used one', () => {
     const account = ActingAccount.signedUp()
     account.setTotp()
     account.act({ type: 'use_totp', step: 105 })
@@ -59,11 +59,11 @@ describe('TOTP', () => {
     expect(account.act({ type: 'use_totp', step: 106 }).type).toBe('record')
   })
 
-  test('takes none where it is not on', () => {
+  test('accepts no code when it is off', () => {
     expect(outcomeOf(ActingAccount.signedUp().act({ type: 'use_totp', step: 1 }))).toBe(wrong)
   })
 
-  test('is turned off, and the recovery codes go with it when it was the last', () => {
+  test('is turned off, and the recovery codes end with the last factor', () => {
     const account = ActingAccount.signedUp()
     account.setTotp()
     account.begin('S1')
@@ -78,7 +78,7 @@ describe('TOTP', () => {
 })
 
 describe('a recovery code', () => {
-  test('is good once, and leaves the others', () => {
+  test('is valid once, and the others stay', () => {
     const account = ActingAccount.signedUp()
     account.setTotp()
     expect(account.act({ type: 'use_recovery', hash: hash(201) }).type).toBe('record')
@@ -91,7 +91,7 @@ describe('a recovery code', () => {
 })
 
 describe('WebAuthn', () => {
-  test('is the first factor with recovery codes of its own, and further ones leave those', () => {
+  test('is the first factor with recovery codes; further factors keep those codes', () => {
     const account = ActingAccount.signedUp()
     expect(heardFactors(account.addWebauthn('C1', {}, [hash(220)]))).toEqual(['webauthn'])
     expect(heardFactors(account.addWebauthn('C2'))).toBeUndefined()
@@ -99,13 +99,13 @@ describe('WebAuthn', () => {
     expect(account.state.factors.webauthn.map(({ id }) => id)).toEqual(['C1', 'C2'])
   })
 
-  test('beside TOTP is said beside it', () => {
+  test('is reported together with TOTP', () => {
     const account = ActingAccount.signedUp()
     account.setTotp()
     expect(heardFactors(account.addWebauthn('C1'))).toEqual(['totp', 'webauthn'])
   })
 
-  test('knows a credential once, and so many at most', () => {
+  test('accepts a credential once, and a limited number of them', () => {
     const account = ActingAccount.signedUp()
     for (let index = 0; index < credentialsMax - 1; index++) account.addWebauthn(`C${index}`)
     expect(outcomeOf(account.addWebauthn('C3'))).toBe('conflict: the credential is registered')
@@ -119,9 +119,9 @@ describe('WebAuthn', () => {
     [7, 8, 8],
     [7, 7, wrong],
     [7, 6, wrong],
-    // One that does not count says nothing, and takes nothing back.
+    // An authenticator without a counter sends 0, and the stored counter stays.
     [7, 0, 7],
-  ])('that stood at %i is used with counter %i: %s', (stored, counter, outcome) => {
+  ])('with counter %i accepts counter %i: %s', (stored, counter, outcome) => {
     const account = ActingAccount.signedUp()
     account.addWebauthn('C1', { counter: stored })
     account.addWebauthn('C2')
@@ -135,13 +135,13 @@ describe('WebAuthn', () => {
     expect(other).toMatchObject({ counter: 0, lastUsedAt: null })
   })
 
-  test('is not used with a credential that is not there', () => {
+  test('refuses an unknown credential', () => {
     const account = ActingAccount.signedUp()
     account.addWebauthn('C1')
     expect(outcomeOf(account.act({ type: 'use_webauthn', id: 'C2', counter: 1 }))).toBe(wrong)
   })
 
-  test('is turned off one by one', () => {
+  test('is turned off credential by credential', () => {
     const account = ActingAccount.signedUp()
     account.addWebauthn('C1', {}, [hash(1)])
     account.addWebauthn('C2')
@@ -155,14 +155,14 @@ describe('WebAuthn', () => {
   })
 })
 
-describe('while the tenant requires a second factor', () => {
+describe('a tenant that requires a second factor', () => {
   const required = 'conflict: the tenant requires a second factor'
   const removeTotp = (account: ActingAccount, isRequired: boolean) =>
     account.act({ type: 'remove_totp', version: account.version, keep: undefined, isRequired })
   const removeWebauthn = (account: ActingAccount, id: string, isRequired: boolean) =>
     account.act({ type: 'remove_webauthn', version: account.version, id, keep: undefined, isRequired })
 
-  test('the last one stays, whichever it is', () => {
+  test('keeps the last factor of a user, whichever it is', () => {
     const account = ActingAccount.signedUp()
     account.setTotp()
     expect(outcomeOf(removeTotp(account, true))).toBe(required)
@@ -186,7 +186,7 @@ test.each<[string, (account: ActingAccount) => AccountCommand]>([
     'remove_webauthn',
     ({ version }) => ({ type: 'remove_webauthn', version, id: 'C1', keep: undefined, isRequired: false }),
   ],
-])('%s of what moved meanwhile is refused', (_, commandOf) => {
+])('%s of an account that changed meanwhile is refused', (_, commandOf) => {
   const account = ActingAccount.signedUp()
   account.setTotp()
   account.addWebauthn('C1')
@@ -196,7 +196,7 @@ test.each<[string, (account: ActingAccount) => AccountCommand]>([
 })
 
 describe('wrong factors', () => {
-  /** So many wrong ones at one moment. */
+  /** This many wrong codes at one time. */
   function wrongTimes(count: number, at = now): WrongFactors | null {
     let counted: WrongFactors | null = null
     for (let index = 0; index < count; index++) counted = wrongAgain(counted, at)
@@ -217,7 +217,7 @@ describe('wrong factors', () => {
     [wrongFactorsMax - 1, 900],
     [wrongFactorsMax, dayMs / 1_000],
     [wrongFactorsMax + 1, dayMs / 1_000],
-  ])('after %i the next is looked at in %i s', (count, delayS) => {
+  ])('delay the next attempt after %i by %i s', (count, delayS) => {
     const counted = wrongTimes(count)
     expect(factorDelayMs(counted, now)).toBe(delayS * 1_000)
     if (delayS === 0) return
@@ -225,7 +225,7 @@ describe('wrong factors', () => {
     expect(factorDelayMs(counted, now + delayS * 1_000)).toBe(0)
   })
 
-  test('are counted for a day from the first of them', () => {
+  test('are counted for a day from the first one', () => {
     const first = wrongAgain(null, now)
     const last = wrongAgain(wrongAgain(first, now + 5), now + dayMs - 100)
     expect(last).toEqual({ since: now, count: 3, last: now + dayMs - 100 })
@@ -240,7 +240,7 @@ describe('wrong factors', () => {
     ['a code', { type: 'use_totp', step: 200 }],
     ['a recovery code', { type: 'use_recovery', hash: hash(201) }],
     ['a credential', { type: 'use_webauthn', id: 'C1', counter: 9 }],
-  ])('make %s wait, though it is right', (_, command) => {
+  ])('delay %s, even if it is right', (_, command) => {
     const account = ActingAccount.signedUp()
     account.setTotp()
     account.addWebauthn('C1')
@@ -250,11 +250,11 @@ describe('wrong factors', () => {
     expect(early).toMatchObject({ problem: { code: 'too_many_requests', headers: { 'Retry-After': '1' } } })
     account.at += 1
     expect(account.act(command).type).toBe('record')
-    // What is right makes up for nothing.
+    // A right code does not reset the count.
     expect(account.state.factors.wrong).toMatchObject({ count: 5 })
   })
 
-  test('shut an account until the day is over', () => {
+  test('lock the account until the day is over', () => {
     const account = ActingAccount.signedUp()
     account.setTotp()
     for (let count = 0; count < 20; count++) {

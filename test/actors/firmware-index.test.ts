@@ -4,14 +4,14 @@ import { ActingDevice, hello } from '#test/actors/acting'
 
 const firmwares = [{ firmware: '1.0.0', index: 0 }]
 
-/** What a turn changes in the indexes that name firmware, as `+project_device/boiler/A`. */
+/** The firmware index changes of a turn, as `+project_device/boiler/A`. */
 function rowsOf({ indexes = [] }: ReturnType<ActingDevice['record']>): string[] {
   return indexes
     .filter(({ index }) => index === 'firmware' || index === 'project_device')
     .map(({ index, entry, isPresent }) => `${isPresent ? '+' : '-'}${index}/${entry}`)
 }
 
-/** What the last of some HELLOs changes. */
+/** The index changes of the last of several HELLOs. */
 function rowsAfter(...said: readonly Partial<Hello>[]): string[] {
   const device = ActingDevice.added()
   return said.map((more) => rowsOf(device.record(hello([], more)))).at(-1) ?? []
@@ -19,7 +19,7 @@ function rowsAfter(...said: readonly Partial<Hello>[]): string[] {
 
 describe('a device is found by its firmware', () => {
   test.each([
-    ['nothing said', [{}], []],
+    ['nothing is sent', [{}], []],
     ['a project', [{ project: 'boiler' }], ['+firmware/A', '+project_device/boiler/A']],
     ['a firmware', [{ firmwares }], ['+firmware/A']],
     ['both', [{ project: 'boiler', firmwares }], ['+firmware/A', '+project_device/boiler/A']],
@@ -32,9 +32,9 @@ describe('a device is found by its firmware', () => {
       ],
       [],
     ],
-    ['nothing, where something is known', [{ project: 'boiler', firmwares }, {}], []],
+    ['nothing is sent where a firmware is known', [{ project: 'boiler', firmwares }, {}], []],
     ['another version', [{ firmwares }, { firmwares: [{ firmware: '2.0.0', index: 0 }] }], []],
-    ['only whether it takes some by itself', [{ project: 'boiler', firmwares }, { isAutoUpdated: false }], []],
+    ['only the setting of automatic updates', [{ project: 'boiler', firmwares }, { isAutoUpdated: false }], []],
     [
       'another project',
       [{ project: 'boiler' }, { project: 'pump', firmwares }],
@@ -56,7 +56,7 @@ describe('a device is found by its firmware', () => {
   })
 })
 
-test('what becomes of its update is no entry of the device', () => {
+test('the result of its update is not an entry of the device', () => {
   const { definition } = new ActingDevice()
   const of = { device: 'A', at: 1 }
   expect(definition.concerns?.({ kind: 'update_changed', ...of, index: 0, status: 'done' })).toBeUndefined()

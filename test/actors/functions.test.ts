@@ -13,13 +13,13 @@ import {
   askedOf,
   chain,
   condition,
-  FunctionedDevice,
+  DeviceWithFunctions,
   functionViews,
   mail,
   onProperty,
   requestsOf,
   storedFunction,
-} from '#test/actors/functioned'
+} from '#test/actors/functions-fixture'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { storedAlarm } from '#test/rules/stored-rules'
 
@@ -27,8 +27,8 @@ const svc = shapeOf('svc', { 1: 'uint8', 2: 'string', 3: 'bool' })
 const other = shapeOf('other', { 1: 'uint8' })
 const error = { error: 'broken' }
 
-/** Linked, with one function F1 of these nodes in a row and a mail at the end. */
-class Linked extends FunctionedDevice {
+/** A connected device with one function F1: these nodes in a row and a mail at the end. */
+class Linked extends DeviceWithFunctions {
   seq = 0
 
   constructor(...nodes: readonly GraphNode[]) {
@@ -55,25 +55,25 @@ describe('a trigger by a property', () => {
     ['the first value', undefined, undefined, [0, 5], ['5, was null']],
     ['another value', undefined, 4, [0, 5], ['5, was 4']],
     ['the same value', undefined, 5, [0, 5], []],
-    ['zero in place of nothing', undefined, undefined, [0, 0], ['0, was null']],
+    ['zero after nothing', undefined, undefined, [0, 0], ['0, was null']],
     ['an error', undefined, 5, [0, error], []],
-    ['a value behind an error', undefined, error, [0, 5], ['5, was null']],
+    ['a value after an error', undefined, error, [0, 5], ['5, was null']],
     ['another property', undefined, 4, [1, 'x', 2, true], []],
-    ['twice in one report: the last counts', undefined, 4, [0, 5, 0, 6], ['6, was 4']],
-    ['twice, back to what it was', undefined, 4, [0, 5, 0, 4], []],
-    ['twice, an error at last', undefined, 4, [0, 5, 0, error], []],
+    ['twice in one report: the last item counts', undefined, 4, [0, 5, 0, 6], ['6, was 4']],
+    ['twice, back to the old value', undefined, 4, [0, 5, 0, 4], []],
+    ['twice, the last one an error', undefined, 4, [0, 5, 0, error], []],
     ['among others', undefined, 4, [1, 'x', 0, 5, 2, true], ['5, was 4']],
-    ['the value it waits for', 5, 4, [0, 5], ['5, was 4']],
-    ['another than it waits for', 5, 4, [0, 6], []],
-    ['the value it waits for, which stands', 5, 5, [0, 5], []],
-    ['the value it waits for, and away again in one report', 5, 4, [0, 5, 0, 6], []],
+    ['the value that the trigger names', 5, 4, [0, 5], ['5, was 4']],
+    ['another value than the trigger names', 5, 4, [0, 6], []],
+    ['the value that the trigger names, unchanged', 5, 5, [0, 5], []],
+    ['the value that the trigger names and another one in the same report', 5, 4, [0, 5, 0, 6], []],
   ])('%s', (_, to, before, said, expected) => {
     const device = new Linked(onProperty(1, to))
     if (before !== undefined) device.says(0, before)
     expect(requestsOf(device.says(...said))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
 
-  test('of another service or number hears nothing', () => {
+  test('on another service or property does not fire', () => {
     const device = new Linked(onProperty(1, undefined, 'other'))
     expect(requestsOf(device.says(0, 5))).toEqual([])
     expect(requestsOf(device.act(report(other, ++device.seq, [0, 5])))).toEqual(['F1/mail 5, was null'])
@@ -81,7 +81,7 @@ describe('a trigger by a property', () => {
     expect(requestsOf(none.says(0, 5, 1, 'x'))).toEqual([])
   })
 
-  test('says what, when and by what, and who is to be asked', () => {
+  test('requests a mail with property, time and cause', () => {
     const device = new Linked(onProperty(2))
     device.says(1, 'shut')
     device.at += 500
@@ -102,7 +102,7 @@ describe('a trigger by a property', () => {
     ])
   })
 
-  test('hears of nothing that was heard before', () => {
+  test('does not fire for older reports', () => {
     const device = new Linked(onProperty(1))
     device.says(0, 5)
     expect(kindsOf(device.act(report(svc, device.seq, [0, 6])))).toEqual(['answer'])
@@ -120,17 +120,17 @@ describe('HELLO', () => {
     ['without a value', hello([{ shape: svc, items: [] }]), []],
     ['by another type, with another value', hello([{ shape: retyped, items: [0, 6] }]), ['6, was 5']],
     ['by another type, with the same value', hello([{ shape: retyped, items: [0, 5] }]), []],
-    ['by another type, without one', hello([{ shape: retyped, items: [] }]), []],
-    ['the same value, shown otherwise', hello([{ shape: marked, items: [0, 5] }]), []],
-    ['declared no more', hello([{ shape: fewer, items: [0, 'x'] }]), []],
-    ['the service gone', hello([]), []],
+    ['by another type, without a value', hello([{ shape: retyped, items: [] }]), []],
+    ['the same value with another modifier', hello([{ shape: marked, items: [0, 5] }]), []],
+    ['no longer declared', hello([{ shape: fewer, items: [0, 'x'] }]), []],
+    ['the service is removed', hello([]), []],
   ])('%s', (_, command, expected) => {
     const device = new Linked(onProperty(1))
     device.says(0, 5)
     expect(requestsOf(device.act(command))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
 
-  test('of what it lost before it is the first value', () => {
+  test('a value after one that HELLO removed is the first value', () => {
     const device = new Linked(onProperty(1))
     device.says(0, 5)
     device.act(hello([]))
@@ -148,10 +148,10 @@ describe('a POST', () => {
 
   test.each<[string, ReturnType<typeof post>, string[]]>([
     ['with one update', post(updates('svc 6')), ['6, was 5']],
-    ['with what stands', post(updates('svc 5')), []],
+    ['with the present value', post(updates('svc 5')), []],
     ['with several of one time', post(updates('svc 6', 'svc 7')), ['7, was 5']],
-    ['with several times: each happened', post(updates('svc 6 at 1000', 'svc 7 at 2000')), ['6, was 5', '7, was 6']],
-    ['there and back', post(updates('svc 6 at 1000', 'svc 5 at 2000')), ['6, was 5', '5, was 6']],
+    ['with several times: each is a change', post(updates('svc 6 at 1000', 'svc 7 at 2000')), ['6, was 5', '7, was 6']],
+    ['with a change back', post(updates('svc 6 at 1000', 'svc 5 at 2000')), ['6, was 5', '5, was 6']],
     ['other services between', post(updates('svc 6', 'other 9', 'svc 6')), ['6, was 5']],
     [
       'with a declaration of the same value',
@@ -169,8 +169,8 @@ describe('a POST', () => {
     expect(requestsOf(device.act(command))).toEqual(expected.map((each) => `F1/mail ${each}`))
   })
 
-  test('that declares a service without values, and then says some', () => {
-    const device = new FunctionedDevice()
+  test('declares a service without values and then reports some', () => {
+    const device = new DeviceWithFunctions()
     device.put('F1', storedFunction(chain(onProperty(1), mail)))
     const declared = { services: [{ shape: svc, items: [] }] }
     const said = device.act(post(updates('svc 6 at 1000', 'svc 7 at 2000'), declared))
@@ -178,7 +178,7 @@ describe('a POST', () => {
   })
 })
 
-describe('a trigger by the status', () => {
+describe('a trigger on a status', () => {
   const onStatus = (to?: 'online' | 'idle' | 'offline'): GraphNode => ({
     id: 'when',
     type: 'trigger',
@@ -194,8 +194,8 @@ describe('a trigger by the status', () => {
     ['online' as const, ['"online", was "offline"', '"online", was "offline"']],
     ['idle' as const, ['"idle", was "online"']],
     ['offline' as const, ['"offline", was "idle"']],
-  ])('to %s', (to, expected) => {
-    const device = new FunctionedDevice()
+  ])('fires at %s', (to, expected) => {
+    const device = new DeviceWithFunctions()
     device.put('F1', storedFunction(chain(onStatus(to), mail)))
     const commands: DeviceCommand[] = [
       hello([]),
@@ -211,7 +211,7 @@ describe('a trigger by the status', () => {
   })
 })
 
-describe('a trigger by an alarm', () => {
+describe('a trigger on an alarm', () => {
   const onAlarm = (to?: 'active' | 'inactive'): GraphNode => ({
     id: 'when',
     type: 'trigger',
@@ -225,7 +225,7 @@ describe('a trigger by an alarm', () => {
     [undefined, ['true, was false', 'false, was true']],
     ['active' as const, ['true, was false']],
     ['inactive' as const, ['false, was true']],
-  ])('to %s, in the commit that turns it', (to, expected) => {
+  ])('fires at %s in the commit that changes the alarm', (to, expected) => {
     const device = new Linked(onAlarm(to))
     device.alarm('I1', high)
     device.alarm('I2', high)
@@ -234,7 +234,7 @@ describe('a trigger by an alarm', () => {
     expect(decisions.flatMap(askedOf)[0]?.request.cause).toEqual({ on: 'alarm', alarm: 'I1' })
   })
 
-  test('that had to hold for a while, when it has', () => {
+  test('fires when the condition has held for its duration', () => {
     const device = new Linked(onAlarm())
     device.alarm('I1', { ...high, forSeconds: 2 })
     expect(requestsOf(device.says(0, 11))).toEqual([])
@@ -242,7 +242,7 @@ describe('a trigger by an alarm', () => {
     expect(requestsOf(device.due())).toEqual(['F1/mail true, was false'])
   })
 
-  test('by a POST, by a HELLO, and by an edit that finds it active', () => {
+  test('fires by a POST, a HELLO, and an edit of an alarm with a true condition', () => {
     const device = new Linked(onAlarm())
     device.alarm('I1', high)
     expect(requestsOf(device.act(post([['svc', 1, 11]])))).toHaveLength(1)
@@ -251,7 +251,7 @@ describe('a trigger by an alarm', () => {
     expect(requestsOf(device.act({ type: 'judge' }))).toEqual(['F1/mail true, was false'])
   })
 
-  test('that ends by being removed, or with the device, did not happen to it', () => {
+  test('does not fire for an alarm that ends by its removal or with the device', () => {
     const device = new Linked(onAlarm())
     device.alarm('I1', high)
     device.says(0, 11)
@@ -264,14 +264,14 @@ describe('a trigger by an alarm', () => {
   })
 })
 
-describe('what stands between a trigger and a mail', () => {
-  test('one that fails lets nothing through and is counted', () => {
+describe('nodes between a trigger and a mail', () => {
+  test('pass nothing when they fail, and the failure is counted', () => {
     const device = new Linked(onProperty(2), condition({ '>': [{ '+': [{ var: 'value' }, 1] }, 10] }))
     expect(requestsOf(device.says(1, 'no number'))).toEqual([])
     expect(device.functions.counts.errors).toBe(1)
   })
 
-  test('sees nothing recorded where its author may not read that', () => {
+  test('see no value that their author may not read', () => {
     const device = new Linked(onProperty(1), condition({ '==': [{ var: ['meta.floor', 0] }, 3] }))
     device.act({ type: 'patch_meta', patch: { floor: 3 } })
     expect(requestsOf(device.says(0, 5))).toHaveLength(1)
@@ -284,7 +284,7 @@ describe('what stands between a trigger and a mail', () => {
 })
 
 describe('the functions of a device', () => {
-  test('are those bound to it, and each asks for itself', () => {
+  test('are those bound to it, and each requests its own mails', () => {
     const device = new Linked(onProperty(1))
     const graph = chain(onProperty(1), mail)
     device.put('F2', storedFunction(graph, { devices: ['A', 'B'] }))
@@ -296,7 +296,7 @@ describe('the functions of a device', () => {
     expect(requestsOf(device.says(0, 6))).toEqual([])
   })
 
-  test('above their rate are counted, when the turn is stored', () => {
+  test('are counted above their rate when the turn is stored', () => {
     const device = new Linked(onProperty(1))
     const decisions = Array.from({ length: 300 }, (_, times) => device.says(0, times % 250))
     expect(decisions.flatMap(requestsOf)).toHaveLength(256)
@@ -306,7 +306,7 @@ describe('the functions of a device', () => {
     expect([decision.type, device.functions.counts.overflown]).toEqual(['record', 44])
   })
 
-  test('are counted by function, also where one report asks for several', () => {
+  test('are counted by function, also if one report requests several mails', () => {
     const device = new Linked(onProperty(1))
     const both = chain(onProperty(1), mail)
     const second = { ...onProperty(2), id: 'second' }
@@ -321,11 +321,11 @@ describe('the functions of a device', () => {
   })
 })
 
-describe('where no function is bound to the device, the very decision comes back', () => {
+describe('leave the decision unchanged if no function is bound to the device', () => {
   const said = record([])
   const known: [string, DeviceFunctions][] = [
-    ['no tenant has any', noDeviceFunctions],
-    ['they are another device’s', views(['B'])],
+    ['no tenant has functions', noDeviceFunctions],
+    ['the functions are bound to another device', views(['B'])],
   ]
 
   test.each(known)('%s', (_, functions) => {
@@ -340,7 +340,7 @@ describe('where no function is bound to the device, the very decision comes back
     expect(functions.counts.runs).toBe(0)
   })
 
-  test('the functions of a device are asked for again only when something about them is another', () => {
+  test('the functions of a device are loaded again only after a change of them', () => {
     const functions = views(['A'])
     let asked = 0
     const counting: DeviceFunctions = {

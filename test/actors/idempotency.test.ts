@@ -19,7 +19,7 @@ function indexesOf(decision: Decision<never>): string[] {
 }
 
 describe('a key', () => {
-  test('is stored with a seed when it first comes, and found by the hour of its end', () => {
+  test('is stored with a seed at its first request, and indexed by the hour of its end', () => {
     const actor = acting()
     const decision = actor.record(begin())
     const seed = actor.state.stored?.seed
@@ -32,7 +32,7 @@ describe('a key', () => {
 
   const moments = [0, 1, keyLifetimeMs - 1]
   test.each(moments.flatMap((later) => (['a', 'b'] as const).map((print) => [later, print] as const)))(
-    '%i ms later, for request %s, it says what it stands for, and stores nothing',
+    '%i ms later, for request %s, returns its answer and stores nothing',
     (later, print) => {
       for (const isAnswered of [false, true]) {
         const actor = acting()
@@ -53,7 +53,7 @@ describe('a key', () => {
     ['a', true],
     ['b', false],
     ['b', true],
-  ])('is as new after 24 hours, for request %s, answered %s', (print, isAnswered) => {
+  ])('is new after 24 hours, for request %s, answered %s', (print, isAnswered) => {
     const actor = acting()
     actor.act(begin())
     const before = actor.state.stored?.seed
@@ -70,7 +70,7 @@ describe('a key', () => {
     ])
   })
 
-  test('keeps its answer, its seed and its end when it is finished', () => {
+  test('keeps its answer, seed and end when it is finished', () => {
     const actor = acting()
     actor.act(begin())
     const { stored } = actor.state
@@ -80,13 +80,13 @@ describe('a key', () => {
     expect(indexesOf(decision as never)).toEqual([])
   })
 
-  test('that is no more is not brought back by an answer', () => {
+  test('that expired is not restored by an answer', () => {
     const actor = acting()
     expect(actor.act(finish).type).toBe('answer')
     expect(actor.records.size).toBe(0)
   })
 
-  test.each(['forget', 'expire'] as const)('%s takes away its record and its place in the index', (type) => {
+  test.each(['forget', 'expire'] as const)('is deleted by %s with its record and its index entry', (type) => {
     const actor = acting()
     actor.act(begin())
     actor.act(finish)
@@ -96,7 +96,7 @@ describe('a key', () => {
     expect(actor.act({ type }).type).toBe('answer')
   })
 
-  test.each([-hourMs * 30, -1, 0, keyLifetimeMs - 1])('does not expire %i ms after it came', (later) => {
+  test.each([-hourMs * 30, -1, 0, keyLifetimeMs - 1])('does not expire after %i ms', (later) => {
     const actor = acting()
     actor.act(begin())
     actor.at = now + later
@@ -105,7 +105,7 @@ describe('a key', () => {
   })
 })
 
-test('keys of different users, tenants and texts are different', () => {
+test('keys of different users, tenants and texts differ', () => {
   const ids = [
     idempotencyAddress('a', 'crn#user:1', 'k'),
     idempotencyAddress('a', 'crn#user:2', 'k'),
@@ -124,11 +124,11 @@ test.each([
   [hourMs - 1, hourMs * 25 - 1, false],
   [hourMs - 1, hourMs * 25, true],
   [hourMs, hourMs * 25, false],
-])('begun at %i, at %i its hour has passed: %s', (begunAt, at, isPast) => {
+])('a key begun at %i has expired at %i: %s', (begunAt, at, isPast) => {
   expect(isPastExpiry(expiryEntry(begunAt, 'id'), at)).toBe(isPast)
 })
 
-test('entries sort by their hour and lead to their id', () => {
+test('index entries sort by hour and lead to their ids', () => {
   const entries = [0, hourMs * 9, hourMs * 10, hourMs * 99_999].map((at) => expiryEntry(at, 'a-_b'))
   expect([...entries].sort()).toEqual(entries)
   expect(entries.map(idOfExpiry)).toEqual(entries.map(() => 'a-_b'))

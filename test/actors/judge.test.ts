@@ -9,7 +9,7 @@ const active: AlarmState = { isActive: true, since: 7, waitingSince: 0 }
 const inactive: AlarmState = { isActive: false, since: 9, waitingSince: 0 }
 const again: AlarmState = { ...inactive, waitingSince: now - 4_000 }
 
-/** `same`: the very object that stood. */
+/** `same`: the same object. */
 test.each<
   readonly [verdict: boolean | undefined, stands: AlarmState, forMs: number, next: Partial<AlarmState> | 'same']
 >([
@@ -36,7 +36,7 @@ test.each<
   ...[never, waits, active, inactive, again].flatMap((stands) =>
     [0, 4_000, 5_000].map((forMs) => [undefined, stands, forMs, 'same'] as const),
   ),
-])('%s where %o stands, to hold for %d ms: %o', (verdict, stands, forMs, next) => {
+])('%s with state %o and duration %d ms gives %o', (verdict, stands, forMs, next) => {
   const found = nextOf(verdict, stands, now, { forMs, conditionAt: 0 })
   if (next === 'same') expect(found).toBe(stands)
   else expect(found).toEqual({ ...never, ...next })
@@ -50,7 +50,7 @@ test.each<readonly [stands: AlarmState, conditionAt: number, next: Partial<Alarm
   [{ ...waits, waitingSince: now - 3_000 }, now - 3_500, 'same'],
   [never, now - 5_000, { waitingSince: now }],
   [active, now, 'same'],
-])('where %o stands, and the condition is from %d, to hold for 4 s: %o', (stands, conditionAt, next) => {
+])('state %o with a condition from %d and a duration of 4 s gives %o', (stands, conditionAt, next) => {
   const found = nextOf(true, stands, now, { forMs: 4_000, conditionAt })
   if (next === 'same') expect(found).toBe(stands)
   else expect(found).toEqual({ ...never, ...next })

@@ -26,7 +26,7 @@ const declared = [
 ]
 const text = (characters: number) => 'x'.repeat(characters)
 
-/** A tenant whose devices may take so much. */
+/** A tenant with this limit for the values of a device. */
 class Fleet {
   readonly tenant = new ActingActor<TenantState, TenantCommand>(tenantActor(noticeBus()), {
     id: 'default',
@@ -46,7 +46,7 @@ class Fleet {
     return device
   }
 
-  /** Runs the command, and the device's reports to its tenant. */
+  /** Runs the command, and sends the reports of the device to its tenant. */
   act(device: ActingDevice, command: DeviceCommand): unknown {
     const decision = device.act(command)
     for (const { to, command: told } of decision.type === 'record' ? (decision.tells ?? []) : []) {
@@ -75,7 +75,7 @@ describe('a device that is full', () => {
     ['an array of small numbers, which take 8 bytes each', report(one, 2, [3, Array(5_000).fill(1)])],
     ['an error', report(one, 2, [0, { error: text(60_000) }])],
     [
-      'a POST, by what its updates come to',
+      'a POST, by the sum of its updates',
       post([
         ['svc', 3, text(30_000)],
         ['two', 5, text(30_000)],
@@ -93,29 +93,29 @@ describe('a device that is full', () => {
       ]),
     ],
     ['metadata', { type: 'patch_meta', patch: { list: Array(1_000).fill({}) } }],
-  ])('refuses what makes it larger, and nothing of it is taken: %s', (_, command) => {
+  ])('refuses %s as a whole when it would grow', (_, command) => {
     const { fleet, device } = filled()
     const before = device.restored()
     expect(fleet.act(device, command)).toMatch(full)
     expect(device.restored()).toEqual(before)
   })
 
-  test('takes what does not make it larger', () => {
+  test('accepts changes that do not make it larger', () => {
     const { fleet, device } = filled()
     expect(fleet.act(device, report(one, 2, [0, 7]))).toBe(2)
     expect(fleet.act(device, report(one, 3, [1, 'y'.repeat(60_000)]))).toBe(3)
-    // Of several items about one property the last one counts.
+    // Only the last of several items about one property counts.
     expect(fleet.act(device, report(one, 4, [2, text(50_000), 1, text(50_000), 2, 'short', 1, text(60_000)]))).toBe(4)
     expect(fleet.act(device, hello(declared))).toMatchObject({ seq: 4 })
   })
 
-  test('takes more again when it has become smaller', () => {
+  test('accepts more after it became smaller', () => {
     const { fleet, device } = filled()
     expect(fleet.act(device, report(one, 2, [1, { error: 'gone' }]))).toBe(2)
     expect(fleet.act(device, report(one, 3, [2, text(60_000)]))).toBe(3)
   })
 
-  test('from a store without the limit is served, may change and shrink, and does not grow', () => {
+  test('from a store without the limit may change and shrink, but not grow', () => {
     const fleet = new Fleet()
     const large = ActingDevice.added()
     large.act(hello(declared))
@@ -129,7 +129,7 @@ describe('a device that is full', () => {
 })
 
 describe('a tenant', () => {
-  test('counts larger devices by what they take, also after a restart, and forgets them', () => {
+  test('counts larger devices by their size, also after a restart, and forgets removed ones', () => {
     const fleet = new Fleet()
     const device = fleet.added()
     fleet.act(device, report(one, 1, [1, text(countedBytesStep - 1_000)]))
@@ -144,7 +144,7 @@ describe('a tenant', () => {
     expect(fleet.tenant.state.memory).toEqual({ bytes: 0, byDevice: new Map() })
   })
 
-  test('that is full refuses what makes a device larger, but small devices go on', () => {
+  test('that is full refuses growth of large devices, but accepts small ones', () => {
     const fleet = new Fleet()
     for (const name of ['B', 'C']) fleet.act(fleet.added(name), report(one, 1, [1, text(90_000)]))
     const device = fleet.added()
@@ -155,7 +155,7 @@ describe('a tenant', () => {
   })
 })
 
-test('what is counted step by step is what all values take', () => {
+test('the incremental count equals the size of all values', () => {
   const state = fc.oneof(
     fc.constantFrom<PropertyState>(null, 0, 1.5, true, 'x', '中', [], [1, 2], ['a', 1], { error: 'e' }),
     fc.string({ maxLength: 40 }),

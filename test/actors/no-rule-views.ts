@@ -1,6 +1,6 @@
 import type { DeviceRules } from '#actors/device/judge-report'
 
-/** Where nobody has alarms. */
+/** A tenant without alarms. */
 export const noRuleViews: DeviceRules = {
   of: () => undefined,
   isLoaded: true,

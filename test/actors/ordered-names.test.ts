@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { OrderedNames } from '#actors/directory/ordered-names'
 
-test('names are in order, each once, whatever came and went', () => {
-  // Few enough to meet again, and once in a while many at once, so that runs are parted and go.
+test('names stay in order and unique after any insertions and deletions', () => {
+  // The names are few enough to repeat; some steps insert many, so that runs are split and removed.
   const name = fc.integer({ min: 0, max: 3_000 }).map((number) => number.toString(36))
   const step = fc.oneof(
     fc.record({ kind: fc.constantFrom('add', 'delete'), names: fc.array(name, { maxLength: 5 }) }),

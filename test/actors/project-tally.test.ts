@@ -5,8 +5,8 @@ import { byPrecedence } from '#model/firmware-order'
 import { releaseName } from '#model/release'
 import { ActingProject, ada, moved, putRelease, putRollout, walk } from '#test/actors/acting-project'
 
-describe('a rollout stops for its errors', () => {
-  // Chosen, threshold in percent, what becomes of devices; whether that is too much.
+describe('a rollout stops after errors', () => {
+  // Chosen devices, threshold in percent, results of devices; whether the rollout stops.
   test.each<readonly [number, number | undefined, Partial<Record<Stage, number>>, boolean]>([
     [10, 20, { failed: 1 }, false],
     [10, 20, { failed: 2 }, true],
@@ -28,7 +28,7 @@ describe('a rollout stops for its errors', () => {
     [1000, undefined, { failed: 1000 }, false],
     [1000, 12.5, { failed: 2 }, false],
     [1000, 12.5, { failed: 3 }, true],
-  ])('of %i at %s %%: %j: %s', (chosen, errorThresholdPercent, outcomes, isStopped) => {
+  ])('of %i chosen at %s %%: %j: %s', (chosen, errorThresholdPercent, outcomes, isStopped) => {
     const project = new ActingProject()
     const threshold = errorThresholdPercent === undefined ? {} : { errorThresholdPercent }
     project.all(putRollout('2.0.0', threshold), { type: 'scan_done', chosen, isBegun: true })
@@ -38,7 +38,7 @@ describe('a rollout stops for its errors', () => {
     expect(project.notices.heard).toEqual(isStopped ? ['rollout t/boiler'] : [])
   })
 
-  test('only when it is known how few are chosen, if they are few', () => {
+  test('waits until the number of chosen devices is known if it may be small', () => {
     const project = new ActingProject()
     project.act(putRollout('2.0.0', { errorThresholdPercent: 20 }))
     project.move(null, 'failed', 3)
@@ -49,7 +49,7 @@ describe('a rollout stops for its errors', () => {
     expect(project.notices.heard).toEqual(['rollout t/boiler'])
   })
 
-  test('and goes on when it is resumed: what was before counts no more', () => {
+  test('and counts from zero when it is resumed', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'scan_done', chosen: 10, isBegun: true })
     project.move(null, 'failed', 2)
@@ -62,7 +62,7 @@ describe('a rollout stops for its errors', () => {
     expect(project.state.tally.counts).toEqual({ chosen: 10, running: 0, done: 0, failed: 4, refused: 0 })
   })
 
-  test('also for those that failed before it was resumed, and fail again', () => {
+  test('also for devices that failed before it was resumed, and failed again', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'scan_done', chosen: 10, isBegun: true })
     project.move(null, 'failed', 2)
@@ -75,7 +75,7 @@ describe('a rollout stops for its errors', () => {
     expect(project.state.rollout?.state).toBe('stopped')
   })
 
-  test('not for those that come right at last', () => {
+  test('not for devices that succeed in the end', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'scan_done', chosen: 10, isBegun: true })
     for (let device = 0; device < 10; device++) {
@@ -87,7 +87,7 @@ describe('a rollout stops for its errors', () => {
     expect(project.state.tally.counts).toEqual({ chosen: 10, running: 0, done: 10, failed: 0, refused: 0 })
   })
 
-  test('not while it is paused, of which it says so', () => {
+  test('not while it is paused, and its state is shown', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'pause', author: ada })
     project.move(null, 'failed', 5)
@@ -95,8 +95,8 @@ describe('a rollout stops for its errors', () => {
   })
 })
 
-describe('what updates tell', () => {
-  test('by an earlier rollout, or by none, only holds the release', () => {
+describe('reports of updates', () => {
+  test('of an earlier rollout, or of none, only keep the release in use', () => {
     const project = new ActingProject()
     project.all(
       putRollout('2.0.0'),
@@ -112,7 +112,7 @@ describe('what updates tell', () => {
     })
   })
 
-  test('is kept without a rollout while something is under way, and then no more', () => {
+  test('are kept without a rollout while an update is active, and then deleted', () => {
     const project = new ActingProject()
     project.act(moved(null, 'running'))
     expect([...project.records.keys()]).toEqual(['tally'])
@@ -120,7 +120,7 @@ describe('what updates tell', () => {
     expect(project.records.size).toBe(0)
   })
 
-  test('and changes nothing, is not stored', () => {
+  test('are not stored if they change nothing', () => {
     const project = new ActingProject()
     expect(project.act(moved('failed', null)).type).toBe('answer')
   })
@@ -155,7 +155,7 @@ const command: fc.Arbitrary<ProjectCommand> = fc.oneof(
   fc.record({ type: few('scans_begun', 'repeat_scans') }),
 )
 
-test('whatever is put, taken away and told: woken as it stands, found as it is, indexed when it is there', () => {
+test('any sequence of puts, deletions and reports restores the same state from its records and index', () => {
   fc.assert(
     fc.property(fc.array(command, { minLength: 1, maxLength: 40 }), (commands) => {
       const project = new ActingProject()
@@ -190,7 +190,7 @@ test('whatever is put, taken away and told: woken as it stands, found as it is, 
   )
 })
 
-test('counts are those of the devices as they stand, whatever they go through', () => {
+test('counts equal those of the present devices, through any sequence of states', () => {
   const stages = ['running', 'done', 'failed', 'refused', null] as const
   fc.assert(
     fc.property(fc.array(fc.tuple(few(0, 1, 2), few(...stages))), (moves) => {

@@ -4,7 +4,7 @@ import { boundDevicesMax } from '#model/group'
 import { ActingProject, ada, bob, putRollout, walk } from '#test/actors/acting-project'
 
 describe('walks', () => {
-  test('one is under way, and stored as far as it has come', () => {
+  test('run one at a time, and each result is stored', () => {
     const project = new ActingProject()
     expect(project.indexed(walk('hook', ['B', 'A', 'B'], bob))).toEqual(['+ walking boiler'])
     expect(project.notices.heard).toEqual(['walk t/boiler'])
@@ -23,7 +23,7 @@ describe('walks', () => {
     expect(project.notices.heard).toEqual([])
   })
 
-  test('what is said of one that is over is not heard', () => {
+  test('that are over ignore later results', () => {
     const project = new ActingProject()
     expect(
       project.all({ type: 'scan_progress', cursor: 'A', chosen: 1 }, { type: 'scan_done', chosen: 1, isBegun: true }),
@@ -31,7 +31,7 @@ describe('walks', () => {
     expect(project.state.scan).toBeUndefined()
   })
 
-  test('those wanted meanwhile for one reason by one author are one, and begin behind it', () => {
+  test('for one reason and author are merged while they wait, and run after the present one', () => {
     const project = new ActingProject()
     project.all(walk('hook', ['A']), walk('hook', ['C']), walk('hook', ['B', 'C']))
     project.notices.heard
@@ -43,7 +43,7 @@ describe('walks', () => {
     expect(project.state.nextScans).toEqual([])
   })
 
-  test('those of others do not become theirs: a reach is nobody else’s', () => {
+  test('of different authors stay separate, because each author reaches other devices', () => {
     const project = new ActingProject()
     project.all(walk('hook', null), walk('hook', ['A'], ada), walk('hook', ['B'], bob), walk('cron', null))
     expect(project.state.nextScans).toEqual([
@@ -60,13 +60,13 @@ describe('walks', () => {
     ['none', [], [], []],
     ['as many as a list may have', names(0, boundDevicesMax - 1), ['D09999'], names(0, boundDevicesMax)],
     ['more than that', names(0, boundDevicesMax), ['X'], null],
-  ])('two lists together: %s', (_, one, other, both) => {
+  ])('merge two lists of devices: %s', (_, one, other, both) => {
     const project = new ActingProject()
     project.all(walk('cron', null), walk('hook', one), walk('hook', other))
     expect(project.state.nextScans).toEqual([{ by: 'hook', devices: both, author: null }])
   })
 
-  test(`behind ${waitingScansMax} that wait another one is refused, unless it is one of theirs`, () => {
+  test(`are refused behind ${waitingScansMax} others, unless they merge with one`, () => {
     const project = new ActingProject()
     project.act(walk('cron', null))
     for (let author = 0; author < waitingScansMax; author++) project.act(walk('hook', ['A'], `crn#user:${author}`))
@@ -75,16 +75,16 @@ describe('walks', () => {
       'overloaded: OVERLOADED',
     ])
     expect(project.state.nextScans[7]).toMatchObject({ devices: ['A', 'B'] })
-    // Of a rollout there is always one.
+    // A walk of a rollout always has a place.
     project.act(putRollout('2.0.0'))
     expect(project.state.nextScans).toHaveLength(waitingScansMax + 1)
   })
 })
 
-describe('a walk that is through, while devices of it wait for their turn,', () => {
+describe('a walk that is finished, while some of its devices wait,', () => {
   const done = (isBegun: boolean) => ({ type: 'scan_done', chosen: 1, isBegun }) as const
 
-  test('is remembered until none does', () => {
+  test('is remembered until none waits', () => {
     const project = new ActingProject()
     project.all(walk('hook', ['A'], bob))
     expect(project.indexed(done(false))).toEqual([])
@@ -92,7 +92,7 @@ describe('a walk that is through, while devices of it wait for their turn,', () 
       undefined,
       [{ by: 'hook', devices: ['A'], author: bob }],
     ])
-    // Another one runs beside that.
+    // Another walk runs at the same time.
     expect(project.indexed(walk('cron', null))).toEqual([])
     expect(project.state.openScans).toHaveLength(1)
     expect(project.indexed(done(false))).toEqual([])
@@ -101,14 +101,14 @@ describe('a walk that is through, while devices of it wait for their turn,', () 
     expect(project.all({ type: 'scans_begun' })).toEqual([undefined])
   })
 
-  test('is over with one behind it of which none does', () => {
+  test('ends with the next walk that has no waiting devices', () => {
     const project = new ActingProject()
     project.all(walk('hook', ['A']), done(false), walk('cron', null))
     expect(project.indexed(done(true))).toEqual(['- walking boiler'])
     expect(project.state.openScans).toEqual([])
   })
 
-  test('is gone through again by a new process, in front of nothing that runs', () => {
+  test('runs again in a new process if no other walk runs', () => {
     const project = new ActingProject()
     project.all(walk('hook', ['B']), done(false), walk('hook', ['A']), done(false), walk('cron', null))
     expect(project.indexed({ type: 'repeat_scans' })).toEqual([])
@@ -123,7 +123,7 @@ describe('a walk that is through, while devices of it wait for their turn,', () 
     expect(other.all({ type: 'repeat_scans' })).toEqual([undefined])
   })
 
-  test('is not, where it was for a rollout that does not run; nor behind another author of it', () => {
+  test('does not run again for an inactive rollout, or before another walk of its author', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0'), done(false), { type: 'pause', author: ada })
     expect(project.indexed({ type: 'repeat_scans' })).toEqual(['- walking boiler'])
@@ -136,7 +136,7 @@ describe('a walk that is through, while devices of it wait for their turn,', () 
     expect(project.records.size).toBe(0)
   })
 
-  test('is forgotten, the first of all, where too many authors want some', () => {
+  test('is forgotten, oldest first, if too many authors need walks', () => {
     const project = new ActingProject()
     for (let author = 0; author <= waitingScansMax; author++) {
       project.all(walk('hook', ['A'], `crn#user:${author}`), done(false))
@@ -147,7 +147,7 @@ describe('a walk that is through, while devices of it wait for their turn,', () 
 })
 
 describe('walks for a rollout', () => {
-  test('do not begin while none runs', () => {
+  test('do not begin unless it is active', () => {
     const project = new ActingProject()
     project.act(walk('rollout', null, ada))
     expect(project.state.scan).toBeUndefined()
@@ -162,7 +162,7 @@ describe('walks for a rollout', () => {
     expect(project.state.scan).toMatchObject({ by: 'rollout', rollout: 'R1' })
   })
 
-  test('end with it: what is under way goes through no more devices, what waits for it is gone', () => {
+  test('end with it: the present walk visits no more devices, and waiting ones are deleted', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0'), { type: 'scan_progress', cursor: 'D', chosen: 4 })
     project.all(walk('rollout', null, ada), walk('hook', null), { type: 'delete_rollout' })
@@ -170,14 +170,14 @@ describe('walks for a rollout', () => {
     expect(project.state.nextScans).toEqual([{ by: 'hook', devices: null, author: null }])
   })
 
-  test('are by its author of now: nothing waits of an earlier one’s', () => {
+  test('run for its present author: waiting walks of an earlier author are deleted', () => {
     const project = new ActingProject()
     for (const author of [ada, bob, ada, bob]) project.act(putRollout('2.0.0', {}, 'R1', author))
     expect(project.state.scan?.author).toBe(ada)
     expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
   })
 
-  test('leave others as they are when it ends', () => {
+  test('leave other walks as they are when it ends', () => {
     const project = new ActingProject()
     project.all(walk('hook', null), putRollout('2.0.0'), { type: 'delete_rollout' })
     expect(project.state.scan).toMatchObject({ by: 'hook', devices: null })
@@ -187,10 +187,10 @@ describe('walks for a rollout', () => {
   test.each([
     ['one for it', walk('rollout', null, ada), 7],
     ['the schedule', walk('cron', null), 7],
-    ['a hook that nobody’s reach narrows', walk('hook', null), 7],
-    ['a hook of somebody', walk('hook', null, bob), 3],
+    ['a hook without limits of access', walk('hook', null), 7],
+    ['a hook of one author', walk('hook', null, bob), 3],
     ['a hook for some devices', walk('hook', ['A', 'B']), 3],
-  ])('how many are chosen is known from all: %s', (_, request, chosen) => {
+  ])('set the number of chosen devices when they cover all: %s', (_, request, chosen) => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 3, isBegun: true }, request, {
       type: 'scan_done',
@@ -200,7 +200,7 @@ describe('walks for a rollout', () => {
     expect(project.state.tally.counts.chosen).toBe(chosen)
   })
 
-  test('how many are chosen by a new one is not known from a walk that began before it', () => {
+  test('do not set the number for a new rollout that began during the walk', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'), { type: 'scan_done', chosen: 3, isBegun: true })
     expect(project.state.tally).toMatchObject({ counts: { chosen: 0 }, isChosenKnown: false })

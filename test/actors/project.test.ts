@@ -10,7 +10,7 @@ const deletion: ProjectCommand = { type: 'delete_release', key }
 const pin: ProjectCommand = { type: 'put_pin', device: 'A', firmware: '2.0.0' }
 
 describe('a release', () => {
-  test('is there from its putting to its deletion, and who keeps images hears of both', () => {
+  test('exists from its upload to its deletion, and the image store receives both notices', () => {
     const project = new ActingProject()
     expect(project.all(putRelease('2.0.0'))).toEqual([{ isNew: true, release: releaseOf('2.0.0') }])
     expect([...project.state.releases]).toEqual([['0//2.0.0', releaseOf('2.0.0')]])
@@ -20,7 +20,7 @@ describe('a release', () => {
     expect(project.notices.heard).toEqual(['t/boiler/0//2.0.0 a → none'])
   })
 
-  test('with the same bytes again is the one that is there, with others refused', () => {
+  test('is unchanged by an upload of the same bytes, and other bytes are refused', () => {
     const project = new ActingProject()
     project.act(putRelease('2.0.0'))
     project.notices.heard
@@ -31,7 +31,7 @@ describe('a release', () => {
     expect(project.notices.heard).toEqual([])
   })
 
-  test('is another one for another hardware or index', () => {
+  test('is another release for other hardware or another index', () => {
     const project = new ActingProject()
     project.all(putRelease('2.0.0'), putRelease('2.0.0', { hardware: 'revA' }), putRelease('2.0.0', { index: 1 }))
     expect([...project.state.releases.keys()]).toEqual(['0//2.0.0', '0/revA/2.0.0', '1//2.0.0'])
@@ -50,9 +50,9 @@ describe('a release', () => {
       ],
     ],
     ['the rollout', [putRollout('2.0.0')], [{ type: 'delete_rollout' }]],
-    ['an update under way', [moved(null, 'running')], [moved('running', 'done')]],
+    ['an active update', [moved(null, 'running')], [moved('running', 'done')]],
     [
-      'one of two updates',
+      'one of two active updates',
       [moved(null, 'running'), moved('failed', 'running')],
       [moved('running', 'failed'), moved('running', null)],
     ],
@@ -66,7 +66,7 @@ describe('a release', () => {
     expect(project.all(deletion)).toEqual([undefined])
   })
 
-  test('is not in use by what is about another version, or an update to another hardware', () => {
+  test('is not in use by another version, or by an update for other hardware', () => {
     const project = new ActingProject()
     project.all(
       putRelease('2.0.0'),
@@ -77,10 +77,10 @@ describe('a release', () => {
     expect(project.all(deletion, deletion)).toEqual([undefined, 'not_found: Not Found'])
   })
 
-  test(`is refused behind ${releasesMax} others`, () => {
+  test(`is refused when the project has ${releasesMax}`, () => {
     const project = new ActingProject()
     for (let minor = 0; minor < releasesMax; minor++) {
-      // Put in as they would come from the store: a turn looks at all that was stored before.
+      // The releases are inserted as from the store, because a turn checks the whole state.
       project.definition.change?.(project.state, { name: `release/0//1.${minor}.0`, value: releaseOf(`1.${minor}.0`) })
     }
     expect(outcomeOf(project.decide(putRelease('2.0.0')))).toBe('conflict: a project has at most 1000 releases')
@@ -90,7 +90,7 @@ describe('a release', () => {
 })
 
 describe('a pin', () => {
-  test('is there from its putting to its deletion, and says when it is new', () => {
+  test('exists from its creation to its deletion, and the answer shows whether it is new', () => {
     const project = new ActingProject()
     const other: ProjectCommand = { type: 'put_pin', device: 'A', firmware: '1.0.0' }
     expect(project.all(pin, pin, other)).toEqual([{ isNew: true }, { isNew: false }, { isNew: false }])
@@ -100,7 +100,7 @@ describe('a pin', () => {
     expect(project.notices.heard).toEqual([])
   })
 
-  test(`is refused behind ${pinsMax} others, unless the device has one`, () => {
+  test(`is refused when the project has ${pinsMax}, unless the device has one`, () => {
     const project = new ActingProject()
     const pins = project.state.pins as Map<string, string>
     for (let device = 0; device < pinsMax; device++) pins.set(`D${device}`, '1.0.0')
@@ -116,7 +116,7 @@ describe('a pin', () => {
   })
 })
 
-test('a project is there while it has a release, a pin or a rollout, and forgotten when nothing is left of it', () => {
+test('a project exists while it has a release, a pin or a rollout, and is deleted with the last of them', () => {
   const project = new ActingProject()
   expect(isNothing(project.state)).toBe(true)
   expect(project.indexed(putRelease('2.0.0'))).toEqual(['+ project boiler'])
@@ -145,7 +145,7 @@ describe('a rollout', () => {
     updatedAt: now,
   }
 
-  test('runs from its putting, and the devices are gone through', () => {
+  test('is active from its creation, and a walk begins', () => {
     const project = new ActingProject()
     expect(project.all(putRollout('2.0.0'))).toEqual([{ isNew: true, rollout: stored, counts }])
     expect(project.notices.heard).toEqual(['rollout t/boiler', 'walk t/boiler'])
@@ -159,7 +159,7 @@ describe('a rollout', () => {
     })
   })
 
-  test('put again with the same firmware goes on, by who put it, and is gone through again', () => {
+  test('put again with the same firmware continues with its new author, and a walk begins', () => {
     const project = new ActingProject()
     project.act(putRollout('2.0.0'))
     project.move(null, 'done', 2)
@@ -174,7 +174,7 @@ describe('a rollout', () => {
         counts: { ...counts, done: 2, refused: 1 },
       },
     ])
-    // The first walk goes on; the next one is by the author of now.
+    // The first walk continues; the next one runs for the present author.
     expect(project.notices.heard).toEqual(['rollout t/boiler'])
     expect(project.state.nextScans).toEqual([{ by: 'rollout', devices: null, author: bob }])
   })
@@ -203,7 +203,7 @@ describe('a rollout', () => {
     ])
   })
 
-  test('paused or stopped stays so when it is put with the same firmware, and nothing is gone through', () => {
+  test('that is paused or stopped stays so when it is put with the same firmware, without a walk', () => {
     for (const state of ['paused', 'stopped']) {
       const project = new ActingProject()
       project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'scan_done', chosen: 9, isBegun: true })
@@ -215,7 +215,7 @@ describe('a rollout', () => {
     }
   })
 
-  test('is paused and resumed by whoever does it, once; each way again changes nothing', () => {
+  test('is paused and resumed by any author, and a second request changes nothing', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
     project.notices.heard
@@ -236,7 +236,7 @@ describe('a rollout', () => {
     expect(project.notices.heard).toEqual(['rollout t/boiler', 'walk t/boiler'])
   })
 
-  test('that is not there is neither paused nor resumed nor deleted', () => {
+  test('that does not exist cannot be paused, resumed or deleted', () => {
     const project = new ActingProject()
     const nothing = 'not_found: Not Found'
     expect(
@@ -244,7 +244,7 @@ describe('a rollout', () => {
     ).toEqual([nothing, nothing, nothing])
   })
 
-  test('that waits for its release begins with it; no other release is gone through for', () => {
+  test('begins when its release is uploaded; other releases start no walk', () => {
     const project = new ActingProject()
     project.all(putRollout('2.0.0'), { type: 'scan_done', chosen: 9, isBegun: true })
     project.notices.heard

@@ -1,10 +1,10 @@
 import type { IdentityNotices } from '#actors/notices'
 
-/** Notices as lines, in the order in which they came. */
+/** Records notices as lines, in their order. */
 export class RecordingNotices implements IdentityNotices {
   readonly said: string[] = []
 
-  /** What was said since the last look. */
+  /** The lines since the last call. */
   get heard(): string[] {
     return this.said.splice(0)
   }

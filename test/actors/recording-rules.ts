@@ -1,10 +1,10 @@
 import type { RuleNotices } from '#actors/rule-notices'
 
-/** Notices about rules as lines, in the order in which they came. */
+/** Records notices about alarms and functions as lines, in their order. */
 export class RecordingRules implements RuleNotices {
   readonly said: string[] = []
 
-  /** What was said since the last look. */
+  /** The lines since the last call. */
   get heard(): string[] {
     return this.said.splice(0)
   }

@@ -21,7 +21,7 @@ function linked(): ActingDevice {
 const dayMs = 24 * 60 * 60_000
 
 describe('a report', () => {
-  test('is one entry, its items in the order of the device, also when a value is the same again', () => {
+  test('is one entry with its items in the order of the device, also when a value repeats', () => {
     const device = linked()
     const items: Items = [1, 'x', 0, 5, 1, 'y']
     for (const seq of [1, 2]) {
@@ -39,10 +39,10 @@ describe('a report', () => {
     ['none', undefined, now],
     ['the past', 5, 5],
     ['1970', 0, 0],
-    ['a bit ahead', now + 1_000, now + 1_000],
+    ['a short time ahead', now + 1_000, now + 1_000],
     ['a day ahead', now + dayMs, now + dayMs],
     ['more than a day ahead', now + dayMs + 1, now],
-  ])('with a time of its own of %s', (_, timestamp, told) => {
+  ])('keeps its own time of %s', (_, timestamp, told) => {
     expect(aheadMsMax).toBe(dayMs)
     const device = linked()
     const { events } = device.record(report(one, 1, [0, 5], { timestamp }))
@@ -50,7 +50,7 @@ describe('a report', () => {
     expect(device.state.services[0]?.timeOf(0)).toBe(told)
   })
 
-  test('that comes later counts, whatever time it gives', () => {
+  test('replaces earlier values, also with an earlier time', () => {
     const device = linked()
     device.act(report(one, 1, [0, 5], { timestamp: 500 }))
     device.act(report(one, 2, [0, 6], { timestamp: 400 }))
@@ -58,7 +58,7 @@ describe('a report', () => {
     expect(device.state.services[0]?.times()).toEqual([400, 0])
   })
 
-  test('of a property that fails keeps the error in place of the value', () => {
+  test('of a property error replaces the value', () => {
     const device = linked()
     device.act(report(one, 1, [0, 5]))
     device.act(report(one, 2, [0, { error: 'broken' }]))
@@ -66,26 +66,26 @@ describe('a report', () => {
   })
 
   test.each([
-    ['a device that is not there', new ActingDevice(), one, 'device_unknown'],
-    ['a service it does not offer', linked(), shapeOf('other', { 1: 'uint8' }), 'service_unknown'],
-    ['a service it offers in another form by now', linked(), shapeOf('svc', { 1: 'uint8' }), 'service_unknown'],
+    ['a device that does not exist', new ActingDevice(), one, 'device_unknown'],
+    ['a service that the device lacks', linked(), shapeOf('other', { 1: 'uint8' }), 'service_unknown'],
+    ['a service with another shape now', linked(), shapeOf('svc', { 1: 'uint8' }), 'service_unknown'],
   ])('of %s is refused', (_, device, shape, code) => {
     expect(device.act(report(shape, 1, [0, 5]))).toMatchObject({ type: 'refuse', problem: { code } })
   })
 })
 
-describe('the numbering of a session', () => {
+describe('sequence numbers of a session', () => {
   test.each<[string, { seq: number; session?: string }[], (string | number)[]]>([
-    ['goes on', [{ seq: 1 }, { seq: 2 }, { seq: 3 }], [1, 2, 3]],
-    ['takes gaps', [{ seq: 1 }, { seq: 5 }, { seq: 6 }], [1, 5, 6]],
+    ['continue', [{ seq: 1 }, { seq: 2 }, { seq: 3 }], [1, 2, 3]],
+    ['may have gaps', [{ seq: 1 }, { seq: 5 }, { seq: 6 }], [1, 5, 6]],
     [
-      'takes nothing twice, and answers how far it is',
+      'are accepted once, and the answer has the last one',
       [{ seq: 3 }, { seq: 3 }, { seq: 1 }, { seq: 4 }],
       [3, '=3', '=3', 4],
     ],
-    ['begins anywhere', [{ seq: 1_000 }, { seq: 999 }], [1_000, '=1000']],
-    ['begins anew with a new session', [{ seq: 9 }, { seq: 1, session: 'new' }, { seq: 2, session: 'new' }], [9, 1, 2]],
-    ['of an older session is a new one again', [{ seq: 9 }, { seq: 1, session: 'new' }, { seq: 3 }], [9, 1, 3]],
+    ['begin anywhere', [{ seq: 1_000 }, { seq: 999 }], [1_000, '=1000']],
+    ['begin again with a new session', [{ seq: 9 }, { seq: 1, session: 'new' }, { seq: 2, session: 'new' }], [9, 1, 2]],
+    ['of an older session begin a new session', [{ seq: 9 }, { seq: 1, session: 'new' }, { seq: 3 }], [9, 1, 3]],
   ])('%s', (_, steps, expected) => {
     const device = linked()
     const seen = steps.map(({ seq, session = 's' }) => {
@@ -96,7 +96,7 @@ describe('the numbering of a session', () => {
     expect(seen).toEqual(expected)
   })
 
-  test('is in the entry only where it begins', () => {
+  test('are in the entry only where a session begins', () => {
     const device = linked()
     expect(device.record(report(one, 1, [0, 5])).events[0]).toMatchObject({ session: 's' })
     expect(device.record(report(one, 2, [0, 5])).events[0]).not.toHaveProperty('session')
@@ -104,7 +104,7 @@ describe('the numbering of a session', () => {
 })
 
 describe('a POST', () => {
-  test('is one entry for each run of the same service and time', () => {
+  test('is one entry for each run of items with the same service and time', () => {
     const device = linked()
     const { events } = device.record(
       post([
@@ -125,7 +125,7 @@ describe('a POST', () => {
     ])
   })
 
-  test('brings values to their form, and may declare what it speaks of', () => {
+  test('converts values to their type, and may declare services', () => {
     const device = ActingDevice.added()
     const shape = shapeOf('wide', { 1: 'int64', 2: 'uuid' })
     const services = [{ shape, items: [] }]
@@ -155,7 +155,7 @@ describe('a POST', () => {
       'updates.1.propId',
     ],
     [
-      'a value that its type does not take',
+      'a value of another type',
       [
         ['svc', 1, 5],
         ['two', 5, 1],
@@ -163,13 +163,13 @@ describe('a POST', () => {
       ],
       'updates.2.value',
     ],
-  ] as [string, [string, number, unknown][], string][])('with %s changes nothing at all', (_, updates, path) => {
+  ] as [string, [string, number, unknown][], string][])('with %s changes nothing', (_, updates, path) => {
     const device = linked()
     const decision = device.act(post(updates))
     expect(decision).toMatchObject({ type: 'refuse', problem: { code: 'invalid', details: [{ path }] } })
   })
 
-  test('that declares anew may speak only of what it declares', () => {
+  test('that declares a service again may only report what it declares', () => {
     const device = linked()
     const services = [{ shape: two, items: [] }]
     expect(device.act(post([['svc', 1, 5]], { services }))).toMatchObject({ type: 'refuse' })
@@ -177,11 +177,11 @@ describe('a POST', () => {
     expect(device.state.services.map(({ shape }) => shape.serviceIdentifier)).toEqual(['two'])
   })
 
-  test('to a device that is not there is refused', () => {
+  test('is refused if the device does not exist', () => {
     expect(new ActingDevice().act(post([]))).toMatchObject({ type: 'refuse', problem: { code: 'device_unknown' } })
   })
 
-  test('makes its device online, and says so once', () => {
+  test('sets its device online with one event', () => {
     const device = ActingDevice.added()
     expect(kindsOf(device.act(post([])))).toEqual(['status_changed'])
     device.at += 1_000
@@ -190,28 +190,28 @@ describe('a POST', () => {
   })
 })
 
-describe('the numbers of POSTs and of a link', () => {
+describe('sequence numbers of POSTs and of a link', () => {
   const update = [['svc', 1, 9]] as const
 
   test.each<[string, { session?: string; seq?: number }, { seq: number; session: string }]>([
-    ['no session leaves that of the link alone', {}, { seq: 3, session: 's' }],
-    ['a number of no session too', { seq: 1_000 }, { seq: 3, session: 's' }],
-    ['the session of the link goes on', { session: 's', seq: 4 }, { seq: 4, session: 's' }],
-    ['a new session begins its own', { session: 'p', seq: 2 }, { seq: 2, session: 'p' }],
-    ['a new session without a number begins at none', { session: 'p' }, { seq: 0, session: 'p' }],
+    ['without a session leave the number of the link unchanged', {}, { seq: 3, session: 's' }],
+    ['without a session are ignored', { seq: 1_000 }, { seq: 3, session: 's' }],
+    ['of the session of the link continue', { session: 's', seq: 4 }, { seq: 4, session: 's' }],
+    ['of a new session begin again', { session: 'p', seq: 2 }, { seq: 2, session: 'p' }],
+    ['of a new session without a number begin at none', { session: 'p' }, { seq: 0, session: 'p' }],
   ])('%s', (_, { session, seq }, expected) => {
     const device = linked()
     for (const number of [1, 2, 3]) device.act(report(one, number, [0, number]))
     device.act(post(update, { session, seq }))
     expect(device.state).toMatchObject(expected)
     expect(device.state.services[0]?.stateOf(0)).toBe(9)
-    // And the next of that session is taken, not mistaken for an old one.
+    // The next number of that session is accepted and not taken for an old one.
     const next = device.act(report(one, expected.seq + 1, [0, 77], { session: expected.session }))
     expect(next.type).toBe('record')
     expect(device.state.services[0]?.stateOf(0)).toBe(77)
   })
 
-  test('a POST that came before changes nothing again', () => {
+  test('a repeated POST changes nothing', () => {
     const device = linked()
     device.act(post(update, { session: 'p', seq: 5 }))
     device.act(report(one, 6, [0, 10], { session: 'p' }))

@@ -22,13 +22,13 @@ import { ActingDirectory } from '#test/actors/acting-directory'
 import { RecordingNotices } from '#test/actors/recording-notices'
 
 /**
- * Whatever an actor is told, in whatever order and at whatever times: no decision changes the state, and what is stored
- * wakes as it stands (both are looked at by `ActingActor` at every step). What must hold beside that is looked at here.
+ * Random commands in random order and time. `ActingActor` checks at each step that no decision changes the state and that the records
+ * restore it. These tests check further invariants.
  */
 const runs = { numRuns: 150 }
 const steps = { minLength: 1, maxLength: 40 }
 
-/** Milliseconds that go by before a command. */
+/** Milliseconds that pass before a command. */
 const pause = fc.constantFrom(0, 0, 1, 999, 60_000, 3_600_000, 86_400_000)
 const few = <const Value>(...values: Value[]) => fc.constantFrom(...values)
 const aHash = fc.integer({ min: 1, max: 4 }).map(hash)
@@ -87,7 +87,7 @@ test('a session', () => {
         const isThere = state.session !== undefined
         if (wasThere && !isThere) ended++
         wasThere = isThere
-        // Said once for each end, and whoever is there is reminded of his.
+        // Each end is published once, and each present session has a reminder.
         expect(notices.said).toHaveLength(ended)
         expect(reminder).toBe(state.session?.endsAt ?? null)
       })
@@ -148,9 +148,9 @@ test('an account', () => {
       let version = account.version
       actAll<(typeof account)['state'], AccountCommand>(account, commands, ({ state }) => {
         const { credentials, sessions, factors } = state
-        // Nobody is signed in who could not sign in.
+        // An account that cannot sign in has no sessions.
         if (!credentials || credentials.isDisabled || credentials.hash === null) expect(sessions).toEqual([])
-        // The version never names two different things.
+        // A version never names two different states.
         if (credentials) expect(credentials.version).toBeGreaterThanOrEqual(version)
         version = credentials?.version ?? -1
         if (!factors.totp && factors.webauthn.length === 0) expect(factors.recovery).toEqual([])
@@ -215,7 +215,7 @@ test('the directory', () => {
   )
 })
 
-/** Looked at by going through all rows, as no query does. */
+/** Computed from all rows, without the queries of the actor. */
 function expectSound({ users, tenants, byName, byEmail, emailUse, roleUse, administrators }: DirectoryState): void {
   const rows = [...users.values()]
   const unique = (texts: string[]) => expect(new Set(texts).size).toBe(texts.length)
@@ -239,7 +239,7 @@ function expectSound({ users, tenants, byName, byEmail, emailUse, roleUse, admin
   }
 }
 
-test('a tenant that had an administrator has one until it is deleted', () => {
+test('a tenant that had an administrator keeps one until it is deleted', () => {
   const change: fc.Arbitrary<DirectoryCommand> = fc.oneof(
     fc.record({ type: fc.constant('remove_user' as const), user: few('ANN', 'BOB', 'CID') }),
     fc.record(
@@ -324,7 +324,7 @@ test('a tenant', () => {
           expect(devices).toBeGreaterThanOrEqual(0)
           if (maxDevices !== null) expect(devices).toBeLessThanOrEqual(maxDevices)
         }
-        // None is there whose end nobody waits for.
+        // Each key that expires has a reminder.
         for (const { expiresAt: at } of keys) if (at !== null) expect(reminder).toBeLessThanOrEqual(at)
       })
     }),
@@ -360,7 +360,7 @@ test('signing keys', () => {
   )
 })
 
-describe('what is written through', () => {
+describe('actors with write-through', () => {
   test.each([accountActor.kind, 'session'])('%s remembers no names', (kind) => {
     const definition = kind === 'session' ? sessionActor(new RecordingNotices()) : accountActor
     expect(definition.fixedRecords).toEqual(Object.keys(definition.formats))

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
 import type { GraphNode } from '#model/graph'
 import { hello, report, shapeOf } from '#test/actors/acting'
-import { turnsOf } from '#test/actors/alarmed'
-import { FunctionedDevice, mail, onProperty, requestsOf, storedFunction } from '#test/actors/functioned'
+import { turnsOf } from '#test/actors/alarms-fixture'
+import { DeviceWithFunctions, mail, onProperty, requestsOf, storedFunction } from '#test/actors/functions-fixture'
 import { storedAlarm } from '#test/rules/stored-rules'
 
 const svc = shapeOf('svc', { 1: 'string', 2: 'uint8' })
 const other = 'crn#user:9Zk4mPq2Rs'
 
-function linked(): FunctionedDevice {
-  const device = new FunctionedDevice()
+function linked(): DeviceWithFunctions {
+  const device = new DeviceWithFunctions()
   device.act(hello([{ shape: svc, items: [] }]))
   return device
 }
 
-test('functions of one author beyond their share of a turn are errors; those of others run', () => {
+test('functions of one author beyond their share of a turn are errors, and those of other authors run', () => {
   const device = linked()
   const conditions = Array.from({ length: 62 }, (_, place): GraphNode => {
     const needle = `${'a'.repeat(250)}b${'a'.repeat(250)}`
@@ -27,7 +27,7 @@ test('functions of one author beyond their share of a turn are errors; those of 
   device.put('Z', storedFunction(graph, { updatedBy: other }))
   const decision = device.act(report(svc, 1, [0, 'a'.repeat(5_000)]))
   expect(requestsOf(decision)).toHaveLength(1)
-  // The first ones ran; without the share all 6 200 conditions do, for a second or two.
+  // The first ones ran; without the share all 6 200 conditions would run for a second or two.
   expect(device.functions.counts.errors).toBeGreaterThan(90)
   expect(device.functions.counts.runs).toBeLessThan(10)
 })
@@ -49,7 +49,7 @@ test('forty functions that search a text of 2 KiB for twenty words stay within t
   expect(device.functions.counts.errors).toBe(0)
 })
 
-test('alarms beyond their share of a turn keep their state and are judged or ended by the next turns', () => {
+test('alarms beyond their share of a turn keep their state and are evaluated or ended by the next turns', () => {
   const device = linked()
   const many = 2_000
   for (let count = 0; count < many; count++) {
@@ -77,7 +77,7 @@ test('alarms beyond their share of a turn keep their state and are judged or end
   expect(device.state.alarms.size).toBe(0)
 })
 
-test('very many alarms end in turns of their own before their device is removed, and begin again when it stays', () => {
+test('very many alarms end in turns of their own before their device is removed, and begin again if it stays', () => {
   const device = linked()
   for (let count = 0; count < 1_000; count++) {
     device.alarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } }))
@@ -106,11 +106,11 @@ test('very many alarms end in turns of their own before their device is removed,
   expect(device.state.isThere).toBe(false)
 })
 
-test('all authors together have a share of the code that a turn makes, and all of it is made in time', () => {
+test('all authors together share the compilation budget of a turn, and every condition is compiled in time', () => {
   const device = linked()
   const many = 40
   for (let count = 0; count < many; count++) {
-    // 250 nodes, in a form unlike the others.
+    // 250 nodes with a structure unlike the others.
     const sums = Array.from({ length: 30 }, (_, place) => {
       return { [place < count ? '+' : 'max']: [{ var: ['0x02', 1] }, 1, 2, place, 4] }
     })
@@ -122,7 +122,7 @@ test('all authors together have a share of the code that a turn makes, and all o
   for (; turns < 2 * many; turns++) {
     const { judged, errors } = counts
     device.act(report(svc, turns + 1, [1, turns % 200]))
-    // Without a common share, each of forty authors has one condition compiled: 200 ms.
+    // Without a common share, each of forty authors would have one condition compiled: 200 ms.
     if (turns === 0) expect(counts.errors).toBe(many)
     if (counts.judged - judged === many && counts.errors === errors) break
   }

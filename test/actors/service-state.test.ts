@@ -16,7 +16,7 @@ const said = fc.record({
   offset: fc.nat(Number.MAX_SAFE_INTEGER),
 })
 
-test('a property stands at what was said of it last, whatever it was before', () => {
+test('a property has its last reported value or error, after any earlier ones', () => {
   fc.assert(
     fc.property(fc.array(said), (all) => {
       const service = new ServiceState(shape)

@@ -24,7 +24,7 @@ class ActingSession extends ActingActor<SessionState, SessionCommand> {
     return acting
   }
 
-  /** Shows the refresh token of this number; each next one ends later. */
+  /** Uses the refresh token of this number; each next one ends later. */
   rotate(number: number, afterMs = 0): Decision<Entry> {
     this.at += afterMs
     return this.act({ type: 'rotate', number, endsAt: this.at + 8 * hourMs })
@@ -66,7 +66,7 @@ describe('a session begins', () => {
     })
   })
 
-  test('once', () => {
+  test('begins only once', () => {
     const acting = ActingSession.begun()
     const again = acting.act({ type: 'begin', user: 'U2', session: begun() })
     expect(outcomeOf(again)).toBe('conflict: the session has begun')
@@ -75,7 +75,7 @@ describe('a session begins', () => {
 })
 
 describe('a refresh token', () => {
-  test('is good once: each gives the next, and moves the end', () => {
+  test('is valid once: each returns the next one and extends the session', () => {
     const acting = ActingSession.begun()
     for (let number = 1; number <= 5; number++) {
       const decision = acting.rotate(number, hourMs)
@@ -91,14 +91,14 @@ describe('a refresh token', () => {
     [9_999, 'repeated'],
     [replacedMsMax, 'repeated'],
     [replacedMsMax + 1, 'reused'],
-  ])('%i ms after it was used is %s', (afterMs, outcome) => {
+  ])('used again after %i ms is %s', (afterMs, outcome) => {
     const acting = ActingSession.begun()
     acting.rotate(1)
     const standing = { ...acting.state.session }
     const decision = acting.rotate(1, afterMs)
     expect(outcomeOf(decision)).toMatchObject({ outcome })
     if (outcome === 'repeated') {
-      // The same successor, until the same moment.
+      // The same successor, until the same time.
       expect(outcomeOf(decision)).toEqual({ outcome, number: 2, endsAt, rotatedAt: now })
       expect(acting.state.session).toEqual(standing)
       expect(outcomeOf(acting.rotate(2))).toMatchObject({ outcome: 'rotated', number: 3 })
@@ -112,7 +112,7 @@ describe('a refresh token', () => {
     ['not bound to a key, used at once', { scheme: 'basic', jkt: undefined } as const, [1], 1],
     ['the last but one, used at once', {}, [1, 2], 1],
     ['the first of many', {}, [1, 2, 3, 4], 1],
-  ])('%s, is reused: the session is over, and the account is told', (_, more, used, shown) => {
+  ])('%s, is reused: the session ends, and the account is notified', (_, more, used, shown) => {
     const acting = ActingSession.begun(more as Partial<BegunSession>)
     for (const number of used) acting.rotate(number)
     const decision = acting.rotate(shown)
@@ -125,14 +125,14 @@ describe('a refresh token', () => {
   })
 
   test.each([
-    ['above the newest', {}, [1], 3],
-    ['above the first', {}, [], 2],
+    ['above the newest one', {}, [1], 3],
+    ['above the first one', {}, [], 2],
     ['0', {}, [], 0],
     ['0 after one rotation', {}, [1], 0],
     ['negative', {}, [], -1],
-    ['of a session without any', { hasRefresh: false }, [], 1],
-    ['0 of a session without any', { hasRefresh: false }, [], 0],
-  ])('with a number that was never given (%s) changes nothing', (_, more, used, shown) => {
+    ['of a session without refresh tokens', { hasRefresh: false }, [], 1],
+    ['0 of a session without refresh tokens', { hasRefresh: false }, [], 0],
+  ])('with an unknown number (%s) changes nothing', (_, more, used, shown) => {
     const acting = ActingSession.begun(more)
     for (const number of used) acting.rotate(number)
     const standing = { ...acting.state.session }
@@ -145,12 +145,12 @@ describe('a refresh token', () => {
     [-1, 'rotated'],
     [0, 'unknown'],
     [1, 'unknown'],
-  ])('shown %i ms from the end is %s', (fromEndMs, outcome) => {
+  ])('used %i ms from the end is %s', (fromEndMs, outcome) => {
     const acting = ActingSession.begun()
     expect(outcomeOf(acting.rotate(1, endsAt + fromEndMs - now))).toMatchObject({ outcome })
   })
 
-  test('of a session that never was, or that was ended, is unknown', () => {
+  test('of a session that is unknown or over is unknown', () => {
     expect(outcomeOf(new ActingSession().rotate(1))).toEqual({ outcome: 'unknown' })
     const acting = ActingSession.begun()
     acting.act({ type: 'end' })
@@ -164,7 +164,7 @@ describe('a session is used', () => {
     [usedEveryMs - 1, false],
     [usedEveryMs, true],
     [usedEveryMs + 5, true],
-  ])('%i ms after the last time: stored? %s', (afterMs, isStored) => {
+  ])('%i ms after the last time is stored: %s', (afterMs, isStored) => {
     const acting = ActingSession.begun()
     acting.at += afterMs
     const decision = acting.act({ type: 'use', address: '10.9.9.9' })
@@ -172,11 +172,11 @@ describe('a session is used', () => {
     expect(acting.state.session).toMatchObject(
       isStored ? { lastUsedAt: now + afterMs, address: '10.9.9.9' } : { lastUsedAt: now, address: '10.0.0.1' },
     )
-    // Its end stays where it was.
+    // Its end does not change.
     expect(acting.reminder).toBe(endsAt)
   })
 
-  test('no more when it is over, or never was', () => {
+  test('only while it exists', () => {
     expect(new ActingSession().act({ type: 'use', address: 'a' }).type).toBe('answer')
     const acting = ActingSession.begun()
     acting.at = endsAt
@@ -185,7 +185,7 @@ describe('a session is used', () => {
 })
 
 describe('a session ends', () => {
-  test('by its account, which is not told', () => {
+  test('by its account, without a notice back', () => {
     const acting = ActingSession.begun()
     expect(toldOf(acting.record({ type: 'end' }))).toEqual([])
     expect(acting.state.session).toBeUndefined()
@@ -210,19 +210,19 @@ describe('a session ends', () => {
     expect(acting.notices.heard).toEqual(isEnded ? ['session t/S1 ended'] : [])
   })
 
-  test('and is not reminded of anything afterwards', () => {
+  test('without a later reminder', () => {
     const acting = new ActingSession()
     expect(acting.act({ type: 'reminder_due', dueAt: now })).toEqual({ type: 'answer', value: undefined })
   })
 })
 
-test('no entry changes a session', () => {
+test('a session has no entries that change it', () => {
   const acting = ActingSession.begun()
   const entry: Entry = { kind: 'device_removed', device: 'A', flakeAddress: 1, at: 1 }
   expect(() => acting.definition.apply(acting.state, entry, 1)).toThrow('device_removed')
 })
 
-test('its records are those that it is woken from', () => {
+test('a session is restored from its own records', () => {
   const acting = ActingSession.begun()
   expect(acting.definition.fixedRecords).toEqual([...acting.records.keys()])
   expect(Object.keys(acting.definition.formats)).toEqual(acting.definition.fixedRecords)

@@ -1,7 +1,9 @@
 import type { DeviceState } from '#actors/device/state'
 
-/** A device's state as plain values of its own, to be compared: what a service keeps is private to it, its rules and functions
- * no state. */
+/**
+ * The state of a device as plain values for comparison. Fields of services are private, and alarms and functions are not part of the
+ * state.
+ */
 export function shownState(state: DeviceState) {
   const services = state.services.map((service) => ({
     shape: service.shape.id,

@@ -31,7 +31,7 @@ class ActingKeys extends ActingActor<SigningKeysState, SigningKeysCommand> {
   }
 }
 
-test('the first key signs, until it is old', () => {
+test('the first key signs until it is old', () => {
   const keys = new ActingKeys()
   expect(outcomeOf(keys.add('K1'))).toMatchObject({ kid: 'K1', createdAt: now, retiresAt: null })
   expect(signingKeyOf(keys.state)?.kid).toBe('K1')
@@ -40,7 +40,7 @@ test('the first key signs, until it is old', () => {
 })
 
 describe('a rotation', () => {
-  test('adds a key that signs, and the one before goes when the last token it signed has ended', () => {
+  test('adds a key that signs, and the old one is deleted when its last token has expired', () => {
     const keys = new ActingKeys()
     keys.add('K1')
     keys.at += signsForMs / 2
@@ -63,7 +63,7 @@ describe('a rotation', () => {
     expect(keys.reminder).toBe(now + signsForMs / 2 + signsForMs)
   })
 
-  test('leaves the moment of who retires already', () => {
+  test('keeps the time of a key that already retires', () => {
     const keys = new ActingKeys()
     for (const kid of ['K1', 'K2', 'K3']) {
       keys.add(kid)
@@ -79,7 +79,7 @@ describe('a rotation', () => {
   test.each([
     [rotationEveryMs - 1, 'conflict: the last rotation is younger than a minute'],
     [rotationEveryMs, undefined],
-  ])('%i ms after the last: %s', (afterMs, refusal) => {
+  ])('%i ms after the last one: %s', (afterMs, refusal) => {
     const keys = new ActingKeys()
     keys.add('K1')
     keys.at += afterMs
@@ -89,7 +89,7 @@ describe('a rotation', () => {
     expect(keys.kids).toEqual(refusal ? ['K1'] : ['K1', 'K2'])
   })
 
-  test('is not made with a key that is there', () => {
+  test('needs a key with a new id', () => {
     const keys = new ActingKeys()
     keys.add('K1')
     keys.at += rotationEveryMs
@@ -98,7 +98,7 @@ describe('a rotation', () => {
 })
 
 describe('a key that is old', () => {
-  test('is asked to be replaced, again and again until it is', () => {
+  test('causes notices until it is replaced', () => {
     const keys = new ActingKeys()
     keys.add('K1')
     expect(keys.notices.heard).toHaveLength(1)
@@ -116,7 +116,7 @@ describe('a key that is old', () => {
     expect(keys.notices.heard).toEqual(['signing keys K2:null'])
   })
 
-  test('is not, a moment before', () => {
+  test('causes no notice a moment before', () => {
     const keys = new ActingKeys()
     keys.add('K1')
     keys.notices.said.length = 0
@@ -127,7 +127,7 @@ describe('a key that is old', () => {
   })
 })
 
-test('where there is no key, there is nothing to wait for', () => {
+test('an actor without a key has no reminder', () => {
   const keys = new ActingKeys()
   keys.due()
   expect(keys.reminder).toBeNull()
@@ -135,12 +135,12 @@ test('where there is no key, there is nothing to wait for', () => {
   expect(signingKeyOf(keys.state)).toBeUndefined()
 })
 
-test('the state may go on while what was stored is told', () => {
+test('the state may change while stored changes are published', () => {
   const keys = new ActingKeys()
   keys.add('K1')
   keys.at += rotationEveryMs
   keys.notices.said.length = 0
-  // Decided and applied, but not yet stored when the next turn comes.
+  // Decided and applied, but not stored yet when the next turn begins.
   const turn = turnAt(keys.at)
   const key = { kid: 'K2', sealed: new Uint8Array(1), fingerprint: new Uint8Array(1) }
   const decision = keys.definition.decide(keys.state, { type: 'add', key, retireOthersAt: keys.at + 5 }, turn)
@@ -151,7 +151,7 @@ test('the state may go on while what was stored is told', () => {
   expect(keys.notices.heard).toEqual([`signing keys K1:${keys.at + 5} K2:null`])
 })
 
-test('keys are kept awake, and no entry changes them', () => {
+test('the key actor stays awake, and no entry changes it', () => {
   const { definition, state } = new ActingKeys()
   expect(definition.isForgettable?.(state)).toBe(false)
   expect(() => definition.apply(state, { kind: 'schema_deleted', service: 'a', at: 1 }, 1)).toThrow('schema_deleted')

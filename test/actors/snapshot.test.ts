@@ -69,12 +69,12 @@ const device: fc.Arbitrary<DeviceState> = fc
     meta: fc
       .dictionary(fc.string(), fc.jsonValue())
       .map((meta) => JSON.parse(JSON.stringify(meta)) as JsonObject)
-      // Refused at the border, and written under another name by the codec.
+      // The API refuses this name, and the codec writes it under another one.
       .filter((meta) => !JSON.stringify(meta).includes('"__proto__"')),
   })
   .map((fields) => ({ ...absentDevice('A'), isThere: true, ...fields }))
 
-test('a snapshot written piece by piece is the one that is packed, and comes back', () => {
+test('a snapshot written in pieces equals the packed one and is restored from it', () => {
   fc.assert(
     fc.property(device, (before) => {
       const writer = new MsgpackWriter()
@@ -93,14 +93,14 @@ const shapesOf = ({ services }: DeviceState) => {
   const shapes = new Map<string, Shape>(services.map(({ shape }) => [shape.id, shape]))
   return (id: string) => {
     const found = shapes.get(id)
-    if (!found) throw new Error('no such shape')
+    if (!found) throw new Error('the shape is unknown')
     return found
   }
 }
 const read = (bytes: Uint8Array, before: DeviceState) =>
   new MsgpackReader().whole(bytes, (reader) => readSnapshot('A', reader, shapesOf(before)))
 
-describe('a snapshot read piece by piece is what the unpacked one makes', () => {
+describe('a snapshot read in pieces equals the unpacked one', () => {
   const shown = (state: DeviceState) => ({ ...state, services: state.services.map(shownService) })
   const shownService = (each: ServiceState) => [each.shape, each.states(), each.times(), each.offsets()]
 
@@ -115,7 +115,7 @@ describe('a snapshot read piece by piece is what the unpacked one makes', () => 
     )
   })
 
-  test('or it is left to the general decoder: whatever was damaged, or is of another release', () => {
+  test('or goes to the general decoder if it is damaged or of another release', () => {
     const change = fc.record({ place: fc.nat(1_000), byte: fc.integer({ min: 0, max: 255 }), isCut: fc.boolean() })
     fc.assert(
       fc.property(device, fc.array(change, { minLength: 1, maxLength: 2 }), (before, changes) => {
@@ -140,7 +140,7 @@ describe('a snapshot read piece by piece is what the unpacked one makes', () => 
     )
   })
 
-  test('of a newer form: with one field more', () => {
+  test('of a newer format with one field more', () => {
     const before = { ...absentDevice('A'), isThere: true }
     const more = [
       ['more'],
@@ -160,16 +160,16 @@ describe('a snapshot read piece by piece is what the unpacked one makes', () => 
   })
 })
 
-test('where nothing stands of alarms it is what it was before there were any', () => {
+test('without alarms it equals the format before alarms', () => {
   const before = { ...absentDevice('A'), isThere: true, flakeAddress: 7 }
   const bytes = '9c07a76f66666c696e65000000a000c090c38090'
   expect(Buffer.from(pack(snapshotOf(before))).toString('hex')).toBe(bytes)
-  const after = deviceOf('A', unpack(Buffer.from(bytes, 'hex')), () => expect.fail('no shape is asked for'))
+  const after = deviceOf('A', unpack(Buffer.from(bytes, 'hex')), () => expect.fail('no shape is requested'))
   expect(after.alarms).toBe(noAlarms)
   expect(after.throttles).toBe(noThrottles)
 })
 
-test('what throttles let through stands behind the alarms, of which there may be none', () => {
+test('throttle times follow the alarms, of which there may be none', () => {
   const before = { ...absentDevice('A'), isThere: true, throttles: throttlesOf(['F1/seldom', 5]) }
   expect(snapshotOf(before)?.slice(12)).toEqual([[], ['F1/seldom', 5]])
   expect(read(pack(snapshotOf(before)), before)).toEqual(before)
@@ -180,7 +180,7 @@ test('what throttles let through stands behind the alarms, of which there may be
   ])
 })
 
-test('of a device that is gone nothing is written', () => {
+test('a removed device writes no snapshot', () => {
   const writer = new MsgpackWriter()
   expect(writeSnapshot(absentDevice('A'), writer)).toBe(false)
   expect(writer.length).toBe(0)

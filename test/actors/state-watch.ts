@@ -1,7 +1,7 @@
 import { ServiceState } from '#actors/device/service-state'
 import { OrderedNames } from '#actors/directory/ordered-names'
 
-/** Something reachable from a state, and what it held: keys and values by turns. */
+/** An object reachable from a state, with its keys and values in turn. */
 interface Held {
   readonly path: string
   readonly holder: object
@@ -9,10 +9,8 @@ interface Held {
 }
 
 /**
- * Remembers all that a state holds, to find changes in place. Objects that many actors share, such as rules, are walked too:
- * they must not change either.
- *
- * @returns finds the path of the first change, such as `.services.0`; undefined where nothing changed.
+ * Remembers the whole state to find changes in place. It also walks objects that many actors share, such as alarms, because they must not
+ * change either. ⏎ @returns a function that returns the path of the first change, such as `.services.0`, or undefined.
  */
 export function watchState(state: unknown): () => string | undefined {
   const all: Held[] = []

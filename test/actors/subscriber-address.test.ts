@@ -9,7 +9,7 @@ test.each([
   expect(subscriberIdOf(user)).toBe(id)
 })
 
-test('a row of the index says who and to what', () => {
+test('an index row has the subscriber and the topic', () => {
   const row = topicRow('6Hn3wRt5Mz', 'anonymous', '5Tn2bGh9Kd')
   expect(row.startsWith('6Hn3wRt5Mz/')).toBe(true)
   const parts = { function: '6Hn3wRt5Mz', subscriber: 'anonymous', subscription: '5Tn2bGh9Kd' }

@@ -7,7 +7,7 @@ import { ActingSubscriber, sent, subscriptionOf } from '#test/actors/acting-subs
 
 const refusals = { inRow: 2, address: '0123456789abcdef', restsUntil: 0 }
 
-/** Subscribed to F1 by S1 from 3 on, and to F2 by S2 from 5 on. */
+/** A subscriber to F1 by S1 from 3 on, and to F2 by S2 from 5 on. */
 function subscribed(): ActingSubscriber {
   const subscriber = new ActingSubscriber()
   subscriber.subscribe('F1', 'S1', { from: 3 })
@@ -15,8 +15,8 @@ function subscribed(): ActingSubscriber {
   return subscriber
 }
 
-describe('what became of a mail', () => {
-  test('moves the cursor, and is counted in the same commit; no event tells it', () => {
+describe('the result of a mail', () => {
+  test('moves the cursor and is counted in the same commit, without an event', () => {
     const subscriber = subscribed()
     expect(subscriber.record(sent('S1', 4))).toMatchObject({
       events: [],
@@ -35,11 +35,11 @@ describe('what became of a mail', () => {
     ['a mail', { sent: 'mail', of: 1 }, { type: 'count', sent: 1 }],
     ['a digest of seven', { sent: 'digest', of: 7 }, { type: 'count', digests: 1, digested: 7 }],
     [
-      'three passed over',
+      'three skipped mails',
       { passed: 'forbidden', count: 3 },
       { type: 'count', passed: { reason: 'forbidden', count: 3 } },
     ],
-    ['nothing but a move', null, undefined],
+    ['only a new position', null, undefined],
   ])('is counted: %s', (_, outcome, command) => {
     const { tells = [] } = subscribed().record(sent('S1', 4, { outcome }))
     expect(tells.map((tell) => tell.command)).toEqual(command === undefined ? [] : [command])
@@ -52,7 +52,7 @@ describe('what became of a mail', () => {
     expect(subscriber.state.mail.cursors).toEqual({ S1: 9, S2: 5 })
   })
 
-  test('of a digest moves all that it tells of', () => {
+  test('moves the cursors of all functions in a digest', () => {
     const subscriber = subscribed()
     const moves = [
       { subscription: 'S1', to: 40, missed: 0 },
@@ -66,7 +66,7 @@ describe('what became of a mail', () => {
     expect(subscriber.state.mail).toMatchObject({ cursors: { S1: 40, S2: 50 }, missed: {} })
   })
 
-  test('is counted once, also a digest of what was too much to be kept, which moves no cursor', () => {
+  test('is counted once, also for a digest of dropped mails, which moves no cursor', () => {
     const subscriber = subscribed()
     subscriber.act(sent('S1', 10, { moves: [{ subscription: 'S1', to: 10, missed: 6 }], outcome: null }))
     const moves = [{ subscription: 'S1', to: 10, missed: 0 }]
@@ -76,7 +76,7 @@ describe('what became of a mail', () => {
     expect(subscriber.record(digest).tells).toEqual([])
   })
 
-  test('takes hour and refusals as they are given', () => {
+  test('stores the hour and refusals as received', () => {
     const subscriber = subscribed()
     const hour = { from: now - 5, count: 60 }
     subscriber.act(sent('S1', 4, { outcome: { passed: 'rejected', count: 1 }, hour, refusals }))
@@ -89,7 +89,7 @@ describe('what became of a mail', () => {
 describe('a mail that failed', () => {
   const failed = { type: 'failed', retry: { attempts: 2, nextAt: now + 120_000 } } as const
 
-  test('waits, and nothing else is another', () => {
+  test('waits without a change of other fields', () => {
     const subscriber = subscribed()
     subscriber.act(sent('S1', 4))
     const { mail } = subscriber.state
@@ -97,27 +97,27 @@ describe('a mail that failed', () => {
     expect(subscriber.state.mail).toEqual({ ...mail, retry: failed.retry })
   })
 
-  test('is behind with the next move', () => {
+  test('is complete with the next move', () => {
     const subscriber = subscribed()
     subscriber.act(failed)
     subscriber.act(sent('S1', 4))
     expect(subscriber.state.mail.retry).toBeNull()
   })
 
-  test('is nothing to wait for where nothing is subscribed to', () => {
+  test('needs no retry without subscriptions', () => {
     expect(new ActingSubscriber().act(failed)).toEqual({ type: 'answer' })
   })
 })
 
-describe('a mail on its way to who meanwhile', () => {
-  test('unsubscribed is counted, and its subscription does not come back', () => {
+describe('a mail on its way to a user who meanwhile', () => {
+  test('unsubscribed is counted, and the subscription does not come back', () => {
     const subscriber = subscribed()
     subscriber.unsubscribe('S1')
     expect(subscriber.record(sent('S1', 4)).tells).toHaveLength(1)
     expect(subscriber.state.mail).toMatchObject({ cursors: { S2: 5 }, hour: { count: 1 } })
   })
 
-  test('was erased is counted, and nothing of him comes back', () => {
+  test('was erased is counted, and no record comes back', () => {
     const subscriber = subscribed()
     subscriber.act({ type: 'erase' })
     expect(subscriber.record(sent('S1', 4)).tells).toHaveLength(1)
@@ -125,7 +125,7 @@ describe('a mail on its way to who meanwhile', () => {
   })
 })
 
-test('a function that ends takes what was missed of it along', () => {
+test('a deleted function takes its missed mails with it', () => {
   const subscriber = subscribed()
   const moves = [
     { subscription: 'S1', to: 10, missed: 6 },
@@ -136,7 +136,7 @@ test('a function that ends takes what was missed of it along', () => {
   expect(subscriber.state.mail).toMatchObject({ cursors: { S2: 10 }, missed: { F2: 2 } })
 })
 
-describe('what is left of who unsubscribed from everything', () => {
+describe('the state left after the last unsubscription', () => {
   const mail: MailState = {
     ...noMail,
     cursors: { S1: 4 },
@@ -147,17 +147,17 @@ describe('what is left of who unsubscribed from everything', () => {
 
   test.each([
     ['no mail in an hour', { ...mail, hour: { from: now, count: 0 } }, now, false],
-    ['an hour that begins', mail, now, true],
+    ['a new hour', mail, now, true],
     ['the last moment of an hour', mail, now + mailHourMs - 1, true],
-    ['an hour that is over', mail, now + mailHourMs, false],
-    ['an hour to come, as the clock was put back', mail, now - 1, false],
+    ['a past hour', mail, now + mailHourMs, false],
+    ['a future hour, after the clock was set back', mail, now - 1, false],
     ['an address that refused', { ...mail, refusals }, now + mailHourMs, true],
-  ])('after %s: %#', (_, before, at, isKept) => {
+  ])('after %s is: %#', (_, before, at, isKept) => {
     const { hour, refusals: kept } = before
     expect(mailAfter(before, [], at)).toEqual(isKept ? { ...noMail, hour, refusals: kept } : null)
   })
 
-  test('counts on where he subscribes again', () => {
+  test('counts on with the next subscription', () => {
     const subscriber = subscribed()
     subscriber.act(sent('S1', 4))
     for (const id of ['S1', 'S2']) subscriber.unsubscribe(id)
@@ -165,7 +165,7 @@ describe('what is left of who unsubscribed from everything', () => {
     expect(subscriber.state.mail).toMatchObject({ cursors: { S3: 4 }, hour: { from: now, count: 1 } })
   })
 
-  test('is all but what ended, where something is left', () => {
+  test('loses only the subscription that ended, if others remain', () => {
     expect(mailAfter(mail, [subscriptionOf('F2', 'S2')], now)).toEqual({ ...mail, cursors: { S2: 0 }, missed: {} })
   })
 })

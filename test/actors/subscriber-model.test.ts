@@ -48,8 +48,8 @@ const command: fc.Arbitrary<SubscriberCommand> = fc.oneof(
 
 const step = fc.tuple(few(0, 1, 60_000, 3_600_000), command)
 
-// Whether he wakes as he stands is looked at by the actor itself, at every step.
-test('whatever somebody does: the index, the cursors and what was told are his subscriptions', () => {
+// `ActingActor` checks at each step that the records restore the state.
+test('index, cursors and notices equal the subscriptions for any sequence of commands', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) => {
       const subscriber = new ActingSubscriber()
@@ -72,9 +72,9 @@ test('whatever somebody does: the index, the cursors and what was told are his s
           if (entry.kind === 'subscribed' || entry.kind === 'subscription_updated') {
             folded.set(entry.stored.id, entry.stored.locale)
           } else if (entry.kind === 'unsubscribed') folded.delete(entry.subscription)
-          else throw new Error(`a subscriber tells ${entry.kind}`)
+          else throw new Error(`a subscriber publishes ${entry.kind}`)
         }
-        // Who is erased hears nothing of it, nor of anything after that.
+        // An erased user causes no notice, then or later.
         if (each.type === 'erase') folded.clear()
         expect([...folded].sort()).toEqual(subscriptions.map((one) => [one.id, one.locale]).sort())
       }

@@ -27,7 +27,7 @@ const acme = 'acme'
 const ann = subscriberAddress(acme, 'U1')
 const key = subscriberAddress(acme, 'K1')
 
-/** Counts how often it was told something. */
+/** Counts its notices. */
 const counting: ActorDefinition<{ told: number }, unknown, Entry> = {
   kind: outboxAddress(acme).kind,
   persistence: 'write_through',
@@ -38,7 +38,7 @@ const counting: ActorDefinition<{ told: number }, unknown, Entry> = {
   decide: ({ told }) => recordOnly([{ name: tallyRecord, value: told + 1 }]),
 }
 
-/** User `U1` and API key `K1` of tenant `acme`, and what they are subscribed to. */
+/** User `U1` and API key `K1` of tenant `acme`, and their subscriptions. */
 class SubscriberStage {
   readonly topics: RecordingTopics
   readonly stage: Stage
@@ -101,16 +101,16 @@ function definitionsWith(topics: RecordingTopics): () => AnyDefinition<Entry>[] 
     ] as unknown as AnyDefinition<Entry>[]
 }
 
-describe('subscriptions end in the commit in which ends', () => {
+describe('subscriptions end in the same commit as', () => {
   test.each<[string, ActorAddress, (stage: SubscriberStage) => void]>([
     ['their user', ann, (stage) => stage.ask(directoryAddress, { type: 'remove_user', user: 'U1' })],
     [
-      'the key that has them',
+      'the key that owns them',
       key,
       (stage) => stage.ask(tenantAddress(acme), { type: 'delete_key', kind: 'api_key', id: 'K1' }),
     ],
-    ['the life of the key that has them', key, (stage) => stage.stage.world.spend(60_000)],
-  ])('%s; nobody hears of it', async (_, who, end) => {
+    ['the lifetime of the key that owns them', key, (stage) => stage.stage.world.spend(60_000)],
+  ])('%s, without a notice', async (_, who, end) => {
     const subscribers = await SubscriberStage.open()
     for (const each of [ann, key]) subscribers.subscribe(each, 'F1', `S${each.id}`)
     await subscribers.stage.settle()

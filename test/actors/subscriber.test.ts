@@ -7,8 +7,8 @@ import { ActingSubscriber, ada, sent, subscriptionOf } from '#test/actors/acting
 
 const row = (fn: string, id: string) => topicRow(fn, '2Vb7qYx9Kd', id)
 
-describe('to subscribe', () => {
-  test('makes entry, row and both records in one turn, and is said behind it', () => {
+describe('a subscription', () => {
+  test('stores entry, row and both records in one turn, and is published after the commit', () => {
     const subscriber = new ActingSubscriber()
     const stored = subscriptionOf('F1', 'S1')
     const decision = subscriber.record({ type: 'subscribe', subscription: stored, from: 7 })
@@ -22,7 +22,7 @@ describe('to subscribe', () => {
     expect(subscriber.notices.heard).toEqual(['+ t/F1'])
   })
 
-  test('again by the same id is answered as the first time, whenever and from wherever; nothing is told', () => {
+  test('with the same id is answered as the first time, from any client, without an event', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1', { from: 7 })
     subscriber.notices.said.length = 0
@@ -38,10 +38,10 @@ describe('to subscribe', () => {
   })
 
   test.each([
-    ['to the same by another id', 'F1', 'S2', {}, 'conflict_empty: Conflict'],
-    ['to the same by another id, in another locale', 'F1', 'S2', { locale: 'en' }, 'conflict_empty: Conflict'],
-    ['by the same id, in another locale', 'F1', 'S1', { locale: 'en' }, 'conflict_empty: Conflict'],
-    ['by the same id, to something else', 'F2', 'S1', {}, 'conflict: the id is taken'],
+    ['to the same topic with another id', 'F1', 'S2', {}, 'conflict_empty: Conflict'],
+    ['to the same topic with another id, in another locale', 'F1', 'S2', { locale: 'en' }, 'conflict_empty: Conflict'],
+    ['with the same id, in another locale', 'F1', 'S1', { locale: 'en' }, 'conflict_empty: Conflict'],
+    ['with the same id, to another topic', 'F2', 'S1', {}, 'conflict: the id is taken'],
   ])('%s is refused', (_, fn, id, more, refusal) => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
@@ -49,13 +49,13 @@ describe('to subscribe', () => {
     expect(subscriber.topics).toEqual(['F1 S1'])
   })
 
-  test('is possible so many times, and again when there is room', () => {
+  test('is refused above the maximum, and possible again below it', () => {
     const subscriber = new ActingSubscriber()
     for (let index = 1; index <= subscriptionsMax; index++) subscriber.subscribe(`F${index}`, `S${index}`)
     expect(subscriber.rows.size).toBe(subscriptionsMax)
     const more = () => outcomeOf(subscriber.subscribe('F0', 'S0'))
     expect(more()).toBe(`bad_request_message: a user has at most ${subscriptionsMax} subscriptions`)
-    // What is there already is no matter of room.
+    // An existing subscription needs no free place.
     expect(outcomeOf(subscriber.subscribe('F1', 'S0'))).toBe('conflict_empty: Conflict')
     subscriber.unsubscribe('S7')
     expect(more()).toEqual(subscriptionOf('F0', 'S0'))
@@ -63,7 +63,7 @@ describe('to subscribe', () => {
 })
 
 describe('a locale', () => {
-  test('is set and told, also to what it is', () => {
+  test('is set and published, also when it does not change', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     subscriber.subscribe('F2', 'S2')
@@ -81,7 +81,7 @@ describe('a locale', () => {
     expect(subscriber.topics).toEqual(['F1 S1', 'F2 S2'])
   })
 
-  test('that was set, and asked for again under its key, is told once', () => {
+  test('that is set again under the same idempotency key is published once', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     const asked = { type: 'set_locale', id: 'S1', locale: 'en', isRepeated: true } as const
@@ -90,19 +90,19 @@ describe('a locale', () => {
     expect(subscriber.record(asked)).toMatchObject({ events: [], answer: stored })
   })
 
-  test('of what is not there is 404 without a body', () => {
+  test('of an unknown subscription is 404 without a body', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     expect(outcomeOf(subscriber.act({ type: 'set_locale', id: 'S2', locale: 'en' }))).toBe('not_found_empty: Not Found')
   })
 })
 
-describe('to unsubscribe', () => {
+describe('the end of a subscription', () => {
   test.each([
     ['', { type: 'unsubscribe', id: 'S1' }],
-    ['by a link', { type: 'unsubscribe', id: 'S1', isByLink: true }],
-    ['as the function ends', { type: 'topic_ended', function: 'F1' }],
-  ] as const)('%s takes away entry, row and cursor in one turn, and is said behind it', (_, command) => {
+    ['by an unsubscribe link', { type: 'unsubscribe', id: 'S1', isByLink: true }],
+    ['with its function', { type: 'topic_ended', function: 'F1' }],
+  ] as const)('%s deletes entry, row and cursor in one turn, and is published after the commit', (_, command) => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1', { from: 1 })
     subscriber.subscribe('F2', 'S2', { from: 2 })
@@ -117,14 +117,14 @@ describe('to unsubscribe', () => {
     expect(subscriber.notices.heard).toEqual(['- t/F1'])
   })
 
-  test('from what is not there is 404 without a body, but by a link it is done', () => {
+  test('that is unknown is 404 without a body, but a success by an unsubscribe link', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     expect(outcomeOf(subscriber.unsubscribe('S2'))).toBe('not_found_empty: Not Found')
     expect(subscriber.act({ type: 'unsubscribe', id: 'S2', isByLink: true })).toEqual({ type: 'answer' })
   })
 
-  test('and again to subscribe begins anew behind what was', () => {
+  test('resets the position of the next subscription', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1', { from: 3 })
     subscriber.unsubscribe('S1')
@@ -133,7 +133,7 @@ describe('to unsubscribe', () => {
   })
 })
 
-test('a function that ends twice is told once', () => {
+test('is published once if a function ends twice', () => {
   const subscriber = new ActingSubscriber()
   subscriber.subscribe('F1', 'S1')
   const end = () => subscriber.act({ type: 'topic_ended', function: 'F1' })
@@ -142,8 +142,8 @@ test('a function that ends twice is told once', () => {
   expect(subscriber.entries.map(({ kind }) => kind)).toEqual(['subscribed', 'unsubscribed'])
 })
 
-describe('who is erased', () => {
-  test('leaves neither record nor row, and tells nobody but who counts', () => {
+describe('a user who is erased', () => {
+  test('leaves no record or row, and only the counter is notified', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     subscriber.subscribe('F2', 'S2')
@@ -154,11 +154,11 @@ describe('who is erased', () => {
     expect(subscriber.notices.heard).toEqual(['- t/F1', '- t/F2'])
   })
 
-  test('and never was, writes nothing', () => {
+  test('writes nothing without a subscription', () => {
     expect(new ActingSubscriber().act({ type: 'erase' })).toEqual({ type: 'answer' })
   })
 
-  test('leaves nothing of the hour that runs, though he had unsubscribed', () => {
+  test('leaves no count of the present hour, also without subscriptions', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')
     subscriber.act(sent('S1', 1))

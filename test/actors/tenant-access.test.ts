@@ -48,7 +48,7 @@ class ActingTenant extends ActingActor<TenantState, TenantCommand> {
 }
 
 describe('a role', () => {
-  test('is new, means something else, and means what it meant', () => {
+  test('is created, changed, and changed back', () => {
     const tenant = new ActingTenant()
     expect(outcomeOf(tenant.put('ops', reads))).toEqual({ isNew: true })
     expect(tenant.state.roles.get('ops')).toMatchObject({ grants: [reads], since: -1 })
@@ -58,13 +58,13 @@ describe('a role', () => {
     expect(tenant.notices.heard).toEqual(['role t/ops since -1', 'role t/ops since null'])
   })
 
-  test('holds from an offset that is known later, and that is the last edit’s', () => {
+  test('holds from an offset that is set later, and only by the last edit', () => {
     const tenant = new ActingTenant()
     const edit = () => tenant.state.roles.get('ops')?.edit ?? -1
     const settle = (of: number, since: number) =>
       tenant.act({ type: 'role_settled', role: 'ops', edit: of, since }).type === 'record'
     tenant.put('ops', reads)
-    // It has an offset already: nobody heard by it before.
+    // It has an offset: no event for it was published before.
     expect(settle(edit(), 5)).toBe(false)
     tenant.put('ops', writes)
     const first = edit()
@@ -78,7 +78,7 @@ describe('a role', () => {
     expect(settle(edit(), 8)).toBe(false)
   })
 
-  test('that was deleted and comes again is not settled by an edit of the one before', () => {
+  test('that is deleted and created again ignores the offset of an earlier edit', () => {
     const tenant = new ActingTenant()
     tenant.put('ops', reads)
     tenant.put('ops', writes)
@@ -90,13 +90,13 @@ describe('a role', () => {
     expect(tenant.state.roles.get('ops')?.since).toBeNull()
   })
 
-  test.each(Object.keys(builtInRoles))('%s is built in: nobody changes or deletes it', (role) => {
+  test.each(Object.keys(builtInRoles))('%s is built in and cannot be changed or deleted', (role) => {
     const tenant = new ActingTenant()
     expect(outcomeOf(tenant.put(role, reads))).toBe('conflict: the role is built in')
     expect(outcomeOf(tenant.act({ type: 'delete_role', role }))).toBe('conflict: the role is built in')
   })
 
-  test('is deleted, unless an API key holds it', () => {
+  test('is deleted unless an API key holds it', () => {
     const tenant = new ActingTenant()
     tenant.put('ops', reads)
     tenant.addApiKey('K1', { roles: ['viewer', 'ops'] })
@@ -109,7 +109,7 @@ describe('a role', () => {
     expect(outcomeOf(tenant.act({ type: 'delete_role', role: 'ops' }))).toBe('not_found: Not Found')
   })
 
-  test(`is one of at most ${rolesMax}; those that are there may still change`, () => {
+  test(`is refused above ${rolesMax}, but existing ones may change`, () => {
     const { definition, state } = new ActingTenant()
     for (let index = 0; index < rolesMax; index++) state.roles.set(`r${index}`, { grants: [reads], since: -1, edit: 0 })
     const put = (role: string): Decision<Entry> =>
@@ -145,7 +145,7 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
     expect(outcomeOf(tenant.act({ type: 'delete_key', kind: other, id: 'K1' }))).toBe('not_found: Not Found')
   })
 
-  test('ends by itself when its time has come, and the next is waited for', () => {
+  test('expires at its time, and the next one gets a reminder', () => {
     const tenant = new ActingTenant()
     add(tenant, 'K0')
     expect(tenant.reminder).toBeNull()
@@ -167,7 +167,7 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
     expect(tenant.reminder).toBeNull()
   })
 
-  test(`is one of at most ${keysMax}`, () => {
+  test(`is refused above ${keysMax}`, () => {
     const { definition, state } = new ActingTenant()
     const stored = { name: 'k', hash: hash(1), createdAt: 0, expiresAt: null }
     for (let index = 0; index < keysMax; index++) {
@@ -188,7 +188,7 @@ describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
   })
 })
 
-describe('a quota leaves room for others: an author who does not reach all devices holds a tenth', () => {
+describe('a quota limits authors who do not reach all devices to a tenth', () => {
   const ann = 'crn#user:2Vb7qYx9Kd'
   const fault = (what: string) =>
     `conflict: a user who does not reach all devices makes at most 100 of the 1000 ${what} of a tenant: delete one, or ask a user who reaches all devices`
@@ -207,7 +207,7 @@ describe('a quota leaves room for others: an author who does not reach all devic
     expect(put('more', ann, true)).toEqual({ isNew: true })
   })
 
-  test('of API keys, those that their keys made included', () => {
+  test('of API keys, including those that their keys made', () => {
     const tenant = new ActingTenant()
     const by = (user: string) => ({ createdBy: { tenant: 't', user }, isNarrow: true })
     tenant.addApiKey('K', by(ann))
@@ -218,7 +218,7 @@ describe('a quota leaves room for others: an author who does not reach all devic
   })
 })
 
-test('a key of one kind that ends leaves those of the other, whatever their ids', () => {
+test('a deleted key leaves keys of the other kind, also with the same id', () => {
   const tenant = new ActingTenant()
   tenant.addApiKey('K1', { expiresAt: now + 5 })
   tenant.addProvisioningKey('K1', { expiresAt: now + 9 })
@@ -239,7 +239,7 @@ test.each([
 })
 
 describe('a provisioning key', () => {
-  test('lets in as many devices as it may, and not one more', () => {
+  test('registers as many devices as its limit', () => {
     const tenant = new ActingTenant()
     tenant.addProvisioningKey('P', { maxDevices: 2 })
     expect(tenant.admit('A', 'P')).toMatchObject({
@@ -250,12 +250,12 @@ describe('a provisioning key', () => {
     const before = structuredClone(tenant.state)
     expect(outcomeOf(tenant.admit('C', 'P'))).toBe('forbidden: Forbidden')
     expect(tenant.state).toEqual(before)
-    // Others come in as ever.
+    // Known devices connect as before.
     expect(tenant.admit('C').type).toBe('record')
     expect(tenant.devicesOf('P')).toBe(2)
   })
 
-  test('lets in another one for one that is gone', () => {
+  test('may register another device after one is removed', () => {
     const tenant = new ActingTenant()
     tenant.addProvisioningKey('P', { maxDevices: 1 })
     tenant.admit('A', 'P')
@@ -267,7 +267,7 @@ describe('a provisioning key', () => {
     expect(tenant.devicesOf('P')).toBe(1)
   })
 
-  test('counts nothing below none, and nothing when it is gone', () => {
+  test('never counts below zero, and counts nothing after its deletion', () => {
     const tenant = new ActingTenant()
     tenant.addProvisioningKey('P')
     tenant.act({ type: 'device_gone', key: 'P' })
@@ -278,7 +278,7 @@ describe('a provisioning key', () => {
   })
 
   test.each<[string, (tenant: ActingTenant) => void]>([
-    ['there never was', () => {}],
+    ['never existed', () => {}],
     [
       'was deleted',
       (tenant) => {
@@ -293,16 +293,16 @@ describe('a provisioning key', () => {
         tenant.at = now + 5
       },
     ],
-    ['may let in none', (tenant) => tenant.addProvisioningKey('P', { maxDevices: 0 })],
+    ['has a limit of zero', (tenant) => tenant.addProvisioningKey('P', { maxDevices: 0 })],
     ['is an API key', (tenant) => tenant.addApiKey('P')],
-  ])('lets nobody in that %s', (_, prepare) => {
+  ])('registers no device if it %s', (_, prepare) => {
     const tenant = new ActingTenant()
     prepare(tenant)
     expect(outcomeOf(tenant.admit('A', 'P'))).toBe('forbidden: Forbidden')
     expect(tenant.state.counters).toEqual({ lastFlakeAddress: 0, devices: 0 })
   })
 
-  test('gives the device the secret that came along', () => {
+  test('sets the secret of the request on the device', () => {
     const tenant = new ActingTenant()
     tenant.addProvisioningKey('P')
     const decision = tenant.act({ type: 'admit_device', device: 'A', meta: { a: 1 }, key: 'P', secretHash: hash(9) })

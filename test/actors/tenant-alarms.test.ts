@@ -21,7 +21,7 @@ const kinds = (decision: Decision<Entry>) =>
   decision.type === 'record' ? decision.events.map(({ kind }) => kind) : decision.type
 
 describe('a group', () => {
-  test('is made, changed and removed; whoever judges hears of it, and nobody else', () => {
+  test('is created, changed and removed, and only devices with alarms are notified', () => {
     const tenant = new ActingTenant()
     const made = { name: 'Hall', devices: ['A', 'B'], createdBy: ann, createdAt: now, updatedBy: ann, updatedAt: now }
     const first = tenant.makeGroup('G1', ['A', 'B'])
@@ -42,35 +42,35 @@ describe('a group', () => {
     expect(tenant.rules.heard).toEqual(['group t/G1 A,B', 'group t/G1 B', 'group t/G1 gone'])
   })
 
-  test('put again as it is stays as it is, whoever does it', () => {
+  test('put again by any author without a change stays as it is', () => {
     const tenant = new ActingTenant()
     const made = outcomeOf(tenant.makeGroup('G1', ['A']))
     tenant.at += 5
-    // As a record, which is refused while nothing can be stored: what stands may not be what a failed write left.
+    // Compared as a record: the state must not come from a failed write.
     const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
     expect(tenant.editGroup('G1', ['A'], 'Hall', ben)).toEqual(unchanged)
-    // Asked again by who did not hear the answer.
+    // The client repeats a request whose answer it did not receive.
     expect(tenant.makeGroup('G1', ['A'])).toEqual(unchanged)
     expect(tenant.rules.heard).toEqual(['group t/G1 A'])
   })
 
   test.each<[string, TenantCommand, string]>([
     [
-      'made where there is another',
+      'created while one exists',
       { type: 'put_group', id: 'G1', isNew: true, body: { name: 'Hall', devices: ['B'] }, author: ann },
       'conflict: the id is taken',
     ],
     [
-      'made again by somebody else',
+      'created again by another author',
       { type: 'put_group', id: 'G1', isNew: true, body: { name: 'Hall', devices: ['A'] }, author: ben },
       'conflict: the id is taken',
     ],
     [
-      'changed where there is none',
+      'changed while none exists',
       { type: 'put_group', id: 'G2', isNew: false, body: { name: 'Hall', devices: ['A'] }, author: ann },
       'not_found: Not Found',
     ],
-    ['removed where there is none', { type: 'delete_group', id: 'G2' }, 'not_found: Not Found'],
+    ['removed while none exists', { type: 'delete_group', id: 'G2' }, 'not_found: Not Found'],
   ])('is not %s', (_, command, problem) => {
     const tenant = new ActingTenant()
     tenant.makeGroup('G1', ['A'])
@@ -90,7 +90,7 @@ describe('a group', () => {
     expect(remove()).toBeUndefined()
   })
 
-  test('is one of so many; those that are there may still change', () => {
+  test('is refused above the maximum, but existing ones may change', () => {
     const tenant = new ActingTenant()
     tenant.makeGroup('G1', ['A'])
     const one = tenant.state.groups.get('G1')
@@ -110,7 +110,7 @@ describe('a group', () => {
 })
 
 describe('an alarm', () => {
-  test('knows since when it has its condition, and shows it to nobody', () => {
+  test('keeps the time of its condition and shows it to no client', () => {
     const tenant = new ActingTenant()
     const conditionAt = () => tenant.state.alarms.get('I1')?.conditionAt
     tenant.makeAlarm('I1')
@@ -128,7 +128,7 @@ describe('an alarm', () => {
     expect(alarmEntryOf('I1', tenant.state.alarms.get('I1') as StoredAlarm)).not.toHaveProperty('conditionAt')
   })
 
-  test('is made, changed and removed, and each is told', () => {
+  test('is created, changed and removed, with a notice each time', () => {
     const tenant = new ActingTenant()
     const stored = { ...hot, forSeconds: 0, devices: null, groups: null, createdBy: ann, createdAt: now }
     const made = tenant.makeAlarm('A1')
@@ -147,7 +147,7 @@ describe('an alarm', () => {
     expect(tenant.rules.heard).toEqual([`alarm t/A1 Hot by ${ann}`, `alarm t/A1 Hot by ${ben}`, 'alarm t/A1 gone'])
   })
 
-  test('put again as it is says nothing, but by another author', () => {
+  test('put again without a change causes a notice only by another author', () => {
     const tenant = new ActingTenant()
     const made = outcomeOf(tenant.makeAlarm('A1'))
     const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
@@ -155,16 +155,16 @@ describe('an alarm', () => {
     expect(tenant.putAlarm('A1', same)).toEqual(unchanged)
     expect(tenant.makeAlarm('A1')).toEqual(unchanged)
     expect(kinds(tenant.putAlarm('A1', {}, ben))).toEqual(['alarm_set'])
-    // An empty list binds nothing, no list everything.
+    // An empty list binds no device, a missing list binds every device.
     expect(kinds(tenant.putAlarm('A1', { devices: [] }, ben))).toEqual(['alarm_set'])
   })
 
   test.each<[string, Partial<AlarmBody>, string]>([
-    ['of a group that is not there', { groups: ['G1', 'G9'] }, 'not_found: Not Found'],
-    ['over a name that the schema lacks', { condition: { var: 'humidity' } }, 'invalid: Validation Error'],
-    ['missing a name that the schema lacks', { condition: { missing: ['humidity'] } }, 'invalid: Validation Error'],
-    ['over an id of a type that is none', { condition: { var: '0x2000.floating' } }, 'invalid: Validation Error'],
-    ['over digits, which are a name', { condition: { var: '8192' } }, 'invalid: Validation Error'],
+    ['of an unknown group', { groups: ['G1', 'G9'] }, 'not_found: Not Found'],
+    ['on a name that the schema lacks', { condition: { var: 'humidity' } }, 'invalid: Validation Error'],
+    ['on a missing name that the schema lacks', { condition: { missing: ['humidity'] } }, 'invalid: Validation Error'],
+    ['on an id with an unknown type', { condition: { var: '0x2000.floating' } }, 'invalid: Validation Error'],
+    ['on digits, which are a name', { condition: { var: '8192' } }, 'invalid: Validation Error'],
   ])('%s is refused', (_, more, problem) => {
     const tenant = new ActingTenant()
     tenant.makeGroup('G1', [])
@@ -174,7 +174,7 @@ describe('an alarm', () => {
     expect(outcomeOf(tenant.putAlarm('A1', more))).toBe(problem)
   })
 
-  test('names are named where they are unknown', () => {
+  test('errors name the unknown properties', () => {
     const tenant = new ActingTenant()
     tenant.act({ type: 'put_schema', service: 'svc', schema })
     const unknown = 'must be a property of the service, by its name in the schema or as 0x2000'
@@ -193,7 +193,7 @@ describe('an alarm', () => {
     ['a property by its id', { condition: { '>': [{ var: '0x9999' }, 1] } }],
     ['one by id and type', { condition: { '>': [{ var: '0X9999.float-array' }, 1] } }],
     ['a service without a schema', { serviceIdentifier: 'other', condition: { var: 'anything' } }],
-  ])('needs no schema to know %s', (_, more) => {
+  ])('is accepted without a schema for %s', (_, more) => {
     const tenant = new ActingTenant()
     tenant.act({ type: 'put_schema', service: 'svc', schema })
     expect(kinds(tenant.makeAlarm('A1', more))).toEqual(['alarm_set'])
@@ -201,28 +201,28 @@ describe('an alarm', () => {
 
   test.each<[string, TenantCommand, string]>([
     [
-      'made where there is another',
+      'created while one exists',
       { type: 'put_alarm', id: 'A1', isNew: true, body: { ...hot, name: 'Cold' }, author: ann },
       'conflict: the id is taken',
     ],
     [
-      'made again by somebody else',
+      'created again by another author',
       { type: 'put_alarm', id: 'A1', isNew: true, body: hot, author: ben },
       'conflict: the id is taken',
     ],
     [
-      'changed where there is none',
+      'changed while none exists',
       { type: 'put_alarm', id: 'A2', isNew: false, body: hot, author: ann },
       'not_found: Not Found',
     ],
-    ['removed where there is none', { type: 'delete_alarm', id: 'A2' }, 'not_found: Not Found'],
+    ['removed while none exists', { type: 'delete_alarm', id: 'A2' }, 'not_found: Not Found'],
   ])('is not %s', (_, command, problem) => {
     const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     expect(outcomeOf(tenant.act(command))).toBe(problem)
   })
 
-  test('is one of so many; those that are there may still change', () => {
+  test('is refused above the maximum, but existing ones may change', () => {
     const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     const one = tenant.state.alarms.get('A1')
@@ -240,7 +240,7 @@ describe('an alarm', () => {
     expect(tenant.definition.decide(tenant.state, put('A1', false), turnAt()).type).toBe('record')
   })
 
-  test('has more nodes than the alarms of a tenant may have together; a narrow author has a tenth', () => {
+  test('is refused above the maximum of nodes in a tenant; a narrow author has a tenth of it', () => {
     const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     const one = tenant.state.alarms.get('A1') as StoredAlarm
@@ -263,7 +263,7 @@ describe('an alarm', () => {
 describe('bindings to devices by name', () => {
   const many = (count: number, prefix = 'D') => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
 
-  test('have an end, for an alarm and for the growth of a group', () => {
+  test('are refused above the maximum, for an alarm and for a growing group', () => {
     const tenant = new ActingTenant()
     tenant.makeGroup('G1', many(3))
     tenant.makeAlarm('A1', { groups: ['G1'] })
@@ -289,20 +289,20 @@ describe('bindings to devices by name', () => {
     expect(decided(alarm('A3', true, { devices: many(2) }))).toBe('taken')
     expect(decided(alarm('A3', true, { devices: many(3) }))).toBe('refused')
     expect(decided(alarm('A3', true, {}))).toBe('taken')
-    // What it was bound to counts no more.
+    // Its earlier bindings no longer count.
     expect(decided(alarm('A1', false, { devices: many(5) }))).toBe('taken')
     expect(decided(alarm('A1', false, { devices: many(6) }))).toBe('refused')
-    // Two alarms name it.
+    // Two alarms name the group.
     expect(decided(group(4))).toBe('taken')
     expect(decided(group(5))).toBe('refused')
   })
 })
 
-describe('how far an alarm was judged', () => {
+describe('the evaluation record of an alarm', () => {
   const sweep = (tenant: ActingTenant, type: 'sweep_progress' | 'sweep_done', digest: string, cursor = '') =>
     tenant.act(type === 'sweep_done' ? { type, alarm: 'A1', digest } : { type, alarm: 'A1', digest, cursor }).type
 
-  test('is kept from its making until nothing of it is left', () => {
+  test('exists from its creation until no device has a state of it', () => {
     const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     const never = { digest: '', sweeping: null, cursor: '' }
@@ -311,7 +311,7 @@ describe('how far an alarm was judged', () => {
     expect(tenant.judged('A1')).toEqual({ digest: '', sweeping: 'one', cursor: 'D5' })
     sweep(tenant, 'sweep_done', 'one')
     expect(tenant.judged('A1')).toEqual({ ...never, digest: 'one' })
-    // An edit changes nothing of it: the digest of now is another.
+    // An edit keeps the record, because the digest is another one now.
     tenant.putAlarm('A1', { forSeconds: 5 })
     expect(tenant.judged('A1')).toEqual({ ...never, digest: 'one' })
     sweep(tenant, 'sweep_progress', 'two', 'D7')
@@ -325,23 +325,23 @@ describe('how far an alarm was judged', () => {
     expect(sweep(tenant, 'sweep_done', '')).toBe('answer')
   })
 
-  test('is not said by a sweep that was overtaken', () => {
+  test('ignores a sweep of an older version', () => {
     const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
-    // It is there: nothing of it is gone.
+    // The alarm exists: its states stay.
     expect(sweep(tenant, 'sweep_done', '')).toBe('answer')
     tenant.act({ type: 'delete_alarm', id: 'A1' })
-    // It is gone: whatever was judged, something may be left.
+    // The alarm is deleted: some states may remain.
     expect(sweep(tenant, 'sweep_done', 'one')).toBe('answer')
     expect(tenant.judged('A1')).toBeDefined()
-    // It came again under its id: what was judged of the one before is not forgotten.
+    // It is created again under its id: the record of the earlier one stays.
     tenant.makeAlarm('A1')
     expect(sweep(tenant, 'sweep_done', 'three')).toBe('record')
     expect(tenant.judged('A1')?.digest).toBe('three')
   })
 })
 
-test('whoever judges hears of schemas that change', () => {
+test('devices with alarms are notified of schema changes', () => {
   const tenant = new ActingTenant()
   const put = (given: typeof schema) => tenant.act({ type: 'put_schema', service: 'svc', schema: given })
   put(schema)

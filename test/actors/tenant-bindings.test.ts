@@ -70,7 +70,7 @@ const command: fc.Arbitrary<TenantCommand> = fc.oneof(
   }),
 )
 
-test('whatever is put and removed: counted as it stands, woken as it stands, and nothing names what is gone', () => {
+test('counts and records equal the state for any sequence of puts and removals, and no binding names a removed alarm', () => {
   fc.assert(
     fc.property(fc.array(command, { minLength: 1, maxLength: 40 }), (commands) => {
       const definition = tenantActor(noticeBus())
@@ -85,7 +85,7 @@ test('whatever is put and removed: counted as it stands, woken as it stands, and
         expect(bindings.total).toBe(named.flat(2).length)
         const templates = [...acting.state.templates.values()].map(({ locales }) => JSON.stringify(locales).length)
         expect(acting.state.templateCharacters).toBe(templates.reduce((sum, count) => sum + count, 0))
-        // None is there of which nobody knows how far it was judged.
+        // Each alarm has an evaluation record.
         for (const id of alarms.keys()) expect(judged.has(id)).toBe(true)
       }
     }),

@@ -7,7 +7,7 @@ import type { Problem } from '#model/problem'
 import { now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
 import { ActingTenant, ann, ben, told } from '#test/actors/acting-tenant'
 
-/** Mails when one of these alarms begins. */
+/** A graph that mails when one of these alarms begins. */
 const watching = (...alarms: string[]): FunctionBody['graph'] => ({
   nodes: [
     ...alarms.map((alarmId, place) => ({ id: `t${place}`, type: 'trigger', on: 'alarm', alarmId }) as const),
@@ -25,7 +25,7 @@ const put = (id: string, isNew: boolean, more: Partial<FunctionBody> = {}, autho
 })
 
 describe('a function', () => {
-  test('is made, changed and removed; whoever runs functions hears of it, and nobody else', () => {
+  test('is created, changed and removed, and only devices with functions are notified', () => {
     const tenant = new ActingTenant()
     const { name, enabled, graph } = told
     const made = { name, enabled, graph, devices: null, groups: null, createdBy: ann, createdAt: now, updatedBy: ann }
@@ -54,7 +54,7 @@ describe('a function', () => {
     ])
   })
 
-  test('leaves a row of those that end, and what it asked for is forgotten, in one commit; then it is said', () => {
+  test('leaves a row of ending functions in the commit that deletes its requests, and is then published', () => {
     const tenant = new ActingTenant()
     tenant.makeFunction('F1')
     const decision = tenant.decide({ type: 'delete_function', id: 'F1' })
@@ -73,19 +73,19 @@ describe('a function', () => {
     })
   })
 
-  test('put again as it is stays as it is, unless somebody else becomes its author', () => {
+  test('put again without a change stays as it is, unless it gets another author', () => {
     const tenant = new ActingTenant()
     const made = outcomeOf(tenant.makeFunction('F1'))
     tenant.at += 5
     const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
     expect(tenant.putFunction('F1')).toEqual(unchanged)
-    // Asked again by who did not hear the answer.
+    // The client repeats a request whose answer it did not receive.
     expect(tenant.makeFunction('F1')).toEqual(unchanged)
     expect(outcomeOf(tenant.putFunction('F1', {}, ben))).toMatchObject({ createdBy: ann, updatedBy: ben })
     expect(tenant.rules.heard).toHaveLength(2)
   })
 
-  test('put again as it is, is recognised as it comes out of a request and out of the store', () => {
+  test('put again is equal whether it comes from a request or from the store', () => {
     const tenant = new ActingTenant()
     const said = {
       name: 'Told',
@@ -106,11 +106,11 @@ describe('a function', () => {
   })
 
   test.each<[string, TenantCommand, string]>([
-    ['made where there is another', put('F1', true, { name: 'Other' }), 'conflict: the id is taken'],
-    ['made again by somebody else', put('F1', true, {}, ben), 'conflict: the id is taken'],
-    ['changed where there is none', put('F2', false), 'not_found: Not Found'],
-    ['removed where there is none', { type: 'delete_function', id: 'F2' }, 'not_found: Not Found'],
-    ['bound to a group that is not there', put('F2', true, { binding: { groups: ['G9'] } }), 'not_found: Not Found'],
+    ['created while one exists', put('F1', true, { name: 'Other' }), 'conflict: the id is taken'],
+    ['created again by another author', put('F1', true, {}, ben), 'conflict: the id is taken'],
+    ['changed while none exists', put('F2', false), 'not_found: Not Found'],
+    ['removed while none exists', { type: 'delete_function', id: 'F2' }, 'not_found: Not Found'],
+    ['bound to an unknown group', put('F2', true, { binding: { groups: ['G9'] } }), 'not_found: Not Found'],
   ])('is not %s', (_, command, problem) => {
     const tenant = new ActingTenant()
     tenant.makeFunction('F1')
@@ -118,7 +118,7 @@ describe('a function', () => {
     expect([...tenant.state.functions.keys()]).toEqual(['F1'])
   })
 
-  test('is one of so many; those that are there may still change', () => {
+  test('is refused above the maximum, but existing ones may change', () => {
     const tenant = new ActingTenant()
     tenant.makeFunction('F1')
     const one = tenant.state.functions.get('F1')
@@ -128,7 +128,7 @@ describe('a function', () => {
     expect(decided(put('F1', false, { name: 'Other' }))).toMatchObject({ name: 'Other' })
   })
 
-  test('has more nodes than the functions of a tenant may have together', () => {
+  test('is refused above the maximum of nodes in a tenant', () => {
     const tenant = new ActingTenant()
     tenant.makeFunction('F1')
     const one = tenant.state.functions.get('F1') as StoredFunction
@@ -147,7 +147,7 @@ describe('a function', () => {
 })
 
 describe('an alarm that a function names', () => {
-  test('has to be there; every node that names none is named', () => {
+  test('must exist; the error names each node with an unknown alarm', () => {
     const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     const decision = tenant.makeFunction('F1', { graph: watching('A2', 'A1', 'A3') })
@@ -162,7 +162,7 @@ describe('an alarm that a function names', () => {
     expect(outcomeOf(tenant.makeFunction('F1', { graph: watching('A1') }))).toMatchObject({ name: 'Told' })
   })
 
-  test('may be deleted; then the function can still be edited, but not its graph with that alarm in it', () => {
+  test('may be deleted; then the function can be edited, but not its graph with that alarm', () => {
     const tenant = new ActingTenant()
     tenant.makeAlarm('A1')
     const graph = watching('A1')
@@ -175,7 +175,7 @@ describe('an alarm that a function names', () => {
 })
 
 describe('a group that functions are bound to', () => {
-  test('stays while one is', () => {
+  test('stays while one is bound to it', () => {
     const tenant = new ActingTenant()
     tenant.makeGroup('G1', ['A', 'B'])
     const binding = { groups: ['G1'] }
@@ -191,7 +191,7 @@ describe('a group that functions are bound to', () => {
     expect(tenant.state.bindings.total).toBe(1)
   })
 
-  test('has an end with all that is bound by name', () => {
+  test('is refused above the maximum of bound devices', () => {
     const tenant = new ActingTenant()
     tenant.makeGroup('G1', ['A'])
     tenant.makeFunction('F1', { binding: { groups: ['G1'] } })
@@ -202,7 +202,7 @@ describe('a group that functions are bound to', () => {
     expect(decided(put('F2', true, { binding: { devices: ['A'] } }))).toBe('taken')
     expect(decided(put('F2', true, { binding: { devices: ['A', 'B'] } }))).toBe('refused')
     expect(decided(put('F2', true))).toBe('taken')
-    // What it was bound to counts no more.
+    // Its earlier bindings no longer count.
     expect(decided(put('F1', false, { binding: { devices: ['A', 'B'] } }))).toBe('taken')
     const group = { type: 'put_group', id: 'G1', isNew: false, author: ann } as const
     expect(decided({ ...group, body: { name: 'Hall', devices: ['A', 'B'] } })).toBe('taken')

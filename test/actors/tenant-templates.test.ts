@@ -8,7 +8,7 @@ import { ActingTenant, ann, ben, words } from '#test/actors/acting-tenant'
 const german: TemplateBody = { locales: { ...words.locales, de: { subject: 'Es ist {{value}}', text: 'Jetzt.' } } }
 
 describe('a template', () => {
-  test('is made, changed and removed; whoever sends mails hears of it, and nobody else', () => {
+  test('is created, changed and removed, and only the mailer is notified', () => {
     const tenant = new ActingTenant()
     const made = { ...words, createdBy: ann, createdAt: now, updatedBy: ann, updatedAt: now }
     expect(outcomeOf(tenant.putTemplate('words'))).toEqual(made)
@@ -23,7 +23,7 @@ describe('a template', () => {
     expect(tenant.rules.heard).toEqual(['template t/words en', 'template t/words en,de', 'template t/words gone'])
   })
 
-  test('put again as it is stays as it is, whoever does it', () => {
+  test('put again by any author without a change stays as it is', () => {
     const tenant = new ActingTenant()
     const made = outcomeOf(tenant.putTemplate('words'))
     tenant.at += 5
@@ -32,7 +32,7 @@ describe('a template', () => {
     expect(tenant.rules.heard).toHaveLength(1)
   })
 
-  test('put again as it is, is recognised as it comes out of a request and out of the store', () => {
+  test('put again is equal whether it comes from a request or from the store', () => {
     const tenant = new ActingTenant()
     tenant.putTemplate('words', TemplateBody.parse(german))
     const put = (body: TemplateBody): TenantCommand => ({ type: 'put_template', name: 'words', body, author: ann })
@@ -41,7 +41,7 @@ describe('a template', () => {
     expect(decided(TemplateBody.parse(words))).toMatchObject({ records: [expect.anything()] })
   })
 
-  test('may be removed though a function names it, but not where there is none', () => {
+  test('may be removed though a function names it, but only if it exists', () => {
     const tenant = new ActingTenant()
     tenant.putTemplate('words')
     tenant.makeFunction('F1')
@@ -51,13 +51,13 @@ describe('a template', () => {
   })
 })
 
-describe('templates have an end', () => {
+describe('templates are refused above the maximum', () => {
   const decided = (tenant: ActingTenant, name: string, body: TemplateBody) => {
     const command: TenantCommand = { type: 'put_template', name, body, author: ann }
     return outcomeOf(tenant.definition.decide(tenant.state, command, turnAt()))
   }
 
-  test('by their count; those that are there may still change', () => {
+  test('of their count, but existing ones may change', () => {
     const tenant = new ActingTenant()
     tenant.putTemplate('words')
     const one = tenant.state.templates.get('words')
@@ -66,7 +66,7 @@ describe('templates have an end', () => {
     expect(decided(tenant, 'words', german)).toMatchObject(german)
   })
 
-  test('by their characters, of which those replaced count no more', () => {
+  test('of their characters, and replaced ones no longer count', () => {
     const tenant = new ActingTenant()
     tenant.putTemplate('words')
     tenant.putTemplate('both', german)

@@ -18,7 +18,7 @@ function actingTenant(): ActingActor<TenantState, TenantCommand> {
 const schema: ServiceSchema = { name: 'Boiler', properties: { '0x2000': { name: 'temperature' } } }
 
 describe('addresses', () => {
-  test('are given one after another, each told to its device, and never twice', () => {
+  test('are assigned one after another, each sent to its device, and never twice', () => {
     const tenant = actingTenant()
     const given = ['A', 'B', 'C'].map((device) => tenant.act({ type: 'admit_device', device, meta: { place: device } }))
     expect(given).toMatchObject([
@@ -40,7 +40,7 @@ describe('addresses', () => {
     })
   })
 
-  test('come to an end', () => {
+  test('are refused when all are used', () => {
     const tenant = actingTenant()
     tenant.state.counters = { lastFlakeAddress: uint32Max - 1, devices: 5 }
     expect(tenant.act({ type: 'admit_device', device: 'A', meta: {} })).toMatchObject({
@@ -52,7 +52,7 @@ describe('addresses', () => {
     })
   })
 
-  test('of devices that are gone are not counted below none', () => {
+  test('of removed devices are never counted below zero', () => {
     const tenant = actingTenant()
     tenant.act({ type: 'device_gone' })
     expect(tenant.state.counters.devices).toBe(0)
@@ -60,7 +60,7 @@ describe('addresses', () => {
 })
 
 describe('schemas', () => {
-  test('are added, changed, and said once for each change', () => {
+  test('are added and changed, with one notice for each change', () => {
     const tenant = actingTenant()
     const put = (given: ServiceSchema) => tenant.act({ type: 'put_schema', service: 'svc', schema: given })
     expect(put(schema)).toMatchObject({
@@ -71,7 +71,7 @@ describe('schemas', () => {
     expect(tenant.state.schemas.get('svc')?.name).toBe('Other')
   })
 
-  test('are deleted, and new when they come again', () => {
+  test('are deleted, and new when they are added again', () => {
     const tenant = actingTenant()
     tenant.act({ type: 'put_schema', service: 'svc', schema })
     expect(tenant.act({ type: 'delete_schema', service: 'svc' })).toMatchObject({
@@ -81,7 +81,7 @@ describe('schemas', () => {
     expect(tenant.act({ type: 'put_schema', service: 'svc', schema })).toMatchObject({ events: [{ isNew: true }] })
   })
 
-  test('are so many and no more; those that are there may still change', () => {
+  test('are refused above the maximum count, but existing ones may change', () => {
     const tenant = actingTenant()
     for (let index = 0; index < schemasMax; index++) tenant.state.schemas.set(`s${index}`, schema)
     const more = definition.decide(tenant.state, { type: 'put_schema', service: 'more', schema }, turnAt())
@@ -91,7 +91,7 @@ describe('schemas', () => {
     expect(changed.type).toBe('record')
   })
 
-  test('are so much and no more, counted by what stands', () => {
+  test('are refused above the maximum size of the present ones', () => {
     const tenant = actingTenant()
     tenant.act({ type: 'put_schema', service: 'a', schema })
     const one = tenant.state.schemaCharacters
@@ -110,13 +110,13 @@ describe('schemas', () => {
   })
 })
 
-test('an entry of another kind of actor is a bug', () => {
+test('an entry for another kind of actor is a bug', () => {
   const { state } = actingTenant()
   expect(() => definition.apply(state, { kind: 'device_removed', device: 'A', flakeAddress: 1, at: 1 }, 1)).toThrow(
     'not changed by device_removed',
   )
 })
 
-test('is kept awake', () => {
+test('the tenant actor stays awake', () => {
   expect(definition.isForgettable?.(actingTenant().state)).toBe(false)
 })

@@ -6,21 +6,21 @@ import { hello, post, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'
 import {
   chain,
-  FunctionedDevice,
+  DeviceWithFunctions,
   mail,
   onProperty,
   requestsOf,
   stampsIn,
   storedFunction,
   throttle,
-} from '#test/actors/functioned'
+} from '#test/actors/functions-fixture'
 import { shownState } from '#test/actors/shown-state'
 import { storedAlarm } from '#test/rules/stored-rules'
 
 const svc = shapeOf('svc', { 1: 'uint8', 2: 'uint8' })
 
-/** Linked, with one function F1 that mails once in ten seconds, of property 1. */
-class Linked extends FunctionedDevice {
+/** A connected device with one function F1 that mails once in ten seconds, on property 1. */
+class Linked extends DeviceWithFunctions {
   seq = 0
 
   constructor(graph: Graph = chain(onProperty(1), throttle(10), mail)) {
@@ -43,7 +43,7 @@ describe('a throttle', () => {
     [10_000, true],
     [60_000, true],
     [-1, true],
-  ])('%i ms after it let something through: %s', (afterMs, passes) => {
+  ])('%i ms after it passed an event: %s', (afterMs, passes) => {
     const device = new Linked()
     expect(requestsOf(device.says(0, 1))).toHaveLength(1)
     device.at += afterMs
@@ -51,7 +51,7 @@ describe('a throttle', () => {
     expect(device.stamps).toEqual({ 'F1/seldom': passes ? now + afterMs : now })
   })
 
-  test('counts from when it let through, not from when it held back', () => {
+  test('counts from the last event that it passed, not from one that it held back', () => {
     const device = new Linked()
     const passed = [0, 4_000, 8_000, 10_000, 14_000, 20_000].filter((afterMs) => {
       device.at = now + afterMs
@@ -60,14 +60,14 @@ describe('a throttle', () => {
     expect(passed).toEqual([0, 10_000, 20_000])
   })
 
-  test('is said by the report that it let through, and by no other', () => {
+  test('is stored by the report that it passed, and by no other', () => {
     const device = new Linked()
     expect(stampsIn(device.says(0, 1))).toEqual([['F1/seldom', now]])
     expect(stampsIn(device.says(0, 2))).toEqual([])
     expect(stampsIn(device.says(1, 2))).toEqual([])
   })
 
-  test('lets one of several happenings of one turn through', () => {
+  test('passes one of several events of a turn', () => {
     const device = new Linked()
     const decision = device.act(
       post([
@@ -79,7 +79,7 @@ describe('a throttle', () => {
     expect(stampsIn(decision)).toEqual([['F1/seldom', now]])
   })
 
-  test('is one for all that comes to it: two triggers, one mail', () => {
+  test('is shared by all its inputs: two triggers cause one mail', () => {
     const nodes = [onProperty(1), { ...onProperty(2), id: 'or' }, throttle(10), mail]
     const edges = [
       ['when', 'seldom'],
@@ -91,7 +91,7 @@ describe('a throttle', () => {
     expect(requestsOf(device.says(0, 2, 1, 2))).toHaveLength(0)
   })
 
-  test('of every device is its own, and so is every throttle', () => {
+  test('is separate for each device and each node', () => {
     const nodes = [onProperty(1), throttle(10), mail, throttle(20, 'rare'), { ...mail, id: 'other' }]
     const edges = [
       ['when', 'seldom'],
@@ -107,12 +107,12 @@ describe('a throttle', () => {
   })
 })
 
-describe('what it let through, where no report says so', () => {
+describe('an event that passed a throttle without a report', () => {
   const alarm = storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x01' }, 10] }, forSeconds: 2 })
   const onAlarm: GraphNode = { id: 'when', type: 'trigger', on: 'alarm', alarmId: 'I1' }
   const throttled = { type: 'throttled', stamps: ['F1/seldom', now], dropped: [] }
 
-  test('a status: the snapshot rests with it', () => {
+  test('a status: the snapshot has the time', () => {
     const device = new Linked(chain(onStatus, throttle(10), mail))
     const decision = device.record({ type: 'status', status: 'idle' })
     expect(decision).toMatchObject({ changes: [throttled, { type: 'functions_run' }], isCheckpointed: true })
@@ -121,7 +121,7 @@ describe('what it let through, where no report says so', () => {
     expect(device.act({ type: 'status', status: 'offline' })).not.toHaveProperty('isCheckpointed')
   })
 
-  test('an alarm that had to hold for a while, and one that a report turned at once', () => {
+  test('an alarm with a duration, and one that a report changed at once', () => {
     const device = new Linked(chain(onAlarm, throttle(10), mail))
     device.alarm('I1', alarm)
     device.says(0, 11)
@@ -145,8 +145,8 @@ describe('what it let through, where no report says so', () => {
   })
 })
 
-describe('stamps', () => {
-  test('come out of the snapshot, with alarms and without', () => {
+describe('throttle times', () => {
+  test('are restored from the snapshot, with and without alarms', () => {
     const device = new Linked()
     device.says(0, 11)
     expect(shownState(device.restored())).toEqual(shownState(device.state))
@@ -157,7 +157,7 @@ describe('stamps', () => {
     expect(shownState(restored)).toEqual(shownState(device.state))
   })
 
-  test('survive an edit of the function, and its being disabled for a while', () => {
+  test('stay through an edit of the function, and while it is disabled', () => {
     const device = new Linked()
     const graph = chain(onProperty(1), throttle(10), mail)
     device.says(0, 1)
@@ -171,7 +171,7 @@ describe('stamps', () => {
     expect(Object.keys(device.stamps)).toEqual(['F1/seldom', 'F2/seldom'])
   })
 
-  test('of nodes and functions that are no more go when another comes, and that rests', () => {
+  test('of deleted nodes and functions are dropped with the next time, and that is stored', () => {
     const device = new Linked()
     device.says(0, 1)
     device.put('F2', storedFunction(chain(onProperty(1), throttle(10), mail)))
@@ -188,7 +188,7 @@ describe('stamps', () => {
     expect(shownState(device.restored())).toEqual(shownState(device.state))
   })
 
-  test('go with the device', () => {
+  test('are deleted with the device', () => {
     const device = new Linked()
     device.says(0, 1)
     device.act({ type: 'remove' })
@@ -199,7 +199,7 @@ describe('stamps', () => {
     expect(requestsOf(device.says(0, 1))).toHaveLength(1)
   })
 
-  test('have an end: those of longest ago go first, live and replayed alike', () => {
+  test('have a maximum: the oldest are dropped first, live and replayed alike', () => {
     const device = new Linked(chain(onProperty(2), mail))
     const count = 20
     for (let fn = 0; fn < count; fn++) {

@@ -15,7 +15,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed
 }
 
-/** Bytes of heap that one of these takes, when there are enough of them to take some megabytes. */
+/** The heap bytes of one such value, with enough of them for some megabytes. */
 function measured(make: (index: number) => unknown, count: number): number {
   const kept = new Array<unknown>(count).fill(null)
   const before = heapBytes()
@@ -73,7 +73,7 @@ test.each<[string, (index: number) => PropertyState, number]>([
     100,
   ],
   ['an error', (index) => JSON.parse(JSON.stringify({ error: `broken ${index}` })), 50_000],
-])('%s is counted as about what it takes', (_, make, count) => {
+])('%s is counted at about its real size', (_, make, count) => {
   const bytes = measured(make, count)
   const counted = memoryOf(make(0))
   expect(counted).toBeGreaterThan(bytes * 0.8)
@@ -85,7 +85,7 @@ test.each<[string, (index: number) => JsonValue]>([
   ['empty lists', () => Array.from({ length: 5_000 }, () => [])],
   ['many keys', (index) => Object.fromEntries(numbers(4_000).map((_, place) => [`k${index}.${place}`, true]))],
   ['many keys with objects', () => Object.fromEntries(numbers(2_000).map((_, place) => [`k${place}`, {}]))],
-])('metadata is counted as about what it takes: %s', (_, make) => {
+])('metadata is counted at about its real size: %s', (_, make) => {
   const bytes = measured((index) => JSON.parse(JSON.stringify(make(index))), 50)
   const counted = jsonMemoryOf(make(0))
   expect(counted).toBeGreaterThan(bytes * 0.8)

@@ -30,7 +30,7 @@ function write(values: Readonly<Record<string, unknown>>, more: Partial<Write> =
   return { type: 'write', service: 'svc', values, schema, ...more }
 }
 
-/** What the device would be asked, by propId; or why not: code, text and details. */
+/** The order to the device by propId, or the error: code, text and details. */
 function outcome(values: Readonly<Record<string, unknown>>, more: Partial<Write> = {}, device = declared()) {
   const decision = device.act(write(values, more))
   if (decision.type === 'refuse') {
@@ -43,7 +43,7 @@ function outcome(values: Readonly<Record<string, unknown>>, more: Partial<Write>
 }
 
 describe('a write', () => {
-  test('that is good is an order to the device, and nothing else', () => {
+  test('that is valid only sends an order to the device', () => {
     const device = declared()
     const decision = device.act(write({ mode: 'ON', '0x2000': '9223372036854775807', '4.bool': true }))
     expect(decision).toEqual({
@@ -67,11 +67,11 @@ describe('a write', () => {
     ['by id and type', { '0X1.Uint8': 5 }, [[1, 5]]],
     ['by name', { mode: 5 }, [[1, 5]]],
     ['by the name of its value', { mode: 'OFF' }, [[1, 0]]],
-  ])('%s', (_, values, order) => {
+  ])('names its property %s', (_, values, order) => {
     expect(outcome(values)).toEqual(order)
   })
 
-  test('of the value that stands is sent like any other, of a trigger and of a plain property', () => {
+  test('of the present value is sent like any other, for a trigger and for a plain property', () => {
     const device = declared()
     device.act(report(shape, 1, [0, 5, 3, true]))
     expect(outcome({ '1': 5, reset: true }, {}, device)).toEqual([
@@ -80,20 +80,20 @@ describe('a write', () => {
     ])
   })
 
-  test('of a property in error is sent', () => {
+  test('of a property with an error is sent', () => {
     const device = declared()
     device.act(report(shape, 1, [0, { error: 'broken' }]))
     expect(outcome({ '1': 5 }, {}, device)).toEqual([[1, 5]])
   })
 
   test.each<[string, ActingDevice, Partial<Write>]>([
-    ['a device that is not there', new ActingDevice(), {}],
-    ['a service it does not offer', declared(), { service: 'other' }],
-  ])('of %s is 404 before anything else', (_, device, more) => {
+    ['a device that does not exist', new ActingDevice(), {}],
+    ['a service that the device lacks', declared(), { service: 'other' }],
+  ])('of %s is 404 before any other error', (_, device, more) => {
     expect(outcome({ nowhere: 1, '3': 'x' }, more, device)).toEqual(['not_found', 'Not Found'])
   })
 
-  test('of what was removed is 404', () => {
+  test('to a removed device is 404', () => {
     const device = declared()
     device.act({ type: 'remove' })
     expect(outcome({ '1': 5 }, {}, device)).toEqual(['not_found', 'Not Found'])
@@ -103,10 +103,10 @@ describe('a write', () => {
     ['an id', { '5': 1 }, '5'],
     ['an id of another type', { '0x1.FLOAT': 1 }, '0x1.FLOAT'],
     ['a name', { Mode: 1 }, 'Mode'],
-    ['a name of what every object has', { constructor: 1 }, 'constructor'],
-    ['one among faults', { '3': 1, mode: 'x', nowhere: 1 }, 'nowhere'],
+    ['a name that every object has', { constructor: 1 }, 'constructor'],
+    ['one unknown name among other errors', { '3': 1, mode: 'x', nowhere: 1 }, 'nowhere'],
     ['a very long one', { ['x'.repeat(10_000)]: 1 }, 'x'.repeat(256)],
-  ])('of %s nobody knows is 404, whatever else is wrong', (_, values, key) => {
+  ])('of %s that is unknown is 404 before other errors', (_, values, key) => {
     expect(outcome(values)).toEqual(['property_unknown', `there is no property ${key}`])
   })
 
@@ -115,7 +115,7 @@ describe('a write', () => {
     expect(outcome({ '0x2': 'x' }, { schema: undefined })).toEqual([[2, 'x']])
   })
 
-  test('names every fault by its key, and orders nothing', () => {
+  test('names every error by its key, and sends nothing', () => {
     expect(outcome({ mode: 'x', label: 'y', '3': 1, '0x4': 1, '0x2000': 7 })).toEqual([
       'invalid',
       [
@@ -128,14 +128,14 @@ describe('a write', () => {
     expect(outcome({ '1': 10 })).toEqual(['invalid', ['1 must be below 10']])
   })
 
-  test('takes each property once', () => {
+  test('accepts each property once', () => {
     expect(outcome({ '0x1': 1, mode: 1, '0x01': 2 })).toEqual([
       'invalid',
       ['mode means the same as 0x1', '0x01 means the same as 0x1'],
     ])
   })
 
-  test('names a hundred faults at most', () => {
+  test('names a hundred errors at most', () => {
     const many = shapeOf('svc', Object.fromEntries(Array.from({ length: 200 }, (_, index) => [index, 'uint8'])))
     const device = ActingDevice.added()
     device.act(hello([{ shape: many, items: [] }]))

@@ -5,7 +5,7 @@ import { exampleProject } from '#api/updates'
 import { SoftAuthenticator } from '#test/access/soft-authenticator'
 import { codeOf } from '#test/access/totp-code'
 import { type Pair, ProvenClient } from '#test/api/proven-client'
-import { type AccessGround, type Asker, examplePassword, other } from '#test/routes/access-ground'
+import { type AccessFixture, type Asker, examplePassword, other } from '#test/routes/access-fixture'
 
 /** What has to be another than in an example, for it is a secret that is only good here; and who asks. */
 export interface ExampleCall {
@@ -17,7 +17,7 @@ export interface ExampleCall {
   readonly body?: object
 }
 
-type Prepare = (ground: AccessGround, entry: RouteEntry) => Promise<ExampleCall>
+type Prepare = (ground: AccessFixture, entry: RouteEntry) => Promise<ExampleCall>
 
 /** Of those that `eve`, who may do everything, cannot simply send. */
 const prepared: Readonly<Record<string, Prepare>> = {
@@ -136,7 +136,7 @@ const prepared: Readonly<Record<string, Prepare>> = {
 }
 
 /** Whatever has to be there for an example, beyond what the ground holds anyway. */
-export async function prepareCall(ground: AccessGround, entry: RouteEntry): Promise<ExampleCall> {
+export async function prepareCall(ground: AccessFixture, entry: RouteEntry): Promise<ExampleCall> {
   if (entry.example.parameters?.name === 'bob' || entry.name === 'signUp') await ground.bring('bob')
   if (/^write(Device|Service)Properties$/.test(entry.name)) await ground.link()
   const prepare = prepared[entry.name]
@@ -151,19 +151,19 @@ function basic(name: string): string {
 }
 
 /** The first administrator. */
-async function asRoot(ground: AccessGround): Promise<ExampleCall> {
+async function asRoot(ground: AccessFixture): Promise<ExampleCall> {
   const { text } = await ground.call(undefined, 'GET', '/iam/token', undefined, { authorization: basic('root') })
   return { headers: { authorization: `Bearer ${JSON.parse(text).token}` } }
 }
 
-async function withHosts(ground: AccessGround): Promise<ExampleCall> {
+async function withHosts(ground: AccessFixture): Promise<ExampleCall> {
   await ground.call('eve', 'PATCH', `/iam/tenants/${other}`, { hosts: ['devices.other.example'] })
   return { asker: 'eve' }
 }
 
 let people = 0
 
-async function somebody(ground: AccessGround): Promise<string> {
+async function somebody(ground: AccessFixture): Promise<string> {
   const name = `somebody-${++people}`
   await ground.newcomer(name)
   return name
@@ -175,14 +175,14 @@ interface SignedIn {
   readonly pair: Pair
 }
 
-async function signedIn(ground: AccessGround): Promise<SignedIn> {
+async function signedIn(ground: AccessFixture): Promise<SignedIn> {
   const client = new ProvenClient(ground)
   const name = await somebody(ground)
   return { client, name, pair: await client.logIn(name) }
 }
 
 /** Somebody with one-time codes. */
-async function withTotp(ground: AccessGround) {
+async function withTotp(ground: AccessFixture) {
   const all = await signedIn(ground)
   const { client, pair } = all
   const base = '/auth/2fa/totp'
@@ -199,7 +199,7 @@ interface Challenge {
 }
 
 /** Somebody with a key of WebAuthn. */
-async function withKey(ground: AccessGround) {
+async function withKey(ground: AccessFixture) {
   const all = await signedIn(ground)
   const { client, name, pair } = all
   const authenticator = new SoftAuthenticator(name)
@@ -209,12 +209,12 @@ async function withKey(ground: AccessGround) {
   return { ...all, authenticator, id }
 }
 
-async function registration(ground: AccessGround, client: ProvenClient, { accessToken }: Pair) {
+async function registration(ground: AccessFixture, client: ProvenClient, { accessToken }: Pair) {
   const proven = { password: examplePassword }
   const { challenge } = await client.post<Challenge>('/auth/2fa/webauthn/register/options', proven, accessToken)
   return askedOf(ground, challenge)
 }
 
-function askedOf(ground: AccessGround, challenge: string) {
+function askedOf(ground: AccessFixture, challenge: string) {
   return { challenge, rpId: 'localhost', origin: `http://localhost:${ground.port}` }
 }

@@ -8,7 +8,7 @@ import { asyncApiFile, descriptionRoutes, openApiFile } from '#routes/pages/desc
 import type { PageFile } from '#routes/pages/page-files'
 import { expectDocumented, expectShape } from '#test/api/documented-answer'
 import { prepareCall, preparedNames } from '#test/api/example-calls'
-import { AccessGround } from '#test/routes/access-ground'
+import { AccessFixture } from '#test/routes/access-fixture'
 
 /**
  * Every example of every entry, sent to a server that holds what it is about: the answer has the status and the shape of
@@ -20,13 +20,13 @@ const entries = chapters.flatMap((chapter) => chapter.entries)
 /** A secret that the server gives away: no cache may keep it. */
 const secretAnswer = /"(token|accessToken|key|code|secret|recoveryCodes|ticket)":/
 
-let ground: AccessGround
+let ground: AccessFixture
 beforeAll(async () => {
   const files = new Map([
     [openApiFile, fileOf(openApiDocument())],
     [asyncApiFile, fileOf(asyncApiDocument())],
   ])
-  ground = await AccessGround.open(descriptionRoutes(files))
+  ground = await AccessFixture.open(descriptionRoutes(files))
 })
 afterAll(() => ground?.close())
 

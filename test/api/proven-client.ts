@@ -1,7 +1,7 @@
 import { makeKeyPair } from '#test/access/key-pair'
 import { draftOf, proofOf } from '#test/access/proof-draft'
-import type { AccessGround } from '#test/routes/access-ground'
-import { examplePassword } from '#test/routes/access-ground'
+import type { AccessFixture } from '#test/routes/access-fixture'
+import { examplePassword } from '#test/routes/access-fixture'
 
 export interface Pair {
   readonly accessToken: string
@@ -10,11 +10,11 @@ export interface Pair {
 
 /** Somebody by the DPoP scheme: one key, and the latest nonce that was heard. */
 export class ProvenClient {
-  readonly #ground: AccessGround
+  readonly #ground: AccessFixture
   readonly #key = makeKeyPair()
   #nonce = ''
 
-  constructor(ground: AccessGround) {
+  constructor(ground: AccessFixture) {
     this.#ground = ground
   }
 

@@ -6,7 +6,7 @@ import { defaultTenant } from '#actors/tenant/address'
 import { keys } from '#store/keys'
 import { levelPlace } from '#store/level'
 import { pack } from '#store/record-codec'
-import { FirmwareGround } from '#test/routes/firmware-ground'
+import { FirmwareFixture } from '#test/routes/firmware-fixture'
 
 test('a start that fails of what it reads gives the folder back', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'assembly-'))
@@ -15,7 +15,7 @@ test('a start that fails of what it reads gives the folder back', async () => {
     const storage = await place.open()
     await storage.write([{ key: keys.redo(defaultTenant), value: pack('nonsense') }], { sync: true })
     await storage.close()
-    await expect(FirmwareGround.open({}, place)).rejects.toThrow()
+    await expect(FirmwareFixture.open({}, place)).rejects.toThrow()
     await (await place.open()).close()
   } finally {
     rmSync(folder, { recursive: true })

@@ -20,7 +20,7 @@ import { pack, unpack } from '#store/record-codec'
 import type { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { noRuleViews } from '#test/actors/no-rule-views'
-import { unheardUpdates } from '#test/actors/unheard-updates'
+import { noopUpdates } from '#test/actors/noop-updates'
 import { startMs } from '#test/runtime/manual-world'
 import { Stage, type StageOptions } from '#test/runtime/stage'
 
@@ -33,7 +33,7 @@ const definitions = (notices: NoticeBus) => (journal: StoreJournal) =>
       functions: noDeviceFunctions,
     }),
     tenantActor(notices),
-    unheardUpdates,
+    noopUpdates,
   ] as unknown as AnyDefinition<Entry>[]
 
 /** How a device on a stage speaks. */

@@ -26,8 +26,8 @@ describe('an alarm', () => {
     ['about none', { devices: [], groups: [] }, { devices: [], groups: [] }],
     ['about some', { devices: ['b', 'a', 'B'] }, { devices: ['A', 'B'] }],
     ['about groups', { groups: ['crn#group:7yPq2mVx4C'] }, { groups: ['7yPq2mVx4C'] }],
-    ['that waits', { forSeconds: forSecondsMax }, { forSeconds: forSecondsMax }],
-  ])('%s is put', (_, more, parsed) => {
+    ['with a duration', { forSeconds: forSecondsMax }, { forSeconds: forSecondsMax }],
+  ])('an alarm %s is accepted', (_, more, parsed) => {
     expect(AlarmBody.parse({ ...body, ...more })).toEqual({ ...body, ...parsed })
   })
 
@@ -35,29 +35,29 @@ describe('an alarm', () => {
     ['without a name', { name: undefined }, 'name'],
     ['of a long name', { name: 'a'.repeat(129) }, 'name'],
     ['of another severity', { severity: 'fatal' }, 'severity'],
-    ['of no service', { serviceIdentifier: 'a b' }, 'serviceIdentifier'],
+    ['of an invalid service', { serviceIdentifier: 'a b' }, 'serviceIdentifier'],
     ['without a condition', { condition: undefined }, 'condition'],
-    ['of an operator that is none', { condition: { and: [{ var: 'a' }, { cat: [1] }] } }, 'condition.and.1'],
-    ['that reads nothing', { condition: { '>': [2, 1] } }, 'condition'],
-    ['that waits for part of a second', { forSeconds: 0.5 }, 'forSeconds'],
-    ['that waits for what was', { forSeconds: -1 }, 'forSeconds'],
-    ['that waits for long', { forSeconds: forSecondsMax + 1 }, 'forSeconds'],
-    ['about any device by its sign', { devices: ['*'] }, 'devices.0'],
+    ['with an unknown operator', { condition: { and: [{ var: 'a' }, { cat: [1] }] } }, 'condition.and.1'],
+    ['that reads no property', { condition: { '>': [2, 1] } }, 'condition'],
+    ['with a fraction of a second as duration', { forSeconds: 0.5 }, 'forSeconds'],
+    ['with a negative duration', { forSeconds: -1 }, 'forSeconds'],
+    ['with a duration above the maximum', { forSeconds: forSecondsMax + 1 }, 'forSeconds'],
+    ['on all devices by `*`', { devices: ['*'] }, 'devices.0'],
     ['with devices that are null', { devices: null }, 'devices'],
-    ['with more than that', { edit: 1 }, ''],
-  ])('%s is not', (_, more, path) => {
+    ['with an unknown field', { edit: 1 }, ''],
+  ])('an alarm %s is refused', (_, more, path) => {
     const { error } = AlarmBody.safeParse({ ...body, ...more })
     expect(error?.issues.map((issue) => issue.path.join('.'))).toEqual([path])
   })
 
-  test('is shown as it was put, with who did', () => {
+  test('an alarm is shown as it was put, with its author', () => {
     const { edit: _, devices: __, groups: ___, ...shown } = stored
     const entry = alarmEntryOf('7yPq2mVx4C', stored)
     expect(entry).toEqual({ ...shown, resourceIdentifier: 'crn#alarm:7yPq2mVx4C' })
     expect(AlarmEntry.parse(entry)).toEqual(entry)
   })
 
-  test('says what it is bound to where it is', () => {
+  test('an alarm has its binding in one object', () => {
     expect(alarmEntryOf('7yPq2mVx4C', { ...stored, devices: ['A'], groups: [] })).toMatchObject({
       devices: ['A'],
       groups: [],

@@ -21,7 +21,7 @@ test.each<[string, Bound, BindingLists]>([
     ],
   ],
   ['both, empty', { devices: [], groups: ['G2'] }, [[], []]],
-  ['a group that is gone', { devices: ['A'], groups: ['G1', 'G9'] }, '*'],
-])('%s', (_, bound, devices) => {
+  ['a group that was deleted', { devices: ['A'], groups: ['G1', 'G9'] }, '*'],
+])('the devices of a binding are listed with %s', (_, bound, devices) => {
   expect(bindingLists(bound, (group) => groups.get(group))).toEqual(devices)
 })

@@ -9,7 +9,7 @@ import {
 } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
 
-/** Operators inside each other. */
+/** Nested operators. */
 function nested(depth: number): JsonValue {
   return Array.from({ length: depth }).reduce<JsonValue>((inner) => ({ '!': [inner] }), { var: 'a' })
 }
@@ -48,7 +48,7 @@ describe('a condition', () => {
     [wide(conditionNodesMax)],
     [{ missing: Array.from({ length: 255 }, () => 'a') }],
     ['a'.repeat(conditionBytesMax - 2)],
-  ])('is %j, as it came', (value) => {
+  ])('%j is accepted unchanged', (value) => {
     expect(Condition.parse(value)).toBe(value)
   })
 
@@ -84,31 +84,27 @@ describe('a condition', () => {
     ['too many arguments', { '<': [1, 2, 3, 4] }, ['<: must have 2 to 3 arguments']],
     ['no arguments', { and: [] }, ['and: must have 1 to 256 arguments']],
     ['an argument without its array where two are needed', { in: 'a' }, ['in: must have 2 arguments']],
-    ['a name that is none', { var: '' }, ['var: must be a name of 1 to 256 characters']],
+    ['an invalid name', { var: '' }, ['var: must be a name of 1 to 256 characters']],
     ['a name that is too long', { var: 'a'.repeat(257) }, ['var: must be a name of 1 to 256 characters']],
-    ['a name that is worked out', { var: { var: 'a' } }, ['var: must be a name of 1 to 256 characters']],
-    [
-      'a name that is worked out, in an array',
-      { var: [{ if: [1] }] },
-      ['var.0: must be a name of 1 to 256 characters'],
-    ],
+    ['a computed name', { var: { var: 'a' } }, ['var: must be a name of 1 to 256 characters']],
+    ['a computed name in an array', { var: [{ if: [1] }] }, ['var.0: must be a name of 1 to 256 characters']],
     ['a number as a name', { var: 1 }, ['var: must be a name of 1 to 256 characters']],
-    ['a name of half a character', { var: '\ud800' }, ['var: must be a name of 1 to 256 characters']],
+    ['a name with a lone surrogate', { var: '\ud800' }, ['var: must be a name of 1 to 256 characters']],
     ['no name', { var: [] }, ['var: must have 1 to 2 arguments']],
     [
-      'a default that is worked out',
+      'a computed default',
       { var: ['a', { var: 'b' }] },
       ['var.1: must be a finite number, a text, true, false or null'],
     ],
     ['a default that is an array', { var: ['a', []] }, ['var.1: must be a finite number, a text, true, false or null']],
-    ['a missing name that is none', { missing: ['a', 1] }, ['missing.1: must be a name of 1 to 256 characters']],
+    ['an invalid missing name', { missing: ['a', 1] }, ['missing.1: must be a name of 1 to 256 characters']],
     ['missing names in an array', { missing: [['a']] }, ['missing.0: must be a name of 1 to 256 characters']],
     [
-      'what JSON cannot say',
+      'a value without JSON',
       { '+': [1, Number.POSITIVE_INFINITY] },
       ['+.1: must be a finite number, a text, true, false or null'],
     ],
-    ['half a character', { in: ['\udc00', 'a'] }, ['in.0: must be well-formed Unicode']],
+    ['a lone surrogate', { in: ['\udc00', 'a'] }, ['in.0: must be well-formed Unicode']],
     [
       'several faults',
       { and: [{ a: 1 }, { '!': { var: 2 } }, [{}]] },
@@ -133,11 +129,11 @@ describe('a condition', () => {
       [': must have at most 256 nodes'],
     ],
     ['16 385 bytes', 'a'.repeat(conditionBytesMax - 1), [': must be at most 16384 bytes as JSON']],
-  ])('is not %s', (_, value, faults) => {
+  ])('%s is refused', (_, value, faults) => {
     expect(faultsOf(Condition, value)).toEqual(faults)
   })
 
-  test('however large, is looked at no further than its limits', () => {
+  test('a large condition is read only up to its limits', () => {
     const deep = JSON.parse(`${'{"!":['.repeat(100_000)}1${']}'.repeat(100_000)}`)
     const broad = { and: [Array.from({ length: 1_000_000 }, () => ({ x: 1 }))] }
     expect(faultsOf(Condition, deep)).toHaveLength(1)
@@ -145,24 +141,30 @@ describe('a condition', () => {
   })
 })
 
-test('a condition of a filter is half as large', () => {
+test('a condition of a filter has half the maximum size', () => {
   expect(faultsOf(FilterCondition, 'a'.repeat(8_190))).toEqual([])
   expect(faultsOf(FilterCondition, 'a'.repeat(8_191))).toEqual([': must be at most 8192 bytes as JSON'])
 })
 
 describe('a condition of an alarm', () => {
-  test.each<[JsonValue]>([[{ '>': [{ var: 'a' }, 1] }], [{ var: ['a', 1] }]])('reads something: %j', (value) => {
-    expect(AlarmCondition.parse(value)).toEqual(value)
-  })
+  test.each<[JsonValue]>([[{ '>': [{ var: 'a' }, 1] }], [{ var: ['a', 1] }]])(
+    'that reads a property is accepted: %j',
+    (value) => {
+      expect(AlarmCondition.parse(value)).toEqual(value)
+    },
+  )
 
-  test.each<[JsonValue]>([[true], [{ '>': [2, 1] }], [{ missing: ['a'] }]])('is not %j', (value) => {
-    expect(AlarmCondition.safeParse(value).error?.issues.map(({ message }) => message)).toEqual([
-      'must read at least one property by var',
-    ])
-  })
+  test.each<[JsonValue]>([[true], [{ '>': [2, 1] }], [{ missing: ['a'] }]])(
+    'that reads none is refused: %j',
+    (value) => {
+      expect(AlarmCondition.safeParse(value).error?.issues.map(({ message }) => message)).toEqual([
+        'must read at least one property by var',
+      ])
+    },
+  )
 })
 
-test('names that are waited for are told from those that are not', () => {
+test('names without a default are separated from optional ones', () => {
   const condition = {
     if: [{ missing: ['a', 'c'] }, { var: ['b', 0] }, { '+': [{ var: 'a' }, { var: ['b'] }, { var: ['d', 1] }] }],
   }

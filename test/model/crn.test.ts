@@ -25,7 +25,7 @@ const crns: fc.Arbitrary<Crn> = fc.oneof(
   fc.record({ type: fc.constantFrom(...named), tenant: tenants, name: names }),
 )
 
-test('survives being written and read', () => {
+test('a formatted name parses to the same value', () => {
   fc.assert(
     fc.property(crns, (crn) => {
       const text = formatCrn(crn)
@@ -35,7 +35,7 @@ test('survives being written and read', () => {
   )
 })
 
-test('what is read is written in one form, whatever the text', () => {
+test('any accepted text is formatted in one way', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.stringMatching(/^crn#(tenant|user|role|device):[!-~]{1,12}$/)), (text) => {
       const crn = parseCrn(text)
@@ -45,13 +45,13 @@ test('what is read is written in one form, whatever the text', () => {
   )
 })
 
-describe('reading', () => {
+describe('parsing', () => {
   test.each<[string, Crn]>([
     ['crn#tenant:default', { type: 'tenant', id: 'default' }],
     ['crn#user:2Vb7qYx9Kd', { type: 'user', id: '2Vb7qYx9Kd' }],
     ['crn#role:acme/night.shift_1', { type: 'role', tenant: 'acme', name: 'night.shift_1' }],
     ['crn#device:acme/{}dev-1', { type: 'device', tenant: 'acme', name: '{}DEV-1' }],
-  ])('%s', (text, crn) => {
+  ])('accepts %s', (text, crn) => {
     expect(parseCrn(text)).toEqual(crn)
   })
 
@@ -84,13 +84,13 @@ describe('reading', () => {
       'crn#role:a/b/c',
     ],
     ...['crn#device:a/*', 'crn#device:a/bc d', `crn#tenant:${'a'.repeat(64)}`, `crn#role:a/${'b'.repeat(65)}`],
-  ])('%j is none', (text) => {
+  ])('refuses %j', (text) => {
     expect(parseCrn(text)).toBeUndefined()
     expect(ResourceIdentifier.safeParse(text).success).toBe(false)
   })
 })
 
-test('the schema gives the normal form', () => {
+test('the schema returns the normal form', () => {
   expect(ResourceIdentifier.parse('crn#device:acme/dev')).toBe('crn#device:acme/DEV')
 })
 
@@ -99,6 +99,6 @@ test.each([
   ['crn#user:2Vb7qYx9Kd', 'alarm', undefined],
   ['crn#tenant:acme', 'tenant', 'acme'],
   ['nonsense', 'user', undefined],
-] as const)('id of %s as %s', (text, type, id) => {
+] as const)('id of %s is %s', (text, type, id) => {
   expect(idOfCrn(text, type)).toBe(id)
 })

@@ -8,7 +8,7 @@ test.each([
   [129, 258],
   [2_048, 4_096],
   [1_000_000, 4_096],
-])('who allows %i mails an hour keeps %i requests', (mailsPerHourMax, kept) => {
+])('%i mails an hour keep %i requests', (mailsPerHourMax, kept) => {
   expect(storedRequestsMax(mailsPerHourMax)).toBe(kept)
 })
 
@@ -27,6 +27,6 @@ test.each([
   [`${'a'.repeat(1_023)}😀`, 'a'.repeat(1_023)],
   [`${'a'.repeat(1_022)}😀b`, `${'a'.repeat(1_022)}😀`],
   [new Array(65).fill('b'.repeat(2_000)), new Array(64).fill('b'.repeat(1_024))],
-])('of a value travels what is short, and never half a character: %#', (value, kept) => {
+])('a request has short values without a lone surrogate: %#', (value, kept) => {
   expect(storedValue(value)).toEqual(kept)
 })

@@ -37,11 +37,11 @@ const table: [EventType, string, boolean, boolean, string, Record<string, unknow
   ['UPDATE_STATUS', 'updates', true, false, 'scope', { ...device, index: 0, status: 'DOWNLOADING', progress: 12.5 }],
 ]
 
-test('the table is the whole of the contract', () => {
+test('the table contains the whole contract', () => {
   expect(Object.keys(eventKinds).sort()).toEqual(table.map(([type]) => type).sort())
 })
 
-describe.each(table)('%s', (type, resource, hasDevice, hasService, audience, fields) => {
+describe.each(table)('the event %s', (type, resource, hasDevice, hasService, audience, fields) => {
   test('has its row', () => {
     expect(eventKinds[type]).toMatchObject({ resource, hasDevice, hasService, audience })
     expect('deviceIdentifier' in fields).toBe(hasDevice)
@@ -49,13 +49,13 @@ describe.each(table)('%s', (type, resource, hasDevice, hasService, audience, fie
   })
 })
 
-test('what is bound to devices is heard by who reaches them all: an alarm, and nothing else', () => {
+test('only alarm events need access to all devices of their binding', () => {
   expect(Object.entries(eventKinds).filter(([, kind]) => 'isBound' in kind)).toEqual([
     ['ALARM_CONFIG_UPDATE', expect.objectContaining({ isBound: true, hasDevice: false })],
   ])
 })
 
-test('an update stands where its machine may stand, of a firmware that a device may have', () => {
+test('an update event has a state of the machine and the firmware of a device', () => {
   const schema = eventKinds.UPDATE_STATUS.schema
   const event = { type: 'UPDATE_STATUS', ...at, ...device, index: 255, status: 'VERIFYING' }
   expect(schema.parse(event)).toEqual(event)
@@ -64,7 +64,7 @@ test('an update stands where its machine may stand, of a firmware that a device 
   }
 })
 
-test('types tell events apart', () => {
+test('events are distinguished by type', () => {
   const read = (event: StreamEvent): string | number => (event.type === 'META_DELETE' ? event.key : event.offset)
   expect(read({ type: 'META_DELETE', ...at, ...device, key: 'site' })).toBe('site')
   expectTypeOf<EventOf<'OBJECT_UPDATED'>['flakeAddress']>().toEqualTypeOf<number>()

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { byPrecedence, hasArrived, isNewer } from '#model/firmware-order'
 import { FirmwareVersion } from '#model/identifier'
 
-/** Semantic Versioning §11, its own examples among them: each comes behind the one before. */
+/** Semantic Versioning §11 with its examples: each version follows the one before. */
 const ordered = [
   '0.0.0-0',
   '0.0.0',
@@ -34,7 +34,7 @@ const ordered = [
   '9007199254740991.0.0',
 ]
 
-/** Numbers that a double cannot hold. */
+/** Numbers above the integers of a double. */
 const unordered = [
   '1.0.9007199254740992',
   '20261121123456789.0.0',
@@ -42,10 +42,10 @@ const unordered = [
   '1.0.0-rc.99999999999999999999+1',
 ]
 
-/** As `Array.sort` wants it; sorted by place. */
+/** As `Array.sort` needs it; the list is sorted. */
 const sortedPlaces = (places: readonly number[]) => [...places].sort((a, b) => a - b)
 
-test('versions are ordered as they say', () => {
+test('versions are compared in the order of the list', () => {
   for (const [place, version] of ordered.entries()) {
     expect(FirmwareVersion.parse(version)).toBe(version)
     for (const [other, than] of ordered.entries()) {
@@ -55,7 +55,7 @@ test('versions are ordered as they say', () => {
   }
 })
 
-test('sorting leaves nothing out, and what has no order stands in front', () => {
+test('sorting keeps all versions, and puts those without an order first', () => {
   const all = [...[...unordered].sort(), ...ordered]
   const places = fc.shuffledSubarray([...all.keys()])
   fc.assert(
@@ -66,7 +66,7 @@ test('sorting leaves nothing out, and what has no order stands in front', () => 
   )
 })
 
-test.each(unordered)('%s is newer than nothing, and nothing is newer', (version) => {
+test.each(unordered)('%s is newer than nothing, and nothing is newer than itself', (version) => {
   expect(FirmwareVersion.safeParse(version).success).toBe(true)
   for (const other of [...ordered, ...unordered]) {
     expect(isNewer(version, other)).toBe(false)
@@ -75,7 +75,7 @@ test.each(unordered)('%s is newer than nothing, and nothing is newer', (version)
   expect(byPrecedence(version, version)).toBe(0)
 })
 
-test('build metadata makes no version newer', () => {
+test('build metadata does not make a version newer', () => {
   expect(isNewer('1.0.0+2', '1.0.0+1')).toBe(false)
   expect(isNewer('1.0.0+1', '1.0.0')).toBe(false)
   expect(isNewer('1.0.1+1', '1.0.0+9')).toBe(true)
@@ -92,24 +92,24 @@ test('the longest versions are compared', () => {
 
 describe('a device has arrived', () => {
   test.each([
-    ['at the very version', '2.0.0', '2.0.0', '1.0.0', true],
+    ['at the same version', '2.0.0', '2.0.0', '1.0.0', true],
     ['without the build metadata', '2.0.0', '2.0.0+7', '1.0.0', true],
     ['with other build metadata', '2.0.0+8', '2.0.0+7', '1.0.0', true],
-    ['at another build of what it had', '1.0.0+2', '1.0.0+2', '1.0.0+1', true],
-    ['at a version that has no order', '1.0.0-9007199254740993', '1.0.0-9007199254740993', '1.0.0', true],
-    ['at what it was to leave, for itself', '1.0.0', '1.0.0', '1.0.0', true],
+    ['at another build of its old version', '1.0.0+2', '1.0.0+2', '1.0.0+1', true],
+    ['at a version without an order', '1.0.0-9007199254740993', '1.0.0-9007199254740993', '1.0.0', true],
+    ['at its old version, which was the target', '1.0.0', '1.0.0', '1.0.0', true],
   ])('%s', (_, reported, target, from, is) => {
     expect(hasArrived(reported, target, from)).toBe(is)
   })
 
   test.each([
-    ['at what it had', '1.0.0', '2.0.0', '1.0.0'],
-    ['at what it had, which differs by its build alone', '1.0.0+1', '1.0.0+2', '1.0.0+1'],
+    ['at its old version', '1.0.0', '2.0.0', '1.0.0'],
+    ['at its old version with another build', '1.0.0+1', '1.0.0+2', '1.0.0+1'],
     ['at a third version', '1.5.0', '2.0.0', '1.0.0'],
-    ['at a newer one', '3.0.0', '2.0.0', '1.0.0'],
-    ['at a prerelease of it', '2.0.0-rc.1', '2.0.0', '1.0.0'],
-    ['at another one that has no order', '1.0.0-9007199254740993', '1.0.0-9007199254740992', '1.0.0'],
-  ])('not %s', (_, reported, target, from) => {
+    ['at a newer version', '3.0.0', '2.0.0', '1.0.0'],
+    ['at a prerelease of the target', '2.0.0-rc.1', '2.0.0', '1.0.0'],
+    ['at another version without an order', '1.0.0-9007199254740993', '1.0.0-9007199254740992', '1.0.0'],
+  ])('a device has not arrived %s', (_, reported, target, from) => {
     expect(hasArrived(reported, target, from)).toBe(false)
   })
 })

@@ -26,14 +26,14 @@ const graph: Graph = {
 }
 const body = { name: 'Hot', binding: {}, graph }
 
-test('one that is made is enabled unless it says otherwise; a patch says nothing that it does not say', () => {
+test('a new function is enabled by default; a patch has no defaults', () => {
   expect(FunctionBody.parse(body)).toEqual({ ...body, enabled: true })
   expect(FunctionBody.parse({ ...body, enabled: false })).toEqual({ ...body, enabled: false })
   expect(FunctionPatch.parse({})).toEqual({})
   expect(FunctionPatch.parse({ name: 'Cold' })).toEqual({ name: 'Cold' })
 })
 
-test('its binding is that of alarms: sorted, each once, groups also by their resource names', () => {
+test('the binding of a function is sorted and unique like that of an alarm, with groups by id or resource name', () => {
   const binding = { devices: ['b', 'A', 'B'], groups: ['crn#group:5Kd9tVw3Cx', '5Kd9tVw3Cx'] }
   expect(FunctionBody.parse({ ...body, binding }).binding).toEqual({ devices: ['A', 'B'], groups: ['5Kd9tVw3Cx'] })
   for (const bad of [null, { device: [] }, { devices: 'A' }]) {
@@ -45,7 +45,7 @@ test.each([
   [null, null, {}],
   [[], null, { devices: [] }],
   [['A'], ['5Kd9tVw3Cx'], { devices: ['A'], groups: ['5Kd9tVw3Cx'] }],
-])('bound to %j and %j it is shown with %j', (devices, groups, binding) => {
+])('a function bound to %j and %j is shown with %j', (devices, groups, binding) => {
   const said = { createdBy: 'crn#user:2Vb7qYx9Kd', createdAt: 1, updatedBy: 'crn#key:4Qm8sUx2Bw', updatedAt: 2 }
   const stored: StoredFunction = { name: 'Hot', enabled: true, graph, devices, groups, ...said, edit: 9 }
   const shown = functionEntryOf('6Hn3wRt5Mz', stored)
@@ -54,12 +54,12 @@ test.each([
   expect(FunctionEntry.parse(shown)).toEqual(shown)
 })
 
-test('what it names is known, each alarm with its node, each template once', () => {
+test('the references of a function are known: each alarm with its node, each template once', () => {
   expect(alarmsIn(graph)).toEqual([{ node: 'hot', place: 1, alarm: '7Lf2wZs6Dy' }])
   expect([...templatesIn(graph)]).toEqual(['too-hot'])
 })
 
-test('a fault of a node says where it is, and begins with its name', () => {
+test('the error of a node begins with its name', () => {
   const fault = { path: 'graph.nodes.1', message: 'node "hot": must name an alarm' }
   expect(nodeFault(graph, 1, 'must name an alarm')).toEqual(fault)
 })

@@ -15,15 +15,15 @@ const on = (
 })
 const any = ['*']
 
-describe('beyond', () => {
+describe('grants do not cover', () => {
   test.each<[string, Grant[], Grant[]]>([
     ['something, by nothing', [], [on(['A'], ['x'])]],
     ['another device', [on(['A'], any)], [on(['A', 'B'], any)]],
-    ['any device, by all there are', [on(['A', 'B'], any)], [on(any, any)]],
-    ['any service, by all there are', [on(any, ['x', 'y'])], [on(any, any)]],
-    ['a corner of two grants', [on(['A'], ['x']), on(['B'], ['y'])], [on(['A', 'B'], ['x', 'y'])]],
-    ['the other corner', [on(['A'], ['x', 'y']), on(['B'], ['x'])], [on(['A', 'B'], ['x', 'y'])]],
-    ['any service of a device, by services of any', [on(any, ['x']), on(['B'], any)], [on(['A'], any)]],
+    ['any device, although all existing ones are covered', [on(['A', 'B'], any)], [on(any, any)]],
+    ['any service, although all existing ones are covered', [on(any, ['x', 'y'])], [on(any, any)]],
+    ['a combination of two grants', [on(['A'], ['x']), on(['B'], ['y'])], [on(['A', 'B'], ['x', 'y'])]],
+    ['the other combination of two grants', [on(['A'], ['x', 'y']), on(['B'], ['x'])], [on(['A', 'B'], ['x', 'y'])]],
+    ['all services of a device by the services of all devices', [on(any, ['x']), on(['B'], any)], [on(['A'], any)]],
     ['another action', [on(any, any)], [on(['A'], ['x'], { service: ['update'] })]],
     [
       'all actions, by three',
@@ -32,26 +32,26 @@ describe('beyond', () => {
     ],
     ['another resource', [on(any, any)], [on(any, any, { users: ['read'] })]],
     [
-      'any resource, by every one there is',
+      'any resource, although every present one is covered',
       [on(any, any, Object.fromEntries(resources.map((r) => [r, ['*']])))],
       [on(any, any, { '*': ['read'] })],
     ],
     ['the second of two grants', [on(['A'], any)], [on(['A'], any), on(['B'], any)]],
-    ['devices without services: seen as a whole', [on(['B'], any)], [on(['A'], [])]],
-    ['services without devices: seen as a whole', [on(any, ['y'])], [on([], ['x'])]],
-    ['a grant that reaches nothing but may enter', [], [on([], [])]],
+    ['devices without services, which are seen as a whole', [on(['B'], any)], [on(['A'], [])]],
+    ['services without devices, which are seen as a whole', [on(any, ['y'])], [on([], ['x'])]],
+    ['a grant without resources', [], [on([], [])]],
   ])('%s', (_, mine, theirs) => {
     expect(covers(scopeOf(mine), theirs)).toBe(false)
   })
 
-  test('tenants, where they are not effective', () => {
+  test('tenants, if they are not effective', () => {
     const elsewhere = scopeOf([on(any, any, { '*': ['*'] })], { isTenantsEffective: false })
     const tenants = [on(any, any, { tenants: ['read'] })]
     expect([covers(elsewhere, tenants), covers(everything, tenants)]).toEqual([false, true])
   })
 })
 
-/** What somebody may do, said the plain way: no products, no sets, one thing after the other. */
+/** The permissions of a user, computed in the simplest way: one element after the other. */
 function mayDo(grants: readonly Grant[], resource: string, action: string, device?: string, service?: string): boolean {
   const names = (given: readonly string[], name: string | undefined) =>
     name === undefined || given.includes('*') || given.includes(name)
@@ -62,8 +62,8 @@ function mayDo(grants: readonly Grant[], resource: string, action: string, devic
   })
 }
 
-test('covers is: whatever they may do, I may do', () => {
-  // What nobody names yet: a resource, a device, a service of tomorrow.
+test('covers is true if every permission of the other grants is included', () => {
+  // A resource, device and service that no grant names yet.
   const someResources = ['service', 'meta', 'tomorrow']
   const someDevices = [undefined, 'A', 'B', 'C', 'Z']
   const someServices = [undefined, 'x', 'y', 'z']
@@ -85,17 +85,17 @@ test('covers is: whatever they may do, I may do', () => {
     }),
     { numRuns: 3_000 },
   )
-  // Both happen often enough to mean something.
+  // Both results occur often enough.
   expect(Math.min(verdicts.true, verdicts.false)).toBeGreaterThan(200)
 })
 
-test('the largest grants are judged while nobody waits', () => {
+test('the largest grants are compared in a short time', () => {
   const names = (first: number) => Array.from({ length: grantDevicesMax }, (_, index) => `D${first + index}`)
   const services = Array.from({ length: 100 }, (_, index) => `s${index}`)
   const halves = scopeOf([on(names(0), services), on(names(grantDevicesMax), services)])
   const across = on(names(grantDevicesMax / 2), services, { '*': ['*'], service: ['*'], meta: ['read'] })
   const own = on(names(grantDevicesMax / 2), services)
-  // A hundred grants, each with other permissions, devices and services.
+  // A hundred grants with different permissions, devices and services.
   const places = Array.from({ length: 100 }, (_, place) => place)
   const many = places.map((place) =>
     on(

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Grant } from '#model/scope'
 
-/** Grants of a small world, so that they meet: two resources or any, three devices or any, two services or any. */
+/** Random grants that often overlap: two resources or any, three devices or any, two services or any. */
 const words = fc.subarray(['create', 'read', '*'] as const, { minLength: 0 })
 
 const permissions = fc.record({ service: words, meta: words, '*': words }, { requiredKeys: [] })

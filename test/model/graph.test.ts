@@ -15,7 +15,7 @@ function graphOf(nodes: readonly unknown[], edges = '') {
 
 const good = graphOf([heat, hot, hourly, tell], 'heat hot, hot hourly, hourly tell')
 
-/** Conditions c0, c1, … each behind the one before, the first behind `heat`. */
+/** Conditions c0, c1, … in a row after `heat`. */
 function chain(length: number, { isClosed = false } = {}) {
   const ids = Array.from({ length }, (_, number) => `c${number}`)
   return {
@@ -39,35 +39,35 @@ function faultsOf(value: unknown): string[] {
 
 describe('a graph', () => {
   test.each<[what: string, graph: object]>([
-    ['of all kinds of nodes', good],
-    ['of a trigger alone', graphOf([heat])],
-    ['of triggers that meet', graphOf([heat, siren, gone, tell], 'heat tell, siren tell, gone tell')],
-    ['that parts and meets', graphOf([heat, hot, hourly, tell], 'heat hot, heat hourly, hot tell, hourly tell')],
+    ['with all types of nodes', good],
+    ['with a trigger only', graphOf([heat])],
+    ['with triggers that join', graphOf([heat, siren, gone, tell], 'heat tell, siren tell, gone tell')],
+    ['that splits and joins', graphOf([heat, hot, hourly, tell], 'heat hot, heat hourly, hot tell, hourly tell')],
     ['with the email first', graphOf([tell, heat], 'heat tell')],
-    ['with nothing behind a throttle', graphOf([heat, hourly], 'heat hourly')],
-    ['of the longest', chain(graphNodesMax - 1)],
-    ['of ids of other letters', graphOf([{ ...heat, id: 'A-b_c.9' }])],
+    ['with nothing after a throttle', graphOf([heat, hourly], 'heat hourly')],
+    ['of the maximum length', chain(graphNodesMax - 1)],
+    ['with ids in other letters', graphOf([{ ...heat, id: 'A-b_c.9' }])],
     ...[true, false, 0, -1.5, 'on', null].map((to): [string, object] => [`to ${to}`, graphOf([{ ...heat, to }])]),
-    ['of an alarm that ends', graphOf([{ ...siren, to: 'inactive' }])],
+    ['with an alarm that ends', graphOf([{ ...siren, to: 'inactive' }])],
     ...['value', 'previous', 'device', 'time', 'meta', 'meta.site', 'meta.site.floor', 'meta.a..b'].map(
       (name): [string, object] => [`that reads ${name}`, graphOf([heat, { ...hot, logic: { var: name } }], 'heat hot')],
     ),
-    ['that throttles for a second', graphOf([heat, { ...hourly, seconds: 1 }], 'heat hourly')],
-    ['that throttles for a week', graphOf([heat, { ...hourly, seconds: 604_800 }], 'heat hourly')],
-  ])('%s is good as it is', (_, graph) => {
+    ['with a throttle of a second', graphOf([heat, { ...hourly, seconds: 1 }], 'heat hourly')],
+    ['with a throttle of a week', graphOf([heat, { ...hourly, seconds: 604_800 }], 'heat hourly')],
+  ])('%s is accepted unchanged', (_, graph) => {
     expect(Graph.parse(graph)).toEqual(graph)
   })
 
   test.each<[what: string, node: object, shown: object]>([
     ['a property in hex', { ...heat, propId: '0x2000' }, heat],
     ['a property in decimal', { ...heat, propId: '8192' }, heat],
-    ['an alarm by its resource name', { ...siren, alarmId: 'crn#alarm:8Hj4wRt6Zp' }, siren],
+    ['an alarm by resource name', { ...siren, alarmId: 'crn#alarm:8Hj4wRt6Zp' }, siren],
     [
-      'a service of a UUID',
+      'a service with a UUID',
       { ...heat, serviceIdentifier: 'C0A80101-0000-4000-8000-000000000000' },
       { ...heat, serviceIdentifier: 'c0a80101-0000-4000-8000-000000000000' },
     ],
-  ])('brings %s to its normal form', (_, node, shown) => {
+  ])('is normalised for %s', (_, node, shown) => {
     expect(Graph.parse(graphOf([node]))).toEqual(graphOf([shown]))
   })
 
@@ -77,8 +77,8 @@ describe('a graph', () => {
   const behind = (node: { readonly id: string; readonly [field: string]: unknown }) =>
     graphOf([heat, node], `heat ${node.id}`)
   const logic = (condition: unknown) => behind({ ...hot, logic: condition })
-  /** What zod says of it, under this path and with this node in front. */
-  const told = (path: string, node: string, more = '') =>
+  /** The message of zod, with path and node. */
+  const faultText = (path: string, node: string, more = '') =>
     expect.stringMatching(new RegExp(`^nodes\\.${path}: node "${node}": .*${more}`))
   const onWhat = 'must be property, alarm or status'
   const ofWhat = 'must be trigger, condition, throttle or email'
@@ -88,53 +88,73 @@ describe('a graph', () => {
   const name = 'must be value, previous, device, time, meta or meta.<key>'
 
   test.each<[what: string, graph: unknown, faults: unknown[]]>([
-    // Each node by itself.
-    ['a trigger on something else', trigger({ on: 'time' }), [`nodes.0.on: node "heat": ${onWhat}`]],
-    ['a trigger on nothing', graphOf([{ id: 'a', type: 'trigger' }]), [`nodes.0.on: node "a": ${onWhat}`]],
+    // Single nodes.
+    ['a trigger of an unknown kind', trigger({ on: 'time' }), [`nodes.0.on: node "heat": ${onWhat}`]],
+    ['a trigger without an event', graphOf([{ id: 'a', type: 'trigger' }]), [`nodes.0.on: node "a": ${onWhat}`]],
     ['a node of another type', behind({ id: 'sms', type: 'sms' }), [`nodes.1.type: node "sms": ${ofWhat}`]],
-    ['a node of no type', graphOf([{ id: 'a' }]), [`nodes.0.type: node "a": ${ofWhat}`]],
-    ['a node that is none', graphOf([heat, null]), [expect.stringMatching(/^nodes\.1: (?!node)/)]],
-    ['a property without service', trigger({ serviceIdentifier: undefined }), [told('0.serviceIdentifier', 'heat')]],
-    ['a property of no service', trigger({ serviceIdentifier: 'a b' }), [told('0.serviceIdentifier', 'heat')]],
+    ['a node without a type', graphOf([{ id: 'a' }]), [`nodes.0.type: node "a": ${ofWhat}`]],
+    ['a node that is not an object', graphOf([heat, null]), [expect.stringMatching(/^nodes\.1: (?!node)/)]],
+    [
+      'a property without service',
+      trigger({ serviceIdentifier: undefined }),
+      [faultText('0.serviceIdentifier', 'heat')],
+    ],
+    [
+      'a property of an invalid service',
+      trigger({ serviceIdentifier: 'a b' }),
+      [faultText('0.serviceIdentifier', 'heat')],
+    ],
     ['a property without an id', trigger({ propId: undefined }), [`nodes.0.propId: node "heat": ${property}`]],
     ['a property by a name', trigger({ propId: 'Temperature' }), [`nodes.0.propId: node "heat": ${property}`]],
-    ['a property of half an id', trigger({ propId: 0.5 }), [told('0.propId', 'heat')]],
-    ['a property of five bytes', trigger({ propId: 2 ** 32 }), [told('0.propId', 'heat')]],
-    ['a property with an alarm', trigger({ alarmId: '8Hj4wRt6Zp' }), [told('0', 'heat', 'alarmId')]],
-    ['a property to a list', trigger({ to: [1] }), [`nodes.0.to: node "heat": ${scalar}`]],
-    ['a property to an object', trigger({ to: {} }), [`nodes.0.to: node "heat": ${scalar}`]],
-    ['a property to half a character', trigger({ to: '\ud800' }), [told('0.to', 'heat')]],
-    ['an alarm without an id', alarm({ alarmId: undefined }), [told('0.alarmId', 'siren')]],
-    ['an alarm of no id', alarm({ alarmId: 'too hot' }), [`nodes.0.alarmId: node "siren": ${anAlarm}`]],
-    ['a group for an alarm', alarm({ alarmId: 'crn#group:8Hj4wRt6Zp' }), [`nodes.0.alarmId: node "siren": ${anAlarm}`]],
-    ['an alarm to true', alarm({ to: true }), [told('0.to', 'siren')]],
-    ['an alarm with a property', alarm({ propId: 1 }), [told('0', 'siren', 'propId')]],
-    ['a status to something else', status({ to: 'asleep' }), [told('0.to', 'gone')]],
-    ['a status with a service', status({ serviceIdentifier: 'Climate' }), [told('0', 'gone', 'serviceIdentifier')]],
-    ['a condition without logic', behind({ id: 'hot', type: 'condition' }), [told('1.logic', 'hot')]],
-    ['an operator that is none', logic({ and: [true, { cat: [1] }] }), [told('1.logic.and.1', 'hot', 'one key')]],
-    ['logic too deep', logic(nestedLogic(17)), [told(`1.logic${'\\.!\\.0'.repeat(16)}`, 'hot', 'deeper')]],
-    ['logic of many nodes', logic({ and: Array(256).fill(1) }), [told('1.logic', 'hot', '256 nodes')]],
-    ['a name of nothing', logic({ '>': [1, { var: 'Heat' }] }), [`nodes.1.logic.>.1.var: node "hot": ${name}`]],
-    ['a name of meta without a key', logic({ var: ['meta.', 1] }), [`nodes.1.logic.var.0: node "hot": ${name}`]],
-    ['a name that looks like a prototype', logic({ var: '__proto__' }), [`nodes.1.logic.var: node "hot": ${name}`]],
+    ['a property with half an id', trigger({ propId: 0.5 }), [faultText('0.propId', 'heat')]],
+    ['a property id of five bytes', trigger({ propId: 2 ** 32 }), [faultText('0.propId', 'heat')]],
+    ['a property with an alarm', trigger({ alarmId: '8Hj4wRt6Zp' }), [faultText('0', 'heat', 'alarmId')]],
+    ['a property with a list as value', trigger({ to: [1] }), [`nodes.0.to: node "heat": ${scalar}`]],
+    ['a property with an object as value', trigger({ to: {} }), [`nodes.0.to: node "heat": ${scalar}`]],
+    ['a property with a lone surrogate', trigger({ to: '\ud800' }), [faultText('0.to', 'heat')]],
+    ['an alarm without an id', alarm({ alarmId: undefined }), [faultText('0.alarmId', 'siren')]],
+    ['an alarm with an invalid id', alarm({ alarmId: 'too hot' }), [`nodes.0.alarmId: node "siren": ${anAlarm}`]],
     [
-      'missing names of nothing',
+      'a group instead of an alarm',
+      alarm({ alarmId: 'crn#group:8Hj4wRt6Zp' }),
+      [`nodes.0.alarmId: node "siren": ${anAlarm}`],
+    ],
+    ['an alarm with the state true', alarm({ to: true }), [faultText('0.to', 'siren')]],
+    ['an alarm with a property', alarm({ propId: 1 }), [faultText('0', 'siren', 'propId')]],
+    ['an unknown status', status({ to: 'asleep' }), [faultText('0.to', 'gone')]],
+    [
+      'a status with a service',
+      status({ serviceIdentifier: 'Climate' }),
+      [faultText('0', 'gone', 'serviceIdentifier')],
+    ],
+    ['a condition without logic', behind({ id: 'hot', type: 'condition' }), [faultText('1.logic', 'hot')]],
+    ['an unknown operator', logic({ and: [true, { cat: [1] }] }), [faultText('1.logic.and.1', 'hot', 'one key')]],
+    ['logic too deep', logic(nestedLogic(17)), [faultText(`1.logic${'\\.!\\.0'.repeat(16)}`, 'hot', 'deeper')]],
+    ['logic of many nodes', logic({ and: Array(256).fill(1) }), [faultText('1.logic', 'hot', '256 nodes')]],
+    ['an unknown name', logic({ '>': [1, { var: 'Heat' }] }), [`nodes.1.logic.>.1.var: node "hot": ${name}`]],
+    ['a metadata name without a key', logic({ var: ['meta.', 1] }), [`nodes.1.logic.var.0: node "hot": ${name}`]],
+    ['a name of a prototype', logic({ var: '__proto__' }), [`nodes.1.logic.var: node "hot": ${name}`]],
+    [
+      'unknown missing names',
       logic({ missing: ['value', 'values', 'status'] }),
       [`nodes.1.logic.missing.1: node "hot": ${name}`, `nodes.1.logic.missing.2: node "hot": ${name}`],
     ],
-    ['a condition with a template', behind({ ...hot, template: 'a' }), [told('1', 'hot', 'template')]],
-    ['a throttle without seconds', behind({ id: 'hourly', type: 'throttle' }), [told('1.seconds', 'hourly')]],
-    ['a throttle of no time', behind({ ...hourly, seconds: 0 }), [told('1.seconds', 'hourly')]],
-    ['a throttle of more than a week', behind({ ...hourly, seconds: 604_801 }), [told('1.seconds', 'hourly')]],
-    ['a throttle of part of a second', behind({ ...hourly, seconds: 1.5 }), [told('1.seconds', 'hourly')]],
-    ['an email without a template', behind({ id: 'tell', type: 'email' }), [told('1.template', 'tell')]],
-    ['an email by no name', behind({ ...tell, template: 'too hot' }), [told('1.template', 'tell', 'letters')]],
-    ['an email to somebody', behind({ ...tell, to: 'a@b.de' }), [told('1', 'tell', 'to')]],
+    ['a condition with a template', behind({ ...hot, template: 'a' }), [faultText('1', 'hot', 'template')]],
+    ['a throttle without seconds', behind({ id: 'hourly', type: 'throttle' }), [faultText('1.seconds', 'hourly')]],
+    ['a throttle of zero seconds', behind({ ...hourly, seconds: 0 }), [faultText('1.seconds', 'hourly')]],
+    ['a throttle of more than a week', behind({ ...hourly, seconds: 604_801 }), [faultText('1.seconds', 'hourly')]],
+    ['a throttle with a fraction of a second', behind({ ...hourly, seconds: 1.5 }), [faultText('1.seconds', 'hourly')]],
+    ['an email without a template', behind({ id: 'tell', type: 'email' }), [faultText('1.template', 'tell')]],
+    [
+      'an email with an invalid template',
+      behind({ ...tell, template: 'too hot' }),
+      [faultText('1.template', 'tell', 'letters')],
+    ],
+    ['an email with a recipient', behind({ ...tell, to: 'a@b.de' }), [faultText('1', 'tell', 'to')]],
     ['an id with a space', trigger({ id: 'too hot' }), ['nodes.0.id: must consist of letters, digits and . _ -']],
     ['a long id', trigger({ id: 'a'.repeat(65) }), [expect.stringMatching(/^nodes\.0\.id: /)]],
     ['no id', trigger({ id: undefined }), [expect.stringMatching(/^nodes\.0\.id: /)]],
-    // How many.
+    // Limits.
     ['no nodes', graphOf([]), [expect.stringMatching(/^nodes: /)]],
     ['65 nodes', chain(graphNodesMax), ['nodes: must be at most 64 nodes']],
     [
@@ -143,42 +163,54 @@ describe('a graph', () => {
       ['edges: must be at most 256 edges'],
     ],
     [
-      'too much of it',
+      'too many bytes',
       graphOf([heat, ...Array.from({ length: 5 }, (_, n) => ({ ...hot, id: `c${n}`, logic: 'a'.repeat(16_000) }))]),
       [': must be at most 65536 bytes as JSON'],
     ],
     ['no edges', { nodes: [heat] }, [expect.stringMatching(/^edges: /)]],
-    ['an edge of three', { nodes: [heat], edges: [['heat', 'heat', 'heat']] }, [expect.stringMatching(/^edges\.0: /)]],
-    ['something else', { ...good, name: 'a' }, [expect.stringMatching(/^: .*name/)]],
-    ['a text for it', 'graph', [expect.stringMatching(/^: /)]],
-    ['nothing for it', undefined, [expect.stringMatching(/^: /)]],
-    // How they hang together.
-    ['an id twice', graphOf([heat, { ...hot, id: 'heat' }]), ['nodes.1.id: node "heat": has the id of another node']],
-    ['an edge to nowhere', graphOf([heat], 'heat hot'), ['edges.0.1: node "hot": does not exist']],
-    ['an edge from nowhere', graphOf([heat, hot], 'heat hot, cold hot'), ['edges.1.0: node "cold": does not exist']],
-    ['an edge to a prototype', graphOf([heat], 'heat constructor'), ['edges.0.1: node "constructor": does not exist']],
-    ['an edge twice', graphOf([heat, hot], 'heat hot, heat hot'), ['edges.1: node "heat": leads to hot twice']],
     [
-      'something in front of a trigger',
+      'an edge of three elements',
+      { nodes: [heat], edges: [['heat', 'heat', 'heat']] },
+      [expect.stringMatching(/^edges\.0: /)],
+    ],
+    ['an unknown field', { ...good, name: 'a' }, [expect.stringMatching(/^: .*name/)]],
+    ['a text instead', 'graph', [expect.stringMatching(/^: /)]],
+    ['null instead', undefined, [expect.stringMatching(/^: /)]],
+    // Connections.
+    [
+      'a duplicate id',
+      graphOf([heat, { ...hot, id: 'heat' }]),
+      ['nodes.1.id: node "heat": has the id of another node'],
+    ],
+    ['an edge to an unknown node', graphOf([heat], 'heat hot'), ['edges.0.1: node "hot": does not exist']],
+    [
+      'an edge from an unknown node',
+      graphOf([heat, hot], 'heat hot, cold hot'),
+      ['edges.1.0: node "cold": does not exist'],
+    ],
+    ['an edge to a prototype', graphOf([heat], 'heat constructor'), ['edges.0.1: node "constructor": does not exist']],
+    ['a duplicate edge', graphOf([heat, hot], 'heat hot, heat hot'), ['edges.1: node "heat": leads to hot twice']],
+    [
+      'an edge to a trigger',
       graphOf([heat, gone], 'heat gone'),
       ['edges.0: node "gone": is a trigger: no edge may lead to it'],
     ],
     [
-      'an email in front of something',
+      'an edge from an email',
       graphOf([heat, tell, hot], 'heat tell, tell hot'),
       ['edges.1: node "tell": is a mail: no edge may lead from it'],
     ],
     ['no trigger', graphOf([hot]), ['nodes: must have a trigger']],
-    ['a cycle of one', graphOf([heat, hot], 'heat hot, hot hot'), ['nodes.1: node "hot": is part of a cycle']],
-    ['a cycle of two', chain(2, { isClosed: true }), ['nodes.1: node "c0": is part of a cycle']],
-    ['a cycle of all', chain(63, { isClosed: true }), ['nodes.1: node "c0": is part of a cycle']],
+    ['a cycle of one node', graphOf([heat, hot], 'heat hot, hot hot'), ['nodes.1: node "hot": is part of a cycle']],
+    ['a cycle of two nodes', chain(2, { isClosed: true }), ['nodes.1: node "c0": is part of a cycle']],
+    ['a cycle of all nodes', chain(63, { isClosed: true }), ['nodes.1: node "c0": is part of a cycle']],
     [
-      'a cycle apart',
+      'a separate cycle',
       graphOf([heat, hot, hourly], 'hot hourly, hourly hot'),
       ['nodes.1: node "hot": is part of a cycle'],
     ],
     [
-      'what nothing leads to',
+      'an unreachable node',
       graphOf([heat, hot, hourly, tell], 'heat hot, hourly tell'),
       [
         'nodes.2: node "hourly": cannot be reached from a trigger',
@@ -190,20 +222,24 @@ describe('a graph', () => {
       graphOf([heat, gone, hot, tell], 'gone tell, heat hot'),
       ['nodes.1: node "gone": is not connected with heat'],
     ],
-    ['two triggers alone', graphOf([siren, gone]), ['nodes.1: node "gone": is not connected with siren']],
-  ])('with %s is not', (_, graph, faults) => {
+    [
+      'two triggers without a connection',
+      graphOf([siren, gone]),
+      ['nodes.1: node "gone": is not connected with siren'],
+    ],
+  ])('with %s is refused', (_, graph, faults) => {
     expect(faultsOf(graph)).toEqual(faults)
   })
 
-  test('tells what is wrong with each of several nodes', () => {
+  test('is refused with a fault for each of several nodes', () => {
     const nodes = [
       { ...heat, propId: -1 },
       { ...hourly, seconds: 0 },
     ]
-    expect(faultsOf(graphOf(nodes))).toEqual([told('0.propId', 'heat'), told('1.seconds', 'hourly')])
+    expect(faultsOf(graphOf(nodes))).toEqual([faultText('0.propId', 'heat'), faultText('1.seconds', 'hourly')])
   })
 
-  test('is not looked at node by node when there are many', () => {
+  test('with very many nodes is refused without a look at each', () => {
     expect(faultsOf({ nodes: Array(100_000).fill({}), edges: [] })).toHaveLength(1)
   })
 })

@@ -11,13 +11,13 @@ import {
 import { detailsMax } from '#model/problem'
 
 describe('a group', () => {
-  test('has names of devices as they are told apart, sorted, each once', () => {
+  test('has normalised device names, sorted and unique', () => {
     const body = { name: 'Küche 1', devices: ['sensor-2', 'SENSOR-1', 'Sensor-2'] }
     expect(GroupBody.parse(body)).toEqual({ name: 'Küche 1', devices: ['SENSOR-1', 'SENSOR-2'] })
   })
 
-  test('with thousands of wrong devices stops at as many faults as a refusal names', () => {
-    const { error } = GroupBody.safeParse({ name: 'a', devices: Array(boundDevicesMax).fill('no device') })
+  test('with thousands of wrong devices reports only the maximum number of faults', () => {
+    const { error } = GroupBody.safeParse({ name: 'a', devices: Array(boundDevicesMax).fill('with an invalid device') })
     expect(error?.issues).toHaveLength(detailsMax)
   })
 
@@ -27,21 +27,21 @@ describe('a group', () => {
     ['of an empty name', { name: '', devices: [] }],
     ['of a long name', { name: 'a'.repeat(129), devices: [] }],
     ['of a name that ends with a space', { name: 'a ', devices: [] }],
-    ['of all devices', { name: 'a', devices: ['*'] }],
-    ['of no list', { name: 'a', devices: 'A' }],
+    ['with `*` as devices', { name: 'a', devices: ['*'] }],
+    ['without a list', { name: 'a', devices: 'A' }],
     ['of too many devices', { name: 'a', devices: Array.from({ length: boundDevicesMax + 1 }, (_, n) => `D-${n}`) }],
-    ['with more than that', { name: 'a', devices: [], id: '1' }],
-  ])('is not one %s', (_, body) => {
+    ['with an unknown field', { name: 'a', devices: [], id: '1' }],
+  ])('is refused %s', (_, body) => {
     expect(GroupBody.safeParse(body).success).toBe(false)
   })
 
-  test('is changed in one thing or the other', () => {
+  test('accepts a patch of either field', () => {
     expect(GroupPatch.parse({ name: 'b' })).toEqual({ name: 'b' })
     expect(GroupPatch.parse({ devices: ['b', 'a'] })).toEqual({ devices: ['A', 'B'] })
     expect(GroupPatch.safeParse({ createdBy: 'me' }).success).toBe(false)
   })
 
-  test('is shown without what only we need', () => {
+  test('is shown without internal fields', () => {
     const who = { createdBy: 'crn#user:2Vb7qYx9Kd', createdAt: 1, updatedBy: 'crn#user:3Vb7qYx9Kd', updatedAt: 2 }
     const entry = groupEntryOf('7yPq2mVx4C', { name: 'a', devices: ['A'], ...who, edit: 5 })
     expect(entry).toEqual({ name: 'a', devices: ['A'], resourceIdentifier: 'crn#group:7yPq2mVx4C', ...who })
@@ -49,19 +49,19 @@ describe('a group', () => {
   })
 })
 
-describe('groups that something is bound to', () => {
-  test('are named by ids or resource names; ids come out, each once', () => {
+describe('the groups of a binding', () => {
+  test('are given by ids or resource names, and returned as unique ids', () => {
     expect(BoundGroups.parse(['crn#group:7yPq2mVx4C', '3Vb7qYx9Kd', '7yPq2mVx4C'])).toEqual([
       '3Vb7qYx9Kd',
       '7yPq2mVx4C',
     ])
   })
 
-  test.each([['crn#alarm:7yPq2mVx4C'], ['*'], ['']])('are not named %s', (name) => {
+  test.each([['crn#alarm:7yPq2mVx4C'], ['*'], ['']])('are refused %s', (name) => {
     expect(BoundGroups.safeParse([name]).success).toBe(false)
   })
 
-  test('are not too many', () => {
+  test('have a maximum', () => {
     const groups = Array.from({ length: boundGroupsMax + 1 }, (_, n) => `1${n}`.padEnd(10, '1'))
     expect(BoundGroups.safeParse(groups).success).toBe(false)
     expect(BoundGroups.safeParse(groups.slice(1).map((id) => id.replaceAll('0', 'x'))).success).toBe(true)

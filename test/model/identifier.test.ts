@@ -91,7 +91,7 @@ describe('device identifier', () => {
     expect(deviceIdentifierOf(text)).toBeUndefined()
   })
 
-  test('what is no text is refused', () => {
+  test('a value that is not a text is refused', () => {
     for (const value of notText) expect(parsed(DeviceIdentifier, value)).toBeUndefined()
   })
 
@@ -127,7 +127,7 @@ describe('service identifier', () => {
     expect(serviceIdentifierOf(text)).toBeUndefined()
   })
 
-  test('what is no text is refused', () => {
+  test('a value that is not a text is refused', () => {
     for (const value of notText) expect(parsed(ServiceIdentifier, value)).toBeUndefined()
   })
 })
@@ -143,7 +143,7 @@ describe('names and ids', () => {
     ['a_b', false],
     ['a.b', false],
     ['a\n', false],
-  ])('tenant %j: %j', (text, isGood) => {
+  ])('tenant %j is valid: %j', (text, isGood) => {
     expect(isTenantIdentifier(text)).toBe(isGood)
     expect(TenantIdentifier.safeParse(text).success).toBe(isGood)
   })
@@ -158,7 +158,7 @@ describe('names and ids', () => {
     ['__proto__', false],
     ['a:b', false],
     ['a/b', false],
-  ])('short name %j: %j', (text, isGood) => {
+  ])('short name %j is valid: %j', (text, isGood) => {
     expect(isShortName(text)).toBe(isGood)
     expect(ShortName.safeParse(text).success).toBe(isGood)
   })
@@ -173,7 +173,7 @@ describe('names and ids', () => {
     ['OOOOOOOOOO', false],
     ['llllllllll', false],
     ['*********', false],
-  ])('id made here %j: %j', (text, isGood) => {
+  ])('generated id %j is valid: %j', (text, isGood) => {
     expect(isServerMadeId(text)).toBe(isGood)
     expect(ServerMadeId.safeParse(text).success).toBe(isGood)
   })
@@ -192,7 +192,7 @@ describe('names and ids', () => {
     ['', false],
     [`1.2.3-${'a'.repeat(122)}`, true],
     [`1.2.3-${'a'.repeat(123)}`, false],
-  ])('firmware %j: %j', (text, isGood) => {
+  ])('firmware %j is valid: %j', (text, isGood) => {
     expect(FirmwareVersion.safeParse(text).success).toBe(isGood)
   })
 })
@@ -229,7 +229,7 @@ describe('property id', () => {
     '0b1',
     '٣',
     '__proto__',
-  ])('%j is none', (text) => {
+  ])('%j is refused', (text) => {
     expect(parsePropertyKey(text)).toBeUndefined()
   })
 
@@ -238,11 +238,11 @@ describe('property id', () => {
     [8192, '0x2000'],
     [0xabcde, '0xabcde'],
     [uint32Max, '0xffffffff'],
-  ])('%j is written %j', (id, text) => {
+  ])('%j is formatted as %j', (id, text) => {
     expect(formatPropertyIdHex(id)).toBe(text)
   })
 
-  test('survives both notations', () => {
+  test('is the same in both notations', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: uint32Max }), (id) => {
         expect(parsePropertyKey(formatPropertyIdHex(id))).toBe(id)

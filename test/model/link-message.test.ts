@@ -112,7 +112,7 @@ test.each<[string, unknown]>([
   expect(ServerMessage.parse(message)).toEqual(message)
 })
 
-describe('what is missing or wrong is refused', () => {
+describe('a message is refused', () => {
   const long: [string, Record<string, unknown>, z.ZodType, string[]][] = [
     ['HELLO', hello, DeviceMessage, []],
     ['UPDATE', update, DeviceMessage, []],
@@ -126,7 +126,7 @@ describe('what is missing or wrong is refused', () => {
     ['ERROR', { type: 'ERROR', code: 'STORAGE', message: 'full' }, ServerMessage, []],
     ['POST /link', body, LinkBody, []],
   ]
-  test.each(long)('%s, field by field', (_name, message, schema) => {
+  test.each(long)('%s is refused without a field or with a wrong one', (_name, message, schema) => {
     expect(schema.safeParse(message).success).toBe(true)
     for (const key of Object.keys(message)) {
       const { [key]: _gone, ...rest } = message
@@ -137,7 +137,7 @@ describe('what is missing or wrong is refused', () => {
     }
   })
 
-  /** A text for people may be empty or anything. */
+  /** A text for users may be empty or any text. */
   function mayBe(key: string, value: unknown): boolean {
     return (key === 'message' && typeof value === 'string') || (key === 'id' && value === '/')
   }
@@ -148,7 +148,7 @@ describe('what is missing or wrong is refused', () => {
     ['an empty object', {}],
     ['an empty array', []],
     ['an unknown type', { type: 'WHAT' }],
-    ['a type of ours', welcome],
+    ['a type of the server', welcome],
     ['a type in lower case', { ...hello, type: 'hello' }],
     ['device *', { ...hello, deviceIdentifier: '*' }],
     ['an empty session', { ...hello, session: '' }],
@@ -177,10 +177,10 @@ describe('what is missing or wrong is refused', () => {
       { ...hello, services: [{ serviceIdentifier: 's', properties: [{ ...property, type: 'string-stream' }] }] },
     ],
     [
-      'a flag that is no boolean',
+      'a flag that is not a boolean',
       { ...hello, services: [{ serviceIdentifier: 's', properties: [{ ...property, modifier: { isReadOnly: 1 } }] }] },
     ],
-    ['firmware no version', { ...hello, firmwares: [{ firmware: 'v1', index: 0 }] }],
+    ['firmware without a version', { ...hello, firmwares: [{ firmware: 'v1', index: 0 }] }],
     ['firmware without index', { ...hello, firmwares: [{ firmware: '1.0.0' }] }],
     ['firmware index too high', { ...hello, firmwares: [{ firmware: '1.0.0', index: 256 }] }],
     ['firmware index negative', { ...hello, firmwares: [{ firmware: '1.0.0', index: -1 }] }],
@@ -198,25 +198,25 @@ describe('what is missing or wrong is refused', () => {
     ['hardware with a space', { ...hello, firmwares: [{ firmware: '1.0.0', index: 0, hardware: 'a b' }] }],
     ['seq 0', { ...update, seq: 0 }],
     ['no updates', { ...update, updates: [] }],
-    ['an update of nothing', { ...update, updates: [{ propId: 1 }] }],
+    ['an empty update', { ...update, updates: [{ propId: 1 }] }],
     ['an update of value and error', { ...update, updates: [{ propId: 1, value: 1, error: 'x' }] }],
-    ['an update with an error that is no text', { ...update, updates: [{ propId: 1, error: 1 }] }],
+    ['an update whose error is not a text', { ...update, updates: [{ propId: 1, error: 1 }] }],
     ['too many updates', { ...update, updates: Array(propertiesMax + 1).fill({ propId: 1, value: 1 }) }],
     ['a time before 1970', { ...update, timestamp: -1 }],
-    ['a short one of another letter', ['X', 1, 1, 0, [1, 1]]],
-    ['a short one without updates', ['U', 1, 1, 0, []]],
-    ['a short one with half a pair', ['U', 1, 1, 0, [1, 1, 2]]],
-    ['a short one with a bad id', ['U', 1, 1, 0, [1, 1, '2', 2]]],
-    ['a short one of service 64', ['U', 1, 1, 64, [1, 1]]],
-    ['a short one of service -1', ['U', 1, 1, -1, [1, 1]]],
-    ['a short one of seq 0', ['U', 1, 0, 0, [1, 1]]],
-    ['a short one of device 0', ['U', 0, 1, 0, [1, 1]]],
-    ['a short one with too much', ['U', 1, 1, 0, [1, 1], 1, 1]],
-    ['a short one with a bad time', ['U', 1, 1, 0, [1, 1], 'now']],
+    ['a short update of an unknown kind', ['X', 1, 1, 0, [1, 1]]],
+    ['a short update without updates', ['U', 1, 1, 0, []]],
+    ['a short update with half a pair', ['U', 1, 1, 0, [1, 1, 2]]],
+    ['a short update with a bad id', ['U', 1, 1, 0, [1, 1, '2', 2]]],
+    ['a short update of service 64', ['U', 1, 1, 64, [1, 1]]],
+    ['a short update of service -1', ['U', 1, 1, -1, [1, 1]]],
+    ['a short update of seq 0', ['U', 1, 0, 0, [1, 1]]],
+    ['a short update of device 0', ['U', 0, 1, 0, [1, 1]]],
+    ['a short update with an additional element', ['U', 1, 1, 0, [1, 1], 1, 1]],
+    ['a short update with a bad time', ['U', 1, 1, 0, [1, 1], 'now']],
     ['progress above 100', { ...firmwareStatus, progress: 101 }],
-    ['a result twice', { ...result, results: [...result.results, ...result.results] }],
-    ['a result of another kind', { ...result, results: [{ propId: 1, status: 'SENT' }] }],
-  ])('%s', (_name, message) => {
+    ['two results', { ...result, results: [...result.results, ...result.results] }],
+    ['a result of another type', { ...result, results: [{ propId: 1, status: 'SENT' }] }],
+  ])('for %s', (_name, message) => {
     expect(DeviceMessage.safeParse(message).success).toBe(false)
   })
 })
@@ -261,7 +261,7 @@ describe('unknown fields', () => {
 })
 
 describe('normal forms', () => {
-  test('identifiers and types come out in theirs, autoUpdate is on', () => {
+  test('apply to identifiers and types, and autoUpdate is true by default', () => {
     const message = {
       ...hello,
       deviceIdentifier: 'dev-1',
@@ -280,7 +280,7 @@ describe('normal forms', () => {
   })
 })
 
-test('faults name their place', () => {
+test('faults name their path', () => {
   const twice = { ...hello, services: [{ serviceIdentifier: 's', properties: [property, property] }] }
   expect(LongDeviceMessage.safeParse(twice).error?.issues[0]?.path).toEqual(['services', 0, 'properties', 1, 'propId'])
   expect(ShortUpdateMessage.safeParse(['U', 1, 1, 0, [1, 1]]).success).toBe(true)
@@ -290,7 +290,7 @@ test.each<[string, unknown]>([
   ['whole', { ...body, session: 's', seq: 1, services: hello.services }],
   ['without updates', { ...body, updates: [] }],
   ['with time', { ...body, updates: [{ ...body.updates[0], timestamp: 1 }] }],
-])('POST /link takes a body %s', (_name, good) => {
+])('POST /link accepts a body %s', (_name, good) => {
   expect(LinkBody.parse(good)).toEqual(good)
 })
 
@@ -307,7 +307,7 @@ test.each<[string, unknown]>([
   ['declarations', { ...body, services: Array(64).fill({ serviceIdentifier: 's', properties: Array(64).fill({}) }) }],
   ['repeated properties', { ...body, services: [{ serviceIdentifier: 's', properties: Array(1_024).fill(property) }] }],
   ['updates', { ...body, updates: Array(4_096).fill({}) }],
-])('POST /link stops at as many faults as it names: %s', (_name, bad) => {
+])('POST /link reports only the maximum number of faults: %s', (_name, bad) => {
   const count = LinkBody.safeParse(bad).error?.issues.length
   expect(count).toBeGreaterThanOrEqual(detailsMax)
   expect(count).toBeLessThan(detailsMax + 100)

@@ -10,7 +10,7 @@ function renderedIn(more: Partial<TemplateText>, data: JsonObject) {
   return renderMail({ locales: { en: words(more) } }, 'en', data)
 }
 
-test('the words are those of the locale, of its language, else en', () => {
+test('texts are those of the locale, of its language, or of en', () => {
   const locales = { en: words({ text: 'hot: {{value}}' }), de: words({ text: 'heiß: {{value}}', html: '<p>heiß</p>' }) }
   expect(renderMail({ locales }, 'de-CH', { value: 3 })).toEqual({
     locale: 'de',
@@ -21,12 +21,12 @@ test('the words are those of the locale, of its language, else en', () => {
   expect(renderMail({ locales }, 'fr', { value: 3 })).toEqual({ locale: 'en', subject: 's', text: 'hot: 3' })
 })
 
-test('a template put anew has its new words', () => {
+test('a template that is put again has its new texts', () => {
   const of = (text: string) => renderMail({ locales: { en: words({ text }) } }, 'en', {}).text
   expect([of('a'), of('b'), of('a')]).toEqual(['a', 'b', 'a'])
 })
 
-test('values are escaped in HTML and nowhere else', () => {
+test('values are escaped only in HTML', () => {
   const value = `<b a="1" b='2'>&amp;</b> \`x\` = /`
   const tag = '{{value}}'
   expect(renderedIn({ subject: tag, text: tag, html: tag }, { value })).toMatchObject({
@@ -36,7 +36,7 @@ test('values are escaped in HTML and nowhere else', () => {
   })
 })
 
-test('control characters become spaces, but tabs and line ends in texts', () => {
+test('control characters become spaces, except tabs and line ends in texts', () => {
   const value = 'a\r\nb\rc\nd\te\0f\x1bg\x7fh\u0085i\u2028j\u2029k'
   const tag = '{{value}}'
   const lines = 'a\nb\nc\nd\te f g h i\u2028j\u2029k'
@@ -54,12 +54,12 @@ describe('a subject', () => {
     [10_000, 'a', `${'a'.repeat(255)}…`],
     [256, '🔥', '🔥'.repeat(256)],
     [257, '🔥', `${'🔥'.repeat(255)}…`],
-  ])('of %i times %s is cut behind 255 characters if it has more than 256', (count, character, subject) => {
+  ])('of %i times %s is cut after 255 characters if it has more than 256', (count, character, subject) => {
     expect(renderedIn({ subject: '{{value}}' }, { value: character.repeat(count) }).subject).toBe(subject)
   })
 })
 
-describe('256 KiB are the most', () => {
+describe('a mail has at most 256 KiB', () => {
   const value = 'x'.repeat(1_024)
 
   test('of subject, text and HTML together', () => {
@@ -72,7 +72,7 @@ describe('256 KiB are the most', () => {
     expect(renderedIn({ text: loop }, more).text).toHaveLength(128 * 1_024)
   })
 
-  test('however many times it goes round', () => {
+  test('for any number of repetitions', () => {
     const list = Array.from({ length: 10_000 }, () => 1)
     expect(() => renderedIn({ text: '{{#list}}{{value}}{{/list}}' }, { list, value })).toThrow(OutputTooLarge)
     expect(() => renderedIn({ subject: '{{#list}}{{value}}{{/list}}' }, { list, value })).toThrow(OutputTooLarge)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { JsonValue } from '#model/json-value'
 import { changeMeta, MetaPatch, MetaRecord, mergePatch, metaBytesMax, metaDepthMax } from '#model/meta'
 
-/** RFC 7396 Appendix A, all of it: [target, patch, result]. */
+/** All of RFC 7396 Appendix A: [target, patch, result]. */
 const appendix: [string, string, string][] = [
   ['{"a":"b"}', '{"a":"c"}', '{"a":"c"}'],
   ['{"a":"b"}', '{"b":"c"}', '{"a":"b","b":"c"}'],
@@ -32,7 +32,7 @@ describe('merge patch', () => {
   const json = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<JsonValue>
   const object = fc.dictionary(fc.string(), json) as fc.Arbitrary<JsonValue>
 
-  test('what a patch did, it does not do again', () => {
+  test('a patch has no effect the second time', () => {
     fc.assert(
       fc.property(json, json, (target, patch) => {
         const once = mergePatch(target, patch)
@@ -41,7 +41,7 @@ describe('merge patch', () => {
     )
   })
 
-  test('an empty patch changes no object, and a whole one without nulls is what comes out of nothing', () => {
+  test('an empty patch changes no object, and a patch without nulls creates itself from nothing', () => {
     fc.assert(
       fc.property(object, (value) => {
         expect(mergePatch(value, {})).toEqual(value)
@@ -51,7 +51,7 @@ describe('merge patch', () => {
     )
   })
 
-  test('no key reaches a prototype', () => {
+  test('a patch with any key does not reach a prototype', () => {
     const merged = mergePatch({}, JSON.parse('{"__proto__":{"isAdmin":true}}')) as object
     expect(Object.getPrototypeOf(merged)).toBe(Object.prototype)
     expect(Object.keys(merged)).toEqual(['__proto__'])
@@ -62,18 +62,18 @@ function nested(depth: number): unknown {
   return depth === 1 ? {} : { a: nested(depth - 1) }
 }
 
-/** An object of exactly so many bytes as JSON. */
+/** An object of exactly this many bytes as JSON. */
 function sized(bytes: number): { a: string } {
   return { a: 'x'.repeat(bytes - '{"a":""}'.length) }
 }
 
-describe('patch from outside', () => {
+describe('a patch in a request', () => {
   test.each<[string, unknown]>([
     ['empty', {}],
     ['any JSON', { a: 1, b: 'é🌍', c: null, d: [true, { e: [] }], '': 0, prototype: 1 }],
     ['deepest', nested(metaDepthMax)],
     ['largest', sized(metaBytesMax)],
-  ])('%s is taken as it is', (_name, patch) => {
+  ])('is accepted unchanged: %s', (_name, patch) => {
     expect(MetaPatch.parse(patch)).toEqual(patch)
   })
 
@@ -89,16 +89,16 @@ describe('patch from outside', () => {
     ['constructor', { a: { constructor: 1 } }, ['a']],
     ['half a pair', { a: ['\ud800'] }, ['a', 0]],
     ['half a pair in a key', { a: { '\udc00': 1 } }, ['a']],
-    ['a number that is none', { a: Number.NaN }, ['a']],
+    ['an invalid number', { a: Number.NaN }, ['a']],
     ['no JSON', { a: 1n }, ['a']],
     ['a function', { a: () => 1 }, ['a']],
-  ])('%s is refused', (_name, patch, path) => {
+  ])('is refused: %s', (_name, patch, path) => {
     const issues = MetaPatch.safeParse(patch).error?.issues
     expect(issues?.length).toBe(1)
     expect(issues?.[0]?.path).toEqual(path)
   })
 
-  test('the result has the same limit', () => {
+  test('has a limit for the result', () => {
     const half = { a: 'x'.repeat(40_000) }
     expect(changeMeta(half, { b: 1 })).toEqual({ meta: { ...half, b: 1 } })
     expect(changeMeta(half, { b: half.a })).toEqual({ refusal: expect.stringContaining('65536 bytes') })
@@ -106,7 +106,7 @@ describe('patch from outside', () => {
   })
 })
 
-describe('record', () => {
+describe('a stored record', () => {
   const record = {
     deviceIdentifier: 'DEV-1',
     status: 'online',
@@ -116,7 +116,7 @@ describe('record', () => {
     meta: { a: 1 },
   }
 
-  test('with and without depth', () => {
+  test('is valid with and without depth', () => {
     expect(MetaRecord.parse(record)).toEqual(record)
     const shallow = { deviceIdentifier: 'DEV-1', status: 'offline', lastMessage: 0 }
     expect(MetaRecord.parse(shallow)).toEqual(shallow)
@@ -126,8 +126,8 @@ describe('record', () => {
     ['unknown status', { ...record, status: 'ONLINE' }],
     ['time as text', { ...record, lastMessage: '1' }],
     ['half a connection', { ...record, numConnects: 0.5 }],
-    ['meta no object', { ...record, meta: [] }],
-  ])('refused: %s', (_name, bad) => {
+    ['metadata that is not an object', { ...record, meta: [] }],
+  ])('is refused: %s', (_name, bad) => {
     expect(MetaRecord.safeParse(bad).success).toBe(false)
   })
 })

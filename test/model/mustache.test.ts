@@ -31,7 +31,7 @@ function render(template: string, data: JsonObject, bytesMax = 1_000): string {
   return renderMustache(tokensOf(template), data, { escape: plain, bytesMax })
 }
 
-describe('renders what Mustache renders', () => {
+describe('the renderer agrees with Mustache', () => {
   const names = ['a', 'b', 'c', 'list', 'a.b', 'a.b.c', 'list.length', '.', 'no', 'text.length']
   const scalar = fc.oneof(
     fc.boolean(),
@@ -75,11 +75,11 @@ describe('renders what Mustache renders', () => {
     ),
   }))
 
-  test('whatever the tags, the data and the white space', () => {
+  test('for any tags, data and white space', () => {
     let compared = 0
     fc.assert(
       fc.property(template, data, (text, values) => {
-        // A brace beside a tag makes another tag of it.
+        // A brace next to a tag would make another tag.
         fc.pre(faultOf(text) === undefined)
         compared++
         const bytesMax = 1_000_000
@@ -95,7 +95,7 @@ describe('renders what Mustache renders', () => {
   })
 })
 
-describe('looks up', () => {
+describe('a lookup', () => {
   test.each<[template: string, data: JsonObject, said: string]>([
     ['{{meta.site.floor}}', { meta: { site: { floor: 3 } } }, '3'],
     ['{{meta.site.floor}}', { 'meta.site.floor': 4, meta: { site: { floor: 3 } } }, '4'],
@@ -113,12 +113,12 @@ describe('looks up', () => {
       '[object Object] [object Object],[object Object]',
     ],
     ['{{a}}{{a}}', { a: 1 }, '11'],
-  ])('%s in %j', (template, data, said) => {
+  ])('finds %s in %j', (template, data, said) => {
     expect(render(template, data)).toBe(said)
   })
 })
 
-describe('finds nothing that is not in the data', () => {
+describe('finds no name outside the data', () => {
   const names = [
     ...['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', 'isPrototypeOf', '__defineGetter__'],
     ...['length', 'name', 'call', 'map', 'cache', 'view', 'parent', 'lookup', 'push', 'at', 'prototype'],
@@ -151,18 +151,18 @@ describe('finds nothing that is not in the data', () => {
     }
   })
 
-  test('and a list has its length alone', () => {
+  test('and only the length of a list', () => {
     for (const name of names) {
       const isOwn = name === 'length'
       expect(render(`{{list.${name}}}`, { list: [1, 2] }), name).toBe(isOwn ? '2' : '')
     }
   })
 
-  test('also behind a name that was looked for before', () => {
+  test('also after a lookup of the same name', () => {
     expect(render('{{hasOwnProperty}}{{a}}{{__proto__}}{{a}}', { a: 1 })).toBe('11')
   })
 
-  test('and what is there under such a name is shown as what it is', () => {
+  test('and shows data under such a name as it is', () => {
     const data: JsonObject = { toString: 'a', valueOf: 'b', hasOwnProperty: 'c', inner: { toString: 1, valueOf: 2 } }
     expect(render('{{toString}}{{valueOf}}{{hasOwnProperty}} {{inner}} {{inner.toString}}', data)).toBe(
       'abc [object Object] 1',
@@ -170,7 +170,7 @@ describe('finds nothing that is not in the data', () => {
   })
 })
 
-describe('refuses', () => {
+describe('a template is refused', () => {
   const many = (count: number, text: string) => text.repeat(count)
   test.each<[template: string, line: number, said: string]>([
     ['{{{a}}}', 1, '{{{a}}: values cannot be left unescaped'],
@@ -196,20 +196,20 @@ describe('refuses', () => {
     [`{{${many(tagCharactersMax, 'a')}}}`, 1, 'a tag has at most 256 characters'],
     [`{{!${many(65_000, ' ')}}}`, 1, 'a tag has at most 256 characters'],
     [`{{${many(65_000, ' ')}`, 1, 'the tag has no end'],
-  ])('%.30j', (template, line, said) => {
+  ])('for %.30j', (template, line, said) => {
     const fault = faultOf(template)
     expect(fault).toMatchObject({ line, message: expect.stringContaining(said) })
     expect(fault?.message.length).toBeLessThan(120)
   })
 
-  test('nothing up to its limits', () => {
+  test('but not within the limits', () => {
     const nested = `${many(sectionDepthMax, '{{#a}}')}x${many(sectionDepthMax, '{{/a}}')}`
     expect(render(nested, { a: true })).toBe('x')
     expect(render(many(tagsMax, '{{a}}'), { a: 'x' })).toBe(many(tagsMax, 'x'))
     expect(render(`{{!${many(tagCharactersMax - 5, 'a')}}}b`, {})).toBe('b')
   })
 
-  test('any other text never, and never with anything but a fault', () => {
+  test('and any other text is accepted or refused with a fault', () => {
     const pieces = fc.constantFrom(
       '{{',
       '}}',
@@ -241,10 +241,10 @@ describe('refuses', () => {
   })
 })
 
-describe('ends', () => {
+describe('a rendering ends', () => {
   const list = (count: number): JsonValue => Array.from({ length: count }, () => 1)
 
-  test('as soon as there is too much, not when all of it is there', () => {
+  test('as soon as the result is too large', () => {
     let escaped = 0
     const counting = (text: string) => {
       escaped++
@@ -263,9 +263,9 @@ describe('ends', () => {
   })
 
   test.each([
-    ['says nothing', ''],
-    ['says nothing of what is not there', '{{no}}'],
-  ])('when it goes round and round and %s', (_, body) => {
+    ['no text', ''],
+    ['a missing value', '{{no}}'],
+  ])('in nested lists with %s', (_, body) => {
     const template = `${'{{#list}}'.repeat(8)}${body}${'{{/list}}'.repeat(8)}`
     expect(() => render(template, { list: list(64) })).toThrow(OutputTooLarge)
   })
@@ -278,14 +278,14 @@ describe('ends', () => {
     ],
     ['the parts of a name', `{{#list}}{{o.${'o.'.repeat(100)}}}{{/list}}`],
     ['the elements of a list', '{{#list}}{{empty}}{{/list}}'],
-  ])('when it looks at %s', (_, template) => {
+  ])('after lookups of %s', (_, template) => {
     const o: Record<string, JsonValue> = { x: 1 }
     o.o = o
     const data = { list: list(1_500), empty: list(60), o }
     expect(() => render(template, data, 1_000_000)).toThrow(OutputTooLarge)
   })
 
-  test('not when an ordinary mail shows a long list', () => {
+  test('but not for an ordinary mail with a long list', () => {
     const names = '{{#list}}{{x}} {{meta.site.name}} {{y}} {{device}}\n{{/list}}'
     const rows = Array.from({ length: 1_000 }, () => ({ x: 1, y: 2 }))
     expect(render(names, { list: rows, device: 'A', meta: { site: { name: 'B' } } }, 100_000)).toContain('1 B 2 A')

@@ -30,7 +30,7 @@ function typeNamed(name: string): PropertyType {
   return type
 }
 
-test('the table holds every type and every array but that of binary', () => {
+test('the table has every type, and every array except that of binary', () => {
   const names = ['uint8', 'uint16', 'uint32', 'uint64', 'int8', 'int16', 'int32', 'int64']
   names.push('bool', 'uuid', 'float', 'float64', 'datetime', 'string')
   expect([...propertyTypes.keys()].sort()).toEqual([...names, ...names.map((name) => `${name}-array`), 'binary'].sort())
@@ -50,7 +50,7 @@ test('names are found in any case', () => {
     expect(propertyTypeOf(name)).toBeUndefined()
 })
 
-/** [type, value, what becomes of it] */
+/** [type, value, result] */
 const table: [string, unknown, unknown][] = [
   ...limits('uint8', 0, 255),
   ...limits('uint16', 0, 65_535),
@@ -181,7 +181,7 @@ const table: [string, unknown, unknown][] = [
   ['float64-array', new Array(2_622).fill(-Number.MAX_VALUE), refused],
 ]
 
-/** Both ends of an integer type and one beyond each. */
+/** Both ends of each integer type and the values next to them. */
 function limits(name: string, min: number, max: number): [string, unknown, unknown][] {
   return [
     [name, min, min],
@@ -192,7 +192,7 @@ function limits(name: string, min: number, max: number): [string, unknown, unkno
 }
 
 test.each(table.map(([name, value, normal]) => [name, shown(value), value, normal] as const))(
-  '%s takes %s',
+  '%s accepts %s',
   (name, _shown, value, normal) => {
     const taken = typeNamed(name).accept(value)
     expect(taken).toEqual(normal)
@@ -204,7 +204,7 @@ function shown(value: unknown): string {
   return String(value).slice(0, 40)
 }
 
-test.each([...propertyTypes.keys()])('%s refuses what is no value at all', (name) => {
+test.each([...propertyTypes.keys()])('%s refuses other kinds of values', (name) => {
   for (const value of never) expect(typeNamed(name).accept(value)).toBeUndefined()
 })
 
@@ -229,7 +229,7 @@ group('for every type and any value', () => {
   )
   const value = fc.oneof(scalar, fc.array(scalar), fc.array(fc.integer({ min: -2, max: 300 })), fc.anything())
 
-  test.each([...propertyTypes.keys()])('%s: accepting twice changes nothing, JSON loses nothing', (name) => {
+  test.each([...propertyTypes.keys()])('%s: a second check changes nothing, and JSON keeps everything', (name) => {
     const type = typeNamed(name)
     fc.assert(
       fc.property(value, (given) => {

@@ -10,17 +10,17 @@ const uuid = '0f8fad5b-d9cb-469f-a165-70867728950e'
 
 describe('a body', () => {
   test.each<[string, unknown]>([
-    ['is no object', [1]],
+    ['is not an object', [1]],
     ['is a text', 'x'],
-    ['is nothing', undefined],
+    ['is null', undefined],
     ['is empty', {}],
-    ['names too many', Object.fromEntries(Array.from({ length: 1_025 }, (_, index) => [`p${index}`, 1]))],
+    ['has too many names', Object.fromEntries(Array.from({ length: 1_025 }, (_, index) => [`p${index}`, 1]))],
   ])('that %s is refused as a whole', (_, body) => {
     const { error } = PropertyWrites.safeParse(body)
     expect(error?.issues.map(({ path }) => path)).toEqual([[]])
   })
 
-  test('keeps its keys and values as they came', () => {
+  test('keeps its keys and values unchanged', () => {
     const body = { '0x2000': null, constructor: 1, toString: { a: [] }, '8192.FLOAT': 'x' }
     expect(PropertyWrites.parse(body)).toEqual(body)
     const many = Object.fromEntries(Array.from({ length: 1_024 }, (_, index) => [`p${index}`, 1]))
@@ -54,7 +54,7 @@ describe('a key', () => {
   })
 })
 
-describe('the place of a key', () => {
+describe('the property of a key', () => {
   const shape = shapeOf('svc', { 1: 'uint8', 2: 'float', 8192: 'bool' })
   const schema = ServiceSchema.parse({
     name: 'S',
@@ -75,24 +75,24 @@ describe('the place of a key', () => {
     ['speed', 0],
     ['Speed', undefined],
     ['a.b', 1],
-    // An id, whatever the schema calls so.
+    // An id, whatever names the schema has.
     ['2', 1],
     ['8192', 2],
     ['3', undefined],
     ['undeclared', undefined],
     ['constructor', undefined],
     ['4294967297', undefined],
-  ])('%j', (text, place) => {
+  ])('%j is found', (text, place) => {
     expect(placeOf(readKey(text), shape, schema)).toBe(place)
   })
 
-  test('a name without a schema has none', () => {
+  test('is missing for a name without a schema', () => {
     expect(placeOf(readKey('speed'), shape, undefined)).toBeUndefined()
     expect(placeOf(readKey('1'), shape, undefined)).toBe(0)
   })
 })
 
-/** What a property of this type takes of a value, with this said of it in a schema. */
+/** The result for a property of this type with this schema. */
 function written(typeName: string, value: unknown, about: Partial<PropertySchema> | undefined = {}, modifier = 0) {
   const type = propertyTypeOf(typeName)
   if (!type) throw new Error(`no type ${typeName}`)
@@ -129,7 +129,7 @@ describe('a value', () => {
     ['string-array', ['a', '😀']],
   ]
   test.each(good.map(([type, value, taken = value]) => [type, value, taken] as const))(
-    'a %s takes %j as %j',
+    'for %s accepts %j as %j',
     (type, value, taken) => {
       expect(written(type, value)).toEqual({ value: taken })
       expect(written(type, value, undefined)).toEqual({ value: taken })
@@ -157,11 +157,11 @@ describe('a value', () => {
     ['uint8-array', 1, /array/],
     ['string', { e: 'x' }, /text/],
   ]
-  test.each(bad)('a %s refuses %j', (type, value, fault) => {
+  test.each(bad)('for %s refuses %j', (type, value, fault) => {
     expect(written(type, value)).toEqual({ fault: expect.stringMatching(fault) })
   })
 
-  test('of every type that stands is taken again', () => {
+  test('of every valid type is accepted again', () => {
     const standing = { bool: true, uuid, string: 'x', binary: 'AA==' }
     for (const { name, isArray } of propertyTypes.values()) {
       const one = standing[name.replace('-array', '') as keyof typeof standing] ?? 7
@@ -186,14 +186,14 @@ describe('a name of the enumeration', () => {
     ['uint64', 'HUGE', '9007199254740993'],
     ['bool', 'ON', true],
     ['bool', 'OFF', false],
-    // The schema says another type: the device's own decides.
+    // The schema has another type: the type of the device counts.
     ['bool', 'ON', true, 'uint8'],
     ['bool', 'OFF', false, 'uint8'],
     ['uint8', 'ON', 1, 'bool'],
     ['uint8', 'OFF', 0, 'bool'],
-    // What the type takes as it stands is that.
+    // A value that the type accepts needs no name.
     ['string', 'ON', 'ON'],
-  ])('%s takes %j as %j', (type, name, value, schemaType) => {
+  ])('is accepted by %s for %j as %j', (type, name, value, schemaType) => {
     const about = { enum: names, ...(schemaType !== undefined && { type: schemaType }) }
     expect(written(type, name, about)).toEqual({ value })
   })
@@ -207,11 +207,11 @@ describe('a name of the enumeration', () => {
     ['uint8-array', ['ON']],
     ['uint8-array', 'ON'],
     ['binary', 'ON'],
-  ])('%s refuses %j, and says that names are taken', (type, name) => {
+  ])('is refused by %s for %j, with a text that mentions names', (type, name) => {
     expect(written(type, name, { enum: names })).toEqual({ fault: expect.stringMatching(/, or a name of its enum/) })
   })
 
-  test('needs a schema that knows the property', () => {
+  test('needs a schema with the property', () => {
     expect(written('uint8', 'ON', undefined)).toEqual({ fault: expect.stringMatching(/255$/) })
   })
 })
@@ -238,13 +238,13 @@ describe('the range of the schema', () => {
     ['uint64', '9223372036854775807', { rangeMax: 2 ** 63 }, undefined],
     ['uint64', '9223372036854775808', { rangeMax: 2 ** 63 }, `must be below ${2 ** 63}`],
     ['uint64-array', [11, '9223372036854775808'], { rangeMax: 2 ** 63 }, `must be below ${2 ** 63}`],
-    // Not of what is no number.
+    // Numbers only.
     ['string', '5', range, undefined],
     ['bool', true, range, undefined],
     ['binary', 'AA==', range, undefined],
-    // By its name, and the value that it means.
+    // By name, and by the value of the name.
     ['uint8', 'LOW', { ...range, enum: { '1': { name: 'LOW' } } }, 'must be at least 10'],
-  ])('%s %j within %j: %s', (type, value, about, fault) => {
+  ])('for %s %j within %j: %s', (type, value, about, fault) => {
     const found = written(type, value, about)
     expect('fault' in found ? found.fault : undefined).toBe(fault)
   })
@@ -255,12 +255,12 @@ describe('a read-only property', () => {
     ['by the device', {}, modifierFlags.isReadOnly],
     ['by the schema', { readonly: true }, 0],
     ['by both, and actionable', { readonly: true }, modifierFlags.isReadOnly | modifierFlags.isActionable],
-  ])('%s takes nothing', (_, about, modifier) => {
+  ])('refuses a value: %s', (_, about, modifier) => {
     for (const value of [1, 'x', null])
       expect(written('uint8', value, about, modifier)).toEqual({ fault: 'is read-only' })
   })
 
-  test('is none that other flags stand at, or that the schema says is not', () => {
+  test('needs this flag or this schema', () => {
     const others = modifierFlags.isActionable | modifierFlags.isVolatile | modifierFlags.isError | modifierFlags.isArray
     expect(written('uint8', 1, { readonly: false }, others)).toEqual({ value: 1 })
   })

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { modifierBits, modifierFlags, modifierOf, Property } from '#model/property'
 
 describe('modifier bits', () => {
-  test.each(Array.from({ length: 32 }, (_, bits) => bits))('%i survives', (bits) => {
+  test.each(Array.from({ length: 32 }, (_, bits) => bits))('%i is restored', (bits) => {
     expect(modifierBits(modifierOf(bits))).toBe(bits)
   })
 
-  test('unknown bits are ignored, and what is shared cannot be changed', () => {
+  test('unknown bits are ignored, and shared objects cannot be changed', () => {
     expect(modifierOf(33)).toBe(modifierOf(1))
     expect(Object.isFrozen(modifierOf(1))).toBe(true)
   })
@@ -25,7 +25,7 @@ describe('property', () => {
       { ...withoutValue, tag: 'error', error: 'sensor broken', modifier: modifierOf(modifierFlags.isError) },
     ],
     ['removed', { ...withoutValue, tag: 'removed' }],
-  ])('%s', (_name, good) => {
+  ])('with %s is valid', (_name, good) => {
     expect(Property.parse(good)).toEqual(good)
   })
 
@@ -40,7 +40,7 @@ describe('property', () => {
     ['value null', { ...property, value: null }],
     ['nested array', { ...property, value: [[1]] }],
     ['nothing', null],
-  ])('refused: %s', (_name, bad) => {
+  ])('with %s is refused', (_name, bad) => {
     expect(Property.safeParse(bad).success).toBe(false)
   })
 })

@@ -5,16 +5,16 @@ import { actions, Grant, isPermitted, type Resource, resources, scopeOf } from '
 const grant = { permissions: { service: ['read'] }, devices: ['sensor-1'], services: ['*'] }
 const normal = { ...grant, devices: ['SENSOR-1'] }
 
-describe('what a role is put as', () => {
+describe('the body of a role', () => {
   test.each<[string, unknown, unknown]>([
     ['grants', { grants: [grant, grant] }, { grants: [normal, normal] }],
     ['no grants', { grants: [] }, { grants: [] }],
-    ['one grant directly', grant, { grants: [normal] }],
-  ])('%s', (_, body, role) => {
+    ['one grant without a list', grant, { grants: [normal] }],
+  ])('may have %s', (_, body, role) => {
     expect(RoleGrants.parse(body)).toEqual(role)
   })
 
-  test('what is shown of a role can be put again', () => {
+  test('that is shown can be put again', () => {
     const { grants } = RoleGrants.parse(grant)
     const entry = { name: 'ops', grants, builtIn: false, resourceIdentifier: 'crn#role:default/ops' }
     expect(RoleGrants.parse({ grants: RoleEntry.parse(entry).grants })).toEqual({ grants })
@@ -26,24 +26,24 @@ describe('what a role is put as', () => {
     ['a list', [grant], ['']],
     ['an empty object', {}, ['grants']],
     ['a bad name in a grant', { grants: [grant, { ...grant, devices: ['A', 'a/b'] }] }, ['grants.1.devices.1']],
-    ['a bad name in a grant directly, named where it stands', { ...grant, devices: ['A', 'a/b'] }, ['devices.1']],
-    ['a grant directly with something missing', { devices: ['A'], services: [] }, ['permissions']],
+    ['a bad name in a grant without a list, with its path', { ...grant, devices: ['A', 'a/b'] }, ['devices.1']],
+    ['a grant without a list and without a field', { devices: ['A'], services: [] }, ['permissions']],
     ['an unknown field', { grants: [], name: 'ops' }, ['']],
-    ['an unknown field of a grant directly', { ...grant, name: 'ops' }, ['']],
+    ['an unknown field of a grant without a list', { ...grant, name: 'ops' }, ['']],
     ['both at once', { ...grant, grants: [grant] }, ['']],
     ['too many grants', { grants: Array(roleGrantsMax + 1).fill(grant) }, ['grants']],
     ['too large', { grants: Array(40).fill({ ...grant, devices: Array(1_000).fill('SENSOR-1') }) }, ['grants']],
-    ['too large directly', { ...grant, devices: Array(10_000).fill('X'.repeat(64)) }, ['']],
-  ])('not %s', (_, body, paths) => {
+    ['too large without a list', { ...grant, devices: Array(10_000).fill('X'.repeat(64)) }, ['']],
+  ])('is refused with %s', (_, body, paths) => {
     const { error } = RoleGrants.safeParse(body)
     expect(error?.issues.map((issue) => issue.path.join('.'))).toEqual(paths)
   })
 
-  test('not grants that come from a prototype', () => {
+  test('is refused with grants of a prototype', () => {
     expect(RoleGrants.safeParse(Object.create(grant)).success).toBe(false)
   })
 
-  test('as many grants as there may be', () => {
+  test('may have the maximum number of grants', () => {
     expect(RoleGrants.safeParse({ grants: Array(roleGrantsMax).fill(grant) }).success).toBe(true)
   })
 })
@@ -71,7 +71,7 @@ describe('built-in roles', () => {
     ['roles', '', ''],
     ['tenants', '', ''],
     ['health', 'read', 'read'],
-  ])('on %s: operator %j, viewer %j, admin everything', (resource, operator, viewer) => {
+  ])('have on %s: operator %j, viewer %j, admin everything', (resource, operator, viewer) => {
     expect([given('operator', resource), given('viewer', resource), given('admin', resource)]).toEqual([
       operator,
       viewer,
@@ -79,11 +79,11 @@ describe('built-in roles', () => {
     ])
   })
 
-  test('nothing is left out above', () => {
+  test('are listed above for every resource', () => {
     expect(resources).toHaveLength(12)
   })
 
-  test('they reach every device and service, and are grants like others', () => {
+  test('reach every device and service, and are ordinary grants', () => {
     for (const grants of Object.values(builtInRoles)) {
       for (const one of grants) expect(Grant.parse(one)).toEqual({ ...one, devices: ['*'], services: ['*'] })
     }
@@ -97,7 +97,7 @@ describe('built-in roles', () => {
     ['ops', false],
     ['constructor', false],
     ['toString', false],
-  ])('%s is one: %s', (name, isOne) => {
+  ])('include %s: %s', (name, isOne) => {
     expect(isBuiltIn(name)).toBe(isOne)
   })
 })

@@ -13,13 +13,13 @@ const release: StoredRelease = {
   createdBy: 'crn#user:2Vb7qYx9Kd',
 }
 
-test('a release is shown with the hardware it is for, if it is for one', () => {
+test('a release is shown with its hardware, if it has one', () => {
   expect(ReleaseEntry.parse(releaseEntryOf(release))).toEqual(release)
   const { hardware: _, ...forAny } = release
   expect(releaseEntryOf({ ...release, hardware: null })).toEqual(forAny)
 })
 
-test('each release of a project has a name of its own', () => {
+test('each release of a project has its own name', () => {
   const names = [null, '-', 'a', '0'].flatMap((hardware) =>
     [0, 1, 10].flatMap((index) =>
       ['1.0.0', '1.0.0-0', '1.0.0+0'].map((firmware) => releaseName({ firmware, hardware, index })),
@@ -38,7 +38,7 @@ describe('a rollout', () => {
     { ...body, percent: 0 },
     { ...body, percent: 100, groups: [], errorThresholdPercent: 0, window, maxAttempts: 1 },
     { ...body, groups: ['5Kd9tVw3Cx'], errorThresholdPercent: 100, maxAttempts: 100 },
-  ])('%j is one', (said) => {
+  ])('%j is valid', (said) => {
     expect(RolloutBody.parse(said)).toEqual(said)
   })
 
@@ -58,11 +58,11 @@ describe('a rollout', () => {
     { ...body, window: { ...window, minutes: 10_081 } },
     { ...body, window: { ...window, zone: 'CET' } },
     { ...body, state: 'paused' },
-  ])('%j is none', (said) => {
+  ])('%j is refused', (said) => {
     expect(RolloutBody.safeParse(said).success).toBe(false)
   })
 
-  test('is shown with its state and counts, and without what only we need', () => {
+  test('is shown with its state and counts, without internal fields', () => {
     const times = {
       createdBy: 'crn#user:2Vb7qYx9Kd',
       createdAt: 1,
@@ -79,7 +79,7 @@ describe('a rollout', () => {
 })
 
 test.each(['* * * * *', '*/5 0-6,20 1 JAN,MAR MON#2', '30 0 2 ? * 1-5', '0 0 L * *', '* * * * * *'])(
-  '%s has the form of a schedule',
+  '%s is a valid window',
   (text) => {
     expect(CronPattern.safeParse(text).success).toBe(true)
   },
@@ -97,11 +97,11 @@ test.each([
   '0 2 * * MON\n',
   '2026-11-21T00:00:00',
   `${'1,'.repeat(130)}1 * * * *`,
-])('%j has not', (text) => {
+])('%j is not a valid window', (text) => {
   expect(CronPattern.safeParse(text).success).toBe(false)
 })
 
-test('of a device without a project that is said, and what it has only when asked for', () => {
+test('the update of a device without a project shows that, and its available version only on request', () => {
   const known = { deviceIdentifier: 'A', project: null }
   const firmware = { firmware: '1.0.0', index: 0, updateAvailable: true }
   const update = { status: 'DOWNLOADING', firmware: '1.1.0', progress: 20, at: 5 }

@@ -22,7 +22,7 @@ const uuid = '7F1D3A52-0B6C-4F0E-9A55-2B8F5F1C9D01'
 const all: Grant = { permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }
 
 describe('a grant', () => {
-  test('names come out in their normal form', () => {
+  test('has normalised names', () => {
     const grant = { permissions: { service: ['read'] }, devices: ['sensor-1', '*'], services: [uuid, 'Climate', '*'] }
     expect(Grant.parse(grant)).toEqual({
       permissions: { service: ['read'] },
@@ -38,11 +38,11 @@ describe('a grant', () => {
     ['an unknown resource', { ...all, permissions: { doors: ['read'] } }, 'permissions'],
     ['an unknown action', { ...all, permissions: { service: ['write'] } }, 'permissions.service.0'],
     ['actions as a text', { ...all, permissions: { service: 'read' } }, 'permissions.service'],
-    ['more actions than there are', { ...all, permissions: { service: Array(6).fill('read') } }, 'permissions.service'],
+    ['more actions than exist', { ...all, permissions: { service: Array(6).fill('read') } }, 'permissions.service'],
     ['an empty device', { ...all, devices: [''] }, 'devices.0'],
     ['half a wildcard', { ...all, devices: ['A', 'SENSOR-*'] }, 'devices.1'],
-    ['a device that is none', { ...all, devices: ['a/b'] }, 'devices.0'],
-    ['a service that is none', { ...all, services: ['__proto__'] }, 'services.0'],
+    ['an invalid device', { ...all, devices: ['a/b'] }, 'devices.0'],
+    ['an invalid service', { ...all, services: ['__proto__'] }, 'services.0'],
     ['a number for a device', { ...all, devices: [1] }, 'devices.0'],
     ['an unknown field', { ...all, users: [] }, ''],
     ['too many devices', { ...all, devices: Array(grantDevicesMax + 1).fill('A') }, 'devices'],
@@ -66,7 +66,7 @@ describe('a scope', () => {
     { permissions: { users: ['read'] }, devices: [], services: [] },
   ])
 
-  test('is a union of products, never two lists', () => {
+  test('combines grants without mixing their lists', () => {
     const reached = ['A x', 'A y', 'B x', 'B y', 'C x'].filter((pair) => {
       const [device = '', service = ''] = pair.split(' ')
       return reachesService(scope, 'service', 'read', device, service)
@@ -75,23 +75,23 @@ describe('a scope', () => {
     expect(reachesService(scope, 'service', 'update', 'B', 'x')).toBe(false)
   })
 
-  test('a service list narrows no device', () => {
+  test('with a list of services limits no device', () => {
     expect(['A', 'B', 'C'].filter((device) => reachesDevice(scope, 'service', 'read', device))).toEqual(['A', 'B'])
   })
 
-  test('an action is given or not, whatever the devices', () => {
+  test('has an action or not, for any device', () => {
     expect(isPermitted(scope, 'users', 'read')).toBe(true)
     expect(isPermitted(scope, 'users', 'update')).toBe(false)
     expect(actions.every((action) => isPermitted(scope, 'meta', action))).toBe(true)
   })
 
-  test('what the same grants give is one array', () => {
+  test('returns one array for equal grants', () => {
     expect(scope.reaches('service', 'update')).toBe(scope.reaches('meta', 'delete'))
     expect(scope.reaches('service', 'read')).not.toBe(scope.reaches('service', 'update'))
     expect(everything.reaches('roles', 'create')).toBe(everything.reaches('device', 'read'))
   })
 
-  test('tenants give nothing where they are not effective, whoever has them', () => {
+  test('ignores tenants where they are not effective', () => {
     const elsewhere = scopeOf([all, { ...all, permissions: { tenants: ['read'] } }], { isTenantsEffective: false })
     for (const action of actions) {
       expect(isPermitted(elsewhere, 'tenants', action)).toBe(false)
@@ -103,7 +103,7 @@ describe('a scope', () => {
     expect(isPermitted(everything, 'tenants', 'delete')).toBe(true)
   })
 
-  test('is whole by one grant for all, not by several', () => {
+  test('is unlimited by one grant, not by several together', () => {
     const parts = scopeOf([
       { permissions: { meta: ['read'] }, devices: ['*'], services: ['x'] },
       { permissions: { meta: ['read'] }, devices: ['A'], services: ['*'] },
@@ -130,8 +130,8 @@ describe('fingerprints', () => {
     ['order of permissions', [{ ...grant, permissions: { meta: ['read'], service: ['update', 'read'] } }, all]],
     ['a resource without actions', [{ ...grant, permissions: { ...grant.permissions, users: [] } }, all]],
     ['all actions by name', [grant, { ...all, permissions: { '*': [...actions] } }]],
-    ['names beside any', [grant, { ...all, devices: ['A', '*'] }]],
-  ])('are the same whatever the %s', (_, grants) => {
+    ['names next to a wildcard', [grant, { ...all, devices: ['A', '*'] }]],
+  ])('are the same for another %s', (_, grants) => {
     expect(print(...grants)).toBe(base)
   })
 
@@ -142,12 +142,12 @@ describe('fingerprints', () => {
     ['another action', [{ ...grant, permissions: { ...grant.permissions, meta: ['update'] } }, all]],
     ['another resource', [{ ...grant, permissions: { service: ['read', 'update'], alarms: ['read'] } }, all]],
     [
-      'every resource of today by name',
+      'every present resource by name',
       [grant, { ...all, permissions: Object.fromEntries(resources.map((r) => [r, ['*']])) }],
     ],
     ['one grant less', [all]],
-    ['two grants with the names of one each', [{ ...grant, devices: ['A'] }, { ...grant, devices: ['B'] }, all]],
-    ['names that are put together otherwise', [{ ...grant, devices: ['A","B'] }, all]],
+    ['two grants with one name each', [{ ...grant, devices: ['A'] }, { ...grant, devices: ['B'] }, all]],
+    ['names that are combined in another way', [{ ...grant, devices: ['A","B'] }, all]],
   ])('differ with %s', (_, grants) => {
     expect(print(...grants)).not.toBe(base)
   })
@@ -157,7 +157,7 @@ describe('fingerprints', () => {
   })
 })
 
-test('what is judged in lists is what is judged alone', () => {
+test('a check of a list equals single checks', () => {
   const devices = ['A', 'B', 'C', 'Z']
   const services = ['x', 'y', 'z']
   fc.assert(
@@ -182,7 +182,7 @@ test('what is judged in lists is what is judged alone', () => {
   )
 })
 
-describe('every one of some devices', () => {
+describe('a check of several devices', () => {
   const read = { alarms: ['read' as const] }
   const on = (devices: string[], services = ['*'], permissions: Grant['permissions'] = read): Grant => ({
     permissions,
@@ -191,24 +191,24 @@ describe('every one of some devices', () => {
   })
 
   test.each<[string, readonly Grant[], readonly string[] | '*', string | undefined, boolean]>([
-    ['inside one grant', [on(['A', 'B'])], ['A', 'B'], undefined, true],
-    ['inside several together', [on(['A']), on(['B'], ['y'])], ['A', 'B', 'A'], undefined, true],
-    ['inside any', [on(['*'])], ['A'], undefined, true],
-    ['all of them, inside any', [on(['A']), on(['*'], [])], '*', undefined, true],
-    ['none, where something is given', [on(['Z'])], [], undefined, true],
-    ['with its service, each in its own grant', [on(['A'], ['x']), on(['B'], ['x', 'y'])], ['A', 'B'], 'x', true],
-    ['all of them with a service', [on(['*'], ['x'])], '*', 'x', true],
-    ['one outside', [on(['A']), on(['B'], ['*'], { meta: ['read'] })], ['A', 'B'], undefined, false],
-    ['all of them, where some are named', [on(['A', 'B'])], '*', undefined, false],
-    ['none, where nothing is given', [on(['A'], ['*'], { alarms: ['update'] })], [], undefined, false],
-    ['one with its service in another grant', [on(['A', 'B'], ['y']), on(['A'], ['x'])], ['A', 'B'], 'x', false],
-    ['all of them with another service', [on(['*'], ['y']), on(['A'], ['x'])], '*', 'x', false],
-    ['none, where the service is not given', [on(['A'], ['y'])], [], 'x', false],
+    ['within one grant', [on(['A', 'B'])], ['A', 'B'], undefined, true],
+    ['within several grants together', [on(['A']), on(['B'], ['y'])], ['A', 'B', 'A'], undefined, true],
+    ['within a wildcard', [on(['*'])], ['A'], undefined, true],
+    ['all devices, within a wildcard', [on(['A']), on(['*'], [])], '*', undefined, true],
+    ['no devices, with a permission', [on(['Z'])], [], undefined, true],
+    ['with a service, each in its own grant', [on(['A'], ['x']), on(['B'], ['x', 'y'])], ['A', 'B'], 'x', true],
+    ['all devices with a service', [on(['*'], ['x'])], '*', 'x', true],
+    ['a device outside the scope', [on(['A']), on(['B'], ['*'], { meta: ['read'] })], ['A', 'B'], undefined, false],
+    ['all devices, with some in the grants', [on(['A', 'B'])], '*', undefined, false],
+    ['no devices, without a permission', [on(['A'], ['*'], { alarms: ['update'] })], [], undefined, false],
+    ['a device with its service in another grant', [on(['A', 'B'], ['y']), on(['A'], ['x'])], ['A', 'B'], 'x', false],
+    ['all devices with another service', [on(['*'], ['y']), on(['A'], ['x'])], '*', 'x', false],
+    ['no devices, without the service', [on(['A'], ['y'])], [], 'x', false],
   ])('%s', (_, grants, devices, service, isInside) => {
     expect(reachesEvery(scopeOf(grants), 'alarms', 'read', devices, service)).toBe(isInside)
   })
 
-  test('are known of a long list once it was gone through', () => {
+  test('is known for a long list after one pass', () => {
     const devices = Array.from({ length: 1_000 }, (_, number) => `D-${number}`)
     const looks = vi.spyOn(devices, 'every')
     const scope = scopeOf([on(devices.slice(1), ['x']), on(['D-0'], ['x'])])
@@ -222,7 +222,7 @@ describe('every one of some devices', () => {
     expect(looks).toHaveBeenCalledTimes(2)
   })
 
-  test('are those each of which is reached', () => {
+  test('equals a check of each device', () => {
     const names = fc.constantFrom('A', 'B', 'C', 'x', 'y')
     fc.assert(
       fc.property(someGrants, fc.array(names, { minLength: 1, maxLength: 4 }), names, (given, devices, service) => {

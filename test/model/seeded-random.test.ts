@@ -5,7 +5,7 @@ import { randomId } from '#model/server-made-id'
 
 const seed = Uint8Array.from({ length: 16 }, (_, index) => index)
 
-test('the same seed gives the same, another one something else', () => {
+test('the same seed gives the same bytes, and another seed gives others', () => {
   const other = Uint8Array.from(seed, (byte, index) => (index === 15 ? byte ^ 1 : byte))
   const idsOf = (of: Uint8Array) => {
     const random = seededRandom(of)
@@ -15,7 +15,7 @@ test('the same seed gives the same, another one something else', () => {
   expect(new Set([...idsOf(seed), ...idsOf(other)]).size).toBe(2000)
 })
 
-test('it is SHA-256 of the seed and a counter, each call behind the one before', () => {
+test('the bytes are SHA-256 of the seed and a counter, one call after the other', () => {
   const block = (count: number) =>
     createHash('sha256')
       .update(seed)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { isServerMadeId } from '#model/identifier'
 import { randomId } from '#model/server-made-id'
 
-/** The same bytes each time. */
+/** Returns the same bytes each time. */
 function seededRandom() {
   let turn = 0
   return (byteCount: number) => {
@@ -13,16 +13,16 @@ function seededRandom() {
   }
 }
 
-test.each([1, 9, 10, 16, 22, 200])('%i characters are asked for, so many come', (characters) => {
+test.each([1, 9, 10, 16, 22, 200])('%i characters are returned as requested', (characters) => {
   expect(randomId(seededRandom(), characters)).toMatch(new RegExp(`^[1-9A-HJ-NP-Za-km-z]{${characters}}$`))
 })
 
-test('ten by default, in the shape of an id', () => {
+test('an id has ten characters by default and a valid format', () => {
   const id = randomId(seededRandom())
   expect([id.length, isServerMadeId(id)]).toEqual([10, true])
 })
 
-test('bytes that would make some letters likelier are thrown away', () => {
+test('bytes that would favour some letters are dropped', () => {
   const given = [[255, 232, 0], [231, 254], [57]]
   const asked: number[] = []
   const id = randomId((byteCount) => {

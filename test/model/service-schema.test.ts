@@ -47,10 +47,10 @@ function nested(depth: number): unknown {
   return depth === 1 ? {} : { a: nested(depth - 1) }
 }
 
-describe('taken as it is', () => {
+describe('a schema is accepted unchanged', () => {
   test.each<[string, unknown]>([
     ['all known fields', climate],
-    ['no more than needed', { name: 'S', properties: {} }],
+    ['no optional fields', { name: 'S', properties: {} }],
     ['a property with a name only', withProperty({ name: 'p' })],
     [
       'unknown fields at every level',
@@ -69,7 +69,7 @@ describe('taken as it is', () => {
     ],
     ['an array type', withProperty({ name: 'p', type: 'uint8-array' })],
     [
-      'enum of negative, large and broken values',
+      'enum of negative, large and fractional values',
       withProperty({
         name: 'p',
         enum: { '-1': { name: 'a' }, '18446744073709551615': { name: 'b' }, '0.5': { name: 'c' } },
@@ -79,21 +79,21 @@ describe('taken as it is', () => {
       'two values of one name',
       withProperty({ name: 'p', enum: { '1': { name: 'reserved' }, '2': { name: 'reserved' } } }),
     ],
-  ])('%s', (_name, schema) => {
+  ])('with %s', (_name, schema) => {
     expect(ServiceSchema.parse(schema)).toEqual(schema)
   })
 
-  test('as many properties as a device can declare', () => {
+  test('with as many properties as a device can declare', () => {
     expect(ServiceSchema.safeParse(many(schemaPropertiesMax)).success).toBe(true)
   })
 })
 
-describe('brought to one form', () => {
-  test.each(['0x2000', '0x02000'])('property %s', (key) => {
+describe('a schema is normalised', () => {
+  test.each(['0x2000', '0x02000'])('for property %s', (key) => {
     expect(ServiceSchema.parse({ name: 'S', properties: { [key]: fan } }).properties).toEqual({ '0x2000': fan })
   })
 
-  test('case of hex digits, type names and enum values', () => {
+  test('in the case of hex digits, type names and enum values', () => {
     const schema = {
       name: 'S',
       properties: { '0xABCD': { name: 'p', type: 'UINT8', enum: { '0x0A': { name: 'ten' } } } },
@@ -103,7 +103,7 @@ describe('brought to one form', () => {
     })
   })
 
-  test('what came out goes in again unchanged', () => {
+  test('and then accepted unchanged', () => {
     const ids = fc.uniqueArray(fc.integer({ min: 0, max: uint32Max }), { maxLength: 20 })
     fc.assert(
       fc.property(ids, fc.boolean(), (propIds, isUpperCase) => {
@@ -124,34 +124,34 @@ describe('brought to one form', () => {
   })
 })
 
-describe('refused', () => {
+describe('a schema is refused', () => {
   test.each<[string, unknown, (string | number)[]]>([
     ['nothing', null, []],
     ['an array', [], []],
-    ['no name', { properties: {} }, ['name']],
+    ['without a name', { properties: {} }, ['name']],
     ['an empty name', { name: '', properties: {} }, ['name']],
     ['a long name', { name: 'x'.repeat(257), properties: {} }, ['name']],
-    ['no properties', { name: 'S' }, ['properties']],
+    ['without properties', { name: 'S' }, ['properties']],
     ['properties in a list', { name: 'S', properties: [fan] }, ['properties']],
     ['a long description', { ...climate, description: 'x'.repeat(4097) }, ['description']],
-    ['a key that is no id', { name: 'S', properties: { fan } }, ['properties', 'fan']],
+    ['an invalid key', { name: 'S', properties: { fan } }, ['properties', 'fan']],
     ['a decimal key', { name: 'S', properties: { '8192': fan } }, ['properties', '8192']],
     ['a key without 0x', { name: 'S', properties: { '200a': fan } }, ['properties', '200a']],
     ['a key with 0X', { name: 'S', properties: { '0X2000': fan } }, ['properties', '0X2000']],
-    ['a key of no digits', { name: 'S', properties: { '0x': fan } }, ['properties', '0x']],
+    ['a key without digits', { name: 'S', properties: { '0x': fan } }, ['properties', '0x']],
     ['a key beyond four bytes', { name: 'S', properties: { '0x100000000': fan } }, ['properties', '0x100000000']],
-    ['one id twice', { name: 'S', properties: { '0x2000': fan, '0x02000': heat } }, ['properties', '0x02000']],
-    ['one id twice, in two cases', { name: 'S', properties: { '0xAB': fan, '0xab': heat } }, ['properties', '0xab']],
-    ['one name twice', { name: 'S', properties: { '0x1000': fan, '0x2000': fan } }, ['properties', '0x2000', 'name']],
+    ['a duplicate id', { name: 'S', properties: { '0x2000': fan, '0x02000': heat } }, ['properties', '0x02000']],
+    ['a duplicate id, in two cases', { name: 'S', properties: { '0xAB': fan, '0xab': heat } }, ['properties', '0xab']],
+    ['a duplicate name', { name: 'S', properties: { '0x1000': fan, '0x2000': fan } }, ['properties', '0x2000', 'name']],
     ['one property too many', many(schemaPropertiesMax + 1), ['properties']],
     ['a property without name', withProperty({ type: 'uint8' }), ['properties', '0x2000', 'name']],
-    ['a property that is none', withProperty(null), ['properties', '0x2000']],
+    ['an invalid property', withProperty(null), ['properties', '0x2000']],
     ['an unknown type', withProperty({ name: 'p', type: 'uint7' }), ['properties', '0x2000', 'type']],
     ['readonly as text', withProperty({ name: 'p', readonly: 'true' }), ['properties', '0x2000', 'readonly']],
     ['a range as text', withProperty({ name: 'p', rangeMin: '0' }), ['properties', '0x2000', 'rangeMin']],
     ['an empty range', withProperty({ name: 'p', rangeMin: 1, rangeMax: 1 }), ['properties', '0x2000', 'rangeMax']],
     [
-      'an enum key that is no number',
+      'an enum key that is not a number',
       withProperty({ name: 'p', enum: { on: { name: 'x' } } }),
       ['properties', '0x2000', 'enum', 'on'],
     ],
@@ -180,18 +180,18 @@ describe('refused', () => {
     ['__proto__ in an unknown field', JSON.parse('{"name":"S","properties":{},"a":[{"__proto__":1}]}'), ['a', 0]],
     ['half a pair', { name: '\ud800', properties: {} }, ['name']],
     ['unknown fields too deep', { name: 'S', properties: {}, a: nested(16) }, ['a', ...Array(15).fill('a')]],
-  ])('%s', (_name, schema, path) => {
+  ])('for %s', (_name, schema, path) => {
     const issues = ServiceSchema.safeParse(schema).error?.issues
     expect(issues?.map((issue) => issue.path)).toContainEqual(path)
   })
 
-  test('one enum entry too many', () => {
+  test('for one enum entry too many', () => {
     const entries = Object.fromEntries(Array.from({ length: enumEntriesMax + 1 }, (_, value) => [value, { name: 'x' }]))
     expect(ServiceSchema.safeParse(withProperty({ name: 'p', enum: entries })).success).toBe(false)
   })
 })
 
-describe('rules', () => {
+describe('lookups', () => {
   const schema = ServiceSchema.parse({
     name: 'S',
     properties: {
@@ -206,7 +206,7 @@ describe('rules', () => {
     [8192, 'Fan'],
     [8193, 'Door'],
     [1, undefined],
-  ])('name of %i is %s', (propId, name) => {
+  ])('find the name of %i as %s', (propId, name) => {
     expect(nameOfProperty(schema, propId)).toBe(name)
   })
 
@@ -215,7 +215,7 @@ describe('rules', () => {
     ['fan', undefined],
     ['', undefined],
     ['constructor', undefined],
-  ])('id of %j is %s', (name, propId) => {
+  ])('find the id of %j as %s', (name, propId) => {
     expect(propIdOfName(schema, name)).toBe(propId)
   })
 
@@ -226,7 +226,7 @@ describe('rules', () => {
     [8193, false, 'Shut'],
     [8194, '18446744073709551615', 'None'],
     [8195, 0.5, 'Half'],
-  ] as const)('of %i, %s is called %s and found by it', (propId, value, name) => {
+  ] as const)('show %i, %s as %s, and find it by that name', (propId, value, name) => {
     expect(enumNameOf(schema, propId, value)).toBe(name)
     expect(enumValueOf(schema, propId, name)).toBe(value)
   })
@@ -236,7 +236,7 @@ describe('rules', () => {
     [8192, [0]],
     [8192, 'constructor'],
     [1, 0],
-  ])('of %i, %j has no name', (propId, value) => {
+  ])('show no name for %i, %j', (propId, value) => {
     expect(enumNameOf(schema, propId, value)).toBeUndefined()
   })
 
@@ -244,7 +244,7 @@ describe('rules', () => {
     [8192, 'off'],
     [8192, 'constructor'],
     [1, 'Off'],
-  ])('of %i, nothing is called %s', (propId, name) => {
+  ])('find nothing in %i by %s', (propId, name) => {
     expect(enumValueOf(schema, propId, name)).toBeUndefined()
   })
 })

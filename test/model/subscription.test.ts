@@ -20,7 +20,7 @@ describe('a body', () => {
     { ...body, type: 'gcm' },
     { ...body, type: 'webpush' },
     { ...body, locale: 'en' },
-  ])('%j is good', (good) => {
+  ])('%j is valid', (good) => {
     expect(SubscribeBody.parse(good)).toEqual(good)
   })
 
@@ -36,12 +36,12 @@ describe('a body', () => {
       ['locale'],
     ]),
     [{ ...body, user: 'crn#user:2Vb7qYx9Kd' }, ['']],
-  ])('%j is not', (bad, paths) => {
+  ])('%j is refused', (bad, paths) => {
     const { error } = SubscribeBody.safeParse(bad)
     expect(error?.issues.map(({ path }) => path.join('.'))).toEqual(paths)
   })
 
-  test('of a patch holds the locale and nothing else', () => {
+  test('of a patch has only the locale', () => {
     expect(LocalePatch.parse({ locale: 'fr' })).toEqual({ locale: 'fr' })
     for (const bad of [{}, { locale: 'FR' }, { locale: 'fr', type: 'email' }, { locale: 'fr', topic: 'a' }]) {
       expect(LocalePatch.safeParse(bad).success).toBe(false)
@@ -59,11 +59,11 @@ test.each([
   ['5Tn2bGh9KO', false],
   ['5Tn2bGh9Kl', false],
   ['5Tn2bGh9K/', false],
-])('%s is the id of one: %s', (id, isGood) => {
+])('%s is a subscription id: %s', (id, isGood) => {
   expect(SubscriptionId.safeParse(id).success).toBe(isGood)
 })
 
-test('one is shown by resource names, without what only mails need', () => {
+test('a subscription is shown with resource names, without internal fields', () => {
   const stored = { ...body, id: '5Tn2bGh9Kd', function: '6Hn3wRt5Mz', type: 'email', origin: 'https://a' } as const
   const shown = subscriptionEntryOf({ ...stored, createdBy: 'crn#key:4Qm8sUx2Bw', createdAt: 7 })
   expect(shown).toEqual({
@@ -75,7 +75,7 @@ test('one is shown by resource names, without what only mails need', () => {
   expect(SubscriptionEntry.parse(shown)).toEqual(shown)
 })
 
-describe('whoever subscribes', () => {
+describe('a subscriber', () => {
   const grant = (resource: 'functions' | 'service', devices: string[], services = ['*']): Grant => ({
     permissions: { [resource]: ['read'] },
     devices,
@@ -95,25 +95,25 @@ describe('whoever subscribes', () => {
 
   test.each([
     ['everything, of all', [...everything.grants], all, true],
-    ['everything, of a group that is gone', [...everything.grants], gone, true],
+    ['with full access, for a deleted group', [...everything.grants], gone, true],
     ['one device, of it', [both(['A'])], A, true],
-    ['one service of it', [both(['A'], ['climate'])], A, true],
-    ['another device', [both(['B'])], A, false],
-    ['functions alone', [grant('functions', ['A'])], A, false],
-    ['services alone', [grant('service', ['A'])], A, false],
-    ['each by a grant of its own', [grant('functions', ['A']), grant('service', ['A', 'B'])], A, true],
+    ['with one service', [both(['A'], ['climate'])], A, true],
+    ['with another device', [both(['B'])], A, false],
+    ['with functions only', [grant('functions', ['A'])], A, false],
+    ['with services only', [grant('service', ['A'])], A, false],
+    ['with one grant for each', [grant('functions', ['A']), grant('service', ['A', 'B'])], A, true],
     ['some devices, of all', [both(['A', 'B', 'C'])], all, false],
-    ['functions of all, services of some', [grant('functions', ['*']), grant('service', ['A'])], all, false],
-    ['functions of all, services of the one', [grant('functions', ['*']), grant('service', ['A'])], A, true],
-    ['all members', [both(['A', 'B', 'C'])], grouped, true],
-    ['all members by several grants', [both(['A']), both(['B']), both(['C'])], grouped, true],
-    ['not every member', [both(['A', 'B'])], grouped, false],
-    ['functions of not every member', [both(['A', 'B']), grant('service', ['C'])], grouped, false],
-    ['all named, of a group that is gone', [both(['A', 'B', 'C'])], gone, false],
+    ['with all functions and some services', [grant('functions', ['*']), grant('service', ['A'])], all, false],
+    ['with all functions and one service', [grant('functions', ['*']), grant('service', ['A'])], A, true],
+    ['with all members', [both(['A', 'B', 'C'])], grouped, true],
+    ['with all members by several grants', [both(['A']), both(['B']), both(['C'])], grouped, true],
+    ['without one member', [both(['A', 'B'])], grouped, false],
+    ['without the functions of one member', [both(['A', 'B']), grant('service', ['C'])], grouped, false],
+    ['with all listed devices, for a deleted group', [both(['A', 'B', 'C'])], gone, false],
     ['anything, of none', [both(['X'])], none, true],
     ['nothing, of none', [], none, false],
-    ['anything, of a group of nobody', [both(['X'])], { devices: null, groups: ['none'] }, true],
-  ] as const)('reads %s', (_, grants, bound, isAllowed) => {
+    ['with any access, for an unknown group', [both(['X'])], { devices: null, groups: ['none'] }, true],
+  ] as const)('may read %s', (_, grants, bound, isAllowed) => {
     expect(maySubscribe(scopeOf(grants), bound, membersOf)).toBe(isAllowed)
   })
 })

@@ -9,17 +9,14 @@ function issuesOf(body: unknown): { path: string; message: string }[] {
   return (error?.issues ?? []).map(({ path, message }) => ({ path: path.join('.'), message }))
 }
 
-describe('a template is', () => {
+describe('a template is accepted', () => {
   test.each<[what: string, body: unknown]>([
-    ['words in en', { locales: { en: text } }],
-    ['words with HTML', { locales: { en: { ...text, html: '<p>{{value}}</p>' } } }],
+    ['with texts in en', { locales: { en: text } }],
+    ['with HTML', { locales: { en: { ...text, html: '<p>{{value}}</p>' } } }],
     ['several locales', { locales: { en: text, de: text, 'de-CH': text } }],
     ['64 of them', { locales: localesOf(64) }],
-    [
-      'words with every tag',
-      { locales: { en: { subject: '{{value}}', text: '{{#a}}{{b.c}}{{/a}}{{^a}}-{{/a}}{{! x }}' } } },
-    ],
-    ['no words but a subject', { locales: { en: { subject: 'Too hot', text: '' } } }],
+    ['with every tag', { locales: { en: { subject: '{{value}}', text: '{{#a}}{{b.c}}{{/a}}{{^a}}-{{/a}}{{! x }}' } } }],
+    ['with a subject only', { locales: { en: { subject: 'Too hot', text: '' } } }],
     ['256 characters of subject', { locales: { en: { ...text, subject: '🔥'.repeat(256) } } }],
     ['32 KiB of text', { locales: { en: { ...text, text: 'ä'.repeat(16_384) } } }],
     ['lines and tabs', { locales: { en: { ...text, text: 'a\n\tb\r\nc' } } }],
@@ -34,20 +31,20 @@ function localesOf(count: number): Record<string, TemplateText> {
   return Object.fromEntries(['en', ...names].map((name) => [name, text]))
 }
 
-describe('a template is not', () => {
+describe('a template is refused', () => {
   const one = (more: object) => ({ locales: { en: { ...text, ...more } } })
 
   test.each<[what: string, body: unknown, path: string, said?: string]>([
     ['nothing', undefined, ''],
     ['a text', 'Too hot', ''],
     ['without locales', {}, 'locales'],
-    ['with something else', { locales: { en: text }, name: 'hot' }, ''],
+    ['with an unknown field', { locales: { en: text }, name: 'hot' }, ''],
     ['empty', { locales: {} }, 'locales', 'must have en'],
     ['without en', { locales: { de: text } }, 'locales', 'must have en'],
     ['of 65 locales', { locales: localesOf(65) }, 'locales', 'at most 64'],
-    ['in a locale in capitals', { locales: { en: text, DE: text } }, 'locales.DE'],
-    ['in a language of three letters', { locales: { en: text, deu: text } }, 'locales.deu'],
-    ['in a region in small letters', { locales: { en: text, 'de-ch': text } }, 'locales.de-ch'],
+    ['with a locale in capitals', { locales: { en: text, DE: text } }, 'locales.DE'],
+    ['with a language of three letters', { locales: { en: text, deu: text } }, 'locales.deu'],
+    ['with a region in small letters', { locales: { en: text, 'de-ch': text } }, 'locales.de-ch'],
     ['in __proto__', JSON.parse('{"locales":{"en":{"subject":"a","text":"b"},"__proto__":{}}}'), 'locales'],
     ['without a subject', { locales: { en: { text: 'a' } } }, 'locales.en.subject'],
     ['without a text', { locales: { en: { subject: 'a', html: '<p>a</p>' } } }, 'locales.en.text'],
@@ -61,15 +58,30 @@ describe('a template is not', () => {
     ['with a zero in the subject', one({ subject: 'a\0b' }), 'locales.en.subject', 'one line'],
     ['with a zero in the text', one({ text: 'a\0b' }), 'locales.en.text', 'control characters'],
     ['with an escape in the HTML', one({ html: 'a\x1bb' }), 'locales.en.html', 'control characters'],
-    ['with half a character', one({ text: 'a\ud800' }), 'locales.en.text', 'well-formed'],
+    ['with a lone surrogate', one({ text: 'a\ud800' }), 'locales.en.text', 'well-formed'],
     ['of more than 32 KiB', one({ text: 'ä'.repeat(16_385) }), 'locales.en.text', '32768 bytes'],
     ['of more than 128 KiB', { locales: manyLarge() }, '', '131072 bytes'],
     ['unescaped', one({ subject: '{{{value}}}' }), 'locales.en.subject', 'line 1: {{{value}}: values'],
-    ['unescaped in HTML', one({ html: '<p>\n{{& value}}</p>' }), 'locales.en.html', 'line 2: {{& value}}: values'],
-    ['of parts', one({ text: 'a\r\n\r\n{{> part}}' }), 'locales.en.text', 'line 3: {{> part}}: there are no partials'],
+    [
+      'with unescaped values in HTML',
+      one({ html: '<p>\n{{& value}}</p>' }),
+      'locales.en.html',
+      'line 2: {{& value}}: values',
+    ],
+    [
+      'with partials',
+      one({ text: 'a\r\n\r\n{{> part}}' }),
+      'locales.en.text',
+      'line 3: {{> part}}: there are no partials',
+    ],
     ['with other tags', one({ text: '{{=<% %>=}}' }), 'locales.en.text', 'line 1: {{=<% %>=}}: tags'],
-    ['open at its end', one({ text: '{{#value}}' }), 'locales.en.text', 'line 1: unclosed section "value"'],
-    ['closed too often', one({ text: '{{/value}}' }), 'locales.en.text', 'line 1: unopened section "value"'],
+    ['with an open tag at its end', one({ text: '{{#value}}' }), 'locales.en.text', 'line 1: unclosed section "value"'],
+    [
+      'with a section closed too often',
+      one({ text: '{{/value}}' }),
+      'locales.en.text',
+      'line 1: unopened section "value"',
+    ],
   ])('%s', (_, body, path, said = '') => {
     expect(issuesOf(body)).toEqual([{ path, message: expect.stringContaining(said) }])
   })
@@ -79,7 +91,7 @@ function manyLarge(): Record<string, TemplateText> {
   return Object.fromEntries(Object.keys(localesOf(10)).map((name) => [name, { ...text, text: 'a'.repeat(60_000) }]))
 }
 
-describe('the words that somebody gets', () => {
+describe('the texts of a recipient', () => {
   test.each([
     ['de-CH', ['en', 'de', 'de-CH'], 'de-CH'],
     ['de-CH', ['en', 'de', 'de-AT'], 'de'],
@@ -92,7 +104,7 @@ describe('the words that somebody gets', () => {
     ['__proto__', ['en'], 'en'],
     ['constructor', ['en'], 'en'],
     ['toString-XX', ['en'], 'en'],
-  ])('%s of %j are those in %s', (wanted, there, found) => {
+  ])('are for %s of %j those in %s', (wanted, there, found) => {
     expect(localeIn(Object.fromEntries(there.map((locale) => [locale, text])), wanted)).toBe(found)
   })
 })

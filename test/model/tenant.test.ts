@@ -3,14 +3,14 @@ import { HostName, TenantHosts, TenantName, TenantReference } from '#model/tenan
 
 const notText = [undefined, null, 0, true, {}, ['acme']]
 
-describe('which tenant', () => {
+describe('the tenant', () => {
   test.each([
     ['acme', 'acme'],
     ['crn#tenant:acme', 'acme'],
     ['0-9', '0-9'],
     ['x'.repeat(63), 'x'.repeat(63)],
     [`crn#tenant:${'x'.repeat(63)}`, 'x'.repeat(63)],
-  ])('%s is %s', (text, tenant) => {
+  ])('of %s is %s', (text, tenant) => {
     expect(TenantReference.parse(text)).toBe(tenant)
   })
 
@@ -24,7 +24,7 @@ describe('which tenant', () => {
     'crn#role:acme/ops',
     'x'.repeat(64),
     ...notText,
-  ])('%j is none', (text) => {
+  ])('%j is refused', (text) => {
     expect(TenantReference.safeParse(text).success).toBe(false)
   })
 })
@@ -41,7 +41,7 @@ describe('a host', () => {
     ['[2001:db8:0:0:0:0:0:1]:8080', '[2001:db8::1]:8080'],
     ['xn--bcher-kva.example', 'xn--bcher-kva.example'],
     ['my_device.local', 'my_device.local'],
-  ])('%s is one', (text, host) => {
+  ])('%s is valid', (text, host) => {
     expect(HostName.parse(text)).toBe(host)
   })
 
@@ -66,18 +66,18 @@ describe('a host', () => {
     'x'.repeat(64),
     `${'x.'.repeat(200)}x`,
     ...notText,
-  ])('%j is none', (text) => {
+  ])('%j is refused', (text) => {
     expect(HostName.safeParse(text).success).toBe(false)
   })
 
-  test('each counts once, and there are not too many', () => {
+  test('hosts are unique, and limited in number', () => {
     expect(TenantHosts.parse(['A', 'a', 'b'])).toEqual(['a', 'b'])
     const many = Array.from({ length: 33 }, (_, index) => `h${index}`)
     expect([TenantHosts.safeParse(many).success, TenantHosts.safeParse(many.slice(1)).success]).toEqual([false, true])
   })
 })
 
-test('a tenant is named as people name it', () => {
+test('the name of a tenant is a text for users', () => {
   for (const name of ['Acme', 'Acme: Works / Hall 3', '安', 'x'.repeat(128)]) expect(TenantName.parse(name)).toBe(name)
   for (const name of ['', ' Acme', 'a\nb', 'x'.repeat(129)]) expect(TenantName.safeParse(name).success).toBe(false)
 })

@@ -16,7 +16,7 @@ const notText = [undefined, null, 0, 1, true, {}, [], ['ann']]
 
 describe('a name', () => {
   test.each(['a', 'ann', 'Ann Lee', 'ann@acme.example', 'Zoë', '安', 'x'.repeat(64), '😀'.repeat(64), 'a.b-c_d%e?f#g'])(
-    '%j is one, and stays as given',
+    '%j is valid, and unchanged',
     (name) => {
       expect(UserName.parse(name)).toBe(name)
     },
@@ -44,12 +44,12 @@ describe('a name', () => {
     'x'.repeat(65),
     '😀'.repeat(65),
     ...notText,
-  ])('%j is none', (name) => {
+  ])('%j is refused', (name) => {
     expect(UserName.safeParse(name).success).toBe(false)
   })
 })
 
-describe('the name of an account to be', () => {
+describe('the name of an invited user', () => {
   test.each(['ann', 'anonymous-1', 'Anonymus'])('may be %j', (name) => {
     expect(NewUserName.parse(name)).toBe(name)
   })
@@ -59,7 +59,7 @@ describe('the name of an account to be', () => {
   })
 })
 
-describe('names that are one', () => {
+describe('two names', () => {
   test.each([
     ['ann', 'ANN'],
     ['Ann', 'aNN'],
@@ -72,7 +72,7 @@ describe('names that are one', () => {
     ['Straße', 'STRASSE'],
     ['Straße', 'STRAẞE'],
     ['a\u00a0b', 'a b'],
-  ])('%s and %s', (one, other) => {
+  ])('are equal: %s and %s', (one, other) => {
     expect(foldName(one)).toBe(foldName(other))
   })
 
@@ -81,22 +81,22 @@ describe('names that are one', () => {
     ['ann', 'an n'],
     ['zoe', 'zoë'],
     ['аnn', 'ann'],
-  ])('not %s and %s', (one, other) => {
+  ])('are not equal: %s and %s', (one, other) => {
     expect(foldName(one)).not.toBe(foldName(other))
   })
 
-  test('of every letter, in whatever case', () => {
+  test('are compared for every letter in any case', () => {
     for (let codePoint = 0; codePoint <= 0x10ffff; codePoint++) {
       if (codePoint === 0xd800) codePoint = 0xe000
       const letter = String.fromCodePoint(codePoint)
       const folded = foldName(letter)
       for (const same of [folded, letter.toUpperCase(), letter.toLowerCase()]) {
-        if (same !== letter && foldName(same) !== folded) expect.fail(`${letter} is not ${same}`)
+        if (same !== letter && foldName(same) !== folded) expect.fail(`${letter} is not equal to ${same}`)
       }
     }
   })
 
-  test('a folded name is folded', () => {
+  test('a folded name does not change again', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 20 }), (text) => {
         expect(foldName(foldName(text))).toBe(foldName(text))
@@ -114,7 +114,7 @@ describe('an e-mail address', () => {
     '"ann"@[192.0.2.1]',
     'zoë@例.example',
     `a@${'b'.repeat(252)}`,
-  ])('%j is one', (email) => {
+  ])('%j is valid', (email) => {
     expect(Email.parse(email)).toBe(email)
   })
 
@@ -131,11 +131,11 @@ describe('an e-mail address', () => {
     'a@\u200bb',
     `a@${'b'.repeat(253)}`,
     ...notText,
-  ])('%j is none', (email) => {
+  ])('%j is refused', (email) => {
     expect(Email.safeParse(email).success).toBe(false)
   })
 
-  test('nobody tells them apart by case', () => {
+  test('addresses are compared without case', () => {
     expect(foldEmail('Ann@ACME.example')).toBe(foldEmail('ann@acme.EXAMPLE'))
   })
 })
@@ -143,12 +143,12 @@ describe('an e-mail address', () => {
 describe('a password', () => {
   test.each([
     ['ten characters', 'x'.repeat(10), 'x'.repeat(10)],
-    ['as many as there may be', 'x'.repeat(256), 'x'.repeat(256)],
+    ['the maximum number of characters', 'x'.repeat(256), 'x'.repeat(256)],
     ['characters of two units', '😀'.repeat(10), '😀'.repeat(10)],
-    ['as many of two units', '😀'.repeat(256), '😀'.repeat(256)],
+    ['the maximum number with two units each', '😀'.repeat(256), '😀'.repeat(256)],
     ['spaces and control characters', ' \t\n 123456', ' \t\n 123456'],
-    ['accents put together', 'e\u0301'.repeat(256), '\u00e9'.repeat(256)],
-  ])('of %s comes out in normal form', (_, text, normal) => {
+    ['combining accents', 'e\u0301'.repeat(256), '\u00e9'.repeat(256)],
+  ])('of %s is normalised', (_, text, normal) => {
     expect(Password.parse(text)).toBe(normal)
     expect(SubmittedPassword.parse(text)).toBe(normal)
     expect(normalPassword(text)).toBe(normal)
@@ -156,30 +156,30 @@ describe('a password', () => {
 
   test.each<[string, unknown]>([
     ['nine characters', 'x'.repeat(9)],
-    ['nine of two units', '😀'.repeat(9)],
-    ['nine, once put together', 'e\u0301'.repeat(9)],
-    ['too many', 'x'.repeat(257)],
-    ['too many of two units', '😀'.repeat(257)],
+    ['nine characters of two units', '😀'.repeat(9)],
+    ['nine characters once composed', 'e\u0301'.repeat(9)],
+    ['too many characters', 'x'.repeat(257)],
+    ['too many characters of two units', '😀'.repeat(257)],
     ['a megabyte', 'x'.repeat(1024 * 1024)],
-    ['half a character', `${'x'.repeat(10)}\ud800`],
-    ...notText.map((value): [string, unknown] => ['no text', value]),
+    ['a lone surrogate', `${'x'.repeat(10)}\ud800`],
+    ...notText.map((value): [string, unknown] => ['a value that is not a text', value]),
   ])('of %s is refused', (_, text) => {
     expect(Password.safeParse(text).success).toBe(false)
   })
 
-  test('that is shown may be any, but no novel', () => {
+  test('at sign-in may be any text below the maximum length', () => {
     expect(SubmittedPassword.parse('')).toBe('')
     expect(SubmittedPassword.safeParse('x'.repeat(100_000)).success).toBe(false)
   })
 })
 
-describe('roles of a user', () => {
-  test('each once', () => {
+describe('the roles of a user', () => {
+  test('are unique', () => {
     expect(RoleNames.parse(['ops', 'viewer', 'ops'])).toEqual(['ops', 'viewer'])
   })
 
   test.each([[['a b']], [['']], [Array.from({ length: 33 }, (_, index) => `r${index}`)], ['ops']])(
-    'not %j',
+    'are not %j',
     (roles) => {
       expect(RoleNames.safeParse(roles).success).toBe(false)
     },

@@ -4,17 +4,17 @@ import { exampleDevice, exampleService } from '#api/state-shape'
 import { type Action, actions, type Grant, type Resource, resources } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
 import { expectDocumented } from '#test/api/documented-answer'
-import { AccessGround, type Asker, exampleSession, other } from '#test/routes/access-ground'
+import { AccessFixture, type Asker, exampleSession, other } from '#test/routes/access-fixture'
 
 /**
- * Every route, called as its example says by six callers; what each gets follows from the entry alone. A route that does
- * otherwise needs a row of its own, with the reason. Contract 1.4, 2.
+ * Calls every route as in its example by six callers. The expected answers follow from the operation alone. A route that differs needs
+ * its own row with the reason. Contract 1.4, 2.
  */
 
 const callers = ['nobody', 'other tenant', 'without the right', 'other device', 'other service', 'right'] as const
 type CallerName = (typeof callers)[number]
 
-/** A status, or the one of the example. `empty`, `bare`: the same, with nothing inside, or with a device without services. */
+/** A status, or the status of the example. `empty` and `bare`: the same without content, or a device without services. */
 type Outcome = number | 'success' | 'empty' | 'bare'
 type Row = readonly [Outcome, Outcome, Outcome, Outcome, Outcome, Outcome]
 
@@ -33,36 +33,39 @@ const hooked: Row = [401, 'success', 403, 'success', 'success', 'success']
 const unproven: Row = [401, 401, 401, 401, 401, 401]
 
 const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row }>> = {
-  // What is asked for comes with the request.
+  // The request contains its own credential.
   signUp: { why: 'the code is the credential', row: unproven },
   readToken: { why: 'the password is the credential', row: unproven },
   refreshToken: { why: 'the refresh token is the credential', row: unproven },
   logOut: { why: 'a Basic session has no key to prove', row: whoeverIsIn },
-  // Schemas are of services: devices don't narrow them.
+  // Schemas belong to services, so grants on devices do not limit them.
   readSchema: { why: 'no device in it', row: [401, 404, 403, 'success', 404, 'success'] },
   deleteSchema: { why: 'no device in it', row: [401, 404, 403, 'success', 404, 'success'] },
   listSchemas: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'empty', 'success'] },
   putSchema: { why: 'another tenant makes its own', row: [401, 'success', 403, 'success', 404, 'success'] },
   putRole: { why: 'another tenant makes its own', row: tenantWhole },
-  // Contract 3.1: services don't narrow devices.
+  // Contract 3.1: grants on services do not limit devices.
   listDevices: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'bare', 'success'] },
   listUpdates: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   listMeta: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
-  createDevice: { why: 'made outside: as if it could not be', row: [401, 'success', 403, 404, 'success', 'success'] },
-  // What is bound to devices is there for who reaches all of them; services don't narrow it.
+  createDevice: {
+    why: 'created outside the scope: answered as if not allowed',
+    row: [401, 'success', 403, 404, 'success', 'success'],
+  },
+  // Callers see a binding if they reach all its devices; grants on services do not limit it.
   listGroups: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
-  createGroup: { why: 'its devices, which need not be there', row: [401, 'success', 403, 404, 'success', 'success'] },
+  createGroup: { why: 'its devices, which need not exist', row: [401, 'success', 403, 404, 'success', 'success'] },
   ...Object.fromEntries(
     ['readGroup', 'updateGroup', 'deleteGroup'].map((name) => [
       name,
       { why: 'its devices', row: [401, 404, 403, 404, 'success', 'success'] as const },
     ]),
   ),
-  // Of an action its devices are shown; those that he may not change are in none.
+  // An action shows its devices; it contains no devices that the caller may not change.
   readAction: { why: 'its devices and their service', row: [401, 404, 403, 404, 404, 'success'] },
-  // Alarms as groups.
+  // Alarms follow the rules of groups.
   listAlarms: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
-  createAlarm: { why: 'its devices, which need not be there', row: [401, 'success', 403, 404, 'success', 'success'] },
+  createAlarm: { why: 'its devices, which need not exist', row: [401, 'success', 403, 404, 'success', 'success'] },
   ...Object.fromEntries(
     ['readAlarm', 'putAlarm', 'deleteAlarm'].map((name) => [
       name,
@@ -70,10 +73,10 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
     ]),
   ),
   listAlarmStatus: { why: 'its device', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
-  // Functions as groups; their services are asked for where they are made.
+  // Functions follow the rules of groups; their services are checked at creation.
   listFunctions: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   createFunction: {
-    why: 'its devices, which need not be there',
+    why: 'its devices, which need not exist',
     row: [401, 'success', 403, 404, 'success', 'success'],
   },
   ...Object.fromEntries(
@@ -82,26 +85,29 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
       { why: 'its devices', row: [401, 404, 403, 404, 'success', 'success'] as const },
     ]),
   ),
-  // What mails say is of no device, and is said of any.
+  // Templates belong to no device and apply to all.
   listTemplates: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'success', 'success'] },
   putTemplate: {
     why: 'another tenant makes its own; any device',
     row: [401, 'success', 403, 403, 'success', 'success'],
   },
   deleteTemplate: { why: 'any device', row: [401, 404, 403, 403, 'success', 'success'] },
-  // His own: what they are about is asked for where they are made.
-  listSubscriptions: { why: 'his own', row: [401, 'empty', 403, 'success', 'success', 'success'] },
-  subscribe: { why: 'the topic comes with the body', row: [401, 400, 403, 'success', 'success', 'success'] },
+  // The caller's own subscriptions; access to their functions is checked at creation.
+  listSubscriptions: { why: 'their own', row: [401, 'empty', 403, 'success', 'success', 'success'] },
+  subscribe: { why: 'the body has the topic', row: [401, 400, 403, 'success', 'success', 'success'] },
   ...Object.fromEntries(
     ['readUnsubscribe', 'unsubscribeByLink'].map((name) => [
       name,
       { why: 'the signature is the credential', row: [403, 403, 403, 403, 403, 403] as const },
     ]),
   ),
-  readOutbox: { why: 'the role admin itself, which the other tenant’s has', row: [401, 'success', 403, 403, 403, 403] },
-  // Whoever has it can be anybody, and so must be able to do everything, what does not exist yet included.
+  readOutbox: {
+    why: 'the admin role itself, which the other tenant also has',
+    row: [401, 'success', 403, 403, 403, 403],
+  },
+  // A holder could become any user, so they need every permission, including future ones.
   readBackup: { why: 'everything of every tenant', row: [401, 403, 403, 403, 403, 403] },
-  // Projects tell of no device; releases, and rollouts that are for no groups, concern any of them.
+  // Projects show no devices; releases, and rollouts without groups, apply to all devices.
   listProjects: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'success', 'success'] },
   putRelease: {
     why: 'another tenant makes its own; any device',
@@ -118,19 +124,19 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
     ]),
   ),
   listPins: {
-    why: 'its devices; another tenant has no such project',
+    why: 'its devices; the other tenant has no such project',
     row: [401, 404, 403, 'empty', 'success', 'success'],
   },
   putPin: { why: 'another tenant makes its own', row: [401, 'success', 403, 404, 'success', 'success'] },
   readImage: { why: 'the signature is the credential', row: [403, 403, 403, 403, 403, 403] },
-  // A key speaks for any device.
+  // A provisioning key may register any device.
   createProvisioningKey: { why: 'any device', row: [401, 'success', 403, 403, 'success', 'success'] },
-  // The same id is there in both tenants.
+  // Both tenants have the same id.
   deleteProvisioningKey: { why: 'any device, same id', row: [401, 'success', 403, 403, 'success', 'success'] },
   deleteApiKey: { why: 'same id in both tenants', row: tenantWhole },
   readRole: { why: 'same name in both tenants', row: tenantWhole },
   deleteRole: { why: 'same name in both tenants', row: tenantWhole },
-  // Tenants are the affair of one tenant alone.
+  // Only tenant default manages tenants.
   ...Object.fromEntries(
     [
       'listTenants',
@@ -142,16 +148,16 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
       'rotateSigningKey',
     ].map((name) => [
       name,
-      { why: 'tenant default alone', row: [401, 403, 403, 'success', 'success', 'success'] as const },
+      { why: 'only tenant default', row: [401, 403, 403, 'success', 'success', 'success'] as const },
     ]),
   ),
 }
 
-/** What gives, edits or ends rights needs those rights as well; what is bound to devices needs them to be read. */
+/** A caller that gives, edits or ends rights needs those rights too; bindings to devices need read access to them. */
 const covering =
   /^(createUser|updateUser|deleteUser|renewUserCode|endUserSessions?|putRole|deleteRole|createApiKey|deleteApiKey|(create|update)(Group|Function)|(create|put)Alarm|subscribe)$/
 
-/** Fields that an answer to `update` shows to a caller without `read`: they identify the thing, were sent, or are its outcome. */
+/** Fields in an answer to `update` for a caller without `read`: identifiers, fields of the request, or results. */
 const shownUnread: Readonly<Record<string, readonly string[]>> = {
   patchMeta: ['deviceIdentifier'],
   putRole: ['builtIn', 'grants', 'name', 'resourceIdentifier'],
@@ -207,7 +213,7 @@ const give = (
   services: [services],
 })
 
-/** What role of hers lets somebody of tenant `default` be each of the callers. */
+/** The role that makes a user of tenant `default` each of the callers. */
 function grantsOf(entry: RouteEntry, caller: CallerName): readonly Grant[] {
   const permission = permissionOf(entry)
   if (!permission || caller === 'nobody' || caller === 'other tenant') return []
@@ -226,13 +232,13 @@ function grantsOf(entry: RouteEntry, caller: CallerName): readonly Grant[] {
   return covering.test(entry.name) ? [exact, rest] : [exact]
 }
 
-let ground: AccessGround
+let ground: AccessFixture
 beforeAll(async () => {
-  ground = await AccessGround.open()
+  ground = await AccessFixture.open()
 })
 afterAll(() => ground?.close())
 
-/** As bound with identity on; nothing is called here, so there is nothing behind it. */
+/** Bindings with sign-in enabled; the test calls nothing, so they have no state. */
 const entries = bindingsOf({} as never, {} as never, {} as never).map(({ entry }) => entry)
 
 async function prepare(entry: RouteEntry, grants: readonly Grant[]): Promise<void> {
@@ -247,13 +253,13 @@ async function pathOf(
   more: Record<string, string> = {},
 ): Promise<string> {
   const parameters: Record<string, string> = { ...example.parameters, ...more }
-  // One's own: everybody has another.
+  // Own resources: each caller has different ones.
   if (name === 'endSession') parameters.id = await ground.secondSession(asker)
   const filled = path.replace(/:(\w+)/g, (_, parameter) => encodeURIComponent(parameters[parameter] ?? ''))
   return filled
 }
 
-/** Of a streamed one as it is. */
+/** Streamed answers are not parsed. */
 function bodyOf({ example, body }: RouteEntry): unknown {
   return body?.isStreamed ? Buffer.from(example.body as string) : example.body
 }
@@ -296,18 +302,18 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
         ])
       }
       if (caller === 'other tenant') {
-        // His own tenant answers him, with nothing of ours.
+        // The caller's own tenant answers, without content of the example.
         expect(ground.whole('default')).toBe(before)
         if (answer.status < 300 && method === 'GET') expect(answer.text).not.toMatch(/SENSOR-1|"ann"/)
       }
       const isUnread = caller === 'right' && permissionOf(entry)?.action === 'update'
-      // Of subscriptions there are only one's own.
+      // Callers see only their own subscriptions.
       if (isUnread && answer.text !== '' && answer.status < 300 && permissionOf(entry)?.resource !== 'notifications') {
         const shown = shownUnread[entry.name] ?? ['resourceIdentifier']
         expect(Object.keys(JSON.parse(answer.text)).filter((field) => !shown.includes(field))).toEqual([])
       }
       if (caller === 'other service' && typeof outcome !== 'number') {
-        // An alarm and a function name their services to whoever reaches their devices.
+        // An alarm or function shows its services to callers that reach its devices.
         const isNarrowed = permissionOf(entry)?.within !== 'tenant' && !/^list(Alarms|Functions)$/.test(entry.name)
         expect(answer.text).not.toContain(method === 'GET' && isNarrowed ? exampleService : '\0')
       }
@@ -315,10 +321,10 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
   )
 })
 
-/** A call that makes something new needs `create`, one that changes something needs `update`. */
+/** A call that creates a resource needs `create`, one that changes a resource needs `update`. */
 const putting = entries.filter((entry) => permissionOf(entry)?.mayCreate)
 
-test('some entries make new things and change others', () => {
+test('some operations create resources and others change them', () => {
   expect(putting.map(({ name }) => name).sort()).toEqual([
     'putPin',
     'putRelease',
@@ -356,23 +362,23 @@ test.each(putting.map((entry) => [entry.name, entry] as const))(
   },
 )
 
-/** Connections of other tenants are for callers who manage tenants. Contract 8. */
+/** Only callers that manage tenants see connections of other tenants. Contract 8. */
 test.each<[string, Asker, readonly Grant[], number]>([
   ['another tenant', 'olaf', [], 0],
-  ['the tenant itself', 'eve', [give(['health'], ['read'])], 1],
-  ['who manages tenants', 'eve', [give(['health', 'tenants'], ['read'])], 1],
-])('/health/status counts what is connected for %s', async (_, asker, grants, links) => {
+  ['the own tenant', 'eve', [give(['health'], ['read'])], 1],
+  ['a caller that manages tenants', 'eve', [give(['health', 'tenants'], ['read'])], 1],
+])('/health/status counts the connections of %s', async (_, asker, grants, links) => {
   await ground.restore(grants)
   await ground.link()
   const { status, text } = await ground.call(asker, 'GET', '/health/status')
   expect([status, JSON.parse(text).links]).toEqual([200, links])
 })
 
-test('no row stands for a route that is not there', () => {
+test('every row belongs to an existing route', () => {
   expect(Object.keys(ownRows).filter((name) => !entries.some((entry) => entry.name === name))).toEqual([])
 })
 
-/** Contract 2, Model: holders of `tenants` in `default` mean another tenant, others may not even name their own. */
+/** Contract 2, Model: holders of `tenants` in `default` can name another tenant; other callers may not name even their own. */
 const ofTenants = entries.filter(({ query }) => {
   const takes = (tenant: string) => query?.safeParse({ tenant }).success
   return takes(other) && !takes('!')
@@ -403,17 +409,17 @@ describe.each(ofTenants.map((entry) => [entry.name, entry] as const))('%s of ano
     return answer
   }
 
-  test('there are some of them', () => {
+  test('some operations accept a tenant', () => {
     expect(ofTenants.length).toBeGreaterThan(15)
   })
 
   test.each<[string, Asker, readonly Grant[], string]>([
     ['without tenants', 'eve', [right, rest], other],
-    ['without tenants, his own', 'eve', [right, rest], 'default'],
+    ['without tenants, the own one', 'eve', [right, rest], 'default'],
     ['with another action on tenants', 'eve', [right, rest, give(['tenants'], otherAction)], other],
     ['from another tenant', 'olaf', [], 'default'],
-    ['from another tenant, his own', 'olaf', [], other],
-    ['one that is not there, without tenants', 'eve', [right, rest], 'nowhere'],
+    ['from another tenant, the own one', 'olaf', [], other],
+    ['an unknown one, without tenants', 'eve', [right, rest], 'nowhere'],
   ])('%s: 403', async (_, asker, grants, tenant) => {
     const answer = await send(asker, grants, tenant)
     expect([answer.status, answer.text]).toEqual([403, ''])
@@ -421,23 +427,23 @@ describe.each(ofTenants.map((entry) => [entry.name, entry] as const))('%s of ano
 
   const tenants = give(['tenants'], mayCreate ? [action, 'create'] : [action])
 
-  test('with the right on tenants: it is done there', async () => {
+  test('the call acts in that tenant with the right on tenants', async () => {
     const answer = await send('eve', [right, rest, tenants], other)
     expect(answer.status).toBe(example.status)
     if (method === 'GET') expect(answer.text).not.toMatch(/SENSOR-1|"ann"/)
   })
 
-  test('one that is not there: 404', async () => {
+  test('an unknown tenant is 404', async () => {
     const answer = await send('eve', [right, rest, tenants], 'nowhere')
     expect([answer.status, JSON.parse(answer.text)]).toEqual([404, { error: 'Not Found' }])
   })
 
-  test.each(['Other', 'crn#user:other', ''])('%j is no tenant: 400', async (tenant) => {
+  test.each(['Other', 'crn#user:other', ''])('%j is not a tenant: 400', async (tenant) => {
     const answer = await send('eve', [right, rest, tenants], encodeURIComponent(tenant))
     expect([answer.status, JSON.parse(answer.text).details[0].path]).toEqual([400, 'tenant'])
   })
 })
 
-test('the session that the examples name is somebody’s', () => {
+test('the session in the examples belongs to another user', () => {
   expect(entries.filter(({ example }) => example.parameters?.id === exampleSession)).not.toEqual([])
 })

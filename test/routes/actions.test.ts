@@ -5,7 +5,7 @@ import { climate } from '#test/blackbox/sensor'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-/** One write for many devices, as applications see it. Contract 3.6. */
+/** An action as applications see it: one write for many devices. Contract 3.6. */
 
 interface Action {
   readonly id: string
@@ -45,7 +45,7 @@ async function done(id: string, who = admin): Promise<Action> {
   return until(async () => {
     const action = (await who.get(`/devices/actions/${id}`)).json as Action
     return action.state === 'done' && action
-  }, `action ${id} to be done`)
+  }, `action ${id} to be finished`)
 }
 
 const statuses = ({ devices }: Action) => devices.map(({ deviceIdentifier, status }) => `${deviceIdentifier} ${status}`)
@@ -61,7 +61,7 @@ const counts = (more: object) => ({
   ...more,
 })
 
-test('asks all of them, and says what became of it', async () => {
+test('an action writes to all its devices, and shows their results', async () => {
   const before = gateway.didCount
   const id = await begin(admin, { devices: ['b-1', 'A-1', 'a-1', 'NOBODY'] })
   expect(await done(id)).toEqual({
@@ -81,7 +81,7 @@ test('asks all of them, and says what became of it', async () => {
   expect(gateway.didCount).toBe(before + 2)
 })
 
-test('is for groups as they are when it is made, and for who is named beside them', async () => {
+test('an action has the present members of its groups and the devices in its own list', async () => {
   const made = await admin.post('/groups', { name: 'A', devices: ['A-1', 'A-2'] })
   const { resourceIdentifier: group } = made.json as { resourceIdentifier: string }
   const id = await begin(admin, { groups: [group], devices: ['A-2', 'B-2'] })
@@ -92,7 +92,7 @@ test('is for groups as they are when it is made, and for who is named beside the
   )
 })
 
-test('of a name that the schema does not have is none', async () => {
+test('an action refuses a name that the schema lacks', async () => {
   const answer = await admin.post('/devices/actions', {
     devices,
     serviceIdentifier: climate,
@@ -101,12 +101,12 @@ test('of a name that the schema does not have is none', async () => {
   expect(told(answer)).toEqual([404, { error: 'there is no property temprature' }])
 })
 
-test('a device called ACTIONS is reached by its name', async () => {
+test('a device named ACTIONS is found by its name', async () => {
   expect((await admin.post('/devices', { deviceIdentifier: 'actions' })).status).toBe(201)
   expect((await admin.get('/devices/ACTIONS')).json).toMatchObject({ deviceIdentifier: 'ACTIONS' })
 })
 
-test('shows its devices page by page', async () => {
+test('an action lists its devices in pages', async () => {
   const names = Array.from({ length: 250 }, (_, index) => `NONE-${1_000 + index}`)
   const id = await begin(admin, { devices: [...names, ...devices] })
   await done(id)
@@ -123,8 +123,8 @@ test('shows its devices page by page', async () => {
   expect(seen).toHaveLength(255)
 })
 
-describe('who may not reach all of it', () => {
-  test('changes what he may, and hears of what he may read', async () => {
+describe('a caller who may not reach all devices', () => {
+  test('writes to devices within their scope, and sees those that they may read', async () => {
     const name = newName('part')
     await admin.putRole(
       name,
@@ -140,7 +140,7 @@ describe('who may not reach all of it', () => {
     expect(gateway.done.get('A-2')?.length).toBe(before)
   })
 
-  test('hears nothing of what is all outside: as if there were none', async () => {
+  test('gets 404 for an action without any visible device', async () => {
     const name = newName('out')
     await admin.putRole(name, grant({ service: ['read'] }, ['B-1']), grant({ service: ['read'] }, ['*'], ['x']))
     const who = await admin.bringIn(name, [name])
@@ -148,7 +148,7 @@ describe('who may not reach all of it', () => {
     expect(told(await who.get(`/devices/actions/${id}`))).toEqual(unknown)
   })
 
-  test('names groups that he sees, or whose devices he may ask one by one', async () => {
+  test('may name groups that they see, or whose devices they may write to one by one', async () => {
     const [forwarding, asking, neither] = [newName('sees'), newName('asks'), newName('neither')]
     const update = grant({ service: ['read', 'update'] }, ['A-1'])
     await admin.putRole(forwarding, update, grant({ functions: ['read'] }))

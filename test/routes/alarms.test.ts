@@ -17,7 +17,7 @@ import {
   watching,
 } from '#test/blackbox/watching'
 
-/** What is watched for on devices, over the routes. Contract 5.1–5.3. */
+/** Alarms over the API. Contract 5.1–5.3. */
 describe('alarms', () => {
   let server: StartedServer
   let admin: Person
@@ -41,7 +41,7 @@ describe('alarms', () => {
   const unknown = [404, { error: 'Not Found' }]
   const namesIn = (answer: Answer) => (answer.json as Alarm[]).map(idOf)
 
-  test('live: made, active, inactive, edited, deleted, and a dashboard hears of it', async () => {
+  test('are created, activated, cleared, edited and deleted with events to a subscriber', async () => {
     const dashboard = await EventClient.open(server, { offset: 'now' }, admin)
     await report(server, a, 20)
     const answer = await admin.post('/alarms', watching({ devices: ['a'] }))
@@ -94,7 +94,7 @@ describe('alarms', () => {
     await dashboard.close()
   })
 
-  test('of a condition read names of the schema', async () => {
+  test('with a condition use the names of the schema', async () => {
     await report(server, a, 40)
     expect(
       (await admin.put(`/schemas/${climate}`, { name: 'x', properties: { '0x2000': { name: 'room.warmth' } } })).status,
@@ -108,7 +108,7 @@ describe('alarms', () => {
     expect(shortOf(await rowsOf(admin))).toEqual(['A'])
   })
 
-  test('are listed by their ids, whole and page by page', async () => {
+  test('are listed by id, in full and in pages', async () => {
     const made = [await makeAlarm(admin), await makeAlarm(admin, { devices: ['A'] }), await makeAlarm(admin)]
     const ids = made.map(idOf).sort()
     expect(namesIn(await admin.get('/alarms'))).toEqual(ids)
@@ -121,8 +121,8 @@ describe('alarms', () => {
     expect(seen).toEqual(ids)
   })
 
-  describe('the status', () => {
-    test('can be asked for some of it, whole and page by page, with its place in the stream', async () => {
+  describe('the status of an alarm', () => {
+    test('is filtered and listed in full and in pages, with its position', async () => {
       for (const device of [a, b, c]) await report(server, device, 40)
       const alarms = [await makeAlarm(admin), await makeAlarm(admin, { condition: above(35) })]
       await untilRows(admin, 'A', 'B', 'C', 'A', 'B', 'C')
@@ -139,7 +139,7 @@ describe('alarms', () => {
       expect(await rowsOf(admin, '?deviceIdentifier=B&deviceIdentifier=X')).toEqual(
         all.filter(({ deviceIdentifier }) => deviceIdentifier === 'B'),
       )
-      // Many are found in another way, which gives the same.
+      // Many devices use another query with the same result.
       const many = ['B', ...Array.from({ length: 100 }, (_, index) => `X${index}`)].map(
         (name) => `deviceIdentifier=${name}`,
       )

@@ -2,26 +2,26 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RouteEntry } from '#api/entry'
 import { everything } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
-import { AccessGround } from '#test/routes/access-ground'
+import { AccessFixture } from '#test/routes/access-fixture'
 
-/** What is no body of a route is refused, and named; whoever asks may do everything. Contract 1.3, 1.5. */
+/** Every route refuses an invalid body and names the fault; the caller has every permission. Contract 1.3, 1.5. */
 
-let ground: AccessGround
+let ground: AccessFixture
 beforeAll(async () => {
-  ground = await AccessGround.open()
+  ground = await AccessFixture.open()
   await ground.restore(everything.grants)
 })
 afterAll(() => ground?.close())
 
 /**
- * Those that keep what they do not know, those whose fields are a device's properties, those that ask for a proof first, and
- * what refuses in two ways have tests of their own.
+ * Separate tests cover bodies that keep unknown fields, bodies whose fields are properties of a device, routes that need a proof first,
+ * and routes with two kinds of errors.
  */
 const entries = bindingsOf({} as never, {} as never, {} as never)
   .map(({ entry }) => entry)
   .filter(({ body, name, access }) => {
     const isProven = access === 'proof' || access === 'person or proof' || access === 'link'
-    // Bytes as they are, and whatever an update server says.
+    // Raw bytes, and answers of an update server.
     if (body?.isStreamed || access === 'hook') return false
     const isOwn = ['putSchema', 'patchMeta', 'writeDeviceProperties', 'writeServiceProperties', 'subscribe'].includes(
       name,
@@ -36,7 +36,7 @@ async function send(entry: RouteEntry, body: unknown) {
   return ground.call('eve', method, `${filled}${query.size > 0 ? `?${query}` : ''}`, body)
 }
 
-/** Paths of what is said to be wrong. */
+/** The paths of the reported faults. */
 async function refused(entry: RouteEntry, body: unknown): Promise<readonly string[]> {
   const before = ground.whole('default')
   const { status, text } = await send(entry, body)
@@ -46,7 +46,7 @@ async function refused(entry: RouteEntry, body: unknown): Promise<readonly strin
   return details.map(({ path }) => path)
 }
 
-/** Of another type than what is there; too long, where that can be. */
+/** A value of another type, and one that is too long where possible. */
 function wrongFor(value: unknown): unknown[] {
   const isFraction = typeof value === 'number' && !Number.isInteger(value)
   const common = [{ surprise: 1 }, ...(isFraction ? [] : [1.5])]
@@ -58,7 +58,7 @@ function wrongFor(value: unknown): unknown[] {
   return ['x', 1, []]
 }
 
-test('there are some of them', () => {
+test('some operations have a body', () => {
   expect(entries.length).toBeGreaterThan(10)
 })
 
@@ -66,29 +66,29 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
   const given = entry.example.body as Readonly<Record<string, unknown>>
   const isOptional = entry.body?.schema.safeParse(undefined).success === true
 
-  test('takes nothing but an object', async () => {
+  test('refuses everything but an object', async () => {
     for (const body of [[], 'x', 7, null, [given]]) expect((await refused(entry, body)).length).toBeGreaterThan(0)
     if (!isOptional) expect((await refused(entry, undefined)).length).toBeGreaterThan(0)
   })
 
-  test('names what it does not know', async () => {
+  test('names unknown fields', async () => {
     expect(await refused(entry, { ...given, surprise: 1 })).toContain('surprise')
   })
 
-  test.each(Object.entries(given))('names %s where it is wrong', async (field, value) => {
+  test.each(Object.entries(given))('names an invalid %s', async (field, value) => {
     for (const wrong of wrongFor(value)) {
       const paths = await refused(entry, { ...given, [field]: wrong })
       expect(paths.some((path) => path === field || path.startsWith(`${field}.`))).toBe(true)
     }
   })
 
-  test.each(Object.keys(given))('names %s where it is missing and needed', async (field) => {
+  test.each(Object.keys(given))('names a missing %s that is required', async (field) => {
     const { [field]: _gone, ...rest } = given
     if (entry.body?.schema.safeParse(rest).success) return
     expect(await refused(entry, rest)).toContain(field)
   })
 
-  test('takes no prototype', async () => {
+  test('refuses a prototype', async () => {
     const { status, text } = await send(entry, JSON.parse(`{"__proto__":{"a":1},"rest":${JSON.stringify(given)}}`))
     expect([status, JSON.parse(text)]).toEqual([400, { error: 'the body has a key __proto__' }])
   })

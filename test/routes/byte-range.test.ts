@@ -27,7 +27,7 @@ test.each([
   ['bytes=0x1-2', undefined],
   ['items=0-1', undefined],
   [`bytes=${'9'.repeat(16)}-`, undefined],
-])('%j of 100 bytes', (header, expected) => {
+])('%j of 100 bytes is parsed', (header, expected) => {
   expect(byteRangeOf(header, 100)).toEqual(expected)
 })
 
@@ -46,6 +46,6 @@ test.each([
   ['bytes 0-9', undefined],
   ['bytes -9/100', undefined],
   ['', undefined],
-])('Content-Range: %j', (header, expected) => {
+])('Content-Range %j is parsed', (header, expected) => {
   expect(contentRangeOf(header)).toEqual(expected)
 })

@@ -3,7 +3,7 @@ import { DeviceFilters } from '#routes/devices'
 
 const over = (floor: number) => ({ '>': [{ var: 'meta.floor' }, floor] })
 
-test('a filter is made once for all who ask for it, while it is asked for now and then', () => {
+test('a filter is compiled once for all callers while it is in use', () => {
   const filters = new DeviceFilters()
   const first = filters.of(over(0))
   expect(filters.of(JSON.parse(JSON.stringify(over(0))))).toBe(first)

@@ -4,7 +4,7 @@ import { LinkClient } from '#test/blackbox/link-client'
 import { climate, degrees, sensor } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
 
-/** Making and removing devices, and their secrets. Contract 3.11. */
+/** Creating and deleting devices, and their secrets. Contract 3.11. */
 describe('devices', () => {
   let server: StartedServer
   let names = 0
@@ -20,7 +20,7 @@ describe('devices', () => {
   const rotate = (device: string) => server.ask(`/devices/${device}/secret`, { method: 'POST' })
   const secretIn = (json: unknown) => (json as { secret: string }).secret
 
-  test('one is made, with a secret that is shown once', async () => {
+  test('one is created with a secret that is shown once', async () => {
     const device = newName()
     const events = await EventClient.open(server, { offset: 'now', devices: device })
     const { status, json, headers } = await create({ deviceIdentifier: device.toLowerCase(), meta: { room: 'A' } })
@@ -47,7 +47,7 @@ describe('devices', () => {
     await events.close()
   })
 
-  test('there is one of each name', async () => {
+  test('their names are unique', async () => {
     const device = newName()
     await create({ deviceIdentifier: device })
     for (const deviceIdentifier of [device, device.toLowerCase()]) {
@@ -58,7 +58,7 @@ describe('devices', () => {
     expect(both.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
   })
 
-  test('a new secret is another one, and closes the link', async () => {
+  test('a new secret replaces the old one and closes the link', async () => {
     const device = newName()
     const first = secretIn((await create({ deviceIdentifier: device })).json)
     const link = await LinkClient.open(server, 'json')
@@ -77,7 +77,7 @@ describe('devices', () => {
     expect((await rotate('NOBODY')).status).toBe(404)
   })
 
-  test('a removed device is gone with all it had, and heard to be', async () => {
+  test('a deleted device loses all its data, with an event', async () => {
     const device = newName()
     const service = `only-${device}`
     const declaring = (more = {}) => [
@@ -133,7 +133,7 @@ describe('devices', () => {
     await link.close()
   })
 
-  test.each(['!aDEVICE', 'a=b-c', '&x9', '{}A', 'é', '  A', 'A ', ' AB'])('a name like "%s"', async (name) => {
+  test.each(['!aDEVICE', 'a=b-c', '&x9', '{}A', 'é', '  A', 'A ', ' AB'])('a name like "%s" is valid', async (name) => {
     const isName = !['é', '  A', 'A ', ' AB'].includes(name)
     const { status, headers } = await create({ deviceIdentifier: name })
     expect(status).toBe(isName ? 201 : 400)

@@ -4,10 +4,10 @@ import { type Answer, StartedServer } from '#test/blackbox/started-server'
 
 interface Edited {
   readonly thing: string
-  /** Makes it, and answers where it is. */
+  /** Creates a resource and returns its path. */
   readonly make: (admin: Person) => Promise<string>
   readonly method: 'PUT' | 'PATCH'
-  /** Two that differ from each other and from what was made. */
+  /** Two bodies that differ from each other and from the created one. */
   readonly bodies: readonly [object, object]
 }
 
@@ -82,8 +82,8 @@ const edited: readonly Edited[] = [
   },
 ]
 
-/** Two people who edit the same thing. RFC 9110 §13.1 */
-describe('what is changed only as long as it is what was read', () => {
+/** Two users edit the same resource. RFC 9110 §13.1 */
+describe('a conditional change succeeds only if the resource is unchanged', () => {
   let server: StartedServer
   let admin: Person
   const changed = [412, { error: 'Precondition Failed' }]
@@ -103,7 +103,7 @@ describe('what is changed only as long as it is what was read', () => {
     const unchanged = await admin.ask(path, { headers: { 'if-none-match': first } })
     expect([unchanged.status, unchanged.text, unchanged.headers.get('etag')]).toEqual([304, '', first])
 
-    // Of two who have read the same and save at the same moment, one hears of the other.
+    // Two users read the same state and save at the same time: one of them gets 412.
     const both = await Promise.all([one, two].map((body) => change(body, { 'if-match': first })))
     expect(both.map(({ status }) => status).sort()).toEqual([200, 412])
     const second = await tagNow()
@@ -113,7 +113,7 @@ describe('what is changed only as long as it is what was read', () => {
     expect(told(await admin.ask(path, { method: 'DELETE', headers: { 'if-match': first } }))).toEqual(changed)
     expect(await tagNow()).toBe(second)
 
-    // Any, and one of several, as proxies that compress write them.
+    // `*`, and one of several tags, as compressing proxies send them.
     expect((await change(one, { 'if-match': '*' })).status).toBe(200)
     expect((await change(two, { 'if-match': `"x", W/${await tagNow()}` })).status).toBe(200)
     const zipped = (await tagNow()).replace(/"$/, '-gzip"')
@@ -121,7 +121,7 @@ describe('what is changed only as long as it is what was read', () => {
     expect((await admin.get(path)).status).toBe(404)
   })
 
-  test('what is there is not put anew where only something new was meant', async () => {
+  test('If-None-Match: * does not replace an existing resource', async () => {
     const path = '/templates/new'
     const make = () => admin.ask(path, { method: 'PUT', body: template('New'), headers: { 'if-none-match': '*' } })
     expect((await make()).status).toBe(200)

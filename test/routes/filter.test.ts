@@ -21,12 +21,12 @@ const schema = {
   },
 }
 
-/** Contract 3.7, over the route. What conditions mean is shown without it. */
+/** Contract 3.7, over the API. Unit tests cover the meaning of conditions. */
 describe('a filter', () => {
   let server: StartedServer
   let link: LinkClient
 
-  /** A, B, D and E are online; of D the temperature is in error, E offers other services, F never came. */
+  /** A, B, D and E are online; D has an error for the temperature, E offers other services, F was never connected. */
   beforeAll(async () => {
     server = await StartedServer.here()
     link = await LinkClient.open(server, 'json')
@@ -65,7 +65,7 @@ describe('a filter', () => {
     (json as { deviceIdentifier: string }[]).map(({ deviceIdentifier }) => deviceIdentifier).join('')
   const nextIn = ({ headers }: Answer) => /^<\/api\/v1([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
 
-  /** Page after page, to the end. */
+  /** All pages. */
   async function paged(path: string, limit: number): Promise<string> {
     let names = ''
     for (let next: string | undefined = `${path}&limit=${limit}`; next !== undefined; ) {
@@ -99,14 +99,14 @@ describe('a filter', () => {
     [{ '==': [{ var: 'services.climate.hall.0x2000' }, 7] }, 'E'],
     [{ var: `services.${uuid}.0x1` }, 'E'],
     [{ and: [{ '==': [status, 'online'] }, { '>': [temperature, 20] }, { '==': [mode, 2] }] }, 'B'],
-  ])('%j finds %s, whole and page by page', async (filter, found) => {
+  ])('%j finds %s, in full and in pages', async (filter, found) => {
     const path = pathOf(filter)
     const whole = await server.get(path)
     expect([whole.status, namesIn(whole), nextIn(whole)]).toEqual([200, found, undefined])
     for (const limit of [1, 2, 10]) expect(await paged(path, limit)).toBe(found)
   })
 
-  test('narrows what else is asked for', async () => {
+  test('narrows other parameters', async () => {
     expect(namesIn(await server.get(pathOf(true, '&deviceIdentifier=c&deviceIdentifier=A&deviceIdentifier=X')))).toBe(
       'AC',
     )
@@ -117,20 +117,20 @@ describe('a filter', () => {
     expect(device).toEqual((await server.get('/devices/A?raw=false')).json)
   })
 
-  test('has an ETag of its own', async () => {
+  test('has its own ETag', async () => {
     const [all, some] = [await server.get('/devices'), await server.get(pathOf({ '==': [mode, 1] }))]
     const etag = some.headers.get('etag') ?? ''
     expect(etag).not.toBe(all.headers.get('etag'))
     expect((await server.get(pathOf({ '==': [mode, 1] }), { 'if-none-match': etag })).status).toBe(304)
-    // Faulty, it is told so, whatever the asker has.
+    // Callers get the error with any grants.
     expect((await server.get(pathOf({ var: 'x' }), { 'if-none-match': '*' })).status).toBe(400)
   })
 
-  test('is one', async () => {
+  test('is valid or refused with 400', async () => {
     expect(wrongFields(await server.get('/devices?filter=true&filter=true'))).toEqual(['filter'])
   })
 
-  test('means nothing to other lists', async () => {
+  test('is ignored by other lists', async () => {
     expect((await server.get('/services?filter=x')).status).toBe(200)
   })
 })

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/address'
 import type { DeliveryState } from '#actors/delivery/state'
 import type { TriedFunction } from '#api/functions'
-import { everywhere, on, PeopleDoor } from '#test/routes/people-door'
+import { everywhere, on, ServerWithUsers } from '#test/routes/server-with-users'
 
-/** Trying functions out: what is said of the way, and of mails that are not sent. Contract 5.4. */
+/** Trial runs of functions: the path through the nodes, and mails that are not sent. Contract 5.4. */
 
-let door: PeopleDoor
+let door: ServerWithUsers
 let alarm: string
 beforeAll(async () => {
-  door = await PeopleDoor.open()
+  door = await ServerWithUsers.open()
   await template('words', {
     en: {
       subject: '{{function}}: {{value}}',
@@ -46,7 +46,7 @@ const hourly = { id: 'hourly', type: 'throttle', seconds: 3600 }
 const tell = { id: 'tell', type: 'email', template: 'words' }
 const shout = { id: 'shout', type: 'email', template: 'nowhere' }
 
-/** Nodes one behind the other; from each of several triggers to what is behind it. */
+/** Nodes in a row; several triggers share the nodes behind them. */
 const chain = (...nodes: { id: string }[]) => ({
   nodes,
   edges: nodes.slice(1).map(({ id }, place) => [nodes[place]?.id, id]),
@@ -68,7 +68,7 @@ async function tried(graph: object, sample: object, who = 'root'): Promise<Tried
   return json as TriedFunction
 }
 
-test('the way to a mail, and the mail, with its HTML escaped', async () => {
+test('the result has the path to a mail, and the mail with escaped HTML', async () => {
   const sample = { deviceIdentifier: 'a', value: '<i>31</i>', previous: 29, meta: { hall: 'A & B' } }
   expect(await tried(chain(onProperty, hourly, tell), sample)).toEqual({
     path: ['value', 'hourly', 'tell'],
@@ -86,26 +86,26 @@ test('the way to a mail, and the mail, with its HTML escaped', async () => {
   })
 })
 
-describe('where it stops, and why', () => {
+describe('a run stops with a reason', () => {
   test.each<[string, object[], object, string[], object[]]>([
-    ['it is not so', [onProperty, hot, tell], { value: 3 }, ['value', 'hot'], [{ node: 'hot', because: 'false' }]],
+    ['it is false', [onProperty, hot, tell], { value: 3 }, ['value', 'hot'], [{ node: 'hot', because: 'false' }]],
     ['there is no value', [onProperty, hot, tell], {}, ['value', 'hot'], [{ node: 'hot', because: 'no value: value' }]],
     [
-      'there was none before',
+      'there was no value before',
       [onProperty, rising, tell],
       { value: 3 },
       ['value', 'rising'],
       [{ node: 'rising', because: 'no value: previous' }],
     ],
     [
-      'nothing is noted',
+      'the metadata has no value',
       [onProperty, here, tell],
       { value: 3, meta: { site: 'A' } },
       ['value', 'here'],
       [{ node: 'here', because: 'no value: meta.hall' }],
     ],
     [
-      'it makes no sense',
+      'the comparison is invalid',
       [onProperty, senseless, tell],
       { value: 'x' },
       ['value', 'senseless'],
@@ -113,7 +113,7 @@ describe('where it stops, and why', () => {
     ],
     ['it is another status', [onStatus, tell], { value: 'online' }, [], []],
     [
-      'the trigger that is meant waits for something else',
+      'the chosen trigger expects another value',
       [onStatus, tell],
       { value: 'online', trigger: 'gone' },
       ['gone'],
@@ -123,7 +123,7 @@ describe('where it stops, and why', () => {
     expect(await tried(chain(...(nodes as { id: string }[])), sample)).toEqual({ path, stopped, mails: [] })
   })
 
-  test('a throttle never does', async () => {
+  test('a throttle never stops a run', async () => {
     const id = await made(chain(onProperty, hourly, tell))
     for (let times = 0; times < 2; times++) {
       const { json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample: { value: 1 } })
@@ -131,14 +131,14 @@ describe('where it stops, and why', () => {
     }
   })
 
-  test('nor that the function is disabled', async () => {
+  test('a disabled function runs', async () => {
     const id = await made(chain(onProperty, tell), { enabled: false })
     const { json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample: { value: 1 } })
     expect((json as TriedFunction).mails).toHaveLength(1)
   })
 })
 
-describe('which triggers', () => {
+describe('the triggers of a run', () => {
   const all = () => ({
     nodes: [onProperty, onAlarm(), onStatus, tell, shout],
     edges: [
@@ -153,18 +153,18 @@ describe('which triggers', () => {
     [{ value: 'offline' }, ['value', 'tell', 'gone', 'shout']],
     [{ value: true }, ['value', 'tell', 'alarm', 'shout']],
     [{ value: false }, ['value', 'tell']],
-    // Each is what its trigger waits for.
+    // Each event is the one that its trigger expects.
     [{}, ['value', 'tell', 'alarm', 'shout', 'gone']],
     [{ trigger: 'gone' }, ['gone', 'tell', 'shout']],
     [{ trigger: 'alarm', value: true }, ['alarm', 'shout']],
   ])('%j', async (sample, path) => {
     const { path: found, mails } = await tried(all(), sample)
     expect(found).toEqual(path)
-    // A node that several led to has one mail.
+    // A node behind several triggers sends one mail.
     expect(mails.map(({ node }) => node)).toEqual(path.filter((id) => id === 'tell' || id === 'shout'))
   })
 
-  test.each(['tell', 'nobody'])('%s is none', async (trigger) => {
+  test.each(['tell', 'nobody'])('%s is refused as a trigger', async (trigger) => {
     const id = await made(all())
     const { status, json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample: { trigger } })
     const details = [{ path: 'sample.trigger', message: `node "${trigger}" must be a trigger` }]
@@ -172,13 +172,13 @@ describe('which triggers', () => {
   })
 })
 
-describe('what it would mail', () => {
-  test('a template that is not there is said', async () => {
+describe('the mails of a run', () => {
+  test('a missing template is reported', async () => {
     const { mails } = await tried(chain(onProperty, shout), { value: 1 })
     expect(mails).toEqual([{ node: 'shout', template: 'nowhere', error: 'no_template' }])
   })
 
-  test('so is one that comes to too much', async () => {
+  test('a mail above the size limit is reported', async () => {
     const rounds = '{{#meta.list}}{{#meta.list}}{{#meta.list}}{{value}}{{/meta.list}}{{/meta.list}}{{/meta.list}}'
     await template('flood', { en: { subject: 's', text: rounds } })
     const flood = { id: 'flood', type: 'email', template: 'flood' }
@@ -187,7 +187,7 @@ describe('what it would mail', () => {
     expect(mails).toEqual([{ node: 'flood', template: 'flood', error: 'too_large' }])
   })
 
-  test('those that would make the answer too long are left out', async () => {
+  test('mails above the size limit of the answer are left out', async () => {
     await template('long', { en: { subject: 's', text: '{{#meta.list}}{{value}}{{/meta.list}}' } })
     const nodes = Array.from({ length: 8 }, (_, index) => ({ id: `m${index}`, type: 'email', template: 'long' }))
     const graph = { nodes: [onProperty, ...nodes], edges: nodes.map(({ id }) => ['value', id]) }
@@ -202,7 +202,7 @@ describe('what it would mail', () => {
     ['de', 'de'],
     ['fr-CH', 'en'],
     [undefined, 'en'],
-  ])('in %s it is in %s', async (locale, found) => {
+  ])('a mail for %s uses %s', async (locale, found) => {
     const { mails } = await tried(chain(onProperty, tell), { value: 1, ...(locale && { locale }) })
     expect(mails).toMatchObject([{ locale: found }])
   })
@@ -212,7 +212,7 @@ describe('what it would mail', () => {
     return mails.map((mail) => 'text' in mail && mail.text)
   }
 
-  test('things are called as who tries may know it', async () => {
+  test('names are shown only if the caller may read them', async () => {
     const runs = { functions: ['read' as const] }
     door.give('eve', [everywhere(runs)])
     expect(await textFor('root', chain(onProperty, tell))).toEqual(['property Climate heat '])
@@ -235,7 +235,7 @@ test.each<[string, unknown]>([
   ['sample.locale', { locale: 'english' }],
   ['sample.deviceIdentifier', { deviceIdentifier: 'a b c' }],
   ['sample.trigger', { trigger: 7 }],
-])('%s is named where it is wrong', async (path, sample) => {
+])('an error in %s names its place', async (path, sample) => {
   const id = await made(chain(onProperty, tell))
   const { status, json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample })
   expect(status).toBe(400)

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
-import { everywhere, on, PeopleDoor, userOf } from '#test/routes/people-door'
+import { everywhere, on, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
-/** Functions as somebody who may reach some devices and not others makes, sees and edits them. Contract 5.1, 5.4. */
+/** Functions seen, created and edited by users who reach some devices. Contract 5.1, 5.4. */
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open()
+  door = await ServerWithUsers.open()
 })
 afterAll(() => door?.close())
 
@@ -53,7 +53,7 @@ async function make(binding: object, trigger?: object): Promise<string> {
   return headers.get('location')?.split('/').at(-1) ?? ''
 }
 
-test('made, read, edited and deleted', async () => {
+test('a function is created, read, edited and deleted', async () => {
   const made = await door.call('root', 'POST', '/functions', bodyOf({ devices: ['b', 'A'] }))
   const id = made.headers.get('location')?.replace('/api/v1/functions/', '')
   const whole = {
@@ -84,14 +84,14 @@ test('made, read, edited and deleted', async () => {
   expect((await door.call('root', 'PATCH', `/functions/${id}`, change)).status).toBe(404)
 })
 
-describe('seen by who reaches all that it is bound to', () => {
+describe('a function is visible to callers who reach all its devices', () => {
   const sees = (...devices: string[]) => [on(devices, ['*'], { functions: ['read'] })]
   test.each<[string, string[], string[]]>([
     ['any device', ['*'], ['A', 'A and B', 'all', 'group of B', 'none']],
     ['A', ['A'], ['A', 'none']],
     ['B', ['B'], ['group of B', 'none']],
     ['A and B', ['A', 'B'], ['A', 'A and B', 'group of B', 'none']],
-    ['nothing of it', ['C'], ['none']],
+    ['none of them', ['C'], ['none']],
   ])('%s', async (_, devices, seen) => {
     const group = await door.call('root', 'POST', '/groups', { name: 'G', devices: ['B'] })
     const groups = [group.headers.get('location')?.split('/').at(-1)]
@@ -113,7 +113,7 @@ describe('seen by who reaches all that it is bound to', () => {
       expect((await door.call('eve', 'GET', `/functions/${id}`)).status).toBe(expected)
       expect((await door.call('eve', 'POST', `/functions/${id}/test`, { sample: {} })).status).toBe(expected)
     }
-    // By pages as well.
+    // Also in pages.
     const found: string[] = []
     for (let next: string | undefined = '/functions?limit=1'; next !== undefined; ) {
       const page = await door.call('eve', 'GET', next)
@@ -124,32 +124,38 @@ describe('seen by who reaches all that it is bound to', () => {
   })
 })
 
-describe('made by who may do so, and may read what it tells', () => {
+describe('a function needs permission to create it and to read its values', () => {
   const makes = (...devices: string[]) => on(devices, ['*'], { functions: ['create', 'update'] })
   const reads = (devices: string[], ...services: string[]) => on(devices, services, { service: ['read'] })
-  test.each<[string, Parameters<PeopleDoor['give']>[1], object, object, number]>([
+  test.each<[string, Parameters<ServerWithUsers['give']>[1], object, object, number]>([
     ['both', [makes('A'), reads(['A'], 'x')], { devices: ['A'] }, onProperty(), 201],
     ['another service', [makes('A'), reads(['A'], 'y')], { devices: ['A'] }, onProperty(), 404],
-    ['any service where none is told', [makes('A'), reads(['A'], 'y')], { devices: ['A'] }, onStatus, 201],
-    ['none read where none is told', [makes('A')], { devices: ['A'] }, onStatus, 404],
-    ['one outside', [makes('A'), reads(['A', 'B'], 'x')], { devices: ['A', 'B'] }, onProperty(), 404],
-    ['one that he may not read', [makes('A', 'B'), reads(['A'], 'x')], { devices: ['A', 'B'] }, onProperty(), 404],
-    ['all, where some are his', [makes('A'), reads(['*'], 'x')], {}, onProperty(), 404],
+    ['any service, without values', [makes('A'), reads(['A'], 'y')], { devices: ['A'] }, onStatus, 201],
+    ['no readable service, without values', [makes('A')], { devices: ['A'] }, onStatus, 404],
+    ['a device outside the scope', [makes('A'), reads(['A', 'B'], 'x')], { devices: ['A', 'B'] }, onProperty(), 404],
+    [
+      'a device that they may not read',
+      [makes('A', 'B'), reads(['A'], 'x')],
+      { devices: ['A', 'B'] },
+      onProperty(),
+      404,
+    ],
+    ['all devices, with some in scope', [makes('A'), reads(['*'], 'x')], {}, onProperty(), 404],
     ['all', [makes('*'), reads(['*'], 'x')], {}, onProperty(), 201],
-    ['a group that is not there', [makes('*'), reads(['*'], 'x')], { groups: ['5Kd9tVw3Cx'] }, onProperty(), 404],
-    ['who may not make any', [reads(['*'], 'x')], { devices: ['A'] }, onProperty(), 403],
+    ['an unknown group', [makes('*'), reads(['*'], 'x')], { groups: ['5Kd9tVw3Cx'] }, onProperty(), 404],
+    ['a user without permission', [reads(['*'], 'x')], { devices: ['A'] }, onProperty(), 403],
   ])('%s', async (_, grants, binding, trigger, status) => {
     door.give('eve', grants)
     const made = await door.call('eve', 'POST', '/functions', bodyOf(binding, trigger))
     expect(made.status).toBe(status)
     expect(state().functions.size).toBe(status === 201 ? 1 : 0)
-    // Editing makes him its author: he may no less.
+    // An editor becomes the author, so they need the same permissions.
     const id = await make({ devices: [] })
     const edited = await door.call('eve', 'PATCH', `/functions/${id}`, { binding, graph: graphOf(trigger) })
     expect(edited.status).toBe(status === 201 ? 200 : status)
   })
 
-  test('two services, of which one is not his', async () => {
+  test('a function with two services needs read access to both', async () => {
     const second = { ...onProperty('y'), id: 'second' }
     const graph = {
       nodes: [onProperty('x'), second, tell],
@@ -166,10 +172,10 @@ describe('made by who may do so, and may read what it tells', () => {
   })
 })
 
-describe('alarms that it names', () => {
+describe('alarms that a function names', () => {
   const may = [everywhere({ functions: ['*'], service: ['read'] }), on(['A'], ['*'], { alarms: ['read'] })]
 
-  test('one that is not there and one that he may not see are refused alike, by their node', async () => {
+  test('are refused with the same error and node if they are unknown or invisible', async () => {
     door.give('eve', may)
     const send = (alarm: string) => door.call('eve', 'POST', '/functions', bodyOf({ devices: ['A'] }, onAlarm(alarm)))
     const [unknown, unseen] = [await send(alarms.nowhere), await send(alarms.ofB)]
@@ -184,7 +190,7 @@ describe('alarms that it names', () => {
     expect((await send(`crn#alarm:${alarms.ofA}`)).status).toBe(201)
   })
 
-  test('one that went does not keep its function from being disabled, only from another graph', async () => {
+  test('that are deleted do not block disabling the function, only another graph', async () => {
     const id = await make({ devices: ['A'] }, onAlarm(alarms.ofA))
     expect((await door.call('root', 'DELETE', `/alarms/${alarms.ofA}`)).status).toBe(204)
     const patch = (change: object) => door.call('root', 'PATCH', `/functions/${id}`, change)
@@ -200,7 +206,7 @@ test.each<[string, object, string, RegExp]>([
   ['a cycle', { nodes: [onStatus, tell], edges: [['start', 'start']] }, 'graph', /^node "start"/],
   ['an unknown node', { nodes: [onStatus], edges: [['start', 'nobody']] }, 'graph.edges.0', /nobody/],
   ['a field too many', { nodes: [{ ...onStatus, propId: 1 }], edges: [] }, 'graph.nodes.0', /^node "start"/],
-])('%s is told by its node', async (_, graph, path, message) => {
+])('%s names its node', async (_, graph, path, message) => {
   const { status, json } = await door.call('root', 'POST', '/functions', { ...bodyOf({}), graph })
   const { details } = json as { details: { path: string; message: string }[] }
   expect([status, details[0]?.path.startsWith(path)]).toEqual([400, true])

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EventClient, ticketOf } from '#test/blackbox/event-client'
-import { codeIn, grant, newName, Person, signUp, told } from '#test/blackbox/people'
-import { IamDoor } from '#test/routes/iam-door'
+import { told as answerOf, codeIn, grant, newName, Person, signUp } from '#test/blackbox/people'
+import { SignInServer } from '#test/routes/sign-in-server'
 
-/** A caller gives, changes and ends no more rights than he has, and a code or an API key gives no more than its maker may give now. Contract 2, Model. */
+/**
+ * A caller gives, changes and ends no more rights than they have, and a code or an API key gives no more than its maker may give now.
+ * Contract 2, Model.
+ */
 
-let door: IamDoor
+let door: SignInServer
 let admin: Person
 let manager: Person
 
@@ -18,7 +21,7 @@ const withKey = (key: string) => ({
 type Asker = Pick<Person, 'post'>
 
 beforeAll(async () => {
-  door = await IamDoor.open()
+  door = await SignInServer.open()
   admin = await Person.signIn(door)
   await admin.putRole('manager', grant({ users: ['*'], roles: ['*'] }), reading)
   await admin.putRole('reader', reading)
@@ -29,7 +32,7 @@ afterAll(() => door?.close())
 
 const newManager = () => admin.bringIn(newName('manager'), ['manager'])
 
-describe('a user manager may not', () => {
+describe('a user manager may not change higher rights', () => {
   const over = { roles: ['over'] }
   let before: readonly string[]
   const rights = () => Promise.all(['users', 'roles', 'api-keys', 'users/above/sessions'].map(textOf))
@@ -61,7 +64,7 @@ describe('a user manager may not', () => {
     ['DELETE', '/api-keys/KEY'],
   ])('%s %s %j', async (method, at, body) => {
     const target = `/iam${at.replace(/[A-Z]+/, (name) => parameters[name] ?? name)}`
-    expect(told(await manager.ask(target, { method, body }))).toEqual([403, undefined])
+    expect(answerOf(await manager.ask(target, { method, body }))).toEqual([403, undefined])
     expect(await rights()).toEqual(before)
   })
 })
@@ -69,7 +72,7 @@ describe('a user manager may not', () => {
 test('a role that a user holds is not deleted', async () => {
   await admin.putRole('held', reading)
   await admin.bring('holder', ['held'])
-  expect(told(await admin.delete('/iam/roles/held'))).toEqual([409, { error: 'the role is in use' }])
+  expect(answerOf(await admin.delete('/iam/roles/held'))).toEqual([409, { error: 'the role is in use' }])
   await admin.delete(path('holder'))
   expect((await admin.delete('/iam/roles/held')).status).toBe(204)
 })
@@ -89,38 +92,38 @@ async function makeKey(by: Asker, roles: readonly string[]): Promise<{ id: strin
 }
 
 describe('a code of a user manager', () => {
-  test('is void once an administrator has raised the user, and good again when that is undone', async () => {
+  test('is void once an administrator has raised the user, and valid again when that is undone', async () => {
     const { name, code } = await invite(manager)
     await admin.patch(path(name), { roles: ['admin'] })
-    expect(told(await signUpWith(name, code))).toEqual(refused)
+    expect(answerOf(await signUpWith(name, code))).toEqual(refused)
     await admin.patch(path(name), { roles: ['reader'] })
     await signUp(door, { name, password: 'known to the maker' }, code)
   })
 
-  test('is void once a role of the user has widened', async () => {
+  test('is void once a role of the user gives more', async () => {
     await admin.putRole('widened', reading)
     const { name, code } = await invite(manager, ['widened'])
     await admin.putRole('widened', grant({ service: ['read'], device: ['delete'] }))
-    expect(told(await signUpWith(name, code))).toEqual(refused)
+    expect(answerOf(await signUpWith(name, code))).toEqual(refused)
   })
 
-  test('that resets password and second factor does neither for a user who was raised', async () => {
-    const who = await admin.bring(newName('raised'), ['reader'])
-    const code = codeIn(await manager.post(`${path(who.name)}/code`, { resetTwoFactor: true }))
-    await admin.patch(path(who.name), { roles: ['admin'] })
-    expect(told(await signUpWith(who.name, code))).toEqual(refused)
-    expect(await (await Person.signIn(door, who)).isIn()).toBe(true)
+  test('that resets password and second factor is void for a user who was raised', async () => {
+    const raised = await admin.bring(newName('raised'), ['reader'])
+    const code = codeIn(await manager.post(`${path(raised.name)}/code`, { resetTwoFactor: true }))
+    await admin.patch(path(raised.name), { roles: ['admin'] })
+    expect(answerOf(await signUpWith(raised.name, code))).toEqual(refused)
+    expect(await (await Person.signIn(door, raised)).isIn()).toBe(true)
   })
 
-  test('is void while the manager lacks the rights, is disabled, or is gone', async () => {
+  test('is void while the manager lacks the rights, is disabled, or was deleted', async () => {
     const by = await newManager()
     const { name, code } = await invite(by)
     for (const change of [{ roles: [] }, { roles: ['manager'], state: 'disabled' }]) {
       await admin.patch(path(by.name), change)
-      expect(told(await signUpWith(name, code))).toEqual(refused)
+      expect(answerOf(await signUpWith(name, code))).toEqual(refused)
     }
     await admin.delete(path(by.name))
-    expect(told(await signUpWith(name, code))).toEqual(refused)
+    expect(answerOf(await signUpWith(name, code))).toEqual(refused)
     expect((await signUpWith(name, codeIn(await admin.post(`${path(name)}/code`)))).status).toBe(201)
   })
 })
@@ -132,7 +135,7 @@ describe('an API key of a user manager', () => {
     const socket = await EventClient.with(door, await ticketOf(withKey(key))).opened()
     const ticket = await ticketOf(withKey(key))
     await admin.putRole('of-key', grant({ service: ['read'], functions: ['read'] }))
-    expect(told(await withKey(key).get('/iam/me'))).toEqual(suspended)
+    expect(answerOf(await withKey(key).get('/iam/me'))).toEqual(suspended)
     expect((await socket.closed()).code).toBe(4401)
     expect(await EventClient.with(door, ticket).refused()).toBe(401)
     expect((await admin.get('/iam/api-keys')).json).toContainEqual(expect.objectContaining({ id, isSuspended: true }))
@@ -140,33 +143,33 @@ describe('an API key of a user manager', () => {
     expect((await withKey(key).get('/iam/me')).status).toBe(200)
   })
 
-  test('is suspended while its maker lacks what it gives, and for good when its maker is gone', async () => {
+  test('is suspended while its maker lacks its rights, and for good when the maker is deleted', async () => {
     const by = await newManager()
     const { key } = await makeKey(by, ['reader'])
     await admin.patch(path(by.name), { roles: [] })
-    expect(told(await withKey(key).get('/devices'))).toEqual(suspended)
+    expect(answerOf(await withKey(key).get('/devices'))).toEqual(suspended)
     await admin.patch(path(by.name), { roles: ['reader'] })
     expect((await withKey(key).get('/devices')).status).toBe(200)
     await admin.delete(path(by.name))
-    expect(told(await withKey(key).get('/devices'))).toEqual(suspended)
+    expect(answerOf(await withKey(key).get('/devices'))).toEqual(suspended)
   })
 
-  test('makes codes and keys that are worth no more than itself', async () => {
+  test('creates only codes and keys within its own rights', async () => {
     const by = await newManager()
     const first = await makeKey(by, ['manager'])
     const { key } = await makeKey(withKey(first.key), ['manager'])
-    expect(told(await withKey(key).post('/iam/api-keys', { name: 'third', roles: [] }))).toEqual([
+    expect(answerOf(await withKey(key).post('/iam/api-keys', { name: 'third', roles: [] }))).toEqual([
       409,
       { error: 'an API key that was made by an API key makes no further ones' },
     ])
     const { name, code } = await invite(withKey(key))
     await admin.patch(path(by.name), { state: 'disabled' })
-    expect(told(await withKey(key).get('/iam/users'))).toEqual(suspended)
-    expect(told(await signUpWith(name, code))).toEqual(refused)
+    expect(answerOf(await withKey(key).get('/iam/users'))).toEqual(suspended)
+    expect(answerOf(await signUpWith(name, code))).toEqual(refused)
     await admin.patch(path(by.name), { state: 'active' })
     expect((await withKey(key).get('/iam/users')).status).toBe(200)
     await admin.delete(`/iam/api-keys/${first.id}`)
-    expect(told(await withKey(key).get('/iam/users'))).toEqual(suspended)
+    expect(answerOf(await withKey(key).get('/iam/users'))).toEqual(suspended)
   })
 })
 
@@ -181,6 +184,6 @@ test('codes and keys of an operator of all tenants end with the right to manage 
   const { get } = withKey((json as { key: string }).key)
   expect((await get('/devices')).status).toBe(200)
   await admin.putRole('operator-of-all', rights)
-  expect(told(await signUpWith('of plant', code))).toEqual(refused)
-  expect(told(await get('/devices'))).toEqual(suspended)
+  expect(answerOf(await signUpWith('of plant', code))).toEqual(refused)
+  expect(answerOf(await get('/devices'))).toEqual(suspended)
 })

@@ -16,14 +16,14 @@ const isSigned = (header: string, call = { path, body }) => isHookSigned(header,
 const mac = macOf(nowS)
 
 test.each([
-  ['as it is written', `t=${nowS},sha256=${mac}`],
-  ['the other way round', `sha256=${mac},t=${nowS}`],
+  ['as written', `t=${nowS},sha256=${mac}`],
+  ['in the other order', `sha256=${mac},t=${nowS}`],
   ['in capitals', `t=${nowS},sha256=${mac.toUpperCase()}`],
-  ['with spaces between', `t=${nowS}, sha256=${mac}`],
-  ['with a field that we do not know', `t=${nowS},sha256=${mac},v=2`],
+  ['with spaces in between', `t=${nowS}, sha256=${mac}`],
+  ['with an unknown field', `t=${nowS},sha256=${mac},v=2`],
   ['five minutes old', `t=${nowS - 300},sha256=${macOf(nowS - 300)}`],
   ['five minutes early', `t=${nowS + 300},sha256=${macOf(nowS + 300)}`],
-])('good: %s', (_, header) => {
+])('a signature %s is valid', (_, header) => {
   expect(isSigned(header)).toBe(true)
 })
 
@@ -31,9 +31,9 @@ test.each([
   ['empty', ''],
   ['without a time', `sha256=${mac}`],
   ['without a signature', `t=${nowS}`],
-  ['a signature that is none', `t=${nowS},sha256=xyz`],
-  ['a part of one', `t=${nowS},sha256=${mac.slice(0, 62)}`],
-  ['more than one', `t=${nowS},sha256=${mac}00`],
+  ['an invalid signature', `t=${nowS},sha256=xyz`],
+  ['a part of the signature', `t=${nowS},sha256=${mac.slice(0, 62)}`],
+  ['additional characters', `t=${nowS},sha256=${mac}00`],
   ['the time twice', `t=${nowS},t=${nowS},sha256=${mac}`],
   ['the signature twice', `t=${nowS},sha256=${mac},sha256=${mac}`],
   ['the whole header twice', `t=${nowS},sha256=${mac}, t=${nowS},sha256=${mac}`],
@@ -46,15 +46,15 @@ test.each([
   ['another time', `t=${nowS + 1},sha256=${mac}`],
   ['another secret', `t=${nowS},sha256=${macOf(nowS, { with: 'another' })}`],
   ['an empty secret', `t=${nowS},sha256=${macOf(nowS, { with: '' })}`],
-  ['of the path as it is meant', `t=${nowS},sha256=${macOf(nowS, { of: '/api/v1/updates/hook/boiler' })}`],
+  ['of the decoded path', `t=${nowS},sha256=${macOf(nowS, { of: '/api/v1/updates/hook/boiler' })}`],
   ['of the path with a query', `t=${nowS},sha256=${macOf(nowS, { of: `${path}?a=b` })}`],
   ['of no body', `t=${nowS},sha256=${macOf(nowS, { bytes: Buffer.alloc(0) })}`],
   ['without commas', `t=${nowS} sha256=${mac}`],
-])('bad: %s', (_, header) => {
+])('a signature with %s is refused', (_, header) => {
   expect(isSigned(header)).toBe(false)
 })
 
-test('the body counts byte for byte', () => {
+test('the signature covers every byte of the body', () => {
   const other = Buffer.from('{ "devices": ["SENSOR-1"] }')
   expect(isSigned(`t=${nowS},sha256=${mac}`, { path, body: other })).toBe(false)
 })

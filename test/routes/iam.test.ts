@@ -3,15 +3,15 @@ import { DpopClient } from '#test/blackbox/dpop-client'
 import { basicHeader, grant, newName, Person, told } from '#test/blackbox/people'
 import type { Answer } from '#test/blackbox/started-server'
 import { RawClient } from '#test/http/raw-client'
-import { IamDoor } from '#test/routes/iam-door'
+import { SignInServer } from '#test/routes/sign-in-server'
 
-/** The parts of sign-in and of rights that only show in requests. Contract 2. */
+/** Sign-in and rights as far as they only show in requests. Contract 2. */
 
-let door: IamDoor
+let door: SignInServer
 let admin: Person
 
 beforeAll(async () => {
-  door = await IamDoor.open({ settings: { areRateLimitsOn: true }, server: { isProxyTrusted: true } })
+  door = await SignInServer.open({ settings: { areRateLimitsOn: true }, server: { isProxyTrusted: true } })
   admin = await Person.signIn(door)
 })
 afterAll(() => door?.close())
@@ -19,7 +19,7 @@ afterAll(() => door?.close())
 test.each([
   [undefined, 604_800_000],
   [60, 60_000],
-])('an invitation with expiresIn %s lasts %i ms, and is found where its answer says', async (expiresIn, ms) => {
+])('an invitation with expiresIn %s lasts %i ms, and the answer has its path', async (expiresIn, ms) => {
   const name = newName('invited person')
   const invited = await admin.post('/iam/users', { name, roles: [], expiresIn })
   expect(Math.abs((invited.json as { expiresAt: number }).expiresAt - door.now() - ms)).toBeLessThan(30_000)
@@ -28,7 +28,7 @@ test.each([
   expect((await admin.get(location.slice('/api/v1'.length))).json).toMatchObject({ name, state: 'invited', roles: [] })
 })
 
-test('roles are listed by name, with those that every tenant has', async () => {
+test('roles are listed by name, including the built-in ones', async () => {
   for (const role of ['zone', 'bystander']) await admin.putRole(role, grant({ meta: ['read'] }))
   const roles = (await admin.get('/iam/roles')).json as { name: string; builtIn: boolean }[]
   expect(roles.map(({ name, builtIn }) => [name, builtIn])).toEqual([
@@ -40,7 +40,7 @@ test('roles are listed by name, with those that every tenant has', async () => {
   ])
 })
 
-describe('where users sign in', () => {
+describe('attempts to sign in', () => {
   const from = (address: string) => ({ 'x-forwarded-for': `203.0.113.99, ${address}` })
   const basic = (who: { name: string; password: string }, address: string) =>
     door.get('/iam/token', { ...basicHeader(who), ...from(address) })
@@ -52,7 +52,7 @@ describe('where users sign in', () => {
     ])
   }
 
-  test('every request with a password or a code counts for its user and its address', async () => {
+  test('count each request with a password or code for its user and its address', async () => {
     const ann = await admin.bringIn('ann', ['viewer'])
     const wrong = 'wrong horse battery'
     const [headers, method] = [from('192.0.2.1'), 'POST']
@@ -70,7 +70,7 @@ describe('where users sign in', () => {
     expect((await basic(ann, '192.0.2.2')).status).toBe(200)
   })
 
-  test('bodies of more than 8 KiB or of the wrong shape count for their address', async () => {
+  test('count bodies of more than 8 KiB or of an invalid shape for their address', async () => {
     const bob = await admin.bring('bob', ['viewer'])
     const headers = from('192.0.2.3')
     const keys = Object.fromEntries(Array.from({ length: 2_000 }, (_, place) => [`k${place}`, 0]))
@@ -93,10 +93,10 @@ describe('where users sign in', () => {
   })
 })
 
-describe('a body that comes late', () => {
+describe('a body that arrives late', () => {
   type Send = () => Promise<{ status: number | undefined; text: string }>
 
-  /** Sends a request without the end of its body; the answer sends the end. */
+  /** Sends a request without the end of its body; the returned function sends the end. */
   async function begin(path: string, headers: Readonly<Record<string, string>>, body: object): Promise<Send> {
     const text = JSON.stringify(body)
     const lines = Object.entries({
@@ -108,7 +108,7 @@ describe('a body that comes late', () => {
     }).map(([name, value]) => `${name}: ${value}\r\n`)
     const head = `POST /api/v1${path} HTTP/1.1\r\n${lines.join('')}\r\n`
     const client = new RawClient(door.port).send(`${head}${text.slice(0, 5)}`)
-    // The server has the request once it has answered a later one.
+    // The server has the first request once it has answered a later one.
     expect((await door.get('/health')).status).toBe(200)
     return async () => {
       const received = await client.send(text.slice(5)).closed()
@@ -120,16 +120,16 @@ describe('a body that comes late', () => {
   const over = { status: 401, text: '{"error":"session over"}' }
 
   test.each<[string, (who: Person) => Promise<unknown>, object]>([
-    ['nothing happened to', async () => undefined, { status: 201 }],
+    ['is unchanged', async () => undefined, { status: 201 }],
     ['was deleted', (who) => admin.delete(`/iam/users/${who.name}`), over],
     ['was disabled', (who) => admin.patch(`/iam/users/${who.name}`, { state: 'disabled' }), over],
     ['was signed out', (who) => admin.delete(`/iam/users/${who.name}/sessions`), over],
     [
-      'lost his roles',
+      'lost their roles',
       (who) => admin.patch(`/iam/users/${who.name}`, { roles: ['viewer'] }),
       { status: 403, text: '' },
     ],
-  ])('of a user who %s', async (_, change, answer) => {
+  ])('of a user who %s is answered by the present rights', async (_, change, answer) => {
     const who = await admin.bringIn(newName('late'), ['admin'])
     const before = (await admin.get('/iam/api-keys')).text
     const finish = await begin('/iam/api-keys', who.headers, newKey)
@@ -138,7 +138,7 @@ describe('a body that comes late', () => {
     expect((await admin.get('/iam/api-keys')).text === before).toBe(!('status' in answer && answer.status === 201))
   })
 
-  test('is judged by what a role means now', async () => {
+  test('is authorized by the present grants of a role', async () => {
     await admin.putRole('maker', grant({ device: ['create'] }))
     const who = await admin.bringIn(newName('late'), ['maker'])
     const begun = ['LATE-1', 'LATE-2'].map((deviceIdentifier) => begin('/devices', who.headers, { deviceIdentifier }))
@@ -148,7 +148,7 @@ describe('a body that comes late', () => {
     expect((await admin.get('/devices/LATE-2')).status).toBe(404)
   })
 
-  test('with an API key that was deleted makes nothing', async () => {
+  test('with a deleted API key creates nothing', async () => {
     const { id, key } = (await admin.post('/iam/api-keys', newKey)).json as { id: string; key: string }
     const finish = await begin('/devices', { 'x-api-key': key }, { deviceIdentifier: 'LATE-3' })
     await admin.delete(`/iam/api-keys/${id}`)
@@ -156,7 +156,7 @@ describe('a body that comes late', () => {
     expect((await admin.get('/devices/LATE-3')).status).toBe(404)
   })
 
-  test('of an administrator makes nothing in a new tenant of the same name', async () => {
+  test('of an administrator creates nothing in a new tenant of the same name', async () => {
     const tenant = { tenantIdentifier: 'late', name: 'Late' }
     await admin.post('/iam/tenants', tenant)
     const boss = await admin.bringIn('late-boss', ['admin'], {}, '?tenant=late')

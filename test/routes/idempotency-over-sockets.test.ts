@@ -5,7 +5,7 @@ import { idempotencyOf } from '#routes/idempotency'
 import { type Door, openDoor, route, until, world } from '#test/http/door'
 import { inMemory } from '#test/in-memory'
 
-/** Whoever asked is gone, or was told that it takes too long: it is done all the same, and told to who comes again. */
+/** A request completes although its client disconnected or got a timeout; a repeated request gets the answer. */
 
 let assembly: Assembly
 let door: Door
@@ -34,13 +34,13 @@ const send = async (key: string, signal?: AbortSignal) => {
   return { status: response.status, text: await response.text(), location: response.headers.get('location') }
 }
 
-test.each(['is gone', 'waited too long'])('whoever asked %s', async (how) => {
+test.each(['disconnected', 'timed out'])('a request completes when its client %s', async (how) => {
   const count = begun.length
   const aborter = new AbortController()
   const first = send(how.replaceAll(' ', '-'), aborter.signal).catch(() => undefined)
   await until(() => begun.length === count + 1)
-  if (how === 'is gone') aborter.abort()
-  expect((await first)?.status).toBe(how === 'is gone' ? undefined : 503)
+  if (how === 'disconnected') aborter.abort()
+  expect((await first)?.status).toBe(how === 'disconnected' ? undefined : 503)
   await until(() => door.server.inFlight() === 0)
   const again = () => send(how.replaceAll(' ', '-'))
   expect(await again()).toMatchObject({ status: 409, text: expect.stringContaining('still running') })

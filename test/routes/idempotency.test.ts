@@ -4,7 +4,7 @@ import type { Answerer, Reply } from '#http/call'
 import { bodyOf } from '#http/write-reply'
 import { Problem, type ProblemCode, problemKinds } from '#model/problem'
 import { storedBytesMax } from '#routes/idempotency'
-import { type Asked, KeyedStage, runningMax, userBytesMax } from '#test/routes/keyed-stage'
+import { type Asked, IdempotencyFixture, runningMax, userBytesMax } from '#test/routes/idempotency-fixture'
 
 /** An answer that can be given later, or never. */
 function pending(): { readonly answer: Answerer; give(reply: Reply): void } {
@@ -15,13 +15,13 @@ function pending(): { readonly answer: Answerer; give(reply: Reply): void } {
   return { answer: () => reply, give: (given) => give(given) }
 }
 
-/** Another answer each time it is asked. */
+/** A different answer for each call. */
 function counting(status = 200): Answerer {
   let count = 0
   return () => ({ status, json: { count: ++count } })
 }
 
-/** What of an answer is the same again. */
+/** The part of an answer that a repetition returns. */
 function seen(reply: Reply) {
   const { Location, location = Location } = reply.headers ?? {}
   return { status: reply.status, location, body: bodyOf(reply) }
@@ -33,7 +33,7 @@ const others: Readonly<Record<string, Asked>> = {
   path: { path: '/P' },
   query: { query: 'wait=0' },
   body: { body: '{ }' },
-  'a body where there was a line of it': { path: '/p","', body: '{}' },
+  'a body instead of a line of it': { path: '/p","', body: '{}' },
 }
 const strangers: Readonly<Record<string, Asked>> = {
   user: { user: 'crn#key:U1' },
@@ -41,23 +41,23 @@ const strangers: Readonly<Record<string, Asked>> = {
   key: { key: 'K' },
 }
 
-/** How far a first request has come. */
+/** The progress of a first request. */
 const stages = {
-  async running(stage: KeyedStage) {
+  async running(stage: IdempotencyFixture) {
     void stage.run(same, pending().answer).catch(() => {})
     await stage.world.settle()
   },
-  async open(stage: KeyedStage) {
+  async open(stage: IdempotencyFixture) {
     const refused = await stage.send(same, () => {
       throw new Problem('device_timeout')
     })
     expect(refused).toBe('504 device_timeout')
   },
-  async answered(stage: KeyedStage) {
+  async answered(stage: IdempotencyFixture) {
     const reply = { status: 201, headers: { Location: '/made' }, json: { first: true } }
     expect(await stage.send(same, () => reply)).toBe('201 /made {"first":true}')
   },
-  async expired(stage: KeyedStage) {
+  async expired(stage: IdempotencyFixture) {
     await stages.answered(stage)
     stage.world.spend(keyLifetimeMs)
   },
@@ -70,14 +70,14 @@ const expected: Readonly<Record<keyof typeof stages, Readonly<Record<'same' | 'o
   expired: { same: '200 {"count":1}', other: '200 {"count":1}' },
 }
 
-describe.each(Object.keys(stages) as (keyof typeof stages)[])('a key whose request is %s', (name) => {
+describe.each(Object.keys(stages) as (keyof typeof stages)[])('a key of a request that is %s', (name) => {
   const opened = async () => {
-    const stage = await KeyedStage.open()
+    const stage = await IdempotencyFixture.open()
     await stages[name](stage)
     return stage
   }
 
-  test('means the same request by the same user', async () => {
+  test('names the same request of the same user', async () => {
     const stage = await opened()
     expect(await stage.send(same, counting())).toBe(expected[name].same)
     const [first, second] = stage.calls
@@ -87,12 +87,12 @@ describe.each(Object.keys(stages) as (keyof typeof stages)[])('a key whose reque
     expect(Buffer.compare(second.seed, first?.seed ?? second.seed) === 0).toBe(name === 'open')
   })
 
-  test.each(Object.entries(others))('and another %s is another request', async (_, other) => {
+  test.each(Object.entries(others))('with another %s is another request', async (_, other) => {
     const stage = await opened()
     expect(await stage.send(other, counting())).toBe(expected[name].other)
   })
 
-  test.each(Object.entries(strangers))('and of another %s it is another key', async (_, stranger) => {
+  test.each(Object.entries(strangers))('of another %s is another key', async (_, stranger) => {
     const stage = await opened()
     expect(await stage.send(stranger, counting())).toBe('200 {"count":1}')
     expect(stage.calls.at(-1)?.isRepeated).toBe(false)
@@ -100,7 +100,7 @@ describe.each(Object.keys(stages) as (keyof typeof stages)[])('a key whose reque
   })
 })
 
-describe('what is kept', () => {
+describe('a stored answer', () => {
   const kept: Readonly<Record<string, Reply>> = {
     '200': { status: 200, json: ['ä', { b: 1e21 }] },
     '200 as text': { status: 200, text: '{"a" : 1}' },
@@ -111,8 +111,8 @@ describe('what is kept', () => {
     '409': { status: 409 },
     'the largest': { status: 200, text: `"${'ä'.repeat(storedBytesMax / 2 - 1)}"` },
   }
-  test.each(Object.entries(kept))('%s is answered again, byte for byte', async (_, reply) => {
-    const stage = await KeyedStage.open()
+  test.each(Object.entries(kept))('with %s is repeated byte for byte', async (_, reply) => {
+    const stage = await IdempotencyFixture.open()
     const first = seen(await stage.reply(same, () => reply))
     expect(first).toEqual(seen(reply))
     expect(seen(await stage.reply(same, counting()))).toEqual(first)
@@ -130,21 +130,21 @@ describe('what is kept', () => {
     'memory_full',
   ]
   const gone = ['not_found', 'not_found_empty', 'device_unknown', 'service_unknown', 'property_unknown']
-  test.each(refusals)('of refusals: %s', async (code) => {
-    const stage = await KeyedStage.open()
+  test.each(refusals)('for an error: %s', async (code) => {
+    const stage = await IdempotencyFixture.open()
     const refuse = () => {
-      throw new Problem(code, 'as it was', { details: [{ path: 'a', message: 'b' }] })
+      throw new Problem(code, 'repeated', { details: [{ path: 'a', message: 'b' }] })
     }
     const first = await stage.send(same, refuse)
-    const again = await stage.send(same, () => ({ status: 200, json: 'let through' }))
+    const again = await stage.send(same, () => ({ status: 200, json: 'run again' }))
     const isKept = [...final, ...gone, 'unprocessable'].includes(code)
     expect(first.startsWith(String(problemKinds[code].status))).toBe(true)
-    expect(again).toBe(isKept ? first : '200 "let through"')
+    expect(again).toBe(isKept ? first : '200 "run again"')
     expect(stage.calls.at(-1)?.isRepeated).toBe(!isKept)
   })
 
-  test('not what is broken: it is done again', async () => {
-    const stage = await KeyedStage.open()
+  test('is missing after a failure, and the request runs again', async () => {
+    const stage = await IdempotencyFixture.open()
     const broken = stage.send(same, () => {
       throw new TypeError('broken')
     })
@@ -157,8 +157,8 @@ describe('what is kept', () => {
     'that may not be stored': () => ({ status: 200, headers: { 'cache-control': 'private, no-store' }, json: 'x' }),
     'that is streamed': () => ({ status: 200, chunks: (async function* () {})() }),
   }
-  test.each(Object.entries(forgotten))('not an answer %s: its key is forgotten', async (_, reply) => {
-    const stage = await KeyedStage.open()
+  test.each(Object.entries(forgotten))('is missing for an answer %s, and its key is dropped', async (_, reply) => {
+    const stage = await IdempotencyFixture.open()
     const given = reply()
     expect(await stage.reply(same, () => given)).toBe(given)
     expect(stage.stored()).toBeUndefined()
@@ -167,8 +167,8 @@ describe('what is kept', () => {
   })
 })
 
-test('an answer larger than what is kept is made out again, of what was made the first time', async () => {
-  const stage = await KeyedStage.open()
+test('is computed again above the size limit, from the resource of the first request', async () => {
+  const stage = await IdempotencyFixture.open()
   const large = () => ({ status: 201, text: `"${'ä'.repeat(storedBytesMax / 2)}"` })
   const first = seen(await stage.reply(same, large))
   expect(seen(await stage.reply(same, large))).toEqual(first)
@@ -177,30 +177,30 @@ test('an answer larger than what is kept is made out again, of what was made the
   expect(await stage.send({ body: 'other' }, counting())).toBe('422 unprocessable')
 })
 
-test.each(['', ' ', 'a b', 'a, b', 'ü', 'a\u007f', 'x'.repeat(256)])('%j is no key: 400', async (key) => {
-  const stage = await KeyedStage.open()
+test.each(['', ' ', 'a b', 'a, b', 'ü', 'a\u007f', 'x'.repeat(256)])('%j is not a key: 400', async (key) => {
+  const stage = await IdempotencyFixture.open()
   expect(await stage.send({ key }, counting())).toBe('400 bad_request')
   expect([stage.calls.length, stage.writes]).toEqual([0, 0])
 })
 
-test.each(['!', '~', '"8e03978e-40d5-43e8-bc93-6894a57f9324"', 'a,b', 'x'.repeat(255)])('%j is one', async (key) => {
-  const stage = await KeyedStage.open()
+test.each(['!', '~', '"8e03978e-40d5-43e8-bc93-6894a57f9324"', 'a,b', 'x'.repeat(255)])('%j is a key', async (key) => {
+  const stage = await IdempotencyFixture.open()
   expect(await stage.send({ key }, counting())).toBe('200 {"count":1}')
   expect(await stage.send({ key }, counting())).toBe('200 {"count":1}')
   expect(stage.calls).toHaveLength(1)
 })
 
-test('who is known by the proof of a key alone has no keys', async () => {
-  const stage = await KeyedStage.open()
+test('a caller known only by the proof of a key has no idempotency keys', async () => {
+  const stage = await IdempotencyFixture.open()
   const answer = counting()
   expect(await stage.send({ user: '' }, answer)).toBe('200 {"count":1}')
   expect(await stage.send({ user: '' }, answer)).toBe('200 {"count":2}')
   expect(stage.writes).toBe(0)
 })
 
-describe('at once', () => {
-  test('of fifty under one key one is done and the others hear that it is', async () => {
-    const stage = await KeyedStage.open()
+describe('concurrent requests', () => {
+  test('with one key run once out of fifty, and the others get 409', async () => {
+    const stage = await IdempotencyFixture.open()
     const heard = await Promise.all(
       Array.from({ length: 50 }, () => stage.send(same, async (call) => await stage.make(call))),
     )
@@ -209,15 +209,15 @@ describe('at once', () => {
     expect([stage.calls.length, stage.made.length, stage.events]).toEqual([1, 1, 1])
   })
 
-  test('of fifty that come again all hear what it was', async () => {
-    const stage = await KeyedStage.open()
+  test('that repeat a finished one all get its answer', async () => {
+    const stage = await IdempotencyFixture.open()
     const first = await stage.send(same, (call) => stage.make(call))
     const heard = await Promise.all(Array.from({ length: 50 }, () => stage.send(same, counting())))
     expect(new Set(heard)).toEqual(new Set([first]))
   })
 
-  test('whoever comes while the answer is being stored hears that it runs, and then the answer', async () => {
-    const stage = await KeyedStage.open()
+  test('get 409 while the answer is being stored, and then the answer', async () => {
+    const stage = await IdempotencyFixture.open()
     const { answer, give } = pending()
     const first = stage.run(same, answer)
     await stage.world.settle()
@@ -233,8 +233,8 @@ describe('at once', () => {
     expect(stage.calls).toHaveLength(1)
   })
 
-  test('no more than so many run', async () => {
-    const stage = await KeyedStage.open()
+  test('are limited', async () => {
+    const stage = await IdempotencyFixture.open()
     const { answer, give } = pending()
     const running = Array.from({ length: runningMax }, (_, index) =>
       stage.run({ key: `k${index}`, isSecret: true }, answer),
@@ -250,8 +250,8 @@ describe('at once', () => {
 describe('a route with secrets', () => {
   const secret: Asked = { isSecret: true, body: '{"password":"correct horse"}' }
 
-  test('keeps nothing of a request, and does it again', async () => {
-    const stage = await KeyedStage.open()
+  test('stores nothing of a request and runs it again', async () => {
+    const stage = await IdempotencyFixture.open()
     const answer = counting()
     expect(await stage.send(secret, answer)).toBe('200 {"count":1}')
     expect(await stage.send(secret, answer)).toBe('200 {"count":2}')
@@ -260,12 +260,12 @@ describe('a route with secrets', () => {
   })
 
   test.each([
-    ['the same', secret, '409 conflict'],
+    ['the same request', secret, '409 conflict'],
     ['another', { ...secret, body: '{"password":"wrong horse"}' }, '422 unprocessable'],
-    ['one of another route', { body: '{}' }, '422 unprocessable'],
-    ['one of another user', { ...secret, user: 'crn#user:U2' }, '200 {"count":1}'],
-  ])('while it runs, %s: %s', async (_, asked, heard) => {
-    const stage = await KeyedStage.open()
+    ['a request to another route', { body: '{}' }, '422 unprocessable'],
+    ['a request of another user', { ...secret, user: 'crn#user:U2' }, '200 {"count":1}'],
+  ])('answers 409 only for the same key while it runs, %s: %s', async (_, asked, heard) => {
+    const stage = await IdempotencyFixture.open()
     const { answer, give } = pending()
     const running = stage.run(secret, answer)
     expect(await stage.send(asked, counting())).toBe(heard)
@@ -273,8 +273,8 @@ describe('a route with secrets', () => {
     expect(await stage.heard(running)).toBe('204')
   })
 
-  test('what it throws is thrown on', async () => {
-    const stage = await KeyedStage.open()
+  test('passes its errors on', async () => {
+    const stage = await IdempotencyFixture.open()
     const refuse = () => {
       throw new Problem('conflict')
     }
@@ -286,8 +286,8 @@ describe('a route with secrets', () => {
 test.each([
   ['first', 0],
   ['again', 1],
-])('whose session ends while the key is stored is answered nothing: %s', async (_, times) => {
-  const stage = await KeyedStage.open()
+])('answers a closed session that ended while the key was stored with an error: %s', async (_, times) => {
+  const stage = await IdempotencyFixture.open()
   for (let count = 0; count < times; count++) await stage.send(same, counting())
   let isCurrent = true
   const reply = stage.run({ isCurrent: () => isCurrent }, counting())
@@ -296,9 +296,9 @@ test.each([
   expect(stage.calls).toHaveLength(times)
 })
 
-describe('time', () => {
-  test.each([-30 * 86_400_000, -3_600_000, -1])('a clock put back by %i ms forgets nothing', async (ms) => {
-    const stage = await KeyedStage.open()
+describe('the lifetime of a key', () => {
+  test.each([-30 * 86_400_000, -3_600_000, -1])('survives a clock that is set back by %i ms', async (ms) => {
+    const stage = await IdempotencyFixture.open()
     const first = await stage.send(same, (call) => stage.make(call))
     stage.world.spend(ms)
     expect(await stage.send(same, counting())).toBe(first)
@@ -307,8 +307,8 @@ describe('time', () => {
     expect(await stage.send(same, counting())).toBe('200 {"count":1}')
   })
 
-  test('the answer stays for 24 hours after the key first came, not a moment longer', async () => {
-    const stage = await KeyedStage.open()
+  test('is 24 hours from its first use, and then the answer is deleted', async () => {
+    const stage = await IdempotencyFixture.open()
     const first = await stage.send(same, (call) => stage.make(call))
     stage.world.spend(keyLifetimeMs - 1)
     expect(await stage.send(same, counting())).toBe(first)
@@ -317,15 +317,15 @@ describe('time', () => {
   })
 })
 
-/** The steps of a request that makes something: the key, what it makes, the answer; each is one write. */
+/** The steps of a request that creates a resource: the key, the resource, the answer. Each is one write. */
 const steps = [1, 2, 3]
 
-describe.each(steps)('when write %i fails', (step) => {
+describe.each(steps)('a failure of write %i', (step) => {
   test.each([
-    ['and is lost', false],
-    ['and yet reached the disk', true],
-  ])('%s, it is 503, and later it is done once', async (_, reachedDisk) => {
-    const stage = await KeyedStage.open()
+    ['that is lost', false],
+    ['that reached the disk', true],
+  ])('is answered with 503 if it %s, and a repetition runs once', async (_, reachedDisk) => {
+    const stage = await IdempotencyFixture.open()
     stage.onWrite = (count) => (count === step ? { fail: 'full', reachedDisk } : undefined)
     expect(await stage.send(same, (call) => stage.make(call))).toBe('503 storage')
     expect(stage.writes).toBe(step)
@@ -336,7 +336,7 @@ describe.each(steps)('when write %i fails', (step) => {
     expect(first).toMatch(/^201 \/things\/\w{10} \{"id":"\w{10}"\}$/)
     expect(await stage.send(same, counting())).toBe(first)
     expect(stage.made).toHaveLength(1)
-    // What was stored and never said is said to nobody before it is said again.
+    // Nothing is published that was stored but not acknowledged, until the repetition.
     const wasAnswered = step === 3 && reachedDisk
     expect(stage.calls.map(({ isRepeated }) => isRepeated)).toEqual(
       step === 1 ? [isBegun] : wasAnswered ? [false] : [false, true],
@@ -345,9 +345,9 @@ describe.each(steps)('when write %i fails', (step) => {
   })
 })
 
-describe.each(steps)('killed in write %i', (step) => {
-  test.each([0, 1])('%i of it on the disk: asked again it is done once', async (kept) => {
-    const stage = await KeyedStage.open()
+describe.each(steps)('a kill in write %i', (step) => {
+  test.each([0, 1])('with %i of it on the disk is repaired by a repetition, which runs once', async (kept) => {
+    const stage = await IdempotencyFixture.open()
     stage.onWrite = (count) => {
       if (count === step) stage.die(kept)
       return undefined
@@ -369,8 +369,8 @@ describe.each(steps)('killed in write %i', (step) => {
   })
 })
 
-test('while the store takes no writes nothing is begun, and what was answered is answered again', async () => {
-  const stage = await KeyedStage.open()
+test('no request begins while the store refuses writes, and stored answers are repeated', async () => {
+  const stage = await IdempotencyFixture.open()
   const first = await stage.send(same, (call) => stage.make(call))
   stage.onWrite = () => ({ fail: 'io', reachedDisk: false })
   expect(await stage.send({ key: 'x' }, counting())).toBe('503 storage')
@@ -380,8 +380,8 @@ test('while the store takes no writes nothing is begun, and what was answered is
   expect(stage.calls).toHaveLength(1)
 })
 
-test('nothing is remembered of a key but what is stored', async () => {
-  const stage = await KeyedStage.open()
+test('a key has no state outside the store', async () => {
+  const stage = await IdempotencyFixture.open()
   await stage.send(same, (call) => stage.make(call))
   const { registry } = stage.system
   const before = [registry.awakeCount, registry.namedCount]
@@ -395,7 +395,7 @@ test('nothing is remembered of a key but what is stored', async () => {
 })
 
 test('a user with too many stored answers gets no new keys, and still gets the stored answers', async () => {
-  const stage = await KeyedStage.open()
+  const stage = await IdempotencyFixture.open()
   const ask = (key: string, more: Partial<Asked> = {}) =>
     stage.send({ key, session: 'S', ...more }, () => ({ status: 200, text: `"${key.padEnd(998, ' ')}"` }))
   const answers = []
@@ -408,7 +408,7 @@ test('a user with too many stored answers gets no new keys, and still gets the s
   ])
   expect(await ask('k3', { user: 'crn#user:U2' })).toMatch(/^200/)
   expect(await ask('k3', { session: '' })).toMatch(/^200/)
-  // As much is allowed again in a day.
+  // The budget is full again after a day.
   stage.world.spend((keyLifetimeMs * 1_000) / userBytesMax)
   expect(await ask('k4')).toMatch(/^200/)
 })

@@ -3,18 +3,18 @@ import type { RouteEntry } from '#api/entry'
 import { takesIdempotencyKey } from '#api/idempotency-key'
 import type { Grant } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
-import { AccessGround } from '#test/routes/access-ground'
+import { AccessFixture } from '#test/routes/access-fixture'
 
-/** Every route that changes something, called twice as its example says under one key. Contract 1.10. */
+/** Calls each changing route twice as in its example, under one key. Contract 1.10. */
 
 const everything: readonly Grant[] = [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }]
 const entries = bindingsOf({} as never, {} as never, {} as never).map(({ entry }) => entry)
 const keyed = entries.filter(takesIdempotencyKey)
 
-let ground: AccessGround
+let ground: AccessFixture
 let keys = 0
 beforeAll(async () => {
-  ground = await AccessGround.open()
+  ground = await AccessFixture.open()
 })
 afterAll(() => ground?.close())
 
@@ -36,14 +36,14 @@ async function prepare(entry: RouteEntry): Promise<{ path: string; headers: Reco
 const open = keyed.filter(({ isSecret }) => !isSecret)
 const secret = keyed.filter(({ isSecret }) => isSecret)
 
-test('there are some of both', () => {
+test('there are routes of both kinds', () => {
   expect([open.length > 12, secret.length > 8]).toEqual([true, true])
 })
 
 describe.each(open.map((entry) => [entry.name, entry] as const))('%s', (_, entry) => {
   const { method, example } = entry
 
-  test('is done once, and says the same twice', async () => {
+  test('runs once, and returns the same answer twice', async () => {
     const { path, headers } = await prepare(entry)
     const send = () => ground.call('eve', method, path, example.body, headers)
     const first = await send()
@@ -61,8 +61,8 @@ describe.each(open.map((entry) => [entry.name, entry] as const))('%s', (_, entry
   })
 })
 
-describe.each(secret.map((entry) => [entry.name, entry] as const))('%s, which holds secrets', (_, entry) => {
-  test('leaves nothing behind', async () => {
+describe.each(secret.map((entry) => [entry.name, entry] as const))('%s has secrets', (_, entry) => {
+  test('and stores nothing', async () => {
     const { path, headers } = await prepare(entry)
     const kept = await ground.keptKeys('default')
     const answer = await ground.call('eve', entry.method, path, entry.example.body, headers)
@@ -71,7 +71,7 @@ describe.each(secret.map((entry) => [entry.name, entry] as const))('%s, which ho
   })
 })
 
-test('what may not be stored by anybody is of a secret route', async () => {
+test('only routes with secrets have answers that must not be stored', async () => {
   for (const entry of open) {
     const { path } = await prepare(entry)
     const { headers } = await ground.call('eve', entry.method, path, entry.example.body)

@@ -14,7 +14,7 @@ const services = Array.from({ length: 20 }, (_, index) => ({
 const numbers = Array(30_000).fill(7)
 const text = 'x'.repeat(60_000)
 
-/** How a device that is full is refused over each way in; what counts is shown in `test/actors/memory.test.ts`. */
+/** How each route refuses a device above the limit; `test/actors/memory.test.ts` covers the counting. */
 describe('the memory of a device', () => {
   let server: StartedServer
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describe('the memory of a device', () => {
   const post = (body: object) => server.ask('/link', { method: 'POST', body })
   const fill = (deviceIdentifier: string, service: number) =>
     post({ deviceIdentifier, updates: [{ serviceIdentifier: `svc-${service}`, propId: 1, value: numbers }] })
-  /** How many of its services could be filled. */
+  /** The number of services that could be filled. */
   const filled = async (deviceIdentifier: string) => {
     expect(await post({ deviceIdentifier, services, updates: [] })).toMatchObject({ status: 204 })
     for (let count = 0; ; count++) {
@@ -34,7 +34,7 @@ describe('the memory of a device', () => {
     }
   }
 
-  test('POST /link is refused whole above DEVICE_BYTES_MAX', async () => {
+  test('limits POST /link, which is refused as a whole above DEVICE_BYTES_MAX', async () => {
     const { count, answer } = await filled('FULL')
     expect(count).toBe(3)
     expect([answer.status, answer.text]).toEqual([
@@ -45,7 +45,7 @@ describe('the memory of a device', () => {
   })
 
   test.each<Protocol>(['json', 'msgpack'])(
-    'a refused UPDATE or HELLO hurts no other device of a link: %s',
+    'limits UPDATE or HELLO without effect on other devices of the link: %s',
     async (protocol) => {
       const link = await LinkClient.open(server, protocol)
       const { flakeAddress: greedy } = await link.hello('GREEDY', services, { session: 'boot' })
@@ -66,7 +66,7 @@ describe('the memory of a device', () => {
       other.send({ type: 'HELLO', deviceIdentifier: 'GREEDY', services: more, session: 'boot' })
       const error = await other.take({ type: 'ERROR', deviceIdentifier: 'GREEDY' })
       expect(error).toMatchObject({ code: 'BAD_VALUE', message: expect.stringContaining('DEVICE_BYTES_MAX') })
-      // It is still on its link, as it was.
+      // The other device is still on its link with its state.
       link.send(['U', greedy, 100, 0, [label, 'short']], ['U', honest, 2, 0, [temperature, 2]])
       await link.take(['A', greedy, 100])
       await link.take(['A', honest, 2])

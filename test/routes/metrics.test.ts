@@ -6,7 +6,7 @@ import { type Door, openDoor, until, world } from '#test/http/door'
 const token = 'what-the-scraper-knows'
 const pieceCharacters = 32 * 1024
 
-/** Of `count` pieces; says how many were made. */
+/** Metrics in `count` pieces; counts the produced ones. */
 class SomeMetrics implements Metrics {
   made = 0
   readonly #count: number
@@ -42,7 +42,7 @@ describe('with a token', () => {
   })
   afterAll(() => door.server.close())
 
-  test('whoever shows it reads them', async () => {
+  test('every client with the token gets them', async () => {
     const answer = await ask(door, { authorization: `Bearer ${token}` })
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('text/prometheus')
@@ -50,7 +50,7 @@ describe('with a token', () => {
     expect(await answer.text()).toHaveLength(2 * pieceCharacters)
   })
 
-  test('also from behind a proxy, and whatever the case of the scheme', async () => {
+  test('also through a proxy, and with any case of the scheme', async () => {
     const headers = { authorization: `bearer ${token}`, 'x-forwarded-for': '192.0.2.1' }
     expect((await ask(door, headers)).status).toBe(200)
   })
@@ -58,20 +58,20 @@ describe('with a token', () => {
   test.each([
     ['nothing', {}],
     ['another', { authorization: 'Bearer another' }],
-    ['the beginning of it', { authorization: `Bearer ${token.slice(0, -1)}` }],
-    ['more than it', { authorization: `Bearer ${token}x` }],
-    ['nothing behind the scheme', { authorization: 'Bearer ' }],
+    ['the beginning of the token', { authorization: `Bearer ${token.slice(0, -1)}` }],
+    ['more than the token', { authorization: `Bearer ${token}x` }],
+    ['nothing after the scheme', { authorization: 'Bearer ' }],
     ['another scheme', { authorization: `Basic ${btoa(`${token}:${token}`)}` }],
     ['two', { authorization: `Bearer ${token}, Bearer ${token}` }],
-    ['a token of the API in its place', { 'x-api-key': token }],
-  ])('401 for %s', async (_, headers: Record<string, string>) => {
+    ['an API token instead', { 'x-api-key': token }],
+  ])('the answer is 401 for %s', async (_, headers: Record<string, string>) => {
     const answer = await ask(door, headers)
     expect(answer.status).toBe(401)
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="metrics"')
     expect(await answer.json()).toEqual({ error: 'METRICS_TOKEN is required as Bearer token' })
   })
 
-  test('nothing but GET, and not below the base path', async () => {
+  test('only GET is allowed, and no path below the base path', async () => {
     const url = `http://127.0.0.1:${door.port}/metrics`
     const authorization = `Bearer ${token}`
     expect((await fetch(url, { method: 'POST', headers: { authorization } })).status).toBe(405)
@@ -86,7 +86,7 @@ describe('with a token', () => {
     ['application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2', 'openmetrics'],
     ['text/plain;version=0.0.4;q=0.6, application/openmetrics-text;q=0.5', 'prometheus'],
     ['application/openmetrics-text;q=0', 'prometheus'],
-  ])('who takes "%s" gets %s', async (accept, form) => {
+  ])('Accept "%s" gets %s', async (accept, form) => {
     const answer = await ask(door, { accept, authorization: `Bearer ${token}` })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, `text/${form}`])
     await answer.text()
@@ -100,7 +100,7 @@ describe('without a token', () => {
   })
   afterAll(() => door.server.close())
 
-  test('this machine itself reads them, whatever it shows', async () => {
+  test('local requests get them with any credential', async () => {
     expect((await ask(door)).status).toBe(200)
     expect((await ask(door, { authorization: 'Bearer undefined' })).status).toBe(200)
   })
@@ -113,20 +113,20 @@ describe('without a token', () => {
     'x-forwarded-proto',
     'x-forwarded-port',
     'x-real-ip',
-  ])('403, and no word, for what came through a proxy: %s', async (name) => {
+  ])('the answer is 403 without a text for requests through a proxy: %s', async (name) => {
     const answer = await ask(door, { [name]: '127.0.0.1' })
     expect([answer.status, await answer.text()]).toEqual([403, ''])
   })
 })
 
-describe('without a token, by name', () => {
+describe('without a token, by host name', () => {
   let door: Door
   beforeAll(async () => {
     door = await openMetrics(new SomeMetrics(1), undefined)
   })
   afterAll(() => door.server.close())
 
-  /** The status of an answer to a request as a browser under this name would send it. */
+  /** The status of the answer to a browser that uses this host name. */
   const asked = (host: string, site = '') =>
     statusOf(`GET /metrics HTTP/1.1\r\nHost: ${host}\r\n${site === '' ? '' : `Sec-Fetch-Site: ${site}\r\n`}`)
 
@@ -139,7 +139,7 @@ describe('without a token, by name', () => {
     })
 
   test.each(['localhost', 'LOCALHOST:8080', '127.0.0.1:8080', '127.1.2.3', '[::1]:8080'])(
-    '%s is here',
+    '%s is local',
     async (host) => {
       expect(await asked(host)).toBe('200')
       expect(await asked(host, 'same-origin')).toBe('200')
@@ -148,25 +148,25 @@ describe('without a token, by name', () => {
   )
 
   test.each(['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:8080', '10.0.0.1', '[::2]'])(
-    '%s may be a page of elsewhere',
+    '%s may be another site',
     async (host) => {
       expect(await asked(host)).toBe('403')
     },
   )
 
-  test('a target with a name of its own, and a request without any, get nothing', async () => {
+  test('a target with its own name, and a request without a host, get 403', async () => {
     expect(await statusOf('GET http://localhost/metrics HTTP/1.1\r\nHost: evil.example\r\n')).toBe('505')
     expect(await statusOf('GET http://evil.example/metrics HTTP/1.1\r\nHost: localhost\r\n')).toBe('505')
     expect(await statusOf('GET /metrics HTTP/1.1\r\nAccept: */*\r\n')).toBe('400')
     expect(await asked('')).not.toBe('200')
   })
 
-  test.each(['cross-site', 'same-site'])('a page that is %s gets nothing either', async (site) => {
+  test.each(['cross-site', 'same-site'])('a %s page gets 403 too', async (site) => {
     expect(await asked('localhost', site)).toBe('403')
   })
 })
 
-test('of who asks and does not read, no more is made than what is on its way', async () => {
+test('a client that does not read causes no more pieces than fit into its buffer', async () => {
   const metrics = new SomeMetrics(10_000)
   const door = await openMetrics(metrics, undefined)
   const socket = connect(door.port, '127.0.0.1')

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { everything } from '#model/scope'
 import { ProvenClient } from '#test/api/proven-client'
 import { RawClient } from '#test/http/raw-client'
-import { AccessGround } from '#test/routes/access-ground'
+import { AccessFixture } from '#test/routes/access-fixture'
 
-/** What no well-behaved client sends, and so has to be written by hand. */
+/** Requests that no regular client sends, so the test writes them by hand. */
 
-let ground: AccessGround
+let ground: AccessFixture
 beforeAll(async () => {
-  ground = await AccessGround.open()
+  ground = await AccessFixture.open()
   await ground.restore(everything.grants)
 })
 afterAll(() => ground?.close())
@@ -18,7 +18,7 @@ const root = basic('root:correct horse battery')
 const more = { error: 'more than one credential' }
 const needed = { error: 'authentication required' }
 
-/** Status, and what is said. */
+/** The status and the error. */
 async function ask(line: string, headers: readonly string[]): Promise<[number, unknown]> {
   const client = new RawClient(ground.port)
   client.send(`${[line, `Host: 127.0.0.1:${ground.port}`, 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`)
@@ -34,27 +34,27 @@ function isWhole(text: string): boolean {
   return end > 3 && length !== undefined && text.length >= end + Number(length)
 }
 
-describe('more than one header Authorization', () => {
+describe('several Authorization headers', () => {
   const me = 'GET /api/v1/iam/me HTTP/1.1'
   const token = 'GET /api/v1/iam/token HTTP/1.1'
   const link = 'POST /api/v1/link HTTP/1.1'
 
   test.each<[string, string, () => readonly string[], number, unknown]>([
-    ['the same twice', me, () => [ground.authorizationOf('eve'), ground.authorizationOf('eve')], 401, more],
-    ['two people', me, () => [ground.authorizationOf('eve'), ground.authorizationOf('olaf')], 401, more],
-    ['a good one behind an empty one', me, () => ['', ground.authorizationOf('eve')], 401, more],
-    ['a good one before an empty one', me, () => [ground.authorizationOf('eve'), ''], 401, more],
+    ['the same one twice', me, () => [ground.authorizationOf('eve'), ground.authorizationOf('eve')], 401, more],
+    ['two users', me, () => [ground.authorizationOf('eve'), ground.authorizationOf('olaf')], 401, more],
+    ['a valid one after an empty one', me, () => ['', ground.authorizationOf('eve')], 401, more],
+    ['a valid one before an empty one', me, () => [ground.authorizationOf('eve'), ''], 401, more],
     ['two schemes', me, () => [ground.authorizationOf('eve'), root], 401, more],
-    ['two schemes, the other way round', me, () => [root, ground.authorizationOf('eve')], 401, more],
+    ['two schemes in the other order', me, () => [root, ground.authorizationOf('eve')], 401, more],
     ['two empty ones', me, () => ['', ''], 401, more],
     ['two passwords', token, () => [root, root], 401, { error: 'invalid credentials' }],
     ['two secrets', link, () => [root, root], 401, more],
-  ])('%s: refused, and no one of them counts', async (_, line, lines, status, said) => {
+  ])('%s are refused, and none of them is used', async (_, line, lines, status, said) => {
     const headers = lines().map((value) => `Authorization: ${value}`)
     expect(await ask(line, line === link ? [...headers, 'Content-Length: 0'] : headers)).toEqual([status, said])
   })
 
-  test('one alone is let in', async () => {
+  test('one of them is accepted', async () => {
     expect((await ask(me, [`Authorization: ${ground.authorizationOf('eve')}`]))[0]).toBe(200)
     expect((await ask(token, [`Authorization: ${root}`]))[0]).toBe(200)
     expect(await ask(me, [])).toEqual([401, needed])
@@ -62,9 +62,9 @@ describe('more than one header Authorization', () => {
 })
 
 test.each([
-  ['the same twice', (proof: string) => [proof, proof]],
-  ['a good one behind an empty one', (proof: string) => ['', proof]],
-])('more than one header DPoP is refused: %s', async (_, proofs) => {
+  ['the same one twice', (proof: string) => [proof, proof]],
+  ['a valid one after an empty one', (proof: string) => ['', proof]],
+])('several DPoP headers are refused: %s', async (_, proofs) => {
   const client = new ProvenClient(ground)
   const { accessToken } = await client.logIn('eve')
   const { dpop = '', authorization } = await client.headers('GET', '/iam/me', accessToken)
@@ -74,15 +74,15 @@ test.each([
   expect((await send([dpop]))[0]).toBe(200)
 })
 
-describe('a header Authorization without measure', () => {
+describe('a very large Authorization header', () => {
   test.each([
     ['a token of 3 KB', () => `Bearer ${'a'.repeat(3_000)}`],
-    ['only spaces behind the scheme', () => `Bearer ${' '.repeat(3_000)}x y`],
+    ['only spaces after the scheme', () => `Bearer ${' '.repeat(3_000)}x y`],
     ['dots', () => `DPoP ${'.'.repeat(3_000)}`],
     ['a token of 1 MB', () => `Bearer ${'a'.repeat(1_000_000)}`],
-  ])('%s is refused, and the next request answered', async (_, value) => {
+  ])('of %s is refused, and the next request is answered', async (_, value) => {
     const [status] = await ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${value()}`])
-    // Too long for a header at all: refused before anybody looks, or the connection ends.
+    // Too long for any header: refused before parsing, or the connection closes.
     expect([0, 401, 431]).toContain(status)
     expect((await ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${ground.authorizationOf('eve')}`]))[0]).toBe(200)
   })

@@ -2,12 +2,12 @@ import type { Assembly } from '#app/assembly'
 import type { OperationOptions } from '#routes/bindings'
 import { Backups } from '#store/backup/backups'
 
-/** Where there is no disk: what routes about the process itself answer from. */
+/** Routes about the process itself, without a disk. */
 export function operationOf({ context, database }: Assembly): OperationOptions {
   return {
     dataDirectory: '/',
     databaseStatus: () => 'ok',
-    proofOf: () => 'nobody asks',
+    proofOf: () => 'not called',
     backups: new Backups({
       world: context.world,
       snapshot: () => database.snapshot(),

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { outboxAddress } from '#actors/outbox/address'
 import type { Grant } from '#model/scope'
-import { everywhere, PeopleDoor } from '#test/routes/people-door'
+import { everywhere, ServerWithUsers } from '#test/routes/server-with-users'
 
-/** What becomes of mails, in numbers, for administrators. Contract 5.7. */
+/** Mail counters for administrators. Contract 5.7. */
 
 const deliveries = {
   countOf: () => 0,
@@ -11,9 +11,9 @@ const deliveries = {
   transport: { state: 'resting', lastError: 'TIMEOUT' },
 } as const
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open({ deliveries, mail: { kind: 'smtp' } })
+  door = await ServerWithUsers.open({ deliveries, mail: { kind: 'smtp' } })
 })
 afterAll(() => door?.close())
 
@@ -22,23 +22,23 @@ const everything = { '*': ['*' as const] }
 
 test.each<[string, Grant[], string[], number]>([
   ['the role admin', [everywhere(everything)], ['admin'], 200],
-  ['it among others', [everywhere(everything)], ['viewer', 'admin'], 200],
-  ['a made role that may do everything', [everywhere(everything)], ['boss'], 403],
+  ['the admin role and others', [everywhere(everything)], ['viewer', 'admin'], 200],
+  ['a custom role with every permission', [everywhere(everything)], ['boss'], 403],
   ['operators', [everywhere({ notifications: ['*'] })], ['operator'], 403],
   ['viewers', [everywhere({ notifications: ['*'] })], ['viewer'], 403],
   ['the role without the right', [everywhere({ notifications: ['read'] })], ['admin'], 403],
-])('%s', async (_, grants, roles, status) => {
+])('%s may read them or gets 403', async (_, grants, roles, status) => {
   door.give('eve', grants, roles)
   const answer = await door.call('eve', 'GET', path)
   expect(answer.status).toBe(status)
   if (status === 403) expect(answer.text).toBe('')
 })
 
-test('everybody, where nobody signs in', async () => {
+test('every caller may read them when sign-in is off', async () => {
   expect((await door.call('anonymous', 'GET', path)).status).toBe(200)
 })
 
-test('what waits, went and did not, and of nobody', async () => {
+test('the counters show pending, sent and failed mails, without users', async () => {
   door.give('eve', [everywhere(everything)], ['admin'])
   const count = (counted: object) => door.ask(outboxAddress('default'), { type: 'count', ...counted })
   await count({ sent: 5 })
@@ -65,8 +65,8 @@ test('what waits, went and did not, and of nobody', async () => {
   expect(text).not.toContain('@')
 })
 
-test('a change of a value becomes a mail, and one that goes to nobody is counted', async () => {
-  const whole = await PeopleDoor.open()
+test('a changed value causes a mail, and a mail without a recipient is counted', async () => {
+  const whole = await ServerWithUsers.open()
   try {
     const ask = (method: string, to: string, body?: unknown) => whole.call('root', method, to, body)
     const report = (value: number) =>
@@ -86,7 +86,7 @@ test('a change of a value becomes a mail, and one that goes to nobody is counted
     const { resourceIdentifier: topic } = made.json as { resourceIdentifier: string }
     expect((await ask('POST', '/notifications/subscribe', { topic, type: 'email', locale: 'en' })).status).toBe(201)
     await report(2)
-    // Where nobody signs in nobody has an address.
+    // No user has an address when sign-in is off.
     whole.give('admin', [everywhere(everything)], ['admin'])
     const failures = async () => ((await whole.call('admin', 'GET', path)).json as { failures: unknown }).failures
     await expect

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { readTurnsOf } from '#routes/read-slices'
 import { ManualWorld } from '#test/runtime/manual-world'
 
-test('long answers go on one in each turn of the loop, in the order in which they asked', async () => {
+test('long answers continue one slice per turn of the loop, in the order of their requests', async () => {
   const world = new ManualWorld()
   const turns: string[] = []
   const read = async (name: string) => {

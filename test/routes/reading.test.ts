@@ -36,7 +36,7 @@ interface ServiceEntry {
 }
 
 /** Contract 3.1–3.4, on a state that does not change. */
-describe('reading', () => {
+describe('reads of devices and services', () => {
   let server: StartedServer
   let link: LinkClient
 
@@ -157,7 +157,7 @@ describe('reading', () => {
       [alpha, beta].map((serviceIdentifier) => ({ serviceIdentifier, devices: others(1) })),
     ],
     ['/services?deviceIdentifier=NOBODY', []],
-  ])('GET %s', async (path, expected) => {
+  ])('answer GET %s', async (path, expected) => {
     const { status, json, headers } = await server.get(path)
     expect(status).toBe(200)
     expect(json).toEqual(expected)
@@ -168,7 +168,7 @@ describe('reading', () => {
   })
 
   test.each(['depth=2', 'depth=2&hex=true', 'depth=2&raw=false', 'depth=1'])(
-    'both trees tell the same: %s',
+    'agree in both trees: %s',
     async (query) => {
       const byDevice = (await server.get(`/devices?${query}`)).json as DeviceEntry[]
       const byService = (await server.get(`/services?${query}`)).json as ServiceEntry[]
@@ -182,7 +182,7 @@ describe('reading', () => {
         [...rows].sort((a, b) => `${a[0]}/${a[1]}`.localeCompare(`${b[0]}/${b[1]}`))
       expect(sorted(fromServices)).toEqual(sorted(fromDevices))
       expect(fromServices).toHaveLength(7 + 6 + 1)
-      // And one by one what the lists say.
+      // Single reads equal the entries of the list.
       for (const entry of byDevice) {
         expect((await server.get(`/devices/${entry.deviceIdentifier}?${query}`)).json).toEqual(entry)
       }
@@ -207,13 +207,13 @@ describe('reading', () => {
     '/services/nothing/devices/READ-1',
     '/schemas/nothing',
     '/meta/NOBODY',
-    // Not even names.
+    // No names either.
     '/devices/A%2FB',
     '/devices/*',
     `/devices/${'A'.repeat(65)}`,
     '/devices/%ff',
     '/services/a%20b',
-    // Not even paths.
+    // No paths either.
     '/',
     '/device',
     '/devices/',
@@ -222,7 +222,7 @@ describe('reading', () => {
     '/devices/READ-1/properties',
     '/devices/READ-1/services/beta/properties/8192',
     '/services/beta/devices/READ-1/properties/8192',
-  ])('404 %s', async (path) => {
+  ])('answer 404 %s', async (path) => {
     const { status, json } = await server.get(path)
     expect(status).toBe(404)
     expect(json).toEqual({ error: 'Not Found' })
@@ -234,7 +234,7 @@ describe('reading', () => {
     ['DELETE', '/schemas', 'GET'],
     ['POST', '/devices/READ-1', 'GET'],
     ['POST', '/events/ticket', 'GET'],
-  ])('405 %s %s', async (method, path, allowed) => {
+  ])('answer 405 %s %s', async (method, path, allowed) => {
     const { status, headers } = await server.ask(path, { method })
     expect(status).toBe(405)
     expect(headers.get('allow')?.split(', ')).toContain(allowed)
@@ -249,7 +249,7 @@ describe('reading', () => {
     ['deviceIdentifier', ['A/B', '*', '', 'A'.repeat(65)]],
   ].flatMap(([name, values]) => (values as string[]).map((value) => [name as string, value] as const))
 
-  test.each(badQueries)('400 ?%s=%s', async (name, value) => {
+  test.each(badQueries)('answer 400 ?%s=%s', async (name, value) => {
     const paths = ['/devices', '/services', ...(['raw', 'hex', 'depth'].includes(name) ? ['/devices/READ-1'] : [])]
     for (const path of paths) {
       const { status, json } = await server.get(`${path}?${name}=${encodeURIComponent(value)}`)
@@ -273,7 +273,7 @@ describe('reading', () => {
   }
 
   test.each(['/devices', '/devices?depth=2&raw=false', '/services?depth=2', '/meta?depth=1', '/schemas?depth=1'])(
-    'page by page it is the same: %s',
+    'return the same in pages: %s',
     async (path) => {
       for (let index = 0; index < 5; index++) {
         await server.ask(`/schemas/page-${index}`, { method: 'PUT', body: { name: `${index}`, properties: {} } })
@@ -288,7 +288,7 @@ describe('reading', () => {
     },
   )
 
-  test('page by page of what was asked for', async () => {
+  test('return pages of the selected part', async () => {
     const answers = await pages(
       '/devices?depth=1&deviceIdentifier=READ-3&deviceIdentifier=READ-1&deviceIdentifier=READ-2',
       1,
@@ -298,7 +298,7 @@ describe('reading', () => {
     expect(answers.every(({ text }) => text.includes('services'))).toBe(true)
   })
 
-  test.each(['/devices', '/services', '/schemas', '/meta'])('%s says which position it reflects', async (path) => {
+  test.each(['/devices', '/services', '/schemas', '/meta'])('of %s show their position', async (path) => {
     const { headers } = await server.get(path)
     const { json } = await server.get('/health/status')
     const { stream } = json as { stream: { epoch: string; offset: number } }
@@ -306,7 +306,7 @@ describe('reading', () => {
     expect(Number(headers.get('stream-offset'))).toBe(stream.offset)
   })
 
-  test.each(['/devices', '/services?depth=2', '/schemas?depth=1'])('304 when it is as it was: %s', async (path) => {
+  test.each(['/devices', '/services?depth=2', '/schemas?depth=1'])('answer 304 without a change: %s', async (path) => {
     const first = await server.get(path)
     const etag = first.headers.get('etag') ?? ''
     expect(etag).toMatch(/^W\/"[^"]+"$/)
@@ -326,7 +326,7 @@ describe('reading', () => {
     await link.hello('CHANGING', [
       { serviceIdentifier: beta, properties: [{ propId: 1, type: 'FLOAT64', value: Math.random() }] },
     ])
-    // Without a value no event tells it.
+    // No event publishes a service without a value.
     const before = (await server.get('/devices?depth=2')).headers.get('etag') ?? ''
     await link.hello('CHANGING', [{ serviceIdentifier: beta, properties: [{ propId: 2, type: 'FLOAT64' }] }])
     expect((await server.get('/devices?depth=2', { 'if-none-match': before })).status).toBe(200)

@@ -1,23 +1,23 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { releasesMax } from '#model/release'
-import { FirmwareGround, imageBytesMax, onUpdates, sha256Of } from '#test/routes/firmware-ground'
+import { FirmwareFixture, imageBytesMax, onUpdates, sha256Of } from '#test/routes/firmware-fixture'
 import { memoryPlace } from '#test/store/memory'
 
-/** Contract 6, embedded update server: releases and their images. */
+/** Contract 6, built-in update server: releases and their images. */
 
 const releases = '/updates/projects/boiler/releases'
 const at = `${releases}/1.5.0`
 const image = Buffer.alloc(70_000, 'firmware ')
 
-let ground: FirmwareGround
+let ground: FirmwareFixture
 beforeEach(async () => {
-  ground = await FirmwareGround.open()
+  ground = await FirmwareFixture.open()
 })
 afterEach(() => ground.close())
 
 const sizeOf = (bytes: Uint8Array | string) => ground.assembly.context.firmware.images.sizeOf(sha256Of(bytes))
 
-/** Bytes in pieces, without saying how many; `between` runs behind the first one. */
+/** Bytes in pieces without a length; `between` runs after the first one. */
 async function* pieces(bytes: Uint8Array, between: () => Promise<void> = async () => {}) {
   yield bytes.subarray(0, 1000)
   await between()
@@ -31,7 +31,7 @@ const streamed = (path: string, body: AsyncIterable<Uint8Array>, by?: string) =>
   } as RequestInit)
 
 describe('an image', () => {
-  test('is a release when it is there', async () => {
+  test('becomes a release when it is complete', async () => {
     const { status, json, headers } = await ground.upload(at, image)
     expect([status, headers.get('location')]).toEqual([201, `/api/v1${at}`])
     const release = { firmware: '1.5.0', index: 0, sha256: sha256Of(image), size: image.length }
@@ -42,14 +42,14 @@ describe('an image', () => {
   })
 
   test.each(['application/octet-stream', 'application/json', 'text/plain; charset=x', 'nonsense'])(
-    'may be of any type: %s',
+    'may have any type: %s',
     async (type) => {
       const { status } = await ground.upload(at, image, { 'content-type': type })
       expect(status).toBe(201)
     },
   )
 
-  test('comes as it is, and not packed for the way', async () => {
+  test('is returned without compression', async () => {
     for (const coding of ['gzip', 'identity, br']) {
       expect((await ground.upload(at, image, { 'content-encoding': coding })).status).toBe(415)
     }
@@ -57,18 +57,18 @@ describe('an image', () => {
     expect((await ground.upload(at, image, { 'content-encoding': 'identity' })).status).toBe(201)
   })
 
-  test('may come without a length', async () => {
+  test('may be uploaded without a length', async () => {
     expect((await streamed(at, pieces(image))).json).toMatchObject({ sha256: sha256Of(image), size: image.length })
   })
 
-  test('is compared with what it is said to be', async () => {
+  test('is compared with its expected digest', async () => {
     const wrong = await ground.upload(`${at}?sha256=${'0'.repeat(64)}`, image)
     expect([wrong.status, wrong.json]).toEqual([400, { error: `the SHA-256 of the image is ${sha256Of(image)}` }])
     expect([await sizeOf(image), (await ground.call('GET', at)).status]).toEqual([undefined, 404])
     expect((await ground.upload(`${at}?sha256=${sha256Of(image)}`, image)).status).toBe(201)
   })
 
-  test('is not empty', async () => {
+  test('may not be empty', async () => {
     const whole = await ground.upload(at, '')
     expect([whole.status, whole.json]).toEqual([400, { error: 'the image is empty' }])
     async function* nothing() {}
@@ -76,7 +76,7 @@ describe('an image', () => {
     expect([chunked.status, chunked.json]).toEqual([400, { error: 'the image is empty' }])
   })
 
-  test('is not larger than may be', async () => {
+  test('may not exceed the size limit', async () => {
     expect((await ground.upload(at, Buffer.alloc(imageBytesMax))).status).toBe(201)
     const larger = Buffer.alloc(imageBytesMax + 1, 'x')
     const other = `${releases}/1.6.0`
@@ -86,7 +86,7 @@ describe('an image', () => {
     expect((await ground.upload(other, Buffer.alloc(10), range)).status).toBe(413)
   })
 
-  test('is not one to whom the right was taken meanwhile', async () => {
+  test('is refused if the right ended meanwhile', async () => {
     const eve = ground.caller('eve', onUpdates(['create']))
     const lost = await streamed(
       at,
@@ -98,19 +98,19 @@ describe('an image', () => {
   })
 })
 
-describe('in parts', () => {
+describe('an upload in parts', () => {
   const part = (from: number, to: number, size = image.length) =>
     ground.upload(at, image.subarray(from, to), { 'content-range': `bytes ${from}-${to - 1}/${size}` })
   const asked = () => ground.upload(at, '', { 'content-range': `bytes */${image.length}` })
 
-  test('a release that is deleted does not come back with what had come once more of it', async () => {
+  test('does not restore a deleted release by a repeated part', async () => {
     expect((await ground.upload(at, image)).status).toBe(201)
     expect((await part(0, 30_000)).status).toBe(202)
     expect((await ground.call('DELETE', at)).status).toBe(204)
     expect((await asked()).json).toEqual({ received: 0, size: image.length })
   })
 
-  test('one goes on behind the other', async () => {
+  test('continues one part after the other', async () => {
     expect((await asked()).json).toEqual({ received: 0, size: image.length })
     const first = await part(0, 30_000)
     expect([first.status, first.json]).toEqual([202, { received: 30_000, size: image.length }])
@@ -119,11 +119,11 @@ describe('in parts', () => {
     expect((await ground.call('GET', at)).status).toBe(404)
     const last = await part(60_000, image.length)
     expect([last.status, last.json.sha256]).toEqual([201, sha256Of(image)])
-    // Whoever did not hear that has nothing left to send.
+    // A client that missed the answer has nothing left to send.
     expect((await asked()).json).toEqual({ received: image.length, size: image.length })
   })
 
-  test('one of another size goes on nowhere', async () => {
+  test('does not continue with another size', async () => {
     await part(0, 30_000)
     const other = await part(30_000, 40_000, 40_000)
     expect([other.status, other.json]).toEqual([409, { error: 'bytes from 0 are expected' }])
@@ -133,7 +133,7 @@ describe('in parts', () => {
     expect((await ground.call('GET', at)).status).toBe(404)
   })
 
-  test('all of one of which no release was made is one when it is asked for', async () => {
+  test('completes a release that was not created, on the next request', async () => {
     const rest = { 'content-range': `bytes 30000-${image.length - 1}/${image.length}` }
     expect((await part(0, 30_000)).status).toBe(202)
     const eve = ground.caller('eve', onUpdates(['create']))
@@ -146,7 +146,7 @@ describe('in parts', () => {
       headers: rest,
     } as RequestInit
     expect((await ground.call('PUT', at, last)).status).toBe(403)
-    // Every byte is there, and none is left to send.
+    // All bytes are stored, and none is left to send.
     expect((await part(image.length - 1, image.length)).status).toBe(409)
     const range = { 'content-range': `bytes */${image.length}` }
     expect((await ground.upload(`${at}?sha256=${sha256Of(image)}`, '', range)).json).toMatchObject({
@@ -157,14 +157,14 @@ describe('in parts', () => {
     expect((await asked()).json).toEqual({ received: image.length, size: image.length })
   })
 
-  test('one whose image is lost comes again', async () => {
+  test('replaces a lost image', async () => {
     const place = memoryPlace()
     await ground.close()
-    ground = await FirmwareGround.open({}, place)
+    ground = await FirmwareFixture.open({}, place)
     expect((await ground.upload(at, image)).status).toBe(201)
     await ground.close()
-    // The database alone is there again.
-    ground = await FirmwareGround.open({}, place)
+    // Only the database was restored.
+    ground = await FirmwareFixture.open({}, place)
     expect(await sizeOf(image)).toBeUndefined()
     expect((await asked()).json).toEqual({ received: 0, size: image.length })
     expect((await part(0, 30_000)).json).toEqual({ received: 30_000, size: image.length })
@@ -174,7 +174,7 @@ describe('in parts', () => {
     expect((await asked()).json).toEqual({ received: image.length, size: image.length })
   })
 
-  test('one that is refused for good leaves nothing of its image', async () => {
+  test('leaves no image if the release is refused', async () => {
     for (let count = 0; count < releasesMax; count++) {
       expect((await ground.upload(`${releases}/1.0.${count}`, 'x')).status).toBe(201)
     }
@@ -185,7 +185,7 @@ describe('in parts', () => {
     expect((await asked()).json).toEqual({ received: 0, size: image.length })
   })
 
-  test('one that does not go on is refused, and one from the beginning begins anew', async () => {
+  test('is refused in the middle, and starts again at the beginning', async () => {
     await part(0, 30_000)
     for (const [from, to] of [
       [29_999, 60_000],
@@ -209,12 +209,12 @@ describe('in parts', () => {
     '0-9/10',
     'bytes 0-8/10',
     'bytes */10',
-  ])('a Content-Range that is none, or of another length: %j', async (range) => {
+  ])('needs a valid Content-Range of the right length: %j', async (range) => {
     const { status, json } = await ground.upload(at, Buffer.alloc(10, 'x'), { 'content-range': range })
     expect([status, Object.keys(json)]).toEqual([400, ['error']])
   })
 
-  test('one without a length that says too little or too much', async () => {
+  test('refuses a length in Content-Range that differs from the body', async () => {
     for (const last of [9_999, 69_999]) {
       const range = { 'content-range': `bytes 0-${last}/80000` }
       const body = pieces(image.subarray(0, 20_000))
@@ -225,7 +225,7 @@ describe('in parts', () => {
 })
 
 describe('variants', () => {
-  test('are told apart by hardware and index, and listed in order', async () => {
+  test('differ by hardware and index, and are listed in order', async () => {
     const names = [
       '1.10.0',
       '1.9.0?hardware=rev-b',
@@ -254,14 +254,14 @@ describe('variants', () => {
   })
 
   test.each(['?index=256', '?index=-1', '?index=x', '?hardware=a/b', '?hardware=', '?sha256=x', '?index=1&index=2'])(
-    'what is none: %s',
+    'with invalid values are refused: %s',
     async (query) => {
       const { status, json } = await ground.upload(at + query, image)
       expect([status, json.error]).toEqual([400, 'Validation Error'])
     },
   )
 
-  test.each(['1', 'v1.0.0', '1.0.0.0', '01.0.0'])('a version that is none is nowhere: %s', async (version) => {
+  test.each(['1', 'v1.0.0', '1.0.0.0', '01.0.0'])('of an invalid version are not found: %s', async (version) => {
     expect((await ground.upload(`${releases}/${version}`, image)).status).toBe(404)
   })
 })

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { StoragePlace } from '#runtime/storage'
 import { until } from '#test/http/door'
-import { FirmwareGround } from '#test/routes/firmware-ground'
+import { FirmwareFixture } from '#test/routes/firmware-fixture'
 import { memoryPlace, type WriteFault } from '#test/store/memory'
 
-/** A server whose disk was full for a moment, and whose store is closed and not opened again yet. */
-let ground: FirmwareGround
+/** A server whose disk was full for a moment; its store is closed and not open again yet. */
+let ground: FirmwareFixture
 let letOpen: () => void
 
 beforeEach(async () => {
-  // That its disk is full is said.
+  // The log reports the full disk.
   vi.spyOn(console, 'error').mockImplementation(() => {})
   let fault: WriteFault | undefined
   let isOpened = false
@@ -36,7 +36,7 @@ beforeEach(async () => {
     releaseHeadroom: () => memory.releaseHeadroom(),
     restoreHeadroom: () => memory.restoreHeadroom(),
   }
-  ground = await FirmwareGround.open({}, place)
+  ground = await FirmwareFixture.open({}, place)
   await ground.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
   fault = { fail: 'full', reachedDisk: false }
   expect((await ground.put('/updates/projects/boiler/pins/SENSOR-1', { firmware: '1.0.0' })).status).toBe(503)
@@ -49,7 +49,7 @@ afterEach(async () => {
   vi.restoreAllMocks()
 })
 
-test('whoever asks for a list meanwhile hears 503, and whoever asks afterwards has it', async () => {
+test('a list is answered with 503 while the store is closed, and in full afterwards', async () => {
   const lists = ['/devices', '/services', '/alarms/status', '/updates', '/updates?limit=1', '/updates/projects']
   for (const list of lists) {
     const { status, json } = await ground.call('GET', list)

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { FirmwareGround, onUpdates } from '#test/routes/firmware-ground'
+import { FirmwareFixture, onUpdates } from '#test/routes/firmware-fixture'
 
 /** Contract 6: rollouts, pins, projects. */
 
 const project = '/updates/projects/boiler'
 const rollout = `${project}/rollout`
 
-let ground: FirmwareGround
+let ground: FirmwareFixture
 beforeEach(async () => {
-  ground = await FirmwareGround.open()
+  ground = await FirmwareFixture.open()
 })
 afterEach(() => ground.close())
 
@@ -20,7 +20,7 @@ const group = async (...devices: string[]): Promise<string> => {
 }
 
 describe('a rollout', () => {
-  test('is put, paused, gone on with and ended', async () => {
+  test('is created, paused, resumed and deleted', async () => {
     expect((await ground.call('GET', rollout)).status).toBe(404)
     const { status, json } = await ground.put(rollout, ground.rollout())
     expect([status, json]).toEqual([
@@ -55,12 +55,15 @@ describe('a rollout', () => {
     }
   })
 
-  test.each(['0 0 30 2 *', '99 * * * *', '* * * *', '@daily'])('its window has to open some time: %j', async (cron) => {
-    const { status, json } = await ground.put(rollout, ground.rollout({ window: { cron, minutes: 60 } }))
-    expect([status, json.error, json.details[0].path]).toEqual([400, 'Validation Error', 'window.cron'])
-  })
+  test.each(['0 0 30 2 *', '99 * * * *', '* * * *', '@daily'])(
+    'needs a window that opens at some time: %j',
+    async (cron) => {
+      const { status, json } = await ground.put(rollout, ground.rollout({ window: { cron, minutes: 60 } }))
+      expect([status, json.error, json.details[0].path]).toEqual([400, 'Validation Error', 'window.cron'])
+    },
+  )
 
-  test('without groups needs a reach over any device', async () => {
+  test('without groups needs access to all devices', async () => {
     ground.caller('narrow', onUpdates(['create', 'read', 'update', 'delete'], ['A']))
     ground.caller('maker', onUpdates(['create']))
     expect((await ground.put(rollout, ground.rollout(), 'narrow')).status).toBe(403)
@@ -76,7 +79,7 @@ describe('a rollout', () => {
     expect((await ground.call('GET', rollout, { by: 'narrow' })).status).toBe(200)
   })
 
-  test('for groups needs a reach over all that are in them', async () => {
+  test('for groups needs access to all their members', async () => {
     const [ofA, ofBoth] = [await group('A'), await group('A', 'B')]
     ground.caller('narrow', onUpdates(['create', 'read', 'update', 'delete'], ['A']))
     ground.caller(
@@ -91,14 +94,14 @@ describe('a rollout', () => {
     expect((await put([ofA], 'narrow')).status).toBe(200)
     expect((await ground.call('POST', `${rollout}/pause`, { by: 'narrow' })).json.state).toBe('paused')
     expect((await put([ofBoth], 'both')).status).toBe(200)
-    // What is there counts, too: who does not reach it puts nothing in its place.
+    // The present rollout counts too: a caller who does not reach it cannot replace it.
     expect((await put([ofA], 'narrow')).status).toBe(404)
     expect((await ground.call('POST', `${rollout}/resume`, { by: 'narrow' })).status).toBe(404)
     expect((await ground.call('DELETE', rollout, { by: 'narrow' })).status).toBe(404)
     expect((await ground.call('DELETE', rollout, { by: 'both' })).status).toBe(204)
   })
 
-  test('is for no group that is not there', async () => {
+  test('for an unknown group is refused', async () => {
     const { status, json } = await ground.put(rollout, ground.rollout({ groups: ['9Zz9Zz9Zz9'] }))
     expect([status, json]).toEqual([404, { error: 'Not Found' }])
   })
@@ -107,7 +110,7 @@ describe('a rollout', () => {
 describe('a pin', () => {
   const pin = `${project}/pins/SENSOR-1`
 
-  test('is put, read in any case, and removed', async () => {
+  test('is set, read in any case, and removed', async () => {
     expect((await ground.call('GET', pin)).status).toBe(404)
     expect((await ground.put(`${project}/pins/sensor-1`, { firmware: '1.4.2' })).json).toEqual({ firmware: '1.4.2' })
     expect((await ground.call('GET', pin)).json).toEqual({ firmware: '1.4.2' })
@@ -116,7 +119,7 @@ describe('a pin', () => {
   })
 })
 
-test('projects are there while they have something, page by page', async () => {
+test('projects exist while they have content, and are listed in pages', async () => {
   for (const name of ['c', 'a', 'b']) await ground.put(`/updates/projects/${name}/pins/SENSOR-1`, { firmware: '1.0.0' })
   await ground.upload('/updates/projects/b/releases/1.0.0', 'an image')
   await ground.put('/updates/projects/b/rollout', ground.rollout())
@@ -137,7 +140,7 @@ test('projects are there while they have something, page by page', async () => {
   expect((await ground.call('GET', '/updates/projects')).json).toHaveLength(2)
 })
 
-test('pins of a project are listed by device, as far as one may read, page by page', async () => {
+test('pins of a project are listed by device within the scope, in pages', async () => {
   const pins = `${project}/pins`
   expect((await ground.call('GET', pins)).status).toBe(404)
   for (const [device, firmware] of [

@@ -5,7 +5,7 @@ import { sensor } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-describe('schemas and meta', () => {
+describe('schemas and metadata', () => {
   let server: StartedServer
   let names = 0
   const newName = (prefix: string) => `${prefix}-${++names}`
@@ -24,7 +24,7 @@ describe('schemas and meta', () => {
     const property = { name: 'temperature', type: 'float' }
     const minimal = { name: 'S', properties: {} }
 
-    test('are put, read, changed and removed, and each is heard', async () => {
+    test('are created, read, changed and removed, each with an event', async () => {
       const events = await listen('SCHEMA_ADD,SCHEMA_UPDATE,SCHEMA_DELETE')
       const service = newName('schema')
       const first = {
@@ -76,7 +76,7 @@ describe('schemas and meta', () => {
   })
 
   /** Contract 3.10, RFC 7396. */
-  describe('meta', () => {
+  describe('metadata', () => {
     const patch = (device: string, body: unknown, type = 'application/json') =>
       server.ask(`/meta/${device}`, { method: 'PATCH', body, headers: { 'content-type': type } })
     const metaOf = async (device: string) => ((await server.get(`/meta/${device}`)).json as { meta: unknown }).meta
@@ -87,7 +87,7 @@ describe('schemas and meta', () => {
       return device
     }
 
-    test('is patched by merging, told whole, and removed by key', async () => {
+    test('is merged by PATCH, published in full, and removed by key', async () => {
       const device = await newDevice()
       const events = await EventClient.open(server, { offset: 'now', devices: device })
       const steps = [
@@ -128,7 +128,7 @@ describe('schemas and meta', () => {
       ['null', 'null', 400],
       ['larger than metadata', JSON.stringify({ a: 'x'.repeat(65_536) }), 400],
       ['larger than a body', JSON.stringify({ a: 'x'.repeat(1_048_576) }), 413],
-    ])('a patch that is %s is refused', async (_, body, expected) => {
+    ])('refuses a patch that is %s', async (_, body, expected) => {
       const device = await newDevice()
       expect((await patch(device, body)).status).toBe(expected)
       expect(await metaOf(device)).toEqual({})
@@ -147,7 +147,7 @@ describe('schemas and meta', () => {
         expect(Math.abs(lastConnect - started)).toBeLessThan(60_000)
         expect(lastMessage).toBeGreaterThanOrEqual(lastConnect)
         await link.close()
-        await until(() => events.events.length === 2 * connects, 'the device to be heard offline')
+        await until(() => events.events.length === 2 * connects, 'the device to be published as offline')
       }
       expect(events.of('META_STATUS_CHANGE').map(({ status, numConnects }) => [status, numConnects])).toEqual(
         [1, 2, 3].flatMap((connects) => [

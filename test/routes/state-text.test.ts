@@ -10,7 +10,7 @@ import { shapeOf } from '#test/actors/acting'
 const tenant = { schemas: new Map([['svc-0', { name: 'Svc', properties: { '0x0001': { name: 'first' } } }]]) }
 const properties = Object.fromEntries(Array.from({ length: 40 }, (_, propId) => [propId, 'string']))
 
-/** A device of this many services, each property with the same value, but the last one unset. */
+/** A device with this many services. Each property has the same value, but the last one is unset. */
 function deviceAt(services: number, value: PropertyState): DeviceState {
   const state: DeviceState = { ...absentDevice('A'), isThere: true }
   state.services = Array.from({ length: services }, (_, place) => {
@@ -29,11 +29,11 @@ const wholeOf = (text: TextOrParts) => (typeof text === 'string' ? text : [...te
 test.each([
   ['raw', true],
   ['named', false],
-])('long text is made in parts, and they are the JSON that short text is: %s', (_, isRaw) => {
+])('long text is made in parts that equal the JSON of short text: %s', (_, isRaw) => {
   const text = texts(isRaw)
   const short = text.device(deviceAt(3, 'x'))
   const parts = text.device(deviceAt(3, 'x'.repeat(20_000)))
-  if (typeof short !== 'string' || typeof parts === 'string') throw new Error('not as long as meant')
+  if (typeof short !== 'string' || typeof parts === 'string') throw new Error('shorter than expected')
   const all = [...parts]
   expect(Math.max(...all.map(({ length }) => length))).toBeLessThan(60_000)
   expect(all.join('').replaceAll(/x+/g, 'x')).toBe(short)
@@ -54,7 +54,7 @@ test('each entry of a long device is the JSON of its list', () => {
   })
 })
 
-test('a service is read at one moment, however slowly its text is taken', () => {
+test('the text of a service shows one moment, however slowly the client reads it', () => {
   const state = deviceAt(1, 'x'.repeat(20_000))
   const [service] = state.services as [ServiceState]
   const parts = texts(true).properties(service) as Iterable<string>

@@ -38,7 +38,7 @@ test('small patches of a large record do not push out the events of others', asy
   expect(await ask('ann', 'POST', '/devices', { deviceIdentifier: 'D1', meta: { big: 'x'.repeat(64_000) } })).toBe(201)
   const statuses = []
   for (let count = 0; count < 140; count++) statuses.push(await ask('mallory', 'PATCH', '/meta/D1', { count }))
-  // 8 MiB at once; on a slow machine time allows a few more.
+  // 8 MiB at once; a slow machine allows a few more over time.
   expect(statuses.slice(0, 132).every((status) => status === 200)).toBe(true)
   expect(statuses).toContain(429)
   expect(await ask('ann', 'PATCH', '/meta/D1', { count: 'by ann' })).toBe(200)

@@ -9,19 +9,19 @@ import { world } from '#test/http/door'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during } from '#test/runtime/stage'
 
-/** What a long answer needs of the server: nothing waits to be stored. */
+/** The server interface of a long answer, without pending writes. */
 const context = { world, system: { gate: { closedCount: 0, settled: async () => {} } } } as unknown as RouteContext
 const frame = { before: '[', after: ']' }
 const thousand = Array.from({ length: 1_000 }, (_, index) => `N${index}`)
 const changed = { code: 'overloaded', message: 'the access rights changed during the answer: try again' }
 
-/** Who may read until he was asked so many times. */
+/** A caller that may read for this number of checks. */
 function callerFor(times: number) {
   let asked = 0
   return { ...anonymous, isCurrent: () => asked++ < times }
 }
 
-/** Remembers whether they were given back. */
+/** Remembers whether the values were released. */
 function kept(names: readonly string[]): Pages & { isClosed: boolean } {
   const all = namesOf(names)
   const given = {
@@ -46,23 +46,26 @@ async function piecesOf(chunks: AsyncIterable<string>): Promise<{ pieces: string
 
 const long = (name: string) => JSON.stringify(name.padEnd(1_000, '.'))
 
-test('an answer is whole while its caller is who he was', async () => {
+test('an answer is complete while the access of its caller is unchanged', async () => {
   const names = kept(thousand)
   const { pieces, error } = await piecesOf(streamed(context, anonymous, names, frame, long))
   expect([error, names.isClosed, pieces.length > 10]).toEqual([undefined, true, true])
   expect(JSON.parse(pieces.join(''))).toHaveLength(1_000)
 })
 
-test.each([0, 1, 2, 5, 12])('one that was asked for by whom is true for %i slices ends with them', async (times) => {
-  const names = kept(thousand)
-  const { pieces, error } = await piecesOf(streamed(context, callerFor(times), names, frame, long))
-  expect(error).toMatchObject(changed)
-  expect(names.isClosed).toBe(true)
-  expect(pieces.length).toBeLessThanOrEqual(times)
-  expect(pieces.join('').endsWith(']')).toBe(false)
-})
+test.each([0, 1, 2, 5, 12])(
+  'an answer ends after %i slices if the access of its caller changes then',
+  async (times) => {
+    const names = kept(thousand)
+    const { pieces, error } = await piecesOf(streamed(context, callerFor(times), names, frame, long))
+    expect(error).toMatchObject(changed)
+    expect(names.isClosed).toBe(true)
+    expect(pieces.length).toBeLessThanOrEqual(times)
+    expect(pieces.join('').endsWith(']')).toBe(false)
+  },
+)
 
-test('also when it changes while the last things are stored', async () => {
+test('an answer ends with an error if access changes during its last write', async () => {
   // One slice, and then the end.
   const { pieces, error } = await piecesOf(streamed(context, callerFor(1), namesOf(['A']), frame, long))
   expect([pieces, error]).toMatchObject([[], changed])
@@ -75,7 +78,7 @@ describe('a page', () => {
   const still = new ManualWorld()
   const inStill = { world: still } as unknown as RouteContext
 
-  test('is looked for no longer either', async () => {
+  test('stops its search when access changes', async () => {
     const names = kept(thousand)
     const refused = pageOf(inStill, call(callerFor(1)), 1_000, names, () => true)
     await expect(during(still, refused)).rejects.toMatchObject(changed)
@@ -84,7 +87,7 @@ describe('a page', () => {
     expect((await during(still, page)).names).toHaveLength(1_000)
   })
 
-  test('gives the loop back every two milliseconds, however few names count', async () => {
+  test('yields to the loop every two milliseconds, however few names match', async () => {
     const slow = new ManualWorld()
     const looks: number[] = []
     let sinceTurn = 0

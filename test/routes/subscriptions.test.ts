@@ -5,11 +5,11 @@ import type { SubscriberState } from '#actors/subscriber/state'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import type { StoredSubscription } from '#model/subscription'
-import { type Answer, everywhere, on, PeopleDoor, userOf } from '#test/routes/people-door'
+import { type Answer, everywhere, on, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
-/** Subscriptions over a real socket: every refusal in its order, and nothing of anybody else's. §2.6, §3.1, §7, contract 5.6. */
+/** Subscriptions over a real socket: every error in its order, and no data of other users. §2.6, §3.1, §7, contract 5.6. */
 
-/** Subscriptions to each function, as whoever delivers counts them. */
+/** Subscriptions to each function, as the delivery counts them. */
 let count = 0
 const deliveries = {
   countOf: () => count,
@@ -17,13 +17,13 @@ const deliveries = {
   transport: { state: 'ok' },
 } as const
 
-/** Of users: their ids are in their resource names. */
+/** User ids are part of their resource names. */
 const eve = '2Vb7qYx9Ke'
 const bob = '2Vb7qYx9Kb'
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open({ deliveries })
+  door = await ServerWithUsers.open({ deliveries })
 })
 afterAll(() => door?.close())
 
@@ -69,7 +69,7 @@ async function subscribe(who: string, fn: string, locale?: string): Promise<stri
   return headers.get('location')?.split('/').at(-1) ?? ''
 }
 
-/** What there is of it at rest, past all that is asked for. */
+/** The stored subscriptions, read without the API. */
 async function recordOnly(
   who: string,
   more: Partial<StoredSubscription> & { id: string; function: string },
@@ -78,19 +78,19 @@ async function recordOnly(
   await door.ask(subscriberAddress('default', who), { type: 'subscribe', subscription: { ...rest, ...more }, from: 0 })
 }
 
-/** All that an answer says but when, and to which request. */
+/** The answer without its time and request id. */
 const said = ({ status, text, headers }: Answer) => [
   status,
   text,
   [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date'),
 ]
 
-describe('the order of refusals: what comes first answers', () => {
+describe('errors are checked in order, and the first one is answered', () => {
   interface Asking {
     grants: Grant[]
     body: Record<string, unknown>
     contentType?: string
-    /** Whoever asks is told who he is by a header. */
+    /** A header names the caller. */
     isUnknown?: true
   }
   const faults: readonly {
@@ -123,7 +123,7 @@ describe('the order of refusals: what comes first answers', () => {
       },
     },
     {
-      name: 'another shape',
+      name: 'an invalid body',
       answer: [
         400,
         { error: 'Validation Error', details: [{ path: 'locale', message: expect.stringContaining('locale') }] },
@@ -133,21 +133,21 @@ describe('the order of refusals: what comes first answers', () => {
       },
     },
     {
-      name: 'a transport that is not delivered',
+      name: 'a transport without delivery',
       answer: [400, { message: 'apn is not delivered yet; only email is' }],
       make(asking) {
         asking.body.type = 'apn'
       },
     },
     {
-      name: 'no function',
+      name: 'an unknown function',
       answer: [400, { message: 'the topic is no function instance of this tenant' }],
       make(asking) {
         asking.body.topic = `crn#function:${unknown}`
       },
     },
     {
-      name: 'what it is bound to is not his to read',
+      name: 'a function bound to devices that the user may not read',
       answer: [403, undefined],
       make(asking) {
         asking.grants = asking.grants.map(({ permissions, ...rest }) => ({
@@ -157,19 +157,19 @@ describe('the order of refusals: what comes first answers', () => {
       },
     },
     {
-      name: 'subscribed already',
+      name: 'an existing subscription',
       answer: [409, undefined],
       make: () => recordOnly(eve, { id: '9Pw3tKc8La', function: first }),
     },
     {
-      name: 'too many to the function',
+      name: 'too many subscriptions to the function',
       answer: [400, { message: 'a function has at most 10000 subscriptions' }],
       make() {
         count = 10_000
       },
     },
     {
-      name: 'too many of his',
+      name: 'too many subscriptions of the user',
       answer: [400, { message: 'a user has at most 100 subscriptions' }],
       async make() {
         for (let index = stateOf(eve).subscriptions.length; index < 100; index++) {
@@ -199,13 +199,13 @@ describe('the order of refusals: what comes first answers', () => {
     return [status, json]
   }
 
-  test.each(faults.map((fault) => [fault.name, fault] as const))('%s alone', async (_, fault) => {
+  test.each(faults.map((fault) => [fault.name, fault] as const))('%s is answered with its error', async (_, fault) => {
     expect(await answered([fault])).toEqual(fault.answer)
   })
 
   const pairs = faults.flatMap((earlier, index) => faults.slice(index + 1).map((later) => [earlier, later] as const))
   test.each(pairs.map(([earlier, later]) => [earlier.name, later.name, earlier, later] as const))(
-    '%s, and %s',
+    '%s is answered before %s',
     async (_, __, earlier, later) => {
       expect(await answered([earlier, later])).toEqual(earlier.answer)
     },
@@ -221,12 +221,12 @@ test.each([
   `crn#alarm:${first}`,
   `crn#device:default/A`,
   `crn#function:default/${first}`,
-])('topic %j is no function of this tenant', async (topic) => {
+])('topic %j is refused as unknown in this tenant', async (topic) => {
   const { status, json } = await post(eve, { ...bodyOf(first), topic })
   expect([status, json]).toEqual([400, { message: 'the topic is no function instance of this tenant' }])
 })
 
-describe('who may hear of all that it is bound to', () => {
+describe('a subscriber needs read access to everything that the function is bound to', () => {
   const hears = everywhere({ notifications: ['create'] })
   const functions = (...devices: string[]) => on(devices, ['*'], { functions: ['read'] })
   const service = (...devices: string[]) => on(devices, ['x'], { service: ['read'] })
@@ -236,13 +236,13 @@ describe('who may hear of all that it is bound to', () => {
     ['one device', { devices: ['A'] }, [functions('A'), service('A')], 201],
     ['of one service', { devices: ['A'] }, [functions('A'), service('B')], 403],
     ['without functions', { devices: ['A'] }, [service('A')], 403],
-    ['functions of another', { devices: ['A'] }, [functions('B'), service('A')], 403],
-    ['two devices, one his', { devices: ['A', 'B'] }, [functions('A', 'B'), service('A')], 403],
+    ['functions of another device', { devices: ['A'] }, [functions('B'), service('A')], 403],
+    ['two devices, one in scope', { devices: ['A', 'B'] }, [functions('A', 'B'), service('A')], 403],
     ['two devices by two grants', { devices: ['A', 'B'] }, [functions('*'), service('A'), service('B')], 201],
     ['all devices', {}, [functions('*'), service('*')], 201],
-    ['all devices, some his', {}, [functions('*'), service('A')], 403],
+    ['all devices, some in scope', {}, [functions('*'), service('A')], 403],
     ['members of a group', { groups: [group] }, [functions('C'), service('C')], 201],
-    ['a member that is not his', { groups: [group] }, [functions('C'), service('A')], 403],
+    ['a member outside the scope', { groups: [group] }, [functions('C'), service('A')], 403],
     ['nothing', { devices: [] }, [functions('Z'), service('Z')], 201],
   ])('%s', async (_, binding, grants, status) => {
     const put = { type: 'put_group', id: group, body: { name: 'G', devices: ['C'] }, author: userOf('root') }
@@ -255,7 +255,7 @@ describe('who may hear of all that it is bound to', () => {
   })
 })
 
-test('made, listed, set and ended, each told once', async () => {
+test('a subscription is created, listed, changed and ended, each with one event', async () => {
   const told = door.told
   await door.ask(deliveryAddress('default', first), { type: 'overflowed', count: 7 })
   const made = await post(eve, bodyOf(first, 'de-CH'))
@@ -271,7 +271,7 @@ test('made, listed, set and ended, each told once', async () => {
     createdAt: expect.any(Number),
   }
   expect((await door.call(eve, 'GET', path)).json).toEqual([whole])
-  // He hears of what comes from now on, and his mails know where they came from.
+  // The user gets mails about later events with the address of this server.
   expect(stateOf(eve).mail.cursors[id]).toBe(7)
   expect(stateOf(eve).subscriptions[0]?.origin).toBe(new URL(door.base).origin)
   await door.ask(deliveryAddress('default', first), { type: 'forget' })
@@ -285,7 +285,7 @@ test('made, listed, set and ended, each told once', async () => {
   expect(door.told - told).toBe(4)
 })
 
-test('of 50 at once one is made', async () => {
+test('of 50 requests at once one creates the subscription', async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => post(eve, bodyOf(first))))
   const made = answers.filter(({ status }) => status === 201)
   const others = answers.filter(({ status }) => status !== 201)
@@ -297,7 +297,7 @@ test('of 50 at once one is made', async () => {
 })
 
 describe('lists', () => {
-  test('are of who asks, in the order in which they were made, also by pages', async () => {
+  test('have the subscriptions of the caller in their order of creation, also in pages', async () => {
     await recordOnly(eve, { id: '9Pw3tKc8Lz', function: first, createdAt: 5 })
     await recordOnly(eve, { id: '9Pw3tKc8La', function: second, createdAt: 12 })
     await recordOnly(bob, { id: '9Pw3tKc8Lb', function: first, createdAt: 7 })
@@ -317,17 +317,17 @@ describe('lists', () => {
     expect((await door.call(eve, 'HEAD', path)).headers.get('stream-offset')).toMatch(/^\d+$/)
   })
 
-  test('are his also where he may read nothing any more of what they are about', async () => {
+  test('include subscriptions whose functions the user may no longer read', async () => {
     await subscribe(eve, first)
     door.give(eve, [on(['Z'], ['z'], { notifications: ['read'] })])
     expect((await door.call(eve, 'GET', path)).json).toHaveLength(1)
   })
 })
 
-describe('a function that is no more', () => {
+describe('a deleted function', () => {
   const id = '9Pw3tKc8La'
 
-  test('has no subscriptions any more, also before they have ended', async () => {
+  test('shows no subscriptions, also before they have ended', async () => {
     await recordOnly(eve, { id, function: unknown })
     expect((await door.call(eve, 'GET', path)).json).toEqual([])
     const set = await door.call(eve, 'PATCH', `${path}/${id}`, { locale: 'fr' })
@@ -335,7 +335,7 @@ describe('a function that is no more', () => {
     expect([set.status, set.text, ended.status, ended.text]).toEqual([404, '', 404, ''])
   })
 
-  test('ends those to it, each told', async () => {
+  test('ends its subscriptions with an event for each', async () => {
     const others = await subscribe(bob, second)
     await subscribe(eve, first)
     await subscribe(bob, first)
@@ -352,7 +352,7 @@ describe('ids', () => {
   const malformed = ['9Pw3tKc8', '9Pw3tKc8Lb9Pw3tKc', '0Pw3tKc8O', '9Pw3tKc8I', '9Pw3tKc8l', '9Pw3tKc8%20', 'crn%23x']
   const free = ['9Pw3tKc8L', '9Pw3tKc8Lb', '9Pw3tKc8Lb9Pw3tK']
 
-  test.each(malformed)('%s can be none: 400, whatever else is wrong', async (id) => {
+  test.each(malformed)('of the form %s are invalid: 400 before other errors', async (id) => {
     for (const [method, body] of [
       ['PATCH', { locale: 'fr' }],
       ['PATCH', { topic: 'x' }],
@@ -366,7 +366,7 @@ describe('ids', () => {
     }
   })
 
-  test.each(malformed)('%s: who may not hears that first', async (id) => {
+  test.each(malformed)('%s answers a caller without permission with 403 first', async (id) => {
     door.give(eve, [everywhere({ notifications: ['read', 'create'] })])
     for (const method of ['PATCH', 'DELETE']) {
       const { status, text } = await door.call(eve, method, `${path}/${id}`)
@@ -374,14 +374,14 @@ describe('ids', () => {
     }
   })
 
-  test.each(free)('%s could be one: 404 without a word', async (id) => {
+  test.each(free)('%s with a valid unknown id answers 404 without a text', async (id) => {
     for (const [method, body] of [['PATCH', { locale: 'fr' }], ['DELETE']] as const) {
       const { status, text, headers } = await door.call(eve, method, `${path}/${id}`, body)
       expect([status, text, headers.get('content-length')]).toEqual([404, '', '0'])
     }
   })
 
-  test('somebody else’s is as one that is not there', async () => {
+  test('of other users are answered like unknown ones', async () => {
     const id = await subscribe(bob, first)
     const before = stateOf(bob).subscriptions
     for (const [method, body] of [['PATCH', { locale: 'fr' }], ['DELETE']] as const) {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { everywhere, PeopleDoor, userOf } from '#test/routes/people-door'
+import { everywhere, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
-/** Templates: made and changed for everybody's mails, read by whoever knows functions. Contract 5.5. */
+/** Templates: written for the mails of all users, read by callers who may read functions. Contract 5.5. */
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open()
+  door = await ServerWithUsers.open()
 })
 afterAll(() => door?.close())
 
@@ -18,7 +18,7 @@ beforeEach(async () => {
   await door.call('root', 'DELETE', '/templates/words')
 })
 
-test('made, read, listed, changed and deleted', async () => {
+test('a template is created, read, listed, changed and deleted', async () => {
   const whole = {
     name: 'words',
     locales,
@@ -52,7 +52,7 @@ test('made, read, listed, changed and deleted', async () => {
   }
 })
 
-test.each(['a b', '.é', 'x'.repeat(65), 'a%2Fb'])('%j names none: 404', async (name) => {
+test.each(['a b', '.é', 'x'.repeat(65), 'a%2Fb'])('%j is not a template name: 404', async (name) => {
   for (const method of ['GET', 'PUT', 'DELETE']) {
     const body = method === 'PUT' ? { locales } : undefined
     expect((await door.call('root', method, `/templates/${name}`, body)).status).toBe(404)

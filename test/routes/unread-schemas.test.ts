@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Grant } from '#model/scope'
-import { everywhere, on, PeopleDoor } from '#test/routes/people-door'
+import { everywhere, on, ServerWithUsers } from '#test/routes/server-with-users'
 
 /** Names of a schema are resolved only for callers who may read it. Contract 3.2, 3.5, 3.7, 5.3. */
 
@@ -12,9 +12,9 @@ const people: Readonly<Record<string, readonly Grant[]>> = {
 }
 const blind = ['blind', 'reader of another']
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open()
+  door = await ServerWithUsers.open()
   for (const [who, grants] of Object.entries(people)) door.give(who, grants)
   const properties = [{ propId: 1, type: 'UINT8' }]
   const updates = [{ serviceIdentifier: 'x', propId: 1, value: 7 }]
@@ -77,7 +77,7 @@ describe.each(blind)('%s', (who) => {
     expect((await answered(who, 'POST', '/devices/actions', action))[0]).toBe(404)
   })
 
-  test('makes alarms over ids, and gets one answer for names that are there and others', async () => {
+  test('creates alarms with ids, and gets the same error for known and unknown names', async () => {
     const alarm = (name: string, serviceIdentifier = 'x') =>
       answered(who, 'POST', '/alarms', {
         name: 'A',

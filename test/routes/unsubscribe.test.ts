@@ -2,20 +2,20 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { UnsubscribeUrls } from '#access/unsubscribe-urls'
 import { subscriberAddress } from '#actors/subscriber/address'
 import type { SubscriberState } from '#actors/subscriber/state'
-import { PeopleDoor, userOf } from '#test/routes/people-door'
+import { ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
-/** The end of a subscription by the address that stands in a mail, for who is not signed in. RFC 8058, contract 5.7. */
+/** The end of a subscription by the unsubscribe URL of a mail, without sign-in. RFC 8058, contract 5.7. */
 
 const eve = '2Vb7qYx9Ke'
 const id = '9Pw3tKc8La'
 const urls = new UnsubscribeUrls(() => new Uint8Array(32).fill(3))
 const signed = urls.urlOf('https://host', { tenant: 'default', user: userOf(eve), subscription: id })
-/** As `fetch` is given it behind the base. */
+/** The input of `fetch` after the base URL. */
 const path = signed.slice('https://host/api/v1'.length)
 
-let door: PeopleDoor
+let door: ServerWithUsers
 beforeAll(async () => {
-  door = await PeopleDoor.open({ unsubscribeUrls: urls })
+  door = await ServerWithUsers.open({ unsubscribeUrls: urls })
 })
 afterAll(() => door?.close())
 
@@ -51,7 +51,7 @@ describe('one click', () => {
     ['in parts', { body: multipart }],
     ['with JSON', { body: '{', headers: { 'Content-Type': 'application/json' } }],
     ['without a body', {}],
-  ])('%s: it ends, once told, and no other', async (_, init) => {
+  ])('ends only its subscription, with one event: %s', async (_, init) => {
     const told = door.told
     for (let times = 0; times < 2; times++) {
       const answer = await send('POST', path, init)
@@ -61,17 +61,17 @@ describe('one click', () => {
     expect(door.told - told).toBe(1)
   })
 
-  test('of somebody who is gone', async () => {
+  test('succeeds for a deleted user', async () => {
     await door.ask(address, { type: 'erase' })
     expect((await send('POST', path)).status).toBe(204)
   })
 
-  test('of a tenant that is gone', async () => {
+  test('succeeds for a deleted tenant', async () => {
     const url = urls.urlOf('', { tenant: 'gone', user: userOf(eve), subscription: id })
     expect((await send('POST', url.slice('/api/v1'.length))).status).toBe(204)
   })
 
-  test('by a browser: it is told on a page', async () => {
+  test('in a browser shows a page', async () => {
     const answer = await send('POST', path, { headers: { Accept: 'text/html,*/*;q=0.8' } })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     expect(await answer.text()).toContain('no more of these mails')
@@ -79,7 +79,7 @@ describe('one click', () => {
   })
 })
 
-test.each(['GET', 'HEAD'])('%s changes nothing: machines follow links', async (method) => {
+test.each(['GET', 'HEAD'])('by %s changes nothing, because mail scanners follow links', async (method) => {
   const told = door.told
   const answer = await send(method, path)
   expect(answer.status).toBe(200)
@@ -94,7 +94,7 @@ test.each(['GET', 'HEAD'])('%s changes nothing: machines follow links', async (m
   expect([kept().length, door.told]).toEqual([2, told])
 })
 
-describe('another address than the one that was signed', () => {
+describe('a changed URL', () => {
   const sig = new URLSearchParams(path.split('?')[1]).get('sig') ?? ''
   const place = (subscription: string, tenant: string, user: string, by: string) =>
     `/notifications/unsubscribe/${subscription}?${new URLSearchParams({ tenant, user, sig: by })}`
@@ -103,7 +103,7 @@ describe('another address than the one that was signed', () => {
     ['none', place('x', 'default', userOf(eve), sig)],
     ['another tenant', place(id, 'other', userOf(eve), sig)],
     ['another user', place(id, 'default', userOf('2Vb7qYx9Kb'), sig)],
-    ['the user by another name', place(id, 'default', eve, sig)],
+    ['the user with another name', place(id, 'default', eve, sig)],
     [
       'another signature',
       place(
@@ -113,12 +113,12 @@ describe('another address than the one that was signed', () => {
         sig.replace(/^./, (one) => (one === 'A' ? 'B' : 'A')),
       ),
     ],
-    ['half of one', place(id, 'default', userOf(eve), sig.slice(0, 20))],
-    ['more of one', place(id, 'default', userOf(eve), `${sig}A`)],
+    ['half of the signature', place(id, 'default', userOf(eve), sig.slice(0, 20))],
+    ['additional characters', place(id, 'default', userOf(eve), `${sig}A`)],
     ['no signature', path.replace(/&sig=.*/, '')],
-    ['two of them', `${path}&sig=${sig}`],
-    ['lines moved', place(id, 'default\ncrn#user', eve, sig)],
-  ])('%s: 403 without a word', async (_, to) => {
+    ['two signatures', `${path}&sig=${sig}`],
+    ['moved separators', place(id, 'default\ncrn#user', eve, sig)],
+  ])('with %s is answered with 403 without a text', async (_, to) => {
     for (const method of ['GET', 'POST']) {
       const answer = await send(method, to)
       expect([answer.status, await answer.text()]).toEqual([403, ''])

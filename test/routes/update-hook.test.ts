@@ -1,18 +1,18 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ScanRequest } from '#actors/project/commands'
-import { FirmwareGround, hookSecret, onUpdates } from '#test/routes/firmware-ground'
+import { FirmwareFixture, hookSecret, onUpdates } from '#test/routes/firmware-fixture'
 
-/** Contract 6, Hook. The signature itself has a test of its own. */
+/** Contract 6, Hook. Another test covers the signature itself. */
 
-let ground: FirmwareGround
+let ground: FirmwareFixture
 beforeAll(async () => {
-  ground = await FirmwareGround.open()
+  ground = await FirmwareFixture.open()
   await ground.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
 })
 afterAll(() => ground?.close())
 
-/** What projects were asked to go through, and of which it was forgotten what is known. */
+/** The projects that started a walk, and those whose cached answers were dropped. */
 let walks: (readonly [tenant: string, project: string, request: ScanRequest])[]
 let forgotten: (readonly [string, string])[]
 beforeEach(() => {
@@ -44,14 +44,14 @@ const ofServer = (devices: readonly string[] | null = null) => [
   { by: 'hook', devices, author: null },
 ]
 
-describe('what the update server signed', () => {
-  test('is heard, and stored before it is answered', async () => {
+describe('a signed call of the update server', () => {
+  test('is stored before its answer, and starts the walk', async () => {
     const { status, bytes } = await signed('{"event":"release"}')
     expect([status, bytes.length]).toEqual([204, 0])
     expect([walks, forgotten]).toEqual([[ofServer()], [['default', 'boiler']]])
   })
 
-  test('by the path as it was sent', async () => {
+  test('is checked with the path of the request', async () => {
     expect((await signed('', '/updates/hook/boil%65r')).status).toBe(204)
     const path = '/updates/hook/boil%65r'
     const meant = signature('/api/v1/updates/hook/boiler', '')
@@ -74,13 +74,13 @@ describe('what the update server signed', () => {
     ['{"devices":[]}', []],
     ['{"tenant":"default"}', null],
     [JSON.stringify({ devices: Array.from({ length: 10_001 }, (_, index) => `D${index}`) }), null],
-  ])('means by its body %.60s', async (body, devices) => {
+  ])('selects devices by its body %.60s', async (body, devices) => {
     expect((await signed(body)).status).toBe(204)
     expect(walks).toEqual([ofServer(devices)])
   })
 
   test.each(['{"tenant":"nowhere"}', '{"tenant":7}', '{"tenant":null}', '{"tenant":"Default"}', '{"tenant":""}'])(
-    'means nobody by %s',
+    'selects no devices by %s',
     async (body) => {
       expect((await signed(body)).status).toBe(204)
       expect([walks, forgotten]).toEqual([[], []])
@@ -88,7 +88,7 @@ describe('what the update server signed', () => {
   )
 
   test.each(['nobody-has-it', 'a%2Fb', '%F0%9F%98%80', 'x'.repeat(65)])(
-    'about a project that nobody has: %s',
+    'for an unknown project is ignored: %s',
     async (project) => {
       expect((await signed('', `/updates/hook/${project}`)).status).toBe(204)
       expect(walks).toEqual([])
@@ -96,8 +96,8 @@ describe('what the update server signed', () => {
   )
 })
 
-describe('somebody who is known', () => {
-  test('needs update on updates, and his reach goes along', async () => {
+describe('a signed-in caller', () => {
+  test('needs update on updates, and starts a walk within their scope', async () => {
     ground.caller('may', onUpdates(['update'], ['A']))
     ground.caller('reads', onUpdates(['read', 'create', 'delete']))
     expect((await call('{}', 'may')).status).toBe(204)
@@ -106,7 +106,7 @@ describe('somebody who is known', () => {
     expect(walks).toEqual([['default', 'boiler', { by: 'hook', devices: null, author: 'crn#user:may' }]])
   })
 
-  test('means his own tenant', async () => {
+  test('acts in their own tenant', async () => {
     ground.caller('may', onUpdates(['update']))
     for (const tenant of ['other', '', null]) expect((await call(JSON.stringify({ tenant }), 'may')).status).toBe(204)
     expect(walks).toEqual([])
@@ -115,8 +115,8 @@ describe('somebody who is known', () => {
   })
 })
 
-test('with no secret nobody signs', async () => {
-  const other = await FirmwareGround.open({ hookSecret: '' })
+test('every signature is refused without a secret', async () => {
+  const other = await FirmwareFixture.open({ hookSecret: '' })
   try {
     for (const secret of ['', hookSecret]) {
       const headers = { 'x-hook-signature': signature('/api/v1/updates/hook/boiler', '', secret) }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { fileBlobs } from '#store/blobs'
-import { FirmwareGround, sha256Of } from '#test/routes/firmware-ground'
+import { FirmwareFixture, sha256Of } from '#test/routes/firmware-fixture'
 import { memoryPlace } from '#test/store/memory'
 
 /** Contract 6, images; RFC 9110 §13, §14. */
@@ -11,20 +11,20 @@ import { memoryPlace } from '#test/store/memory'
 const image = Buffer.from(Array.from({ length: 90_000 }, (_, index) => index % 251))
 const sha256 = sha256Of(image)
 
-let ground: FirmwareGround
+let ground: FirmwareFixture
 beforeAll(async () => {
-  ground = await FirmwareGround.open()
+  ground = await FirmwareFixture.open()
   await ground.upload('/updates/projects/boiler/releases/1.5.0', image)
 })
 afterAll(() => ground?.close())
 
-/** An address as a device is told it. */
+/** The image URL that a device receives. */
 const pathOf = (of = sha256, device = 'SENSOR-1', expiresAt = Date.now() + 60_000) =>
   `/updates/images/${of}?${(ground.assembly.context.firmware.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(of, device, expiresAt)}`
 
 const get = (headers: Record<string, string> = {}, path = pathOf()) => ground.call('GET', path, { headers })
 
-test('whole', async () => {
+test('the whole image is returned', async () => {
   const { status, headers, bytes } = await get()
   expect([status, bytes.equals(image)]).toEqual([200, true])
   expect(
@@ -46,7 +46,7 @@ test.each([
   ['bytes=1000-', 1000, 90_000],
   ['bytes=-10', 89_990, 90_000],
   ['bytes=89999-100000', 89_999, 90_000],
-])('a range: %s', async (range, from, to) => {
+])('a range of the image is returned: %s', async (range, from, to) => {
   for (const more of [{}, { 'if-range': `"${sha256}"` }]) {
     const { status, headers, bytes } = await get({ range, ...more })
     expect([status, headers.get('content-range')]).toEqual([206, `bytes ${from}-${to - 1}/90000`])
@@ -55,30 +55,30 @@ test.each([
   }
 })
 
-test('a range behind its end', async () => {
+test('a range after the end is refused', async () => {
   const { status, headers, bytes } = await get({ range: 'bytes=90000-' })
   expect([status, headers.get('content-range'), bytes.length]).toEqual([416, 'bytes */90000', 0])
 })
 
-test.each([`"${sha256}"`, `"x", W/"${sha256}"`, '*'])('as it was: %s', async (known) => {
+test.each([`"${sha256}"`, `"x", W/"${sha256}"`, '*'])('an unchanged image is 304: %s', async (known) => {
   const { status, headers, bytes } = await get({ 'if-none-match': known })
   expect([status, headers.get('etag'), bytes.length]).toEqual([304, `"${sha256}"`, 0])
 })
 
-test('another than was known', async () => {
+test('a changed image is returned in full', async () => {
   expect((await get({ 'if-none-match': '"x"' })).status).toBe(200)
 })
 
-test('HEAD says the same, without it', async () => {
+test('HEAD returns the same headers without the body', async () => {
   const { status, headers, bytes } = await ground.call('HEAD', pathOf())
   expect([status, headers.get('content-length'), bytes.length]).toEqual([200, '90000', 0])
   const part = await ground.call('HEAD', pathOf(), { headers: { range: 'bytes=0-9' } })
-  // RFC 9110 §14.2: ranges are GET's alone.
+  // RFC 9110 §14.2: ranges apply only to GET.
   expect([part.status, part.headers.get('content-length')]).toEqual([200, '90000'])
   expect(ground.assembly.context.firmware.downloads.atOnce).toBe(0)
 })
 
-test('what we did not sign says nothing', async () => {
+test('an unsigned URL is refused without a text', async () => {
   const there = new URL(pathOf(), 'http://host').searchParams
   const wrong: Record<string, string>[] = [
     {},
@@ -103,19 +103,19 @@ test.each<[string, (file: string) => Promise<unknown>]>([
   ['gone', (file) => rm(file)],
   ['cut off', (file) => truncate(file, 100)],
   ['emptied', (file) => truncate(file, 0)],
-  ['longer than it was', (file) => appendFile(file, 'x')],
+  ['longer than before', (file) => appendFile(file, 'x')],
   ['a folder', (file) => rm(file).then(() => mkdir(file))],
-])('an image of a release whose file is %s at a start is not there, until it is uploaded again', async (_, damage) => {
+])('an image of a release whose file is %s at a start is 404 until it is uploaded again', async (_, damage) => {
   const folder = await mkdtemp(join(tmpdir(), 'images-'))
   const images = fileBlobs({ folder, bytesMax: 1_000_000, headroomBytes: 0, now: Date.now })
   const place = memoryPlace()
   const release = '/updates/projects/boiler/releases/1.5.0'
-  const before = await FirmwareGround.open({ images }, place)
+  const before = await FirmwareFixture.open({ images }, place)
   await before.upload(release, image)
   await before.close()
   const file = join(folder, 'images', sha256)
   await damage(file)
-  const after = await FirmwareGround.open({ images }, place)
+  const after = await FirmwareFixture.open({ images }, place)
   try {
     const { context } = after.assembly
     const query = (context.firmware.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(
@@ -135,7 +135,7 @@ test.each<[string, (file: string) => Promise<unknown>]>([
   }
 })
 
-test('an image that is not there, and a name that is none', async () => {
+test('a missing image and an invalid name are 404', async () => {
   expect((await get({}, pathOf('0'.repeat(64)))).status).toBe(404)
   expect((await get({}, `/updates/images/${sha256.toUpperCase()}`)).status).toBe(404)
   expect((await get({}, '/updates/images/..%2f..%2fidentity.key')).status).toBe(404)

@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { UpdateSettings } from '#firmware/options'
 import type { UpdateServer } from '#firmware/update-server'
 import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
-import { FirmwareGround, onUpdates, sha256Of } from '#test/routes/firmware-ground'
+import { FirmwareFixture, onUpdates, sha256Of } from '#test/routes/firmware-fixture'
 
 /** §2.7, §3.2, §4.5, contract 6. */
 
-let ground: FirmwareGround
+let ground: FirmwareFixture
 const open = async (updates: Partial<UpdateSettings> = {}) => {
-  ground = await FirmwareGround.open(updates)
+  ground = await FirmwareFixture.open(updates)
 }
 afterEach(() => ground?.close())
 
@@ -25,7 +25,7 @@ async function someDevices(): Promise<void> {
   await ground.known('D', undefined, undefined)
 }
 
-describe('what is known', () => {
+describe('the state of updates', () => {
   beforeEach(() => open())
 
   test('is listed at each depth', async () => {
@@ -57,7 +57,7 @@ describe('what is known', () => {
     expect((await ground.call('GET', '/updates?depth=x')).status).toBe(400)
   })
 
-  test('comes page by page, and by name', async () => {
+  test('is listed in pages, and by name', async () => {
     await someDevices()
     const first = await ground.call('GET', '/updates?limit=2')
     const [, next = ''] = /<\/api\/v1(.*)>; rel="next"/.exec(first.headers.get('link') ?? '') ?? []
@@ -68,7 +68,7 @@ describe('what is known', () => {
     expect([names(named), named.headers.get('link')]).toEqual([['A', 'C'], null])
   })
 
-  test('is there within reach', async () => {
+  test('is visible within the scope', async () => {
     await someDevices()
     ground.caller('narrow', onUpdates(['read'], ['C', 'D']))
     const listed = await ground.call('GET', '/updates', { by: 'narrow' })
@@ -77,7 +77,7 @@ describe('what is known', () => {
     expect((await ground.call('POST', '/updates/C', { by: 'narrow' })).status).toBe(403)
   })
 
-  test('an update is available as asking for it would bring it: pins count, rollouts do not', async () => {
+  test('an available update is the one that a request would start: pins count, rollouts do not', async () => {
     await someDevices()
     const isAvailable = async () => (await ground.call('GET', '/updates/B')).json.firmwares[0].updateAvailable
     await ground.known('B', 'boiler', [{ firmware: '1.0.0', index: 0 }])
@@ -96,7 +96,7 @@ describe('what is known', () => {
   })
 })
 
-describe('by hand', () => {
+describe('an update by hand', () => {
   beforeEach(() => open({ options: { isConnectUpdateDisabled: true } }))
   const said = { project: 'boiler', firmwares: [{ firmware: '1.4.2', index: 0 }], autoUpdate: false }
   const post = (device: string) => ground.call('POST', `/updates/${device}`)
@@ -104,7 +104,7 @@ describe('by hand', () => {
   test.each([
     ['STARTED', { status: 'STARTED' }],
     ['NOT_OK', { status: 'DEVICE_NOT_OK', message: 'battery low' }],
-  ])('a device says %s', async (status, outcome) => {
+  ])('follows a device that reports %s', async (status, outcome) => {
     await release('1.5.0')
     const answer = status === 'NOT_OK' ? { status, message: 'battery low' } : { status }
     const device = await ground.link('A', said, () => [answer])
@@ -118,7 +118,7 @@ describe('by hand', () => {
     expect((await ground.call('GET', '/updates/A')).json.firmwares[0]).not.toHaveProperty('update')
   })
 
-  test('the image is where the device is told, and its progress is shown', async () => {
+  test('offers the image at its URL, and shows the progress', async () => {
     await release('1.5.0')
     const device = await ground.link('A', said, () => [{ status: 'STARTED' }, { status: 'DOWNLOADING', progress: 40 }])
     await post('A')
@@ -131,8 +131,8 @@ describe('by hand', () => {
   })
 })
 
-describe('another update server', () => {
-  /** Answers when the test does. */
+describe('an external update server', () => {
+  /** Answers when the test allows it. */
   class SlowServer implements UpdateServer {
     readonly isEmbedded = false
     readonly asked: { readonly question: UpdateQuery; answer(offered: OfferedFirmware | undefined): void }[] = []
@@ -142,7 +142,7 @@ describe('another update server', () => {
     }
   }
 
-  test('takes the place of projects and images', async () => {
+  test('replaces projects and images', async () => {
     await open({ server: new SlowServer() })
     const gone = [404, { error: 'another update server is set' }]
     const calls: [string, string, RequestInit?][] = [

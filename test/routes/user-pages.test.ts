@@ -5,18 +5,18 @@ import type { DirectoryState, UserRow } from '#actors/directory/state'
 import { listUsers } from '#api/users'
 import type { Call } from '#http/call'
 import { userRoutes } from '#routes/users'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 
 const count = 100_000
-let stage: IdentityStage
+let stage: IdentityFixture
 let looks: { count: number }
 
 beforeAll(async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   const root = stage.row('root')
   const directory = stage.directoryState
   for (let index = 0; index < count; index++) {
-    // In no order, as they come out of a store.
+    // In random order, as a store returns them.
     const number = (index * 61_583) % count
     const row: UserRow = { ...root, id: `U${number}`, name: `User ${String(number).padStart(6, '0')}`, roles: [] }
     putUser(directory, row.id, row)
@@ -24,7 +24,7 @@ beforeAll(async () => {
   looks = counted(directory)
 })
 
-/** How many rows were looked at. */
+/** The number of rows that were read. */
 function counted({ users }: DirectoryState): { count: number } {
   const counter = { count: 0 }
   const get = users.get.bind(users)
@@ -37,7 +37,7 @@ function counted({ users }: DirectoryState): { count: number } {
 
 async function page(query: string): Promise<{ readonly names: readonly string[]; readonly next: string | undefined }> {
   const binding = userRoutes(stage.assembly.context).find(({ entry }) => entry.name === listUsers.name)
-  if (!binding) throw new Error('nobody answers')
+  if (!binding) throw new Error('not called')
   const target = { path: '/api/v1/iam/users', query }
   const parsed = listUsers.query?.parse(Object.fromEntries(new URLSearchParams(query)))
   const call = { caller: anonymous, parameters: {}, query: parsed, target } as unknown as Call
@@ -53,10 +53,10 @@ async function page(query: string): Promise<{ readonly names: readonly string[];
 
 const nameOf = (number: number) => `User ${String(number).padStart(6, '0')}`
 
-test('a page of a hundred thousand users costs its own rows, wherever it lies', async () => {
+test('a page of a hundred thousand users reads only its own rows, at any position', async () => {
   const first = await page('limit=10')
   expect(first.names).toEqual(['root', ...Array.from({ length: 9 }, (_, index) => nameOf(index))])
-  // Each once for its name and once for its text, and one more to know that there is more.
+  // Each row once by name and once by text, and one more to know whether there are more.
   expect(looks.count).toBeLessThanOrEqual(3 * 11)
   looks.count = 0
   const second = await page(first.next ?? '')
@@ -69,7 +69,7 @@ test('a page of a hundred thousand users costs its own rows, wherever it lies', 
   expect(looks.count).toBeLessThanOrEqual(3 * 11)
 })
 
-test('without a limit all of them are there', async () => {
+test('a list without a limit has all users', async () => {
   const { names, next } = await page('')
   expect([names.length, new Set(names).size, next]).toEqual([count + 1, count + 1, undefined])
   expect(names).toEqual([...names].sort((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1)))

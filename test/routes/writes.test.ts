@@ -5,7 +5,7 @@ import { climate, degrees } from '#test/blackbox/sensor'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
-/** Asking devices to change, over the route. What a link makes of it is shown in `test/link/writes.test.ts`. Contract 3.5. */
+/** Writes to devices over the API. `test/link/writes.test.ts` covers the link. Contract 3.5. */
 
 const controls = 'controls'
 const setpoint = 0x2000
@@ -74,48 +74,51 @@ beforeAll(async () => {
 })
 afterAll(() => server?.finish())
 
-describe('a device', () => {
+describe('a write', () => {
   const ground = new LinkGround('json', () => server)
   afterEach(() => ground.cutAll())
   const controlled = (more: { link?: LinkClient } = {}): Promise<LinkedSensor> => ground.sensor({ services, ...more })
 
-  test.each(['devices', 'services'] as const)('is asked below /%s, does it, says so, and is shown so', async (tree) => {
-    const { link, device, address } = await controlled()
-    const events = await ground.events({ offset: 'now', devices: device })
-    const answer = put(server, trees[tree](device.toLowerCase(), controls), { setpoint: 22.5, '0x2011': 'HEATING' })
-    const write = await asked(link)
-    expect(write).toEqual({
-      type: 'WRITE',
-      flakeAddress: address,
-      id: expect.stringMatching(/^w:[\w-]{22}$/),
-      serviceIdentifier: controls,
-      updates: [
-        { propId: setpoint, value: 22.5 },
-        { propId: mode, value: 1 },
-      ],
-    })
-    // Asked for is not done.
-    expect((await ground.properties(device, controls))[setpoint]).not.toHaveProperty('value')
-    link.send({ type: 'UPDATE', flakeAddress: address, seq: 1, serviceIdentifier: controls, updates: write.updates })
-    answerWith(link, address, write.id, ...all('OK', write))
-    const { status, json, headers } = await answer
-    expect([status, json]).toEqual([
-      200,
-      {
+  test.each(['devices', 'services'] as const)(
+    'below /%s reaches the device, and the new value is shown',
+    async (tree) => {
+      const { link, device, address } = await controlled()
+      const events = await ground.events({ offset: 'now', devices: device })
+      const answer = put(server, trees[tree](device.toLowerCase(), controls), { setpoint: 22.5, '0x2011': 'HEATING' })
+      const write = await asked(link)
+      expect(write).toEqual({
+        type: 'WRITE',
+        flakeAddress: address,
+        id: expect.stringMatching(/^w:[\w-]{22}$/),
+        serviceIdentifier: controls,
         updates: [
-          { propId: setpoint, status: 'OK' },
-          { propId: mode, status: 'OK' },
+          { propId: setpoint, value: 22.5 },
+          { propId: mode, value: 1 },
         ],
-      },
-    ])
-    expect(headers.get('content-type')).toMatch(/^application\/json/)
-    const shown = await server.get(`${trees[tree](device, controls)}?raw=false`)
-    expect(shown.json).toEqual({ setpoint: 22.5, mode: 'HEATING' })
-    // One event, for one report: the write itself is none.
-    expect(await events.caughtUp(server)).toMatchObject([{ type: 'OBJECT_UPDATED' }])
-  })
+      })
+      // A write changes no value until the device reports it.
+      expect((await ground.properties(device, controls))[setpoint]).not.toHaveProperty('value')
+      link.send({ type: 'UPDATE', flakeAddress: address, seq: 1, serviceIdentifier: controls, updates: write.updates })
+      answerWith(link, address, write.id, ...all('OK', write))
+      const { status, json, headers } = await answer
+      expect([status, json]).toEqual([
+        200,
+        {
+          updates: [
+            { propId: setpoint, status: 'OK' },
+            { propId: mode, status: 'OK' },
+          ],
+        },
+      ])
+      expect(headers.get('content-type')).toMatch(/^application\/json/)
+      const shown = await server.get(`${trees[tree](device, controls)}?raw=false`)
+      expect(shown.json).toEqual({ setpoint: 22.5, mode: 'HEATING' })
+      // One event for one report; the write itself causes none.
+      expect(await events.caughtUp(server)).toMatchObject([{ type: 'OBJECT_UPDATED' }])
+    },
+  )
 
-  test('answers for each property, in its own words', async () => {
+  test('returns a result for each property with the text of the device', async () => {
     const { link, device, address } = await controlled()
     const answer = put(server, trees.devices(device, controls), { mode: 0, setpoint: 20 })
     const { id } = await asked(link)
@@ -129,7 +132,7 @@ describe('a device', () => {
     })
   })
 
-  test('is asked and not waited for with wait=0', async () => {
+  test('returns at once with wait=0', async () => {
     const { link, device, address } = await controlled()
     const answer = await put(server, `${trees.services(device, controls)}?wait=0`, { setpoint: 20, mode: 'OFF' })
     expect([answer.status, answer.json]).toEqual([
@@ -147,7 +150,7 @@ describe('a device', () => {
     expect(link.waiting).toEqual([])
   })
 
-  test('that is removed meanwhile is not there', async () => {
+  test('to a device that is removed meanwhile is 404', async () => {
     const { link, device } = await controlled()
     const answer = put(server, trees.devices(device, controls), { setpoint: 20 })
     await asked(link)
@@ -155,7 +158,7 @@ describe('a device', () => {
     expect(await answer).toMatchObject({ status: 404, text: '{"error":"Not Found"}' })
   })
 
-  test('that left, or never had a link, is offline', async () => {
+  test('to a device that left, or never had a link, is 503', async () => {
     const { link, device, address } = await controlled()
     link.send({ type: 'BYE', flakeAddress: address })
     const posting = ground.newName()
@@ -176,14 +179,14 @@ describe('a device', () => {
       const answer = await put(server, `${trees.devices(name as string, controls)}${query}`, { setpoint: 20 })
       expect([answer.status, answer.text]).toEqual([409, '{"error":"DEVICE_OFFLINE"}'])
     }
-    // Nothing is kept for later.
+    // The write is not kept for later.
     await link.hello(device, services)
     await link.report(address, 1, controls, [{ propId: mode, value: 1 }])
     expect(link.waiting).toEqual([])
   })
 })
 
-describe('refused before anything is sent', () => {
+describe('an invalid write is refused before anything is sent', () => {
   const ground = new LinkGround('json', () => server)
   let device: string
   let link: LinkClient
@@ -192,12 +195,12 @@ describe('refused before anything is sent', () => {
   })
   afterAll(() => ground.cutAll())
   afterEach(async () => {
-    // Whatever was said to it would have come before this.
+    // A message to the device would have arrived before this one.
     await link.hello(device, services)
     expect(link.waiting).toEqual([])
   })
 
-  test('whatever is read-only, of another type or out of range: 400, each by its key', async () => {
+  test('read-only properties, other types and values out of range are 400, each by its key', async () => {
     const body = { '0x2012': 1, note: 'x', setpoint: 30, mode: 'COOLING', reset: 1, '8194': 1.5, '0x2001': null }
     const answer = await put(server, trees.devices(device, controls), body)
     expect([answer.status, answer.json]).toEqual([
@@ -218,8 +221,8 @@ describe('refused before anything is sent', () => {
   })
 
   test.each<[string, string, unknown, string]>([
-    ['nothing to write', '', {}, ''],
-    ['no object', '', [1], ''],
+    ['no properties', '', {}, ''],
+    ['a body that is not an object', '', [1], ''],
     ['no body', '', undefined, ''],
     [
       'more than a service can have',
@@ -227,8 +230,8 @@ describe('refused before anything is sent', () => {
       Object.fromEntries(Array.from({ length: 1_025 }, (_, at) => [`p${at}`, 1])),
       '',
     ],
-    ['a wait that is none', '?wait=false', { setpoint: 20 }, 'wait'],
-    ['two waits', '?wait=0&wait=1', { setpoint: 20 }, 'wait'],
+    ['an invalid wait', '?wait=false', { setpoint: 20 }, 'wait'],
+    ['two wait parameters', '?wait=0&wait=1', { setpoint: 20 }, 'wait'],
   ])('%s: 400', async (_, query, body, path) => {
     const answer = await put(server, `${trees.devices(device, controls)}${query}`, body)
     expect([answer.status, (answer.json as { details: Fields[] }).details.map((each) => each.path)]).toEqual([
@@ -247,7 +250,7 @@ describe('a device that does not answer', () => {
   afterEach(() => ground.cutAll())
   afterAll(() => impatient?.finish())
 
-  test('is 504, may answer late, and may be asked again', async () => {
+  test('gets 504, may answer late, and accepts another write', async () => {
     const { link, device, address } = await ground.sensor()
     const path = trees.devices(device, climate)
     const before = performance.now()

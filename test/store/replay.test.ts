@@ -18,9 +18,9 @@ import { RuleViews } from '#rules/rule-views'
 import type { AnyDefinition } from '#runtime/activation'
 import { type ActorDefinition, record } from '#runtime/actor'
 import type { StoreJournal } from '#store/store-journal'
-import { chain, functionViews, onProperty, storedFunction, throttle } from '#test/actors/functioned'
+import { chain, functionViews, onProperty, storedFunction, throttle } from '#test/actors/functions-fixture'
+import { noopUpdates } from '#test/actors/noop-updates'
 import { shownState } from '#test/actors/shown-state'
-import { unheardUpdates } from '#test/actors/unheard-updates'
 import { atOnce } from '#test/rules/at-once'
 import { storedAlarm } from '#test/rules/stored-rules'
 import { startMs } from '#test/runtime/manual-world'
@@ -60,7 +60,7 @@ const definitions = (journal: StoreJournal) =>
       functions,
     }),
     tenantActor(noticeBus()),
-    unheardUpdates,
+    noopUpdates,
   ] as unknown as AnyDefinition<Entry>[]
 
 /** Few bytes and events, so that checkpoints happen all the time. */

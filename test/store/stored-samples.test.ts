@@ -16,7 +16,7 @@ import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { unpack } from '#store/record-codec'
 import { RecordingTopics } from '#test/actors/acting-subscriber'
 import { noRuleViews } from '#test/actors/no-rule-views'
-import { unheardUpdates } from '#test/actors/unheard-updates'
+import { noopUpdates } from '#test/actors/noop-updates'
 import { entryKinds } from '#test/store/entry-arbitrary'
 import { storedSamples } from '#test/store/stored-samples'
 
@@ -73,7 +73,7 @@ test('every record of our actors has a sample', () => {
     idempotencyActor,
     actionActor,
     actionPageActor,
-    unheardUpdates,
+    noopUpdates,
     updateScheduleActor,
     subscriberActor(new RecordingTopics()),
   ]

@@ -31,8 +31,8 @@ import { packRecord, unpackRecord } from '#store/record-codec'
 import { shapeFormat } from '#store/shapes'
 import { redoFormat } from '#store/store-journal'
 import { noRuleViews } from '#test/actors/no-rule-views'
+import { noopUpdates } from '#test/actors/noop-updates'
 import { shownState } from '#test/actors/shown-state'
-import { unheardUpdates } from '#test/actors/unheard-updates'
 import { packChunk } from '#test/store/pack-chunk'
 import { actionSample, pageSamples } from '#test/store/samples-of/action'
 import {
@@ -158,7 +158,7 @@ const accessSamples: readonly (readonly [
     { name: 'line 2', hash: bytes(2), createdAt: at, expiresAt: null, maxDevices: 500, devices: 17 },
   ],
   ...updateSamples.map(
-    ([name, means]) => [name, unheardUpdates, updateAddress('acme', '#$ABC-1'), updateRecord, means] as const,
+    ([name, means]) => [name, noopUpdates, updateAddress('acme', '#$ABC-1'), updateRecord, means] as const,
   ),
   [
     'update-schedule',

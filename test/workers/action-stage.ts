@@ -5,7 +5,7 @@ import type { StoredAction } from '#model/action'
 import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
 import type { ActorAddress } from '#runtime/actor'
-import { IdentityStage, type IdentityStageOptions } from '#test/access/identity-stage'
+import { IdentityFixture, type IdentityFixtureOptions } from '#test/access/identity-fixture'
 import { TestLink } from '#test/link/link-stage'
 
 export const changing: Grant = { permissions: { service: ['update'] }, devices: ['*'], services: ['svc'] }
@@ -36,7 +36,7 @@ class AnsweringLink extends TestLink {
   readonly #soon: (task: () => void) => void
   readonly #heard: (write: HeardWrite) => ReturnType<Manner>
 
-  constructor(stage: IdentityStage, heard: (write: HeardWrite) => ReturnType<Manner>) {
+  constructor(stage: IdentityFixture, heard: (write: HeardWrite) => ReturnType<Manner>) {
     super(stage.assembly.context.links, { tenant: 'default', protocol: 'json' })
     this.#soon = (task) => stage.world.soon(task)
     this.#heard = heard
@@ -59,18 +59,18 @@ class AnsweringLink extends TestLink {
 
 /** A server with `ann`, who may change what her role says, and devices that do what they are asked. */
 export class ActionStage {
-  stage: IdentityStage
+  stage: IdentityFixture
   manner: Manner = willing
   /** Every write that any device heard, of all processes. */
   readonly heard: HeardWrite[] = []
   #links: TestLink[] = []
 
-  private constructor(stage: IdentityStage) {
+  private constructor(stage: IdentityFixture) {
     this.stage = stage
   }
 
-  static async open(grants: readonly Grant[] = [changing], options: IdentityStageOptions = {}): Promise<ActionStage> {
-    const stage = await IdentityStage.open(options)
+  static async open(grants: readonly Grant[] = [changing], options: IdentityFixtureOptions = {}): Promise<ActionStage> {
+    const stage = await IdentityFixture.open(options)
     await stage.putRole('ops', grants)
     await stage.addUser('ann', { roles: ['ops'] })
     return new ActionStage(stage)

@@ -8,7 +8,7 @@ import { type PropertyType, propertyTypeOf } from '#model/property-type'
 import type { Grant } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
 import { forgetAfterMs } from '#runtime/system'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 
 const climate = 'climate'
 const temperature = 0x2000
@@ -23,15 +23,15 @@ export const reading = (...devices: string[]): Grant => ({
 
 /** A fleet of one service, with alarms that `ann` made. */
 export class AlarmStage {
-  stage: IdentityStage
+  stage: IdentityFixture
 
-  constructor(stage: IdentityStage) {
+  constructor(stage: IdentityFixture) {
     this.stage = stage
   }
 
   /** `ann` may read all that `grants` reach. */
   static async open(grants: readonly Grant[] = [reading('*')]): Promise<AlarmStage> {
-    const stage = await IdentityStage.open()
+    const stage = await IdentityFixture.open()
     await stage.putRole('ops', grants)
     await stage.addUser('ann', { roles: ['ops'] })
     return new AlarmStage(stage)

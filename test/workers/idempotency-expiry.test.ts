@@ -2,14 +2,14 @@ import { afterEach, expect, test } from 'vitest'
 import { idempotencyAddress, idempotencyAddressOf } from '#actors/idempotency/address'
 import { idempotencyIndex, idOfExpiry } from '#actors/idempotency/expiry'
 import { answerRecord, keyLifetimeMs } from '#actors/idempotency/state'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 import { expireEveryMs } from '#workers/idempotency-expiry'
 
 const hourMs = 3_600_000
 /** When a key is gone for sure: its day, what is left of the hour, and until somebody looks. */
 const goneAfterMs = keyLifetimeMs + hourMs + expireEveryMs
 
-let stage: IdentityStage
+let stage: IdentityFixture
 afterEach(async () => {
   expect(stage.errors).toEqual([])
   await stage.close()
@@ -41,7 +41,7 @@ async function indexed(tenant: string): Promise<string[]> {
 }
 
 test('a key is there for its day, and gone soon after: record and place in the index', async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   await stage.addTenant('acme')
   for (const tenant of ['default', 'acme']) await begin(tenant, 'k')
   await later(keyLifetimeMs - 1)
@@ -53,7 +53,7 @@ test('a key is there for its day, and gone soon after: record and place in the i
 })
 
 test('one that came later stays, and one that came again stays for its own day', async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   await begin('default', 'old')
   await begin('default', 'again')
   await later(keyLifetimeMs)
@@ -68,7 +68,7 @@ test('one that came later stays, and one that came again stays for its own day',
 })
 
 test('a clock put back takes nothing away early, and in the end everything', async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   await begin('default', 'k')
   stage.world.spend(-5 * hourMs)
   await begin('default', 'later')
@@ -81,7 +81,7 @@ test('a clock put back takes nothing away early, and in the end everything', asy
 })
 
 test('a thousand go, a page after the other', async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   const keys = Array.from({ length: 1_000 }, (_, index) => `k${index}`)
   await Promise.all(keys.map((key) => begin('default', key)))
   expect(await indexed('default')).toHaveLength(1_000)
@@ -91,7 +91,7 @@ test('a thousand go, a page after the other', async () => {
 })
 
 test.each([0, 1])('killed while they go, the next process goes on: %i of the write on the disk', async (kept) => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   const keys = Array.from({ length: 200 }, (_, index) => `k${index}`)
   await Promise.all(keys.map((key) => begin('default', key)))
   stage.world.spend(goneAfterMs)
@@ -103,7 +103,7 @@ test.each([0, 1])('killed while they go, the next process goes on: %i of the wri
 })
 
 test('what could not be taken away is looked for again', async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   await begin('default', 'k')
   stage.world.spend(goneAfterMs)
   stage.faults.next = { fail: 'full', reachedDisk: false }
@@ -115,7 +115,7 @@ test('what could not be taken away is looked for again', async () => {
 })
 
 test('stopped, it looks no more', async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   await begin('default', 'k')
   stage.assembly.stop()
   await later(goneAfterMs)
@@ -123,7 +123,7 @@ test('stopped, it looks no more', async () => {
 })
 
 test('a tenant that is deleted takes its keys along', async () => {
-  stage = await IdentityStage.open()
+  stage = await IdentityFixture.open()
   await stage.addTenant('acme')
   await begin('acme', 'k')
   await stage.directory({ type: 'delete_tenant', tenant: 'acme' })

@@ -3,7 +3,7 @@ import { hashOf } from '#access/secret-text'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { Problem } from '#model/problem'
-import { IdentityStage } from '#test/access/identity-stage'
+import { IdentityFixture } from '#test/access/identity-fixture'
 import { AlarmStage, reading } from '#test/workers/alarm-stage'
 
 let fleet: AlarmStage
@@ -258,7 +258,7 @@ async function looksAtStart(): Promise<number> {
   const { world, place, faults } = fleet.stage
   place.crash(1)
   world.kill()
-  fleet.stage = new IdentityStage({ world, stored: { place, faults } })
+  fleet.stage = new IdentityFixture({ world, stored: { place, faults } })
   const look = vi.spyOn(fleet.stage.assembly.context.system, 'peek')
   await fleet.stage.wait(fleet.stage.assembly.open())
   await world.settle()

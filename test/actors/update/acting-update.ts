@@ -11,7 +11,7 @@ import { ActingActor, outcomeOf } from '#test/actors/acting-actor'
 export const offerTimeoutMs = 10_000
 export const sha256 = 'a'.repeat(64)
 
-/** An image of ours. */
+/** An image of a stored release. */
 export function offerOf(more: Partial<OfferedFirmware> = {}): OfferedFirmware {
   return { firmware: '2.0.0', index: 0, sha256, size: 9, isPinned: false, url: null, rollout: null, ...more }
 }
@@ -34,7 +34,7 @@ export function begin(more: Partial<BeginUpdate> = {}): BeginUpdate {
   }
 }
 
-/** The updates of device A without a runtime. What is noticed is kept as lines. */
+/** The updates of device A without a runtime. Notices are recorded as lines. */
 export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
   readonly #said: string[]
 
@@ -53,7 +53,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
     this.#said = said
   }
 
-  /** Being offered 2.0.0 in place of 1.0.0, and what was noticed until then forgotten. */
+  /** An update that offers 2.0.0 in place of 1.0.0; earlier notices are cleared. */
   static offering(more: Partial<BeginUpdate> = {}): ActingUpdate {
     const acting = new ActingUpdate()
     acting.act(begin({ by: 'connect', found: foundOf(), ...more }))
@@ -61,7 +61,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
     return acting
   }
 
-  /** The same, behind what the device says. */
+  /** The same update after a message of the device. */
   static behind(...statuses: readonly FirmwareStatusMessage['status'][]): ActingUpdate {
     const acting = ActingUpdate.offering()
     for (const status of statuses) acting.says(status)
@@ -69,7 +69,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
     return acting
   }
 
-  /** What was noticed since the last look. */
+  /** The notices since the last call. */
   get heard(): string[] {
     return this.#said.splice(0)
   }
@@ -100,7 +100,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
     return this.act({ type: 'reconnected', session, firmwares })
   }
 
-  /** What it was reminded of comes true now. */
+  /** Delivers a due reminder now. */
   due() {
     const dueAt = this.reminder ?? this.at
     this.reminder = null
@@ -108,7 +108,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
   }
 }
 
-/** `OFFERING 2.0.0 12% words` of what a turn tells. */
+/** The update events of a turn: `OFFERING 2.0.0 12% words`. */
 export function told(decision: Decision<Entry>): string[] {
   if (decision.type !== 'record') return []
   return (decision.events as readonly UpdateChanged[]).map(({ status, firmware, progress, message }) =>

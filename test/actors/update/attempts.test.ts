@@ -10,9 +10,9 @@ const rollout = (maxAttempts: number, id = 'R') => foundOf({ rollout: { id, maxA
 const begins = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}) =>
   acting.begins({ by: 'connect', seed, found: foundOf(), ...more }).outcome
 
-describe('an update that began by itself and was in vain', () => {
+describe('an automatic update that failed', () => {
   test.each(['FAILED', 'NOT_OK'] as const)(
-    'by %s is tried again, each time later, and three times in all',
+    'because of %s is tried again, each time later, and three times in all',
     (status) => {
       const acting = new ActingUpdate()
       for (let count = 1; count <= defaultAttempts; count++) {
@@ -41,7 +41,7 @@ describe('an update that began by itself and was in vain', () => {
     },
   )
 
-  test('is tried as often as its rollout says, and at last once a day', () => {
+  test('is tried as often as its rollout allows, in the end once a day', () => {
     const acting = new ActingUpdate()
     let waitMs = 0
     for (let count = 1; count <= 20; count++) {
@@ -59,8 +59,8 @@ describe('an update that began by itself and was in vain', () => {
   test.each<readonly [string, Partial<BeginUpdate>, number]>([
     ['another firmware', { found: foundOf({ firmware: '2.0.1' }) }, 1],
     ['another index', { found: foundOf({ index: 1 }) }, 1],
-    ['a rollout put anew', { found: rollout(3) }, 1],
-  ])('does not hold back %s, which counts from the beginning', (_, more, count) => {
+    ['a rollout put again', { found: rollout(3) }, 1],
+  ])('does not delay %s, which counts from the beginning', (_, more, count) => {
     const acting = ActingUpdate.offering()
     acting.says('FAILED')
     expect(begins(acting, 'K')).toBe('held_back')
@@ -68,7 +68,7 @@ describe('an update that began by itself and was in vain', () => {
     expect(acting.stands.attempts.at(-1)).toMatchObject({ count, nextAt: null })
   })
 
-  test('does not hold back who asks by hand, and counts from the beginning then', () => {
+  test('does not delay an update by hand, and counts from the beginning then', () => {
     const acting = ActingUpdate.offering()
     acting.says('FAILED')
     expect(acting.begins({ seed: 'K' }).outcome).toBe('begun')
@@ -79,7 +79,7 @@ describe('an update that began by itself and was in vain', () => {
     expect(acting.stands.attempts[0]?.count).toBe(1)
   })
 
-  test('is not tried again while it goes on after all, and is no other attempt', () => {
+  test('is not tried again while it continues late, and that is no other attempt', () => {
     const acting = ActingUpdate.offering()
     acting.act({ type: 'lost', id: 'J' })
     expect(acting.stands.attempts[0]?.nextAt).not.toBeNull()
@@ -91,14 +91,14 @@ describe('an update that began by itself and was in vain', () => {
     expect(acting.reminder).toBe(acting.stands.attempts[0]?.nextAt)
   })
 
-  test('is not tried again when it came about after all', () => {
+  test('is not tried again when it succeeded late', () => {
     const acting = ActingUpdate.offering()
     acting.says('FAILED')
     acting.back('2.0.0', 't')
     expect([acting.standsAt, acting.reminder]).toEqual(['done', null])
   })
 
-  test('is still tried again when there was nothing to be had by hand meanwhile', () => {
+  test('is tried again after a request by hand found no update', () => {
     const acting = ActingUpdate.offering()
     acting.says('FAILED')
     const { reminder } = acting
@@ -109,8 +109,8 @@ describe('an update that began by itself and was in vain', () => {
   })
 })
 
-describe('a device that falls back behind an update that was done', () => {
-  /** Offered by itself, done, and fallen back a minute later. */
+describe('a device that falls back after a finished update', () => {
+  /** Offered automatically, done, and fallen back a minute later. */
   const fallsBack = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}, firmware = '1.0.0') => {
     expect(begins(acting, seed, more)).toBe('begun')
     acting.says('INSTALLED')
@@ -142,14 +142,14 @@ describe('a device that falls back behind an update that was done', () => {
     },
   )
 
-  test('is one that failed, to the rollout it came by', () => {
+  test('is reported as failed to its rollout', () => {
     const acting = new ActingUpdate()
     const decision = fallsBack(acting, 'J', { found: rollout(3) })
     const tells = decision.type === 'record' ? decision.tells : []
     expect(tells?.map(({ command }) => command)).toMatchObject([{ rollout: 'R', from: 'done', to: 'failed' }])
   })
 
-  test('before anybody hears so, is held back as well', () => {
+  test('before its end is published, is delayed as well', () => {
     const acting = ActingUpdate.offering()
     acting.says('INSTALLED')
     acting.back('2.0.0', 't')
@@ -179,7 +179,7 @@ describe('a device that falls back behind an update that was done', () => {
     }
   })
 
-  test('counts from the beginning when somebody asked by hand, another firmware was chosen, or the rollout is put anew', () => {
+  test('counts from the beginning after an update by hand, another firmware, or a new rollout', () => {
     const acting = new ActingUpdate()
     fallsBack(acting, 'J')
     acting.begins({ seed: 'K', found: foundOf() })
@@ -197,7 +197,7 @@ describe('a device that falls back behind an update that was done', () => {
     expect(anew.stands.attempts).toMatchObject([{ rollout: 'R', count: 1 }])
   })
 
-  test('that went on to something newer, or only says HELLO once more, has not', () => {
+  test('has not failed if it has a newer version, or only sends HELLO again', () => {
     for (const [firmware, session] of [
       ['2.1.0', 'u'],
       ['1.0.0', 's'],
@@ -221,7 +221,7 @@ describe('several firmwares of one device', () => {
   test.each([
     ['of two indexes', { index: 0 }, { index: 1 }],
     ['of one index', { firmware: '2.0.0' }, { firmware: '2.0.1' }],
-  ])('%s that fail in turns are each tried three times', (_, one, next) => {
+  ])('%s that fail in turn are each tried three times', (_, one, next) => {
     const acting = new ActingUpdate()
     for (let count = 1; count <= defaultAttempts; count++) {
       for (const offered of [one, next]) {
@@ -252,7 +252,7 @@ describe('several firmwares of one device', () => {
     expect([acting.heard, acting.reminder]).toEqual([['retry A', 'retry A'], null])
   })
 
-  test('that are due while another one goes on are so behind it', () => {
+  test('that are due during another update are tried after it', () => {
     const acting = new ActingUpdate()
     fails(acting, 'J', { index: 0 })
     const { reminder } = acting
@@ -262,7 +262,7 @@ describe('several firmwares of one device', () => {
     expect(acting.reminder).toBe(reminder)
   })
 
-  test('of one index wait for the one alone that was chosen last', () => {
+  test('of one index wait only for the last chosen one', () => {
     const acting = new ActingUpdate()
     fails(acting, 'J', { firmware: '2.0.0' })
     acting.at += 1_000
@@ -270,7 +270,7 @@ describe('several firmwares of one device', () => {
     expect(acting.reminder).toBe(acting.stands.attempts.find(({ firmware }) => firmware === '2.0.1')?.nextAt)
   })
 
-  test('are forgotten where there are too many of one index, and those of others are not', () => {
+  test('are forgotten if one index has too many, and those of other indexes stay', () => {
     const acting = new ActingUpdate()
     fails(acting, 'other', { index: 1 })
     for (let patch = 0; patch <= rememberedMax; patch++) fails(acting, `J${patch}`, { firmware: `2.0.${patch}` })
@@ -278,7 +278,7 @@ describe('several firmwares of one device', () => {
     expect(known).toEqual(['1: 2.0.0', ...Array.from({ length: rememberedMax }, (_, at) => `0: 2.0.${at + 1}`)])
   })
 
-  test('are not forgotten when somebody asks for the other one by hand', () => {
+  test('stay when a user starts the other one by hand', () => {
     const acting = new ActingUpdate()
     fails(acting, 'J', { index: 0 })
     acting.begins({ seed: 'K', found: foundOf({ index: 1 }) })
@@ -286,6 +286,6 @@ describe('several firmwares of one device', () => {
   })
 })
 
-test('nobody is held back where nothing was tried', () => {
+test('are not delayed without an attempt', () => {
   for (const attempts of [[], undefined]) expect(isHeldBack(attempts, { index: 0, offer: offerOf() }, now)).toBe(false)
 })

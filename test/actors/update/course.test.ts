@@ -51,7 +51,7 @@ describe('a deadline', () => {
     const acting = reach()
     expect([acting.standsAt, acting.reminder]).toEqual([state, now + ms])
     acting.at = now + ms - 1
-    // As after a clock was put back: it is reminded again.
+    // The reminder comes again, as after the clock was set back.
     acting.due()
     expect([acting.standsAt, acting.reminder]).toEqual([state, now + ms])
     acting.at = now + ms
@@ -59,7 +59,7 @@ describe('a deadline', () => {
     expect([acting.standsAt, acting.stands.context.message]).toEqual(['failed', message])
   })
 
-  test('of what has ended there is none', () => {
+  test('does not exist after the end of an update', () => {
     const acting = ActingUpdate.behind('INSTALLED')
     acting.back('2.0.0', 't')
     expect([acting.standsAt, acting.reminder, acting.due().type]).toEqual(['done', null, 'answer'])
@@ -69,7 +69,7 @@ describe('a deadline', () => {
   test.each([
     ['a download', 'DOWNLOADING', downloadSilenceMsMax, downloadMsMax],
     ['an installation', 'INSTALLING', installingSilenceMsMax, installingMsMax],
-  ] as const)('of %s moves on with what is told of it, up to a day', (_, status, silenceMsMax, msMax) => {
+  ] as const)('of %s is extended by reports, up to a day', (_, status, silenceMsMax, msMax) => {
     const acting = ActingUpdate.behind(status)
     const stepMs = silenceMsMax - 1
     for (let at = now + stepMs; at < now + msMax; at += stepMs) {
@@ -80,14 +80,14 @@ describe('a deadline', () => {
     acting.at = now + msMax
     acting.due()
     expect(acting.standsAt).toBe('failed')
-    // It says so still: that holds nothing any more. What it has done after all counts.
+    // Repeated reports no longer extend the deadline. A late success counts.
     expect(acting.says(status, { progress: 2 }).type).toBe('answer')
     acting.back('2.0.0', 't')
     expect(acting.standsAt).toBe('done')
   })
 
   test.each(['DOWNLOADING', 'INSTALLING'] as const)(
-    'up to a day is not put off by falling silent in between: %s',
+    'of up to a day is not extended by a silence in between: %s',
     (status) => {
       const acting = ActingUpdate.behind(status)
       acting.at = acting.reminder ?? 0
@@ -99,7 +99,7 @@ describe('a deadline', () => {
     },
   )
 
-  test('up to a day begins anew for a device that starts anew', () => {
+  test('of up to a day begins again when the device restarts', () => {
     const acting = ActingUpdate.behind('INSTALLING')
     acting.at += 1_000
     acting.back('1.0.0', 't')
@@ -117,7 +117,7 @@ describe('progress', () => {
     [0, 5, true],
     [0, 4.9, false],
     [-1, 0, true],
-  ])('%i ms later, %d percent further, is told: %s', (ms, percent, isTold) => {
+  ])('%i ms later and %d percent further is published: %s', (ms, percent, isTold) => {
     for (const status of ['DOWNLOADING', 'INSTALLING'] as const) {
       const acting = ActingUpdate.offering()
       acting.says(status, { progress: 10 })
@@ -129,7 +129,7 @@ describe('progress', () => {
     }
   })
 
-  test('is measured from what was told last', () => {
+  test('is measured from the last published one', () => {
     const acting = ActingUpdate.behind('STARTED')
     const heard = Array.from({ length: 100 }, (_, percent) => acting.says('DOWNLOADING', { progress: percent }))
     expect(heard.flatMap(told)).toEqual(Array.from({ length: 20 }, (_, place) => `DOWNLOADING 2.0.0 ${place * 5}%`))
@@ -144,7 +144,7 @@ const ranks: Readonly<Record<string, string>> = {
   INSTALLED: 'rebooting',
 }
 
-test('whatever the order of what a device says, and however often, it stands where the highest of it says', () => {
+test('the highest reported state counts, in any order and with any repetition', () => {
   const said = fc.constantFrom(...Object.keys(ranks))
   fc.assert(
     fc.property(fc.array(said, { minLength: 1, maxLength: 12 }), (statuses) => {
@@ -161,8 +161,8 @@ test('whatever the order of what a device says, and however often, it stands whe
   )
 })
 
-describe('a device that starts anew on its way', () => {
-  test('is offered it again under the same id, three times, and then no more', () => {
+describe('a device that restarts during its update', () => {
+  test('is offered it again under the same id, three times at most', () => {
     const acting = ActingUpdate.behind('STARTED')
     for (let count = 1; count <= resendsMax; count++) {
       acting.says('DOWNLOADING', { progress: 20 })
@@ -176,14 +176,14 @@ describe('a device that starts anew on its way', () => {
     expect(acting.heard).toEqual([])
   })
 
-  test('and has only begun, is offered it again without a word', () => {
+  test('and has only begun, is offered it again without an event', () => {
     const acting = ActingUpdate.behind('STARTED')
     acting.at += 5_000
     expect(told(acting.back('1.0.0', 't'))).toEqual([])
     expect([acting.heard, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + startedMsMax])
   })
 
-  test('and has not answered yet, has its time to answer again', () => {
+  test('and has not answered yet, has its full time to answer again', () => {
     for (const firmware of ['1.0.0', undefined]) {
       const acting = ActingUpdate.offering()
       acting.at += 5_000
@@ -193,7 +193,7 @@ describe('a device that starts anew on its way', () => {
     }
   })
 
-  test('over and over instead of answering, has its time to answer again three times, and is given up then', () => {
+  test('repeatedly instead of answering, has its full time three times, and then the update fails', () => {
     const acting = ActingUpdate.offering()
     for (let count = 1; count <= resendsMax; count++) {
       acting.at += 5_000
@@ -209,7 +209,7 @@ describe('a device that starts anew on its way', () => {
     expect(told(acting.due())).toEqual(['FAILED 2.0.0 DEVICE_OFFLINE: it did not answer in time'])
   })
 
-  test('and answers then, is offered it again as often as any other', () => {
+  test('and then answers, is offered it again as often as any other', () => {
     const acting = ActingUpdate.offering()
     for (let count = 1; count <= resendsMax; count++) acting.back('1.0.0', `s${count}`)
     acting.says('STARTED')
@@ -217,7 +217,7 @@ describe('a device that starts anew on its way', () => {
     expect([acting.standsAt, acting.stands.context.resends]).toEqual(['started', 1])
   })
 
-  test('while the update server is asked, is not taken for one that does so later', () => {
+  test('during the request to the update server, is not counted as a later restart', () => {
     const acting = new ActingUpdate()
     acting.begins()
     acting.back('1.0.0', 't')
@@ -227,7 +227,7 @@ describe('a device that starts anew on its way', () => {
     expect(acting.standsAt).toBe('rebooting')
   })
 
-  test('with the old firmware, where it should have the new one, has failed', () => {
+  test('with the old firmware instead of the new one, has failed', () => {
     const acting = ActingUpdate.behind('INSTALLED')
     expect(told(acting.back('1.0.0', 't'))).toEqual(['FAILED 2.0.0 came back with the old firmware'])
     expect(told(acting.back('2.0.0', 'u'))).toEqual(['DONE 2.0.0'])
@@ -241,13 +241,13 @@ describe('several firmwares', () => {
     { firmware: '2.0.0', index: 2 },
   ]
 
-  test('are asked about in the order of their index', () => {
+  test('are requested in the order of their index', () => {
     const acting = new ActingUpdate()
     acting.begins({ firmwares })
     expect(acting.stands.context).toMatchObject({ index: 0, from: '1.0.0', rest: [2, 4] })
   })
 
-  test('are wanted next when one is done, and not when it failed', () => {
+  test('are requested after one is done, but not after one failed', () => {
     for (const by of ['post', 'hook'] as const) {
       const acting = new ActingUpdate()
       acting.begins({ by, firmwares, found: foundOf({ index: 2, firmware: '2.1.0' }, [4]) })
@@ -263,7 +263,7 @@ describe('several firmwares', () => {
     expect(failing.heard.filter((line) => line.startsWith('next'))).toEqual([])
   })
 
-  test('of which the last is done are done', () => {
+  test('are done when the last one is done', () => {
     const acting = ActingUpdate.offering()
     acting.back('2.0.0')
     expect(acting.heard).toEqual(['outcome A NO_UPDATE'])
@@ -274,7 +274,7 @@ describe('a new process', () => {
   const has = (firmware: string) => ({ type: 'resume', firmwares: [{ firmware, index: 0 }] }) as const
 
   test.each([['STARTED'], ['DOWNLOADING'], ['INSTALLING'], ['INSTALLED']] as const)(
-    'finds one behind %s done by what its device has, and waits else',
+    'finishes an update in %s if the device has the version, and otherwise waits',
     (status) => {
       const acting = ActingUpdate.behind(status)
       const { standsAt, reminder } = acting
@@ -284,7 +284,7 @@ describe('a new process', () => {
     },
   )
 
-  test('asks the update server again, and offers nothing before the device is there', () => {
+  test('asks the update server again, and offers nothing before the device connects', () => {
     const asking = new ActingUpdate()
     asking.begins()
     asking.forgetHeard()
@@ -296,8 +296,8 @@ describe('a new process', () => {
   })
 })
 
-describe('an update that goes on', () => {
-  test('is found in the index as long as it does', () => {
+describe('an active update', () => {
+  test('is in the index until it ends', () => {
     const rows = (decision: ReturnType<ActingUpdate['act']>) =>
       decision.type === 'record'
         ? (decision.indexes ?? []).map(({ index, entry, isPresent }) => `${isPresent ? '+' : '-'}${index}/${entry}`)
@@ -325,7 +325,7 @@ describe('an update that goes on', () => {
     expect(acting.act({ type: 'forget' }).type).toBe('answer')
   })
 
-  test('waits for something, and one that does not waits for nothing', () => {
+  test('has a reminder, and an inactive one has none', () => {
     for (const status of ['STARTED', 'NOT_OK', 'INSTALLED', 'FAILED'] as const) {
       const acting = ActingUpdate.offering({ by: 'post' })
       acting.says(status)

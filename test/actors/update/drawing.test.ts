@@ -7,14 +7,14 @@ import { arrowsOf, drawingOf } from '#test/actors/update/drawing'
 const begin = '<!-- the machine of updates, as test/actors/update/drawing.test.ts draws it -->'
 const end = '<!-- its end -->'
 
-test('docs/update-states.md shows the machine as it is', () => {
+test('docs/update-states.md shows the present machine', () => {
   const text = readFileSync(new URL('../../../docs/update-states.md', import.meta.url), 'utf8')
   const [, drawn, ...more] = text.split(begin)
   expect(more).toEqual([])
   expect(drawn?.split(end)[0]?.trim()).toBe(drawingOf(updateMachine))
 })
 
-test('it has the states that are told, and each is led to and out of', () => {
+test('the machine has the published states, and each can be entered and left', () => {
   expect(Object.keys(updateMachine.config.states ?? {})).toEqual(updateStates)
   const arrows = arrowsOf(updateMachine)
   for (const state of updateStates) {

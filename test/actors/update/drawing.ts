@@ -1,14 +1,14 @@
 import type { updateMachine } from '#actors/update/machine'
 
-/** What a machine is drawn from. */
+/** The input of a drawing. */
 type Drawn = Pick<typeof updateMachine, 'config'>
 
-/** One line of a machine: from a state by an event, perhaps under a condition, to a state. */
+/** A transition of a machine: from a state by an event, with an optional condition, to a state. */
 export interface Arrow {
   readonly from: string
   readonly event: string
   readonly guard: string | undefined
-  /** Undefined: it stays. */
+  /** Undefined: the state does not change. */
   readonly to: string | undefined
 }
 
@@ -26,7 +26,7 @@ export function arrowsOf({ config }: Drawn): Arrow[] {
   )
 }
 
-/** As a mermaid state diagram. What leads nowhere else is left out. */
+/** A mermaid state diagram. Transitions without a change are left out. */
 export function drawingOf(machine: Drawn): string {
   const labels = new Map<string, string[]>()
   for (const { from, event, guard, to } of arrowsOf(machine)) {

@@ -39,8 +39,8 @@ function eventOf(name: EventName): UpdateEvent {
 }
 
 /**
- * Where each event leads from each state: `·` nowhere, and nothing changes; `=` it stays, and something does. A failed one
- * was given up either because nothing was heard (`late`), or because the device said so.
+ * The target of each event in each state: `·` none, and nothing changes; `=` the same state with an action. A failed update timed out
+ * (`late`), or the device reported the failure.
  */
 const cells = `
                 idle     checking offering    started     downloading verifying  installing rebooting done     failed   late        refused
@@ -83,19 +83,19 @@ test.each(table)('%s, %s: %s', (column, name, target) => {
   else expect(step?.state).toBe(target === '=' ? state : target)
 })
 
-test('the table is about every state and every event', () => {
+test('the table covers every state and every event', () => {
   expect(new Set(columns)).toEqual(new Set([...updateStates, 'late']))
   const types = new Set(rows.map(([event = '']) => event.replace(/^BACK.*/, 'BACK')))
   expect(types).toEqual(new Set([...updateEventTypes, 'WHOLE']))
 })
 
-describe('what has nothing to do with an update', () => {
-  test('a deadline that has not come ends nothing', () => {
+describe('events that do not concern an update are ignored', () => {
+  test('a deadline that has not passed ends nothing', () => {
     for (const state of updateStates)
       expect(nextStep(state, { ...context, deadline: now + 1 }, eventOf('DUE'))).toBeUndefined()
   })
 
-  test('one that failed before anything was offered is not made good by a version', () => {
+  test('an update that failed before its offer does not succeed by a version', () => {
     expect(nextStep('failed', { ...context, offer: null, reason: 'server' }, eventOf('BACK_target'))).toBeUndefined()
     expect(nextStep('failed', { ...context, offer: null, reason: 'timeout' }, eventOf('STARTED'))).toBeUndefined()
   })
@@ -108,13 +108,13 @@ test.each([
   ['2.0.0+b', '2.0.0+b', '2.0.0+a', 'done'],
   ['2.0.0-rc.1', '2.0.0', '1.0.0', 'failed'],
   ['0.9.0', '0.9.0', '1.0.0', 'done'],
-])('who reports %s and should have %s in place of %s is %s', (reported, firmware, from, state) => {
+])('a device that reports %s with target %s in place of %s is %s', (reported, firmware, from, state) => {
   const event = { ...eventOf('BACK_old'), reported } as UpdateEvent
   const step = nextStep('installing', { ...context, from, offer: offerOf({ firmware }) }, event)
   expect(step?.state ?? 'installing').toBe(state)
 })
 
-test('states go on in the order they are named in, as far as isRunning says', () => {
+test('states advance in the order of their names, as isRunning expects', () => {
   expect(updateStates.filter(isRunning)).toEqual([
     'checking',
     'offering',

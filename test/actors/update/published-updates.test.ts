@@ -3,7 +3,7 @@ import { publishedFor } from '#actors/update/published-updates'
 import type { UpdateChanged } from '#model/entry'
 import { ActingUpdate, begin, foundOf } from '#test/actors/update/acting-update'
 
-/** What events of each firmware come to is what is kept of it. §1.7, contract 6. */
+/** The events of each firmware add up to its stored state. §1.7, contract 6. */
 
 const firmwares = [
   { firmware: '1.0.0', index: 0 },
@@ -11,7 +11,7 @@ const firmwares = [
   { firmware: '1.0.0', index: 7 },
 ]
 
-/** What whoever follows the events knows. */
+/** The state as a subscriber computes it from events. */
 class Follower {
   readonly acting = new ActingUpdate()
   readonly known = new Map<number, object>()
@@ -41,7 +41,7 @@ class Follower {
   }
 }
 
-test('one firmware after the other: each is as it was told last', () => {
+test('firmwares are updated one after the other, and each has its last published state', () => {
   const follower = new Follower()
     .does(begin({ firmwares }))
     .does({ type: 'found', id: 'J', ...foundOf({}, [1, 7]) })
@@ -61,7 +61,7 @@ test('one firmware after the other: each is as it was told last', () => {
   expect(follower.known.get(0)).toMatchObject({ status: 'offering' })
 })
 
-test('one that is passed over for another is told to rest: nobody sees it asked about for ever', () => {
+test('a firmware that is skipped for another one is published as idle, and does not stay in CHECKING', () => {
   const follower = new Follower().does(begin({ firmwares })).does({ type: 'found', id: 'J', ...foundOf({ index: 7 }) })
   expect(follower.known.get(0)).toMatchObject({ status: 'idle', message: 'NO_UPDATE' })
   expect(follower.known.get(1)).toBeUndefined()

@@ -22,7 +22,7 @@ const update = updateAddress('default', 'A')
 const project = projectAddress('default', 'p')
 const key: ReleaseKey = { firmware: '2.0.0', hardware: null, index: 0 }
 
-/** With device A, of which an update to a release of ours is under way. */
+/** Device A with an active update to a stored release. */
 async function updating(): Promise<{ stage: Stage; moves: string[] }> {
   const moves: string[] = []
   const notices = noticeBus()
@@ -49,7 +49,7 @@ async function updating(): Promise<{ stage: Stage; moves: string[] }> {
 const usesOf = (stage: Stage) => (stage.system.peek(project) as ProjectState).tally.uses[releaseName(key)]
 const storedOf = (stage: Stage) => stage.system.recordOf(update, updateRecord)
 
-test('with a device its update goes, and its count, in the same commit', async () => {
+test('a removed device loses its update and its count in the same commit', async () => {
   const { stage, moves } = await updating()
   expect([usesOf(stage), moves, stage.system.reminders.count]).toEqual([1, ['A offering'], 1])
   const commits = stage.commits.length
@@ -63,7 +63,7 @@ test('with a device its update goes, and its count, in the same commit', async (
 })
 
 test.each([0, 1])(
-  'a process that dies over it leaves all of it or nothing, with %i writes on the disk',
+  'a process that dies during the removal leaves all or nothing, with %i writes on the disk',
   async (kept) => {
     const { stage, moves } = await updating()
     stage.ask(device, { type: 'remove' })
@@ -78,7 +78,7 @@ test.each([0, 1])(
   },
 )
 
-/** The same actors, which outlive a process here. */
+/** The actors survive the simulated process. */
 function definitionsOf(stage: Stage): AnyDefinition<Entry>[] {
   return ['device', 'tenant', 'project', 'update'].map((kind) => stage.system.registry.definition(kind))
 }

@@ -30,7 +30,7 @@ function offered(): ActingUpdate {
   return acting
 }
 
-/** `why` the update server gave nothing. */
+/** `why`: the reason why the update server gave no firmware. */
 function notFound(why: NoUpdateFound['why'], message?: string) {
   const acting = asked()
   acting.forgetHeard()
@@ -38,8 +38,8 @@ function notFound(why: NoUpdateFound['why'], message?: string) {
   return { acting, decision }
 }
 
-describe('asking for an update by hand', () => {
-  test('asks the update server, offers what it has, and is STARTED when the device says so', () => {
+describe('an update by hand', () => {
+  test('asks the update server, offers its firmware, and is STARTED when the device reports it', () => {
     const acting = new ActingUpdate()
     expect(
       told(
@@ -68,24 +68,24 @@ describe('asking for an update by hand', () => {
     expect(acting.heard).toEqual([])
   })
 
-  test.each(['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED'] as const)('is STARTED by %s alone', (status) => {
+  test.each(['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED'] as const)('is STARTED only by %s', (status) => {
     const acting = offered()
     acting.says(status)
     expect(acting.heard).toEqual(['outcome A STARTED'])
   })
 
   const causes: readonly (readonly [string, () => { acting: ActingUpdate; decision: Acted }, string, string])[] = [
-    ['nothing is newer', () => notFound('none'), 'NO_UPDATE', 'IDLE NO_UPDATE'],
+    ['no version is newer', () => notFound('none'), 'NO_UPDATE', 'IDLE NO_UPDATE'],
     [
       'the update server is busy',
       () => notFound('busy', '503'),
       'UPDATE_SERVER_OUT_OF_RESOURCES: 503',
       'FAILED UPDATE_SERVER_OUT_OF_RESOURCES: 503',
     ],
-    ['it fails', () => notFound('failed'), 'UPDATE_SERVER_ERROR', 'FAILED UPDATE_SERVER_ERROR'],
-    ['we do', () => notFound('fault', 'no URL'), 'SERVER_ERROR: no URL', 'FAILED SERVER_ERROR: no URL'],
+    ['the update server fails', () => notFound('failed'), 'UPDATE_SERVER_ERROR', 'FAILED UPDATE_SERVER_ERROR'],
+    ['this server fails', () => notFound('fault', 'no URL'), 'SERVER_ERROR: no URL', 'FAILED SERVER_ERROR: no URL'],
     [
-      'the update server says nothing',
+      'the update server does not answer',
       actedOn(asked, (acting) => dueAfter(acting, checkingMsMax)),
       'UPDATE_SERVER_ERROR: did not answer in time',
       'FAILED UPDATE_SERVER_ERROR: did not answer in time',
@@ -103,13 +103,13 @@ describe('asking for an update by hand', () => {
       'FAILED 2.0.0 DEVICE_NOT_OK',
     ],
     [
-      'its link is cut',
+      'the link is lost',
       actedOn(offered, (acting) => acting.act({ type: 'lost', id: 'J' })),
       'DEVICE_OFFLINE: its connection was lost',
       'FAILED 2.0.0 DEVICE_OFFLINE: its connection was lost',
     ],
     [
-      'it says nothing',
+      'the device does not answer',
       actedOn(offered, (acting) => dueAfter(acting, offerTimeoutMs)),
       'DEVICE_OFFLINE: it did not answer in time',
       'FAILED 2.0.0 DEVICE_OFFLINE: it did not answer in time',
@@ -121,33 +121,33 @@ describe('asking for an update by hand', () => {
       'FAILED 2.0.0 SERVER_ERROR',
     ],
     [
-      'it comes with what it should have',
+      'the device connects with the target version',
       actedOn(offered, (acting) => acting.back('2.0.0', 't')),
       'NO_UPDATE',
       'DONE 2.0.0',
     ],
     [
-      'it comes with something else',
+      'the device connects with another version',
       actedOn(offered, (acting) => acting.back('1.5.0', 't')),
       'DEVICE_NOT_OK: it came back with another firmware',
       'FAILED 2.0.0 DEVICE_NOT_OK: it came back with another firmware',
     ],
   ]
-  test.each(causes)('where %s', (_, happen, outcome, event) => {
+  test.each(causes)('if %s', (_, happen, outcome, event) => {
     const { acting, decision } = happen()
     expect(told(decision)).toEqual([event])
     expect(acting.heard).toEqual([`outcome A ${outcome}`])
     expect([acting.reminder, acting.stands.attempts]).toEqual([null, []])
   })
 
-  test('every status has a cause here', () => {
+  test('has a cause here for every status', () => {
     const seen = new Set(['STARTED', ...causes.map(([, , outcome]) => outcome.split(':')[0])])
     expect([...seen].sort()).toEqual([...triggerStatuses].sort())
   })
 })
 
-describe('asked again', () => {
-  test('while one is under way it joins it, and nothing is begun', () => {
+describe('a repeated request', () => {
+  test('joins the active update, and begins no other one', () => {
     const acting = asked()
     expect(acting.begins({ seed: 'K' })).toEqual({ outcome: 'joined', state: 'checking' })
     acting.act({ type: 'found', id: 'J', ...foundOf() })
@@ -158,7 +158,7 @@ describe('asked again', () => {
     expect(acting.stands.context.id).toBe('J')
   })
 
-  test('under the same id, of one that has ended, it hears what was said then', () => {
+  test('with the id of an ended update returns the earlier result', () => {
     const { acting } = notFound('none')
     expect(acting.begins({ seed: 'J' })).toEqual({ outcome: 'over', said: { status: 'NO_UPDATE' } })
     expect(acting.standsAt).toBe('idle')
@@ -166,7 +166,7 @@ describe('asked again', () => {
     expect(acting.standsAt).toBe('checking')
   })
 
-  test('a late answer is one, but nobody hears of it twice', () => {
+  test('receives a late answer, which is published only once', () => {
     const acting = offered()
     acting.act({ type: 'lost', id: 'J' })
     acting.forgetHeard()
@@ -176,8 +176,8 @@ describe('asked again', () => {
   })
 })
 
-describe('by itself', () => {
-  test('it is offered at once, and nobody is told that anything was asked', () => {
+describe('an automatic update', () => {
+  test('is offered at once, without a published request', () => {
     const acting = new ActingUpdate()
     const decision = acting.record({
       type: 'begin',
@@ -193,7 +193,7 @@ describe('by itself', () => {
   })
 })
 
-describe('words', () => {
+describe('texts', () => {
   test('of a device are cut at 256 characters, between whole ones', () => {
     const acting = offered()
     acting.says('STARTED', { message: `${'x'.repeat(255)}😀` })
@@ -204,7 +204,7 @@ describe('words', () => {
     expect(acting.stands.context.message).toBeNull()
   })
 
-  test('about another update are not heard', () => {
+  test('about another update are ignored', () => {
     const acting = offered()
     expect(acting.says('STARTED', { id: 'K' }).type).toBe('answer')
     expect(acting.act({ type: 'lost', id: 'K' }).type).toBe('answer')

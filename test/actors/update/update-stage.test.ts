@@ -9,7 +9,7 @@ import type { OfferedFirmware } from '#model/update-offer'
 import type { Decision } from '#runtime/actor'
 import { ActingUpdate, begin, foundOf } from '#test/actors/update/acting-update'
 
-/** What projects make of what they are told. */
+/** The counts that projects compute from their notices. */
 class Tally {
   readonly standing = new Map<string, number>()
 
@@ -69,7 +69,7 @@ const command: fc.Arbitrary<UpdateCommand> = fc.oneof(
   fc.constant<UpdateCommand>({ type: 'forget' }),
 )
 
-test('what projects are told adds up to where each update stands', () => {
+test('the notices to projects add up to the state of each update', () => {
   const step = fc.record({ command, laterMs: fc.constantFrom(0, 1_000, 11_000, 3_600_000) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
@@ -86,10 +86,10 @@ test('what projects are told adds up to where each update stands', () => {
           : []
         expect([...tally.standing]).toEqual(expected)
         if (!stored) continue
-        // Whatever happened: what goes on has its end in sight, and an image of ours that is offered is in use.
+        // At any time: an active update has a deadline, and an offered image is in use.
         const { state, context, attempts } = stored
         const wakesAt = isRunning(state) ? context.deadline : (waitingAttempts(attempts)[0]?.nextAt ?? null)
-        // What may be tried again by now was said to be so once.
+        // A retry that is due was published once.
         const isSaid = !isRunning(state) && wakesAt !== null && wakesAt <= acting.at
         if (!isSaid) expect(acting.reminder).toBe(wakesAt)
         if (context.offer?.url === null) expect(counted?.stage).toBe(isRunning(state) ? 'running' : state)
@@ -99,7 +99,7 @@ test('what projects are told adds up to where each update stands', () => {
   )
 })
 
-test('asking whether there is an update takes nobody out of a rollout', () => {
+test('a request for an update removes no device from a rollout', () => {
   const acting = ActingUpdate.offering({ found: foundOf({ rollout: { id: 'R', maxAttempts: 3 } }) })
   acting.back('2.0.0', 't')
   const { counted } = acting.stands

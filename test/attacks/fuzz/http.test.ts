@@ -8,16 +8,16 @@ import { expectDocumented } from '#test/api/documented-answer'
 import { prepareCall, preparedNames } from '#test/api/example-calls'
 import { tried } from '#test/attacks/fuzz/fuzzing'
 import { edited, edits, mutated, oddText } from '#test/attacks/fuzz/mutation'
-import { AccessGround } from '#test/routes/access-ground'
+import { AccessFixture } from '#test/routes/access-fixture'
 
 /**
  * Every route, by its example with something changed in it: in the path, the query, the body, or the body's bytes. Whatever
  * is sent, the answer is one that the route describes, none says that we failed, and what nobody named stays as it was.
  */
 
-let ground: AccessGround
+let ground: AccessFixture
 beforeAll(async () => {
-  ground = await AccessGround.open()
+  ground = await AccessFixture.open()
   await ground.restore(everything.grants)
   for (const [method, path, body] of made) {
     const { status, text } = await ground.call('eve', method, path, body)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { draftOf, type ProofDraft, proofOf } from '#test/access/proof-draft'
-import { ProofGround } from '#test/access/proof-ground'
+import { ProofFixture } from '#test/access/proof-fixture'
 import { tried } from '#test/attacks/fuzz/fuzzing'
 import { edited, edits, mutated } from '#test/attacks/fuzz/mutation'
 
@@ -10,7 +10,7 @@ import { edited, edits, mutated } from '#test/attacks/fuzz/mutation'
  * after it. What is let in is what a plain reading of RFC 9449 §4.3 lets in.
  */
 
-const answering = await ProofGround.open()
+const answering = await ProofFixture.open()
 const { ground } = answering
 const token = ground.tokens.bound
 

@@ -19,11 +19,11 @@ test.each<[header: string, chosen: Coding]>([
   ['br;q=x', 'identity'],
   ['deflate', 'identity'],
   [' , ;q=1', 'identity'],
-])('%j: %s', (header, chosen) => {
+])('%j selects %s', (header, chosen) => {
   expect(chooseCoding(header, all)).toBe(chosen)
   expect(chooseCoding(header, none)).toBe('identity')
 })
 
-test('what is not there is not chosen', () => {
+test('a missing file is not selected', () => {
   expect(chooseCoding('br, gzip', (coding) => coding !== 'br')).toBe('gzip')
 })

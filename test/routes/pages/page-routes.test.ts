@@ -9,7 +9,7 @@ import { readPageFiles } from '#routes/pages/page-files'
 import { pageRoutes } from '#routes/pages/page-routes'
 import { type Door, openDoor } from '#test/http/door'
 
-/** Pages over real sockets, from a folder as the build leaves it. */
+/** Pages over real sockets, from a folder with the layout of the build. */
 const folder = mkdtempSync(join(tmpdir(), 'pages-'))
 const script = `console.log(${JSON.stringify('a line of some length, again and again. '.repeat(4000))})\n`
 const written: Readonly<Record<string, string | Buffer>> = {
@@ -39,7 +39,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** The path as it is written here, no coding asked for or undone. */
+/** The path as it is, without encoding or decoding. */
 async function ask(path: string, headers: Record<string, string> = {}, method = 'GET', at = door) {
   const client = new Client(`http://127.0.0.1:${at.port}`)
   const answer = await client.request({ path, method: method as 'GET', headers })
@@ -48,7 +48,7 @@ async function ask(path: string, headers: Record<string, string> = {}, method = 
   return { ...answer, bytes }
 }
 
-describe('what stands where', () => {
+describe('the files', () => {
   test.each([
     ['/', 'dashboard/index.html', 'text/html; charset=utf-8', 'no-cache'],
     ['/favicon.svg', 'dashboard/favicon.svg', 'image/svg+xml', 'no-cache'],
@@ -61,7 +61,7 @@ describe('what stands where', () => {
     ['/assets/logo-77aa.png', 'dashboard/assets/logo-77aa.png', 'image/png', 'public, max-age=31536000, immutable'],
     ['/docs', 'docs/index.html', 'text/html; charset=utf-8', 'no-cache'],
     ['/docs/viewer.css', 'docs/viewer.css', 'text/css; charset=utf-8', 'no-cache'],
-  ])('%s is %s', async (path, name, type, caching) => {
+  ])('at %s are %s', async (path, name, type, caching) => {
     const { statusCode, headers, bytes } = await ask(path)
     expect([statusCode, bytes.equals(Buffer.from(written[name] ?? ''))]).toEqual([200, true])
     expect(headers).toMatchObject({
@@ -91,17 +91,17 @@ describe('what stands where', () => {
     '/..%2f..%2f..%2fetc/passwd',
     '//',
     '/docs//',
-  ])('%s is nothing', async (path) => {
+  ])('at %s do not exist', async (path) => {
     expect((await ask(path)).statusCode).toBe(404)
   })
 
-  test('/docs/ leads to /docs, also below a path of a proxy', async () => {
+  test('at /docs/ redirect to /docs, also below the path of a proxy', async () => {
     const { statusCode, headers } = await ask('/docs/')
     expect([statusCode, headers.location]).toEqual([308, '../docs'])
   })
 })
 
-describe('codings', () => {
+describe('compression', () => {
   const path = '/assets/main-4f2a.js'
 
   test.each([
@@ -115,12 +115,12 @@ describe('codings', () => {
     expect(decompress(bytes).toString()).toBe(script)
   })
 
-  test('what is too small is not compressed', async () => {
+  test('is not used for small files', async () => {
     const { headers } = await ask('/docs/viewer.css', { 'accept-encoding': 'br, gzip' })
     expect(headers['content-encoding']).toBeUndefined()
   })
 
-  test('each has an entity tag of its own', async () => {
+  test('gives each coding its own entity tag', async () => {
     const tags = await Promise.all(
       ['', 'br', 'gzip'].map(async (coding) => (await ask(path, { 'accept-encoding': coding })).headers.etag),
     )
@@ -132,12 +132,12 @@ describe('codings', () => {
     expect((await ask(path, { ...headers, 'accept-encoding': 'gzip' })).statusCode).toBe(200)
   })
 
-  test('an older one does not stay beside a file that was written anew', async () => {
+  test('ignores a compressed file that is older than its source', async () => {
     const file = join(folder, 'dashboard/assets/late-1.js')
     writeFileSync(file, script)
     await compressFiles(folder)
     const first = (await readPageFiles(folder)).get('dashboard/assets/late-1.js')
-    // Later than its compressed ones, on a disk that knows only seconds too.
+    // Newer than its compressed files, also on a disk with a resolution of one second.
     const later = Date.now() / 1000 + 10
     writeFileSync(file, script.replaceAll('again', 'anew'))
     utimesSync(file, later, later)
@@ -152,7 +152,7 @@ describe('codings', () => {
 })
 
 describe('methods', () => {
-  test('HEAD says what GET would', async () => {
+  test('HEAD returns the headers of GET', async () => {
     const { statusCode, headers, bytes } = await ask('/', {}, 'HEAD')
     expect([statusCode, headers['content-length'], bytes.byteLength]).toEqual([200, '39', 0])
   })
@@ -165,8 +165,8 @@ describe('methods', () => {
   })
 })
 
-describe('the policy', () => {
-  test('nothing comes from elsewhere, and only the own host is spoken to', async () => {
+describe('the content security policy', () => {
+  test('allows no other origins, and connections only to the own host', async () => {
     const { headers } = await ask('/')
     const policy = String(headers['content-security-policy'])
     expect(policy).toContain("default-src 'none'; script-src 'self';")
@@ -177,13 +177,13 @@ describe('the policy', () => {
     expect(policy).not.toContain('unsafe')
   })
 
-  test.each(['a;script-src *', 'a b', 'a,b', "'none'", '*'])('a host %j adds nothing to it', async (host) => {
+  test.each(['a;script-src *', 'a b', 'a,b', "'none'", '*'])('has no additions from a host %j', async (host) => {
     const { headers } = await ask('/', { host })
     expect(headers['content-security-policy']).toContain("connect-src 'self';")
   })
 })
 
-test('without a build it is said what to do', async () => {
+test('a server without a build answers with instructions', async () => {
   for (const path of ['/', '/docs']) {
     const { statusCode, bytes } = await ask(path, {}, 'GET', bare)
     expect([statusCode, JSON.parse(bytes.toString())]).toEqual([

@@ -9,18 +9,18 @@ import { proofProblem, schemeProblem, tokenProblem } from '#http/credential-prob
 import type { ForwardedRequest } from '#model/forwarded-request'
 import { Problem } from '#model/problem'
 import { makeKeyPair } from '#test/access/key-pair'
-import { endedSession, tokensAround } from '#test/access/tokens-around'
-import type { Ground, ProofRequestText, Refusal } from '#test/access/wrong-proof'
+import { endedSession, sampleTokens } from '#test/access/sample-tokens'
+import type { ProofContext, ProofRequestText, Refusal } from '#test/access/wrong-proof'
 import { ManualWorld } from '#test/runtime/manual-world'
 
-/** What came back: nothing refused, or how. */
+/** The result: undefined if accepted, or the refusal. */
 export interface Answer {
   readonly refusal: Refusal | undefined
   /** `DPoP-Nonce`. */
   readonly nonce: string | undefined
 }
 
-export interface ProofGroundOptions {
+export interface ProofFixtureOptions {
   readonly world?: ManualWorld
   readonly entriesMax?: number
   readonly forwarded?: Partial<ForwardedRequest>
@@ -31,29 +31,29 @@ const path = '/api/v1/iam/me'
 const origin = 'http://127.0.0.1:8080'
 
 /**
- * The checks of proofs and tokens, put together in the order of the contract, without a server around them: the least
- * that decides what a request with `Authorization` is worth. Sessions are alive but for one.
+ * The checks of proofs and tokens in the order of the contract, without a server: the minimum that decides on a request with
+ * `Authorization`. All sessions are active but one.
  */
-export class ProofGround {
+export class ProofFixture {
   readonly world: ManualWorld
   readonly keys: ProofKeys
   readonly nonces: Nonces
   readonly replays: Replays
   readonly proofs: Proofs
   readonly tokens: Tokens
-  readonly ground: Ground
+  readonly ground: ProofContext
   readonly signingKeys: SigningKeys
   readonly #forwarded: ForwardedRequest
 
-  static async open(options: ProofGroundOptions = {}): Promise<ProofGround> {
-    const made = new ProofGround(options)
+  static async open(options: ProofFixtureOptions = {}): Promise<ProofFixture> {
+    const made = new ProofFixture(options)
     const { tokens, world, ground, signingKeys } = made
     const { key, otherKey } = ground
-    Object.assign(ground.tokens, await tokensAround({ tokens, world, signingKey: signingKeys.current, key, otherKey }))
+    Object.assign(ground.tokens, await sampleTokens({ tokens, world, signingKey: signingKeys.current, key, otherKey }))
     return made
   }
 
-  private constructor({ world = new ManualWorld(), entriesMax, forwarded }: ProofGroundOptions = {}) {
+  private constructor({ world = new ManualWorld(), entriesMax, forwarded }: ProofFixtureOptions = {}) {
     this.world = world
     const now = () => world.now()
     const random = (bytes: number) => world.random(bytes)
@@ -79,12 +79,12 @@ export class ProofGround {
         old: new Nonces({ now: () => world.now() - 660_000, key: nonceKey }).current,
         earlierStart: new Nonces({ now, key: random(32) }).current,
       },
-      tokens: {} as Ground['tokens'],
+      tokens: {} as ProofContext['tokens'],
       ...(entriesMax === 4 && { isSmall: true }),
     }
   }
 
-  /** As the server would, up to who it is. */
+  /** Checks like the server, up to the identity of the caller. */
   async answer({ query: _, headers }: ProofRequestText): Promise<Answer> {
     const told = new Map<string, string>()
     const lines = headers.map(([name, value]) => [name.toLowerCase(), value] as const)

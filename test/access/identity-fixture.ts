@@ -33,10 +33,10 @@ export const place: SignInPlace = { host: '127.0.0.1:8080', address: '192.0.2.1'
 
 export const lifetimes = { tokenMs: 3_600_000, accessMs: 600_000, refreshMs: 28_800_000 }
 
-export interface IdentityStageOptions {
+export interface IdentityFixtureOptions {
   readonly settings?: Partial<IdentitySettings>
   readonly world?: ManualWorld
-  /** Of an earlier process. */
+  /** The world of an earlier process. */
   readonly stored?: { readonly place: MemoryPlace; readonly faults: Faults }
 }
 
@@ -48,8 +48,8 @@ interface Shown {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
 }
 
-/** The whole server but its doors, on a store in memory, in a world that stands still. Nobody is in it but `root`. */
-export class IdentityStage {
+/** The whole server without network, with a store in memory and without timers. Its only user is `root`. */
+export class IdentityFixture {
   readonly world: ManualWorld
   readonly place: MemoryPlace
   readonly faults: Faults
@@ -57,11 +57,11 @@ export class IdentityStage {
   readonly sockets = new TestSockets()
   readonly assembly: Assembly
   readonly errors: string[] = []
-  /** Headers of the last answer. */
+  /** The headers of the last answer. */
   replyHeaders = new Map<string, string>()
   printed: { readonly name: string; readonly password: string } | undefined
 
-  constructor({ settings, world = new ManualWorld(), stored }: IdentityStageOptions = {}) {
+  constructor({ settings, world = new ManualWorld(), stored }: IdentityFixtureOptions = {}) {
     this.world = world
     const { place, faults } = stored ?? faultyPlace(world)
     this.place = place
@@ -91,8 +91,8 @@ export class IdentityStage {
     })
   }
 
-  static async open(options: IdentityStageOptions = {}): Promise<IdentityStage> {
-    const stage = new IdentityStage(options)
+  static async open(options: IdentityFixtureOptions = {}): Promise<IdentityFixture> {
+    const stage = new IdentityFixture(options)
     stage.printed = (await during(stage.world, stage.assembly.open())).printed
     return stage
   }
@@ -103,12 +103,12 @@ export class IdentityStage {
     return identity
   }
 
-  /** Waits for something while the world stands still. */
+  /** Waits for a result without timers. */
   wait<T>(promise: Promise<T>): Promise<T> {
     return during(this.world, promise)
   }
 
-  /** The refusal of something, as `code message`; undefined when it was none. */
+  /** The refusal as `code message`, or undefined. */
   async refusal(promise: Promise<unknown>): Promise<string | undefined> {
     try {
       await this.wait(promise)
@@ -155,7 +155,7 @@ export class IdentityStage {
     return this.tenant(tenant, { type: 'put_role', role, grants })
   }
 
-  /** Reserved, with a code. */
+  /** Invites a user and returns the code. */
   async invite(
     name: string,
     more: { tenant?: string; roles?: readonly string[]; email?: string; code?: string } = {},
@@ -169,7 +169,7 @@ export class IdentityStage {
     })
   }
 
-  /** Signed up, with the password of all. */
+  /** Signs up a user with the common password. */
   async addUser(
     name: string,
     more: { tenant?: string; roles?: readonly string[]; email?: string; password?: string } = {},
@@ -183,7 +183,7 @@ export class IdentityStage {
     return { email: name, password, jkt: key.jkt, place, ...more }
   }
 
-  /** By the DPoP scheme. */
+  /** Signs in with the DPoP scheme. */
   async logIn(name: string, key: KeyPair = makeKeyPair(), more: Partial<LoginRequest> = {}): Promise<Pair> {
     const outcome = await this.wait(this.identity.logins.logIn(this.loginOf(name, key, more)))
     if (outcome.type !== 'pair') throw new Error(`a ${outcome.type}`)
@@ -191,7 +191,7 @@ export class IdentityStage {
     return { accessToken, refreshToken }
   }
 
-  /** By the Basic scheme. */
+  /** Signs in with the Basic scheme. */
   async basic(name: string, isOffline = false): Promise<{ token: string; refreshToken: string }> {
     const { token, refreshToken = '' } = await this.wait(this.identity.logins.basicToken(this.basicOf(name, isOffline)))
     return { token, refreshToken }
@@ -202,7 +202,7 @@ export class IdentityStage {
     return { authorization, isOffline, place: from }
   }
 
-  /** Who that is: what a request with these headers is judged as. */
+  /** The caller of a request with these headers. */
   async caller(shown: Shown, access: RouteAccess = 'session'): Promise<Caller> {
     const { method = 'GET', path = '/api/v1/iam/me', host = '127.0.0.1:8080', address = '192.0.2.1' } = shown
     const lines = Object.entries(shown.headers ?? {}).map(([name, value]) => [name, [value].flat()] as const)
@@ -229,7 +229,7 @@ export class IdentityStage {
     return this.caller({ headers: { authorization: `Bearer ${token}` } }, access)
   }
 
-  /** With a fresh proof. */
+  /** With a new proof. */
   bound(token: string, key: KeyPair, access?: RouteAccess): Promise<Caller> {
     const shown = { authorization: `DPoP ${token}`, dpop: this.proof(key, { token }) }
     return this.caller({ headers: shown }, access)
@@ -241,13 +241,13 @@ export class IdentityStage {
     return proofOf(draftOf({ method, path, origin, nowS, nonce: () => this.nonce() }, key, token))
   }
 
-  /** As a client learns it: by coming without a proof. */
+  /** Learns the nonce as a client does: by a request without a proof. */
   nonce(): string {
     void this.judge(() => this.caller({ method: 'POST' }, 'proof'))
     return this.replyHeaders.get('DPoP-Nonce') ?? ''
   }
 
-  /** As `code message`, or nothing when it was let in. */
+  /** The refusal as `code message`, or undefined if the request is allowed. */
   async judge(look: () => unknown): Promise<string | undefined> {
     try {
       await look()
@@ -258,7 +258,7 @@ export class IdentityStage {
     }
   }
 
-  /** A dashboard of this caller. */
+  /** An event socket of this caller. */
   connect(caller: Caller, resume?: Resume): TestSocket {
     const { eventRoom } = this.assembly
     const socket = this.sockets.add(eventRoom)
@@ -266,12 +266,12 @@ export class IdentityStage {
     return socket
   }
 
-  /** The process dies, and another one starts on what was stored. */
-  async restart(settings: Partial<IdentitySettings> = {}, writesKept = 0): Promise<IdentityStage> {
+  /** Kills the process, and starts another one with the store. */
+  async restart(settings: Partial<IdentitySettings> = {}, writesKept = 0): Promise<IdentityFixture> {
     this.place.crash(writesKept)
     this.world.kill()
     const { world, place, faults } = this
-    return IdentityStage.open({ world, stored: { place, faults }, settings })
+    return IdentityFixture.open({ world, stored: { place, faults }, settings })
   }
 
   close(): Promise<void> {

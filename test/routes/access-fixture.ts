@@ -45,35 +45,35 @@ import { schemaRoutes } from '#routes/schemas'
 import type { ActorAddress } from '#runtime/actor'
 import { root } from '#test/blackbox/people'
 import { world } from '#test/http/door'
-import { IamDoor } from '#test/routes/iam-door'
+import { SignInServer } from '#test/routes/sign-in-server'
 
-/** The ids that the examples of the entries name. */
+/** The ids in the examples of the operations. */
 const apiKey = '4Qm8sUx2Bw'
 const provisioningKey = '6Rk2vNd8Yj'
 export const exampleSession = '3Nc7xJr4Vq'
-/** Everybody's. */
+/** The password of all users. */
 export const examplePassword = root.password
 export const other = 'other'
-/** What `eve` is subscribed to; not to the one that the examples name. */
+/** The topic that `eve` is subscribed to; the examples name another one. */
 const subscribedFunction = '7Gm2sXv5He'
 
-/** Who asks. `eve` is of tenant `default` and holds role `eve`, which allows what a test says; `olaf` administers `other`. */
+/** The callers. `eve` belongs to tenant `default` and has role `eve`, whose grants each test sets; `olaf` administers `other`. */
 export type Asker = 'eve' | 'olaf'
 const askers = { eve: defaultTenant, olaf: other } as const satisfies Record<Asker, string>
 
-/** The whole server over real sockets and in memory, holding what the examples of all entries are about. */
-export class AccessGround {
-  readonly #door: IamDoor
+/** The whole server over real sockets and in memory, with everything that the examples need. */
+export class AccessFixture {
+  readonly #door: SignInServer
   readonly #tokens = new Map<Asker, string>()
   #device: WebSocket | undefined
 
-  private constructor(door: IamDoor) {
+  private constructor(door: SignInServer) {
     this.#door = door
   }
 
-  /** `more`: what is bound beside what has state behind it. */
-  static async open(more: readonly Binding[] = []): Promise<AccessGround> {
-    return new AccessGround(await IamDoor.open({ bindings: more }))
+  /** `more`: additional bindings of routes. */
+  static async open(more: readonly Binding[] = []): Promise<AccessFixture> {
+    return new AccessFixture(await SignInServer.open({ bindings: more }))
   }
 
   get bindings(): readonly Binding[] {
@@ -85,9 +85,9 @@ export class AccessGround {
     await this.#door.close()
   }
 
-  /** Brings back whatever an earlier call took away or made; what a role of `eve` allows, and so her token. */
+  /** Restores everything that an earlier call removed or created, and sets the grants of role `eve`, and so her token. */
   async restore(grants: readonly Grant[]): Promise<void> {
-    // Keys are rotated once a minute at most.
+    // Keys are rotated at most once a minute.
     this.#door.pass(61_000)
     await this.#tenantThere()
     await this.#gone('bob')
@@ -98,24 +98,24 @@ export class AccessGround {
     await this.judged(defaultTenant)
   }
 
-  /** Sets what the role of `eve` allows. */
+  /** Sets the grants of role `eve`. */
   async allow(grants: readonly Grant[]): Promise<void> {
     await this.#ask(tenantAddress(defaultTenant), { type: 'put_role', role: 'eve', grants })
   }
 
-  /** Until devices were judged by all that was edited: some of it is told after its answer. */
+  /** Waits until devices have evaluated all edits, because some notices follow the answer. */
   async judged(tenant: string): Promise<void> {
     const { alarms, judged } = this.#tenant(tenant)
     const isDue = () => [...judged].some(([id, { sweeping }]) => sweeping !== null || !alarms.has(id))
     while (isDue()) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 
-  /** `bob` as the examples know him: invited, for those that are about him and not for the one that makes him. */
+  /** User `bob` of the examples: invited if an operation needs this user, absent if it creates the user. */
   async bring(name: string): Promise<void> {
     await this.#user(defaultTenant, name, ['viewer'])
   }
 
-  /** The device of the examples, on a link of its own, doing whatever it is asked. */
+  /** The device of the examples on its own link. It accepts every write. */
   async link(): Promise<void> {
     this.#device?.terminate()
     const authorization = await this.deviceAuthorization()
@@ -137,43 +137,43 @@ export class AccessGround {
     })
   }
 
-  /** What the device of the examples shows without a link. */
+  /** The values of the device in the examples, without a link. */
   async deviceAuthorization(): Promise<string> {
     const secret = 'of the device'
     await this.#ask(deviceAddress(defaultTenant, exampleDevice), { type: 'set_secret', hash: hashOf(secret) })
     return `Basic ${Buffer.from(`${exampleDevice}:${secret}`).toString('base64')}`
   }
 
-  /** Somebody whom no example knows, with everybody's password. */
+  /** A user that no example names, with the common password. */
   async newcomer(name: string): Promise<void> {
     await this.#user(defaultTenant, name, ['operator'], true)
   }
 
-  /** The signed part of the address of an image, good for an hour. */
+  /** The signed part of an image URL, valid for an hour. */
   imageQuery(sha256: string): string {
     return this.#door.assembly.context.firmware.imageUrls.queryOf(sha256, exampleDevice, this.now() + 3_600_000)
   }
 
-  /** The same of the address that ends a subscription of `eve`. */
+  /** The signed part of the unsubscribe URL of `eve`. */
   unsubscribeQuery(subscription: string): string {
     const user = formatCrn({ type: 'user', id: rowByName(this.#directory, 'eve')?.id ?? '' })
-    // It can read them only; who writes mails can make them.
+    // The context can only verify these URLs; the mailer signs them.
     const urls = this.#door.assembly.context.notifications.unsubscribeUrls as UnsubscribeUrls
     const url = urls.urlOf('', { tenant: defaultTenant, user, subscription })
     return url.slice(url.indexOf('?') + 1)
   }
 
-  /** A mail did not go out. */
+  /** Records a failed mail. */
   async failedMail(): Promise<void> {
     await this.#ask(outboxAddress(defaultTenant), { type: 'count', passed: { reason: 'no_address', count: 1 } })
   }
 
-  /** By the clock of the server, Unix ms. */
+  /** The clock of the server, Unix ms. */
   now(): number {
     return this.#door.now()
   }
 
-  /** Time goes by. */
+  /** Advances the clock. */
   pass(ms: number): void {
     this.#door.pass(ms)
   }
@@ -185,7 +185,7 @@ export class AccessGround {
     while (this.#directory.tenants.has(tenant)) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 
-  /** `body`: bytes as they are, anything else as JSON. */
+  /** `body`: bytes as they are, other values as JSON. */
   async call(
     asker: Asker | undefined,
     method: string,
@@ -209,21 +209,21 @@ export class AccessGround {
     return this.#door.port
   }
 
-  /** What he shows: `Bearer <token>`. */
+  /** The credential of a caller: `Bearer <token>`. */
   authorizationOf(asker: Asker): string {
     return `Bearer ${this.#tokens.get(asker)}`
   }
 
-  /** Id of a session of his that he does not ask with. */
+  /** The id of another session of the caller. */
   async secondSession(asker: Asker): Promise<string> {
     const id = randomId((bytes) => world.random(bytes))
     const row = rowByName(this.#directory, asker)
-    if (!row) throw new Error(`${asker} is not there`)
+    if (!row) throw new Error(`${asker} does not exist`)
     await this.#begin(row.tenant, row.id, id)
     return id
   }
 
-  /** All that a tenant holds, as text; what is always another (the role and sessions of who asks) left out. */
+  /** Everything that a tenant stores, as text, without the role and sessions of the caller, which always change. */
   whole(tenant: string): string {
     const { schemas, roles, apiKeys, provisioningKeys, groups, alarms, functions, templates } = this.#tenant(tenant)
     const users = [...this.#directory.users.values()].filter((row) => row.tenant === tenant && !(row.name in askers))
@@ -246,12 +246,12 @@ export class AccessGround {
     ])
   }
 
-  /** How many entries a tenant's stream has: what was told, ever. */
+  /** The number of entries in the stream of a tenant: all events so far. */
   told(tenant: string): number {
     return this.#door.assembly.context.system.registry.head(tenant).taken
   }
 
-  /** How many idempotency keys of a tenant are stored. */
+  /** The number of stored idempotency keys of a tenant. */
   async keptKeys(tenant: string): Promise<number> {
     const pages = this.#door.assembly.context.listing.entries(idempotencyIndex, tenant)
     const { length } = await pages.next(100_000)
@@ -274,7 +274,7 @@ export class AccessGround {
     const address = tenantAddress(tenant)
     const hash = hashOf('any')
     await this.#nothingOf(tenant)
-    // In the other tenant everything but the device and what there is for its firmware, what is bound to it and its schema is there as well, under the same names.
+    // The other tenant has the same resources under the same names, except the device, its firmware, bindings and schema.
     if (!state.apiKeys.has(apiKey)) {
       await this.#ask(address, {
         type: 'add_api_key',
@@ -311,7 +311,7 @@ export class AccessGround {
     }
   }
 
-  /** Two and what they say, and nobody subscribed to any; in the other tenant none. */
+  /** Two functions and the templates of their mails, without subscriptions; none in the other tenant. */
   async #functionsIn(tenant: string): Promise<void> {
     const { functions, templates } = this.#tenant(tenant)
     const address = tenantAddress(tenant)
@@ -329,7 +329,7 @@ export class AccessGround {
     await this.#ask(address, { type: 'put_template', name: exampleTemplate, body: said, author: anonymous.user })
   }
 
-  /** Until nobody is subscribed any more to functions that are no more. */
+  /** Waits until no subscription to a deleted function remains. */
   async #swept(tenant: string): Promise<void> {
     const isDue = async () => {
       const pages = this.#door.assembly.context.listing.entries(endingIndex, tenant)
@@ -340,7 +340,7 @@ export class AccessGround {
     while (await isDue()) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 
-  /** To one function, by the id that the examples name. */
+  /** A subscription to one function, with the id of the examples. */
   async #subscribed(name: string): Promise<void> {
     const { tenant, id } = this.#subscriber(name)
     const address = subscriberAddress(tenant, id)
@@ -373,12 +373,12 @@ export class AccessGround {
     await report()
     await this.#answered('patchMeta', { deviceIdentifier: exampleDevice }, { location: { building: 'A', floor: 1 } })
     await this.#firmware()
-    // What it says of its firmware takes its services away.
+    // The firmware report removes the services of the device.
     await report()
     const group = { name: 'Hall 3', devices: [exampleDevice] }
     const put = { type: 'put_group', id: exampleGroup, isNew: true, body: group, author: anonymous.user }
     await this.#ask(tenantAddress(defaultTenant), put)
-    // It is active on the device of the examples, as long as its author is there.
+    // The alarm is active on the device of the examples while its author exists.
     const watched = { condition: { '>': [{ var: '0x2000' }, 20] }, forSeconds: 0 }
     const alarm = { ...(createAlarm.body?.schema.parse(createAlarm.example.body) as AlarmBody), ...watched }
     const author = formatCrn({ type: 'user', id: rowByName(this.#directory, 'root')?.id ?? '' })
@@ -388,7 +388,7 @@ export class AccessGround {
     await this.#answered('putSchema', { serviceIdentifier: exampleService }, putSchema.example.body)
   }
 
-  /** Takes away what is known of the project of the examples. */
+  /** Deletes the project of the examples. */
   async #nothingOf(tenant: string): Promise<void> {
     const { rollout, pins, releases } = this.#project(tenant)
     const address = projectAddress(tenant, exampleProject)
@@ -397,7 +397,7 @@ export class AccessGround {
     for (const key of [...releases.values()]) await this.#ask(address, { type: 'delete_release', key })
   }
 
-  /** A device with firmware, and a project that has two releases for it, holds it at one, and rolls that out. */
+  /** A device with firmware, and a project with two releases, a pin and a rollout. */
   async #firmware(): Promise<void> {
     const device = deviceAddress(defaultTenant, exampleDevice)
     const firmwares = [{ firmware: exampleFirmware, hardware: 'rev-b', index: 0 }]
@@ -425,7 +425,7 @@ export class AccessGround {
     await this.#ask(address, { type: 'put_rollout', body, id: 'abcdefghij', author: anonymous.user })
   }
 
-  /** One that somebody made and nobody does. */
+  /** An action that was created but not run. */
   async #action(): Promise<void> {
     const address = actionAddress(defaultTenant, exampleAction)
     if (this.#door.assembly.context.system.recordOf(address, actionRecord)) return
@@ -439,7 +439,7 @@ export class AccessGround {
     const found = rowByName(this.#directory, name)
     if (!found || found.tenant !== tenant) {
       const email = `${name}@acme.example`
-      // Of one whose name was changed, or who was made with it.
+      // The id of a user that was created or renamed by a call.
       for (const id of this.#directory.byEmail.get(foldEmail(email)) ?? [])
         await this.#ask(directoryAddress, { type: 'remove_user', user: id })
       const user = { id: randomId((bytes) => world.random(bytes)), tenant, name, email, roles }
@@ -497,12 +497,12 @@ export class AccessGround {
     })
   }
 
-  /** As somebody who may do everything, past the door. */
+  /** Acts as an administrator, without the API. */
   async #answered(name: string, parameters: object, body: unknown): Promise<void> {
     const { context } = this.#door.assembly
     const open = [...linkRoutes(context), ...metaRoutes(context), ...schemaRoutes(context)]
     const binding = open.find(({ entry }) => entry.name === name)
-    if (!binding) throw new Error(`nobody answers ${name}`)
+    if (!binding) throw new Error(`no operation answers ${name}`)
     const parsed = binding.entry.body?.schema.parse(body)
     const asked = { parameters, query: {}, body: parsed, bodyBytes: new Uint8Array(0), header: () => '' }
     const call = { caller: anonymous, ...asked }

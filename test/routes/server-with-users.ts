@@ -15,7 +15,7 @@ interface Person {
   readonly roles: readonly string[]
 }
 
-/** What was answered; `json` is undefined where it is none. */
+/** The answer; `json` is undefined if the body is not JSON. */
 export interface Answer {
   readonly status: number
   readonly text: string
@@ -24,10 +24,10 @@ export interface Answer {
 }
 
 /**
- * The whole server in memory, over a real socket, and people who may do what a test says: `X-Who` is who asks,
- * `anonymous` is everybody where nobody signs in.
+ * The whole server in memory, over a real socket, with users whose grants a test sets. `X-Who` names the caller; `anonymous` is the
+ * caller when sign-in is off.
  */
-export class PeopleDoor {
+export class ServerWithUsers {
   readonly #assembly: Assembly
   readonly #door: Door
   readonly #people: Map<string, Person>
@@ -39,7 +39,7 @@ export class PeopleDoor {
   }
 
   /** `more` replaces parts of the server's notifications. */
-  static async open(more: Partial<RouteContext['notifications']> = {}): Promise<PeopleDoor> {
+  static async open(more: Partial<RouteContext['notifications']> = {}): Promise<ServerWithUsers> {
     const people = new Map<string, Person>([['root', { grants: [everywhere({ '*': ['*'] })], roles: [] }]])
     const assembly = assemble({
       ...inMemory(world),
@@ -60,7 +60,7 @@ export class PeopleDoor {
         return { ...anonymous, user: userOf(who), name: who, roles, access: who, scope: scopeOf(grants) }
       },
     })
-    return new PeopleDoor(assembly, door, people)
+    return new ServerWithUsers(assembly, door, people)
   }
 
   async close(): Promise<void> {
@@ -68,12 +68,12 @@ export class PeopleDoor {
     await this.#assembly.close()
   }
 
-  /** From now on he may do this. */
+  /** Sets the grants of a user. */
   give(who: string, grants: readonly Grant[], roles: readonly string[] = []): void {
     this.#people.set(who, { grants, roles })
   }
 
-  /** `body`: a text as it is, anything else as JSON. */
+  /** `body`: text as it is, other values as JSON. */
   async call(
     who: string,
     method: string,
@@ -103,18 +103,18 @@ export class PeopleDoor {
     return this.#assembly.context.system.peek(address)
   }
 
-  /** How many entries the stream has. */
+  /** The number of entries in the stream. */
   get told(): number {
     return this.#assembly.context.system.registry.head('default').taken
   }
 
-  /** Past all that is asked for at the door. */
+  /** Acts without the checks of the API. */
   askTenant(command: unknown): Promise<unknown> {
     return this.ask(tenantAddress('default'), command)
   }
 }
 
-/** Somebody's resource name. */
+/** The resource name of a user. */
 export function userOf(who: string): string {
   return `crn#user:${who}`
 }

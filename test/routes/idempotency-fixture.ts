@@ -18,12 +18,12 @@ import { ManualWorld } from '#test/runtime/manual-world'
 import { during, Stage } from '#test/runtime/stage'
 import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
 
-/** What a request is, as far as its key is concerned. */
+/** The parts of a request that its key covers. */
 export interface Asked {
   readonly key?: string
   readonly tenant?: string
   readonly user?: string
-  /** Whose stored answers are counted. */
+  /** The user whose stored answers are counted. */
   readonly session?: string
   readonly method?: Method
   readonly path?: string
@@ -33,21 +33,21 @@ export interface Asked {
   readonly isCurrent?: () => boolean
 }
 
-/** At once. */
+/** Requests at the same time. */
 export const runningMax = 100
-/** Of the answers of one user in a day: room for three of 1 000 bytes. */
+/** Bytes of stored answers of one user in a day: three of 1 000 bytes. */
 export const userBytesMax = 4_000
 
 type Definitions = AnyDefinition<never>[]
 
-/** The guard over its actor and a store in memory, in a world that stands still. */
-export class KeyedStage {
+/** The idempotency layer with its actor and a store in memory, without timers. */
+export class IdempotencyFixture {
   readonly world: ManualWorld
   readonly place: MemoryPlace
-  /** Asked for each write, with its number: what goes wrong with it. */
+  /** Called for each write with its number; returns the failure. */
   onWrite: (count: number) => WriteFault | undefined = () => undefined
   writes = 0
-  /** Of all calls that reached an answerer. */
+  /** The number of calls that reached an answerer. */
   readonly calls: Call[] = []
   #stage: Stage
   #guard: IdempotencyGuard
@@ -59,8 +59,8 @@ export class KeyedStage {
     this.#guard = idempotencyOf(this.#stage, { runningMax, userBytesMax })
   }
 
-  static async open(): Promise<KeyedStage> {
-    const stage = new KeyedStage(new ManualWorld())
+  static async open(): Promise<IdempotencyFixture> {
+    const stage = new IdempotencyFixture(new ManualWorld())
     await stage.#stage.open()
     stage.writes = 0
     return stage
@@ -78,12 +78,12 @@ export class KeyedStage {
     return this.#stage.bugs
   }
 
-  /** The process dies, `kept` of its writes in flight having reached the disk. Nothing it was asked is ever answered. */
+  /** Kills the process after `kept` writes of the batch reached the disk. No pending request gets an answer. */
   die(kept: number): void {
     this.#stage.crash(kept)
   }
 
-  /** Another process, on what is stored. */
+  /** Starts another process with the stored state. */
   async restart(): Promise<void> {
     this.onWrite = () => undefined
     this.#stage = this.#made()
@@ -136,7 +136,7 @@ export class KeyedStage {
     return during(this.world, this.run(asked, answer))
   }
 
-  /** As a client sees it: `201 /location {"a":1}`, or `409 conflict` of what was thrown. */
+  /** The answer as a client sees it: `201 /location {"a":1}`, or `409 conflict` for an error. */
   async send(asked: Asked, answer: Answerer): Promise<string> {
     return this.heard(this.run(asked, answer))
   }
@@ -151,7 +151,7 @@ export class KeyedStage {
     }
   }
 
-  /** Makes a thing whose id follows from the seed, like routes that make something. */
+  /** Creates a resource whose id follows from the seed, like the routes. */
   async make(call: Call): Promise<Reply> {
     const id = randomId(seededRandom(call.seed))
     const schema = { name: 'made', properties: {} }

@@ -9,9 +9,9 @@ import { ActingDevice, deviceWith } from '#test/actors/acting'
 import { atOnce } from '#test/rules/at-once'
 
 /** A device without a runtime, in a tenant with alarms. */
-export class AlarmedDevice extends ActingDevice {
+export class DeviceWithAlarms extends ActingDevice {
   readonly rules: RuleViews
-  /** Devices with a row in the index of alarms: `I1/A`. */
+  /** Devices with a row in the alarm index: `I1/A`. */
   readonly rows = new Set<string>()
   #scope: Scope = everything
 
@@ -28,12 +28,12 @@ export class AlarmedDevice extends ActingDevice {
     this.act({ type: 'add', flakeAddress: 7, meta: {} })
   }
 
-  /** An alarm is there from now on, or is no more. */
+  /** Stores or deletes an alarm. */
   set(id: string, alarm: StoredAlarm | undefined): void {
     this.rules.alarmChanged('default', id, alarm)
   }
 
-  /** Authors of alarms may do this from now on. */
+  /** Sets what authors of alarms may do. */
   mayRead(scope: Scope): void {
     this.#scope = scope
     this.rules.accessChanged('default')
@@ -50,13 +50,13 @@ export class AlarmedDevice extends ActingDevice {
     return decision
   }
 
-  /** What stands of its alarms. */
+  /** The present alarm states. */
   get standing() {
     return Object.fromEntries(this.state.alarms)
   }
 }
 
-/** What a turn tells of alarms: `I1 active 5`, since when. */
+/** The alarm events of a turn: `I1 active 5`, with their time. */
 export function turnsOf(decision: Decision<Entry>): string[] {
   if (decision.type !== 'record') return []
   return decision.events.flatMap((event) => {

@@ -12,15 +12,15 @@ import { type Door, openDoor, world } from '#test/http/door'
 import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
 
-/** What the server has in place of its defaults. */
+/** Settings that replace the defaults of the server. */
 interface IamOptions {
   readonly bindings?: readonly Binding[]
   readonly settings?: Partial<IdentitySettings>
   readonly server?: Partial<ServerOptions>
 }
 
-/** The whole server with identity on, in memory, over real sockets, with passwords that cost nothing and a clock that can be moved. */
-export class IamDoor implements Served {
+/** The whole server with sign-in enabled, in memory, over real sockets, with cheap passwords and a clock that tests move. */
+export class SignInServer implements Served {
   readonly assembly: Assembly
   readonly identity: Identity
   readonly bindings: readonly Binding[]
@@ -39,7 +39,7 @@ export class IamDoor implements Served {
     this.#clock = clock
   }
 
-  static async open({ bindings: more = [], settings, server }: IamOptions = {}): Promise<IamDoor> {
+  static async open({ bindings: more = [], settings, server }: IamOptions = {}): Promise<SignInServer> {
     const clock = { aheadMs: 0 }
     const movable = { ...world, now: () => world.now() + clock.aheadMs }
     const opened: { door?: Door } = {}
@@ -60,7 +60,7 @@ export class IamDoor implements Served {
     })
     await assembly.open()
     const { context, identity, eventRoom } = assembly
-    if (!identity) throw new Error('identity is off')
+    if (!identity) throw new Error('sign-in is off')
     const bindings = [...bindingsOf(context, identity, operationOf(assembly)), ...more]
     const door = await openDoor({
       world: movable,
@@ -72,7 +72,7 @@ export class IamDoor implements Served {
       ...server,
     })
     opened.door = door
-    return new IamDoor(assembly, identity, { door, bindings, clock })
+    return new SignInServer(assembly, identity, { door, bindings, clock })
   }
 
   async close(): Promise<void> {
@@ -92,12 +92,12 @@ export class IamDoor implements Served {
     return this.#door.ws
   }
 
-  /** By the clock of the server, Unix ms. */
+  /** The clock of the server, Unix ms. */
   now(): number {
     return world.now() + this.#clock.aheadMs
   }
 
-  /** Time goes by; timers do not. */
+  /** Advances the clock without running timers. */
   pass(ms: number): void {
     this.#clock.aheadMs += ms
   }

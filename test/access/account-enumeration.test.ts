@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
-import { IdentityStage, place } from '#test/access/identity-stage'
+import { IdentityFixture, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 
-/** Whether there is a user of a name or address must not show, in whatever way it is asked. Contract 2, Login. */
+/** No route may show whether a user with a name or address exists. Contract 2, Login. */
 
 interface Target {
   readonly name: string
   readonly email: string
   readonly host?: string
 }
-type Ask = (stage: IdentityStage, target: Target) => Promise<string | undefined>
+type Ask = (stage: IdentityFixture, target: Target) => Promise<string | undefined>
 
 const key = makeKeyPair()
 const [host, elsewhere, password] = ['acme.example', 'elsewhere.example', 'wrong horse battery']
 const from = (target: Target) => ({ ...place, host: target.host ?? host })
-const logIn = (stage: IdentityStage, target: Target, email: string, more: object = {}) =>
+const logIn = (stage: IdentityFixture, target: Target, email: string, more: object = {}) =>
   stage.refusal(stage.identity.logins.logIn({ ...stage.loginOf(email, key), password, place: from(target), ...more }))
 const byEmail: Ask = (stage, target) => logIn(stage, target, target.email)
 const byName: Ask = (stage, target) => logIn(stage, target, target.name)
@@ -30,7 +30,7 @@ const within =
   (tenantIdentifier: string): Ask =>
   (stage, target) =>
     logIn(stage, target, target.email, { tenantIdentifier })
-/** Letters that NFKC makes the same. */
+/** Letters that are equal under NFKC. */
 const wide: Ask = (stage, target) => {
   const text = target.email.replace(/[a-z]/g, (letter) => String.fromCodePoint(letter.charCodeAt(0) + 0xfee0))
   return logIn(stage, target, text)
@@ -55,8 +55,8 @@ test.each<[string, Ask, Ask, string]>([
   ['by codes, and then by the address', signUp, byEmail, refused],
   ['by the address, and then by a code', byEmail, signUp, badCode],
   ['by the name, and then by a code', byName, signUp, held],
-])('ten guesses are answered alike whether the user is there or not: %s', async (_, guess, ask, last) => {
-  const stage = await IdentityStage.open()
+])('ten guesses get the same answers whether the user exists or not: %s', async (_, guess, ask, last) => {
+  const stage = await IdentityFixture.open()
   await stage.addTenant('acme', { hosts: [host] })
   await stage.addUser('ann', { tenant: 'acme', email: 'ann@acme.example' })
   const answersFor = async (name: string) => {
@@ -72,8 +72,8 @@ test.each<[string, Ask, Ask, string]>([
 test.each<[string, Ask]>([
   ['login', byName],
   ['Basic', basic],
-])('a user is known under the hosts of the tenant alone: %s', async (_, ask) => {
-  const stage = await IdentityStage.open()
+])('a user is found only under the hosts of the tenant: %s', async (_, ask) => {
+  const stage = await IdentityFixture.open()
   await stage.addTenant('acme', { hosts: [host, 'other.example:8443'] })
   await stage.addUser('ann', { tenant: 'acme', email: 'ann@acme.example', password })
   const target = { name: 'ann', email: 'ann@acme.example' }

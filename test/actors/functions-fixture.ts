@@ -18,14 +18,14 @@ export function storedFunction(graph: Graph, more: Partial<StoredFunction> = {})
   return { name: 'Tell me', enabled: true, devices: null, groups: null, graph, ...who, ...more }
 }
 
-/** Nodes one behind the other. */
+/** Nodes in a row. */
 export function chain(...nodes: readonly GraphNode[]): Graph {
   return { nodes, edges: nodes.slice(1).map((node, place) => [nodes[place]?.id ?? '', node.id] as const) }
 }
 
 type To = boolean | number | string | null
 
-/** A trigger by a property. */
+/** A trigger on a property. */
 export function onProperty(propId: number, to?: To, serviceIdentifier = 'svc'): GraphNode {
   const said = to === undefined ? {} : { to }
   return { id: 'when', type: 'trigger', on: 'property', serviceIdentifier, propId, ...said }
@@ -41,13 +41,13 @@ export function condition(logic: Condition): GraphNode {
   return { id: 'if', type: 'condition', logic }
 }
 
-/** Views of functions in which everybody may do what `scopeOf` says. */
+/** Function access in which every author has the scope of `scopeOf`. */
 export function functionViews(scopeOf: () => Scope = () => everything, mailsPerHourMax = 60): FunctionViews {
   return new FunctionViews({ mailsPerHourMax, scopeOf, inSlices: atOnce, log: { info: () => {} } })
 }
 
 /** A device without a runtime, in a tenant with functions and alarms. */
-export class FunctionedDevice extends ActingDevice {
+export class DeviceWithFunctions extends ActingDevice {
   readonly functions: FunctionViews
   readonly rules: RuleViews
   /** What authors may do. */
@@ -66,7 +66,7 @@ export class FunctionedDevice extends ActingDevice {
     this.act({ type: 'add', flakeAddress: 7, meta: {} })
   }
 
-  /** A function is there from now on, or is no more. */
+  /** Stores or deletes a function. */
   put(id: string, stored: StoredFunction | undefined): void {
     this.functions.functionChanged('default', id, stored)
   }
@@ -75,13 +75,13 @@ export class FunctionedDevice extends ActingDevice {
     this.rules.alarmChanged('default', id, stored)
   }
 
-  /** When its throttles let through last. */
+  /** The times at which its throttles last passed an event. */
   get stamps(): Record<string, number> {
     return Object.fromEntries(this.state.throttles)
   }
 }
 
-/** What a turn asked to be told: `F1/mail 5, was null`. */
+/** The mail requests of a turn: `F1/mail 5, was null`. */
 export function requestsOf(decision: Decision<Entry>): string[] {
   return askedOf(decision).map(
     ({ fn, request: { node, value, previous } }) =>
@@ -89,7 +89,7 @@ export function requestsOf(decision: Decision<Entry>): string[] {
   )
 }
 
-/** The same, whole. */
+/** The complete mail requests. */
 export function askedOf(decision: Decision<Entry>) {
   if (decision.type !== 'record') return []
   return (decision.tells ?? []).flatMap(({ to, command }) =>
@@ -97,7 +97,7 @@ export function askedOf(decision: Decision<Entry>) {
   )
 }
 
-/** The stamps in the reports of a turn. */
+/** The throttle times in the reports of a turn. */
 export function stampsIn(decision: Decision<Entry>): Stamps[] {
   if (decision.type !== 'record') return []
   return decision.events.flatMap((entry) =>

@@ -12,7 +12,7 @@ import { serviceRoutes } from '#routes/services'
 import { type Door, openDoor, world } from '#test/http/door'
 import { inMemory } from '#test/in-memory'
 
-/** Routes as somebody who may reach some things and not others finds them: A and B offer x and y, C offers z. */
+/** Routes for callers with partial access: A and B offer x and y, C offers z. */
 const on = (devices: string[], services: string[], permissions: Grant['permissions']): Grant => ({
   permissions,
   devices,
@@ -95,7 +95,7 @@ const get = async (who: string, path: string) => {
   return status === 200 ? body : status
 }
 
-describe('lists leave out what lies outside', () => {
+describe('lists leave out resources outside the scope', () => {
   const device = (deviceIdentifier: string, ...services: string[]) => ({
     deviceIdentifier,
     services: services.map((serviceIdentifier) => ({ serviceIdentifier })),
@@ -113,7 +113,7 @@ describe('lists leave out what lies outside', () => {
       ['x', 'y'],
     ],
     ['A of all', [device('A', 'x', 'y')], [service('x', 'A'), service('y', 'A')], ['A'], ['x', 'y']],
-    // A list of services narrows services, and no device.
+    // A list of services limits services but not devices.
     ['x of all', [device('A', 'x'), device('B', 'x'), device('C')], [service('x', 'A', 'B')], ['A', 'B', 'C'], ['x']],
     [
       'A of x, B of y',
@@ -135,7 +135,7 @@ describe('lists leave out what lies outside', () => {
     )
   })
 
-  test('also page by page, where nothing shows that there is more', async () => {
+  test('pages do not show that there is more outside the scope', async () => {
     const { body, headers } = await call('A of x, B of y', 'GET', '/devices?limit=2')
     expect([body.length, headers.get('link')]).toEqual([2, null])
     const first = await call('A of x, B of y', 'GET', '/devices?limit=1')
@@ -143,7 +143,7 @@ describe('lists leave out what lies outside', () => {
   })
 })
 
-describe('a filter tells nothing of what its asker may not read', () => {
+describe('a filter shows nothing that the caller may not read', () => {
   const value = (service: string) => ({ var: `services.${service}.0x1` })
   const isSeven = (service: string) => ({ '==': [value(service), 7] })
   const there = { '!!': [{ var: 'status' }] }
@@ -177,10 +177,10 @@ describe('a filter tells nothing of what its asker may not read', () => {
     for (const device of ['A', 'B']) await call('whole', 'PATCH', `/meta/${device}`, { place: 'Hall' })
   })
 
-  test.each(rows)('%s, %j: %j', async (who, filter, found) => {
+  test.each(rows)('for %s, %j finds %j', async (who, filter, found) => {
     const query = `filter=${encodeURIComponent(JSON.stringify(filter))}`
     expect(namesOf(await get(who, `/devices?${query}`))).toEqual(found)
-    // Nor by a page, or by whether there is another one.
+    // Neither a page nor its link shows more.
     const seen: string[] = []
     for (let next: string | undefined = `/devices?limit=1&${query}`; next !== undefined; ) {
       const { body, headers } = await call(who, 'GET', next)
@@ -192,7 +192,7 @@ describe('a filter tells nothing of what its asker may not read', () => {
   })
 })
 
-describe('one thing outside is as if it were not there', () => {
+describe('a resource outside the scope is not found', () => {
   test.each([
     ['A of all', '/devices/A', 200],
     ['A of all', '/devices/B', 404],
@@ -216,29 +216,32 @@ describe('one thing outside is as if it were not there', () => {
     ['A of x, B of y', '/services/y/devices/A', 404],
     ['Z of all', '/services/x', 404],
     ['Z of all', '/devices/Z', 404],
-  ])('%s at %s: %i', async (who, path, status) => {
+  ])('%s at %s gets %i', async (who, path, status) => {
     const answer = await call(who, 'GET', path)
     expect(answer.status).toBe(status)
     if (status === 404) expect(answer.body).toEqual({ error: 'Not Found' })
   })
 
-  test('a device that may be read shows the services that may', async () => {
+  test('a device shows only the readable services', async () => {
     const { services } = await get('x of all', '/devices/A?depth=1')
     expect(services).toEqual([{ serviceIdentifier: 'x' }])
     expect(await get('x of all', '/devices/C/services')).toEqual([])
   })
 })
 
-describe('making a device', () => {
+describe('the creation of a device', () => {
   const make = (deviceIdentifier: string) => call('maker of A and N', 'POST', '/devices', { deviceIdentifier })
 
-  test.each(['C', 'Z'])('%s, outside: 404, whether it exists or not, and nothing is made', async (device) => {
-    const { status, body } = await make(device)
-    expect([status, body]).toEqual([404, { error: 'Not Found' }])
-    expect(await get('whole', '/devices/Z')).toBe(404)
-  })
+  test.each(['C', 'Z'])(
+    'by %s, outside the scope, is 404 whether it exists or not, and creates nothing',
+    async (device) => {
+      const { status, body } = await make(device)
+      expect([status, body]).toEqual([404, { error: 'Not Found' }])
+      expect(await get('whole', '/devices/Z')).toBe(404)
+    },
+  )
 
-  test('inside: made once', async () => {
+  test('inside the scope creates it once', async () => {
     expect((await make('n')).status).toBe(201)
     expect((await make('N')).status).toBe(409)
     expect((await call('whole', 'DELETE', '/devices/N')).status).toBe(204)
@@ -248,16 +251,19 @@ describe('making a device', () => {
 describe('ETags', () => {
   const etag = async (who: string, path: string) => (await call(who, 'GET', path)).headers.get('etag')
 
-  test.each(['/devices', '/services', '/schemas'])('of %s are of what one may, however it is written', async (path) => {
-    const [one, other, more] = [
-      await etag('A of x, B of y', path),
-      await etag('B of y, A of x', path),
-      await etag('whole', path),
-    ]
-    expect(one).toMatch(/^W\//)
-    expect(other).toBe(one)
-    expect(more).not.toBe(one)
-  })
+  test.each(['/devices', '/services', '/schemas'])(
+    'of %s cover only the readable part, in any spelling of the grants',
+    async (path) => {
+      const [one, other, more] = [
+        await etag('A of x, B of y', path),
+        await etag('B of y, A of x', path),
+        await etag('whole', path),
+      ]
+      expect(one).toMatch(/^W\//)
+      expect(other).toBe(one)
+      expect(more).not.toBe(one)
+    },
+  )
 })
 
 test.each([
@@ -270,7 +276,7 @@ test.each([
   '/services/x',
   '/meta',
   '/schemas',
-])('%s is not begun for who is gone by then: he asks again, and hears why', async (path) => {
+])('%s is not begun if access ended meanwhile: the repeated request gets the error', async (path) => {
   const { status, headers } = await call('gone', 'GET', path)
   expect([status, headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)])
 })

@@ -4,22 +4,22 @@ import type { Tokens } from '#access/tokens'
 import { everything } from '#model/scope'
 import { type KeyPair, makeKeyPair } from '#test/access/key-pair'
 import { signJws } from '#test/access/proof-draft'
-import type { Ground } from '#test/access/wrong-proof'
+import type { ProofContext } from '#test/access/wrong-proof'
 import type { ManualWorld } from '#test/runtime/manual-world'
 
-/** The one session that is over. */
+/** The only session that is over. */
 export const endedSession = 'Ended11111'
 const lifetimeMs = 600_000
 const [tenant, user, session] = ['default', 'User111111', 'Session111']
 
-/** A good token, and every one that is not as good as it looks. */
-export async function tokensAround(of: {
+/** A valid token, and all kinds of invalid ones. */
+export async function sampleTokens(of: {
   readonly tokens: Tokens
   readonly world: ManualWorld
   readonly signingKey: SigningKey
   readonly key: KeyPair
   readonly otherKey: KeyPair
-}): Promise<Ground['tokens']> {
+}): Promise<ProofContext['tokens']> {
   const { tokens, world, signingKey, key, otherKey } = of
   const { grants } = everything
   const access = (more: { jkt?: string; session?: string }) =>

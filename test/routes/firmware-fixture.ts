@@ -30,7 +30,7 @@ export const onUpdates = (
   services: ['*'],
 })
 
-/** What devices hear: an offer. */
+/** The offer that a device receives. */
 export interface Offered {
   readonly id: string
   readonly firmware: string
@@ -39,8 +39,8 @@ export interface Offered {
   readonly size: number
 }
 
-/** The whole server in memory, with a door for callers that a test makes up: who asks stands in a header. */
-export class FirmwareGround {
+/** The whole server in memory, with a connection for test callers: a header names the caller. */
+export class FirmwareFixture {
   readonly assembly: Assembly
   readonly door: Door
   readonly #callers: Map<string, Caller>
@@ -55,7 +55,7 @@ export class FirmwareGround {
   static async open(
     updates: Partial<UpdateSettings> = {},
     place: StoragePlace = memoryPlace(),
-  ): Promise<FirmwareGround> {
+  ): Promise<FirmwareFixture> {
     const callers = new Map<string, Caller>()
     const assembly = assemble({
       ...inMemory(world),
@@ -74,7 +74,7 @@ export class FirmwareGround {
           ? unauthenticated
           : (callers.get(request.header('x-caller')) ?? anonymous),
     })
-    return new FirmwareGround(assembly, door, callers)
+    return new FirmwareFixture(assembly, door, callers)
   }
 
   async close(): Promise<void> {
@@ -84,7 +84,7 @@ export class FirmwareGround {
     await this.assembly.close()
   }
 
-  /** Somebody with these grants; `change` makes them others, as when a role is edited. */
+  /** A caller with these grants; `change` replaces them, like an edit of a role. */
   caller(name: string, ...grants: Grant[]): { change(...after: Grant[]): void } {
     const made = (given: Grant[]): Caller => ({ ...anonymous, user: `crn#user:${name}`, scope: scopeOf(given) })
     let now = made(grants)
@@ -125,12 +125,12 @@ export class FirmwareGround {
     })
   }
 
-  /** The example of a rollout, with some of it changed. */
+  /** The rollout of the example, with changes. */
   rollout(change: object = {}): object {
     return { ...(putRollout.example.body as object), window: undefined, ...change }
   }
 
-  /** A device that is on no link. */
+  /** A device without a link. */
   async known(device: string, project: string | undefined, firmwares: readonly object[] | undefined): Promise<void> {
     const hello = { type: 'hello', session: 'a', services: [], project, firmwares, isAutoUpdated: true }
     const { system } = this.assembly.context
@@ -138,7 +138,7 @@ export class FirmwareGround {
     await system.ask(deviceAddress('default', device), { ...hello, isConnect: false } as unknown as Hello)
   }
 
-  /** A device on a link of its own. Whatever it is offered is answered by `answer`, which may say several things. */
+  /** A device on its own link. `answer` answers its offers, with one or several messages. */
   async link(
     device: string,
     said: object,
