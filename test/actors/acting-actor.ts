@@ -81,7 +81,8 @@ export class ActingActor<State, Command> {
     for (const change of decision.records ?? []) this.#store(change)
     if (decision.reminder !== undefined) this.reminder = decision.reminder
     // Both are formatted: a record returns bytes as buffers, which do not equal other byte arrays.
-    if (this.definition.persistence === 'write_through') expect(this.#show(this.woken())).toEqual(this.#show(this.state))
+    if (this.definition.persistence === 'write_through')
+      expect(this.#show(this.woken())).toEqual(this.#show(this.state))
     for (const effect of decision.effects ?? []) effect()
   }
 

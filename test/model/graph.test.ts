@@ -6,14 +6,14 @@ const siren = { id: 'siren', type: 'trigger', on: 'alarm', alarmId: '8Hj4wRt6Zp'
 const gone = { id: 'gone', type: 'trigger', on: 'status', to: 'offline' }
 const hot = { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } }
 const hourly = { id: 'hourly', type: 'throttle', seconds: 3_600 }
-const tell = { id: 'tell', type: 'email', template: 'too-hot' }
+const notify = { id: 'notify', type: 'email', template: 'too-hot' }
 
 /** `edges` in short: `a b, b c`. */
 function graphOf(nodes: readonly unknown[], edges = '') {
   return { nodes, edges: edges === '' ? [] : edges.split(', ').map((edge) => edge.split(' ')) }
 }
 
-const good = graphOf([heat, hot, hourly, tell], 'heat hot, hot hourly, hourly tell')
+const good = graphOf([heat, hot, hourly, notify], 'heat hot, hot hourly, hourly notify')
 
 /** Conditions c0, c1, … in a row after `heat`. */
 function chain(length: number, { isClosed = false } = {}) {
@@ -41,9 +41,9 @@ describe('a graph', () => {
   test.each<[what: string, graph: object]>([
     ['with all types of nodes', good],
     ['with a trigger only', graphOf([heat])],
-    ['with triggers that join', graphOf([heat, siren, gone, tell], 'heat tell, siren tell, gone tell')],
-    ['that splits and joins', graphOf([heat, hot, hourly, tell], 'heat hot, heat hourly, hot tell, hourly tell')],
-    ['with the email first', graphOf([tell, heat], 'heat tell')],
+    ['with triggers that join', graphOf([heat, siren, gone, notify], 'heat notify, siren notify, gone notify')],
+    ['that splits and joins', graphOf([heat, hot, hourly, notify], 'heat hot, heat hourly, hot notify, hourly notify')],
+    ['with the email first', graphOf([notify, heat], 'heat notify')],
     ['with nothing after a throttle', graphOf([heat, hourly], 'heat hourly')],
     ['of the maximum length', chain(graphNodesMax - 1)],
     ['with ids in other letters', graphOf([{ ...heat, id: 'A-b_c.9' }])],
@@ -144,13 +144,13 @@ describe('a graph', () => {
     ['a throttle of zero seconds', behind({ ...hourly, seconds: 0 }), [faultText('1.seconds', 'hourly')]],
     ['a throttle of more than a week', behind({ ...hourly, seconds: 604_801 }), [faultText('1.seconds', 'hourly')]],
     ['a throttle with a fraction of a second', behind({ ...hourly, seconds: 1.5 }), [faultText('1.seconds', 'hourly')]],
-    ['an email without a template', behind({ id: 'tell', type: 'email' }), [faultText('1.template', 'tell')]],
+    ['an email without a template', behind({ id: 'notify', type: 'email' }), [faultText('1.template', 'notify')]],
     [
       'an email with an invalid template',
-      behind({ ...tell, template: 'too hot' }),
-      [faultText('1.template', 'tell', 'letters')],
+      behind({ ...notify, template: 'too hot' }),
+      [faultText('1.template', 'notify', 'letters')],
     ],
-    ['an email with a recipient', behind({ ...tell, to: 'a@b.de' }), [faultText('1', 'tell', 'to')]],
+    ['an email with a recipient', behind({ ...notify, to: 'a@b.de' }), [faultText('1', 'notify', 'to')]],
     ['an id with a space', trigger({ id: 'too hot' }), ['nodes.0.id: must consist of letters, digits and . _ -']],
     ['a long id', trigger({ id: 'a'.repeat(65) }), [expect.stringMatching(/^nodes\.0\.id: /)]],
     ['no id', trigger({ id: undefined }), [expect.stringMatching(/^nodes\.0\.id: /)]],
@@ -197,8 +197,8 @@ describe('a graph', () => {
     ],
     [
       'an edge from an email',
-      graphOf([heat, tell, hot], 'heat tell, tell hot'),
-      ['edges.1: node "tell": is a mail: no edge may lead from it'],
+      graphOf([heat, notify, hot], 'heat notify, notify hot'),
+      ['edges.1: node "notify": is a mail: no edge may lead from it'],
     ],
     ['no trigger', graphOf([hot]), ['nodes: must have a trigger']],
     ['a cycle of one node', graphOf([heat, hot], 'heat hot, hot hot'), ['nodes.1: node "hot": is part of a cycle']],
@@ -211,15 +211,15 @@ describe('a graph', () => {
     ],
     [
       'an unreachable node',
-      graphOf([heat, hot, hourly, tell], 'heat hot, hourly tell'),
+      graphOf([heat, hot, hourly, notify], 'heat hot, hourly notify'),
       [
         'nodes.2: node "hourly": cannot be reached from a trigger',
-        'nodes.3: node "tell": cannot be reached from a trigger',
+        'nodes.3: node "notify": cannot be reached from a trigger',
       ],
     ],
     [
       'two pieces',
-      graphOf([heat, gone, hot, tell], 'gone tell, heat hot'),
+      graphOf([heat, gone, hot, notify], 'gone notify, heat hot'),
       ['nodes.1: node "gone": is not connected with heat'],
     ],
     [
