@@ -15,7 +15,7 @@ function contextOf(projects: number, pageMax: number): RouteContext {
     return Array.from({ length: count }, (_, place) => `project-${place}`)
   }
   const listing = { entries: () => ({ next, close: async () => {} }) }
-  return { listing, system: { look: () => emptyProject('new') } } as unknown as RouteContext
+  return { listing, system: { peek: () => emptyProject('new') } } as unknown as RouteContext
 }
 
 describe.each([1, 32, projectsMax])('with pages of %i', (pageMax) => {
