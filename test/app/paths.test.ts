@@ -189,10 +189,12 @@ test('an update of firmware', async () => {
   const links = await Promise.all(Array.from({ length: roundCount + 1 }, (_, round) => linkOf(`BOILER-${round}`, more)))
   const files = await filesOf(async (round) => {
     const { link, flakeAddress } = links[round] as (typeof links)[number]
-    await call('POST', `/updates/BOILER-${round}`)
+    // Answered when the device has started.
+    const answered = call('POST', `/updates/BOILER-${round}`)
     const { id } = await link.take('FIRMWARE')
     link.send({ type: 'FIRMWARE_STATUS', flakeAddress, id, status: 'STARTED' })
     while ((await events.take('UPDATE_STATUS')).status !== 'STARTED');
+    await answered
   })
   for (const { link } of links) link.close()
   events.close()

@@ -171,7 +171,7 @@ test('of a table with a fault keeps rows as they were written, and reports the t
     expect(rows.size).toBeGreaterThan(100)
     const said = repairedText(folder, found)
     expect(said).toContain('damaged-now, unchanged')
-    expect(said).toMatch(/Any row may be missing, may be an earlier version/)
+    expect(said).toMatch(/Any row may be missing, outdated/)
   }
 })
 
