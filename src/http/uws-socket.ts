@@ -75,7 +75,7 @@ export class UwsSocket implements Socket {
 
   /** An exception must not pass through uWebSockets.js, so it is carried around it. */
   cork(task: () => void): void {
-    this.#place.dropping.refuse('together')
+    this.#place.dropping.refuse('cork')
     if (!this.#websocket) {
       task()
       return
