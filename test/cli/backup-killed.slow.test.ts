@@ -54,7 +54,7 @@ describe('when something dies', () => {
   }
 
   test.each<[string, () => Promise<unknown>, RegExp]>([
-    ['killed', () => server.kill(), /the answer broke off/],
+    ['killed', () => server.kill(), /the answer was interrupted/],
     ['asked to end', async () => expect(await server.stop()).toBe(0), /the backup is cut off at byte/],
   ])('the server, %s while it is backed up: the command says so and leaves nothing', async (_, end, said) => {
     const folder = mkdtempSync(join(home, 'ended-'))

@@ -70,7 +70,7 @@ describe('a backup', () => {
     const { code, out, notes } = await as(rootThere, ['backup', file])
     isOver = true
     await writing
-    expect([code, out, notes]).toEqual([0, '', expect.stringMatching(/holds \d+ rows and 2 files/)])
+    expect([code, out, notes]).toEqual([0, '', expect.stringMatching(/contains \d+ rows and 2 files/)])
     expect([statSync(file).mode & 0o777, readdirSync(home)]).toEqual([0o600, ['first.backup']])
     expect(server.run.lines.map(({ msg }) => msg)).toContain('the backup was sent completely')
 
