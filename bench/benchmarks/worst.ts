@@ -67,13 +67,18 @@ async function worstBody(entry: RouteEntry, round: Round): Promise<Figures> {
   const headers = { 'content-type': (typeof types === 'object' ? types[0] : undefined) ?? 'application/json' }
   let worst = { run: 0, form: '', send: async (): Promise<unknown> => undefined }
   for (const { form, text } of bodiesOf(entry)) {
-    const send = () => request(entry.method, pathOf(entry), text, headers)
+    const send = () => request(entry.method, pathOf(entry), text, headers).catch(ignoreEarlyClose)
     const run = await longest(send)
     if (run > worst.run) worst = { run, form, send }
     if (round.isQuick || run > hopelessMs) break
   }
   worstForms.set(entry.name, worst.form)
   return sent(round, async () => worst.send)
+}
+
+/** The server may refuse a body and close the connection while the rest is being sent. */
+function ignoreEarlyClose(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE' && error.code !== 'ECONNRESET') throw error
 }
 
 const worstForms = new Map<string, string>()
