@@ -51,7 +51,7 @@ describe('starting', () => {
 
   test('an argument that means nothing is said, and starts nothing', async () => {
     const { code, output } = await run({}, ['--port', '9000'])
-    expect([code, output]).toEqual([78, expect.stringContaining('--port is not understood')])
+    expect([code, output]).toEqual([78, expect.stringContaining('unknown argument --port')])
     expect(readdirSync(folder)).toEqual([])
   })
 

@@ -5,7 +5,7 @@ import { tryStates, withRecording } from '#bench/proof/power/power'
 
 const hasStrace = spawnSync('strace', ['--version']).status === 0
 
-test('a server that fsyncs holds what it acknowledged behind a power loss; of one that does not it is found', {
+test('after a power loss, what was acknowledged is stored; changes lost because logs were not fsynced are found', {
   timeout: 240_000,
 }, async (context) => {
   if (!hasStrace) {
@@ -19,10 +19,7 @@ test('a server that fsyncs holds what it acknowledged behind a power loss; of on
     expect(held.problems, `seed ${seed}`).toEqual([])
     expect(held.statesWithMore).toBeGreaterThan(0)
     expect(held.framesSearched).toBeGreaterThan(0)
-    // The same server on a disk that takes every fsync, and does nothing.
-    const forgetful = await tryStates(recording, folder, options, ({ kind }) => kind === 'sync')
-    expect(forgetful.problems.length, `seed ${seed}`).toBeGreaterThan(0)
-    // One that never writes down the log: all opens, and less is there than devices were told.
+    // The same server on a disk that ignores the fsync of its logs: each state opens, and acknowledged changes are lost.
     const logs = new Set(
       recording.operations.flatMap(({ operation }) =>
         operation.kind === 'create' && operation.path.endsWith('.log') ? [operation.file] : [],

@@ -1,5 +1,5 @@
 import type { HttpAnswer } from '#bench/http'
-import type { AccountRequests, Request, Session } from '#bench/proof/workloads/account-requests'
+import { type AccountRequests, type Request, type Session, sessionIdIn } from '#bench/proof/workloads/account-requests'
 import { madeIdOf } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 
@@ -89,7 +89,8 @@ export class AccountCheck {
     if (status !== 200) throw new Error(`${path} was answered ${status} ${text.slice(0, 200)}`)
     const rows = await api.rows<{ id: string }>(`${path}/sessions`)
     await requests.begin(api)
-    const ids = rows.map(({ id }) => id)
+    // The disk may be of a moment at which a check was signed in.
+    const ids = rows.map(({ id }) => id).filter((id) => !(api.isCopy && requests.checkSessions.has(id)))
     const check = new AccountCheck({ api, name, requests }, candidates, JSON.parse(text) as Row, ids)
     await check.#logIn()
     return check
@@ -172,8 +173,9 @@ export class AccountCheck {
   async #loggedIn({ status, text }: HttpAnswer): Promise<void> {
     if (status !== 200) throw new Error(`a login of ${this.#name} was answered ${status} ${text.slice(0, 100)}`)
     const { accessToken } = JSON.parse(text) as { accessToken: string }
-    if (!this.#api.isCopy)
-      await this.#must(204, 'a logout', this.#requests.proven('POST', '/auth/logout', undefined, accessToken))
+    if (this.#api.isCopy) return
+    this.#requests.checkSessions.add(sessionIdIn(accessToken))
+    await this.#must(204, 'a logout', this.#requests.proven('POST', '/auth/logout', undefined, accessToken))
   }
 
   #unknownOf({ sessions }: Account): readonly string[] {

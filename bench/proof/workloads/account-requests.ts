@@ -27,6 +27,8 @@ const unauthenticated = { authorization: '' }
 /** Makes the requests of one account: proofs by its key, with the latest nonce of the server. */
 export class AccountRequests {
   readonly #name: string
+  /** Ids of sessions that the check itself began, and ended again. */
+  readonly checkSessions = new Set<string>()
   readonly #key = new DpopKey()
   #api: ProofApi | undefined
   #nonce = ''
@@ -92,7 +94,7 @@ export function sessionOf({ text }: HttpAnswer, before?: Session): Session {
 }
 
 /** Access tokens are JWTs that name their session. Contract 2, Tokens. */
-function sessionIdIn(accessToken: string): string {
+export function sessionIdIn(accessToken: string): string {
   const [, payload = ''] = accessToken.split('.')
   return (JSON.parse(Buffer.from(payload, 'base64url').toString()) as { sid: string }).sid
 }
