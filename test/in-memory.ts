@@ -9,10 +9,8 @@ import { memoryBlobs } from '#test/store/memory-blobs'
 export function inMemory(world: World): AssemblyOptions {
   return {
     world,
-    place: memoryPlace(),
+    storage: { place: memoryPlace(), isSynced: false, retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 } },
     publisher: { publish: () => {} },
-    isSynced: false,
-    retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
     ticketLifetimeMs: 30_000,
     updates: { images: memoryBlobs({ bytesMax: defaultImageBytesMax }) },
     notifications: { mail: new MemoryMail() },

@@ -32,10 +32,12 @@ const door: { publisher?: SocketPublisher } = {}
 
 const { context, eventRoom, open } = assemble({
   world: realWorld,
-  place: levelPlace({ folder, headroomBytes: 0 }),
+  storage: {
+    place: levelPlace({ folder, headroomBytes: 0 }),
+    isSynced: false,
+    retention: { bytesMax: 2 ** 30, ageMsMax: 86_400_000 },
+  },
   publisher: { publish: (topic, message) => door.publisher?.publish(topic, message) },
-  isSynced: false,
-  retention: { bytesMax: 2 ** 30, ageMsMax: 86_400_000 },
   ticketLifetimeMs: 30_000,
   updates: { images: fileBlobs({ folder, bytesMax: 0, headroomBytes: 0, now: realWorld.now, failed }) },
   notifications: { mail: emlMail({ folder: join(folder, 'outbox'), from: 'hub@localhost', failed }) },
@@ -88,22 +90,22 @@ serveFunctions({
     const server = await openServer({
       world: realWorld,
       log,
-      host: '127.0.0.1',
-      port,
-      basePath: '/api/v1',
-      bindings: eventRoutes(context),
-      sockets: [
-        ...eventSockets(context, eventRoom, () => anonymous),
-        websocketRoute<undefined>({
-          path: creditPath.slice('/api/v1'.length),
-          room: creditRoom,
-          maxPayloadBytes: 1024,
-          maxBackpressureBytes: 1024,
-          upgrade: () => undefined,
-        }),
-      ],
-      authenticate: () => anonymous,
-      cors: { corsOrigins: [], publicUrls: [], iamOff: true },
+      address: { host: '127.0.0.1', port },
+      routes: {
+        bindings: eventRoutes(context),
+        sockets: [
+          ...eventSockets(context, eventRoom, () => anonymous),
+          websocketRoute<undefined>({
+            path: creditPath.slice('/api/v1'.length),
+            room: creditRoom,
+            maxPayloadBytes: 1024,
+            maxBackpressureBytes: 1024,
+            upgrade: () => undefined,
+          }),
+        ],
+      },
+      authentication: { authenticate: () => anonymous },
+      origins: { cors: { corsOrigins: [], publicUrls: [], iamOff: true } },
     })
     door.publisher = server.publisher
     return process.pid

@@ -10,27 +10,11 @@ import type { RetentionLimits } from '#store/retention'
 
 export interface AssemblyOptions {
   readonly world: World
-  readonly place: StoragePlace
+  readonly storage: StorageOptions
   /** Receives the events. Connected later, because the server with the sockets is opened last. */
   readonly publisher: SocketPublisher
-  readonly isSynced: boolean
-  readonly retention: RetentionLimits
-  /**
-   * The limit of bytes waiting for the store or for sockets, above which requests are refused. Default: some seconds
-   * of maximum load.
-   */
-  readonly uncommittedBytesMax?: number
-  /** Default: `redoLimits`. */
-  readonly redo?: RedoLimits
-  /** Default: used if it makes the start faster. */
-  readonly bulkWake?: BulkWakeLimits
-  /** Default: the hub's. */
-  readonly highWaterBytes?: number
+  readonly limits?: AssemblyLimits
   readonly ticketLifetimeMs: number
-  /** Event sockets that one user may have open. Default: `defaultSocketsPerUserMax`. */
-  readonly socketsPerUserMax?: number | undefined
-  /** Default: `defaultMemory`. */
-  readonly memory?: { readonly deviceBytesMax: number; readonly tenantBytesMax: number }
   /** The time a device has to answer a write. Default 10 s. */
   readonly writeTimeoutMs?: number
   readonly updates: UpdateSettings
@@ -38,6 +22,30 @@ export interface AssemblyOptions {
   /** Absent: authentication is off and no key is needed; stored accounts stay as they are. */
   readonly identity?: IdentitySettings
   readonly log: AssemblyLog
+}
+
+export interface StorageOptions {
+  readonly place: StoragePlace
+  readonly isSynced: boolean
+  readonly retention: RetentionLimits
+  /** Default: `redoLimits`. */
+  readonly redo?: RedoLimits
+  /** Default: used if it makes the start faster. */
+  readonly bulkWake?: BulkWakeLimits
+}
+
+export interface AssemblyLimits {
+  /**
+   * The limit of bytes waiting for the store or for sockets, above which requests are refused. Default: some seconds
+   * of maximum load.
+   */
+  readonly uncommittedBytesMax?: number
+  /** Default: the hub's. */
+  readonly highWaterBytes?: number
+  /** Event sockets that one user may have open. Default: `defaultSocketsPerUserMax`. */
+  readonly socketsPerUserMax?: number | undefined
+  /** Default: `defaultMemory`. */
+  readonly memory?: { readonly deviceBytesMax: number; readonly tenantBytesMax: number }
 }
 
 /** The log messages that the server needs. */

@@ -97,11 +97,11 @@ export interface Assembly {
 }
 
 export function assemble(options: AssemblyOptions): Assembly {
-  const { world, place, publisher, log } = options
+  const { world, storage, limits = {}, publisher, log } = options
   const startedAt = world.now()
   const journal = new StoreJournal({
-    openLog: embeddedLog(options.isSynced),
-    retainedBytesMax: options.retention.bytesMax,
+    openLog: embeddedLog(storage.isSynced),
+    retainedBytesMax: storage.retention.bytesMax,
   })
   const listing = new StoreListing(() => journal.storage)
   const messages = new LogMessages(log)
@@ -110,7 +110,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     world,
     publisher,
     reader: journal,
-    ...(options.highWaterBytes !== undefined && { highWaterBytes: options.highWaterBytes }),
+    ...(limits.highWaterBytes !== undefined && { highWaterBytes: limits.highWaterBytes }),
     isOverridden: (item, told) => {
       const { state, lastOffset } = system.registry.peek(deviceAddress(item.tenant, item.device))
       return isOverridden(state as DeviceState, lastOffset, item, told)
@@ -136,7 +136,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const imageUrls = new ImageUrls(() => identity?.imageKey() ?? openKey)
   const unsubscribeUrls = new UnsubscribeUrls(() => identity?.unsubscribeKey() ?? openKey)
 
-  const memory = { ...(options.memory ?? defaultMemory), of: (tenant: string) => stateOf(tenant).memory }
+  const memory = { ...(limits.memory ?? defaultMemory), of: (tenant: string) => stateOf(tenant).memory }
   const notices = noticeBus()
   const definitions = [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions, memory }),
@@ -166,8 +166,8 @@ export function assemble(options: AssemblyOptions): Assembly {
       links.storageFailed()
       database.commitFailed(error)
     },
-    uncommittedBytesMax: options.uncommittedBytesMax ?? uncommittedBytesMax,
-    ...(options.redo && { redo: options.redo }),
+    uncommittedBytesMax: limits.uncommittedBytesMax ?? uncommittedBytesMax,
+    ...(storage.redo && { redo: storage.redo }),
   })
   // Notices during a reload can be ignored: the views load that state afterwards.
   for (const view of [rules, functions]) notices.listen(view, () => system.isServing)
@@ -231,10 +231,10 @@ export function assemble(options: AssemblyOptions): Assembly {
 
   const database: Database = new Database({
     world,
-    place,
+    place: storage.place,
     journal,
-    retention: options.retention,
-    ...(options.bulkWake && { bulkWake: options.bulkWake }),
+    retention: storage.retention,
+    ...(storage.bulkWake && { bulkWake: storage.bulkWake }),
     log: messages.ofDatabase,
     reloaded: (isRewound) => components.reloaded(isRewound),
   })
@@ -289,10 +289,10 @@ export function assemble(options: AssemblyOptions): Assembly {
       lifetimeMs: options.ticketLifetimeMs,
       ...(identity && { callerOf: identity.callerOf }),
     }),
-    streamShare: streamShareOf(world, options.retention.bytesMax),
+    streamShare: streamShareOf(world, storage.retention.bytesMax),
     startedAt,
   }
-  const eventRoom = new EventRoom(world, hub, options.socketsPerUserMax, identity?.sockets)
+  const eventRoom = new EventRoom(world, hub, limits.socketsPerUserMax, identity?.sockets)
   const idempotencyExpiry = new IdempotencyExpiry({
     system,
     listing,

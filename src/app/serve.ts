@@ -90,20 +90,24 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       : new ExternalUpdateServer({ url: updateServerUrl, world: realWorld, ...(token !== undefined && { token }) })
   const assembly = assemble({
     world: realWorld,
-    place: levelPlace({
-      folder: config.dataDirectory,
-      headroomBytes: config.storageHeadroomBytes,
-      torn: (finding) => log.warn({}, `${finding}: a commit that was never acknowledged, or damage; it is ignored`),
-    }),
-    publisher,
-    isSynced: config.durability === 'disk',
-    retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
-    ticketLifetimeMs: config.ticketLifetimeMs,
-    socketsPerUserMax: config.socketsPerUserMax,
-    memory: {
-      deviceBytesMax: config.deviceBytesMax,
-      tenantBytesMax: config.tenantBytesMax ?? getHeapStatistics().heap_size_limit / tenantsInHeap,
+    storage: {
+      place: levelPlace({
+        folder: config.dataDirectory,
+        headroomBytes: config.storageHeadroomBytes,
+        torn: (finding) => log.warn({}, `${finding}: a commit that was never acknowledged, or damage; it is ignored`),
+      }),
+      isSynced: config.durability === 'disk',
+      retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
     },
+    publisher,
+    limits: {
+      socketsPerUserMax: config.socketsPerUserMax,
+      memory: {
+        deviceBytesMax: config.deviceBytesMax,
+        tenantBytesMax: config.tenantBytesMax ?? getHeapStatistics().heap_size_limit / tenantsInHeap,
+      },
+    },
+    ticketLifetimeMs: config.ticketLifetimeMs,
     writeTimeoutMs: config.writeTimeoutMs,
     updates: updatesOf(config, log, updateServer),
     notifications: { mail: mailOf(config, log), mailsPerHourMax: config.mailsPerHourMax },
@@ -128,35 +132,39 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     server = await openServer({
       world: realWorld,
       log,
-      host: config.host,
-      port: config.port,
-      bindings: [
-        ...bindingsOf(context, identity, {
-          dataDirectory,
-          databaseStatus: () => database.status,
-          proofOf: (challenge) => proofOf(key, challenge),
-          backups,
-        }),
-        ...descriptionRoutes(pages),
-      ],
-      rootBindings: [...rootBindingsOf(identity), ...watch.bindings, ...pageRoutes(pages)],
-      sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
-      authenticate: identity?.authenticate ?? anonymousCallers(config.updateHookSecret),
-      ...(identity && { failedSignIn: identity.failedSignIn }),
-      cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
-      isProxyTrusted: config.isProxyTrusted,
-      bodyBytesMax: config.bodyBytesMax,
-      streamedBytesMax: config.imageBytesMax,
+      address: { host: config.host, port: config.port },
+      routes: {
+        bindings: [
+          ...bindingsOf(context, identity, {
+            dataDirectory,
+            databaseStatus: () => database.status,
+            proofOf: (challenge) => proofOf(key, challenge),
+            backups,
+          }),
+          ...descriptionRoutes(pages),
+        ],
+        rootBindings: [...rootBindingsOf(identity), ...watch.bindings, ...pageRoutes(pages)],
+        sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
+        ...(!identity && { notFound: identityIsOff }),
+      },
+      authentication: identity ?? { authenticate: anonymousCallers(config.updateHookSecret) },
+      origins: {
+        cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
+        isProxyTrusted: config.isProxyTrusted,
+      },
+      limits: {
+        bodyBytesMax: config.bodyBytesMax,
+        streamedBytesMax: config.imageBytesMax,
+        requestDeadlineMs: Math.max(
+          requestDeadlineMs,
+          config.writeTimeoutMs + writeSpareMs,
+          config.updateOfferTimeoutMs + offerSpareMs,
+        ),
+        closeGraceMs: stopGraceMs,
+      },
       idempotency: idempotencyOf(context),
-      requestDeadlineMs: Math.max(
-        requestDeadlineMs,
-        config.writeTimeoutMs + writeSpareMs,
-        config.updateOfferTimeoutMs + offerSpareMs,
-      ),
-      closeGraceMs: stopGraceMs,
       redactPath,
       figures: watch.http,
-      ...(!identity && { notFound: identityIsOff }),
     })
   } catch (error) {
     await assembly.close()

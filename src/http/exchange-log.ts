@@ -4,7 +4,7 @@ import { Problem } from '#model/problem'
 /** Log entries of an exchange. */
 
 export function logBug(exchange: Exchange, error: unknown): void {
-  const { log } = exchange.context
+  const { server: log } = exchange.context.log
   log.error({ err: error, requestId: exchange.requestId, ...namesOf(exchange) }, 'request failed')
 }
 
@@ -17,24 +17,24 @@ export function logBrokenOff(exchange: Exchange, error: unknown): void {
   if (!isForNow) logBug(exchange, error)
   else {
     const { requestId } = exchange
-    exchange.context.brokenOff.add(() => ({ ...namesOf(exchange), brokenOff: error.message, requestId }))
+    exchange.context.log.brokenOff.add(() => ({ ...namesOf(exchange), brokenOff: error.message, requestId }))
   }
 }
 
 /** `body`: its text or its length; undefined when the client disconnected. */
 export function logLine(exchange: Exchange, status: number, body: number | string | undefined, ms: number): void {
-  const { log } = exchange.context
+  const { server: log, overloads } = exchange.context.log
   // 504 is the silence of a device, and no fault of ours.
   const isFault = status >= 500 && status !== 504
   if (!isFault && !log.isLevelEnabled('debug')) return
   const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body
   const line = () => ({ ...namesOf(exchange), status, ms, bytes, requestId: exchange.requestId })
   if (bytes === undefined) log.debug({ ...line(), aborted: true }, 'request aborted')
-  else if (status === 503) exchange.context.overloadLog.add(line)
+  else if (status === 503) overloads.add(line)
   else if (isFault) log.error(line(), 'request')
   else log.debug(line(), 'request')
 }
 
 function namesOf({ context, method, path, route }: Exchange): { method: string; path: string } {
-  return { method, path: route ?? context.redactPath(path) }
+  return { method, path: route ?? context.log.redactPath(path) }
 }

@@ -12,7 +12,7 @@ import { isPromiseLike } from '#http/promise-like'
 import { addressText } from '#http/remote-address'
 import { bugReply, replyOf } from '#http/reply'
 import { type RequestHeaders, readHeaders } from '#http/request-headers'
-import type { ServerContext } from '#http/server-context'
+import type { Origins, ServerContext } from '#http/server-context'
 import { streamReply } from '#http/stream-reply'
 import { refuseUnsafe, writeReply } from '#http/write-reply'
 import type { Caller } from '#model/caller'
@@ -80,17 +80,17 @@ export class Exchange implements PendingRequest {
     this.path = request.getUrl()
     this.query = request.getQuery() ?? ''
     this.headers = readHeaders(request)
-    this.requestId = context.requestId(this.headers.get('x-request-id'))
-    this.origin = originVerdict(context, this.headers)
+    this.requestId = context.log.requestId(this.headers.get('x-request-id'))
+    this.origin = originVerdict(context.origins, this.headers)
     // The parser only checks the length.
     this.#isClosing = request.getHeader('connection').length === 5 || closing.test(this.headers.get('connection'))
     const framing = readFraming(this.headers)
     this.framingFault = 'fault' in framing ? framing.fault : undefined
     this.bodyLength = 'bodyLength' in framing ? framing.bodyLength : 0
-    this.#bodyBytesMax = context.bodyBytesMax
+    this.#bodyBytesMax = context.limits.bodyBytesMax
     if (this.bodyLength !== 0) {
       // Before the first await: chunks without a reader are lost.
-      this.#reader = new BodyReader(response, context.bodyBytesMax, (task) => this.guard(task))
+      this.#reader = new BodyReader(response, context.limits.bodyBytesMax, (task) => this.guard(task))
     }
   }
 
@@ -109,7 +109,7 @@ export class Exchange implements PendingRequest {
 
   /** Created on first use, like the others here: most routes never need it. */
   get forwarded(): ForwardedRequest {
-    this.#forwarded ??= this.context.forwarding.requestOf(this.headers, () => this.remoteAddress)
+    this.#forwarded ??= this.context.origins.forwarding.requestOf(this.headers, () => this.remoteAddress)
     return this.#forwarded
   }
 
@@ -184,10 +184,10 @@ export class Exchange implements PendingRequest {
   streamBody(stillPermitted: () => Caller): BodyStream {
     const stream = new ReceivedBody({
       lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
-      allUnread: this.context.allUnread,
+      allUnread: this.context.load.allUnread,
       hold: () => this.#reader?.hold(this.#response),
       release: () => this.#reader?.release(this.#response, this.context.world.monotonic()),
-      moved: () => this.context.pending.renew(this),
+      moved: () => this.context.load.pending.renew(this),
       stillPermitted,
     })
     if (this.#reader) this.#reader.stream(stream, () => this.#tooLarge())
@@ -278,8 +278,8 @@ export class Exchange implements PendingRequest {
   leaveHandler(): void {
     this.#isInHandler = false
     if (!this.#response) return
-    this.context.pending.add(this)
-    this.#reader?.watch(new BodyPace(this, this.context.receiving), this.since)
+    this.context.load.pending.add(this)
+    this.#reader?.watch(new BodyPace(this, this.context.load.receiving), this.since)
   }
 
   /** Writes in one packet. Does nothing after a disconnect. */
@@ -310,7 +310,7 @@ export class Exchange implements PendingRequest {
   finish(body: number | string): void {
     this.#response = undefined
     this.#reader?.unwatch()
-    this.context.pending.remove(this)
+    this.context.load.pending.remove(this)
     const ms = this.context.world.monotonic() - this.since
     this.figures.answered(this.#status, ms)
     logLine(this, this.#status, body, ms)
@@ -362,7 +362,7 @@ export class Exchange implements PendingRequest {
     const hasBegun = this.hasBegun
     this.#response = undefined
     this.#reader?.cut()
-    this.context.pending.remove(this)
+    this.context.load.pending.remove(this)
     this.#attempt(() => {
       this.#aborter?.abort()
       for (const task of this.#whenGone) task()
@@ -393,7 +393,7 @@ export class Exchange implements PendingRequest {
 const noBytes = new Uint8Array(0)
 const closing = /(?:^|,)\s*close\s*(?:,|$)/i
 
-function originVerdict({ cors, forwarding }: ServerContext, headers: RequestHeaders): OriginVerdict {
+function originVerdict({ cors, forwarding }: Origins, headers: RequestHeaders): OriginVerdict {
   const origin = headers.get('origin')
   return cors.judge(origin, origin === '' ? '' : forwarding.ownOrigin(headers))
 }

@@ -14,7 +14,7 @@ import type { PathMatch, PathTable } from '#http/paths'
 import { permit } from '#http/permit'
 import { isPromiseLike } from '#http/promise-like'
 import { parseQuery } from '#http/query'
-import type { ServerContext } from '#http/server-context'
+import type { BodyLimits, ServerContext } from '#http/server-context'
 import { validate } from '#http/validation'
 import type { Caller } from '#model/caller'
 import { unauthenticated } from '#model/caller'
@@ -64,7 +64,7 @@ export function openExchange(
   } catch (error) {
     if (exchange) exchange.fail(error)
     else {
-      context.log.error({ err: error }, 'reading a request failed')
+      context.log.server.error({ err: error }, 'reading a request failed')
       response.close()
     }
   }
@@ -78,7 +78,7 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
     refuseAndCut(exchange, framingFault)
     return false
   }
-  const { cors, forwarding } = exchange.context
+  const { cors, forwarding } = exchange.context.origins
   const origin = isForeignFetch(exchange) ? 'foreign' : exchange.origin
   if (cors.isRefused(origin, kind)) throw new Problem('forbidden')
   if (cors.allowedHosts) {
@@ -132,12 +132,12 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
     // Some of these routes stream their answer, and a stream can't close the connection after it.
     throw new Problem('bad_request', 'a body in chunks where none is expected')
   }
-  exchange.expectBody(bytesMaxOf(exchange.context, entry), body !== undefined)
+  exchange.expectBody(bytesMaxOf(exchange.context.limits, entry), body !== undefined)
   const upload = body?.isStreamed && exchange.streamBody(() => stillPermitted(exchange, binding, rawParameters))
   exchange.proceed(access === 'none' ? unauthenticated : authenticate(exchange, access), (caller) => {
     // The request may have ended while a signature was checked: aborted, or past its deadline.
     if (!exchange.isOpen) return
-    const { requests, work, pending } = exchange.context
+    const { requests, work, pending } = exchange.context.load
     requests.check(caller)
     work.check(caller)
     exchange.caller = caller
@@ -146,7 +146,7 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   })
 }
 
-function bytesMaxOf({ bodyBytesMax, streamedBytesMax }: ServerContext, entry: RouteEntry): number {
+function bytesMaxOf({ bodyBytesMax, streamedBytesMax }: BodyLimits, entry: RouteEntry): number {
   if (isSignIn(entry)) return Math.min(signInBytesMax, bodyBytesMax)
   return entry.body?.bytesMax ?? (entry.body?.isStreamed ? streamedBytesMax : bodyBytesMax)
 }
@@ -279,7 +279,11 @@ function answered(exchange: Exchange, { entry, answer }: Binding, call: Call): R
 
 /** Counts the request until the reply is made. */
 function counted(
-  { context: { work } }: Exchange,
+  {
+    context: {
+      load: { work },
+    },
+  }: Exchange,
   { caller }: Call,
   reply: Reply | Promise<Reply>,
 ): Reply | Promise<Reply> {

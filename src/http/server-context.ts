@@ -13,34 +13,51 @@ import type { World } from '#runtime/world'
 /** The state shared by all requests of one server. */
 export interface ServerContext {
   readonly world: World
-  readonly log: ServerLog
-  readonly cors: Cors
-  readonly forwarding: Forwarding
-  readonly pending: PendingRequests
-  /** Requests of authenticated callers whose answers are not complete. */
-  readonly requests: ConcurrencyLimit
-  /** Requests whose handlers run, also after the client disconnected: a write still waits for its device. */
-  readonly work: ConcurrencyLimit
-  /** The unread bytes of all streamed bodies. */
-  readonly allUnread: UnreadTotal
-  /** Requests whose body is still arriving. */
-  readonly receiving: PendingRequests
-  readonly overloadLog: OverloadLog
-  readonly brokenOff: OverloadLog
+  readonly log: RequestLog
+  readonly origins: Origins
+  readonly load: ServerLoad
+  readonly limits: BodyLimits
   readonly figures: HttpMetrics
-  readonly bodyBytesMax: number
-  /** The same for streamed bodies. */
-  readonly streamedBytesMax: number
   /** Undefined: `Idempotency-Key` is ignored. */
   readonly idempotency: IdempotencyGuard | undefined
   /**
    * Counts a malformed request to a sign-in route. @throws Problem `too_many_requests` after too many from its address
    */
   failedSignIn(address: string): void
-  requestId(asked: string): string
-  redactPath(path: string): string
   /** The error for an unknown path. */
   notFound(path: string): Problem
   /** Set when the server stops: answers then close their connection. */
   isStopping: boolean
+}
+
+export interface RequestLog {
+  readonly server: ServerLog
+  readonly overloads: OverloadLog
+  readonly brokenOff: OverloadLog
+  requestId(asked: string): string
+  redactPath(path: string): string
+}
+
+export interface Origins {
+  readonly cors: Cors
+  readonly forwarding: Forwarding
+}
+
+/** The requests in progress. */
+export interface ServerLoad {
+  readonly pending: PendingRequests
+  /** Requests whose body is still arriving. */
+  readonly receiving: PendingRequests
+  /** Requests of authenticated callers whose answers are not complete. */
+  readonly requests: ConcurrencyLimit
+  /** Requests whose handlers run, also after the client disconnected: a write still waits for its device. */
+  readonly work: ConcurrencyLimit
+  /** The unread bytes of all streamed bodies. */
+  readonly allUnread: UnreadTotal
+}
+
+export interface BodyLimits {
+  readonly bodyBytesMax: number
+  /** The same for streamed bodies. */
+  readonly streamedBytesMax: number
 }

@@ -25,27 +25,44 @@ import type { World } from '#runtime/world'
 export interface ServerOptions {
   readonly world: World
   readonly log: ServerLog
-  readonly host: string
-  /** 0: any free one. */
-  readonly port: number
+  /** Port 0: any free one. */
+  readonly address: { readonly host: string; readonly port: number }
+  readonly routes: ServerRoutes
+  readonly authentication: {
+    readonly authenticate: Authenticate
+    /** Counts malformed requests to sign-in routes; default: not. @throws Problem `too_many_requests` */
+    readonly failedSignIn?: (address: string) => void
+  }
+  readonly origins: {
+    readonly cors: CorsOptions
+    /** Whether `X-Forwarded-…` is trusted: then only trusted proxies may be able to connect. Default: no. */
+    readonly isProxyTrusted?: boolean
+  }
+  readonly limits?: ServerLimits
+  /** Default: `Idempotency-Key` is ignored. */
+  readonly idempotency?: IdempotencyGuard
+  /** The logged form of a path without a known route, which may contain tickets or tokens. Default: the path. */
+  readonly redactPath?: (path: string) => string
+  /** Metrics of requests and websockets. */
+  readonly figures?: HttpMetrics
+}
+
+export interface ServerRoutes {
   /** The prefix of `bindings` and `sockets`. Default `/api/v1`. */
   readonly basePath?: string
   readonly bindings: readonly Binding[]
   /** Routes whose paths begin at the root. */
   readonly rootBindings?: readonly Binding[]
   readonly sockets?: readonly AnyWebsocketRoute[]
-  readonly authenticate: Authenticate
-  readonly cors: CorsOptions
-  /** Counts malformed requests to sign-in routes; default: not. @throws Problem `too_many_requests` */
-  readonly failedSignIn?: (address: string) => void
-  /** Whether `X-Forwarded-…` is trusted: then only trusted proxies may be able to connect. Default: no. */
-  readonly isProxyTrusted?: boolean
+  /** The error for an unknown path, if there is more to say than 404. */
+  readonly notFound?: (path: string) => Problem | undefined
+}
+
+export interface ServerLimits {
   /** For entries without a limit of their own. Default 1 MiB. */
   readonly bodyBytesMax?: number
   /** The same for streamed bodies. Default 256 MiB. */
   readonly streamedBytesMax?: number
-  /** Default: `Idempotency-Key` is ignored. */
-  readonly idempotency?: IdempotencyGuard
   /** Unanswered requests of one user. Default 1 000. */
   readonly requestsPerUserMax?: number
   /** The time until an answer begins; then 503. Default 60 s. */
@@ -54,12 +71,6 @@ export interface ServerOptions {
   readonly bodyPaceMs?: number
   /** How long `close` waits for running requests. Default 10 s. */
   readonly closeGraceMs?: number
-  /** The logged form of a path without a known route, which may contain tickets or tokens. Default: the path. */
-  readonly redactPath?: (path: string) => string
-  /** Metrics of requests and websockets. */
-  readonly figures?: HttpMetrics
-  /** The error for an unknown path, if there is more to say than 404. */
-  readonly notFound?: (path: string) => Problem | undefined
 }
 
 /** To stop, call `stopListening`, `closeSockets`, `close`. */
@@ -90,44 +101,50 @@ const requestsPerTenantMax = 4_000
 
 /** Opens the server. Rejects if the address is not available, and names it. */
 export async function openServer(options: ServerOptions): Promise<Server> {
-  const { world, host } = options
-  const basePath = options.basePath ?? '/api/v1'
-  const limits = {
-    perUserMax: options.requestsPerUserMax ?? requestsPerUserMax,
+  const { world, log, address, routes, authentication, origins, limits = {} } = options
+  const concurrency = {
+    perUserMax: limits.requestsPerUserMax ?? requestsPerUserMax,
     perTenantMax: requestsPerTenantMax,
   }
-  const requests = new ConcurrencyLimit({ ...limits, things: 'requests' })
+  const requests = new ConcurrencyLimit({ ...concurrency, things: 'requests' })
+  const { cors, isProxyTrusted = false } = origins
   const context: ServerContext = {
     world,
-    log: options.log,
-    cors: corsOf(options.cors),
-    forwarding: forwardingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
-    pending: new PendingRequests(world, options.requestDeadlineMs ?? 60_000, requests),
-    requests,
-    work: new ConcurrencyLimit({ ...limits, things: 'requests in progress, also of closed connections,' }),
-    allUnread: { bytes: 0 },
-    receiving: new PendingRequests(world, options.bodyPaceMs ?? bodyPaceMs),
-    overloadLog: new OverloadLog(world, options.log, 'more requests were turned away'),
-    brokenOff: new OverloadLog(world, options.log, 'more answers were broken off'),
+    log: {
+      server: log,
+      overloads: new OverloadLog(world, log, 'more requests were turned away'),
+      brokenOff: new OverloadLog(world, log, 'more answers were broken off'),
+      requestId: requestIds(world),
+      redactPath: options.redactPath ?? ((path) => path),
+    },
+    origins: { cors: corsOf(cors), forwarding: forwardingOf({ isProxyTrusted, publicUrls: cors.publicUrls }) },
+    load: {
+      pending: new PendingRequests(world, limits.requestDeadlineMs ?? 60_000, requests),
+      receiving: new PendingRequests(world, limits.bodyPaceMs ?? bodyPaceMs),
+      requests,
+      work: new ConcurrencyLimit({ ...concurrency, things: 'requests in progress, also of closed connections,' }),
+      allUnread: { bytes: 0 },
+    },
+    limits: {
+      bodyBytesMax: limits.bodyBytesMax ?? 1024 * 1024,
+      streamedBytesMax: limits.streamedBytesMax ?? 256 * 1024 * 1024,
+    },
     figures: options.figures ?? new HttpMetrics(),
-    bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,
-    streamedBytesMax: options.streamedBytesMax ?? 256 * 1024 * 1024,
     idempotency: options.idempotency,
-    failedSignIn: options.failedSignIn ?? (() => {}),
-    requestId: requestIds(world),
-    redactPath: options.redactPath ?? ((path) => path),
-    notFound: (path) => options.notFound?.(path) ?? new Problem('not_found'),
+    failedSignIn: authentication.failedSignIn ?? (() => {}),
+    notFound: (path) => routes.notFound?.(path) ?? new Problem('not_found'),
     isStopping: false,
   }
   const sockets = new OpenSockets(world)
   const dropping = new DropReport()
 
   const app = uws.App()
-  for (const route of options.sockets ?? []) serveSockets(app, context, sockets, dropping, basePath + route.path, route)
-  app.any('/*', httpHandler(context, pathTable(rowsOf(options, basePath, context.figures)), options.authenticate))
+  const { basePath = '/api/v1' } = routes
+  for (const route of routes.sockets ?? []) serveSockets(app, context, sockets, dropping, basePath + route.path, route)
+  app.any('/*', httpHandler(context, pathTable(rowsOf(routes, basePath, context.figures)), authentication.authenticate))
 
   let isClosed = false
-  let listening: uws.us_listen_socket | undefined = await listen(app, host, options.port)
+  let listening: uws.us_listen_socket | undefined = await listen(app, address)
   const port = uws.us_socket_local_port(listening as uws.us_socket)
 
   return {
@@ -138,13 +155,13 @@ export async function openServer(options: ServerOptions): Promise<Server> {
         if (!isClosed) app.publish(topic, message, false)
       },
     },
-    inFlight: () => context.pending.size,
+    inFlight: () => context.load.pending.size,
     openSockets: () => sockets.size,
     stopListening,
     closeSockets: (code, reason) => sockets.closeAll(code, reason),
     async close() {
       stopListening()
-      await idle(context, options.closeGraceMs ?? 10_000)
+      await idle(context, limits.closeGraceMs ?? 10_000)
       if (!isClosed) app.close()
       isClosed = true
     },
@@ -159,16 +176,16 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-function rowsOf(options: ServerOptions, basePath: string, figures: HttpMetrics): readonly PathRow<Destination>[] {
+function rowsOf(routes: ServerRoutes, basePath: string, figures: HttpMetrics): readonly PathRow<Destination>[] {
   const row = (prefix: string) => (binding: Binding) => {
     const template = prefix + binding.entry.path
     const { method, name } = binding.entry
     return { method, template, binding: { template, figures: figures.route(name), binding } }
   }
-  const rows = [...options.bindings.map(row(basePath)), ...(options.rootBindings ?? []).map(row(''))]
+  const rows = [...routes.bindings.map(row(basePath)), ...(routes.rootBindings ?? []).map(row(''))]
   // If a route answers plain requests on the path of a socket, it keeps them.
   const isTaken = (template: string) => rows.some((taken) => taken.method === 'GET' && taken.template === template)
-  const templates = (options.sockets ?? []).map((route) => basePath + route.path)
+  const templates = (routes.sockets ?? []).map((route) => basePath + route.path)
   const free = templates.filter((template) => !isTaken(template))
   return [...rows, ...free.map((template) => ({ method: 'GET', template, binding: 'socket' as const }))]
 }
@@ -176,7 +193,7 @@ function rowsOf(options: ServerOptions, basePath: string, figures: HttpMetrics):
 /** With a host and options: the binary accepts both, but its declarations only one of them. */
 type ListenExclusively = (host: string, port: number, options: number, listener: (socket: unknown) => void) => void
 
-function listen(app: uws.TemplatedApp, host: string, port: number): Promise<uws.us_listen_socket> {
+function listen(app: uws.TemplatedApp, { host, port }: ServerOptions['address']): Promise<uws.us_listen_socket> {
   return new Promise((resolve, reject) => {
     const listenExclusively = app.listen.bind(app) as unknown as ListenExclusively
     // Exclusive: by default a second process would share the port and take half of the connections.
@@ -193,7 +210,7 @@ const exclusivePort = 1
 function idle(context: ServerContext, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     const cancel = context.world.after(graceMs, resolve)
-    context.pending.whenEmpty(() => {
+    context.load.pending.whenEmpty(() => {
       cancel()
       resolve()
     })

@@ -37,7 +37,7 @@ export function serveSockets(
     try {
       task(socket)
     } catch (error) {
-      context.log.error({ err: error, requestId: socket.requestId, path: template }, 'a socket room failed')
+      context.log.server.error({ err: error, requestId: socket.requestId, path: template }, 'a socket room failed')
       context.world.soon(() => socket.end(1011, 'internal error'))
     }
   }

@@ -68,9 +68,12 @@ export class IdentityFixture {
     this.faults = faults
     this.assembly = assemble({
       ...inMemory(world),
-      place: this.place,
+      storage: {
+        place: this.place,
+        isSynced: false,
+        retention: { bytesMax: Number.MAX_SAFE_INTEGER, ageMsMax: Number.MAX_SAFE_INTEGER },
+      },
       publisher: this.sockets,
-      retention: { bytesMax: Number.MAX_SAFE_INTEGER, ageMsMax: Number.MAX_SAFE_INTEGER },
       identity: {
         fileKey: async () => new Uint8Array(32).fill(7),
         engine: this.engine,

@@ -5,7 +5,7 @@ import { anonymous } from '#access/anonymous'
 import { defineRoute, type Method, type RouteAccess, type RouteBody } from '#api/entry'
 import { realWorld } from '#app/world'
 import type { Answerer, Binding } from '#http/call'
-import { openServer, type Server, type ServerOptions } from '#http/server'
+import { openServer, type Server, type ServerLimits, type ServerOptions } from '#http/server'
 import type { Caller } from '#model/caller'
 import type { World } from '#runtime/world'
 
@@ -57,17 +57,27 @@ export interface Door {
   readonly ws: string
 }
 
-export async function openDoor(options: Partial<ServerOptions> = {}): Promise<Door> {
+/** Options of the server without their groups. */
+export type DoorOptions = Partial<
+  ServerOptions['address'] &
+    ServerOptions['routes'] &
+    ServerOptions['authentication'] &
+    ServerOptions['origins'] &
+    ServerLimits &
+    Pick<ServerOptions, 'world' | 'idempotency' | 'redactPath' | 'figures'>
+>
+
+export async function openDoor(options: DoorOptions = {}): Promise<Door> {
   const log = new KeptLog()
+  const { cors = { corsOrigins: [], publicUrls: [], iamOff: false }, authenticate = () => admin } = options
   const server = await openServer({
     world,
     log,
-    host: '127.0.0.1',
-    port: 0,
-    bindings: [],
-    authenticate: () => admin,
-    cors: { corsOrigins: [], publicUrls: [], iamOff: false },
-    closeGraceMs: 100,
+    address: { host: '127.0.0.1', port: 0, ...options },
+    routes: { bindings: [], ...options },
+    authentication: { ...options, authenticate },
+    origins: { ...options, cors },
+    limits: { closeGraceMs: 100, ...options },
     ...options,
   })
   const base = `127.0.0.1:${server.port}/api/v1`

@@ -1,7 +1,6 @@
-import type { ServerOptions } from '#http/server'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
 import type { Socket, SocketHandler } from '#runtime/socket'
-import { openDoor } from '#test/http/door'
+import { type DoorOptions, openDoor } from '#test/http/door'
 
 export interface Heard {
   readonly what: 'opened' | 'received' | 'dropped' | 'drained' | 'ponged' | 'closed'
@@ -57,7 +56,7 @@ export class KeptRoom implements SocketHandler<unknown> {
   }
 }
 
-export async function openSocketDoor(route: Partial<AnyWebsocketRoute> = {}, options: Partial<ServerOptions> = {}) {
+export async function openSocketDoor(route: Partial<AnyWebsocketRoute> = {}, options: DoorOptions = {}) {
   const room = new KeptRoom()
   const sockets = [
     websocketRoute({

@@ -31,9 +31,7 @@ function linkCaller(authorization: string): LinkCaller {
 }
 
 beforeAll(async () => {
-  assembly = assemble({
-    ...inMemory(world),
-  })
+  assembly = assemble(inMemory(world))
   await assembly.open()
   const { context } = assembly
   door = await openDoor({

@@ -57,9 +57,10 @@ export class FirmwareFixture {
     place: StoragePlace = memoryPlace(),
   ): Promise<FirmwareFixture> {
     const callers = new Map<string, Caller>()
+    const options = inMemory(world)
     const assembly = assemble({
-      ...inMemory(world),
-      place,
+      ...options,
+      storage: { ...options.storage, place },
       log: { error: console.error, warn: () => {}, info: () => {}, debug: () => {} },
       updates: { images: memoryBlobs({ bytesMax: imageBytesMax }), imageBytesMax, hookSecret, ...updates },
     })

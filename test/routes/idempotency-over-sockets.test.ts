@@ -12,9 +12,7 @@ let door: Door
 const begun: ((reply: Reply) => void)[] = []
 
 beforeAll(async () => {
-  assembly = assemble({
-    ...inMemory(world),
-  })
+  assembly = assemble(inMemory(world))
   await assembly.open()
   const slow = () => new Promise<Reply>((give) => begun.push(give))
   door = await openDoor({

@@ -40,9 +40,7 @@ let assembly: Assembly
 let door: Door
 
 beforeAll(async () => {
-  assembly = assemble({
-    ...inMemory(world),
-  })
+  assembly = assemble(inMemory(world))
   await assembly.open()
   const { context } = assembly
   door = await openDoor({

@@ -41,9 +41,7 @@ export class ServerWithUsers {
   /** `more` replaces parts of the server's notifications. */
   static async open(more: Partial<RouteContext['notifications']> = {}): Promise<ServerWithUsers> {
     const people = new Map<string, Person>([['root', { grants: [everywhere({ '*': ['*'] })], roles: [] }]])
-    const assembly = assemble({
-      ...inMemory(world),
-    })
+    const assembly = assemble(inMemory(world))
     await assembly.open()
     const context: RouteContext = {
       ...assembly.context,

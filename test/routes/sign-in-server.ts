@@ -2,13 +2,12 @@ import type { Identity } from '#access/identity'
 import type { IdentitySettings } from '#access/options'
 import { type Assembly, assemble } from '#app/assembly'
 import type { Binding } from '#http/call'
-import type { ServerOptions } from '#http/server'
 import { bindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { plainEngine } from '#test/access/plain-hashing'
 import { root } from '#test/blackbox/people'
 import { type Answer, type Ask, askAt, type Environment, type Served } from '#test/blackbox/started-server'
-import { type Door, openDoor, world } from '#test/http/door'
+import { type Door, type DoorOptions, openDoor, world } from '#test/http/door'
 import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
 
@@ -16,7 +15,7 @@ import { operationOf } from '#test/routes/operation-of'
 interface IamOptions {
   readonly bindings?: readonly Binding[]
   readonly settings?: Partial<IdentitySettings>
-  readonly server?: Partial<ServerOptions>
+  readonly server?: DoorOptions
 }
 
 /** The whole server with sign-in enabled, in memory, over real sockets, with cheap passwords and a clock that tests move. */

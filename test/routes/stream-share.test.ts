@@ -11,10 +11,9 @@ let assembly: Assembly
 let door: Door
 
 beforeAll(async () => {
-  assembly = assemble({
-    ...inMemory(world),
-    retention: { bytesMax: 2 ** 24, ageMsMax: 3_600_000 },
-  })
+  const options = inMemory(world)
+  const retention = { bytesMax: 2 ** 24, ageMsMax: 3_600_000 }
+  assembly = assemble({ ...options, storage: { ...options.storage, retention } })
   await assembly.open()
   door = await openDoor({
     bindings: [...deviceRoutes(assembly.context), ...metaRoutes(assembly.context)],

@@ -90,15 +90,16 @@ export class SimulatedServer {
     }
     this.assembly = assemble({
       world: process.world,
-      place,
+      storage: {
+        place,
+        isSynced: false,
+        retention: { bytesMax: limits.retainedBytesMax, ageMsMax: 24 * 3_600_000 },
+        redo: { eventsMax: 60, bytesMax: 1024 * 1024, growth: { eventsPerActor: 8, timesMax: 2 } },
+        // Some actors are activated in bulk, others one by one.
+        bulkWake: { entriesMin: 1, actorsMin: 1, rowsAhead: 3, rowsPerActor: 2 },
+      },
       publisher: this.sockets,
-      isSynced: false,
-      retention: { bytesMax: limits.retainedBytesMax, ageMsMax: 24 * 3_600_000 },
-      redo: { eventsMax: 60, bytesMax: 1024 * 1024, growth: { eventsPerActor: 8, timesMax: 2 } },
-      // Some actors are activated in bulk, others one by one.
-      bulkWake: { entriesMin: 1, actorsMin: 1, rowsAhead: 3, rowsPerActor: 2 },
-      uncommittedBytesMax: limits.uncommittedBytesMax,
-      highWaterBytes: 100,
+      limits: { uncommittedBytesMax: limits.uncommittedBytesMax, highWaterBytes: 100 },
       ticketLifetimeMs,
       writeTimeoutMs,
       notifications: { mail: mailServer.seenBy(process.world), mailsPerHourMax, storedRequestsMax },
