@@ -22,9 +22,7 @@ export interface AccessChangesParts {
   readonly world: World
   readonly system: System<Entry>
   readonly accesses: Accesses
-  readonly hub: Hub
-  readonly sockets: SessionSockets
-  readonly links: CredentialLinks
+  readonly connections: { readonly hub: Hub; readonly sockets: SessionSockets; readonly links: CredentialLinks }
   readonly rules: AuthoredRules
   readonly callerOf: (session: SessionKey) => Caller | undefined
   /** Other tenants in which rules depend on rights in this one. */
@@ -57,11 +55,12 @@ export class AccessChanges implements IdentityNotices {
   }
 
   sessionEnded(tenant: string, session: string): void {
-    this.#parts.sockets.endSession({ kind: 'session', tenant, id: session }, closeCodes.sessionOver)
+    this.#parts.connections.sockets.endSession({ kind: 'session', tenant, id: session }, closeCodes.sessionOver)
   }
 
   rolesChanged(tenant: string, role: string, stored: StoredRole | undefined): void {
-    const { accesses, hub } = this.#parts
+    const { accesses } = this.#parts
+    const { hub } = this.#parts.connections
     if (!accesses.hasTenant(tenant)) return
     const since = stored?.since ?? hub.publishedTo(tenant)
     this.#redefine(tenant, accesses.publishRole(tenant, role, stored?.grants, since))
@@ -78,7 +77,7 @@ export class AccessChanges implements IdentityNotices {
     if (row.state === 'active' && !isKnown(published, accesses.user(user))) {
       const isOther = accesses.publishUser(published, user)
       if (isOther) {
-        this.#move(this.#parts.sockets.ofUser(tenant, user))
+        this.#move(this.#parts.connections.sockets.ofUser(tenant, user))
         this.#rightsChanged(tenant)
       }
     }
@@ -96,7 +95,7 @@ export class AccessChanges implements IdentityNotices {
   }
 
   keyEnded(tenant: string, key: string, kind: KeyKind): void {
-    const { sockets, links } = this.#parts
+    const { sockets, links } = this.#parts.connections
     if (kind === 'provisioning_key') links.keyEnded(tenant, key)
     else {
       sockets.endSession({ kind, tenant, id: key }, closeCodes.sessionOver)
@@ -114,7 +113,8 @@ export class AccessChanges implements IdentityNotices {
 
   /** Loads everything from the actors: at the start, and after the store was read again. */
   load(): void {
-    const { system, accesses, hub } = this.#parts
+    const { system, accesses } = this.#parts
+    const { hub } = this.#parts.connections
     const lastOf = (tenant: string) => hub.publishedTo(tenant)
     const view = readView(system, lastOf)
     this.#settling.clear()
@@ -122,7 +122,7 @@ export class AccessChanges implements IdentityNotices {
     for (const [tenant, changed] of redefined) this.#redefine(tenant, changed)
     for (const tenant of endedTenants) this.#endTenant(tenant)
     for (const edit of view.unsettled) this.#settle(edit, lastOf(edit.tenant))
-    this.#review([...this.#parts.sockets.all()])
+    this.#review([...this.#parts.connections.sockets.all()])
   }
 
   /** Closes sockets whose session has ended; gives the others their new access. */
@@ -131,9 +131,9 @@ export class AccessChanges implements IdentityNotices {
     if (sockets.length === 0) return
     try {
       for (const [socket, caller] of sockets.slice(0, socketsPerSlice)) {
-        if (!caller.session || this.#parts.sockets.callerOf(socket) !== caller) continue
+        if (!caller.session || this.#parts.connections.sockets.callerOf(socket) !== caller) continue
         const now = callerOf(caller.session)
-        if (!now) this.#parts.sockets.end([socket], closeCodes.sessionOver)
+        if (!now) this.#parts.connections.sockets.end([socket], closeCodes.sessionOver)
         else if (now.access !== caller.access) this.#move([socket])
       }
     } catch (error) {
@@ -156,7 +156,8 @@ export class AccessChanges implements IdentityNotices {
 
   /** Sockets of API keys that are suspended from now on receive no event until they are closed. */
   #endSuspended(): void {
-    const { hub, sockets, callerOf } = this.#parts
+    const { callerOf } = this.#parts
+    const { hub, sockets } = this.#parts.connections
     for (const socket of [...sockets.ofApiKeys()]) {
       const session = sockets.callerOf(socket)?.session
       if (!session || callerOf(session)) continue
@@ -167,32 +168,32 @@ export class AccessChanges implements IdentityNotices {
 
   #redefine(tenant: string, changed: ReadonlyMap<string, Scope>): void {
     if (changed.size === 0) return
-    this.#parts.hub.redefine(tenant, changed)
-    this.#parts.sockets.redefined(tenant, changed)
+    this.#parts.connections.hub.redefine(tenant, changed)
+    this.#parts.connections.sockets.redefined(tenant, changed)
   }
 
   /** Sessions whose roles changed: their sockets receive events by the new access from now on. */
   #move(sockets: readonly Socket[]): void {
     for (const socket of sockets) {
-      const session = this.#parts.sockets.callerOf(socket)?.session
+      const session = this.#parts.connections.sockets.callerOf(socket)?.session
       const caller = session && this.#parts.callerOf(session)
       // Its session is over, so the socket is closed for that reason.
       if (!caller) continue
-      this.#parts.hub.move(socket, caller)
-      this.#parts.sockets.move(socket, caller)
+      this.#parts.connections.hub.move(socket, caller)
+      this.#parts.connections.sockets.move(socket, caller)
     }
   }
 
   #endTenant(tenant: string): void {
-    this.#parts.sockets.endTenant(tenant, closeCodes.sessionOver)
-    this.#parts.links.tenantEnded(tenant)
+    this.#parts.connections.sockets.endTenant(tenant, closeCodes.sessionOver)
+    this.#parts.connections.links.tenantEnded(tenant)
     this.#parts.rules.tenantEnded(tenant)
   }
 
   /** Set once: a later notice about the same edit must not move it. */
   #sinceOf(tenant: string, { id, rolesEdit }: UserRow): number {
     const settling = this.#settling.get(settlingKey({ type: 'user', tenant, user: id, edit: rolesEdit }))
-    return settling?.edit === rolesEdit ? settling.since : this.#parts.hub.publishedTo(tenant)
+    return settling?.edit === rolesEdit ? settling.since : this.#parts.connections.hub.publishedTo(tenant)
   }
 
   #settle(unsettled: Unsettled, since: number): void {

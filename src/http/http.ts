@@ -195,7 +195,7 @@ function answer(
   })
   if (upload) {
     exchange.refuseTooLong()
-    const call = new ExchangeCall(exchange, caller, parameters, query, undefined, noBytes, upload)
+    const call = new ExchangeCall(exchange, caller, { parameters, query, body: undefined, bodyBytes: noBytes, upload })
     exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
     return
   }
@@ -210,7 +210,7 @@ function answer(
       const body = countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, raw))
       inTurn(exchange, bytes, () => {
         const now = stillPermitted(exchange, binding, rawParameters)
-        const call = new ExchangeCall(exchange, now, parameters, query, body, bytes, undefined)
+        const call = new ExchangeCall(exchange, now, { parameters, query, body, bodyBytes: bytes, upload: undefined })
         exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
       })
     })
@@ -311,19 +311,15 @@ class ExchangeCall implements Call {
   constructor(
     exchange: Exchange,
     caller: Caller,
-    parameters: unknown,
-    query: unknown,
-    body: unknown,
-    bodyBytes: Uint8Array,
-    upload: BodyStream | undefined,
+    input: Pick<Call, 'parameters' | 'query' | 'body' | 'bodyBytes' | 'upload'>,
   ) {
     this.#exchange = exchange
     this.caller = caller
-    this.parameters = parameters
-    this.query = query
-    this.body = body
-    this.bodyBytes = bodyBytes
-    this.upload = upload
+    this.parameters = input.parameters
+    this.query = input.query
+    this.body = input.body
+    this.bodyBytes = input.bodyBytes
+    this.upload = input.upload
   }
 
   header(name: string): string {

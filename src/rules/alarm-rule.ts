@@ -54,20 +54,22 @@ export class AlarmRule {
   #shaped: ShapedRule | undefined
 
   constructor(
-    id: string,
-    serial: number,
     { serviceIdentifier, forSeconds, conditionAt = 0, updatedBy }: StoredAlarm,
-    resolved: ResolvedNames,
-    counts: JudgingCounts,
+    parts: {
+      readonly id: string
+      readonly serial: number
+      readonly resolved: ResolvedNames
+      readonly counts: JudgingCounts
+    },
   ) {
-    this.id = id
+    this.id = parts.id
     this.service = serviceIdentifier
     this.forMs = forSeconds * 1_000
     this.conditionAt = conditionAt
     this.author = updatedBy
-    this.serial = serial
-    this.#resolved = resolved
-    this.#counts = counts
+    this.serial = parts.serial
+    this.#resolved = parts.resolved
+    this.#counts = parts.counts
   }
 
   /** The meaning of the names in its condition; equal conditions with equal meanings have equal results. */
@@ -80,7 +82,7 @@ export class AlarmRule {
     const known = this.#shaped
     if (known?.shape === shape && known.author === author) return known
     const places = this.#resolved.places.map((place) => indexIn(shape, place))
-    this.#shaped = new ShapedRule(this, shape, places, author, this.#counts)
+    this.#shaped = new ShapedRule(this, { shape, places, author, counts: this.#counts })
     return this.#shaped
   }
 
@@ -99,12 +101,15 @@ export class ShapedRule {
   readonly #counts: JudgingCounts
   #compiled: CompiledCondition | undefined
 
-  constructor(rule: AlarmRule, shape: Shape, places: readonly number[], author: number, counts: JudgingCounts) {
+  constructor(
+    rule: AlarmRule,
+    parts: Pick<ShapedRule, 'shape' | 'places' | 'author'> & { readonly counts: JudgingCounts },
+  ) {
     this.rule = rule
-    this.shape = shape
-    this.places = places
-    this.author = author
-    this.#counts = counts
+    this.shape = parts.shape
+    this.places = parts.places
+    this.author = parts.author
+    this.#counts = parts.counts
     this.#compiled = undefined
   }
 

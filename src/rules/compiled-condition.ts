@@ -47,7 +47,7 @@ export function compile(condition: Condition): CompiledCondition {
   const names = [...needed, ...optional]
   const constants: unknown[] = []
   const form = formOf(rewrite(condition, new Map(names.map((name, slot) => [name, slot])), constants), nodes)
-  return new CompiledCondition(names, needed.length, form, constants, nodes)
+  return new CompiledCondition(names, { neededCount: needed.length, form, constants, nodes })
 }
 
 /**
@@ -63,12 +63,20 @@ export class CompiledCondition {
   readonly #constants: readonly unknown[]
   readonly #nodes: number
 
-  constructor(names: readonly string[], neededCount: number, form: Form, constants: readonly unknown[], nodes: number) {
+  constructor(
+    names: readonly string[],
+    parts: {
+      readonly neededCount: number
+      readonly form: Form
+      readonly constants: readonly unknown[]
+      readonly nodes: number
+    },
+  ) {
     this.names = names
-    this.neededCount = neededCount
-    this.#form = form
-    this.#constants = constants
-    this.#nodes = nodes
+    this.neededCount = parts.neededCount
+    this.#form = parts.form
+    this.#constants = parts.constants
+    this.#nodes = parts.nodes
   }
 
   /** The next evaluation may make V8 compile it, and then costs as much as `compile`. */

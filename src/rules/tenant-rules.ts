@@ -153,7 +153,10 @@ export class TenantRules {
     const old = before?.stored === stored ? before.rule : undefined
     const resolved = resolveNames(old?.resolved.condition ?? new ReadCondition(stored.condition), schema)
     const isSame = old?.resolved.text === resolved.text
-    const rule = old && isSame ? old : new AlarmRule(id, this.#parts.next(), stored, resolved, this.#parts.counts)
+    const rule =
+      old && isSame
+        ? old
+        : new AlarmRule(stored, { id, serial: this.#parts.next(), resolved, counts: this.#parts.counts })
     const reach = this.#reachOf(stored)
     if (reach.isNothing && !before?.reach.isNothing) this.#parts.reportSilenced(id, stored)
     return { stored, rule, reach, digest: this.#digest(stored, rule, reach) }

@@ -24,7 +24,12 @@ function ruleOf(
   names: ServiceSchema | undefined,
   counts: JudgingCounts,
 ): AlarmRule {
-  return new AlarmRule(id, serial, stored, resolveNames(new ReadCondition(stored.condition), names), counts)
+  return new AlarmRule(stored, {
+    id,
+    serial,
+    resolved: resolveNames(new ReadCondition(stored.condition), names),
+    counts,
+  })
 }
 
 function listed(condition: JsonValue, names: ServiceSchema | undefined = named, counts = { judged: 0, errors: 0 }) {

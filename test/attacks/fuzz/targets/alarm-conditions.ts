@@ -32,7 +32,10 @@ export const fuzz: Target['fuzz'] = (bytes) =>
       const people = { createdBy: user, createdAt: at, updatedBy: user, updatedAt: at }
       const stored = { ...body, ...people, condition, forSeconds: 0, devices: null, groups: null, edit: 1 }
       const counts = { judged: 0, errors: 0 }
-      const rule = new AlarmRule('A', 1, stored, resolveNames(new ReadCondition(condition), schema), counts)
+      const rule = new AlarmRule(stored, {
+        ...{ id: 'A', serial: 1, counts },
+        resolved: resolveNames(new ReadCondition(condition), schema),
+      })
       const shaped = rule.shaped(declared, 0)
       for (const first of states.keys()) {
         const source = { at: (place: number) => states[(first + place) % states.length] ?? null }
