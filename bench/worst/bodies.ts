@@ -1,5 +1,5 @@
 import type { RouteEntry } from '#api/entry'
-import { containersMax, elementsMax, keysMax, textsMax } from '#http/json-body'
+import { containersMax, elementsMax, keysMax, textsMax } from '#http/validation'
 
 /**
  * Hostile bodies of a route: each place of its example is filled with each of these, up to the limits of size and

@@ -9,11 +9,15 @@ import type { Tokens, VerifiedToken } from '#access/tokens'
 import type { RouteAccess } from '#api/entry'
 import { logIn } from '#api/login'
 import { hookSignatureHeader } from '#api/update-hook'
-import type { Authenticate, AuthenticationRequest } from '#http/authentication'
-import { proofProblem, schemeProblem, tokenProblem } from '#http/credential-problems'
-import { isPromiseLike, onward } from '#http/promise-like'
-import type { Caller } from '#model/caller'
-import { unauthenticated } from '#model/caller'
+import {
+  type Authenticate,
+  type AuthenticationRequest,
+  proofProblem,
+  schemeProblem,
+  tokenProblem,
+} from '#http/authentication'
+import { isPromiseLike, onward } from '#http/reply'
+import { type Caller, unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
 
 export interface AuthenticatorParts {

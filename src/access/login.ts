@@ -14,7 +14,7 @@ import { type Factors, factorNames } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/address'
 import { emailUseMax, rowsByLogin } from '#actors/directory/queries'
 import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
-import { proofProblem } from '#http/credential-problems'
+import { proofProblem } from '#http/authentication'
 import { foldEmail } from '#model/user'
 
 /**

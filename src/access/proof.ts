@@ -5,7 +5,7 @@ import type { ProofKey, ProofKeys } from '#access/proof-keys'
 import { type PublicJwk, readPublicJwk, thumbprintOf } from '#access/public-jwk'
 import type { Replays } from '#access/replays'
 import { tokenHash } from '#access/token-hash'
-import { proofProblem } from '#http/credential-problems'
+import { proofProblem } from '#http/authentication'
 import type { ForwardedRequest } from '#model/forwarded-request'
 
 /** The parts of a request that a proof covers. */

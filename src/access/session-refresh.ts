@@ -15,7 +15,7 @@ import type { TenantRow } from '#actors/directory/state'
 import { sessionAddress } from '#actors/session/address'
 import type { Rotation } from '#actors/session/commands'
 import type { StoredSession } from '#actors/session/state'
-import { proofProblem } from '#http/credential-problems'
+import { proofProblem } from '#http/authentication'
 
 /** `POST /auth/token`. Contract 2, Refresh. */
 export async function refresh(parts: SignInParts, { refreshToken, jkt, place }: RefreshRequest): Promise<Pair> {

@@ -24,7 +24,7 @@ export interface AssemblyOptions {
   readonly log: AssemblyLog
 }
 
-export interface StorageOptions {
+interface StorageOptions {
   readonly place: StoragePlace
   readonly isSynced: boolean
   readonly retention: RetentionLimits
@@ -34,7 +34,7 @@ export interface StorageOptions {
   readonly bulkWake?: BulkWakeLimits
 }
 
-export interface AssemblyLimits {
+interface AssemblyLimits {
   /**
    * The limit of bytes waiting for the store or for sockets, above which requests are refused. Default: some seconds
    * of maximum load.

@@ -1,6 +1,8 @@
-import type { RouteAccess } from '#api/entry'
-import type { Caller } from '#model/caller'
+import type { Permission, RouteAccess } from '#api/entry'
+import { type Caller, unauthenticated } from '#model/caller'
 import type { ForwardedRequest } from '#model/forwarded-request'
+import { Problem } from '#model/problem'
+import { type Action, holds, type Reach, type Resource } from '#model/scope'
 
 /** The parts of a request that authentication reads. */
 export interface AuthenticationRequest {
@@ -24,3 +26,131 @@ export interface AuthenticationRequest {
  * decision itself is one synchronous step over data in memory. @throws Problem
  */
 export type Authenticate = (request: AuthenticationRequest, access: RouteAccess) => Caller | Promise<Caller>
+
+/**
+ * Decides whether an authenticated caller may use a route: the one place where access becomes 403 or 404. Contract 1.4.
+ *
+ * All names in the path must be in one and the same grant. Names in a body or a list are checked by the handler.
+ *
+ * @param parameters of the path, parsed; undefined if they are malformed, which only callers with the permission learn
+ * @throws Problem `forbidden` if no grant gives the action on the resource, `not_found` for names outside of those
+ * grants, or malformed ones
+ */
+export function permit(access: RouteAccess, caller: Caller, parameters: unknown): void {
+  const permission = permissionOf(access, caller)
+  const reaches = permission && reachesOf(permission, caller)
+  if (reaches?.length === 0) throw new Problem('forbidden')
+  if (parameters === undefined) throw new Problem('not_found')
+  if (!permission || !reaches) return
+  const { deviceIdentifier, serviceIdentifier } = parameters as PathNames
+  const { within } = permission
+  const isDeviceNamed = within === 'device' || within === 'service of device'
+  const isServiceNamed = within === 'service' || within === 'service of device'
+  if (!isDeviceNamed && !isServiceNamed) return
+  const isInside = reaches.some(
+    (reach) =>
+      (!isDeviceNamed || isHeld(reach.devices, deviceIdentifier)) &&
+      (!isServiceNamed || isHeld(reach.services, serviceIdentifier)),
+  )
+  if (!isInside) throw new Problem('not_found')
+}
+
+/**
+ * The check of a PUT that may create a resource of the tenant: the required permission depends on whether it exists.
+ * @throws Problem `forbidden`
+ */
+export function mayPut(caller: Caller, resource: Resource, isThere: boolean): void {
+  permit({ resource, action: putAction(isThere), within: 'tenant' }, caller, {})
+}
+
+/** The action of a PUT: contract 2, Resources. */
+export function putAction(isThere: boolean): Action {
+  return isThere ? 'update' : 'create'
+}
+
+/** Of the update hook. Contract 6. */
+const hookPermission: Permission = { resource: 'updates', action: 'update', within: 'tenant' }
+
+/** A signed call of the hook has no caller: only the handler has the body to check its signature. */
+function permissionOf(access: RouteAccess, caller: Caller): Permission | undefined {
+  if (access === 'hook') return caller === unauthenticated ? undefined : hookPermission
+  return typeof access === 'object' ? access : undefined
+}
+
+interface PathNames {
+  readonly deviceIdentifier?: string
+  readonly serviceIdentifier?: string
+}
+
+function reachesOf({ resource, action, mayCreate }: Permission, { scope }: Caller): readonly Reach[] {
+  const reaches = scope.reaches(resource, action)
+  return mayCreate ? [...reaches, ...scope.reaches(resource, 'create')] : reaches
+}
+
+/** If the entry requires a name and the path has none, the check fails. */
+function isHeld(names: Reach['devices'], name: string | undefined): boolean {
+  return name !== undefined && holds(names, name)
+}
+
+/**
+ * The faults of proofs and tokens, and their errors. Contract 2, DPoP; §7; RFC 9449 §7.1, RFC 6750 §3.1.
+ *
+ * `challenge`: the error in `WWW-Authenticate`. A client that follows RFC 9449 needs no other text.
+ */
+interface CredentialFault {
+  readonly code: 'unauthorized' | 'bad_request'
+  readonly challenge: 'invalid_dpop_proof' | 'use_dpop_nonce' | 'invalid_token'
+}
+
+const proof: CredentialFault = { code: 'unauthorized', challenge: 'invalid_dpop_proof' }
+const token: CredentialFault = { code: 'unauthorized', challenge: 'invalid_token' }
+
+const proofFaults = {
+  'missing proof': proof,
+  'invalid proof': proof,
+  'htm mismatch': proof,
+  'htu mismatch': proof,
+  'iat outside tolerance': proof,
+  // 400, not RFC 9449's 401: §5.2.4.
+  use_dpop_nonce: { code: 'bad_request', challenge: 'use_dpop_nonce' },
+  'ath does not match the access token': proof,
+  'key mismatch': proof,
+  'proof already used': proof,
+} as const satisfies Record<string, CredentialFault>
+
+export type ProofFault = keyof typeof proofFaults
+
+const tokenFaults = {
+  'invalid token': token,
+  'token expired': token,
+  'token replaced': token,
+  'session over': token,
+} as const satisfies Record<string, CredentialFault>
+
+export type TokenFault = keyof typeof tokenFaults
+
+/** Only ES256 is accepted, and each challenge of this scheme has to name it. RFC 9449 §7.1. */
+const algorithms = 'algs="ES256"'
+
+/** A new object each time: a Problem contains the stack of its caller. */
+export function proofProblem(fault: ProofFault): Problem {
+  const { code, challenge } = proofFaults[fault]
+  return new Problem(code, fault, { headers: { 'WWW-Authenticate': dpopChallenge(challenge) } })
+}
+
+/** In the scheme in which the token was sent. */
+export function tokenProblem(fault: TokenFault, scheme: 'Bearer' | 'DPoP'): Problem {
+  const { code, challenge } = tokenFaults[fault]
+  const text = scheme === 'DPoP' ? dpopChallenge(challenge) : `Bearer error="${challenge}"`
+  return new Problem(code, fault, { headers: { 'WWW-Authenticate': text } })
+}
+
+/** A bound token that was sent as a bearer token: its holder must prove the key too. RFC 9449 §7.1. */
+export function schemeProblem(): Problem {
+  const headers = { 'WWW-Authenticate': dpopChallenge('invalid_token') }
+  return new Problem('unauthorized', 'use the DPoP scheme', { headers })
+}
+
+function dpopChallenge(error: CredentialFault['challenge']): string {
+  return `DPoP error="${error}", ${algorithms}`
+}

@@ -3,9 +3,8 @@ import type { Cors } from '#http/cors'
 import type { Forwarding } from '#http/forwarded'
 import type { HttpMetrics } from '#http/http-metrics'
 import type { IdempotencyGuard } from '#http/idempotency'
-import type { OverloadLog } from '#http/overload-log'
 import type { PendingRequests } from '#http/pending-requests'
-import type { ServerLog } from '#http/server-log'
+import type { OverloadLog, ServerLog } from '#http/server-log'
 import type { Problem } from '#model/problem'
 import type { ConcurrencyLimit } from '#runtime/concurrency-limit'
 import type { World } from '#runtime/world'
@@ -30,7 +29,7 @@ export interface ServerContext {
   isStopping: boolean
 }
 
-export interface RequestLog {
+interface RequestLog {
   readonly server: ServerLog
   readonly overloads: OverloadLog
   readonly brokenOff: OverloadLog
@@ -44,7 +43,7 @@ export interface Origins {
 }
 
 /** The requests in progress. */
-export interface ServerLoad {
+interface ServerLoad {
   readonly pending: PendingRequests
   /** Requests whose body is still arriving. */
   readonly receiving: PendingRequests

@@ -1,20 +1,18 @@
 import * as uws from 'uWebSockets.js'
 import type { Authenticate } from '#http/authentication'
-import { bodyPaceMs } from '#http/body-pace'
+import { bodyPaceMs } from '#http/body-reader'
 import type { Binding } from '#http/call'
 import { type CorsOptions, corsOf } from '#http/cors'
-import { DropReport } from '#http/drop-report'
 import { forwardingOf } from '#http/forwarded'
 import { type Destination, httpHandler } from '#http/http'
 import { HttpMetrics } from '#http/http-metrics'
 import type { IdempotencyGuard } from '#http/idempotency'
-import { OpenSockets } from '#http/open-sockets'
-import { OverloadLog } from '#http/overload-log'
 import { type PathRow, pathTable } from '#http/paths'
 import { PendingRequests } from '#http/pending-requests'
-import { requestIds } from '#http/request-id'
+import { requestIds } from '#http/request-head'
 import type { ServerContext } from '#http/server-context'
-import type { ServerLog } from '#http/server-log'
+import { OverloadLog, type ServerLog } from '#http/server-log'
+import { DropReport, OpenSockets } from '#http/uws-socket'
 import { serveSockets } from '#http/websocket'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
@@ -47,7 +45,7 @@ export interface ServerOptions {
   readonly figures?: HttpMetrics
 }
 
-export interface ServerRoutes {
+interface ServerRoutes {
   /** The prefix of `bindings` and `sockets`. Default `/api/v1`. */
   readonly basePath?: string
   readonly bindings: readonly Binding[]

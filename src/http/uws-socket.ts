@@ -1,5 +1,4 @@
 import type { WebSocket } from 'uWebSockets.js'
-import type { DropReport } from '#http/drop-report'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
@@ -152,4 +151,65 @@ function cut(reason: string): string {
   let end = reasonBytesMax
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--
   return bytes.toString('utf8', 0, end)
+}
+
+/**
+ * Set while uWebSockets.js reports a lost message. Ending or unsubscribing any socket then kills the process (SIGBUS,
+ * every time), so all such calls are refused until the report ends.
+ */
+export class DropReport {
+  #isOn = false
+
+  /** Throws during a report: a socket room may only set state then. */
+  refuse(what: string): void {
+    if (this.#isOn) throw new Error(`${what} inside dropped: a socket room may only set state there`)
+  }
+
+  during(task: () => void): void {
+    this.#isOn = true
+    try {
+      task()
+    } finally {
+      this.#isOn = false
+    }
+  }
+}
+
+/** The number of sockets closed before other work runs. */
+const batchCount = 200
+
+/** All open sockets of a server. */
+export class OpenSockets {
+  readonly #world: World
+  readonly #open = new Set<UwsSocket>()
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  add(socket: UwsSocket): void {
+    this.#open.add(socket)
+  }
+
+  remove(socket: UwsSocket): void {
+    this.#open.delete(socket)
+  }
+
+  /**
+   * Closes all sockets that are open now, in batches, so that timers and answers run in between. Over a copy: ending a
+   * socket runs its room's `closed` at once, which may end others.
+   */
+  async closeAll(code: number, reason: string): Promise<void> {
+    const sockets = [...this.#open]
+    for (let start = 0; start < sockets.length; start += batchCount) {
+      for (const socket of sockets.slice(start, start + batchCount)) socket.end(code, reason)
+      await new Promise<void>((resolve) => {
+        this.#world.after(0, resolve)
+      })
+    }
+  }
 }

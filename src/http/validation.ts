@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { detailsMax, Problem, type ProblemDetail } from '#model/problem'
 
@@ -32,4 +33,95 @@ function detailsOf(issues: readonly z.core.$ZodIssue[]): readonly ProblemDetail[
 
 function clipped(text: string): string {
   return text.length > detailCharactersMax ? `${text.slice(0, detailCharactersMax - 1).toWellFormed()}…` : text
+}
+
+/** No valid body is nested this deep, and recursive code (validation, merging, storage) would overflow the stack. */
+const depthMax = 64
+
+/**
+ * In all objects of a body together: 4 096 updates of four fields in `POST /link`, and the fields around them. Parsing
+ * and validating this many different keys takes about 15 ms.
+ */
+export const keysMax = 16_500
+/** Objects and arrays together: two keys in each on average. */
+export const containersMax = 8_250
+/** Commas: four arrays of the longest property values, of 32 768 elements each. */
+export const elementsMax = 131_072
+/**
+ * Texts, keys included: the keys above and the longest array of texts, of 21 845. `JSON.parse` spends 0.3 µs on each
+ * new short text, ten times as much as on a number.
+ */
+export const textsMax = 40_000
+
+/** Parses a JSON body; undefined for an empty one. @throws Problem if it is not valid */
+export function parseJson(bytes: Uint8Array): unknown {
+  if (bytes.byteLength === 0) return undefined
+  // Refused, and not replaced by U+FFFD: two different names must not become the same one.
+  if (!isUtf8(bytes)) throw new Problem('bad_request', 'the body is not UTF-8')
+  refuseCostly(bytes)
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString())
+  } catch {
+    throw new Problem('bad_request', 'the body is not JSON')
+  }
+  refuseDangerous(value)
+  return value
+}
+
+/**
+ * Refuses a body that would take long to parse: `JSON.parse` alone takes 0.3 s for 1 MiB of keys. Linear, about 1 ms
+ * for 1 MiB. Counts are wrong for text that is not JSON, which is refused anyway.
+ */
+function refuseCostly(bytes: Uint8Array): void {
+  let [texts, keys, containers, elements, depth] = [0, 0, 0, 0, 0]
+  for (let index = 0; index < bytes.length; index++) {
+    switch (bytes[index]) {
+      case 0x22: // "
+        if (++texts > textsMax) throw tooMany(`${textsMax} texts`)
+        index = endOfText(bytes, index)
+        break
+      case 0x3a: // :
+        if (++keys > keysMax) throw tooMany(`${keysMax} keys`)
+        break
+      case 0x2c: // ,
+        if (++elements > elementsMax) throw tooMany(`${elementsMax} elements`)
+        break
+      case 0x5b: // [
+      case 0x7b: // {
+        if (++containers > containersMax) throw tooMany(`${containersMax} objects and arrays`)
+        if (++depth > depthMax) throw new Problem('bad_request', `the body is nested deeper than ${depthMax}`)
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth--
+    }
+  }
+}
+
+/** The index of the quote that ends the text at `index`. */
+function endOfText(bytes: Uint8Array, index: number): number {
+  for (let end = index + 1; end < bytes.length; end++) {
+    if (bytes[end] === 0x22) return end
+    if (bytes[end] === 0x5c) end++ // \
+  }
+  return bytes.length
+}
+
+function tooMany(limit: string): Problem {
+  return new Problem('bad_request', `the body has more than ${limit}`)
+}
+
+/**
+ * `JSON.parse` makes `__proto__` a plain key, but later code that assigns it (`copy[key] = value`) sets a prototype. So
+ * it is refused here, and later code is safe.
+ */
+function refuseDangerous(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  if (Array.isArray(value)) {
+    for (const item of value) refuseDangerous(item)
+    return
+  }
+  if (Object.hasOwn(value, '__proto__')) throw new Problem('bad_request', 'the body has a key __proto__')
+  for (const key in value) refuseDangerous((value as Record<string, unknown>)[key])
 }

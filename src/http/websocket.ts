@@ -1,11 +1,9 @@
 import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js'
-import type { DropReport } from '#http/drop-report'
 import type { Exchange } from '#http/exchange'
 import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#http/http'
-import type { OpenSockets } from '#http/open-sockets'
 import { type PathTable, pathTable } from '#http/paths'
 import type { ServerContext } from '#http/server-context'
-import { type SocketRoute, type SocketSource, UwsSocket } from '#http/uws-socket'
+import { type DropReport, type OpenSockets, type SocketRoute, type SocketSource, UwsSocket } from '#http/uws-socket'
 import type { AnyWebsocketRoute } from '#http/websocket-route'
 import { Problem } from '#model/problem'
 

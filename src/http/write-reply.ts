@@ -39,7 +39,7 @@ export function writeReply(exchange: Exchange, reply: Reply, isCutting: boolean)
 }
 
 /** Ends after the headers. The parser only closes the connection after them if it is given a length of 0. */
-export function endBodiless(exchange: Exchange, response: HttpResponse, isCutting: boolean): void {
+function endBodiless(exchange: Exchange, response: HttpResponse, isCutting: boolean): void {
   if (isCutting) response.endWithoutBody(0, true)
   else {
     if (exchange.context.isStopping) response.writeHeader('Connection', 'close')
@@ -48,11 +48,11 @@ export function endBodiless(exchange: Exchange, response: HttpResponse, isCuttin
 }
 
 /** Informational, No Content and Not Modified end with their headers. RFC 9110 §6.4.1. */
-export function isBodiless(status: number): boolean {
+function isBodiless(status: number): boolean {
   return status === 204 || status === 304 || status < 200
 }
 
-export function writeHead(response: HttpResponse, status: number, headers: readonly string[]): void {
+function writeHead(response: HttpResponse, status: number, headers: readonly string[]): void {
   response.writeStatus(statusLines.get(status) ?? statusLine(status))
   for (let index = 0; index < headers.length; index += 2) {
     response.writeHeader(headers[index] ?? '', headers[index + 1] ?? '')
@@ -60,7 +60,7 @@ export function writeHead(response: HttpResponse, status: number, headers: reado
 }
 
 /** Names and values, alternating. The parser adds `Date` and the framing. */
-export function headersOf(exchange: Exchange, reply: Reply, hasBody: boolean): string[] {
+function headersOf(exchange: Exchange, reply: Reply, hasBody: boolean): string[] {
   const lines = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff', 'Vary', 'Origin']
   let hasType = !hasBody
   let hasCacheControl = false
@@ -119,4 +119,177 @@ function writePieces(exchange: Exchange, response: HttpResponse, body: Buffer): 
   // Before the first call: the response is invalid once all bytes were taken.
   response.onWritable(offer)
   offer(0)
+}
+
+/**
+ * Writes an answer that is made in chunks.
+ *
+ * Obligations: no byte is sent before the first chunk is available, so that an error until then gets a proper answer;
+ * the next chunk is requested when the client has taken the one before; the iterator is returned when the client
+ * disconnects; an error after the first chunk closes the connection, so that no client takes the part for the whole.
+ */
+export function streamReply(exchange: Exchange, reply: Reply, chunks: AsyncIterable<string | Uint8Array>): void {
+  const iterator = chunks[Symbol.asyncIterator]()
+  let isReturned = false
+  const returnIterator = async () => {
+    if (isReturned) return
+    isReturned = true
+    // A generator handles it after its present chunk.
+    await iterator.return?.()
+  }
+  const returnAndLog = () => void returnIterator().catch((error: unknown) => exchange.fail(error))
+  exchange.whenGone(returnAndLog)
+
+  stream(exchange, reply, iterator)
+    .catch((error: unknown) => exchange.fail(error))
+    .then(returnAndLog, returnAndLog)
+}
+
+async function stream(exchange: Exchange, reply: Reply, iterator: AsyncIterator<string | Uint8Array>): Promise<void> {
+  let next = await iterator.next()
+  // An answer without a body ends with its head; and buffered bytes of other answers leave no space for this one.
+  await exchange.outsideParser()
+  // The deadline may have answered in between.
+  if (!exchange.isOpen) return
+
+  const lengthBytes = contentLength(reply)
+  const headers = headersOf(exchange, reply, !isBodiless(reply.status))
+  const output = new ChunkOutput(exchange, lengthBytes)
+  exchange.write((response) => {
+    exchange.begin(reply.status)
+    writeHead(response, reply.status, headers)
+    if (exchange.method === 'HEAD' || isBodiless(reply.status)) {
+      if (lengthBytes !== undefined) response.writeHeader('Content-Length', String(lengthBytes))
+      endBodiless(exchange, response, false)
+      exchange.finish(0)
+      return
+    }
+    if (exchange.context.isStopping) response.writeHeader('Connection', 'close')
+    output.start(response)
+  })
+  while (!next.done && !exchange.isGone) {
+    await output.send(typeof next.value === 'string' ? Buffer.from(next.value) : next.value)
+    if (exchange.isGone) return
+    next = await iterator.next()
+  }
+  await output.end()
+}
+
+function contentLength(reply: Reply): number | undefined {
+  for (const [name, value] of Object.entries(reply.headers ?? {})) {
+    if (name.toLowerCase() === 'content-length') return Number(value)
+  }
+  return undefined
+}
+
+/** The number of bytes written at once to an answer of known length. */
+const pieceBytesMax = 64 * 1024
+/**
+ * The number of bytes written at once as a chunk. With its framing it fits into uWebSockets.js's cork of 16 KiB. A
+ * larger chunk bypasses the cork after its framing was written there, and is lost if the kernel takes no byte of that
+ * framing at that moment. Bytes left in the cork are kept, and reported with the next chunk.
+ */
+const chunkBytesMax = 16_000
+/**
+ * The same while the last chunk was not fully taken. When the kernel reports that it takes bytes, it takes more than
+ * this (a third of its smallest buffer), so the backlog shrinks.
+ */
+const behindBytesMax = 1_000
+
+/**
+ * Writes chunks to an answer that has begun, each when the client has taken the one before, or the one before that.
+ * With a known length the bytes are written unframed and must add up to it; without one they are sent chunked.
+ */
+class ChunkOutput {
+  readonly #exchange: Exchange
+  readonly #lengthBytes: number | undefined
+  #sentBytes = 0
+  /** The last chunk was not fully taken. */
+  #isBehind = false
+  #wake: (() => void) | undefined
+
+  constructor(exchange: Exchange, lengthBytes: number | undefined) {
+    this.#exchange = exchange
+    this.#lengthBytes = lengthBytes
+    exchange.whenGone(() => this.#wakeUp())
+  }
+
+  /** To be called after the head was written. */
+  start(response: HttpResponse): void {
+    response.onWritable(() => {
+      // Flushes buffered bytes: the next chunk of the source may take time.
+      this.#exchange.write(() => {})
+      this.#wakeUp()
+      return true
+    })
+  }
+
+  /** Resolves when the chunk has been taken, or the client disconnected. */
+  async send(chunk: Uint8Array): Promise<void> {
+    for (let start = 0; start < chunk.byteLength && !this.#exchange.isGone; ) {
+      const piece = chunk.subarray(start, start + this.#pieceBytesMax)
+      if (this.#lengthBytes === undefined) await this.#sendChunked(piece)
+      else await this.#sendCounted(piece, this.#lengthBytes)
+      this.#sentBytes += piece.byteLength
+      start += piece.byteLength
+    }
+  }
+
+  /** To be called after the last chunk. Throws if the promised length was not reached. */
+  async end(): Promise<void> {
+    if (this.#exchange.isGone) return
+    if (this.#lengthBytes !== undefined && this.#sentBytes !== this.#lengthBytes) {
+      throw new Error(`${this.#sentBytes} bytes were sent, but Content-Length is ${this.#lengthBytes}`)
+    }
+    await this.#exchange.readyToClose()
+    this.#exchange.write((response) => {
+      response.end()
+      this.#exchange.finish(this.#sentBytes)
+    })
+  }
+
+  async #sendChunked(piece: Uint8Array): Promise<void> {
+    let isTaken = true
+    this.#exchange.write((response) => {
+      isTaken = response.write(piece)
+    })
+    this.#isBehind = !isTaken
+    if (!isTaken) await this.#writable()
+  }
+
+  /** Bytes that are not taken are not buffered either, so they are offered again. */
+  async #sendCounted(piece: Uint8Array, lengthBytes: number): Promise<void> {
+    if (this.#sentBytes + piece.byteLength > lengthBytes) {
+      throw new Error(`more bytes were sent than the Content-Length of ${lengthBytes}`)
+    }
+    if (this.#sentBytes + piece.byteLength === lengthBytes) await this.#exchange.readyToClose()
+    let isTaken = false
+    while (!isTaken && !this.#exchange.isGone) {
+      this.#exchange.write((response) => {
+        const rest = piece.subarray(response.getWriteOffset() - this.#sentBytes)
+        const [isTakenNow, isDone] = response.tryEnd(rest, lengthBytes)
+        isTaken = isTakenNow
+        if (isDone) this.#exchange.finish(lengthBytes)
+      })
+      if (!isTaken && !this.#exchange.isGone) await this.#writable()
+    }
+  }
+
+  get #pieceBytesMax(): number {
+    if (this.#lengthBytes !== undefined) return pieceBytesMax
+    return this.#isBehind ? behindBytesMax : chunkBytesMax
+  }
+
+  #writable(): Promise<void> {
+    if (this.#exchange.isGone) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  #wakeUp(): void {
+    const wake = this.#wake
+    this.#wake = undefined
+    wake?.()
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { OverloadLog } from '#http/overload-log'
+import { OverloadLog } from '#http/server-log'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 test('of a flood the first is said, then each second how many there were', async () => {

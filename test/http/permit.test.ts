@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { anonymous } from '#access/anonymous'
 import type { RouteAccess } from '#api/entry'
-import { mayPut, permit } from '#http/permit'
-import type { Caller } from '#model/caller'
-import { unauthenticated } from '#model/caller'
+import { mayPut, permit } from '#http/authentication'
+import { type Caller, unauthenticated } from '#model/caller'
 import { Problem } from '#model/problem'
 import { type Grant, scopeOf } from '#model/scope'
 

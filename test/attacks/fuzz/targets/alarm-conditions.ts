@@ -1,5 +1,4 @@
-import { parseJson } from '#http/json-body'
-import { validate } from '#http/validation'
+import { parseJson, validate } from '#http/validation'
 import { AlarmBody } from '#model/alarm'
 import { ServiceSchema } from '#model/service-schema'
 import { AlarmRule, ReadCondition, resolveNames } from '#rules/alarm-rule'

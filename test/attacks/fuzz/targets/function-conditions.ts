@@ -1,5 +1,4 @@
-import { parseJson } from '#http/json-body'
-import { validate } from '#http/validation'
+import { parseJson, validate } from '#http/validation'
 import { FunctionBody } from '#model/function'
 import { FunctionGraph } from '#rules/function-graph'
 import type { RunInput, TriggerValue } from '#rules/function-run'
