@@ -1,14 +1,14 @@
 import { runningActionIndex } from '#actors/action/action'
-import { deliveringIndex } from '#actors/delivery/address'
+import { deliveringIndex } from '#actors/delivery/state'
 import { alarmIndex } from '#actors/device/alarms'
 import { serviceIndex } from '#actors/device/declaration'
 import { firmwareIndex, projectDeviceIndex } from '#actors/device/firmware-index'
 import { presentIndex } from '#actors/device/status'
 import { idempotencyIndex } from '#actors/idempotency/expiry'
-import { projectIndex, scanningIndex } from '#actors/project/address'
-import { topicIndex } from '#actors/subscriber/address'
-import { endingIndex } from '#actors/tenant/address'
-import { updatingIndex } from '#actors/update/address'
+import { projectIndex, scanningIndex } from '#actors/project/state'
+import { topicIndex } from '#actors/subscriber/state'
+import { endingIndex } from '#actors/tenant/state'
+import { updatingIndex } from '#actors/update/state'
 
 /** All indexes of actors. Deleting a tenant removes its rows from each of them. */
 export const indexes = [

@@ -1,9 +1,15 @@
 import type { DeliveryNotices, TopicNotices } from '#actors/delivery/notices'
-import type { IdentityNotices } from '#actors/notices'
-import type { ProjectNotices } from '#actors/project/notices'
-import type { RuleNotices } from '#actors/rule-notices'
+import type { TenantRow, UserRow } from '#actors/directory/state'
+import type { StoredSigningKey } from '#actors/signing-keys/state'
 import type { SubscriberNotices } from '#actors/subscriber/notices'
-import type { UpdateNotices } from '#actors/update/notices'
+import type { KeyKind, StoredRole } from '#actors/tenant/state'
+import type { StoredUpdate, UpdateContext } from '#actors/update/state'
+import type { StoredAlarm } from '#model/alarm'
+import type { Trigger, TriggerOutcome } from '#model/firmware'
+import type { StoredFunction } from '#model/function'
+import type { StoredGroup } from '#model/group'
+import type { ServiceSchema } from '#model/service-schema'
+import type { StoredTemplate } from '#model/template'
 
 /** Everything that actors publish after a commit. */
 interface Notices
@@ -73,4 +79,62 @@ export function noticeBus(...listeners: readonly NoticeListener[]): NoticeBus {
       added.push({ listener, isListening })
     },
   }
+}
+
+/**
+ * Notices about stored changes of users, sessions, keys and roles. Called as effects: after the commit, before the
+ * caller continues.
+ *
+ * Each notice contains the committed values. The actor may have uncommitted newer values, so listeners must not read
+ * the actor.
+ */
+export interface IdentityNotices {
+  sessionEnded(tenant: string, session: string): void
+  /** `stored` undefined: the role was deleted. */
+  rolesChanged(tenant: string, role: string, stored: StoredRole | undefined): void
+  /** `row` undefined: the user was deleted. */
+  userChanged(tenant: string, user: string, row: UserRow | undefined): void
+  /** `row` undefined: the tenant was deleted with all of its data. */
+  tenantChanged(tenant: string, row: TenantRow | undefined): void
+  keyEnded(tenant: string, key: string, kind: KeyKind): void
+  signingKeysChanged(keys: readonly StoredSigningKey[]): void
+  /** The signing key is old and should be replaced. Repeated every hour until it is. */
+  signingKeyIsOld(): void
+}
+
+/**
+ * Notices for alarms and functions about stored changes that affect them. Called as effects: after the commit, with the
+ * committed value. Undefined: deleted.
+ */
+export interface RuleNotices {
+  alarmChanged(tenant: string, id: string, stored: StoredAlarm | undefined): void
+  groupChanged(tenant: string, id: string, stored: StoredGroup | undefined): void
+  schemaChanged(tenant: string, service: string, schema: ServiceSchema | undefined): void
+  functionChanged(tenant: string, id: string, stored: StoredFunction | undefined): void
+  templateChanged(tenant: string, name: string, stored: StoredTemplate | undefined): void
+}
+
+/** Notices about a project. Called as effects: after the commit, with the committed state. */
+export interface ProjectNotices {
+  /** SHA-256 of the image that the release named before and names now; null: none. `release` is its `releaseName`. */
+  releasesChanged(tenant: string, project: string, before: string | null, after: string | null, release: string): void
+  /** The devices of the project have to be checked. */
+  scanRequested(tenant: string, project: string): void
+  rolloutChanged(tenant: string, project: string): void
+}
+
+/** Notices about a turn of an update. Called as effects: after the commit, with the committed state. */
+export interface UpdateNotices {
+  /** Undefined: the record was deleted. */
+  updateMoved(tenant: string, device: string, stored: StoredUpdate | undefined): void
+  /** The update server has to be asked. */
+  updateCheckWanted(tenant: string, device: string, context: UpdateContext): void
+  /** The offer has to be sent to the device. */
+  updateOfferWanted(tenant: string, device: string, context: UpdateContext): void
+  /** For callers that wait for the outcome of a trigger. §3.2. */
+  triggerSettled(tenant: string, device: string, outcome: TriggerOutcome): void
+  /** The update may be tried again. */
+  updateRetryDue(tenant: string, device: string): void
+  /** An update is done; these indexes were not checked yet. */
+  nextUpdateWanted(tenant: string, device: string, by: Trigger, rest: readonly number[]): void
 }

@@ -50,7 +50,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   semver: ['src/model/firmware-order'],
   mustache: ['src/model/mustache'],
   nodemailer: ['src/notifications'],
-  croner: ['src/firmware/cron'],
+  croner: ['src/firmware/schedule'],
   '@node-rs/argon2': ['src/access'],
   jose: ['src/access'],
   otpauth: ['src/access'],

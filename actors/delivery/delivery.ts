@@ -1,7 +1,13 @@
-import { deliveringIndex } from '#actors/delivery/address'
 import type { AddRequest, CountOverflow, DeliveryCommand, TrimRequests } from '#actors/delivery/commands'
 import type { DeliveryNotices } from '#actors/delivery/notices'
-import { type DeliveryState, deliveryFormats, headRecord, requestPrefix, requestRecord } from '#actors/delivery/state'
+import {
+  type DeliveryState,
+  deliveringIndex,
+  deliveryFormats,
+  headRecord,
+  requestPrefix,
+  requestRecord,
+} from '#actors/delivery/state'
 import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'

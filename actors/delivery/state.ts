@@ -1,5 +1,6 @@
+import type { DeliveryCommand } from '#actors/delivery/commands'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
-import type { RecordFormat } from '#runtime/actor'
+import type { ActorAddress, RecordFormat } from '#runtime/actor'
 
 /** The stored requests of one function. */
 export interface DeliveryState {
@@ -23,3 +24,11 @@ export const deliveryFormats: Readonly<Record<string, RecordFormat>> = {
   [headRecord]: { name: 'head of requests', version: 1, upgrades: {} },
   [`${requestPrefix}*`]: { name: 'request', version: 1, upgrades: {} },
 }
+
+/** The mail requests of one function. */
+export function deliveryAddress(tenant: string, fn: string): ActorAddress<DeliveryState, DeliveryCommand> {
+  return { kind: 'delivery', tenant, id: fn }
+}
+
+/** Functions with stored requests: entries `<functionId>`. */
+export const deliveringIndex = 'delivering'

@@ -1,7 +1,6 @@
 import { againMs, judgeWhole, rulesKnown, withKnownRules } from '#actors/device/judge'
-import type { DeviceRules } from '#actors/device/judge-report'
+import { type DeviceRules, withJudgement } from '#actors/device/judge-report'
 import type { DeviceState } from '#actors/device/state'
-import { withJudgement } from '#actors/device/turn-judgement'
 import type { Entry } from '#model/entry'
 import { noRules } from '#rules/rule-list'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'

@@ -15,8 +15,7 @@ import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
 import type { Shape } from '#model/shape'
 import type { RecordFormat } from '#runtime/actor'
-import type { ValueReader } from '#runtime/value-reader'
-import type { ValueWriter } from '#runtime/value-writer'
+import type { ValueReader, ValueWriter } from '#runtime/value-codec'
 
 /** A new field is appended; a changed meaning raises the version and adds an upgrade. */
 export const deviceFormat: RecordFormat = { name: 'device', version: 1, upgrades: {} }

@@ -1,11 +1,12 @@
-import { deliveryAddress } from '#actors/delivery/address'
 import type { AddRequest } from '#actors/delivery/commands'
+import { deliveryAddress } from '#actors/delivery/state'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { noThrottles, stampsOf } from '#actors/device/throttles'
 import { type DeliveryCause, storedValue } from '#model/delivery'
 import type { AlarmChanged, Declared, PropertyState, Reported, Stamps, StatusChanged } from '#model/entry'
 import type { StoredFunction } from '#model/function'
 import type { EmailNode } from '#model/graph'
+import type { RunInput, RunSink } from '#rules/function-graph'
 import {
   type AuthorTriggers,
   type FunctionList,
@@ -13,7 +14,6 @@ import {
   noFunctions,
   type ShapedTrigger,
 } from '#rules/function-list'
-import type { RunInput, RunSink } from '#rules/function-run'
 import type { FunctionCounts } from '#rules/function-views'
 import type { Overflows } from '#rules/request-rate'
 import { overflowUnits, requestUnits, triggerUnits, turnUnitsMax, work } from '#rules/rule-work'

@@ -16,7 +16,7 @@ import {
   decideRolesSettled,
   decideUpdateUser,
 } from '#actors/directory/users'
-import type { IdentityNotices } from '#actors/notices'
+import type { IdentityNotices } from '#actors/notice-bus'
 import { rejectEntry, restoreState } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import type { ActorDefinition, RecordChange } from '#runtime/actor'

@@ -1,6 +1,6 @@
 import { OrderedNames } from '#actors/directory/ordered-names'
 import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
-import { defaultTenant } from '#actors/tenant/address'
+import { defaultTenant } from '#actors/tenant/state'
 import { foldEmail, foldName } from '#model/user'
 
 /** Each tenant needs a user with this role, or it would be locked out. Contract 2, Built-in roles. */

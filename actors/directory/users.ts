@@ -1,5 +1,5 @@
-import { accountAddress } from '#actors/account/address'
 import type { AccountCommand } from '#actors/account/commands'
+import { accountAddress } from '#actors/account/state'
 import type {
   AccountChanged,
   AddAdministrator,
@@ -13,10 +13,10 @@ import { rowById, tenantRow } from '#actors/directory/queries'
 import { isAdministrator } from '#actors/directory/rows'
 import { type DirectoryState, tenantRecord, type UserRow, userRecord } from '#actors/directory/state'
 import { newEdit } from '#actors/edit'
-import type { IdentityNotices } from '#actors/notices'
+import type { IdentityNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
 import { eraseSubscriber } from '#actors/subscriber/erasure'
-import { defaultTenant } from '#actors/tenant/address'
+import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { foldEmail, foldName } from '#model/user'

@@ -1,5 +1,6 @@
+import type { OutboxCommand } from '#actors/outbox/commands'
 import type { SkipReason } from '#model/delivery'
-import type { RecordFormat } from '#runtime/actor'
+import type { ActorAddress, RecordFormat } from '#runtime/actor'
 
 export interface OutboxState {
   tally: OutboxTally
@@ -19,4 +20,9 @@ export const tallyRecord = 'tally'
 
 export const outboxFormats: Readonly<Record<string, RecordFormat>> = {
   [tallyRecord]: { name: 'tally of mails', version: 1, upgrades: {} },
+}
+
+/** The mail statistics of a tenant. */
+export function outboxAddress(tenant: string): ActorAddress<OutboxState, OutboxCommand> {
+  return { kind: 'outbox', tenant, id: 'outbox' }
 }

@@ -1,5 +1,4 @@
-import { projectIndex } from '#actors/project/address'
-import { itemCount, type ProjectState } from '#actors/project/state'
+import { itemCount, type ProjectState, projectIndex } from '#actors/project/state'
 import type { IndexChange } from '#runtime/actor'
 
 /** A project exists from its first release, pin or rollout until the last one is deleted. */

@@ -1,5 +1,5 @@
+import type { ProjectNotices } from '#actors/notice-bus'
 import type { ProjectCommand } from '#actors/project/commands'
-import type { ProjectNotices } from '#actors/project/notices'
 import { decideDeletePin, decidePutPin } from '#actors/project/pins'
 import { decideDeleteRelease, decidePutRelease } from '#actors/project/releases'
 import { decideDeleteRollout, decidePause, decidePutRollout, decideResume } from '#actors/project/rollout'

@@ -1,5 +1,5 @@
+import type { ProjectNotices } from '#actors/notice-bus'
 import type { DeleteRelease, PutRelease, PutReleaseAnswer } from '#actors/project/commands'
-import type { ProjectNotices } from '#actors/project/notices'
 import { presenceAfter } from '#actors/project/presence'
 import { type RequestedScan, withScan } from '#actors/project/scan'
 import { type ProjectState, releasePrefix } from '#actors/project/state'

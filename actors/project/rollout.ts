@@ -1,5 +1,5 @@
+import type { ProjectNotices } from '#actors/notice-bus'
 import type { PutRollout, RolloutAnswer, SwitchRollout } from '#actors/project/commands'
-import type { ProjectNotices } from '#actors/project/notices'
 import { presenceAfter } from '#actors/project/presence'
 import { withoutRolloutScans, withRolloutScan } from '#actors/project/scan'
 import { noCounts, type ProjectState, rolloutRecord, type StoredTally } from '#actors/project/state'

@@ -1,8 +1,8 @@
-import type { ScanRequest } from '#actors/project/commands'
+import type { ProjectCommand, ScanRequest } from '#actors/project/commands'
 import { type ReleaseIndex, updateReleaseIndex } from '#actors/project/release-index'
 import type { StoredRelease } from '#model/release'
 import type { RolloutCounts, StoredRollout } from '#model/rollout'
-import type { RecordChange } from '#runtime/actor'
+import type { ActorAddress, RecordChange } from '#runtime/actor'
 
 /** The state of a project. A project without records has an actor too. */
 export interface ProjectState {
@@ -126,3 +126,14 @@ function putIn<Value>(map: Map<string, Value>, name: string, value: Value | null
   if (value === null) map.delete(name)
   else map.set(name, value)
 }
+
+/** One project of a tenant in the embedded update server. */
+export function projectAddress(tenant: string, project: string): ActorAddress<ProjectState, ProjectCommand> {
+  return { kind: 'project', tenant, id: project }
+}
+
+/** Projects with a release, a pin or a rollout: entries `<project>`. */
+export const projectIndex = 'project'
+
+/** Projects with a running scan of their devices: entries `<project>`. */
+export const scanningIndex = 'walking'

@@ -1,5 +1,5 @@
+import type { ProjectNotices } from '#actors/notice-bus'
 import type { JobMoved, Stage } from '#actors/project/commands'
-import type { ProjectNotices } from '#actors/project/notices'
 import { type ProjectState, rolloutRecord, type StoredTally, tallyRecord } from '#actors/project/state'
 import { recordOnly } from '#actors/record-only'
 import type { Entry } from '#model/entry'

@@ -1,4 +1,4 @@
-import type { IdentityNotices } from '#actors/notices'
+import type { IdentityNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
 import type { RotateSession, Rotation } from '#actors/session/commands'
 import { endedByItself } from '#actors/session/session-end'

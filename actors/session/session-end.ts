@@ -1,5 +1,5 @@
-import { accountAddress } from '#actors/account/address'
-import type { IdentityNotices } from '#actors/notices'
+import { accountAddress } from '#actors/account/state'
+import type { IdentityNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
 import { type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'
 import type { Entry } from '#model/entry'

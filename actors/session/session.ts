@@ -1,4 +1,4 @@
-import type { IdentityNotices } from '#actors/notices'
+import type { IdentityNotices } from '#actors/notice-bus'
 import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { BeginSession, SessionCommand, UseSession } from '#actors/session/commands'
 import { decideRotate } from '#actors/session/rotation'

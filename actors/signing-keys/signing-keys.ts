@@ -1,4 +1,4 @@
-import type { IdentityNotices } from '#actors/notices'
+import type { IdentityNotices } from '#actors/notice-bus'
 import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { AddSigningKey, SigningKeysCommand } from '#actors/signing-keys/commands'
 import { type SigningKeysState, type StoredSigningKey, signingKeyOf } from '#actors/signing-keys/state'

@@ -1,5 +1,5 @@
-import { outboxAddress } from '#actors/outbox/address'
 import type { CountMails } from '#actors/outbox/commands'
+import { outboxAddress } from '#actors/outbox/state'
 import { recordOnly } from '#actors/record-only'
 import type { AdvanceMail, MailFailed, MailOutcome } from '#actors/subscriber/commands'
 import { type MailState, mailRecord, type SubscriberState } from '#actors/subscriber/state'

@@ -1,5 +1,7 @@
+import type { SubscriberCommand } from '#actors/subscriber/commands'
+import { parseCrn } from '#model/crn'
 import type { StoredSubscription } from '#model/subscription'
-import type { RecordFormat } from '#runtime/actor'
+import type { ActorAddress, RecordFormat } from '#runtime/actor'
 
 /** A user with subscriptions. Nothing is stored without them. */
 export interface SubscriberState {
@@ -33,4 +35,31 @@ export const mailRecord = 'mail'
 export const subscriberFormats: Readonly<Record<string, RecordFormat>> = {
   [subscriptionsRecord]: { name: 'subscriptions', version: 1, upgrades: {} },
   [mailRecord]: { name: 'mail of a subscriber', version: 1, upgrades: {} },
+}
+
+/** The subscriptions of one user and their progress. `id`: see `subscriberIdOf`. */
+export function subscriberAddress(tenant: string, id: string): ActorAddress<SubscriberState, SubscriberCommand> {
+  return { kind: 'subscriber', tenant, id }
+}
+
+/** The bare id of a user or of an API key that acts as a user, or `anonymous`. `user` is its resource name. */
+export function subscriberIdOf(user: string): string {
+  const crn = parseCrn(user)
+  return crn && 'id' in crn ? crn.id : user.slice(user.indexOf(':') + 1)
+}
+
+/** Subscribers of functions: entries `<functionId>/<subscriber>/<subscriptionId>`. */
+export const topicIndex = 'topic'
+
+export function topicRow(fn: string, subscriber: string, subscription: string): string {
+  return `${fn}/${subscriber}/${subscription}`
+}
+
+export function partsOfTopicRow(row: string): {
+  readonly function: string
+  readonly subscriber: string
+  readonly subscription: string
+} {
+  const [fn = '', subscriber = '', subscription = ''] = row.split('/')
+  return { function: fn, subscriber, subscription }
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
-import type { RuleNotices } from '#actors/rule-notices'
+import type { RuleNotices } from '#actors/notice-bus'
 import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'

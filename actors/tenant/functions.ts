@@ -1,14 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { deliveryAddress } from '#actors/delivery/address'
 import type { TopicNotices } from '#actors/delivery/notices'
+import { deliveryAddress } from '#actors/delivery/state'
 import { newEdit } from '#actors/edit'
+import type { RuleNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
-import type { RuleNotices } from '#actors/rule-notices'
-import { endingIndex } from '#actors/tenant/address'
 import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteFunction, PutFunction, TopicSwept } from '#actors/tenant/commands'
-import { functionRecord, type TenantState } from '#actors/tenant/state'
+import { endingIndex, functionRecord, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import {
   alarmsIn,

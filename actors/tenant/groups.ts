@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
+import type { RuleNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
-import type { RuleNotices } from '#actors/rule-notices'
 import { authorshipAfter, makersOf, quotaFault, refusePut, unchanged } from '#actors/tenant/authorship'
 import { membersFault } from '#actors/tenant/bindings'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'

@@ -1,4 +1,4 @@
-import type { IdentityNotices } from '#actors/notices'
+import type { IdentityNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
 import { eraseSubscriber } from '#actors/subscriber/erasure'
 import { quotaFault } from '#actors/tenant/authorship'

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
-import type { IdentityNotices } from '#actors/notices'
+import type { IdentityNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
 import { quotaFault } from '#actors/tenant/authorship'
 import type { DeleteRole, PutRole, RoleSettled } from '#actors/tenant/commands'

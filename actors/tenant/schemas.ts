@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { RuleNotices } from '#actors/rule-notices'
+import type { RuleNotices } from '#actors/notice-bus'
 import type { DeleteSchema, PutSchema } from '#actors/tenant/commands'
 import { schemaRecord, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'

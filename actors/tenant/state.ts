@@ -1,4 +1,5 @@
 import type { BindingCounts } from '#actors/tenant/bindings'
+import type { TenantCommand } from '#actors/tenant/commands'
 import type { StoredAlarm } from '#model/alarm'
 import type { Principal } from '#model/caller'
 import type { StoredFunction } from '#model/function'
@@ -6,6 +7,7 @@ import type { StoredGroup } from '#model/group'
 import type { Grant } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { StoredTemplate } from '#model/template'
+import type { ActorAddress } from '#runtime/actor'
 
 /** The shared data of a tenant: schemas, flake addresses, roles, keys, groups, alarms, functions and templates. */
 export interface TenantState {
@@ -168,4 +170,14 @@ export function keysOf(state: TenantState, kind: KeyKind): ReadonlyMap<string, S
 /** Expired from this moment on. */
 export function isExpired({ expiresAt }: StoredKey, now: number): boolean {
   return expiresAt !== null && now >= expiresAt
+}
+
+/** The tenant that always exists. Contract 2. */
+export const defaultTenant = 'default'
+
+/** Deleted functions that still have subscriptions: entries `<functionId>`. */
+export const endingIndex = 'ending'
+
+export function tenantAddress(tenant: string): ActorAddress<TenantState, TenantCommand> {
+  return { kind: 'tenant', tenant, id: tenant }
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { RuleNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
-import type { RuleNotices } from '#actors/rule-notices'
 import { authorshipAfter, unchanged } from '#actors/tenant/authorship'
 import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
 import { type TenantState, templateRecord } from '#actors/tenant/state'

@@ -1,7 +1,6 @@
 import type { TopicNotices } from '#actors/delivery/notices'
-import type { IdentityNotices } from '#actors/notices'
+import type { IdentityNotices, RuleNotices } from '#actors/notice-bus'
 import { restoreState } from '#actors/record-only'
-import type { RuleNotices } from '#actors/rule-notices'
 import { decideDeleteAlarm, decidePutAlarm } from '#actors/tenant/alarms'
 import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
 import type { TenantCommand } from '#actors/tenant/commands'

@@ -1,5 +1,5 @@
 import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
-import { defaultTenant } from '#actors/tenant/address'
+import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { type ActorAddress, type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
 

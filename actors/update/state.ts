@@ -1,8 +1,10 @@
 import type { Stage } from '#actors/project/commands'
+import type { UpdateCommand } from '#actors/update/commands'
 import type { UpdateChanged } from '#model/entry'
 import type { Trigger, TriggerOutcome, UpdateState } from '#model/firmware'
 import type { ReleaseKey } from '#model/release'
 import type { OfferedFirmware } from '#model/update-offer'
+import type { ActorAddress } from '#runtime/actor'
 
 /** The updates of one device. A device without updates has an actor too. */
 export interface UpdateActorState {
@@ -91,4 +93,58 @@ export interface UpdateAttempts {
   readonly nextAt: number | null
   /** Since when the device has had it, Unix ms; null: it does not have it, or fell back. */
   readonly doneAt: number | null
+}
+
+/** The update of a device: at most one at a time. */
+export function updateAddress(tenant: string, device: string): ActorAddress<UpdateActorState, UpdateCommand> {
+  return { kind: 'update', tenant, id: device }
+}
+
+/** Devices with a running update: entries `<deviceIdentifier>`. */
+export const updatingIndex = 'updating'
+
+/** The published state of the current firmware. */
+export function publishedOf({ state, context }: StoredUpdate): PublishedUpdate {
+  const { index, offer, progress, message, toldAt } = context
+  return {
+    index,
+    at: toldAt,
+    status: state,
+    ...(offer && { firmware: offer.firmware }),
+    ...(progress !== null && { progress }),
+    ...(message !== null && { message }),
+  }
+}
+
+/** The last published state of one firmware of the device; undefined: never published. */
+export function publishedFor(stored: StoredUpdate, index: number): PublishedUpdate | undefined {
+  return stored.context.index === index
+    ? publishedOf(stored)
+    : stored.earlier?.find((published) => published.index === index)
+}
+
+/**
+ * The correction to publish after a turn for the firmware that was checked before and had no newer version. Its
+ * checking state was published and would otherwise stay for ever.
+ */
+export function checkedCorrection(
+  before: StoredUpdate | undefined,
+  index: number,
+  now: number,
+): PublishedUpdate | undefined {
+  if (before?.state !== 'checking' || before.context.index === index) return undefined
+  return { index: before.context.index, at: now, status: 'idle', message: 'NO_UPDATE' }
+}
+
+/** The published states of all firmwares except the one of the current update. */
+export function earlierAfter(
+  before: StoredUpdate | undefined,
+  index: number,
+  passed: PublishedUpdate | undefined,
+): readonly PublishedUpdate[] | undefined {
+  if (!before || before.context.index === index) return before?.earlier
+  const last = passed ?? publishedOf(before)
+  const others =
+    before.earlier?.filter((published) => published.index !== index && published.index !== last.index) ?? []
+  return [...others, last]
 }

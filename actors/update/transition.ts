@@ -1,11 +1,18 @@
 import { transition } from 'xstate'
-import { updatingIndex } from '#actors/update/address'
+import type { UpdateNotices } from '#actors/notice-bus'
 import { attemptsAfter, waitingAttempts } from '#actors/update/attempts'
 import type { UpdateEvent } from '#actors/update/events'
 import { isRunning, machineVersion, updateMachine } from '#actors/update/machine'
-import type { UpdateNotices } from '#actors/update/notices'
-import { checkedCorrection, earlierAfter, publishedOf } from '#actors/update/published-updates'
-import { type StoredUpdate, type UpdateActorState, type UpdateContext, updateRecord } from '#actors/update/state'
+import {
+  checkedCorrection,
+  earlierAfter,
+  publishedOf,
+  type StoredUpdate,
+  type UpdateActorState,
+  type UpdateContext,
+  updateRecord,
+  updatingIndex,
+} from '#actors/update/state'
 import { countedAfter, countTells } from '#actors/update/update-stage'
 import type { Entry, UpdateChanged } from '#model/entry'
 import type { UpdateState } from '#model/firmware'

@@ -1,5 +1,5 @@
-import { projectAddress } from '#actors/project/address'
 import type { Stage } from '#actors/project/commands'
+import { projectAddress } from '#actors/project/state'
 import type { CountedUpdate, UpdateContext } from '#actors/update/state'
 import type { UpdateState } from '#model/firmware'
 import { releaseName } from '#model/release'

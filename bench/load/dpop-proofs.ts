@@ -1,7 +1,7 @@
 import { type KeyObject, randomBytes, randomUUID, sign } from 'node:crypto'
 import { base64urlOf } from '#access/base64url'
+import { tokenHash } from '#access/secret-text'
 import { makeSigningKey } from '#access/signing-key'
-import { tokenHash } from '#access/token-hash'
 
 export interface ProofSubject {
   readonly method: string

@@ -1,7 +1,6 @@
 import type { Access, Accesses, PublishedUser } from '#access/accesses'
 import { operator } from '#access/operator'
-import { defaultTenant, tenantAddress } from '#actors/tenant/address'
-import { isExpired, type StoredApiKey } from '#actors/tenant/state'
+import { defaultTenant, isExpired, type StoredApiKey, tenantAddress } from '#actors/tenant/state'
 import type { Principal } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import type { Entry } from '#model/entry'

@@ -1,6 +1,4 @@
-import { readBasic } from '#access/basic-header'
-import { renewHash } from '#access/hash-renewal'
-import { recognise } from '#access/password-attempt'
+import { recognise, renewHash } from '#access/password-attempt'
 import type { BasicRequest, TokenAnswer } from '#access/requests'
 import {
   accountAt,
@@ -11,8 +9,8 @@ import {
   withOneRetry,
   wrongCredentials,
 } from '#access/sign-in'
-import { directoryAddress } from '#actors/directory/address'
 import { isReachable, rowByName } from '#actors/directory/queries'
+import { directoryAddress } from '#actors/directory/state'
 import { Problem } from '#model/problem'
 
 /** `GET /iam/token`. §5.1.2, contract 2, Basic scheme. */
@@ -40,4 +38,38 @@ async function basicTokenOnce(parts: SignInParts, request: BasicRequest): Promis
   await renewHash(parts, match, password, place)
   refuseBasic(tenantOf(parts, match.row), accountAt(parts, match))
   return beginUnbound(parts, match, isOffline, place)
+}
+
+/** The content of `Authorization: Basic`. RFC 7617. */
+export interface BasicCredentials {
+  readonly name: string
+  readonly password: string
+}
+
+/** More than the longest name and password need, at four bytes per character. */
+const headerCharactersMax = 8_192
+
+const pattern = /^basic +([A-Za-z0-9+/]+={0,2})$/i
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Name and password, split at the first colon: a name contains none, a password may. Undefined for another scheme,
+ * for Base64 that is not canonical, and for bytes that are not UTF-8.
+ */
+export function readBasic(header: string): BasicCredentials | undefined {
+  if (header.length > headerCharactersMax) return undefined
+  const [, encoded] = pattern.exec(header) ?? []
+  const text = encoded === undefined ? undefined : decode(encoded)
+  const colon = text?.indexOf(':') ?? -1
+  return text === undefined || colon < 0 ? undefined : { name: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+function decode(encoded: string): string | undefined {
+  const bytes = Buffer.from(encoded, 'base64')
+  if (bytes.toString('base64') !== encoded) return undefined
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
 }

@@ -1,4 +1,4 @@
-import { RecentMap } from '#access/recent-map'
+import { RecentMap } from '#access/bounded-map'
 import { type Caller, principalKey } from '#model/caller'
 import { Problem } from '#model/problem'
 

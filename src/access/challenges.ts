@@ -1,6 +1,6 @@
 import { base64urlOf } from '#access/base64url'
-import { ExpiringMap } from '#access/expiring-map'
-import type { Random } from '#access/random'
+import { ExpiringMap } from '#access/bounded-map'
+import type { Random } from '#access/file-keys'
 import type { Principal } from '#model/caller'
 
 /** Contract 2, Second factor. */

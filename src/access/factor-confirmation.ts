@@ -1,4 +1,4 @@
-import { ExpiringMap } from '#access/expiring-map'
+import { ExpiringMap } from '#access/bounded-map'
 import { takeCode } from '#access/factor-codes'
 import { accountOf, type FactorSubject, ownerOf } from '#access/factor-subject'
 import { verifyPassword } from '#access/password-change'

@@ -1,9 +1,9 @@
 import type { SignInParts } from '#access/sign-in'
-import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import { administratorRole } from '#actors/directory/rows'
-import { defaultTenant } from '#actors/tenant/address'
-import { randomId } from '#model/server-made-id'
+import { directoryAddress } from '#actors/directory/state'
+import { defaultTenant } from '#actors/tenant/state'
+import { randomId } from '#model/identifier'
 
 /** The name of an administrator that was not configured. Contract 2. */
 const nameByDefault = 'admin'

@@ -1,3 +1,4 @@
+import type { SignInCounts } from '#access/auth-counts'
 import { basicToken } from '#access/basic-login'
 import { logIn } from '#access/login'
 import { changePassword } from '#access/password-change'
@@ -12,7 +13,6 @@ import type {
 } from '#access/requests'
 import { refresh, refreshBasic } from '#access/session-refresh'
 import type { SignInParts } from '#access/sign-in'
-import type { SignInCounts } from '#access/sign-in-counts'
 import { signOut } from '#access/sign-out'
 import { signUp } from '#access/sign-up'
 import type { TotpFlows } from '#access/totp-flows'

@@ -1,5 +1,4 @@
-import { renewHash } from '#access/hash-renewal'
-import { type Match, recognise } from '#access/password-attempt'
+import { type Match, recognise, renewHash } from '#access/password-attempt'
 import type { LoginOutcome, LoginRequest, SignInPlace } from '#access/requests'
 import {
   accountAt,
@@ -11,9 +10,8 @@ import {
   wrongCredentials,
 } from '#access/sign-in'
 import { type Factors, factorNames } from '#actors/account/state'
-import { directoryAddress } from '#actors/directory/address'
 import { emailUseMax, rowsByLogin } from '#actors/directory/queries'
-import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
+import { type DirectoryState, directoryAddress, type TenantRow, type UserRow } from '#actors/directory/state'
 import { proofProblem } from '#http/authentication'
 import { foldEmail } from '#model/user'
 

@@ -1,4 +1,4 @@
-import { defaultTenant } from '#actors/tenant/address'
+import { defaultTenant } from '#actors/tenant/state'
 import type { Caller } from '#model/caller'
 import { everything } from '#model/scope'
 

@@ -1,8 +1,9 @@
 import type { Candidate } from '#access/passwords'
 import type { SignInPlace } from '#access/requests'
 import type { Recognised, SignInParts } from '#access/sign-in'
-import { accountAddress } from '#actors/account/address'
+import { accountAddress } from '#actors/account/state'
 import type { UserRow } from '#actors/directory/state'
+import { Problem } from '#model/problem'
 import { foldName } from '#model/user'
 
 /**
@@ -87,4 +88,23 @@ export function accountOfId(id: string): string {
 /** All keys that count attempts on a known user. */
 export function accountsOf({ id, name, email }: UserRow): readonly string[] {
   return [...new Set([accountOfId(id), accountTyped(name), ...(email === null ? [] : [accountTyped(email)])])]
+}
+
+/**
+ * Hashes a password again if its stored hash was made with other parameters, after the password was shown: otherwise
+ * the time of a check would reveal that the account exists. If the queue is full, the next sign-in does it.
+ */
+export async function renewHash(
+  { system, passwords }: SignInParts,
+  { tenant, user, version, hash }: Omit<Match, 'row'>,
+  password: string,
+  place: SignInPlace,
+): Promise<void> {
+  if (passwords.isCurrent(hash)) return
+  try {
+    const passwordHash = await passwords.hash(password, place)
+    await system.ask(accountAddress(tenant, user), { type: 'renew_hash', version, passwordHash })
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === 'overloaded')) throw error
+  }
 }

@@ -1,10 +1,9 @@
 import { accountOfId, accountsOf } from '#access/password-attempt'
 import type { PasswordRequest, SignInPlace } from '#access/requests'
 import { type SignInParts, withOneRetry, wrongCredentials } from '#access/sign-in'
-import { accountAddress } from '#actors/account/address'
-import { directoryAddress } from '#actors/directory/address'
+import { accountAddress } from '#actors/account/state'
 import { rowById } from '#actors/directory/queries'
-import type { UserRow } from '#actors/directory/state'
+import { directoryAddress, type UserRow } from '#actors/directory/state'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 

@@ -1,4 +1,4 @@
-import { addressGroupOf } from '#access/address-group'
+import { addressGroupOf } from '#access/attempts'
 import { FairQueue } from '#access/fair-queue'
 import type { PasswordEngine } from '#access/password-hashing'
 import { Problem } from '#model/problem'

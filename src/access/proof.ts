@@ -1,10 +1,10 @@
+import { createHmac } from 'node:crypto'
 import { type CryptoKey, compactVerify, decodeJwt, decodeProtectedHeader, errors, importJWK } from 'jose'
 import { isCompactJws } from '#access/base64url'
-import type { Nonces } from '#access/nonces'
-import type { ProofKey, ProofKeys } from '#access/proof-keys'
+import { RecentMap } from '#access/bounded-map'
 import { type PublicJwk, readPublicJwk, thumbprintOf } from '#access/public-jwk'
 import type { Replays } from '#access/replays'
-import { tokenHash } from '#access/token-hash'
+import { tokenHash } from '#access/secret-text'
 import { proofProblem } from '#http/authentication'
 import type { ForwardedRequest } from '#model/forwarded-request'
 
@@ -239,4 +239,99 @@ function normalOf(address: string): string | undefined {
   const lowerScheme = scheme.toLowerCase()
   const isDefault = port === '' || port === defaultPorts[lowerScheme]
   return `${lowerScheme}://${host.toLowerCase()}${isDefault ? '' : `:${port}`}${path}`
+}
+
+/** The parsed header of a proof: it names one key, and no other header text has the same. */
+export interface ProofKey {
+  readonly jkt: string
+  readonly key: CryptoKey
+}
+
+/** In one generation: each active client saves an import of 130 µs. A key takes some 7 KB. */
+const keysMax = 8_192
+/** Headers of real clients have 230 to 400 characters; longer ones are accepted, but parsed each time. */
+const headerCharactersMax = 1_024
+/** An unused key is evicted after one to two of these. */
+export const keyGenerationMs = 5 * 60_000
+
+export interface ProofKeysOptions {
+  /** Unix ms. */
+  readonly now: () => number
+  readonly sizeMax?: number
+}
+
+/**
+ * Keys by the exact proof header: a client's header never changes, so its decoding, its thumbprint and the import of
+ * its key are paid for once while the client is active. Only headers of fully valid proofs are cached.
+ */
+export class ProofKeys {
+  readonly #now: () => number
+  readonly #keys: RecentMap<string, ProofKey>
+
+  constructor({ now, sizeMax = keysMax }: ProofKeysOptions) {
+    this.#now = now
+    this.#keys = new RecentMap({ generationMs: keyGenerationMs, sizeMax })
+  }
+
+  find(headerText: string): ProofKey | undefined {
+    return this.#keys.get(headerText, this.#now())
+  }
+
+  admit(headerText: string, { jkt, key }: ProofKey): void {
+    if (headerText.length > headerCharactersMax || this.find(headerText)) return
+    this.#keys.set(headerText, { jkt, key }, this.#now())
+  }
+}
+
+/** A nonce is valid in its own window and the next: 5 to 10 minutes. Contract 2, DPoP. */
+const nonceWindowMs = 300_000
+const nonceBytes = 16
+
+export interface NoncesOptions {
+  /** Unix ms. */
+  readonly now: () => number
+  /** New at each start: nonces of an earlier process are invalid. */
+  readonly key: Uint8Array
+}
+
+/**
+ * The nonces that proofs must contain, so that no proof can be made long before its use. RFC 9449 §8.
+ *
+ * Stateless: a nonce is the MAC of the window's number. It is not a secret (any client can get one), so it is not
+ * compared in constant time.
+ */
+export class Nonces {
+  readonly #options: NoncesOptions
+  #window = Number.NaN
+  #current = ''
+  #previous = ''
+
+  constructor(options: NoncesOptions) {
+    this.#options = options
+  }
+
+  get current(): string {
+    this.#move()
+    return this.#current
+  }
+
+  /** `ageing`: still valid, but the next one should be sent. Undefined: invalid. */
+  judge(nonce: unknown): 'current' | 'ageing' | undefined {
+    this.#move()
+    if (nonce === this.#current) return 'current'
+    return nonce === this.#previous ? 'ageing' : undefined
+  }
+
+  #move(): void {
+    const window = Math.floor(this.#options.now() / nonceWindowMs)
+    if (window === this.#window) return
+    this.#previous = window === this.#window + 1 ? this.#current : this.#of(window - 1)
+    this.#current = this.#of(window)
+    this.#window = window
+  }
+
+  #of(window: number): string {
+    const mac = createHmac('sha256', this.#options.key).update(String(window)).digest()
+    return mac.subarray(0, nonceBytes).toString('base64url')
+  }
 }

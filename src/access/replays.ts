@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Random } from '#access/random'
+import type { Random } from '#access/file-keys'
 import { Problem } from '#model/problem'
 
 /**

@@ -1,8 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash, hash, timingSafeEqual } from 'node:crypto'
 import { base64urlOf, isBase64url } from '#access/base64url'
-import type { Random } from '#access/random'
-import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
-import { randomId } from '#model/server-made-id'
+import type { Random } from '#access/file-keys'
+import { isServerMadeId, isTenantIdentifier, randomId } from '#model/identifier'
 
 /**
  * Text forms of secrets that the server makes. Only the SHA-256 of each is stored: they are random, so no slower hash
@@ -106,4 +105,9 @@ export function tokenCheck(token: string | undefined): (shown: string) => boolea
   if (token === undefined) return () => false
   const hash = hashOf(token)
   return (shown) => timingSafeEqual(hashOf(shown), hash)
+}
+
+/** Identifies a token without revealing it: as `ath` of a proof (RFC 9449 §4.2) and as key of the cache. */
+export function tokenHash(token: string): string {
+  return hash('sha256', token, 'base64url')
 }

@@ -1,4 +1,3 @@
-import { isOurs, type RefreshToken, readRefreshToken } from '#access/refresh-token'
 import type { BasicRefreshRequest, Pair, RefreshRequest, TokenAnswer } from '#access/requests'
 import {
   pairOf,
@@ -9,12 +8,11 @@ import {
   tokensOf,
   wrongRefreshToken,
 } from '#access/sign-in'
-import { accountAddress } from '#actors/account/address'
-import { type AccountState, factorNames } from '#actors/account/state'
+import { isOurs, type RefreshToken, readRefreshToken } from '#access/tokens'
+import { type AccountState, accountAddress, factorNames } from '#actors/account/state'
 import type { TenantRow } from '#actors/directory/state'
-import { sessionAddress } from '#actors/session/address'
 import type { Rotation } from '#actors/session/commands'
-import type { StoredSession } from '#actors/session/state'
+import { type StoredSession, sessionAddress } from '#actors/session/state'
 import { proofProblem } from '#http/authentication'
 
 /** `POST /auth/token`. Contract 2, Refresh. */

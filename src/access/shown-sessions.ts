@@ -1,7 +1,6 @@
 import type { ShownSession } from '#access/requests'
-import { accountAddress } from '#actors/account/address'
-import { sessionAddress } from '#actors/session/address'
-import { isOver } from '#actors/session/state'
+import { accountAddress } from '#actors/account/state'
+import { isOver, sessionAddress } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 

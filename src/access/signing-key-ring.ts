@@ -1,5 +1,4 @@
-import type { FileKeys } from '#access/file-keys'
-import type { Random } from '#access/random'
+import type { FileKeys, Random } from '#access/file-keys'
 import type { ShownSigningKey } from '#access/requests'
 import {
   makeSigningKey,
@@ -9,8 +8,7 @@ import {
   type SigningKeys,
   sealSigningKey,
 } from '#access/signing-key'
-import { signingKeysAddress } from '#actors/signing-keys/address'
-import type { StoredSigningKey } from '#actors/signing-keys/state'
+import { type StoredSigningKey, signingKeysAddress } from '#actors/signing-keys/state'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 

@@ -1,8 +1,7 @@
 import { createECDH, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { base64urlOf } from '#access/base64url'
+import { open, type Random, seal } from '#access/file-keys'
 import { type PublicJwk, thumbprintOf } from '#access/public-jwk'
-import type { Random } from '#access/random'
-import { open, seal } from '#access/seal'
 
 /** A key that signs the server's tokens, or did. */
 export interface SigningKey {

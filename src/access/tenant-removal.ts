@@ -1,5 +1,5 @@
 import type { Sweep } from '#access/options'
-import { directoryAddress } from '#actors/directory/address'
+import { directoryAddress } from '#actors/directory/state'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'

@@ -1,4 +1,4 @@
-import { ExpiringMap } from '#access/expiring-map'
+import { ExpiringMap } from '#access/bounded-map'
 import type { Caller, SessionKey } from '#model/caller'
 import { Problem } from '#model/problem'
 

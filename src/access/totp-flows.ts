@@ -1,4 +1,4 @@
-import { ExpiringMap } from '#access/expiring-map'
+import { ExpiringMap } from '#access/bounded-map'
 import { freshRecoveryCodes, takeRecoveryCode, takeTotp } from '#access/factor-codes'
 import type { FactorConfirmations } from '#access/factor-confirmation'
 import {
@@ -14,8 +14,8 @@ import {
 import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, Pair } from '#access/requests'
 import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
 import { newTotpSecret, sealTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
-import { accountAddress } from '#actors/account/address'
 import type { CredentialsChanged } from '#actors/account/commands'
+import { accountAddress } from '#actors/account/state'
 import { Problem } from '#model/problem'
 
 /** As long as the 2FA token for setting up a factor. */

@@ -1,6 +1,5 @@
 import { Secret, TOTP } from 'otpauth'
-import type { Random } from '#access/random'
-import { open, seal } from '#access/seal'
+import { open, type Random, seal } from '#access/file-keys'
 import type { SignInParts } from '#access/sign-in'
 import type { AccountState } from '#actors/account/state'
 import type { UserRow } from '#actors/directory/state'

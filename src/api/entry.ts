@@ -142,3 +142,30 @@ export function defineRoute<
 >(entry: RouteEntry<Path, P, Q, B, M, A>): RouteEntry<Path, P, Q, B, M, A> {
   return entry
 }
+
+/** Requests that may be repeated and take effect once. Contract 1.10. */
+
+/** By its lower-case name. */
+export const idempotencyKeyHeader = 'idempotency-key'
+
+/**
+ * Whether a route uses the header. Reads are repeatable anyway; streamed bodies can't be compared as a whole;
+ * unauthenticated callers have no keys.
+ */
+export function takesIdempotencyKey({ method, access, body }: RouteEntry): boolean {
+  return method !== 'GET' && !body?.isStreamed && !keyless.has(access)
+}
+
+/** Callers of these are often unauthenticated. */
+const keyless: ReadonlySet<RouteEntry['access']> = new Set(['none', 'link', 'proof', 'hook'])
+
+/** The sign-in routes, and the limit of their bodies. Contract 2, changes to 1.3. */
+
+/** A signed assertion of a security key, the longest of these bodies, has about 2 KiB. */
+export const signInBytesMax = 8 * 1024
+
+const signInPath = /^\/(?:auth\/.+|iam\/(?:signup|token))$/
+
+export function isSignIn({ path }: RouteEntry): boolean {
+  return signInPath.test(path)
+}

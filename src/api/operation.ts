@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { accessOf, known } from '#api/access'
 import { headersOfAnswer } from '#api/answer-headers'
-import type { RouteAnswer, RouteEntry } from '#api/entry'
+import { type RouteAnswer, type RouteEntry, takesIdempotencyKey } from '#api/entry'
 import { ErrorBody, ServerErrorBody } from '#api/error-answers'
 import { fieldNotes } from '#api/field-notes'
-import { takesIdempotencyKey } from '#api/idempotency-key'
 import type { JsonSchema, SchemaBook } from '#api/json-schema'
 import { headersOfRequest } from '#api/request-headers'
 

@@ -1,5 +1,4 @@
-import type { RouteEntry } from '#api/entry'
-import { takesIdempotencyKey } from '#api/idempotency-key'
+import { type RouteEntry, takesIdempotencyKey } from '#api/entry'
 
 /** Request headers other than credentials and those of every HTTP request, by the names of their components. */
 export const requestHeaders = {

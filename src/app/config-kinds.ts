@@ -1,4 +1,4 @@
-import { nextTime } from '#firmware/cron'
+import { nextTime } from '#firmware/schedule'
 import { senderOf } from '#model/mail-address'
 import { anonymousName, NewUserName } from '#model/user'
 

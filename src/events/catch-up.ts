@@ -3,8 +3,8 @@ import type { Connection } from '#events/tenant-hub'
 import { deviceOf, encode, encodeStripped, ownerOf, serviceOf, typeOf } from '#events/wire'
 import type { BindingLists } from '#model/bound'
 import type { Entry } from '#model/entry'
+import type { Chunk, StreamReader } from '#runtime/journal'
 import { Slices } from '#runtime/slices'
-import type { Chunk, StreamReader } from '#runtime/stream'
 import type { World } from '#runtime/world'
 
 /** A property in an entry: a value or a removal. */

@@ -1,4 +1,4 @@
-import { tenantKey } from '#model/tenant-key'
+import { tenantKey } from '#model/tenant'
 import type { UpdateQuery } from '#model/update-offer'
 import type { World } from '#runtime/world'
 

@@ -13,7 +13,7 @@ import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
 import type { BlobStore } from '#runtime/blobs'
-import type { Listing } from '#runtime/listing'
+import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
 export interface FirmwareUpdatesParts {

@@ -1,12 +1,12 @@
 import { isTenantThere, tenantsThere } from '#actors/directory/queries'
-import { projectAddress, projectIndex } from '#actors/project/address'
-import type { ProjectNotices } from '#actors/project/notices'
+import type { ProjectNotices } from '#actors/notice-bus'
+import { projectAddress, projectIndex } from '#actors/project/state'
 import { partNameOf } from '#firmware/part-name'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { isOfTenant } from '#model/tenant-key'
+import { isOfTenant } from '#model/tenant'
 import type { BlobStore } from '#runtime/blobs'
-import type { Listing } from '#runtime/listing'
+import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
 export interface ImageUsesParts {

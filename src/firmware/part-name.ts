@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { directoryAddress } from '#actors/directory/address'
-import { defaultTenant } from '#actors/tenant/address'
+import { directoryAddress } from '#actors/directory/state'
+import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 

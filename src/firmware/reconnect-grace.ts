@@ -1,5 +1,5 @@
-import type { WaitingCandidate } from '#firmware/update-candidate'
-import { isOfTenant, tenantKey } from '#model/tenant-key'
+import type { WaitingCandidate } from '#firmware/update-starter'
+import { isOfTenant, tenantKey } from '#model/tenant'
 import type { World } from '#runtime/world'
 
 /**

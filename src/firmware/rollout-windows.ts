@@ -1,12 +1,14 @@
+import { createHash } from 'node:crypto'
 import { isTenantThere, tenantsThere } from '#actors/directory/queries'
-import { projectAddress, projectIndex } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
-import { isOpen, nextTime } from '#firmware/cron'
+import { projectAddress, projectIndex } from '#actors/project/state'
+import { isOpen, nextTime } from '#firmware/schedule'
+import { isAmong, type MembersOf } from '#model/bound'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
-import { tenantKey } from '#model/tenant-key'
-import type { Listing } from '#runtime/listing'
+import { tenantKey } from '#model/tenant'
+import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
 export interface RolloutWindowsParts {
@@ -139,4 +141,19 @@ export class RolloutWindows {
       if (!(error instanceof Problem)) this.#parts.failed(error)
     })
   }
+}
+
+/**
+ * Whether a rollout includes a device: the device is in one of its groups (if it has groups), and the hash share is
+ * below the percentage. The choice is deterministic, and a higher percentage only adds devices.
+ */
+export function isSelected(project: string, { body }: StoredRollout, device: string, membersOf: MembersOf): boolean {
+  const { firmware, percent, groups } = body
+  if (groups && !groups.some((group) => isAmong(membersOf(group) ?? [], device))) return false
+  return shareOf(`${project}/${firmware}/${device}`) * 100 < percent
+}
+
+/** From 0 to below 1, from the first four bytes of the SHA-256. */
+function shareOf(name: string): number {
+  return createHash('sha256').update(name).digest().readUInt32BE(0) / 2 ** 32
 }

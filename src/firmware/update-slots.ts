@@ -1,6 +1,6 @@
 import type { StoredUpdate } from '#actors/update/state'
 import { type UpdateState, updateStates } from '#model/firmware'
-import { isOfTenant, tenantKey } from '#model/tenant-key'
+import { isOfTenant, tenantKey } from '#model/tenant'
 import { backgroundSliceMs, Slices } from '#runtime/slices'
 import type { World } from '#runtime/world'
 import { isBusy } from '#workers/busy'

@@ -1,22 +1,20 @@
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
-import { updateAddress } from '#actors/update/address'
 import { isHeldBack, waitingAttempts } from '#actors/update/attempts'
 import type { BeginUpdate, FoundUpdate } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
-import { type StoredUpdate, updateRecord } from '#actors/update/state'
+import { type StoredUpdate, updateAddress, updateRecord } from '#actors/update/state'
 import type { Checks } from '#firmware/checks'
 import type { UpdateOptions } from '#firmware/options'
+import { firstUpdate, questionsOf } from '#firmware/pending-triggers'
 import { ReconnectGrace } from '#firmware/reconnect-grace'
-import { firstUpdate, questionsOf } from '#firmware/search'
-import { type UpdateCandidate, type WaitingCandidate, waitingOf } from '#firmware/update-candidate'
 import { needsSlot, UpdateSlots } from '#firmware/update-slots'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import type { Entry } from '#model/entry'
 import { type Trigger, type UpdateState, updateStates } from '#model/firmware'
 import { Problem } from '#model/problem'
-import { isOfTenant, tenantKey } from '#model/tenant-key'
+import { isOfTenant, tenantKey } from '#model/tenant'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { System } from '#runtime/system'
 
@@ -255,4 +253,32 @@ const automatic: Readonly<Record<Exclude<Trigger, 'post'>, (options: UpdateOptio
   connect: ({ isConnectUpdateDisabled }) => !isConnectUpdateDisabled,
   cron: () => true,
   hook: ({ isHookForPinsOnly }, isPinned) => isPinned || !isHookForPinsOnly,
+}
+
+/** Called when a device has to wait. The returned function is called when the wait is over, unless the process dies. */
+type Hold = () => () => void
+
+/** Options of an update check. */
+export interface CheckOptions {
+  /** Only firmwares with these indexes; undefined: all. */
+  readonly only?: readonly number[] | undefined
+  /** Only rollout or pinned versions: not the newest release after the rollout ended. */
+  readonly isForRollout?: boolean | undefined
+  readonly hold?: Hold | undefined
+}
+
+/** A device to check for an update. */
+export interface UpdateCandidate extends CheckOptions {
+  readonly tenant: string
+  readonly device: string
+  readonly by: Trigger
+}
+
+/** A candidate that waits for a slot or for the device to reconnect. */
+export interface WaitingCandidate extends UpdateCandidate {
+  readonly release: () => void
+}
+
+function waitingOf(candidate: UpdateCandidate): WaitingCandidate {
+  return { ...candidate, release: candidate.hold?.() ?? (() => {}) }
 }

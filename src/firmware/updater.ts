@@ -1,16 +1,19 @@
 import { deviceAddress } from '#actors/device/device'
 import { noFirmwares } from '#actors/device/state'
 import { isTenantThere, tenantsThere } from '#actors/directory/queries'
-import { updateAddress, updatingIndex } from '#actors/update/address'
+import type { UpdateNotices } from '#actors/notice-bus'
 import type { BeginAnswer, BeginUpdate, NoUpdateFound, UpdateCommand } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
-import type { UpdateNotices } from '#actors/update/notices'
-import type { StoredUpdate, UpdateContext } from '#actors/update/state'
-import { PendingTriggers } from '#firmware/pending-triggers'
-import { firstUpdate, questionsOf } from '#firmware/search'
-import type { CheckOptions } from '#firmware/update-candidate'
+import { type StoredUpdate, type UpdateContext, updateAddress, updatingIndex } from '#actors/update/state'
+import { firstUpdate, PendingTriggers, questionsOf } from '#firmware/pending-triggers'
 import { hasBegunAt } from '#firmware/update-slots'
-import { deviceNow, UpdateStarter, type UpdateStarterParts, updateNow } from '#firmware/update-starter'
+import {
+  type CheckOptions,
+  deviceNow,
+  UpdateStarter,
+  type UpdateStarterParts,
+  updateNow,
+} from '#firmware/update-starter'
 import type { Link, LinkedDevice } from '#link/link'
 import type { FirmwareListener } from '#link/offers'
 import type { Firmware } from '#model/entry'
@@ -19,7 +22,7 @@ import { hasArrived, hasFallenBack } from '#model/firmware-order'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import type { Listing } from '#runtime/listing'
+import type { Listing } from '#runtime/storage'
 import { Pace, Stopped } from '#workers/pace'
 
 export interface UpdaterParts extends UpdateStarterParts {

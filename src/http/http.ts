@@ -1,7 +1,5 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
-import type { RouteEntry } from '#api/entry'
-import { idempotencyKeyHeader, takesIdempotencyKey } from '#api/idempotency-key'
-import { isSignIn, signInBytesMax } from '#api/sign-in'
+import { idempotencyKeyHeader, isSignIn, type RouteEntry, signInBytesMax, takesIdempotencyKey } from '#api/entry'
 import { type Authenticate, permit, tokenProblem } from '#http/authentication'
 import type { Binding, BodyStream, Call, Reply } from '#http/call'
 import { allowedHeaders, preflightMaxAgeS } from '#http/cors'

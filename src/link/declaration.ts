@@ -7,7 +7,7 @@ import { Problem } from '#model/problem'
 import { modifierBits, modifierFlags } from '#model/property'
 import { describe, propertyTypeOf } from '#model/property-type'
 import type { InternShape, ShapeProperty } from '#model/shape'
-import { tenantKey } from '#model/tenant-key'
+import { tenantKey } from '#model/tenant'
 import type { World } from '#runtime/world'
 
 export function declaredServices(services: HelloMessage['services'], intern: InternShape): DeclaredService[] {

@@ -1,5 +1,5 @@
 import type { LinkedDevice } from '#link/link'
-import { tenantKey } from '#model/tenant-key'
+import { tenantKey } from '#model/tenant'
 import type { World } from '#runtime/world'
 
 /**

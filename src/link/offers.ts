@@ -1,11 +1,11 @@
 import type { ImageUrls } from '#access/image-urls'
-import { defaultTenant } from '#actors/tenant/address'
+import { defaultTenant } from '#actors/tenant/state'
 import { publicOriginOf } from '#http/forwarded'
 import type { DeviceLinks } from '#link/device-links'
 import type { Link, LinkedDevice, LinkOpening } from '#link/link'
 import type { Firmware } from '#model/entry'
 import type { FirmwareStatusMessage } from '#model/link-message'
-import { tenantKey } from '#model/tenant-key'
+import { tenantKey } from '#model/tenant'
 import type { OfferedFirmware } from '#model/update-offer'
 import type { World } from '#runtime/world'
 

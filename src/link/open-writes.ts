@@ -1,7 +1,7 @@
 import type { WriteOrder } from '#actors/device/commands'
 import type { LinkedDevice } from '#link/link'
 import { Problem } from '#model/problem'
-import { tenantKey } from '#model/tenant-key'
+import { tenantKey } from '#model/tenant'
 import type { World } from '#runtime/world'
 
 /** Limit for one device, above any normal use: each write may have a quarter of a megabyte. */

@@ -5,7 +5,7 @@ import { edgeFaults, nodeMessage } from '#model/graph-edges'
 import { isServerMadeId, PropertyId, parsePropertyKey, ServiceIdentifier, ShortName } from '#model/identifier'
 import type { JsonFault } from '#model/json-value'
 import { DeviceStatus } from '#model/meta'
-import { utf8BytesOf } from '#model/utf8'
+import { utf8BytesOf } from '#model/text'
 
 /** The graph of a function: triggers, and the nodes after them. Contract 5.4. */
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { utf8BytesOf } from '#model/utf8'
+import { utf8BytesOf } from '#model/text'
 
 /** JSON that users store and that the API returns unchanged. The checks protect its readers. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject

@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url'
-import { utf8BytesOf } from '#model/utf8'
+import { utf8BytesOf } from '#model/text'
 
 /** Mail addresses of recipients and senders. */
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '#model/json-value'
 import { escapeHtml, type MustacheTokens, parseMustache, renderMustache } from '#model/mustache'
 import type { TemplateBody, TemplateText } from '#model/template'
-import { utf8BytesOf } from '#model/utf8'
+import { utf8BytesOf } from '#model/text'
 
 /** Renders mails from templates and their data. Contract 5.5. */
 

@@ -1,6 +1,6 @@
 import Mustache from 'mustache'
 import type { JsonObject, JsonValue } from '#model/json-value'
-import { utf8BytesOf } from '#model/utf8'
+import { utf8BytesOf } from '#model/text'
 
 /**
  * The part of Mustache that templates may use: `{{name}}`, `{{#section}}`, `{{^inverted}}`, `{{/end}}` and `{{! comment

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isUuidShaped, timestampMsMax } from '#model/identifier'
-import { utf8BytesOf } from '#model/utf8'
+import { utf8BytesOf } from '#model/text'
 
 /**
  * The data types of properties: a table with one rule for each, which converts an external value to its one JSON form

@@ -5,7 +5,7 @@ import { entriesWithin, jsonWithin } from '#model/json-value'
 import { lastLocale, subjectCharactersMax } from '#model/mail-text'
 import { parseMustache } from '#model/mustache'
 import { Locale } from '#model/subscription'
-import { utf8BytesOf } from '#model/utf8'
+import { utf8BytesOf } from '#model/text'
 
 /** Templates of mails, by locale. Contract 5.5. */
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { idOfCrn, ResourceIdentifier } from '#model/crn'
 import { isTenantIdentifier, TenantIdentifier, Timestamp } from '#model/identifier'
-import { printable } from '#model/printable'
+import { printable } from '#model/text'
 
 /** A tenant owns users, roles, devices and all other resources. Contract 2, Model. */
 
@@ -67,4 +67,13 @@ function hostOf(text: string): string | undefined {
   if (!host.startsWith('[')) return host
   const { hostname } = new URL(`http://${host}`)
   return hostname + host.slice(host.indexOf(']') + 1)
+}
+
+/** The key of something that has a name within its tenant. Tenant names contain no "/". */
+export function tenantKey(tenant: string, name: string): string {
+  return `${tenant}/${name}`
+}
+
+export function isOfTenant(key: string, tenant: string): boolean {
+  return key.startsWith(`${tenant}/`)
 }

@@ -1,5 +1,5 @@
-import { deliveryAddress } from '#actors/delivery/address'
 import type { CountOverflow } from '#actors/delivery/commands'
+import { deliveryAddress } from '#actors/delivery/state'
 import { isTenantThere } from '#actors/directory/queries'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'

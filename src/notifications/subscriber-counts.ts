@@ -1,8 +1,8 @@
 import { tenantsThere } from '#actors/directory/queries'
-import { partsOfTopicRow, topicIndex } from '#actors/subscriber/address'
 import type { SubscriberNotices } from '#actors/subscriber/notices'
+import { partsOfTopicRow, topicIndex } from '#actors/subscriber/state'
 import type { Entry } from '#model/entry'
-import type { Listing } from '#runtime/listing'
+import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
 const listedAtATime = 1_024

@@ -1,5 +1,4 @@
-import { projectAddress, projectIndex } from '#actors/project/address'
-import { itemCount, type ProjectState } from '#actors/project/state'
+import { itemCount, type ProjectState, projectAddress, projectIndex } from '#actors/project/state'
 import type { Binding } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'

@@ -1,5 +1,4 @@
-import { tenantAddress } from '#actors/tenant/address'
-import { isExpired, type KeyKind, keysOf, type StoredKey } from '#actors/tenant/state'
+import { isExpired, type KeyKind, keysOf, type StoredKey, tenantAddress } from '#actors/tenant/state'
 import { formatCrn } from '#model/crn'
 import type { RouteContext } from '#routes/context'
 

@@ -6,8 +6,7 @@ import { type Binding, bind } from '#http/call'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { deviceNames, existingDevice } from '#routes/devices'
-import { listReply } from '#routes/list-reply'
-import { streamHeaders } from '#routes/stream-position'
+import { listReply, streamHeaders } from '#routes/list-reply'
 import { textReply } from '#routes/streamed'
 
 /** Routes for device metadata and device records. */

@@ -1,4 +1,4 @@
-import { outboxAddress } from '#actors/outbox/address'
+import { outboxAddress } from '#actors/outbox/state'
 import * as api from '#api/outbox'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'

@@ -1,8 +1,8 @@
 import { cursorOf } from '#api/query-field'
 import type { Call } from '#http/call'
 import type { RouteContext } from '#routes/context'
-import { ReadSlices } from '#routes/read-slices'
-import type { Pages } from '#runtime/listing'
+import { ReadSlices } from '#routes/list-reply'
+import type { Pages } from '#runtime/storage'
 
 /** One page of names, and whether there are more. Contract 3.4. */
 export interface Page {

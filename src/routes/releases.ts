@@ -1,5 +1,5 @@
-import { projectAddress } from '#actors/project/address'
 import type { PutReleaseAnswer } from '#actors/project/commands'
+import { projectAddress } from '#actors/project/state'
 import type { UploadQuery } from '#api/update-projects'
 import * as api from '#api/update-projects'
 import { partNameOf } from '#firmware/part-name'

@@ -1,12 +1,14 @@
-import { directoryAddress } from '#actors/directory/address'
 import { isRoleUsed } from '#actors/directory/queries'
-import { tenantAddress } from '#actors/tenant/address'
+import { directoryAddress } from '#actors/directory/state'
 import type { PutRole } from '#actors/tenant/commands'
-import { grantsOfRole } from '#actors/tenant/roles'
+import { grantsOfRole, grantsOfRoles } from '#actors/tenant/roles'
+import { tenantAddress } from '#actors/tenant/state'
 import * as api from '#api/roles'
 import { mayPut } from '#http/authentication'
 import type { Binding } from '#http/call'
+import type { Caller } from '#model/caller'
 import { formatCrn } from '#model/crn'
+import { covers } from '#model/grant-coverage'
 import { Problem } from '#model/problem'
 import { builtInRoles, isBuiltIn, type RoleEntry } from '#model/role'
 import type { Grant } from '#model/scope'
@@ -14,9 +16,8 @@ import { authorOf } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { listReply } from '#routes/list-reply'
-import { mustCover } from '#routes/role-checks'
 import { bindForTenant } from '#routes/target-tenant'
-import { namesOf } from '#runtime/listing'
+import { namesOf } from '#runtime/storage'
 
 /** Routes for roles. Contract 2. */
 export function roleRoutes(context: RouteContext): Binding[] {
@@ -84,4 +85,23 @@ function entryOf(tenant: string, name: string, grants: readonly Grant[]): RoleEn
 
 function textOf(tenant: string, name: string, grants: readonly Grant[]): string {
   return JSON.stringify(entryOf(tenant, name, grants))
+}
+
+/**
+ * Checks whether the caller may give these roles to a user or a key.
+ *
+ * @throws Problem `invalid` that names each missing role, `forbidden` for more rights than the caller's own
+ */
+export function mayGive(context: RouteContext, caller: Caller, tenant: string, roles: readonly string[]): void {
+  const state = context.system.wake(tenantAddress(tenant))
+  const details = roles.flatMap((role, index) =>
+    grantsOfRole(state, role) ? [] : [{ path: `roles.${index}`, message: 'the role does not exist' }],
+  )
+  if (details.length > 0) throw new Problem('invalid', undefined, { details })
+  mustCover(caller, grantsOfRoles(state, roles))
+}
+
+/** Callers may not give, edit or reset beyond their own grants. Contract 2. @throws Problem `forbidden` */
+export function mustCover({ scope }: Caller, grants: readonly Grant[]): void {
+  if (!covers(scope, grants)) throw new Problem('forbidden')
 }

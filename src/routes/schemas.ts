@@ -1,4 +1,4 @@
-import { tenantAddress } from '#actors/tenant/address'
+import { tenantAddress } from '#actors/tenant/state'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/schemas'
 import { permit, putAction } from '#http/authentication'
@@ -8,10 +8,9 @@ import { servicesWithin } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
-import { listReply } from '#routes/list-reply'
-import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
+import { etagOf, listReply, notModified, streamHeaders } from '#routes/list-reply'
 import { textReply } from '#routes/streamed'
-import { namesOf } from '#runtime/listing'
+import { namesOf } from '#runtime/storage'
 
 /** Routes for schemas. They are few and in memory. */
 export function schemaRoutes(context: RouteContext): Binding[] {

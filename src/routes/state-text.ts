@@ -1,7 +1,7 @@
 import type { ServiceState } from '#actors/device/service-state'
 import type { DeviceState } from '#actors/device/state'
 import type { TenantState } from '#actors/tenant/state'
-import { propertyText, quote } from '#events/property-text'
+import { propertyText, quote } from '#events/object-updated'
 import type { Caller } from '#model/caller'
 import { isPropertyError } from '#model/entry'
 import { formatPropertyIdHex } from '#model/identifier'

@@ -1,10 +1,9 @@
 import type { Call, Reply } from '#http/call'
 import type { Caller } from '#model/caller'
-import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
-import { ReadSlices } from '#routes/read-slices'
+import { checkCurrent, ReadSlices } from '#routes/list-reply'
 import type { TextOrParts } from '#routes/state-text'
-import { namesOf, type Pages } from '#runtime/listing'
+import { namesOf, type Pages } from '#runtime/storage'
 
 /** Text sent at once. */
 const pieceCharacters = 64 * 1024

@@ -1,15 +1,15 @@
-import { deliveryAddress } from '#actors/delivery/address'
-import { subscriberAddress, subscriberIdOf } from '#actors/subscriber/address'
+import { deliveryAddress } from '#actors/delivery/state'
 import type { SubscriberCommand } from '#actors/subscriber/commands'
-import { tenantAddress } from '#actors/tenant/address'
+import { subscriberAddress, subscriberIdOf } from '#actors/subscriber/state'
+import { tenantAddress } from '#actors/tenant/state'
 import * as api from '#api/subscriptions'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'
 import { formatCrn, idOfCrn } from '#model/crn'
 import type { StoredFunction } from '#model/function'
+import { randomId } from '#model/identifier'
 import { Problem } from '#model/problem'
 import { seededRandom } from '#model/seeded-random'
-import { randomId } from '#model/server-made-id'
 import {
   maySubscribe,
   type StoredSubscription,
@@ -19,8 +19,7 @@ import {
 } from '#model/subscription'
 import { membersIn } from '#routes/bound-visibility'
 import type { RouteContext } from '#routes/context'
-import { thingsReply } from '#routes/list-reply'
-import { streamHeaders } from '#routes/stream-position'
+import { streamHeaders, thingsReply } from '#routes/list-reply'
 
 /** Routes for subscriptions. §2.6, §3.1, §4.4, §7, contract 5.6. */
 export function subscriptionRoutes(context: RouteContext): Binding[] {

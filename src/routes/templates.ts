@@ -1,5 +1,5 @@
-import { tenantAddress } from '#actors/tenant/address'
 import type { PutTemplate } from '#actors/tenant/commands'
+import { tenantAddress } from '#actors/tenant/state'
 import * as api from '#api/templates'
 import { putAction } from '#http/authentication'
 import { type Binding, bind } from '#http/call'

@@ -1,7 +1,8 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { projectDeviceIndex } from '#actors/device/firmware-index'
 import { isTenantThere } from '#actors/directory/queries'
-import { projectAddress } from '#actors/project/address'
-import { defaultTenant } from '#actors/tenant/address'
+import { projectAddress } from '#actors/project/state'
+import { defaultTenant } from '#actors/tenant/state'
 import * as api from '#api/update-hook'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { parseJson } from '#http/validation'
@@ -9,7 +10,6 @@ import { unauthenticated } from '#model/caller'
 import { deviceIdentifierOf, isShortName } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { isHookSigned } from '#routes/hook-signature'
 
 /** Route for the hook of the update server. Contract 6, Hook. */
 export function updateHookRoutes(context: RouteContext): Binding[] {
@@ -82,4 +82,43 @@ async function hasDevices({ listing }: RouteContext, tenant: string, project: st
   } finally {
     await pages.close()
   }
+}
+
+/** Maximum difference between the signer's clock and ours. */
+const skewSecondsMax = 300
+
+export interface SignedCall {
+  /** As received, without the query. */
+  readonly path: string
+  readonly body: Uint8Array
+}
+
+/**
+ * Whether a call of the update hook has a valid signature: `t=<Unix seconds>,sha256=<hex>`, the HMAC-SHA-256 of
+ * `t.path.body`, byte for byte. The fields may have any order, each occurs once; unknown fields are ignored. Contract
+ * 6.
+ *
+ * @param header repeated headers joined by a comma, so that two of them repeat a field
+ * @param now Unix ms
+ */
+export function isHookSigned(header: string, { path, body }: SignedCall, secret: string, now: number): boolean {
+  const fields = signatureFieldsOf(header)
+  const time = fields?.get('t') ?? ''
+  const signature = fields?.get('sha256') ?? ''
+  if (!/^\d{1,12}$/.test(time) || !/^[0-9a-f]{64}$/i.test(signature)) return false
+  const made = createHmac('sha256', secret).update(`${time}.${path}.`).update(body).digest()
+  // Both conditions are evaluated, so that the duration reveals nothing.
+  const isMade = timingSafeEqual(made, Buffer.from(signature, 'hex'))
+  return isMade && Math.abs(now - Number(time) * 1000) <= skewSecondsMax * 1000
+}
+
+/** Undefined if a field is invalid or repeated. */
+function signatureFieldsOf(header: string): ReadonlyMap<string, string> | undefined {
+  const fields = new Map<string, string>()
+  for (const text of header.split(',')) {
+    const [, name, value] = /^\s*([a-z0-9]+)=(\S*)\s*$/.exec(text) ?? []
+    if (name === undefined || value === undefined || fields.has(name)) return undefined
+    fields.set(name, value)
+  }
+  return fields
 }

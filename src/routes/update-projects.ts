@@ -1,5 +1,4 @@
-import { projectAddress, projectIndex } from '#actors/project/address'
-import type { ProjectState } from '#actors/project/state'
+import { type ProjectState, projectAddress, projectIndex } from '#actors/project/state'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/update-projects'
 import { putAction } from '#http/authentication'
@@ -13,7 +12,7 @@ import type { RouteContext } from '#routes/context'
 import { embeddedOnly, existingProject, mustHaveRoom } from '#routes/embedded-projects'
 import { listReply } from '#routes/list-reply'
 import { textReply } from '#routes/streamed'
-import { namesOf } from '#runtime/listing'
+import { namesOf } from '#runtime/storage'
 
 /** Routes for projects of the embedded update server and for pinned devices. Contract 6. */
 export function updateProjectRoutes(context: RouteContext): Binding[] {

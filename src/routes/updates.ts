@@ -1,9 +1,13 @@
 import { deviceAddress } from '#actors/device/device'
 import { firmwareIndex, isFirmwareKnown } from '#actors/device/firmware-index'
 import type { DeviceState } from '#actors/device/state'
-import { updateAddress } from '#actors/update/address'
-import { publishedFor } from '#actors/update/published-updates'
-import { type PublishedUpdate, type StoredUpdate, updateRecord } from '#actors/update/state'
+import {
+  type PublishedUpdate,
+  publishedFor,
+  type StoredUpdate,
+  updateAddress,
+  updateRecord,
+} from '#actors/update/state'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/updates'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
@@ -12,12 +16,10 @@ import type { FirmwareEntry, FirmwareInformation, UpdateEntry, UpdateStatus } fr
 import { Problem } from '#model/problem'
 import { devicesWithin } from '#model/scope'
 import type { UpdateQuery } from '#model/update-offer'
-import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
-import { listReply } from '#routes/list-reply'
-import { streamHeaders } from '#routes/stream-position'
+import { checkCurrent, listReply, streamHeaders } from '#routes/list-reply'
 import { textReply } from '#routes/streamed'
-import { namesOf, type Pages } from '#runtime/listing'
+import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for the firmware of devices. §4.5, contract 6. */
 export function updateRoutes(context: RouteContext): Binding[] {

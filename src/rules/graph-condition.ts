@@ -1,9 +1,9 @@
 import type { Condition } from '#model/condition'
 import { isPropertyError } from '#model/entry'
+import { isJsonObject, type JsonValue } from '#model/json-value'
 import { ReadCondition } from '#rules/alarm-rule'
 import type { CompiledCondition } from '#rules/compiled-condition'
-import type { RunInput, TriggerValue } from '#rules/function-run'
-import { valueIn } from '#rules/meta-value'
+import type { RunInput, TriggerValue } from '#rules/function-graph'
 import { work } from '#rules/rule-work'
 
 /** `no value`: a name that is read without a default has none. `error`: there is no result. */
@@ -73,4 +73,26 @@ export class GraphCondition {
 /** An error counts as no value. */
 function stateOf(happened: TriggerValue): unknown {
   return typeof happened === 'object' && isPropertyError(happened) ? null : happened
+}
+
+/** For looking up one key in an object. */
+const keyUnits = 100
+
+/**
+ * The value at a path of keys joined by dots, null for none. Keys may contain dots: at every level the whole rest is
+ * tried as a key first, then the longest key that is followed by a dot. Contract 3.7.
+ *
+ * @throws if the turn exceeds its work limit.
+ */
+export function valueIn(value: JsonValue, path: string): JsonValue {
+  if (!isJsonObject(value)) return null
+  work.spend(keyUnits)
+  if (Object.hasOwn(value, path)) return value[path] as JsonValue
+  for (let dot = path.lastIndexOf('.'); dot >= 0; dot = path.lastIndexOf('.', dot - 1)) {
+    const key = path.slice(0, dot)
+    work.spend(keyUnits)
+    if (Object.hasOwn(value, key)) return valueIn(value[key] as JsonValue, path.slice(dot + 1))
+    if (dot === 0) break
+  }
+  return null
 }

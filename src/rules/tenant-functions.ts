@@ -11,9 +11,9 @@ import {
   noFunctions,
   type PlacedTrigger,
 } from '#rules/function-list'
-import { InternedLists } from '#rules/interned-lists'
 import type { RequestRate } from '#rules/request-rate'
 import { RuleBindings } from '#rules/rule-bindings'
+import { InternedLists } from '#rules/rule-list'
 
 /** Dependencies of the view of a tenant's functions. */
 export interface TenantFunctionsParts {

@@ -2,6 +2,7 @@ import { Problem } from '#model/problem'
 import type { Activation, AnyDefinition } from '#runtime/activation'
 import {
   type ActorAddress,
+  Answer,
   type Decision,
   type Question,
   type Recorded,
@@ -10,7 +11,6 @@ import {
   type Tell,
   type Turn,
 } from '#runtime/actor'
-import { Answer } from '#runtime/answer'
 import { Checkpoints, type RedoLimits, redoLimits } from '#runtime/checkpoints'
 import { type EventListener, Gate, QueuedResponder } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'

@@ -1,4 +1,4 @@
-import type { ValueReader } from '#runtime/value-reader'
+import type { ValueReader } from '#runtime/value-codec'
 import { unpack } from '#store/record-codec'
 
 /**

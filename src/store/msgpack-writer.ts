@@ -1,4 +1,4 @@
-import type { ValueWriter } from '#runtime/value-writer'
+import type { ValueWriter } from '#runtime/value-codec'
 import { pack } from '#store/record-codec'
 
 /**

@@ -1,6 +1,5 @@
 import { Problem } from '#model/problem'
-import type { Listing, Pages } from '#runtime/listing'
-import { type Storage, StorageFailure } from '#runtime/storage'
+import { type Listing, type Pages, type Storage, StorageFailure } from '#runtime/storage'
 import { below } from '#store/keys'
 
 /**

@@ -1,9 +1,9 @@
-import { directoryAddress } from '#actors/directory/address'
-import { idempotencyAddressOf } from '#actors/idempotency/address'
+import { directoryAddress } from '#actors/directory/state'
 import { idempotencyIndex, idOfExpiry, isPastExpiry } from '#actors/idempotency/expiry'
-import { defaultTenant } from '#actors/tenant/address'
+import { idempotencyAddressOf } from '#actors/idempotency/state'
+import { defaultTenant } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
-import type { Listing } from '#runtime/listing'
+import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
 
 /** A key is valid for 24 hours and removed within an hour and this interval after. Expired keys are never returned. */

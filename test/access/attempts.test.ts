@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { addressGroupOf } from '#access/address-group'
-import { Attempts } from '#access/attempts'
+import { Attempts, addressGroupOf } from '#access/attempts'
 import { Problem } from '#model/problem'
 import { ManualWorld } from '#test/runtime/manual-world'
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BoundedMap } from '#access/bounded-map'
-import { ExpiringMap } from '#access/expiring-map'
+import { BoundedMap, ExpiringMap } from '#access/bounded-map'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 describe('a bounded map', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { authOutcomes, countFailed, credentialKindOf, noAuthCounts } from '#access/auth-counts'
-import { SignInCounts } from '#access/sign-in-counts'
+import { authOutcomes, countFailed, credentialKindOf, noAuthCounts, SignInCounts } from '#access/auth-counts'
 import type { RouteAccess } from '#api/entry'
 import type { AuthenticationRequest } from '#http/authentication'
 import { Problem, type ProblemCode } from '#model/problem'

@@ -1,7 +1,5 @@
 import { hkdfSync } from 'node:crypto'
-import { Nonces } from '#access/nonces'
-import { type ProofRequest, Proofs } from '#access/proof'
-import { ProofKeys } from '#access/proof-keys'
+import { Nonces, ProofKeys, type ProofRequest, Proofs } from '#access/proof'
 import { Replays } from '#access/replays'
 import { makeSigningKey, type SigningKeys } from '#access/signing-key'
 import { type TokenReading, Tokens } from '#access/tokens'

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import { keyGenerationMs, type ProofKey, ProofKeys } from '#access/proof-keys'
+import { keyGenerationMs, type ProofKey, ProofKeys } from '#access/proof'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 const publicKey = {} as ProofKey['key']

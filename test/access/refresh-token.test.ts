@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isOurs, readRefreshToken, refreshTokenText } from '#access/refresh-token'
+import { isOurs, readRefreshToken, refreshTokenText } from '#access/tokens'
 import { makeKeyPair } from '#test/access/key-pair'
 import { withPart } from '#test/access/proof-draft'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Nonces } from '#access/nonces'
+import { Nonces } from '#access/proof'
 import { FingerprintSet, generationMs, Replays } from '#access/replays'
 import { Problem } from '#model/problem'
 import { ManualWorld } from '#test/runtime/manual-world'

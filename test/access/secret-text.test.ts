@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { readBasic } from '#access/basic-header'
+import { readBasic } from '#access/basic-login'
 import {
   apiKeyText,
   hashOf,

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { subscriberAddress, topicIndex, topicRow } from '#actors/subscriber/address'
-import type { SubscriberState } from '#actors/subscriber/state'
+import { type SubscriberState, subscriberAddress, topicIndex, topicRow } from '#actors/subscriber/state'
 import { IdentityFixture, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { subscriptionOf } from '#test/actors/acting-subscriber'

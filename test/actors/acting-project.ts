@@ -1,5 +1,5 @@
+import type { ProjectNotices } from '#actors/notice-bus'
 import type { JobMoved, ProjectCommand, ScanRequest, Stage } from '#actors/project/commands'
-import type { ProjectNotices } from '#actors/project/notices'
 import { projectActor } from '#actors/project/project'
 import type { ProjectState } from '#actors/project/state'
 import type { StoredRelease } from '#model/release'

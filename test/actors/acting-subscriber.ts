@@ -1,7 +1,6 @@
-import { partsOfTopicRow, topicIndex } from '#actors/subscriber/address'
 import type { AdvanceMail, SubscriberCommand } from '#actors/subscriber/commands'
 import type { SubscriberNotices } from '#actors/subscriber/notices'
-import type { SubscriberState } from '#actors/subscriber/state'
+import { partsOfTopicRow, type SubscriberState, topicIndex } from '#actors/subscriber/state'
 import { subscriberActor } from '#actors/subscriber/subscriber'
 import type { Entry } from '#model/entry'
 import type { StoredSubscription } from '#model/subscription'

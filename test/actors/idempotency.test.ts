@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { idempotencyAddress } from '#actors/idempotency/address'
 import { expiryEntry, idOfExpiry, isPastExpiry } from '#actors/idempotency/expiry'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
-import { answerRecord, keyLifetimeMs, type StoredReply } from '#actors/idempotency/state'
+import { answerRecord, idempotencyAddress, keyLifetimeMs, type StoredReply } from '#actors/idempotency/state'
 import type { Decision } from '#runtime/actor'
 import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
 

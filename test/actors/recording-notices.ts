@@ -1,4 +1,4 @@
-import type { IdentityNotices } from '#actors/notices'
+import type { IdentityNotices } from '#actors/notice-bus'
 
 /** Records notices as lines, in their order. */
 export class RecordingNotices implements IdentityNotices {

@@ -1,4 +1,4 @@
-import type { RuleNotices } from '#actors/rule-notices'
+import type { RuleNotices } from '#actors/notice-bus'
 
 /** Records notices about alarms and functions as lines, in their order. */
 export class RecordingRules implements RuleNotices {

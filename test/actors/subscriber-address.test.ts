@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { partsOfTopicRow, subscriberIdOf, topicRow } from '#actors/subscriber/address'
+import { partsOfTopicRow, subscriberIdOf, topicRow } from '#actors/subscriber/state'
 
 test.each([
   ['crn#user:2Vb7qYx9Kd', '2Vb7qYx9Kd'],

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { subscriberIdOf, topicRow } from '#actors/subscriber/address'
-import { mailRecord, subscriptionsRecord } from '#actors/subscriber/state'
+import { mailRecord, subscriberIdOf, subscriptionsRecord, topicRow } from '#actors/subscriber/state'
 import { subscriptionsMax } from '#model/subscription'
 import { now, outcomeOf } from '#test/actors/acting-actor'
 import { ActingSubscriber, ada, sent, subscriptionOf } from '#test/actors/acting-subscriber'

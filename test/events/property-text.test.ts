@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { propertyText, quote, removedText } from '#events/property-text'
+import { propertyText, quote, removedText } from '#events/object-updated'
 import { Property } from '#model/property'
 import { propertyTypeOf, propertyTypes } from '#model/property-type'
 import { Shapes } from '#store/shapes'

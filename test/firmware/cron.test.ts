@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isOpen, nextTime } from '#firmware/cron'
+import { isOpen, nextTime } from '#firmware/schedule'
 
 const at = (text: string) => Date.parse(`${text}Z`)
 const shown = (time: number | undefined) => time && new Date(time).toISOString().slice(0, 19)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { projectAddress } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
+import { projectAddress } from '#actors/project/state'
 import { everything, scopeOf } from '#model/scope'
 import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import { ada, bob, moved, putRelease, putRollout, releaseOf } from '#test/actors/acting-project'

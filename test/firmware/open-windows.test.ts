@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isOpen } from '#firmware/cron'
 import { OpenWindows } from '#firmware/embedded-update-server'
+import { isOpen } from '#firmware/schedule'
 
 const at = (text: string) => Date.parse(`${text}Z`)
 

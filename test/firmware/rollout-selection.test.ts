@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isSelected } from '#firmware/rollout-selection'
+import { isSelected } from '#firmware/rollout-windows'
 import type { RolloutBody, StoredRollout } from '#model/rollout'
 
 const names = Array.from({ length: 10_000 }, (_, place) => `device-${place}`)

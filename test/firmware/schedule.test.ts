@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { directoryActor } from '#actors/directory/directory'
 import { noticeBus } from '#actors/notice-bus'
-import { projectAddress } from '#actors/project/address'
+import { projectAddress } from '#actors/project/state'
 import { updateScheduleActor, updateScheduleAddress } from '#actors/update-schedule/schedule'
 import { scheduleRetryMs, UpdateSchedule } from '#firmware/schedule'
 import type { Entry } from '#model/entry'

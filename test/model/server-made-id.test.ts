@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { isServerMadeId } from '#model/identifier'
-import { randomId } from '#model/server-made-id'
+import { isServerMadeId, randomId } from '#model/identifier'
 
 /** Returns the same bytes each time. */
 function seededRandom() {

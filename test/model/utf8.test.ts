@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { utf8BytesOf } from '#model/utf8'
+import { utf8BytesOf } from '#model/text'
 
 test('a text has as many bytes as its UTF-8 encoding', () => {
   fc.assert(

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { deliveryAddress } from '#actors/delivery/address'
+import { deliveryAddress } from '#actors/delivery/state'
 import { MailRefused } from '#notifications/mail'
 import { DeliveryStage, requestOf } from '#test/notifications/delivery-stage'
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { deliveryAddress } from '#actors/delivery/address'
+import { deliveryAddress } from '#actors/delivery/state'
 import { type Grant, scopeOf } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
 import { ann, hot } from '#test/actors/acting-tenant'

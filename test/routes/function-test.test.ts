@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { deliveryAddress } from '#actors/delivery/address'
-import type { DeliveryState } from '#actors/delivery/state'
+import { type DeliveryState, deliveryAddress } from '#actors/delivery/state'
 import type { TriedFunction } from '#api/functions'
 import { everywhere, on, ServerWithUsers } from '#test/routes/server-with-users'
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { isHookSigned } from '#routes/hook-signature'
+import { isHookSigned } from '#routes/update-hook'
 
 /** Contract 6, Hook. */
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RouteEntry } from '#api/entry'
-import { takesIdempotencyKey } from '#api/idempotency-key'
+import { type RouteEntry, takesIdempotencyKey } from '#api/entry'
 import type { Grant } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
 import { AccessFixture } from '#test/routes/access-fixture'

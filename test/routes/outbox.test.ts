@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { outboxAddress } from '#actors/outbox/address'
+import { outboxAddress } from '#actors/outbox/state'
 import type { Grant } from '#model/scope'
 import { everywhere, ServerWithUsers } from '#test/routes/server-with-users'
 

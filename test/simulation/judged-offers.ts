@@ -1,7 +1,6 @@
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
-import { updateAddress } from '#actors/update/address'
-import type { StoredUpdate, UpdateActorState } from '#actors/update/state'
+import { type StoredUpdate, type UpdateActorState, updateAddress } from '#actors/update/state'
 import { answerOf } from '#test/simulation/answer'
 import { isAbove } from '#test/simulation/reference-updates'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'

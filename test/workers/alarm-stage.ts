@@ -1,6 +1,6 @@
 import { deviceAddress } from '#actors/device/device'
-import { tenantAddress } from '#actors/tenant/address'
 import type { TenantCommand } from '#actors/tenant/commands'
+import { tenantAddress } from '#actors/tenant/state'
 import { graceMs } from '#link/presence'
 import { AlarmBody } from '#model/alarm'
 import { formatCrn } from '#model/crn'

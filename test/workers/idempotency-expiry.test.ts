@@ -1,7 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
-import { idempotencyAddress, idempotencyAddressOf } from '#actors/idempotency/address'
 import { idempotencyIndex, idOfExpiry } from '#actors/idempotency/expiry'
-import { answerRecord, keyLifetimeMs } from '#actors/idempotency/state'
+import { answerRecord, idempotencyAddress, idempotencyAddressOf, keyLifetimeMs } from '#actors/idempotency/state'
 import { IdentityFixture } from '#test/access/identity-fixture'
 import { expireEveryMs } from '#workers/idempotency-expiry'
 

@@ -1,5 +1,5 @@
+import type { UpdateNotices } from '#actors/notice-bus'
 import type { BeginAnswer, BeginUpdate, FoundUpdate, UpdateCommand } from '#actors/update/commands'
-import type { UpdateNotices } from '#actors/update/notices'
 import type { StoredUpdate, UpdateActorState } from '#actors/update/state'
 import { updateActor } from '#actors/update/update'
 import type { Entry, UpdateChanged } from '#model/entry'

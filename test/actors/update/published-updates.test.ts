@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { publishedFor } from '#actors/update/published-updates'
+import { publishedFor } from '#actors/update/state'
 import type { UpdateChanged } from '#model/entry'
 import { ActingUpdate, begin, foundOf } from '#test/actors/update/acting-update'
 

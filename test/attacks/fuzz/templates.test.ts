@@ -7,7 +7,7 @@ import { type RenderedText, renderedBytesMax, renderMail, subjectCharactersMax }
 import { OutputTooLarge, sectionDepthMax, tagCharactersMax, tagsMax } from '#model/mustache'
 import { Problem } from '#model/problem'
 import { TemplateBody, templateTextBytesMax } from '#model/template'
-import { utf8BytesOf } from '#model/utf8'
+import { utf8BytesOf } from '#model/text'
 import { dataOf } from '#notifications/mail-data'
 import { tried } from '#test/attacks/fuzz/fuzzing'
 import { edited, edits, mutated, odd, oddText } from '#test/attacks/fuzz/mutation'

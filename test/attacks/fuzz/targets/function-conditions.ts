@@ -1,7 +1,6 @@
 import { parseJson, validate } from '#http/validation'
 import { FunctionBody } from '#model/function'
-import { FunctionGraph } from '#rules/function-graph'
-import type { RunInput, TriggerValue } from '#rules/function-run'
+import { FunctionGraph, type RunInput, type TriggerValue } from '#rules/function-graph'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
 /** JsonLogic in the graph of a function. */

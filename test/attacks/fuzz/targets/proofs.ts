@@ -1,8 +1,6 @@
-import { Nonces } from '#access/nonces'
-import { type ProofRequest, Proofs } from '#access/proof'
-import { ProofKeys } from '#access/proof-keys'
+import { Nonces, ProofKeys, type ProofRequest, Proofs } from '#access/proof'
 import { Replays } from '#access/replays'
-import { tokenHash } from '#access/token-hash'
+import { tokenHash } from '#access/secret-text'
 import { bytesFor, keyFor, signedText } from '#test/attacks/fuzz/signed-text'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 

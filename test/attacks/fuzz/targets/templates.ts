@@ -3,7 +3,7 @@ import type { JsonObject } from '#model/json-value'
 import { renderedBytesMax, renderMail, subjectCharactersMax } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
 import { TemplateBody } from '#model/template'
-import { utf8BytesOf } from '#model/utf8'
+import { utf8BytesOf } from '#model/text'
 import { dataOf } from '#notifications/mail-data'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 

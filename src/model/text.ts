@@ -1,5 +1,17 @@
 import { z } from 'zod'
 
+/** Bytes of a well-formed text in UTF-8. */
+export function utf8BytesOf(text: string): number {
+  let bytes = text.length
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index)
+    if (unit < 0x80) continue
+    // Each half of a pair counts two of its four bytes.
+    bytes += unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2
+  }
+  return bytes
+}
+
 /**
  * A name that users give and read: 1 to `charactersMax` visible characters (code points), with single spaces of any
  * kind only between them. Two names that look alike may still differ; code that must treat them as one compares folded

@@ -1,0 +1,178 @@
+import { isHeldBack, waitingAttempts } from '#actors/update/attempts'
+import type {
+  BeginAnswer,
+  BeginUpdate,
+  DeviceReconnected,
+  FirmwareReported,
+  NoUpdateFound,
+  OfferLost,
+  ResumeUpdate,
+  UpdateFound,
+} from '#actors/update/commands'
+import type { UpdateEvent } from '#actors/update/events'
+import { isRunning, noUpdate } from '#actors/update/machine'
+import type { UpdateActorState, UpdateContext } from '#actors/update/state'
+import { decideTransition, nextStep, type UpdateParts } from '#actors/update/transition'
+import type { Entry, Firmware } from '#model/entry'
+import { updateMessageCharactersMax } from '#model/firmware'
+import { hasArrived } from '#model/firmware-order'
+import { answer, type Decision, record, type Turn } from '#runtime/actor'
+
+/**
+ * One update at a time: a request during a running update joins it. If the offer is known already, asking causes no
+ * event, so that a fleet that reconnects records no entries. Contract 6.
+ */
+export function decideBegin(
+  actor: UpdateActorState,
+  command: BeginUpdate,
+  turn: Turn,
+  parts: UpdateParts,
+): Decision<Entry> {
+  const { stored } = actor
+  const { by, seed, found } = command
+  if (stored && isRunning(stored.state)) return answerWith({ outcome: 'joined', state: stored.state })
+  if (stored?.context.id === seed && stored.context.outcome)
+    return answerWith({ outcome: 'over', said: stored.context.outcome })
+  if (found && by !== 'post' && isHeldBack(stored?.attempts, found, turn.now))
+    return answerWith({ outcome: 'held_back' })
+  const moment = { now: turn.now, offerUntil: turn.now + parts.offerTimeoutMs }
+  const begin = { type: 'BEGIN', ...moment, begun: begun(command, turn.now) } as const
+  const events = found ? [begin, { type: 'FOUND', ...moment, found } as const] : [begin]
+  return decideTransition(actor, events, turn, parts, { outcome: 'begun', id: seed } satisfies BeginAnswer)
+}
+
+function begun({ by, project, firmwares, session, seed }: BeginUpdate, now: number): UpdateContext {
+  const [first, ...others] = [...firmwares].sort((a, b) => a.index - b.index)
+  return {
+    ...noUpdate,
+    id: seed,
+    by,
+    project,
+    index: first?.index ?? 0,
+    from: first?.firmware ?? '',
+    rest: others.map(({ index }) => index),
+    session,
+    beganAt: now,
+  }
+}
+
+function answerWith(value: BeginAnswer): Decision<Entry> {
+  return answer(value)
+}
+
+const failureEvents = { none: 'NONE', busy: 'SERVER_BUSY', failed: 'SERVER_FAILED', fault: 'OUR_FAULT' } as const
+
+/**
+ * Handles reports of the update server, the device or its link about one update. Reports with another id are ignored.
+ */
+export function decideReport(
+  actor: UpdateActorState,
+  command: UpdateFound | NoUpdateFound | FirmwareReported | OfferLost,
+  turn: Turn,
+  parts: UpdateParts,
+): Decision<Entry> {
+  if (command.id !== actor.stored?.context.id) return answer(undefined)
+  const moment = { now: turn.now, offerUntil: turn.now + parts.offerTimeoutMs }
+  return decideTransition(actor, [{ ...eventOf(command), ...moment } as UpdateEvent], turn, parts)
+}
+
+function eventOf(
+  command: UpdateFound | NoUpdateFound | FirmwareReported | OfferLost,
+): Omit<UpdateEvent, 'now' | 'offerUntil'> {
+  switch (command.type) {
+    case 'found': {
+      const { index, from, offer, rest } = command
+      return { type: 'FOUND', found: { index, from, offer, rest } }
+    }
+    case 'not_found':
+      return { type: failureEvents[command.why], message: cut(command.message) }
+    case 'reported':
+      return { type: command.status, progress: command.progress, message: cut(command.message) }
+    case 'lost':
+      return { type: 'LOST' }
+  }
+}
+
+/** Cuts between characters; undefined for an empty text. */
+function cut(words: string | undefined): string | undefined {
+  if (!words || words.length <= updateMessageCharactersMax) return words || undefined
+  const start = words.slice(0, updateMessageCharactersMax)
+  return /[\ud800-\udbff]$/.test(start) ? start.slice(0, -1) : start
+}
+
+/**
+ * The device sent HELLO; its firmware version shows the progress of the update. If the device now refuses automatic
+ * updates, an update that began automatically is not offered again: it has failed. Contract 6, Options.
+ */
+export function decideReconnect(
+  actor: UpdateActorState,
+  { session, firmwares, isRefusing = false }: DeviceReconnected,
+  turn: Turn,
+  parts: UpdateParts,
+): Decision<Entry> {
+  const { stored } = actor
+  if (!stored) return answer(undefined)
+  const { state, context } = stored
+  const back = backOf(session, reported(context, firmwares), turn, parts)
+  const isRefused =
+    isRefusing && context.by !== 'post' && nextStep(state, context, back)?.actions.has('send_offer') === true
+  const event = isRefused ? ({ ...back, type: 'FAILED', message: 'it refuses automatic updates' } as const) : back
+  return decideTransition(actor, [event], turn, parts)
+}
+
+/**
+ * After a restart. If the stored device has the new firmware, the update is done: the previous process may have stopped
+ * between the two commits. If it does not, that proves nothing: whether the device restarted is known from its next
+ * HELLO. The update server is asked again; the device repeats everything it has to report.
+ */
+export function decideResume(
+  actor: UpdateActorState,
+  { firmwares }: ResumeUpdate,
+  turn: Turn,
+  parts: UpdateParts,
+): Decision<Entry> {
+  const { device, stored } = actor
+  if (!stored) return answer(undefined)
+  const { state, context } = stored
+  const { offer, from, session } = context
+  const has = reported(context, firmwares)
+  if (offer && has !== undefined && hasArrived(has, offer.firmware, from)) {
+    return decideTransition(actor, [backOf(session, has, turn, parts)], turn, parts)
+  }
+  // An expired update ends by its reminder.
+  const isOver = context.deadline !== null && context.deadline <= turn.now
+  if (state !== 'checking' || isOver) return answer(undefined)
+  const { tenant } = turn
+  return record<Entry>([], { effects: [() => parts.notices.updateCheckWanted(tenant, device, context)] })
+}
+
+function backOf(session: string, reported: string | undefined, { now }: Turn, { offerTimeoutMs }: UpdateParts) {
+  return { type: 'BACK', now, offerUntil: now + offerTimeoutMs, session, reported } as const
+}
+
+function reported({ index }: UpdateContext, firmwares: readonly Firmware[]): string | undefined {
+  return firmwares.find((firmware) => firmware.index === index)?.firmware
+}
+
+/**
+ * The update has timed out, or it may be tried again. If a clock was set back since, neither is true, and the reminder
+ * is set again.
+ */
+export function decideDue(actor: UpdateActorState, turn: Turn, parts: UpdateParts): Decision<Entry> {
+  const { device, stored } = actor
+  if (!stored) return answer(undefined)
+  const { state, context, attempts } = stored
+  const { now, tenant } = turn
+  const waiting = waitingAttempts(attempts)
+  const dueAt = isRunning(state) ? context.deadline : (waiting[0]?.nextAt ?? null)
+  if (dueAt === null) return answer(undefined)
+  if (dueAt > now) return record<Entry>([], { reminder: dueAt })
+  if (isRunning(state)) {
+    return decideTransition(actor, [{ type: 'DUE', now, offerUntil: now + parts.offerTimeoutMs }], turn, parts)
+  }
+  const later = waiting.find(({ nextAt }) => nextAt > now)
+  return record<Entry>([], {
+    ...(later && { reminder: later.nextAt }),
+    effects: [() => parts.notices.updateRetryDue(tenant, device)],
+  })
+}

@@ -1,2 +1,0 @@
-/** Returns unpredictable bytes. */
-export type Random = (byteCount: number) => Uint8Array
