@@ -103,8 +103,7 @@ export interface IdentityNotices {
 }
 
 /**
- * Notices for alarms and functions about stored changes that affect them. Called as effects: after the commit, with the
- * committed value. Undefined: deleted.
+ * Notices for alarms and functions about stored records that affect them, in the order of commits. Undefined: deleted.
  */
 export interface RuleNotices {
   alarmChanged(tenant: string, id: string, stored: StoredAlarm | undefined): void

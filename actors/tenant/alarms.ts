@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
-import type { RuleNotices } from '#actors/notice-bus'
 import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
@@ -20,7 +19,6 @@ export function decidePutAlarm(
   state: TenantState,
   { id, isNew, body, author, isNarrow }: PutAlarm,
   turn: Turn,
-  notices: RuleNotices,
 ): Decision<Entry> {
   const before = state.alarms.get(id)
   const wanted = contentOf(body)
@@ -46,23 +44,16 @@ export function decidePutAlarm(
   return record([entry], {
     changes: judged,
     records: [{ name: alarmRecord(id), value: stored }, ...judged],
-    effects: [() => notices.alarmChanged(state.tenant, id, stored)],
     answer: stored,
   })
 }
 
-export function decideDeleteAlarm(
-  { tenant, alarms }: TenantState,
-  { id }: DeleteAlarm,
-  { now }: Turn,
-  notices: RuleNotices,
-): Decision<Entry> {
+export function decideDeleteAlarm({ alarms }: TenantState, { id }: DeleteAlarm, { now }: Turn): Decision<Entry> {
   const before = alarms.get(id)
   if (!before) return refuse(new Problem('not_found'))
   const { devices, groups } = before
   return record([{ kind: 'alarm_deleted', alarm: id, at: now, devices, groups }], {
     records: [{ name: alarmRecord(id), value: null }],
-    effects: [() => notices.alarmChanged(tenant, id, undefined)],
   })
 }
 

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TopicNotices } from '#actors/delivery/notices'
 import { deliveryAddress } from '#actors/delivery/state'
 import { newEdit } from '#actors/edit'
-import type { RuleNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
 import { authorshipAfter, refusePut, ruleQuotaFault, unchanged } from '#actors/tenant/authorship'
 import { bindingsFault } from '#actors/tenant/bindings'
@@ -25,7 +24,6 @@ export function decidePutFunction(
   state: TenantState,
   { id, isNew, body, author, isNarrow }: PutFunction,
   turn: Turn,
-  notices: RuleNotices,
 ): Decision<Entry> {
   const before = state.functions.get(id)
   const wanted = contentOf(body)
@@ -41,7 +39,6 @@ export function decidePutFunction(
   if (problem) return refuse(problem)
   const stored: StoredFunction = { ...wanted, ...authorshipAfter(before, author, turn), edit: newEdit(turn) }
   return recordOnly([{ name: functionRecord(id), value: stored }], {
-    effects: [() => notices.functionChanged(state.tenant, id, stored)],
     answer: stored,
   })
 }
@@ -53,13 +50,13 @@ export function decidePutFunction(
 export function decideDeleteFunction(
   { tenant, functions }: TenantState,
   { id }: DeleteFunction,
-  notices: RuleNotices & TopicNotices,
+  notices: TopicNotices,
 ): Decision<Entry> {
   if (!functions.has(id)) return refuse(new Problem('not_found'))
   return recordOnly([{ name: functionRecord(id), value: null }], {
     indexes: [{ index: endingIndex, entry: id, isPresent: true }],
     tells: [tell(deliveryAddress(tenant, id), { type: 'forget' })],
-    effects: [() => notices.functionChanged(tenant, id, undefined), () => notices.topicEnded(tenant, id)],
+    effects: [() => notices.topicEnded(tenant, id)],
   })
 }
 

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
-import type { RuleNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
 import { authorshipAfter, makersOf, quotaFault, refusePut, unchanged } from '#actors/tenant/authorship'
 import { membersFault } from '#actors/tenant/bindings'
@@ -16,7 +15,6 @@ export function decidePutGroup(
   state: TenantState,
   { id, isNew, body, author, isNarrow }: PutGroup,
   turn: Turn,
-  notices: RuleNotices,
 ): Decision<Entry> {
   const { name, devices } = body
   const before = state.groups.get(id)
@@ -30,20 +28,13 @@ export function decidePutGroup(
   if (problem) return refuse(problem)
   const stored: StoredGroup = { name, devices, ...authorshipAfter(before, author, turn), edit: newEdit(turn) }
   return recordOnly([{ name: groupRecord(id), value: stored }], {
-    effects: [() => notices.groupChanged(state.tenant, id, stored)],
     answer: stored,
   })
 }
 
 /** Contract 5.1. A group that an alarm or function names is not deleted. */
-export function decideDeleteGroup(
-  { tenant, groups, bindings }: TenantState,
-  { id }: DeleteGroup,
-  notices: RuleNotices,
-): Decision<Entry> {
+export function decideDeleteGroup({ groups, bindings }: TenantState, { id }: DeleteGroup): Decision<Entry> {
   if (!groups.has(id)) return refuse(new Problem('not_found'))
   if (bindings.uses.has(id)) return refuse(new Problem('conflict', 'the group is in use'))
-  return recordOnly([{ name: groupRecord(id), value: null }], {
-    effects: [() => notices.groupChanged(tenant, id, undefined)],
-  })
+  return recordOnly([{ name: groupRecord(id), value: null }], {})
 }

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { RuleNotices } from '#actors/notice-bus'
 import type { DeleteSchema, PutSchema } from '#actors/tenant/commands'
 import { schemaRecord, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -13,12 +12,7 @@ export const schemasMax = 10_000
 export const schemaCharactersMax = 64 * 1024 * 1024
 
 /** Contract 3.9. An unchanged schema causes no event. */
-export function decidePutSchema(
-  state: TenantState,
-  { service, schema }: PutSchema,
-  turn: Turn,
-  notices: RuleNotices,
-): Decision<Entry> {
+export function decidePutSchema(state: TenantState, { service, schema }: PutSchema, turn: Turn): Decision<Entry> {
   const before = state.schemas.get(service)
   // Recorded, so that the answer waits for a commit: while the store fails, this state may still be rolled back.
   if (before && isDeepStrictEqual(before, schema)) return record([])
@@ -31,20 +25,13 @@ export function decidePutSchema(
   }
   return record([{ kind: 'schema_set', service, at: turn.now, isNew: !before, schema }], {
     records: [{ name: schemaRecord(service), value: schema }],
-    effects: [() => notices.schemaChanged(state.tenant, service, schema)],
   })
 }
 
-export function decideDeleteSchema(
-  state: TenantState,
-  { service }: DeleteSchema,
-  turn: Turn,
-  notices: RuleNotices,
-): Decision<Entry> {
+export function decideDeleteSchema(state: TenantState, { service }: DeleteSchema, turn: Turn): Decision<Entry> {
   if (!state.schemas.has(service)) return refuse(new Problem('not_found'))
   return record([{ kind: 'schema_deleted', service, at: turn.now }], {
     records: [{ name: schemaRecord(service), value: null }],
-    effects: [() => notices.schemaChanged(state.tenant, service, undefined)],
   })
 }
 

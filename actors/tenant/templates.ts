@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { RuleNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
 import { authorshipAfter, unchanged } from '#actors/tenant/authorship'
 import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
@@ -17,7 +16,6 @@ export function decidePutTemplate(
   state: TenantState,
   { name, body, author }: PutTemplate,
   turn: Turn,
-  notices: RuleNotices,
 ): Decision<Entry> {
   const { locales } = body
   const before = state.templates.get(name)
@@ -26,21 +24,14 @@ export function decidePutTemplate(
   if (problem) return refuse(problem)
   const stored: StoredTemplate = { locales, ...authorshipAfter(before, author, turn) }
   return recordOnly([{ name: templateRecord(name), value: stored }], {
-    effects: [() => notices.templateChanged(state.tenant, name, stored)],
     answer: stored,
   })
 }
 
 /** Contract 5.5. Also a template that functions name: their mails count as not sent until it exists again. */
-export function decideDeleteTemplate(
-  { tenant, templates }: TenantState,
-  { name }: DeleteTemplate,
-  notices: RuleNotices,
-): Decision<Entry> {
+export function decideDeleteTemplate({ templates }: TenantState, { name }: DeleteTemplate): Decision<Entry> {
   if (!templates.has(name)) return refuse(new Problem('not_found'))
-  return recordOnly([{ name: templateRecord(name), value: null }], {
-    effects: [() => notices.templateChanged(tenant, name, undefined)],
-  })
+  return recordOnly([{ name: templateRecord(name), value: null }], {})
 }
 
 /** Sets or replaces a template; null: deletes it. */

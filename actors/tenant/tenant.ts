@@ -66,6 +66,7 @@ export function tenantActor(
     isForgettable: () => false,
     wake: ({ tenant }, records) => restoreState(emptyTenant(tenant), records, put),
     change: (state, change) => put(state, change as RecordChange),
+    recordStored: ({ tenant }, change) => notifyRules(notices, tenant, change),
     apply(state, entry) {
       switch (entry.kind) {
         case 'schema_set':
@@ -93,9 +94,9 @@ export function tenantActor(
         case 'device_sized':
           return decideSized(command)
         case 'put_schema':
-          return decidePutSchema(state, command, turn, notices)
+          return decidePutSchema(state, command, turn)
         case 'delete_schema':
-          return decideDeleteSchema(state, command, turn, notices)
+          return decideDeleteSchema(state, command, turn)
         case 'put_role':
           return decidePutRole(state, command, turn, notices)
         case 'delete_role':
@@ -109,23 +110,23 @@ export function tenantActor(
         case 'delete_key':
           return decideDeleteKey(state, command, notices)
         case 'put_group':
-          return decidePutGroup(state, command, turn, notices)
+          return decidePutGroup(state, command, turn)
         case 'delete_group':
-          return decideDeleteGroup(state, command, notices)
+          return decideDeleteGroup(state, command)
         case 'put_alarm':
-          return decidePutAlarm(state, command, turn, notices)
+          return decidePutAlarm(state, command, turn)
         case 'delete_alarm':
-          return decideDeleteAlarm(state, command, turn, notices)
+          return decideDeleteAlarm(state, command, turn)
         case 'put_function':
-          return decidePutFunction(state, command, turn, notices)
+          return decidePutFunction(state, command, turn)
         case 'delete_function':
           return decideDeleteFunction(state, command, notices)
         case 'topic_swept':
           return decideTopicSwept(command)
         case 'put_template':
-          return decidePutTemplate(state, command, turn, notices)
+          return decidePutTemplate(state, command, turn)
         case 'delete_template':
-          return decideDeleteTemplate(state, command, notices)
+          return decideDeleteTemplate(state, command)
         case 'sweep_progress':
           return decideSweepProgress(state, command)
         case 'sweep_done':
@@ -156,6 +157,29 @@ function emptyTenant(tenant: string): TenantState {
     templateCharacters: 0,
     bindings: { total: 0, uses: new Map() },
     judged: new Map(),
+  }
+}
+
+/** Alarms and functions learn what they depend on from the stored records, so that every node can do the same. */
+function notifyRules(notices: RuleNotices, tenant: string, { name, value }: RecordChange): void {
+  const prefix = name.slice(0, name.indexOf('/') + 1)
+  const id = name.slice(prefix.length)
+  switch (prefix) {
+    case schemaPrefix:
+      notices.schemaChanged(tenant, id, (value ?? undefined) as ServiceSchema | undefined)
+      break
+    case groupPrefix:
+      notices.groupChanged(tenant, id, (value ?? undefined) as StoredGroup | undefined)
+      break
+    case alarmPrefix:
+      notices.alarmChanged(tenant, id, (value ?? undefined) as StoredAlarm | undefined)
+      break
+    case functionPrefix:
+      notices.functionChanged(tenant, id, (value ?? undefined) as StoredFunction | undefined)
+      break
+    case templatePrefix:
+      notices.templateChanged(tenant, id, (value ?? undefined) as StoredTemplate | undefined)
+      break
   }
 }
 

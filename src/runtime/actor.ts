@@ -50,6 +50,12 @@ export interface ActorDefinition<State, Command, Event> {
   concerns?(event: Event): string | undefined
   /** Applies a change that is not an event. */
   change?(state: State, change: unknown): void
+  /**
+   * For written-through actors: a record was stored. Called for each record of a turn after its commit, in their order and
+   * before the effects of the turn, and on a node that applies the commits of another one. Not called at a start, when all
+   * records are read. The actor may have newer records that are not stored, so it must not be read.
+   */
+  recordStored?(address: ActorAddress, change: RecordChange): void
   /** If false, the object of the actor does not exist, and `System.peek` returns undefined. Default: true. */
   isThere?(state: State): boolean
   /** If false, an idle activation stays in memory. Default: true. */
@@ -191,6 +197,16 @@ export function record<Event>(
   more: Omit<Recorded<Event>, 'type' | 'events'> = {},
 ): Recorded<Event> {
   return { type: 'record', events, ...more }
+}
+
+/** The effects of a turn, with those of its stored records before them. */
+export function effectsOf<State, Command, Event>(
+  definition: ActorDefinition<State, Command, Event>,
+  address: ActorAddress,
+  { records, effects }: Recorded<Event>,
+): Recorded<Event>['effects'] {
+  if (!definition.recordStored || !records) return effects
+  return [...records.map((change) => () => definition.recordStored?.(address, change)), ...(effects ?? [])]
 }
 
 export function refuse(problem: Problem): Refused {

@@ -309,7 +309,7 @@ export class Registry<Event> {
   }
 }
 
-function formatOf<Event>({ kind, formats }: AnyDefinition<Event>, name: string) {
+export function formatOf<Event>({ kind, formats }: AnyDefinition<Event>, name: string) {
   const format = formats[name] ?? formats[`${name.slice(0, name.indexOf('/') + 1)}*`] ?? formats['*']
   if (!format) throw new Error(`${kind} keeps no record called '${name}'`)
   return format

@@ -157,3 +157,6 @@ function above(place: number): number {
 function at(heap: readonly Reminder[], index: number): Reminder {
   return heap[index] as Reminder
 }
+
+/** A stored reminder is its deadline, Unix ms. */
+export const reminderFormat = { name: 'reminder', version: 1, upgrades: {} }

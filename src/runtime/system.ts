@@ -4,6 +4,7 @@ import {
   type ActorAddress,
   Answer,
   type Decision,
+  effectsOf,
   type Question,
   type Recorded,
   type Responder,
@@ -15,7 +16,7 @@ import { Checkpoints, type RedoLimits, redoLimits } from '#runtime/checkpoints'
 import { type EventListener, Gate, QueuedResponder } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
 import { Registry } from '#runtime/registry'
-import { Reminders } from '#runtime/reminders'
+import { Reminders, reminderFormat } from '#runtime/reminders'
 import { StoredTells } from '#runtime/stored-tells'
 import type { World } from '#runtime/world'
 
@@ -159,7 +160,7 @@ export class System<Event> {
     }
     // Messages first: the answer waits for their changes, even if the turn itself changed nothing.
     if (this.#pendingTells.length > 0) this.#runTells()
-    this.#respond(responder, decision)
+    this.#respond(responder, decision, activation)
   }
 
   /** The same as a promise, which rejects with the Problem. */
@@ -309,7 +310,7 @@ export class System<Event> {
     this.gate.put(journal.reminderKey(address), dueAt === null ? null : journal.pack(reminderFormat, dueAt))
   }
 
-  #respond(responder: Responder, decision: Decision<Event>): void {
+  #respond(responder: Responder, decision: Decision<Event>, { definition, address }: Activation<Event>): void {
     if (decision.type === 'refuse') {
       const { problem } = decision
       if (problem.kind.isTemporary) responder.refusing?.(problem)
@@ -323,7 +324,7 @@ export class System<Event> {
     if (decision.type === 'answer') callback.answer = decision.value
     else {
       callback.answer = decision.answer
-      callback.effects = decision.effects
+      callback.effects = effectsOf(definition, address, decision)
     }
     this.gate.afterCommit(callback)
   }
@@ -395,6 +396,3 @@ function visibleState<Seen, Event>({ definition, state }: Activation<Event>): Se
 function nestedTurn(): Error {
   return new Error('a turn during a turn')
 }
-
-/** A stored reminder is its deadline, Unix ms. */
-export const reminderFormat = { name: 'reminder', version: 1, upgrades: {} }

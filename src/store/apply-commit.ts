@@ -1,9 +1,11 @@
 import type { Entry } from '#model/entry'
 import type { Activation } from '#runtime/activation'
 import type { ActorAddress, Tell } from '#runtime/actor'
+import { formatOf } from '#runtime/registry'
+import { reminderFormat } from '#runtime/reminders'
 import type { Operation } from '#runtime/storage'
 import { tellFormat } from '#runtime/stored-tells'
-import { reminderFormat, type System } from '#runtime/system'
+import type { System } from '#runtime/system'
 import { headOf, replayChunk } from '#store/chunk'
 import { addressOf, numberOf, partNameOf } from '#store/keys'
 import { unpackRecord } from '#store/record-codec'
@@ -15,6 +17,8 @@ export interface Follower {
   readonly system: System<Entry>
   /** Finds an activation by the hash of its name; without it, activations are found by address. */
   find?(nameHash: number): Activation<Entry> | undefined
+  /** Whether definitions receive each record (`recordStored`); at a start, views read the whole state afterwards. */
+  readonly isServing?: boolean
 }
 
 /**
@@ -25,7 +29,7 @@ export interface Follower {
  * A start applies the rows that it finds. A node that follows another one applies each commit after the last one.
  */
 export function applyCommit(follower: Follower, operations: Iterable<Operation>): void {
-  const { journal, system } = follower
+  const { journal, system, isServing } = follower
   for (const { key, value } of operations) {
     switch (key.slice(0, key.indexOf('/'))) {
       case 'stream':
@@ -39,9 +43,16 @@ export function applyCommit(follower: Follower, operations: Iterable<Operation>)
         break
       case 'part': {
         const address = addressOf(key)
-        if (system.registry.definition(address.kind).persistence !== 'write_through') break
+        const definition = system.registry.definition(address.kind)
+        if (definition.persistence !== 'write_through') break
+        const name = partNameOf(key)
         endBody(system, address)
-        system.registry.trackRecord(address, partNameOf(key), value !== null)
+        system.registry.trackRecord(address, name, value !== null)
+        if (isServing)
+          definition.recordStored?.(address, {
+            name,
+            value: value && journal.unpack(formatOf(definition, name), value),
+          })
         break
       }
       case 'reminder':

@@ -83,6 +83,7 @@ export class ActingActor<State, Command> {
     // Both are formatted: a record returns bytes as buffers, which do not equal other byte arrays.
     if (this.definition.persistence === 'write_through')
       expect(this.#show(this.woken())).toEqual(this.#show(this.state))
+    for (const change of decision.records ?? []) this.definition.recordStored?.(this.address, change)
     for (const effect of decision.effects ?? []) effect()
   }
 

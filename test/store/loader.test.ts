@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { Entry } from '#model/entry'
+import type { AnyDefinition } from '#runtime/activation'
 import type { Operation } from '#runtime/storage'
 import { tellsPerCommitMax } from '#runtime/stored-tells'
 import { applyCommit } from '#store/apply-commit'
@@ -7,7 +9,7 @@ import { packRecord } from '#store/record-codec'
 import { redoFormat, wholeFormat } from '#store/store-journal'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, openStage, Stage } from '#test/runtime/stage'
-import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
+import { book, bookAddress, tally, tallyAddress } from '#test/runtime/tally-actors'
 import { memoryPlace } from '#test/store/memory'
 import { packChunk } from '#test/store/pack-chunk'
 import { countRows } from '#test/store/rows-read'
@@ -290,4 +292,27 @@ test('a second node that applies the commits of the first holds the same, at eac
   node.crash()
   node = await node.reborn()
   await follow()
+})
+
+test('a following node receives the stored records that the first one received after its commits', async () => {
+  const commits: (readonly Operation[])[] = []
+  const world = new ManualWorld()
+  const place = memoryPlace({ world, faults: { beforeWrite: (operations) => void commits.push(operations) } })
+  const recordsOf = (list: unknown[]): AnyDefinition<Entry>[] => [
+    tally as unknown as AnyDefinition<Entry>,
+    { ...book, recordStored: ({ id }, { name, value }) => void list.push([id, name, value]) } as AnyDefinition<Entry>,
+  ]
+  const owned: unknown[] = []
+  const followed: unknown[] = []
+  const owner = await openStage({ world, place, definitions: () => recordsOf(owned) })
+  const node = await openStage({ definitions: () => recordsOf(followed) })
+  commits.length = 0
+  owner.tell(k, { type: 'add', add: [4, 5] })
+  expect(owned).toEqual([])
+  await owner.settle()
+  owner.tell(k, { type: 'add', add: [6] })
+  await owner.settle()
+  for (const operations of commits) applyCommit({ ...node, isServing: true }, operations)
+  expect(owned).toEqual([4, 5, 6].map((page) => ['K', `page/${page}`, page]))
+  expect(followed).toEqual(owned)
 })
