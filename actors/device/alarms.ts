@@ -24,11 +24,11 @@ export interface DeviceAlarms extends ReadonlyMap<string, AlarmState> {
 }
 
 /** The alarm states of one device. */
-export class StandingAlarms extends Map<string, AlarmState> implements DeviceAlarms {
+export class AlarmStates extends Map<string, AlarmState> implements DeviceAlarms {
   unsettled = 0
 
-  static of(alarms: Iterable<readonly [string, AlarmState]>): StandingAlarms {
-    const standing = new StandingAlarms()
+  static of(alarms: Iterable<readonly [string, AlarmState]>): AlarmStates {
+    const standing = new AlarmStates()
     for (const [id, current] of alarms) standing.set(id, current)
     return standing
   }
@@ -49,7 +49,7 @@ function unsettled(current: AlarmState | undefined): number {
 }
 
 /** Shared by all devices without alarm states, which are most devices. */
-export const noAlarms: DeviceAlarms = new StandingAlarms()
+export const noAlarms: DeviceAlarms = new AlarmStates()
 
 /** The state of an alarm without a stored state. */
 export const neverActive: AlarmState = Object.freeze({ isActive: false, since: 0, waitingSince: 0 })
@@ -84,8 +84,8 @@ export function applyAlarmsJudged(state: DeviceState, { waiting, forgotten }: Al
 
 /** Changes the map in place: one turn may change ten thousand alarms. */
 function put(state: DeviceState, alarm: string, current: AlarmState): void {
-  if (state.alarms === noAlarms) state.alarms = new StandingAlarms()
-  const alarms = state.alarms as StandingAlarms
+  if (state.alarms === noAlarms) state.alarms = new AlarmStates()
+  const alarms = state.alarms as AlarmStates
   if (current.since > 0 || current.waitingSince > 0) alarms.set(alarm, current)
   else alarms.delete(alarm)
   if (alarms.size === 0) state.alarms = noAlarms
@@ -100,7 +100,7 @@ export function storedAlarms(alarms: DeviceAlarms): StoredAlarms {
 
 export function alarmsOf(stored: StoredAlarms): DeviceAlarms {
   if (stored.length === 0) return noAlarms
-  const alarms = new StandingAlarms()
+  const alarms = new AlarmStates()
   for (let at = 0; at < stored.length; at += storedPerAlarm) {
     const [id, isActive, since, waitingSince] = stored.slice(at, at + storedPerAlarm) as [
       string,

@@ -1,8 +1,8 @@
 import {
+  AlarmStates,
   alarmsOf,
   type DeviceAlarms,
   noAlarms,
-  StandingAlarms,
   type StoredAlarms,
   storedAlarms,
   storedPerAlarm,
@@ -260,7 +260,7 @@ function readAlarms(reader: ValueReader, mayBeNone: boolean): DeviceAlarms | und
   const length = reader.array()
   if (length === 0 && mayBeNone) return noAlarms
   if (length === 0 || length % storedPerAlarm !== 0) return undefined
-  const alarms = new StandingAlarms()
+  const alarms = new AlarmStates()
   for (let at = 0; at < length; at += storedPerAlarm) {
     const id = reader.text()
     const isActive = reader.any()

@@ -85,7 +85,7 @@ const isThere = ({ context: { offer, from }, event: { reported } }: MachineInput
 const isOther = (seen: MachineInput): boolean =>
   seen.event.reported !== undefined && seen.event.reported !== seen.context.from && !isThere(seen)
 /** Has restarted with the old version. */
-const isOldAnew = ({ context, event }: MachineInput): boolean =>
+const isOldVersionAgain = ({ context, event }: MachineInput): boolean =>
   event.reported === context.from && event.session !== context.session
 const isWhole = ({ event }: MachineInput): boolean => (event.progress ?? 0) >= 100
 /**
@@ -128,8 +128,8 @@ const definition = setup({
   guards: {
     isThere,
     isOther,
-    isOldAnew,
-    mayResend: (seen: MachineInput) => isOldAnew(seen) && seen.context.resends < resendsMax,
+    isOldVersionAgain,
+    mayResend: (seen: MachineInput) => isOldVersionAgain(seen) && seen.context.resends < resendsMax,
     isWhole,
     isWorthTelling,
     isLate,
@@ -218,7 +218,7 @@ const other = {
 } as const
 const startedTooOften = {
   target: 'failed',
-  guard: 'isOldAnew',
+  guard: 'isOldVersionAgain',
   actions: breakOff({ reason: 'device', words: 'restarted too often' }),
 } as const
 const resend = ['take_session', 'count_resend', 'send_offer'] as const
@@ -352,7 +352,7 @@ export const updateMachine = definition.createMachine({
           other,
           {
             target: 'failed',
-            guard: 'isOldAnew',
+            guard: 'isOldVersionAgain',
             actions: breakOff({ reason: 'device', words: 'came back with the old firmware' }),
           },
         ],

@@ -18,7 +18,7 @@ export interface SessionSocketsParts {
 /** Sockets with one access, and whether it allows any event. */
 interface AccessSockets {
   readonly sockets: Set<Socket>
-  mayHear: boolean
+  mayRead: boolean
 }
 
 /**
@@ -75,10 +75,10 @@ export class SessionSockets {
   move(socket: Socket, caller: Caller): void {
     const before = this.#callers.get(socket)
     if (!before) return
-    const couldHear = this.#leave(socket, before)
+    const couldRead = this.#leave(socket, before)
     this.#callers.set(socket, caller)
-    const mayHear = this.#join(socket, caller)
-    if (couldHear && !mayHear) this.end([socket], closeCodes.notPermitted)
+    const mayRead = this.#join(socket, caller)
+    if (couldRead && !mayRead) this.end([socket], closeCodes.notPermitted)
   }
 
   /** Accesses whose scope changed. */
@@ -86,9 +86,9 @@ export class SessionSockets {
     for (const [access, scope] of changed) {
       const known = this.#byAccess.get(accessText(tenant, access))
       if (!known) continue
-      const couldHear = known.mayHear
-      known.mayHear = readsEvents(scope)
-      if (couldHear && !known.mayHear) this.end([...known.sockets], closeCodes.notPermitted)
+      const couldRead = known.mayRead
+      known.mayRead = readsEvents(scope)
+      if (couldRead && !known.mayRead) this.end([...known.sockets], closeCodes.notPermitted)
     }
   }
 
@@ -143,11 +143,11 @@ export class SessionSockets {
     const known = this.#byAccess.get(key)
     if (known) {
       known.sockets.add(socket)
-      return known.mayHear
+      return known.mayRead
     }
-    const mayHear = readsEvents(scope)
-    this.#byAccess.set(key, { sockets: new Set([socket]), mayHear })
-    return mayHear
+    const mayRead = readsEvents(scope)
+    this.#byAccess.set(key, { sockets: new Set([socket]), mayRead })
+    return mayRead
   }
 
   /** As for `#join`. */
@@ -157,7 +157,7 @@ export class SessionSockets {
     if (!known) return false
     known.sockets.delete(socket)
     if (known.sockets.size === 0) this.#byAccess.delete(key)
-    return known.mayHear
+    return known.mayRead
   }
 }
 

@@ -2,7 +2,7 @@ import { about } from '#api/about'
 import { securitySchemes } from '#api/access'
 import { clientMessages, eventMessages, streamMessages } from '#api/event-messages'
 import { EventsQuery } from '#api/events'
-import { type JsonSchema, SchemaBook } from '#api/json-schema'
+import { type JsonSchema, SchemaCollection } from '#api/json-schema'
 import { deviceMessages, serverMessages } from '#api/link-messages'
 import { namedSchemas } from '#api/named-schemas'
 import { schemaNotes } from '#api/schema-notes'
@@ -48,14 +48,14 @@ interface Socket {
 
 /** The device link and the stream of events, as AsyncAPI 3.0. https://www.asyncapi.com/docs/reference/specification/v3.0.0 */
 export function asyncApiDocument(): JsonSchema {
-  const book = new SchemaBook({ named: namedSchemas(), notes: schemaNotes, target: 'draft-07' })
+  const collection = new SchemaCollection({ named: namedSchemas(), notes: schemaNotes, target: 'draft-07' })
   const sockets = [
     linkSocket('Json'),
     linkSocket('Msgpack'),
-    eventSocket('eventsByTicket', '/events/{ticket}', [], book),
-    eventSocket('events', '/events', ['bearer', 'dpop', 'apiKey'], book),
+    eventSocket('eventsByTicket', '/events/{ticket}', [], collection),
+    eventSocket('events', '/events', ['bearer', 'dpop', 'apiKey'], collection),
   ]
-  return book.settle({
+  return collection.settle({
     asyncapi: '3.0.0',
     info: { ...about, description: intro },
     defaultContentType: 'application/json',
@@ -63,7 +63,7 @@ export function asyncApiDocument(): JsonSchema {
       plain: server('ws', 'A server without a proxy.'),
       encrypted: server('wss', 'Behind a proxy with a certificate.'),
     },
-    channels: Object.fromEntries(sockets.map((socket) => [socket.name, channelOf(socket, book)])),
+    channels: Object.fromEntries(sockets.map((socket) => [socket.name, channelOf(socket, collection)])),
     operations: Object.fromEntries(sockets.flatMap(operationsOf)),
     components: { securitySchemes: asyncSchemes() },
   })
@@ -102,7 +102,12 @@ function linkSocket(form: keyof typeof subprotocols): Socket {
   }
 }
 
-function eventSocket(name: string, address: string, security: Socket['security'], book: SchemaBook): Socket {
+function eventSocket(
+  name: string,
+  address: string,
+  security: Socket['security'],
+  collection: SchemaCollection,
+): Socket {
   const isByTicket = address.includes('{ticket}')
   return {
     name,
@@ -113,7 +118,7 @@ function eventSocket(name: string, address: string, security: Socket['security']
       ...(isByTicket && {
         parameters: { ticket: { description: 'From `GET /events/ticket`: valid once, for half a minute.' } },
       }),
-      bindings: { ws: { method: 'GET', query: queryOf(book) } },
+      bindings: { ws: { method: 'GET', query: queryOf(collection) } },
     },
     contentType: 'application/json',
     received: clientMessages,
@@ -131,21 +136,21 @@ const queryTexts: Readonly<Record<keyof typeof EventsQuery.shape, string>> = {
   offset: 'The last received offset; or `now`, to receive STREAM first and then new events.',
 }
 
-function queryOf(book: SchemaBook): object {
+function queryOf(collection: SchemaCollection): object {
   const fields = Object.entries(EventsQuery.shape).map(([name, field]) => [
     name,
-    { ...book.input(field), description: queryTexts[name as keyof typeof queryTexts] },
+    { ...collection.input(field), description: queryTexts[name as keyof typeof queryTexts] },
   ])
   return { type: 'object', properties: Object.fromEntries(fields) }
 }
 
-function channelOf({ channel, contentType, received, sent }: Socket, book: SchemaBook): object {
+function channelOf({ channel, contentType, received, sent }: Socket, collection: SchemaCollection): object {
   const messageOf = ({ name, summary, schema, examples }: SocketMessage, isReceived: boolean) => ({
     name,
     title: name,
     summary,
     contentType,
-    payload: isReceived ? book.input(schema) : book.output(schema),
+    payload: isReceived ? collection.input(schema) : collection.output(schema),
     examples: examples.map((payload) => ({ payload })),
   })
   const messages = [

@@ -9,7 +9,7 @@ type Side = 'input' | 'output'
 /** An addition to zod's JSON Schema: a description, examples, or, with a type, the whole. */
 export type SchemaNote = JsonSchema
 
-export interface SchemaBookOptions {
+export interface SchemaCollectionOptions {
   /** Schemas that are described once, under their names. */
   readonly named: ReadonlyMap<string, z.ZodType>
   /** Of schemas with and without a name. */
@@ -33,14 +33,14 @@ const notePlace = '#/named/'
  * elsewhere. A schema whose input differs from its output is written twice, as `Name` and `NameInput`. Objects are
  * open: answers may get more fields later.
  */
-export class SchemaBook {
-  readonly #options: SchemaBookOptions
+export class SchemaCollection {
+  readonly #options: SchemaCollectionOptions
   readonly #registry = z.registry<{ id: string }>()
   readonly #bodies: Record<Side, Map<string, JsonSchema>> = { input: new Map(), output: new Map() }
   readonly #differing: ReadonlySet<string>
   readonly #used = new Map<string, JsonSchema>()
 
-  constructor(options: SchemaBookOptions) {
+  constructor(options: SchemaCollectionOptions) {
     this.#options = options
     // A schema with two names gets the first.
     for (const [id, schema] of options.named) if (!this.#registry.has(schema)) this.#registry.add(schema, { id })

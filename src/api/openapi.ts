@@ -2,7 +2,7 @@ import { about } from '#api/about'
 import { known, securitySchemes } from '#api/access'
 import { answerHeaders } from '#api/answer-headers'
 import { chapters } from '#api/chapters'
-import { type JsonSchema, SchemaBook } from '#api/json-schema'
+import { type JsonSchema, SchemaCollection } from '#api/json-schema'
 import { namedSchemas } from '#api/named-schemas'
 import { generalAnswerOf, generalAnswers, operationOf } from '#api/operation'
 import { requestHeaders } from '#api/request-headers'
@@ -24,17 +24,17 @@ changes as events, and write to devices.
 
 /** All HTTP routes, as OpenAPI 3.1. https://spec.openapis.org/oas/v3.1.1.html */
 export function openApiDocument(): JsonSchema {
-  const book = new SchemaBook({ named: namedSchemas(), notes: schemaNotes, target: 'draft-2020-12' })
+  const collection = new SchemaCollection({ named: namedSchemas(), notes: schemaNotes, target: 'draft-2020-12' })
   const paths: Paths = {}
   for (const { name, entries } of chapters) {
     for (const entry of entries) {
       const path = entry.path.replace(/:(\w+)/g, '{$1}')
-      paths[path] = { ...paths[path], [entry.method.toLowerCase()]: operationOf(entry, name, book) }
+      paths[path] = { ...paths[path], [entry.method.toLowerCase()]: operationOf(entry, name, collection) }
     }
   }
-  const general = Object.keys(generalAnswers).map((status) => [status, generalAnswerOf(Number(status), book)])
+  const general = Object.keys(generalAnswers).map((status) => [status, generalAnswerOf(Number(status), collection)])
   const responses = shareAnswers(paths, Object.fromEntries(general))
-  return book.settle({
+  return collection.settle({
     openapi: '3.1.1',
     info: { ...about, description: intro },
     servers: [{ url: '/api/v1' }],

@@ -4,7 +4,7 @@ import { headersOfAnswer } from '#api/answer-headers'
 import { type RouteAnswer, type RouteEntry, takesIdempotencyKey } from '#api/entry'
 import { ErrorBody, ServerErrorBody } from '#api/error-answers'
 import { fieldNotes } from '#api/field-notes'
-import type { JsonSchema, SchemaBook } from '#api/json-schema'
+import type { JsonSchema, SchemaCollection } from '#api/json-schema'
 import { headersOfRequest } from '#api/request-headers'
 
 /** The fields that later steps read. */
@@ -14,12 +14,12 @@ export interface Operation {
 }
 
 /** One entry as an operation of OpenAPI. https://spec.openapis.org/oas/v3.1.1.html#operation-object */
-export function operationOf(entry: RouteEntry, tag: string, book: SchemaBook): Operation {
+export function operationOf(entry: RouteEntry, tag: string, collection: SchemaCollection): Operation {
   const { name, summary, access, isSecret, parameters, query, body, answers, example } = entry
   const { security, text } = accessOf(entry)
   const asked = [
-    ...parametersOf(parameters, 'path', example.parameters, book),
-    ...parametersOf(query, 'query', example.query, book),
+    ...parametersOf(parameters, 'path', example.parameters, collection),
+    ...parametersOf(query, 'query', example.query, collection),
     ...headersOfRequest(entry).map((header) => ({ $ref: `#/components/parameters/${header}` })),
   ]
   return {
@@ -31,10 +31,13 @@ export function operationOf(entry: RouteEntry, tag: string, book: SchemaBook): O
     // Most have that of the whole document.
     ...(security !== known && { security }),
     ...(asked.length > 0 && { parameters: asked }),
-    ...(body && { requestBody: requestBodyOf(entry, book) }),
+    ...(body && { requestBody: requestBodyOf(entry, collection) }),
     responses: {
       ...Object.fromEntries(
-        Object.entries(answers).map(([status, answer]) => [status, responseOf(entry, Number(status), answer, book)]),
+        Object.entries(answers).map(([status, answer]) => [
+          status,
+          responseOf(entry, Number(status), answer, collection),
+        ]),
       ),
       ...Object.fromEntries(
         generalAnswersOf(entry).map((status) => [status, { $ref: `#/components/responses/${status}` }]),
@@ -54,8 +57,8 @@ export const generalAnswers: Readonly<Record<number, string>> = {
 }
 
 /** One of them, as a component. */
-export function generalAnswerOf(status: number, book: SchemaBook): object {
-  const schema = book.output(status === 500 ? ServerErrorBody : ErrorBody)
+export function generalAnswerOf(status: number, collection: SchemaCollection): object {
+  const schema = collection.output(status === 500 ? ServerErrorBody : ErrorBody)
   return {
     description: generalAnswers[status],
     ...(status === 503 && { headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } } }),
@@ -81,14 +84,14 @@ function parametersOf(
   schema: z.ZodType | undefined,
   place: 'path' | 'query',
   examples: Readonly<Record<string, string>> | undefined,
-  book: SchemaBook,
+  collection: SchemaCollection,
 ): object[] {
   if (!(schema instanceof z.ZodObject)) return []
   return Object.entries(schema.shape as Record<string, z.ZodType>).map(([name, field]) => {
     const description = fieldNotes[name]
     const example = examples?.[name]
     const isRequired = place === 'path' || !field.safeParse(undefined).success
-    const shown = book.input(field)
+    const shown = collection.input(field)
     return {
       name,
       in: place,
@@ -107,7 +110,7 @@ function asSchemaSays({ type }: JsonSchema, text: string): unknown {
   return type === 'array' ? [text] : text
 }
 
-function requestBodyOf({ body, example }: RouteEntry, book: SchemaBook): object {
+function requestBodyOf({ body, example }: RouteEntry, collection: SchemaCollection): object {
   if (!body) return {}
   if (body.isStreamed) {
     return {
@@ -116,7 +119,7 @@ function requestBodyOf({ body, example }: RouteEntry, book: SchemaBook): object 
     }
   }
   const media = {
-    schema: book.input(body.schema),
+    schema: collection.input(body.schema),
     ...(example.body !== undefined && { example: example.body }),
   }
   const types =
@@ -129,13 +132,13 @@ function responseOf(
   entry: RouteEntry,
   status: number,
   { description, schema, contentType }: RouteAnswer,
-  book: SchemaBook,
+  collection: SchemaCollection,
 ) {
   const { example } = entry
   const { always, optional } = headersOfAnswer(entry, status)
   const headers = [...always, ...optional].map((name) => [name, { $ref: `#/components/headers/${name}` }])
   const media = {
-    ...(schema && { schema: book.output(schema) }),
+    ...(schema && { schema: collection.output(schema) }),
     ...(status === example.status && example.answer !== undefined && { example: example.answer }),
   }
   return {

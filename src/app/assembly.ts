@@ -111,9 +111,9 @@ export function assemble(options: AssemblyOptions): Assembly {
     publisher,
     reader: journal,
     ...(limits.highWaterBytes !== undefined && { highWaterBytes: limits.highWaterBytes }),
-    isOverridden: (item, told) => {
+    isOverridden: (item, sent) => {
       const { state, lastOffset } = system.registry.peek(deviceAddress(item.tenant, item.device))
-      return isOverridden(state as DeviceState, lastOffset, item, told)
+      return isOverridden(state as DeviceState, lastOffset, item, sent)
     },
     membersOf: (tenant, group) => rules.membersOf(tenant, group),
     failed: messages.catchUpFailed,

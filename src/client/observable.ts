@@ -66,7 +66,7 @@ export class ObservableValue<T> implements Observable<T> {
   readonly #schedule: Scheduler
   readonly #listeners = new Listeners<[]>()
   #value: T
-  #isToBeTold = false
+  #isScheduled = false
 
   constructor(value: T, schedule: Scheduler) {
     this.#value = value
@@ -80,10 +80,10 @@ export class ObservableValue<T> implements Observable<T> {
   set(value: T): void {
     if (Object.is(value, this.#value)) return
     this.#value = value
-    if (this.#isToBeTold || this.#listeners.isEmpty) return
-    this.#isToBeTold = true
+    if (this.#isScheduled || this.#listeners.isEmpty) return
+    this.#isScheduled = true
     this.#schedule(() => {
-      this.#isToBeTold = false
+      this.#isScheduled = false
       this.#listeners.notify()
     })
   }
@@ -142,7 +142,7 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
   readonly #ofKeys = new Map<K, Listeners<[]>>()
   #changed = new Set<K>()
   #isComplete = false
-  #isToBeTold = false
+  #isScheduled = false
   #value: ReadonlyMap<K, V> | undefined
 
   constructor(schedule: Scheduler) {
@@ -218,14 +218,14 @@ export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> 
 
   #soon(): void {
     this.#value = undefined
-    if (this.#isToBeTold) return
-    this.#isToBeTold = true
+    if (this.#isScheduled) return
+    this.#isScheduled = true
     this.#schedule(() => this.#notify())
   }
 
   #notify(): void {
     const changed = this.#changed
-    this.#isToBeTold = false
+    this.#isScheduled = false
     this.#changed = new Set()
     this.#listeners.notify(changed)
     // Iterates over the smaller set: a page watches some devices, and a change may concern all.

@@ -22,7 +22,7 @@ export class RemovalChecks {
     this.#devices.add(device)
     if (this.#round) return
     this.#round = new AbortController()
-    void this.#lookAtAll(this.#round.signal)
+    void this.#checkAll(this.#round.signal)
   }
 
   clear(): void {
@@ -31,7 +31,7 @@ export class RemovalChecks {
     this.#devices.clear()
   }
 
-  async #lookAtAll(round: AbortSignal): Promise<void> {
+  async #checkAll(round: AbortSignal): Promise<void> {
     await this.#platform.sleep(removalEventWaitMs, round)
     for (const device of this.#devices) {
       if (round.aborted) return

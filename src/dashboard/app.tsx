@@ -39,19 +39,19 @@ export function App() {
     if (!isWaiting) endState()
     freshCodes.value = undefined
   }, [isInside, isWaiting])
-  const door = freshCodes.value ? (
+  const signInPage = freshCodes.value ? (
     <RecoveryCodes codes={freshCodes.value} />
   ) : isInside ? undefined : (
     <SignedOut begun={begun} />
   )
   const wasKept = useRef(false)
-  wasKept.current = isWaiting || (wasKept.current && door !== undefined)
+  wasKept.current = isWaiting || (wasKept.current && signInPage !== undefined)
   const isCovered = wasKept.current
   return (
     <Boundary>
       <Router hook={useHashLocation}>
-        {(isCovered || !door) && <Shell key={visit.value} isHidden={isCovered} />}
-        {door && (isCovered ? <CoverDialog label="Sign in again">{door}</CoverDialog> : door)}
+        {(isCovered || !signInPage) && <Shell key={visit.value} isHidden={isCovered} />}
+        {signInPage && (isCovered ? <CoverDialog label="Sign in again">{signInPage}</CoverDialog> : signInPage)}
         <UnsavedGuard />
         <Toasts />
       </Router>

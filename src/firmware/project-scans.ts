@@ -151,9 +151,9 @@ export class ProjectScans {
   async #run(key: string, target: ScanTarget): Promise<void> {
     try {
       for (;;) {
-        const walk = this.#walkOf(target)
-        if (!walk) break
-        await this.#go(target, walk)
+        const scan = this.#scanOf(target)
+        if (!scan) break
+        await this.#go(target, scan)
       }
     } catch (error) {
       this.#retryLater(target, error)
@@ -172,24 +172,24 @@ export class ProjectScans {
   }
 
   /** Undefined: nothing left to scan. */
-  #walkOf(target: ScanTarget): StoredScan | undefined {
+  #scanOf(target: ScanTarget): StoredScan | undefined {
     const { system } = this.#parts
     this.#check(target)
     return system.wake(projectAddress(target.tenant, target.project)).scan
   }
 
-  async #go(target: ScanTarget, walk: StoredScan): Promise<void> {
+  async #go(target: ScanTarget, scan: StoredScan): Promise<void> {
     const readings = this.#readings
-    let { chosen } = walk
+    let { chosen } = scan
     let count = 0
-    for await (const page of this.#pagesOf(target, walk)) {
+    for await (const page of this.#pagesOf(target, scan)) {
       if (this.#isCalledOff(target)) break
-      const rollout = this.#rolloutOf(target, walk)
+      const rollout = this.#rolloutOf(target, scan)
       await this.#pace.each(page, (device) => {
         this.#check(target)
         if (!this.#isOfProject(target, device)) return undefined
         if (rollout && this.#isMeantBy(rollout, target, device)) chosen++
-        return this.#consider(target, walk, device)
+        return this.#consider(target, scan, device)
       })
       this.#check(target)
       if (this.#readings !== readings) throw new Problem('storage')
@@ -263,9 +263,9 @@ export class ProjectScans {
   }
 
   /** The rollout from the start of the scan, in its current state: its devices are counted. */
-  #rolloutOf({ tenant, project }: ScanTarget, walk: StoredScan): StoredRollout | undefined {
+  #rolloutOf({ tenant, project }: ScanTarget, scan: StoredScan): StoredRollout | undefined {
     const { rollout } = this.#parts.system.wake(projectAddress(tenant, project))
-    return rollout?.id === walk.rollout ? rollout : undefined
+    return rollout?.id === scan.rollout ? rollout : undefined
   }
 
   #isOfProject({ tenant, project }: ScanTarget, device: string): boolean {

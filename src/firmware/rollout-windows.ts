@@ -88,7 +88,7 @@ export class RolloutWindows {
         for (const project of names) {
           if (this.#isStopped || !isTenantThere(system, tenant)) return
           const rollout = this.#note(tenant, project)
-          if (rollout && isOpen(rollout.body.window, system.world.now())) this.#walk(tenant, project, rollout)
+          if (rollout && isOpen(rollout.body.window, system.world.now())) this.#scan(tenant, project, rollout)
         }
       }
     } finally {
@@ -123,7 +123,7 @@ export class RolloutWindows {
       for (const { tenant, project, at } of [...this.#openings.values()]) {
         if (at > system.world.now() || !isTenantThere(system, tenant)) continue
         const rollout = this.#note(tenant, project)
-        if (rollout) this.#walk(tenant, project, rollout)
+        if (rollout) this.#scan(tenant, project, rollout)
       }
     } catch (error) {
       // A failed write: everything is recorded again when the store was read.
@@ -134,7 +134,7 @@ export class RolloutWindows {
   }
 
   /** A failed write refuses it; then the window is still open when the store was read. */
-  #walk(tenant: string, project: string, { updatedBy: author }: StoredRollout): void {
+  #scan(tenant: string, project: string, { updatedBy: author }: StoredRollout): void {
     const request = { by: 'rollout', devices: null, author } as const
     const command: ProjectCommand = { type: 'scan', request }
     this.#parts.system.ask(projectAddress(tenant, project), command, 0).catch((error: unknown) => {

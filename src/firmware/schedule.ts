@@ -77,7 +77,7 @@ export class UpdateSchedule {
       return undefined
     }
     const before = stored?.pattern === pattern ? stored.nextAt : undefined
-    if (before !== undefined && before <= now) await this.#walkAll()
+    if (before !== undefined && before <= now) await this.#scanAll()
     // If the clock was set back, the time is computed from now, as with another pattern.
     const nextAt = before !== undefined && before > now ? Math.min(before, next) : next
     if (nextAt !== before) await this.#ask({ type: 'put', schedule: { pattern, nextAt } })
@@ -88,19 +88,19 @@ export class UpdateSchedule {
     return this.#parts.system.ask(updateScheduleAddress, command)
   }
 
-  async #walkAll(): Promise<void> {
+  async #scanAll(): Promise<void> {
     const { system } = this.#parts
     for (const tenant of tenantsThere(system)) {
       let project = await this.#projectAfter(tenant, '')
       while (project !== undefined && !this.#isStopped && isTenantThere(system, tenant)) {
-        await this.#walk(tenant, project)
+        await this.#scan(tenant, project)
         project = await this.#projectAfter(tenant, project)
       }
     }
     if (this.#isStopped) throw new Problem('storage')
   }
 
-  async #walk(tenant: string, project: string): Promise<void> {
+  async #scan(tenant: string, project: string): Promise<void> {
     const { system, failed } = this.#parts
     const request = { by: 'cron', devices: null, author: null } as const
     try {

@@ -66,7 +66,7 @@ export class UpdateStarter {
   }
 
   /** Records the stored update of a device; undefined: it was deleted. */
-  stands(tenant: string, device: string, stored: StoredUpdate | undefined): void {
+  setStored(tenant: string, device: string, stored: StoredUpdate | undefined): void {
     const key = tenantKey(tenant, device)
     this.#forget(key)
     if (stored && isRunning(stored.state)) {

@@ -100,7 +100,7 @@ export class Updater implements FirmwareListener, UpdateNotices {
           for (const device of names) {
             const stored = updateNow(system, tenant, device)
             if (!stored || !isRunning(stored.state)) continue
-            this.#starter.stands(tenant, device, stored)
+            this.#starter.setStored(tenant, device, stored)
             found.push({ tenant, device })
           }
         }
@@ -237,14 +237,14 @@ export class Updater implements FirmwareListener, UpdateNotices {
     for (const { tenant, device, id } of this.#parts.links.offers.offeredOn(link)) this.#lost(tenant, device, id)
   }
 
-  updateMoved(tenant: string, device: string, stands: StoredUpdate | undefined): void {
+  updateMoved(tenant: string, device: string, stored: StoredUpdate | undefined): void {
     const before = this.#starter.runningOf(tenant, device)
-    if (stands?.state !== 'offering') this.#parts.links.offers.forget(tenant, device)
-    if (!stands) this.#pending.refuse(tenant, device, new Problem('not_found'))
-    else if (stands.state === 'offering' && before?.state !== 'offering') this.counts.offered++
-    else if (stands.state === 'done') this.counts.done++
-    else if (before && (stands.state === 'failed' || stands.state === 'refused')) this.counts.failed++
-    this.#starter.stands(tenant, device, stands)
+    if (stored?.state !== 'offering') this.#parts.links.offers.forget(tenant, device)
+    if (!stored) this.#pending.refuse(tenant, device, new Problem('not_found'))
+    else if (stored.state === 'offering' && before?.state !== 'offering') this.counts.offered++
+    else if (stored.state === 'done') this.counts.done++
+    else if (before && (stored.state === 'failed' || stored.state === 'refused')) this.counts.failed++
+    this.#starter.setStored(tenant, device, stored)
   }
 
   updateCheckWanted(tenant: string, device: string, context: UpdateContext): void {

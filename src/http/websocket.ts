@@ -40,7 +40,7 @@ export function serveSockets(
     }
   }
   /** After the server ended a socket, its messages in transit are dropped. */
-  const hear = (websocket: WebSocket<SocketData>, task: (socket: UwsSocket) => void) => {
+  const whenOpen = (websocket: WebSocket<SocketData>, task: (socket: UwsSocket) => void) => {
     const { socket } = websocket.getUserData()
     if (socket?.isOpen) attempt(socket, task)
   }
@@ -71,13 +71,13 @@ export function serveSockets(
       carried.socket = socket
       sockets.add(socket)
       figures.opened++
-      hear(websocket, () => room.opened(socket, carried.opening))
+      whenOpen(websocket, () => room.opened(socket, carried.opening))
     },
     message(websocket, message, isBinary) {
-      hear(websocket, (socket) => room.received(socket, new Uint8Array(message), isBinary))
+      whenOpen(websocket, (socket) => room.received(socket, new Uint8Array(message), isBinary))
     },
     dropped(websocket) {
-      hear(websocket, (socket) => {
+      whenOpen(websocket, (socket) => {
         // Fires again for later losses before the buffer shrinks.
         if (socket.isBehind) return
         socket.isBehind = true
@@ -92,7 +92,7 @@ export function serveSockets(
       } else socket?.drained()
     },
     pong(websocket) {
-      hear(websocket, (socket) => room.ponged(socket))
+      whenOpen(websocket, (socket) => room.ponged(socket))
     },
     close(websocket, code) {
       websocket.getUserData().socket?.gone(code)

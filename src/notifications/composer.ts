@@ -22,7 +22,7 @@ import {
 import type { Mail, MailMessage } from '#notifications/mail'
 import { dataOf } from '#notifications/mail-data'
 import { mailOf } from '#notifications/mail-of'
-import { type Hearer, mayHear, mayHearOfAll } from '#notifications/may-hear'
+import { mayReceive, mayReceiveAll, type StoredRecipient } from '#notifications/recipient-access'
 import { isResting } from '#notifications/refusals'
 import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
@@ -33,7 +33,7 @@ export interface ComposerParts {
   readonly functions: FunctionViews
   readonly mail: Mail
   /** The stored user. `user`: the resource name. */
-  readonly hearerOf: (tenant: string, user: string) => Hearer
+  readonly recipientOf: (tenant: string, user: string) => StoredRecipient
   readonly pace: Pace
   /** The page where the recipient of a mail can end that subscription. */
   readonly unsubscribeUrl: (base: string, of: { tenant: string; user: string; subscription: string }) => string
@@ -66,12 +66,12 @@ type Chosen = Extract<Choice, { readonly type: 'send' | 'digest' }>
 interface Moment {
   readonly state: SubscriberState
   readonly user: string
-  readonly who: Hearer
-  readonly grounds: ReadonlyMap<Pending, Ground>
+  readonly who: StoredRecipient
+  readonly allInputs: ReadonlyMap<Pending, Inputs>
 }
 
 /** A function, its groups' members, and its templates. None is changed in place: the same object means no change. */
-type Ground = readonly [fn: StoredFunction | undefined, ...others: unknown[]]
+type Inputs = readonly [fn: StoredFunction | undefined, ...others: unknown[]]
 
 /** The part of a digest line besides the subject. */
 const timeCharacters = 30
@@ -130,7 +130,7 @@ export class Composer {
         lines.push({ at: request.at, subject: text.subject })
         only = { pending, request, text }
       })
-      if (this.#isToldOf(moment, pending)) more += pending.missed + gapUpTo(pending, pending.head.seq)
+      if (this.#isCountedFor(moment, pending)) more += pending.missed + gapUpTo(pending, pending.head.seq)
       const name = functionOf(moment, pending)?.name ?? ''
       if (lines.length + more > 0) sections.push({ name, lines: lines.reverse(), more })
     }
@@ -163,19 +163,19 @@ export class Composer {
   }
 
   /** Whether everything that decided is unchanged, so that the decision still holds. */
-  #isStillMeant({ state: before, user, who, grounds }: Moment): boolean {
-    const { system, hearerOf } = this.#parts
+  #isStillMeant({ state: before, user, who, allInputs }: Moment): boolean {
+    const { system, recipientOf } = this.#parts
     const { tenant, id } = before
     const { subscriptions } = system.peek(subscriberAddress(tenant, id))
-    const now = hearerOf(tenant, user)
+    const now = recipientOf(tenant, user)
     if (now.address !== who.address || now.isActive !== who.isActive) return false
     // The scope also decides which names appear in the text.
     if (now.scope !== who.scope && now.scope.fingerprint !== who.scope.fingerprint) return false
-    return [...grounds].every(([pending, ground]) => {
+    return [...allInputs].every(([pending, inputs]) => {
       const { id: subscription, locale } = pending.subscription
       if (!subscriptions.some((each) => each.id === subscription && each.locale === locale)) return false
-      const groundNow = this.#groundOf(tenant, pending)
-      return groundNow.length === ground.length && groundNow.every((each, place) => each === ground[place])
+      const inputsNow = this.#inputsOf(tenant, pending)
+      return inputsNow.length === inputs.length && inputsNow.every((each, place) => each === inputs[place])
     })
   }
 
@@ -197,18 +197,18 @@ export class Composer {
   #reasonOf(moment: Moment, pending: Pending, request: DeliveryRequest): SkipReason | undefined {
     const { who, state } = moment
     const fn = functionOf(moment, pending)
-    const reason = mayHear({ who, function: fn, request, membersOf: this.#membersIn(state.tenant) })
+    const reason = mayReceive({ who, function: fn, request, membersOf: this.#membersIn(state.tenant) })
     if (reason || who.address === null) return reason
     return isResting(state.mail.refusals, who.address, this.#now) ? 'resting' : undefined
   }
 
   /** Whether the subscriber may learn the count of requests that were not stored. */
-  #isToldOf(moment: Moment, pending: Pending): boolean {
+  #isCountedFor(moment: Moment, pending: Pending): boolean {
     const { who, state } = moment
     const fn = functionOf(moment, pending)
     if (!fn?.enabled || !who.isActive || who.address === null || !isMailable(who.address)) return false
     if (isResting(state.mail.refusals, who.address, this.#now)) return false
-    return mayHearOfAll(who.scope, fn, this.#membersIn(state.tenant))
+    return mayReceiveAll(who.scope, fn, this.#membersIn(state.tenant))
   }
 
   /** Uses names where the subscriber may read them, ids otherwise. */
@@ -273,11 +273,11 @@ export class Composer {
     const { tenant } = state
     const user = pendings[0]?.subscription.createdBy
     if (user === undefined) throw new Error('a mail has no subscription')
-    const grounds = new Map(pendings.map((pending) => [pending, this.#groundOf(tenant, pending)]))
-    return { state, user, who: this.#parts.hearerOf(tenant, user), grounds }
+    const allInputs = new Map(pendings.map((pending) => [pending, this.#inputsOf(tenant, pending)]))
+    return { state, user, who: this.#parts.recipientOf(tenant, user), allInputs }
   }
 
-  #groundOf(tenant: string, { subscription, requests }: Pending): Ground {
+  #inputsOf(tenant: string, { subscription, requests }: Pending): Inputs {
     const { functions } = this.#parts
     const fn = functions.storedOf(tenant, subscription.function)
     const templates = new Set(requests.map(({ template }) => template))
@@ -301,8 +301,8 @@ export class Composer {
   }
 }
 
-function functionOf({ grounds }: Moment, pending: Pending): StoredFunction | undefined {
-  return grounds.get(pending)?.[0]
+function functionOf({ allInputs }: Moment, pending: Pending): StoredFunction | undefined {
+  return allInputs.get(pending)?.[0]
 }
 
 /** Requests in between that were never stored are counted for the next digest. */

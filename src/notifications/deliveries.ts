@@ -7,14 +7,14 @@ import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
 import { tenantKey } from '#model/tenant'
 import { Composer } from '#notifications/composer'
+import { DelayQueue } from '#notifications/delay-queue'
 import { type After, Deliverer, type DelivererLog, type Subscriber } from '#notifications/deliverer'
 import type { Mail } from '#notifications/mail'
 import { OverflowCounts } from '#notifications/overflow-counts'
-import { Ring } from '#notifications/ring'
+import { RoundRobin } from '#notifications/round-robin'
 import { SubscriberCounts } from '#notifications/subscriber-counts'
 import { TopicEnds } from '#notifications/topic-ends'
 import { TopicPasses } from '#notifications/topic-passes'
-import { Waiting } from '#notifications/waiting'
 import type { FunctionViews } from '#rules/function-views'
 import type { Listing } from '#runtime/storage'
 import type { System } from '#runtime/system'
@@ -65,8 +65,8 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
   readonly #ends: TopicEnds
   readonly #counts: SubscriberCounts
   readonly #overflows: OverflowCounts
-  readonly #ready = new Ring()
-  readonly #waiting: Waiting<Resting>
+  readonly #ready = new RoundRobin()
+  readonly #waiting: DelayQueue<Resting>
   readonly #underWay = new Map<string, Subscriber>()
   #isRunning = false
   #isStopped = false
@@ -79,11 +79,11 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     const { world } = system
     const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `could not ${what}; retrying`)
     this.#pace = new Pace(world, pace)
-    this.#waiting = new Waiting(world, ({ who }) => this.#becomesReady(who))
+    this.#waiting = new DelayQueue(world, ({ who }) => this.#becomesReady(who))
     const composer = new Composer({
       ...parts,
       pace: this.#pace,
-      hearerOf: (tenant, user) => ({ ...parts.addressOf(tenant, user), scope: parts.scopeOf(tenant, user) }),
+      recipientOf: (tenant, user) => ({ ...parts.addressOf(tenant, user), scope: parts.scopeOf(tenant, user) }),
       unsubscribeUrl: (...asked) => parts.unsubscribeUrls.urlOf(...asked),
     })
     this.#passes = new TopicPasses({

@@ -35,7 +35,7 @@ export function digestOf(
 }
 
 function textOf({ name, lines, more }: DigestSection): string {
-  const told = lines.map(({ at, subject }) => `  ${new Date(at).toISOString()} ${subject}`)
+  const listed = lines.map(({ at, subject }) => `  ${new Date(at).toISOString()} ${subject}`)
   const others = more === 0 ? [] : [lines.length === 0 ? `  ${more}, not listed` : `  and ${more} more`]
-  return [name, ...told, ...others, ''].join('\n')
+  return [name, ...listed, ...others, ''].join('\n')
 }

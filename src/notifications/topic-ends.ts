@@ -115,7 +115,7 @@ export class TopicEnds {
 
   async #end({ tenant, function: fn }: Ended, row: string): Promise<void> {
     const { subscriber } = partsOfTopicRow(row)
-    const told: TopicEnded = { type: 'topic_ended', function: fn }
-    await this.#parts.system.ask(subscriberAddress(tenant, subscriber), told, 0)
+    const command: TopicEnded = { type: 'topic_ended', function: fn }
+    await this.#parts.system.ask(subscriberAddress(tenant, subscriber), command, 0)
   }
 }

@@ -193,12 +193,12 @@ export class TopicPasses {
     if (!isTenantThere(system, tenant)) return this.#forget(topic)
     // A device may still use a deleted function for a moment.
     if (!functions.storedOf(tenant, fn)) return this.#ask(topic, { type: 'forget' })
-    const heardTo = await this.#heardTo(topic, head)
-    if (heardTo > head.trimmed) await this.#ask(topic, { type: 'trim', to: heardTo })
+    const readTo = await this.#readTo(topic, head)
+    if (readTo > head.trimmed) await this.#ask(topic, { type: 'trim', to: readTo })
   }
 
   /** The last request, up to this head, that all subscribers have been notified of. */
-  async #heardTo({ tenant, function: fn }: Topic, head: DeliveryHead): Promise<number> {
+  async #readTo({ tenant, function: fn }: Topic, head: DeliveryHead): Promise<number> {
     const { listing, pace, found } = this.#parts
     let lowest = head.seq
     const rows = listing.entries(topicIndex, tenant, `${fn}/`)
@@ -212,10 +212,10 @@ export class TopicPasses {
             return
           }
           // The subscription may have been made during the pause.
-          const waiting = seenTo && heardIn(seenTo, fn, subscription)
-          const heard = waiting ?? this.#heardBy(tenant, fn, row)
-          if (heard >= head.seq) return
-          lowest = Math.min(lowest, heard)
+          const waiting = seenTo && readIn(seenTo, fn, subscription)
+          const readSeq = waiting ?? this.#readBy(tenant, fn, row)
+          if (readSeq >= head.seq) return
+          lowest = Math.min(lowest, readSeq)
           found(tenant, subscriber)
         })
       }
@@ -226,13 +226,13 @@ export class TopicPasses {
   }
 
   /** The last request the subscriber was notified of; infinity if no longer subscribed. */
-  #heardBy(tenant: string, fn: string, row: string): number {
+  #readBy(tenant: string, fn: string, row: string): number {
     const { system } = this.#parts
     if (!isTenantThere(system, tenant)) throw new Problem('not_found')
     const { subscriber, subscription } = partsOfTopicRow(row)
     const { subscriptions, mail } = system.peek(subscriberAddress(tenant, subscriber))
     if (!subscriptions.some(({ id }) => id === subscription)) return Number.POSITIVE_INFINITY
-    return heardIn(mail, fn, subscription) ?? 0
+    return readIn(mail, fn, subscription) ?? 0
   }
 
   async #ask({ tenant, function: fn }: Topic, command: DeliveryCommand): Promise<void> {
@@ -246,7 +246,7 @@ export class TopicPasses {
 }
 
 /** The cursor, or one less while a missed count waits for a digest. Undefined: was not subscribed at that time. */
-function heardIn({ cursors, missed }: MailState, fn: string, subscription: string): number | undefined {
+function readIn({ cursors, missed }: MailState, fn: string, subscription: string): number | undefined {
   const cursor = cursors[subscription]
   return cursor !== undefined && missed[fn] ? cursor - 1 : cursor
 }

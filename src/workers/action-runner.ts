@@ -144,7 +144,7 @@ export class ActionRunner {
   /** Call before connections are closed: refusals from then on say nothing about devices. Stores the outcomes so far. */
   stop(): void {
     this.#isStopped = true
-    for (const action of [...this.#running.values()]) void this.#storeHeard(action).then(() => this.#end(action))
+    for (const action of [...this.#running.values()]) void this.#storeOutcomes(action).then(() => this.#end(action))
     this.#asking.stop()
     this.#beginning.stop()
     this.#wake()
@@ -222,7 +222,7 @@ export class ActionRunner {
       const passed = action.begunPass()
       this.#becomesReady(action)
       await passed
-      while (!(await this.#storeHeard(action))) await this.#later(retryMs)
+      while (!(await this.#storeOutcomes(action))) await this.#later(retryMs)
       if (action.isEnded) return
       if (action.open.size > 0) await this.#later(action.waitMs())
     }
@@ -272,7 +272,7 @@ export class ActionRunner {
     if (waitMs > 0) await this.#later(waitMs)
     const outcome = await this.#outcomeOf(action, task.device)
     if (action.isEnded || this.#isStopped) return
-    if (outcome && !action.hasHeard) void this.#later(gatheredMs).then(() => this.#storeHeard(action))
+    if (outcome && !action.hasUnstored) void this.#later(gatheredMs).then(() => this.#storeOutcomes(action))
     action.tried(task, outcome)
     this.#becomesReady(action)
   }
@@ -316,7 +316,7 @@ export class ActionRunner {
   }
 
   /** False if some outcomes could not be stored; they are kept for the next attempt. */
-  #storeHeard(action: RunningAction): Promise<boolean> {
+  #storeOutcomes(action: RunningAction): Promise<boolean> {
     action.storing = action.storing.then(() => this.#storeNow(action))
     return action.storing
   }
@@ -324,14 +324,14 @@ export class ActionRunner {
   async #storeNow(action: RunningAction): Promise<boolean> {
     const { tenant, id } = action
     if (action.isEnded) return true
-    const told = action.take().map(async ([page, outcomes]) => {
+    const stored = action.take().map(async ([page, outcomes]) => {
       const tell: PutOutcomes = { type: 'outcomes', outcomes }
       const progress = (await this.#ask(actionPageAddress(tenant, id, page), tell)) as PageProgress | undefined
       if (!progress) action.giveBack(page, outcomes)
       else if (progress.pending === 0) action.open.delete(page)
       return progress !== undefined
     })
-    return (await Promise.all(told)).every((isStored) => isStored)
+    return (await Promise.all(stored)).every((isStored) => isStored)
   }
 
   /** Bypasses the overload limit, because the action was already accepted. Undefined if it cannot be stored now. */

@@ -36,7 +36,7 @@ export class RunningAction {
   /** Serializes the writes. */
   storing: Promise<boolean> = Promise.resolve(true)
   readonly #system: System<Entry>
-  readonly #heard = new Map<number, (readonly [place: number, outcome: DeviceOutcome])[]>()
+  readonly #unstored = new Map<number, (readonly [place: number, outcome: DeviceOutcome])[]>()
   #pages: number[] = []
   #tasks: ActionTask[] = []
   #underWay = 0
@@ -76,9 +76,9 @@ export class RunningAction {
     this.#underWay--
     if (!outcome) return
     this.#outcomes++
-    const heard = this.#heard.get(page)
-    if (heard) heard.push([place, outcome])
-    else this.#heard.set(page, [[place, outcome]])
+    const unstored = this.#unstored.get(page)
+    if (unstored) unstored.push([place, outcome])
+    else this.#unstored.set(page, [[place, outcome]])
   }
 
   /** Removes and returns the outcomes to store, by page; the caller returns those that could not be stored by `giveBack`. */
@@ -86,17 +86,17 @@ export class RunningAction {
     page: number,
     outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[],
   ])[] {
-    const heard = [...this.#heard]
-    this.#heard.clear()
-    return heard
+    const unstored = [...this.#unstored]
+    this.#unstored.clear()
+    return unstored
   }
 
   giveBack(page: number, outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[]): void {
-    this.#heard.set(page, [...outcomes, ...(this.#heard.get(page) ?? [])])
+    this.#unstored.set(page, [...outcomes, ...(this.#unstored.get(page) ?? [])])
   }
 
-  get hasHeard(): boolean {
-    return this.#heard.size > 0
+  get hasUnstored(): boolean {
+    return this.#unstored.size > 0
   }
 
   /** The pause before the next pass. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type DeviceAlarms, noAlarms, StandingAlarms } from '#actors/device/alarms'
+import { type DeviceAlarms, noAlarms, AlarmStates } from '#actors/device/alarms'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
@@ -43,7 +43,7 @@ const alarms: fc.Arbitrary<DeviceAlarms> = fc.oneof(
       minLength: 1,
       maxLength: 20,
     })
-    .map((each) => StandingAlarms.of(each)),
+    .map((each) => AlarmStates.of(each)),
 )
 
 const throttles = fc.oneof(
@@ -173,7 +173,7 @@ test('throttle times follow the alarms, of which there may be none', () => {
   const before = { ...absentDevice('A'), isThere: true, throttles: throttlesOf(['F1/seldom', 5]) }
   expect(snapshotOf(before)?.slice(12)).toEqual([[], ['F1/seldom', 5]])
   expect(read(pack(snapshotOf(before)), before)).toEqual(before)
-  const alarms = StandingAlarms.of([['I1', { isActive: true, since: 3, waitingSince: 0 }]])
+  const alarms = AlarmStates.of([['I1', { isActive: true, since: 3, waitingSince: 0 }]])
   expect(snapshotOf({ ...before, alarms })?.slice(12)).toEqual([
     ['I1', true, 3, 0],
     ['F1/seldom', 5],

@@ -3,7 +3,7 @@ import type { PropertyView } from '#client/client'
 import { holdsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
 import { isDrawn, isWritable, readValue, textOf, writeKindOf } from '#dashboard/pages/device/write-value'
 import { aboutOf, enumName, nameOf, numberOf, valueText } from '#dashboard/values/format-value'
-import { Ring } from '#dashboard/values/ring'
+import { PointBuffer } from '#dashboard/values/point-buffer'
 import { mergePatch } from '#model/meta'
 
 const plain = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
@@ -138,7 +138,7 @@ describe('a merge patch', () => {
 
 describe('a ring of points', () => {
   test('keeps the last ones, in order', () => {
-    const ring = new Ring(3)
+    const ring = new PointBuffer(3)
     for (const at of [1, 2, 3, 4, 5]) ring.add(at * 1_000, at * 10)
     expect([ring.count, ring.points()]).toEqual([
       3,
@@ -150,7 +150,7 @@ describe('a ring of points', () => {
   })
 
   test('one point a moment, and none of before', () => {
-    const ring = new Ring(3)
+    const ring = new PointBuffer(3)
     for (const [at, value] of [
       [1_000, 1],
       [2_000, 2],
@@ -165,6 +165,6 @@ describe('a ring of points', () => {
   })
 
   test('empty at first', () => {
-    expect([new Ring(2).count, new Ring(2).points()]).toEqual([0, [[], []]])
+    expect([new PointBuffer(2).count, new PointBuffer(2).points()]).toEqual([0, [[], []]])
   })
 })

@@ -21,7 +21,7 @@ import { everything } from '#model/scope'
 import type { TemplateBody } from '#model/template'
 import { Deliveries } from '#notifications/deliveries'
 import type { MailMessage } from '#notifications/mail'
-import type { Hearer } from '#notifications/may-hear'
+import type { StoredRecipient } from '#notifications/recipient-access'
 import { FunctionViews } from '#rules/function-views'
 import type { AnyDefinition } from '#runtime/activation'
 import type { ActorAddress } from '#runtime/actor'
@@ -41,7 +41,7 @@ interface Kept {
   readonly place: ReturnType<typeof faultyPlace>['place']
   readonly faults: Faults
   readonly mailsPerHourMax: number
-  readonly people: Map<string, Hearer>
+  readonly people: Map<string, StoredRecipient>
   readonly arrived: MailMessage[]
 }
 
@@ -112,7 +112,7 @@ export class DeliveryStage {
 
   static async open(mailsPerHourMax = 60): Promise<DeliveryStage> {
     const world = new ManualWorld()
-    const shared = { mailsPerHourMax, people: new Map<string, Hearer>(), arrived: [] }
+    const shared = { mailsPerHourMax, people: new Map<string, StoredRecipient>(), arrived: [] }
     return DeliveryStage.#begin({ world, ...faultyPlace(world), ...shared })
   }
 
@@ -138,7 +138,7 @@ export class DeliveryStage {
     return this.#kept.faults
   }
 
-  get people(): Map<string, Hearer> {
+  get people(): Map<string, StoredRecipient> {
     return this.#kept.people
   }
 
@@ -185,7 +185,7 @@ export class DeliveryStage {
   }
 
   /** Somebody at `<name>@example.com` who may do everything, unless said. */
-  person(name: string, more: Partial<Hearer> = {}): void {
+  person(name: string, more: Partial<StoredRecipient> = {}): void {
     const known = this.people.get(name) ?? { scope: everything, isActive: true, address: `${name}@example.com` }
     this.people.set(name, { ...known, ...more })
   }
@@ -251,7 +251,7 @@ export class DeliveryStage {
     await this.stage.close()
   }
 
-  #personOf(user: string): Hearer {
+  #personOf(user: string): StoredRecipient {
     const name = user.slice('crn#user:'.length)
     return this.people.get(name) ?? { scope: everything, isActive: true, address: null }
   }

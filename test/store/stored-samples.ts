@@ -2,7 +2,7 @@ import { accountActor } from '#actors/account/account'
 import { actionActor } from '#actors/action/action'
 import { actionAddress, actionPageAddress } from '#actors/action/address'
 import { actionPageActor } from '#actors/action/page'
-import { noAlarms, StandingAlarms } from '#actors/device/alarms'
+import { noAlarms, AlarmStates } from '#actors/device/alarms'
 import { deviceActor } from '#actors/device/device'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
@@ -87,7 +87,7 @@ const state: DeviceState = {
 }
 
 /** One that is active, one that was and waits to be again, and one that waits. */
-const alarms = StandingAlarms.of([
+const alarms = AlarmStates.of([
   ['7Lf2wZs6Dy', { isActive: true, since: at, waitingSince: 0 }],
   ['9Pk4vRt8Ab', { isActive: false, since: at - 5, waitingSince: at + 1 }],
   ['3Qm5xUy7Bc', { isActive: false, since: 0, waitingSince: at + 2 }],

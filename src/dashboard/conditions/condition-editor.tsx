@@ -251,13 +251,13 @@ function wayOf(condition: Condition | undefined, operands: readonly Operand[]): 
   return rows ? { by: 'rows', rows } : { by: 'json', text: writeJson(condition) }
 }
 
-interface Said {
+interface ServerError {
   readonly condition?: Condition
   readonly fault?: string
   readonly faults: readonly RowFault[]
 }
 
-function serverErrorOf(way: Way, operands: readonly Operand[]): Said {
+function serverErrorOf(way: Way, operands: readonly Operand[]): ServerError {
   if (way.by === 'json') {
     const read = readJson(way.text)
     return 'value' in read ? { condition: read.value, faults: [] } : { fault: read.fault, faults: [] }
@@ -266,6 +266,6 @@ function serverErrorOf(way: Way, operands: readonly Operand[]): Said {
   return 'condition' in read ? { condition: read.condition, faults: [] } : { faults: read.faults }
 }
 
-function textOf({ condition }: Said): string {
+function textOf({ condition }: ServerError): string {
   return condition === undefined ? '' : writeJson(condition)
 }

@@ -9,13 +9,13 @@ export function restoreFocus(root: Element): void {
     last = target as Element
     around = placesOf(last)
   })
-  const look = () => {
+  const update = () => {
     if (!last || last.isConnected || document.activeElement !== document.body) return
     last = undefined
     const place = around.find(({ isConnected }) => isConnected)
     place?.querySelector<HTMLElement>('h1, h2')?.focus({ preventScroll: true })
   }
-  new MutationObserver(look).observe(root, { childList: true, subtree: true })
+  new MutationObserver(update).observe(root, { childList: true, subtree: true })
 }
 
 /**

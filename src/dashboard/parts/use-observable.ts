@@ -34,9 +34,9 @@ export function useIsComplete(list: {
 }): boolean {
   const [isComplete, setComplete] = useState(list.isComplete)
   useEffect(() => {
-    const look = () => setComplete(list.isComplete)
-    look()
-    return list.subscribe(look)
+    const update = () => setComplete(list.isComplete)
+    update()
+    return list.subscribe(update)
   }, [list])
   return isComplete
 }

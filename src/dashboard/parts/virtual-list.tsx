@@ -142,14 +142,14 @@ const moves: Readonly<Record<string, (at: number, rows: number, page: number) =>
 
 /** The visible rows; updated only when they change. */
 function useWindow(frame: { readonly current: HTMLDivElement | null }, rowHeight: number) {
-  const [sight, setSight] = useState({ first: 0, count: 30 })
+  const [range, setRange] = useState({ first: 0, count: 30 })
   useEffect(() => {
     const element = frame.current
     if (!element) return undefined
     const look = () => {
       const first = Math.floor(element.scrollTop / rowHeight)
       const count = Math.ceil(element.clientHeight / rowHeight) + 1
-      setSight((before) => (before.first === first && before.count === count ? before : { first, count }))
+      setRange((before) => (before.first === first && before.count === count ? before : { first, count }))
     }
     look()
     const size = new ResizeObserver(look)
@@ -160,7 +160,7 @@ function useWindow(frame: { readonly current: HTMLDivElement | null }, rowHeight
       element.removeEventListener('scroll', look)
     }
   }, [rowHeight])
-  return sight
+  return range
 }
 
 /** Scrolls a row into view, below the fixed header. */

@@ -3,10 +3,10 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { client } from '#dashboard/session'
 import { theme } from '#dashboard/theme'
-import type { Ring } from '#dashboard/values/ring'
+import type { PointBuffer } from '#dashboard/values/point-buffer'
 
 export interface SparklineProps {
-  readonly ring: Ring
+  readonly ring: PointBuffer
   /** Grows with every point, and triggers a redraw. */
   readonly version: number
   /** The accessible description. */
@@ -74,7 +74,7 @@ function colourOf(element: HTMLElement, name: string): string {
 }
 
 /** The last value is extended until now: a constant number is a line too. */
-function pointsUntilNow(ring: Ring): [number[], number[]] {
+function pointsUntilNow(ring: PointBuffer): [number[], number[]] {
   const [times, values] = ring.points()
   const last = values.at(-1)
   const at = client.now() / 1_000

@@ -224,9 +224,9 @@ export function useDevice(identifier: string): DeviceView | undefined {
   const device = useObservable(useMemo(() => state().device(identifier), [identifier]))
   useIsComplete(devices)
   const known = useRef<DeviceView>()
-  const isReadAnew = useRef(false)
-  if (devices.isComplete) isReadAnew.current = false
-  else if (!device && known.current) isReadAnew.current = true
-  if (!isReadAnew.current) known.current = device
+  const isReadAgain = useRef(false)
+  if (devices.isComplete) isReadAgain.current = false
+  else if (!device && known.current) isReadAgain.current = true
+  if (!isReadAgain.current) known.current = device
   return known.current
 }

@@ -18,14 +18,14 @@ import { Time } from '#dashboard/parts/time'
 import { notify } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 import { hexOf, nameOf, type PropertySchema, valueText } from '#dashboard/values/format-value'
-import type { Ring } from '#dashboard/values/ring'
+import type { PointBuffer } from '#dashboard/values/point-buffer'
 import { Sparkline } from '#dashboard/values/sparkline'
 
 export interface PropertyRowProps {
   readonly place: { readonly deviceIdentifier: string; readonly serviceIdentifier: string }
   readonly property: PropertyView
   readonly about: PropertySchema | undefined
-  readonly ring: Ring
+  readonly ring: PointBuffer
   readonly mayWrite: boolean
   readonly isLinked: boolean
 }

@@ -5,7 +5,7 @@ import { Button } from '#dashboard/parts/button'
 import { Section } from '#dashboard/parts/page'
 import { client, mayI } from '#dashboard/session'
 import { aboutOf, numberOf } from '#dashboard/values/format-value'
-import { Ring } from '#dashboard/values/ring'
+import { PointBuffer } from '#dashboard/values/point-buffer'
 
 export interface ServiceSectionProps {
   readonly deviceIdentifier: string
@@ -90,13 +90,13 @@ export function useHistory(device: DeviceView | undefined): Rings {
 
 /** The numbers of a device since the page was opened. */
 export class Rings {
-  readonly #rings = new Map<string, Ring>()
+  readonly #rings = new Map<string, PointBuffer>()
 
-  of(serviceIdentifier: string, propId: number): Ring {
+  of(serviceIdentifier: string, propId: number): PointBuffer {
     const key = `${serviceIdentifier}/${propId}`
     let ring = this.#rings.get(key)
     if (!ring) {
-      ring = new Ring(pointsMax)
+      ring = new PointBuffer(pointsMax)
       this.#rings.set(key, ring)
     }
     return ring

@@ -116,15 +116,15 @@ function stepOf({ status, body }: PartAnswer, from: number | undefined): Step {
       return { received }
     }
   }
-  const said = saidIn(body)
+  const message = messageIn(body)
   // The previous part may still arrive from a broken connection, or its answer was lost.
-  const isPassing = status === 409 && /uploaded already|are expected/.test(said)
+  const isPassing = status === 409 && /uploaded already|are expected/.test(message)
   if (isPassing || status === 408 || status === 429 || status >= 500)
-    return { failed: new Error(said || `HTTP ${status}`) }
-  throw new UploadRefused(status, said)
+    return { failed: new Error(message || `HTTP ${status}`) }
+  throw new UploadRefused(status, message)
 }
 
-function saidIn(body: unknown): string {
+function messageIn(body: unknown): string {
   const { error, details } = (body ?? {}) as { error?: unknown; details?: readonly { path: string; message: string }[] }
   if (Array.isArray(details)) return details.map(({ path, message }) => `${path} ${message}`).join('; ')
   return typeof error === 'string' ? error : ''

@@ -107,9 +107,9 @@ const rowRem = 2.6
 function useRowHeight(): number {
   const [height, setHeight] = useState(measured)
   useEffect(() => {
-    const look = () => setHeight(measured)
-    addEventListener('resize', look)
-    return () => removeEventListener('resize', look)
+    const update = () => setHeight(measured)
+    addEventListener('resize', update)
+    return () => removeEventListener('resize', update)
   }, [])
   return height
 }

@@ -157,6 +157,6 @@ function GroupForm({ edit, submit, onSubmit }: GroupFormProps) {
 
 /** Names the device instead of its index. */
 function deviceProblem(problem: unknown, devices: readonly string[]): string | undefined {
-  const told = detailUnder(problem, 'devices')
-  return told?.replace(/ \(at (\d+)\)$/, (_, place) => ` (${devices[Number(place)]})`)
+  const message = detailUnder(problem, 'devices')
+  return message?.replace(/ \(at (\d+)\)$/, (_, place) => ` (${devices[Number(place)]})`)
 }

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { Waiting } from '#notifications/waiting'
+import { DelayQueue } from '#notifications/delay-queue'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 function open() {
   const world = new ManualWorld()
   const due: string[] = []
   const from = world.monotonic()
-  const waiting = new Waiting<string>(world, (thing) => due.push(`${thing} ${world.monotonic() - from}`))
+  const waiting = new DelayQueue<string>(world, (thing) => due.push(`${thing} ${world.monotonic() - from}`))
   return { world, due, waiting }
 }
 
@@ -50,7 +50,7 @@ test('nothing comes back of what was cleared, and what is added then does', asyn
 test('what adds another while it comes back is heard at its own time', async () => {
   const world = new ManualWorld()
   const due: string[] = []
-  const waiting: Waiting<string> = new Waiting<string>(world, (thing) => {
+  const waiting: DelayQueue<string> = new DelayQueue<string>(world, (thing) => {
     due.push(thing)
     if (due.length < 3) waiting.add('a', `A${due.length}`, 0)
   })

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
-import { Ring } from '#notifications/ring'
+import { RoundRobin } from '#notifications/round-robin'
 
 const one = (tenant: string, id: string) => ({ tenant, id })
 const of = (tenant: string, ...ids: string[]) => ids.map((id) => one(tenant, id))
 
 /** All that is left, in its order, as `tenant/id`. */
-function taken(ring: Ring): string[] {
+function taken(ring: RoundRobin): string[] {
   const order: string[] = []
   for (let who = ring.take(); who; who = ring.take()) order.push(`${who.tenant}/${who.id}`)
   return order
 }
 
 test('one of each tenant in turn, of each in the order in which they came', () => {
-  const ring = new Ring()
+  const ring = new RoundRobin()
   for (const who of [...of('a', '1', '2', '3', '4'), ...of('b', '1'), ...of('c', '1', '2')]) ring.add(who)
   expect(ring.size).toBe(7)
   expect(taken(ring)).toEqual(['a/1', 'b/1', 'c/1', 'a/2', 'c/2', 'a/3', 'a/4'])
@@ -20,7 +20,7 @@ test('one of each tenant in turn, of each in the order in which they came', () =
 })
 
 test('who comes again is behind his own, his tenant is not behind the others for it', () => {
-  const ring = new Ring()
+  const ring = new RoundRobin()
   const first = one('a', '1')
   for (const who of [first, one('a', '2'), one('b', '1')]) ring.add(who)
   expect(ring.take()).toBe(first)
@@ -31,7 +31,7 @@ test('who comes again is behind his own, his tenant is not behind the others for
 })
 
 test('a tenant that ends leaves nothing', () => {
-  const ring = new Ring()
+  const ring = new RoundRobin()
   for (const who of [...of('a', '1', '2'), ...of('b', '1')]) ring.add(who)
   ring.forget('a')
   ring.forget('nowhere')

@@ -7,8 +7,8 @@ import { isPermitted, reachesDevice, reachesService, type Scope } from '#model/s
 import { maySubscribe, readsAll } from '#model/subscription'
 
 /** A subscriber and a request, as both are at this moment. */
-export interface Hearing {
-  readonly who: Hearer
+export interface MailAccess {
+  readonly who: StoredRecipient
   /** Undefined: the function was deleted. */
   readonly function: StoredFunction | undefined
   readonly request: Pick<DeliveryRequest, 'device' | 'cause'>
@@ -16,7 +16,7 @@ export interface Hearing {
 }
 
 /** The stored user behind a subscription. */
-export interface Hearer {
+export interface StoredRecipient {
   readonly scope: Scope
   /** Whether the user exists and may sign in. */
   readonly isActive: boolean
@@ -25,18 +25,18 @@ export interface Hearer {
 }
 
 /** The first reason why the subscriber may not receive the request; undefined: it may be sent. Contract 5.7. */
-export function mayHear({ who, function: fn, request, membersOf }: Hearing): SkipReason | undefined {
+export function mayReceive({ who, function: fn, request, membersOf }: MailAccess): SkipReason | undefined {
   if (!fn?.enabled || !isBoundTo(fn, request.device, membersOf)) return 'unbound'
   const { scope, address, isActive } = who
   if (!isActive) return 'disabled'
-  if (!mayHearOf(scope, fn, membersOf) || !readsCause(scope, request.device, request.cause)) return 'forbidden'
+  if (!mayReceiveFrom(scope, fn, membersOf) || !readsCause(scope, request.device, request.cause)) return 'forbidden'
   if (address === null) return 'no_address'
   return isMailable(address) ? undefined : 'bad_address'
 }
 
 /** Whether the subscriber may learn the count of all requests: if they can read every trigger wherever it is bound. */
-export function mayHearOfAll(scope: Scope, fn: StoredFunction, membersOf: MembersOf): boolean {
-  if (!mayHearOf(scope, fn, membersOf)) return false
+export function mayReceiveAll(scope: Scope, fn: StoredFunction, membersOf: MembersOf): boolean {
+  if (!mayReceiveFrom(scope, fn, membersOf)) return false
   return fn.graph.nodes.every((node) => node.type !== 'trigger' || readsTrigger(scope, fn, node, membersOf))
 }
 
@@ -51,7 +51,7 @@ function readsTrigger(scope: Scope, fn: StoredFunction, trigger: TriggerNode, me
   }
 }
 
-function mayHearOf(scope: Scope, fn: StoredFunction, membersOf: MembersOf): boolean {
+function mayReceiveFrom(scope: Scope, fn: StoredFunction, membersOf: MembersOf): boolean {
   return isPermitted(scope, 'notifications', 'read') && maySubscribe(scope, fn, membersOf)
 }
 

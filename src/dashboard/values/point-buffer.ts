@@ -1,5 +1,5 @@
 /** The last points of a number over time; the oldest are dropped. Times in Unix milliseconds, ascending. */
-export class Ring {
+export class PointBuffer {
   readonly pointsMax: number
   readonly #times: Float64Array
   readonly #values: Float64Array

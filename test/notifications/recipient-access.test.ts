@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { DeliveryCause, SkipReason } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import { type Grant, scopeOf } from '#model/scope'
-import { type Hearer, mayHear, mayHearOfAll } from '#notifications/may-hear'
+import { mayReceive, mayReceiveAll, type StoredRecipient } from '#notifications/recipient-access'
 import { ann, told } from '#test/actors/acting-tenant'
 
 const fn: StoredFunction = {
@@ -36,7 +36,7 @@ const causes = [property, alarm, status]
 
 interface Case {
   readonly grants?: readonly Grant[]
-  readonly who?: Partial<Hearer>
+  readonly who?: Partial<StoredRecipient>
   readonly fn?: Partial<StoredFunction> | null
   readonly device?: string
   readonly cause?: DeliveryCause
@@ -44,7 +44,7 @@ interface Case {
 }
 
 function heard({ grants = [enough], who, fn: changed = {}, device = 'A', cause = property, hall = ['C'] }: Case) {
-  return mayHear({
+  return mayReceive({
     who: { scope: scopeOf(grants), isActive: true, address: 'ann@example.com', ...who },
     function: changed === null ? undefined : { ...fn, ...changed },
     request: { device, cause },
@@ -123,9 +123,9 @@ describe('how much happened that is not kept', () => {
   const toldTo = (grants: readonly Grant[]) => {
     const scope = scopeOf(grants)
     const ofEach = triggers.filter((node) =>
-      mayHearOfAll(scope, { ...fn, graph: { nodes: [node], edges: [] } }, membersOf),
+      mayReceiveAll(scope, { ...fn, graph: { nodes: [node], edges: [] } }, membersOf),
     )
-    const ofAll = mayHearOfAll(scope, { ...fn, graph: { nodes: triggers, edges: [] } }, membersOf)
+    const ofAll = mayReceiveAll(scope, { ...fn, graph: { nodes: triggers, edges: [] } }, membersOf)
     return { ofEach: ofEach.map(({ id }) => id), ofAll }
   }
   const ofAlarms = (devices: string[]): Grant => ({ ...enough, permissions: { alarms: ['read'] }, devices })

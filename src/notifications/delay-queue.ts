@@ -6,7 +6,7 @@ interface Waiter<T> {
 }
 
 /** A delay queue: returns things after a time, each once, by key, with one timer for all. */
-export class Waiting<T> {
+export class DelayQueue<T> {
   readonly #world: World
   readonly #due: (thing: T) => void
   readonly #byKey = new Map<string, Waiter<T>>()

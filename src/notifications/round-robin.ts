@@ -4,7 +4,7 @@ import type { Subscriber } from '#notifications/deliverer'
  * A fair queue of subscribers: takes tenants in turn, and of each tenant the subscriber that has waited longest. So the
  * mails of a tenant with many subscribers do not delay those of other tenants.
  */
-export class Ring {
+export class RoundRobin {
   /** By tenant id; only tenants with queued subscribers, the next one first. */
   readonly #byTenant = new Map<string, Map<string, Subscriber>>()
   #size = 0
