@@ -46,7 +46,7 @@ export interface Progress {
   readonly moves: readonly CursorMove[]
   readonly outcome: MailOutcome | null
   /** Requests that a digest leaves out, by reason. */
-  readonly beside: readonly { readonly reason: SkipReason; readonly count: number }[]
+  readonly skipped: readonly { readonly reason: SkipReason; readonly count: number }[]
 }
 
 /** The next mail, or requests that are passed over without a mail. */
@@ -66,7 +66,7 @@ type Chosen = Extract<Choice, { readonly type: 'send' | 'digest' }>
 interface Moment {
   readonly state: SubscriberState
   readonly user: string
-  readonly who: StoredRecipient
+  readonly recipient: StoredRecipient
   readonly allInputs: ReadonlyMap<Pending, Inputs>
 }
 
@@ -100,7 +100,7 @@ export class Composer {
     const moment = this.#momentOf(state, [pending])
     const text = this.#textOf(moment, pending, request)
     if (typeof text === 'string') return { type: 'pass', progress: this.#passed(moment, pending, request, text) }
-    const progress = { moves: [moveTo(pending, request.seq)], outcome: { sent: 'mail', of: 1 } as const, beside: [] }
+    const progress = { moves: [moveTo(pending, request.seq)], outcome: { sent: 'mail', of: 1 } as const, skipped: [] }
     return this.#mail(moment, this.#messageOf(moment, pending, request, text), progress)
   }
 
@@ -136,14 +136,14 @@ export class Composer {
     }
     const count = sections.reduce((sum, { lines, more }) => sum + lines.length + more, 0)
     const moves = pendings.map((pending) => ({ ...moveTo(pending, pending.head.seq), missed: 0 }))
-    const beside = [...passed].map(([reason, number]) => ({ reason, count: number }))
-    if (count === 0) return { type: 'pass', progress: { moves, outcome: null, beside } }
+    const skipped = [...passed].map(([reason, number]) => ({ reason, count: number }))
+    if (count === 0) return { type: 'pass', progress: { moves, outcome: null, skipped } }
     if (count === 1 && only) {
       const message = this.#messageOf(moment, only.pending, only.request, only.text)
-      return this.#mail(moment, message, { moves, outcome: { sent: 'mail', of: 1 }, beside })
+      return this.#mail(moment, message, { moves, outcome: { sent: 'mail', of: 1 }, skipped })
     }
     const message = this.#digestMessageOf(moment, pendings, sections)
-    return this.#mail(moment, message, { moves, outcome: { sent: 'digest', of: count }, beside })
+    return this.#mail(moment, message, { moves, outcome: { sent: 'digest', of: count }, skipped })
   }
 
   /** Includes the following requests that are passed over for the same reason. */
@@ -155,7 +155,7 @@ export class Composer {
       last = other
       count++
     }
-    return { moves: [moveTo(pending, last.seq)], outcome: { passed: reason, count }, beside: [] }
+    return { moves: [moveTo(pending, last.seq)], outcome: { passed: reason, count }, skipped: [] }
   }
 
   #mail(moment: Moment, message: MailMessage, progress: Progress): NextMail {
@@ -163,14 +163,14 @@ export class Composer {
   }
 
   /** Whether everything that decided is unchanged, so that the decision still holds. */
-  #isStillMeant({ state: before, user, who, allInputs }: Moment): boolean {
+  #isStillMeant({ state: before, user, recipient, allInputs }: Moment): boolean {
     const { system, recipientOf } = this.#parts
     const { tenant, id } = before
     const { subscriptions } = system.peek(subscriberAddress(tenant, id))
     const now = recipientOf(tenant, user)
-    if (now.address !== who.address || now.isActive !== who.isActive) return false
+    if (now.address !== recipient.address || now.isActive !== recipient.isActive) return false
     // The scope also decides which names appear in the text.
-    if (now.scope !== who.scope && now.scope.fingerprint !== who.scope.fingerprint) return false
+    if (now.scope !== recipient.scope && now.scope.fingerprint !== recipient.scope.fingerprint) return false
     return [...allInputs].every(([pending, inputs]) => {
       const { id: subscription, locale } = pending.subscription
       if (!subscriptions.some((each) => each.id === subscription && each.locale === locale)) return false
@@ -195,20 +195,21 @@ export class Composer {
   }
 
   #reasonOf(moment: Moment, pending: Pending, request: DeliveryRequest): SkipReason | undefined {
-    const { who, state } = moment
+    const { recipient, state } = moment
     const fn = functionOf(moment, pending)
-    const reason = mayReceive({ who, function: fn, request, membersOf: this.#membersIn(state.tenant) })
-    if (reason || who.address === null) return reason
-    return isResting(state.mail.refusals, who.address, this.#now) ? 'resting' : undefined
+    const reason = mayReceive({ recipient, function: fn, request, membersOf: this.#membersIn(state.tenant) })
+    if (reason || recipient.address === null) return reason
+    return isResting(state.mail.refusals, recipient.address, this.#now) ? 'resting' : undefined
   }
 
   /** Whether the subscriber may learn the count of requests that were not stored. */
   #isCountedFor(moment: Moment, pending: Pending): boolean {
-    const { who, state } = moment
+    const { recipient, state } = moment
     const fn = functionOf(moment, pending)
-    if (!fn?.enabled || !who.isActive || who.address === null || !isMailable(who.address)) return false
-    if (isResting(state.mail.refusals, who.address, this.#now)) return false
-    return mayReceiveAll(who.scope, fn, this.#membersIn(state.tenant))
+    if (!fn?.enabled || !recipient.isActive || recipient.address === null || !isMailable(recipient.address))
+      return false
+    if (isResting(state.mail.refusals, recipient.address, this.#now)) return false
+    return mayReceiveAll(recipient.scope, fn, this.#membersIn(state.tenant))
   }
 
   /** Uses names where the subscriber may read them, ids otherwise. */
@@ -217,7 +218,7 @@ export class Composer {
     const { tenant } = moment.state
     const { device, cause } = request
     const { alarms, schemas } = system.wake(tenantAddress(tenant))
-    const { scope } = moment.who
+    const { scope } = moment.recipient
     const schema =
       cause.on === 'property' && servicesWithin(scope, 'schemas', 'read')(cause.service)
         ? schemas.get(cause.service)
@@ -234,7 +235,12 @@ export class Composer {
     })
   }
 
-  #messageOf({ state, who }: Moment, pending: Pending, request: DeliveryRequest, text: RenderedText): MailMessage {
+  #messageOf(
+    { state, recipient }: Moment,
+    pending: Pending,
+    request: DeliveryRequest,
+    text: RenderedText,
+  ): MailMessage {
     const { mail, unsubscribeUrl } = this.#parts
     const { tenant, id } = state
     const { subscription } = pending
@@ -242,7 +248,7 @@ export class Composer {
     const of = { tenant, user: id, subscription: subscription.id }
     return mailOf({
       mail,
-      to: who.address ?? '',
+      to: recipient.address ?? '',
       seed: ['request', tenant, subscription.function, request.seq, id].join('\n'),
       date: request.at,
       text,
@@ -253,7 +259,7 @@ export class Composer {
 
   /** One digest an hour: the hour is part of its Message-ID. It covers many functions, so it has no unsubscribe link. */
   #digestMessageOf(
-    { state, who }: Moment,
+    { state, recipient }: Moment,
     pendings: readonly Pending[],
     sections: readonly DigestSection[],
   ): MailMessage {
@@ -262,7 +268,7 @@ export class Composer {
     const [first] = pendings
     return mailOf({
       mail,
-      to: who.address ?? '',
+      to: recipient.address ?? '',
       seed: ['digest', tenant, id, state.mail.hour.from].join('\n'),
       date: Math.max(...pendings.map(({ head }) => head.at)),
       text: digestOf(sections, first ? this.#originOf(first.subscription) : ''),
@@ -274,7 +280,7 @@ export class Composer {
     const user = pendings[0]?.subscription.createdBy
     if (user === undefined) throw new Error('a mail has no subscription')
     const allInputs = new Map(pendings.map((pending) => [pending, this.#inputsOf(tenant, pending)]))
-    return { state, user, who: this.#parts.recipientOf(tenant, user), allInputs }
+    return { state, user, recipient: this.#parts.recipientOf(tenant, user), allInputs }
   }
 
   #inputsOf(tenant: string, { subscription, requests }: Pending): Inputs {

@@ -107,10 +107,10 @@ export class Deliverer {
    * `hasPlace`: the mail has waited for its place under the rate limit.
    * @throws Stopped; Problem `storage`
    */
-  async next(who: Subscriber, hasPlace = false): Promise<After> {
+  async next(subscriber: Subscriber, hasPlace = false): Promise<After> {
     const { system, mailsPerHourMax } = this.#parts
-    if (!isTenantThere(system, who.tenant)) return 'nothing'
-    const state = system.peek(subscriberAddress(who.tenant, who.id))
+    if (!isTenantThere(system, subscriber.tenant)) return 'nothing'
+    const state = system.peek(subscriberAddress(subscriber.tenant, subscriber.id))
     const { world } = system
     const choice = choose(state.mail, this.#pendingsOf(state), world.now(), mailsPerHourMax)
     switch (choice.type) {
@@ -125,16 +125,16 @@ export class Deliverer {
         const { pending, requests } = choice
         const moves = [moveTo(pending, requests.at(-1)?.seq ?? pending.cursor)]
         const outcome = { passed: 'expired', count: requests.length } as const
-        return this.#advance(who, state, { moves, outcome, beside: [] })
+        return this.#advance(subscriber, state, { moves, outcome, skipped: [] })
       }
       case 'send':
       case 'digest': {
         const waitMs = hasPlace ? 0 : this.#placeInMs()
         if (waitMs > 0) {
           await this.#later(waitMs)
-          return this.next(who, true)
+          return this.next(subscriber, true)
         }
-        return this.#handOver(who, state, await this.#parts.composer.next(state, choice))
+        return this.#handOver(subscriber, state, await this.#parts.composer.next(state, choice))
       }
     }
   }
@@ -165,29 +165,29 @@ export class Deliverer {
     })
   }
 
-  async #handOver(who: Subscriber, state: SubscriberState, next: NextMail): Promise<After> {
+  async #handOver(subscriber: Subscriber, state: SubscriberState, next: NextMail): Promise<After> {
     const { system, mail } = this.#parts
-    if (next.type === 'pass') return this.#advance(who, state, next.progress)
+    if (next.type === 'pass') return this.#advance(subscriber, state, next.progress)
     await system.gate.settled()
     // If the store takes no writes, the result of the mail could not be stored.
     if (!system.gate.isOpen) throw new Problem('storage')
-    if (this.#isStopped || !isTenantThere(system, who.tenant)) return 'nothing'
+    if (this.#isStopped || !isTenantThere(system, subscriber.tenant)) return 'nothing'
     if (!next.isStillMeant()) return 'again'
     try {
       await mail.send(next.message)
     } catch (error) {
-      return this.#refused(who, state, next, error)
+      return this.#refused(subscriber, state, next, error)
     }
     this.#left()
     this.sent.ok++
     const { hour } = state.mail
     const now = system.world.now()
     const hourNow = isHourOver(hour, now) ? { from: now, count: 1 } : { ...hour, count: hour.count + 1 }
-    return this.#advance(who, state, next.progress, { hour: hourNow, refusals: null })
+    return this.#advance(subscriber, state, next.progress, { hour: hourNow, refusals: null })
   }
 
   #refused(
-    who: Subscriber,
+    subscriber: Subscriber,
     state: SubscriberState,
     { message, progress }: Extract<NextMail, { readonly type: 'mail' }>,
     error: unknown,
@@ -203,11 +203,11 @@ export class Deliverer {
     this.#left()
     if (kind === 'later') {
       const failed: MailFailed = { type: 'failed', retry: retryAfter(state.mail.retry, world) }
-      return this.#store(who, [[subscriberAddress(who.tenant, who.id), failed]])
+      return this.#store(subscriber, [[subscriberAddress(subscriber.tenant, subscriber.id), failed]])
     }
     const count = progress.outcome && 'sent' in progress.outcome ? progress.outcome.of : 0
     const refusals = refusalsAfter(state.mail.refusals, message.to, world.now())
-    return this.#advance(who, state, { ...progress, outcome: { passed: 'rejected', count } }, { refusals })
+    return this.#advance(subscriber, state, { ...progress, outcome: { passed: 'rejected', count } }, { refusals })
   }
 
   /** The server answered, with success or refusal. */
@@ -225,29 +225,31 @@ export class Deliverer {
   }
 
   #advance(
-    who: Subscriber,
+    subscriber: Subscriber,
     { mail }: SubscriberState,
-    { moves, outcome, beside }: Progress,
+    { moves, outcome, skipped }: Progress,
     changed: Partial<Pick<AdvanceMail, 'hour' | 'refusals'>> = {},
   ): Promise<After> {
     const { hour, refusals } = mail
-    for (const { reason, count } of [...passedOf(outcome), ...beside]) this.passed[reason] += count
+    for (const { reason, count } of [...passedOf(outcome), ...skipped]) this.passed[reason] += count
     const advance: AdvanceMail = { type: 'advance', moves, outcome, hour, refusals, ...changed }
-    return this.#store(who, [
-      [subscriberAddress(who.tenant, who.id), advance],
-      ...beside.map((passed) => [outboxAddress(who.tenant), { type: 'count', passed } satisfies CountMails] as const),
+    return this.#store(subscriber, [
+      [subscriberAddress(subscriber.tenant, subscriber.id), advance],
+      ...skipped.map(
+        (passed) => [outboxAddress(subscriber.tenant), { type: 'count', passed } satisfies CountMails] as const,
+      ),
     ])
   }
 
   /** Asks all in the same turn, so that they share one commit. Retries while the store takes no writes. */
   async #store(
-    who: Subscriber,
+    subscriber: Subscriber,
     asked: readonly (readonly [ActorAddress, SubscriberCommand | CountMails])[],
   ): Promise<After> {
     const { system } = this.#parts
     for (;;) {
       try {
-        if (!isTenantThere(system, who.tenant)) return 'nothing'
+        if (!isTenantThere(system, subscriber.tenant)) return 'nothing'
         await Promise.all(asked.map(([address, command]) => system.ask(address, command, 0)))
         return 'again'
       } catch (error) {

@@ -37,7 +37,7 @@ export interface DeliveriesParts {
 
 /** A paused subscriber. */
 interface Resting {
-  readonly who: Subscriber
+  readonly subscriber: Subscriber
   readonly mail: MailState | undefined
 }
 
@@ -79,7 +79,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     const { world } = system
     const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `could not ${what}; retrying`)
     this.#pace = new Pace(world, pace)
-    this.#waiting = new DelayQueue(world, ({ who }) => this.#becomesReady(who))
+    this.#waiting = new DelayQueue(world, ({ subscriber }) => this.#becomesReady(subscriber))
     const composer = new Composer({
       ...parts,
       pace: this.#pace,
@@ -141,7 +141,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     const resting = this.#waiting.get(key)
     if (!resting) return
     this.#waiting.delete(key)
-    this.#becomesReady(resting.who)
+    this.#becomesReady(resting.subscriber)
   }
 
   topicEnded(tenant: string, fn: string): void {
@@ -153,9 +153,9 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#passes.tenantEnded(tenant)
     this.#ends.tenantEnded(tenant)
     this.#counts.tenantEnded(tenant)
-    for (const who of [...this.#waitingFor(tenant), ...this.#underWayOf(tenant)]) {
-      this.#waiting.delete(keyOf(who))
-      this.#underWay.delete(keyOf(who))
+    for (const subscriber of [...this.#waitingFor(tenant), ...this.#underWayOf(tenant)]) {
+      this.#waiting.delete(keyOf(subscriber))
+      this.#underWay.delete(keyOf(subscriber))
     }
     this.#ready.forget(tenant)
   }
@@ -224,7 +224,7 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     this.#isRunning = true
     while (!this.#isStopped) {
       try {
-        await this.#pace.each(this.#tasks(), (who) => this.#see(who))
+        await this.#pace.each(this.#tasks(), (subscriber) => this.#see(subscriber))
       } catch (error) {
         if (!(error instanceof Stopped)) this.#parts.log.error({ err: error }, 'a bug: mail delivery failed')
       }
@@ -236,57 +236,59 @@ export class Deliveries implements DeliveryNotices, SubscriberNotices, TopicNoti
     while (!this.#isStopped) {
       const isProbing = this.#deliverer.isFailing && this.#underWay.size > 0
       const restMs = this.#deliverer.restMs
-      const who = isProbing || restMs > 0 ? undefined : this.#ready.take()
-      if (!who) {
+      const subscriber = isProbing || restMs > 0 ? undefined : this.#ready.take()
+      if (!subscriber) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve
           if (this.#ready.size > 0 && restMs > 0) this.#parts.system.world.after(restMs, resolve)
         })
         continue
       }
-      this.#underWay.set(keyOf(who), who)
-      yield who
+      this.#underWay.set(keyOf(subscriber), subscriber)
+      yield subscriber
     }
   }
 
-  #becomesReady(who: Subscriber): void {
-    if (this.#isStopped || this.#seenTo(who)) return
-    this.#ready.add(who)
+  #becomesReady(subscriber: Subscriber): void {
+    if (this.#isStopped || this.#seenTo(subscriber)) return
+    this.#ready.add(subscriber)
     this.#wake()
   }
 
   /** For a paused subscriber: its position. */
-  #seenTo(who: Subscriber): 'busy' | MailState | undefined {
-    const key = keyOf(who)
-    if (this.#underWay.has(key) || this.#ready.has(who)) return 'busy'
+  #seenTo(subscriber: Subscriber): 'busy' | MailState | undefined {
+    const key = keyOf(subscriber)
+    if (this.#underWay.has(key) || this.#ready.has(subscriber)) return 'busy'
     const resting = this.#waiting.get(key)
     return resting && (resting.mail ?? 'busy')
   }
 
   /** Queued or paused. */
   #waitingFor(tenant: string): readonly Subscriber[] {
-    const resting = [...this.#waiting].map(({ who }) => who).filter((who) => who.tenant === tenant)
+    const resting = [...this.#waiting]
+      .map(({ subscriber }) => subscriber)
+      .filter((subscriber) => subscriber.tenant === tenant)
     return [...this.#ready.of(tenant), ...resting]
   }
 
   #underWayOf(tenant: string): readonly Subscriber[] {
-    return [...this.#underWay.values()].filter((who) => who.tenant === tenant)
+    return [...this.#underWay.values()].filter((subscriber) => subscriber.tenant === tenant)
   }
 
-  async #see(who: Subscriber): Promise<void> {
+  async #see(subscriber: Subscriber): Promise<void> {
     let after: After
     try {
-      after = await this.#deliverer.next(who)
+      after = await this.#deliverer.next(subscriber)
     } catch (error) {
       after = this.#afterError(error)
     }
     // The tenant may have ended meanwhile.
-    const isMeant = this.#underWay.delete(keyOf(who))
+    const isMeant = this.#underWay.delete(keyOf(subscriber))
     if (this.#underWay.size === 0) this.#settled()
     if (this.#isStopped) return
     if (!isMeant) after = 'nothing'
-    if (after === 'again') this.#becomesReady(who)
-    else if (after !== 'nothing') this.#waiting.add(keyOf(who), { who, mail: after.mail }, after.waitMs)
+    if (after === 'again') this.#becomesReady(subscriber)
+    else if (after !== 'nothing') this.#waiting.add(keyOf(subscriber), { subscriber, mail: after.mail }, after.waitMs)
     this.#wake()
   }
 

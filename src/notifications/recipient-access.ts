@@ -8,7 +8,7 @@ import { maySubscribe, readsAll } from '#model/subscription'
 
 /** A subscriber and a request, as both are at this moment. */
 export interface MailAccess {
-  readonly who: StoredRecipient
+  readonly recipient: StoredRecipient
   /** Undefined: the function was deleted. */
   readonly function: StoredFunction | undefined
   readonly request: Pick<DeliveryRequest, 'device' | 'cause'>
@@ -25,9 +25,9 @@ export interface StoredRecipient {
 }
 
 /** The first reason why the subscriber may not receive the request; undefined: it may be sent. Contract 5.7. */
-export function mayReceive({ who, function: fn, request, membersOf }: MailAccess): SkipReason | undefined {
+export function mayReceive({ recipient, function: fn, request, membersOf }: MailAccess): SkipReason | undefined {
   if (!fn?.enabled || !isBoundTo(fn, request.device, membersOf)) return 'unbound'
-  const { scope, address, isActive } = who
+  const { scope, address, isActive } = recipient
   if (!isActive) return 'disabled'
   if (!mayReceiveFrom(scope, fn, membersOf) || !readsCause(scope, request.device, request.cause)) return 'forbidden'
   if (address === null) return 'no_address'

@@ -22,23 +22,23 @@ export class RoundRobin {
   }
 
   /** Adds the subscriber after all others of the tenant; a queued subscriber keeps its position. */
-  add(who: Subscriber): void {
-    if (this.has(who)) return
-    const others = this.#byTenant.get(who.tenant)
-    if (others) others.set(who.id, who)
-    else this.#byTenant.set(who.tenant, new Map([[who.id, who]]))
+  add(subscriber: Subscriber): void {
+    if (this.has(subscriber)) return
+    const others = this.#byTenant.get(subscriber.tenant)
+    if (others) others.set(subscriber.id, subscriber)
+    else this.#byTenant.set(subscriber.tenant, new Map([[subscriber.id, subscriber]]))
     this.#size++
   }
 
   /** Removes and returns the next subscriber; its tenant moves to the end. */
   take(): Subscriber | undefined {
     for (const [tenant, waiting] of this.#byTenant) {
-      for (const who of waiting.values()) {
-        waiting.delete(who.id)
+      for (const subscriber of waiting.values()) {
+        waiting.delete(subscriber.id)
         this.#size--
         this.#byTenant.delete(tenant)
         if (waiting.size > 0) this.#byTenant.set(tenant, waiting)
-        return who
+        return subscriber
       }
     }
     return undefined

@@ -411,7 +411,7 @@ describe('many', () => {
   })
 
   test.each([
-    { where: 'ten a second beside a busy loop', share: 0.5, most: 21, least: 11 },
+    { where: 'ten a second skipped a busy loop', share: 0.5, most: 21, least: 11 },
     { where: 'four a second where it has no time left', share: 0.9, most: 9, least: 5 },
   ])('leave at most $where', async ({ share, most, least }) => {
     await open(Array.from({ length: 60 }, (_, index) => `u${index}`))

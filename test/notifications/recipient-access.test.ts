@@ -36,16 +36,16 @@ const causes = [property, alarm, status]
 
 interface Case {
   readonly grants?: readonly Grant[]
-  readonly who?: Partial<StoredRecipient>
+  readonly recipient?: Partial<StoredRecipient>
   readonly fn?: Partial<StoredFunction> | null
   readonly device?: string
   readonly cause?: DeliveryCause
   readonly hall?: readonly string[]
 }
 
-function heard({ grants = [enough], who, fn: changed = {}, device = 'A', cause = property, hall = ['C'] }: Case) {
+function heard({ grants = [enough], recipient, fn: changed = {}, device = 'A', cause = property, hall = ['C'] }: Case) {
   return mayReceive({
-    who: { scope: scopeOf(grants), isActive: true, address: 'ann@example.com', ...who },
+    recipient: { scope: scopeOf(grants), isActive: true, address: 'ann@example.com', ...recipient },
     function: changed === null ? undefined : { ...fn, ...changed },
     request: { device, cause },
     membersOf: (group) => (group === 'hall' ? hall : undefined),
@@ -61,7 +61,7 @@ describe('somebody hears of it', () => {
       { fn: { devices: null, groups: null }, device: 'X', grants: [{ ...enough, devices: ['*'] }] },
     ],
     ['by several roles together', { grants: [without('service'), without('notifications')] }],
-    ['at an address beyond ASCII', { who: { address: 'änn@bücher.example' } }],
+    ['at an address beyond ASCII', { recipient: { address: 'änn@bücher.example' } }],
   ])('%s', (_, each) => {
     for (const cause of causes) expect(heard({ ...each, cause })).toBeUndefined()
   })
@@ -75,16 +75,16 @@ describe('somebody does not hear of it, and the reason is', () => {
     ['the device left the group', 'unbound', { device: 'C', hall: ['D'] }],
     ['the group is gone', 'unbound', { device: 'C', fn: { groups: ['other'] } }],
     ['it is bound to nothing', 'unbound', { fn: { devices: [], groups: null } }],
-    ['he may not sign in', 'disabled', { who: { isActive: false } }],
+    ['he may not sign in', 'disabled', { recipient: { isActive: false } }],
     ['he reads no notifications', 'forbidden', { grants: [without('notifications')] }],
     ['he reads no functions', 'forbidden', { grants: [without('functions')] }],
     ['he reads no service', 'forbidden', { grants: [without('service')] }],
     ['he reads one of the devices no more', 'forbidden', { grants: [{ ...enough, devices: ['A', 'C'] }] }],
     ['a device came to the group that he does not read', 'forbidden', { hall: ['C', 'D'] }],
     ['he has no roles', 'forbidden', { grants: [] }],
-    ['he has no address', 'no_address', { who: { address: null } }],
-    ['no mail goes to his address', 'bad_address', { who: { address: '"a b"@example.com' } }],
-    ['his address is two', 'bad_address', { who: { address: 'a@b.example,c@d.example' } }],
+    ['he has no address', 'no_address', { recipient: { address: null } }],
+    ['no mail goes to his address', 'bad_address', { recipient: { address: '"a b"@example.com' } }],
+    ['his address is two', 'bad_address', { recipient: { address: 'a@b.example,c@d.example' } }],
   ])('%s: %s', (_, reason, each) => {
     for (const cause of causes) expect(heard({ ...each, cause })).toBe(reason)
   })
@@ -105,11 +105,11 @@ describe('somebody does not hear of it, and the reason is', () => {
   })
 
   test('the first of several', () => {
-    const all: Case = { fn: { enabled: false }, who: { isActive: false, address: null }, grants: [] }
+    const all: Case = { fn: { enabled: false }, recipient: { isActive: false, address: null }, grants: [] }
     expect(heard(all)).toBe('unbound')
     expect(heard({ ...all, fn: {} })).toBe('disabled')
-    expect(heard({ ...all, fn: {}, who: { address: null } })).toBe('forbidden')
-    expect(heard({ who: { address: null } })).toBe('no_address')
+    expect(heard({ ...all, fn: {}, recipient: { address: null } })).toBe('forbidden')
+    expect(heard({ recipient: { address: null } })).toBe('no_address')
   })
 })
 
@@ -138,7 +138,7 @@ describe('how much happened that is not kept', () => {
     ['alarms of some of the devices', [without('alarms'), ofAlarms(['A', 'C'])], ['property', 'status']],
     ['alarms by another role', [without('alarms'), ofAlarms(['A', 'B', 'C'])], ['property', 'alarm', 'status']],
     ['nothing that is said about devices', [without('meta')], ['property', 'alarm']],
-  ])('is told to who reads %s, of what he reads everywhere', (_, grants, ofEach) => {
+  ])('is told to recipient reads %s, of what he reads everywhere', (_, grants, ofEach) => {
     expect(toldTo(grants)).toEqual({ ofEach, ofAll: ofEach.length === triggers.length })
   })
 })
