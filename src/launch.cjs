@@ -83,6 +83,7 @@ const commands = {
       [tools.tsc, '--noEmit'],
       [tools.tsc, '--noEmit', '-p', dashboard],
       [tools.knip],
+      ['test/language-check.mjs'],
     ].filter((line) => spawnSync(process.execPath, line, { cwd: root, stdio: 'inherit' }).status !== 0)
     process.exitCode = failures.length > 0 ? 1 : 0
   },
