@@ -1,5 +1,6 @@
-import type { AccessCode, StoredCredential } from '#actors/account/state'
+import type { AccessCode, AccountState, StoredCredential } from '#actors/account/state'
 import type { BegunSession } from '#actors/session/commands'
+import type { ActorAddress } from '#runtime/actor'
 
 /** Commands of an account actor. `version` is the version of the credentials that the caller has read. */
 export type AccountCommand =
@@ -147,4 +148,9 @@ interface FactorFailed {
 /** Sent by the directory. */
 interface ChangeAccount {
   readonly type: 'disable' | 'enable' | 'erase'
+}
+
+/** `user` is the bare id, because a name can pass to another user. */
+export function accountAddress(tenant: string, user: string): ActorAddress<AccountState, AccountCommand> {
+  return { kind: 'account', tenant, id: user }
 }

@@ -18,7 +18,7 @@ import {
   noFactors,
   sessionsRecord,
 } from '#actors/account/state'
-import { directoryAddress } from '#actors/directory/state'
+import { directoryAddress } from '#actors/directory/commands'
 import { recordOnly } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'

@@ -1,7 +1,7 @@
 import type { BeginAccountSession, EndSessions, SessionOver } from '#actors/account/commands'
 import { type AccountSession, type AccountState, sessionsRecord } from '#actors/account/state'
 import { recordOnly } from '#actors/record-only'
-import { sessionAddress } from '#actors/session/state'
+import { sessionAddress } from '#actors/session/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn, tell } from '#runtime/actor'

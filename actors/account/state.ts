@@ -1,7 +1,5 @@
-import type { AccountCommand } from '#actors/account/commands'
 import type { Principal } from '#model/caller'
 import type { SecondFactor } from '#model/user'
-import type { ActorAddress } from '#runtime/actor'
 
 /** The data of one user that is never compared with other users. An account that does not exist has an actor too. */
 export interface AccountState {
@@ -94,9 +92,4 @@ export function factorNames({ totp, webauthn }: Factors): readonly SecondFactor[
   if (totp) names.push('totp')
   if (webauthn.length > 0) names.push('webauthn')
   return names
-}
-
-/** `user` is the bare id, because a name can pass to another user. */
-export function accountAddress(tenant: string, user: string): ActorAddress<AccountState, AccountCommand> {
-  return { kind: 'account', tenant, id: user }
 }

@@ -1,58 +1,16 @@
-import type { DeviceState } from '#actors/device/state'
+import {
+  type AlarmState,
+  AlarmStates,
+  type DeviceAlarms,
+  type DeviceState,
+  neverActive,
+  noAlarms,
+} from '#actors/device/state'
 import type { AlarmChanged, Waits } from '#model/entry'
 import type { IndexChange } from '#runtime/actor'
 
 /** Devices on which an alarm is or was active: entries `<alarm id>/<deviceIdentifier>`. */
 export const alarmIndex = 'alarm'
-
-/**
- * The state of an alarm on one device. It exists if the alarm is or was active there, or if its condition holds but not
- * yet for long enough.
- */
-export interface AlarmState {
-  readonly isActive: boolean
-  /** Time of the last change to active or inactive, Unix ms; 0: never active. */
-  readonly since: number
-  /** Unix ms; since when the condition has held, while that is not long enough; 0: it is not waiting. */
-  readonly waitingSince: number
-}
-
-/** By alarm id. Only `apply` and `change` modify it. */
-export interface DeviceAlarms extends ReadonlyMap<string, AlarmState> {
-  /** Number of alarms that are active or waiting. All others can change only when their condition holds. */
-  readonly unsettled: number
-}
-
-/** The alarm states of one device. */
-export class AlarmStates extends Map<string, AlarmState> implements DeviceAlarms {
-  unsettled = 0
-
-  static of(alarms: Iterable<readonly [string, AlarmState]>): AlarmStates {
-    const standing = new AlarmStates()
-    for (const [id, current] of alarms) standing.set(id, current)
-    return standing
-  }
-
-  override set(id: string, current: AlarmState): this {
-    this.unsettled += unsettled(current) - unsettled(this.get(id))
-    return super.set(id, current)
-  }
-
-  override delete(id: string): boolean {
-    this.unsettled -= unsettled(this.get(id))
-    return super.delete(id)
-  }
-}
-
-function unsettled(current: AlarmState | undefined): number {
-  return current && (current.isActive || current.waitingSince > 0) ? 1 : 0
-}
-
-/** Shared by all devices without alarm states, which are most devices. */
-export const noAlarms: DeviceAlarms = new AlarmStates()
-
-/** The state of an alarm without a stored state. */
-export const neverActive: AlarmState = Object.freeze({ isActive: false, since: 0, waitingSince: 0 })
 
 /** Results of a judgement without an event, if no report carries them. */
 export interface AlarmsJudged {

@@ -1,6 +1,6 @@
-import { type AlarmState, alarmRow, neverActive } from '#actors/device/alarms'
+import { alarmRow } from '#actors/device/alarms'
 import type { RulesKnown } from '#actors/device/known-rules'
-import { type DeviceState, serviceOf } from '#actors/device/state'
+import { type AlarmState, type DeviceState, neverActive, serviceOf } from '#actors/device/state'
 import type { AlarmChanged, Waits } from '#model/entry'
 import type { AlarmRule } from '#rules/alarm-rule'
 import { noRules, type RuleList } from '#rules/rule-list'

@@ -1,4 +1,4 @@
-import { memoryOf } from '#actors/device/memory'
+import { memoryOf } from '#actors/device/value-memory'
 import type { Items, PropertyState } from '#model/entry'
 import type { Shape } from '#model/shape'
 

@@ -1,15 +1,17 @@
+import { alarmsOf, type StoredAlarms, storedAlarms, storedPerAlarm } from '#actors/device/alarms'
+import { ServiceState } from '#actors/device/service-state'
 import {
   AlarmStates,
-  alarmsOf,
+  absentDevice,
   type DeviceAlarms,
+  type DeviceState,
+  type DeviceThrottles,
   noAlarms,
-  type StoredAlarms,
-  storedAlarms,
-  storedPerAlarm,
-} from '#actors/device/alarms'
-import { ServiceState } from '#actors/device/service-state'
-import { absentDevice, type DeviceState, noFirmwares, noMeta } from '#actors/device/state'
-import { type DeviceThrottles, noThrottles, stampsOf, throttlesOf } from '#actors/device/throttles'
+  noFirmwares,
+  noMeta,
+  noThrottles,
+} from '#actors/device/state'
+import { stampsOf, throttlesOf } from '#actors/device/throttles'
 import type { Firmware, PropertyState, Stamps } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'

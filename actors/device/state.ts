@@ -1,6 +1,4 @@
-import { type DeviceAlarms, noAlarms } from '#actors/device/alarms'
 import type { ServiceState } from '#actors/device/service-state'
-import { type DeviceThrottles, noThrottles } from '#actors/device/throttles'
 import type { Firmware } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
@@ -48,6 +46,64 @@ export interface KnownFunctions {
   readonly version: number
   readonly list: FunctionList
 }
+
+/**
+ * The state of an alarm on one device. It exists if the alarm is or was active there, or if its condition holds but not
+ * yet for long enough.
+ */
+export interface AlarmState {
+  readonly isActive: boolean
+  /** Time of the last change to active or inactive, Unix ms; 0: never active. */
+  readonly since: number
+  /** Unix ms; since when the condition has held, while that is not long enough; 0: it is not waiting. */
+  readonly waitingSince: number
+}
+
+/** By alarm id. Only `apply` and `change` modify it. */
+export interface DeviceAlarms extends ReadonlyMap<string, AlarmState> {
+  /** Number of alarms that are active or waiting. All others can change only when their condition holds. */
+  readonly unsettled: number
+}
+
+/** The alarm states of one device. */
+export class AlarmStates extends Map<string, AlarmState> implements DeviceAlarms {
+  unsettled = 0
+
+  static of(alarms: Iterable<readonly [string, AlarmState]>): AlarmStates {
+    const standing = new AlarmStates()
+    for (const [id, current] of alarms) standing.set(id, current)
+    return standing
+  }
+
+  override set(id: string, current: AlarmState): this {
+    this.unsettled += unsettled(current) - unsettled(this.get(id))
+    return super.set(id, current)
+  }
+
+  override delete(id: string): boolean {
+    this.unsettled -= unsettled(this.get(id))
+    return super.delete(id)
+  }
+}
+
+function unsettled(current: AlarmState | undefined): number {
+  return current && (current.isActive || current.waitingSince > 0) ? 1 : 0
+}
+
+/** Shared by all devices without alarm states, which are most devices. */
+export const noAlarms: DeviceAlarms = new AlarmStates()
+
+/** The state of an alarm without a stored state. */
+export const neverActive: AlarmState = Object.freeze({ isActive: false, since: 0, waitingSince: 0 })
+
+/**
+ * When each throttle of a function last let something through for a device, Unix ms, by `<function>/<node>`, oldest
+ * first. Only `apply` and `change` modify it.
+ */
+export type DeviceThrottles = ReadonlyMap<string, number>
+
+/** Shared by devices without throttle times, which are most devices. */
+export const noThrottles: DeviceThrottles = new Map()
 
 /** Shared by most devices. Never modified, only replaced. */
 export const noFirmwares: readonly Firmware[] = Object.freeze([])

@@ -1,14 +1,5 @@
-import type { DeviceState } from '#actors/device/state'
+import { type DeviceState, type DeviceThrottles, noThrottles } from '#actors/device/state'
 import type { Stamps } from '#model/entry'
-
-/**
- * When each throttle of a function last let something through for a device, Unix ms, by `<function>/<node>`, oldest
- * first. Only `apply` and `change` modify it.
- */
-export type DeviceThrottles = ReadonlyMap<string, number>
-
-/** Shared by devices without throttle times, which are most devices. */
-export const noThrottles: DeviceThrottles = new Map()
 
 /** Maximum for one device. Beyond it the oldest time is dropped, and its throttle may let one run through too early. */
 export const throttlesMax = 256

@@ -1,6 +1,8 @@
 import type { AccessCode } from '#actors/account/state'
-import type { TenantRow, UserRow } from '#actors/directory/state'
+import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
+import { defaultTenant } from '#actors/tenant/state'
 import type { SecondFactor } from '#model/user'
+import type { ActorAddress } from '#runtime/actor'
 
 /** Commands of the directory. */
 export type DirectoryCommand =
@@ -84,4 +86,11 @@ export interface UpdateTenant {
 export interface ChangeTenant {
   readonly type: 'delete_tenant' | 'forget_users' | 'tenant_swept'
   readonly tenant: string
+}
+
+/** There is one directory, for all tenants. */
+export const directoryAddress: ActorAddress<DirectoryState, DirectoryCommand> = {
+  kind: 'directory',
+  tenant: defaultTenant,
+  id: 'directory',
 }

@@ -1,9 +1,6 @@
-import type { DirectoryCommand } from '#actors/directory/commands'
 import type { OrderedNames } from '#actors/directory/ordered-names'
-import { defaultTenant } from '#actors/tenant/state'
 import type { TwoFactorPolicy } from '#model/tenant'
 import type { SecondFactor, UserState } from '#model/user'
-import type { ActorAddress } from '#runtime/actor'
 
 /** Everything that must be compared across users or tenants: names, addresses, hosts, and the users of each role. */
 export interface DirectoryState {
@@ -69,11 +66,4 @@ export function userRecord(id: string): string {
 
 export function tenantRecord(tenant: string): string {
   return `tenant/${tenant}`
-}
-
-/** There is one directory, for all tenants. */
-export const directoryAddress: ActorAddress<DirectoryState, DirectoryCommand> = {
-  kind: 'directory',
-  tenant: defaultTenant,
-  id: 'directory',
 }

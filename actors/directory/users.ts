@@ -1,5 +1,4 @@
-import type { AccountCommand } from '#actors/account/commands'
-import { accountAddress } from '#actors/account/state'
+import { type AccountCommand, accountAddress } from '#actors/account/commands'
 import type {
   AccountChanged,
   AddAdministrator,

@@ -1,4 +1,6 @@
-import type { StoredReply } from '#actors/idempotency/state'
+import { hash } from 'node:crypto'
+import type { IdempotencyState, StoredReply } from '#actors/idempotency/state'
+import type { ActorAddress } from '#runtime/actor'
 
 /** Commands of an `Idempotency-Key`. Contract 1.10. */
 export type IdempotencyCommand = BeginKeyed | FinishKeyed | { readonly type: 'forget' | 'expire' }
@@ -28,4 +30,22 @@ export type Begun =
 export interface FinishKeyed {
   readonly type: 'finish'
   readonly reply: StoredReply
+}
+
+/**
+ * The stored answer for one `Idempotency-Key` of one user. Addressed by a hash: a key may contain any visible
+ * character, and two users may choose the same key. `user` is the CRN of the user, or of the API key that acts as a
+ * user; neither contains a line break, nor does a key.
+ */
+export function idempotencyAddress(
+  tenant: string,
+  user: string,
+  key: string,
+): ActorAddress<IdempotencyState, IdempotencyCommand> {
+  return idempotencyAddressOf(tenant, hash('sha256', `${user}\n${key}`, 'base64url'))
+}
+
+/** The same address by id, as stored in the index. */
+export function idempotencyAddressOf(tenant: string, id: string): ActorAddress<IdempotencyState, IdempotencyCommand> {
+  return { kind: 'idempotency', tenant, id }
 }

@@ -1,4 +1,5 @@
-import type { SessionScheme } from '#actors/session/state'
+import type { SessionScheme, SessionState } from '#actors/session/state'
+import type { ActorAddress } from '#runtime/actor'
 import type { ReminderDue } from '#runtime/system'
 
 /** Commands of a session actor. */
@@ -54,4 +55,8 @@ export interface UseSession {
 /** Sent by the account. */
 interface EndSession {
   readonly type: 'end'
+}
+
+export function sessionAddress(tenant: string, session: string): ActorAddress<SessionState, SessionCommand> {
+  return { kind: 'session', tenant, id: session }
 }

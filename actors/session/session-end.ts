@@ -1,4 +1,4 @@
-import { accountAddress } from '#actors/account/state'
+import { accountAddress } from '#actors/account/commands'
 import type { IdentityNotices } from '#actors/notice-bus'
 import { recordOnly } from '#actors/record-only'
 import { type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'

@@ -1,6 +1,3 @@
-import type { SessionCommand } from '#actors/session/commands'
-import type { ActorAddress } from '#runtime/actor'
-
 /** One sign-in of one user. A session that never existed, or has ended, has an actor too. */
 export interface SessionState {
   readonly tenant: string
@@ -51,8 +48,4 @@ export function isReplaced(session: StoredSession, number: number, now: number):
 /** Expired from this moment on, like a token. RFC 7519 §4.1.4. */
 export function isOver(session: StoredSession, now: number): boolean {
   return now >= session.endsAt
-}
-
-export function sessionAddress(tenant: string, session: string): ActorAddress<SessionState, SessionCommand> {
-  return { kind: 'session', tenant, id: session }
 }

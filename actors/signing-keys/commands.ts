@@ -1,4 +1,6 @@
-import type { StoredSigningKey } from '#actors/signing-keys/state'
+import type { SigningKeysState, StoredSigningKey } from '#actors/signing-keys/state'
+import { defaultTenant } from '#actors/tenant/state'
+import type { ActorAddress } from '#runtime/actor'
 import type { ReminderDue } from '#runtime/system'
 
 /** Commands of the signing keys. */
@@ -12,4 +14,11 @@ export interface AddSigningKey {
   readonly type: 'add'
   readonly key: Pick<StoredSigningKey, 'kid' | 'sealed' | 'fingerprint'>
   readonly retireOthersAt: number
+}
+
+/** One set of keys signs the tokens of all tenants. */
+export const signingKeysAddress: ActorAddress<SigningKeysState, SigningKeysCommand> = {
+  kind: 'signing_keys',
+  tenant: defaultTenant,
+  id: 'signing_keys',
 }

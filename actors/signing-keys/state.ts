@@ -1,7 +1,3 @@
-import type { SigningKeysCommand } from '#actors/signing-keys/commands'
-import { defaultTenant } from '#actors/tenant/state'
-import type { ActorAddress } from '#runtime/actor'
-
 /** The keys that tokens are signed with, by `kid`. */
 export interface SigningKeysState {
   readonly keys: Map<string, StoredSigningKey>
@@ -25,11 +21,4 @@ export interface StoredSigningKey {
 /** The key that signs. */
 export function signingKeyOf({ keys }: SigningKeysState): StoredSigningKey | undefined {
   return [...keys.values()].find(({ retiresAt }) => retiresAt === null)
-}
-
-/** One set of keys signs the tokens of all tenants. */
-export const signingKeysAddress: ActorAddress<SigningKeysState, SigningKeysCommand> = {
-  kind: 'signing_keys',
-  tenant: defaultTenant,
-  id: 'signing_keys',
 }

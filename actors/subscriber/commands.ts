@@ -1,6 +1,7 @@
-import type { MailState } from '#actors/subscriber/state'
+import type { MailState, SubscriberState } from '#actors/subscriber/state'
 import type { SkipReason } from '#model/delivery'
 import type { StoredSubscription } from '#model/subscription'
+import type { ActorAddress } from '#runtime/actor'
 
 /** Commands of a subscriber. */
 export type SubscriberCommand =
@@ -81,4 +82,9 @@ export type MailOutcome =
 export interface MailFailed {
   readonly type: 'failed'
   readonly retry: NonNullable<MailState['retry']>
+}
+
+/** The subscriptions of one user and their progress. `id`: see `subscriberIdOf`. */
+export function subscriberAddress(tenant: string, id: string): ActorAddress<SubscriberState, SubscriberCommand> {
+  return { kind: 'subscriber', tenant, id }
 }

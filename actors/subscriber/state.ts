@@ -1,7 +1,6 @@
-import type { SubscriberCommand } from '#actors/subscriber/commands'
 import { parseCrn } from '#model/crn'
 import type { StoredSubscription } from '#model/subscription'
-import type { ActorAddress, RecordFormat } from '#runtime/actor'
+import type { RecordFormat } from '#runtime/actor'
 
 /** A user with subscriptions. Nothing is stored without them. */
 export interface SubscriberState {
@@ -35,11 +34,6 @@ export const mailRecord = 'mail'
 export const subscriberFormats: Readonly<Record<string, RecordFormat>> = {
   [subscriptionsRecord]: { name: 'subscriptions', version: 1, upgrades: {} },
   [mailRecord]: { name: 'mail of a subscriber', version: 1, upgrades: {} },
-}
-
-/** The subscriptions of one user and their progress. `id`: see `subscriberIdOf`. */
-export function subscriberAddress(tenant: string, id: string): ActorAddress<SubscriberState, SubscriberCommand> {
-  return { kind: 'subscriber', tenant, id }
 }
 
 /** The bare id of a user or of an API key that acts as a user, or `anonymous`. `user` is its resource name. */

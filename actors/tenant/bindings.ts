@@ -5,14 +5,6 @@ import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
 
-/** Counts the devices that alarms and functions name. Computed from them and from groups, independent of order. */
-export interface BindingCounts {
-  /** Number of devices; a group counts with all members. */
-  total: number
-  /** Number of alarms and functions that name each group; zero has no row. */
-  readonly uses: Map<string, number>
-}
-
 /** Number of devices that a rule names; unknown groups count zero. */
 function bindingsOf({ groups }: TenantState, bound: Bound): number {
   const members = (bound.groups ?? []).map((group) => groups.get(group)?.devices.length ?? 0)

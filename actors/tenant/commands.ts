@@ -1,4 +1,4 @@
-import type { KeyKind } from '#actors/tenant/state'
+import type { KeyKind, TenantState } from '#actors/tenant/state'
 import type { AlarmBody } from '#model/alarm'
 import type { Principal } from '#model/caller'
 import type { FunctionBody } from '#model/function'
@@ -7,6 +7,7 @@ import type { JsonObject } from '#model/json-value'
 import type { Grant } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { TemplateBody } from '#model/template'
+import type { ActorAddress } from '#runtime/actor'
 import type { ReminderDue } from '#runtime/system'
 
 /** Commands of a tenant actor. */
@@ -204,4 +205,8 @@ export interface DeleteTemplate {
 export interface TopicSwept {
   readonly type: 'topic_swept'
   readonly function: string
+}
+
+export function tenantAddress(tenant: string): ActorAddress<TenantState, TenantCommand> {
+  return { kind: 'tenant', tenant, id: tenant }
 }

@@ -1,5 +1,3 @@
-import type { BindingCounts } from '#actors/tenant/bindings'
-import type { TenantCommand } from '#actors/tenant/commands'
 import type { StoredAlarm } from '#model/alarm'
 import type { Principal } from '#model/caller'
 import type { StoredFunction } from '#model/function'
@@ -7,7 +5,6 @@ import type { StoredGroup } from '#model/group'
 import type { Grant } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { StoredTemplate } from '#model/template'
-import type { ActorAddress } from '#runtime/actor'
 
 /** The shared data of a tenant: schemas, flake addresses, roles, keys, groups, alarms, functions and templates. */
 export interface TenantState {
@@ -178,6 +175,10 @@ export const defaultTenant = 'default'
 /** Deleted functions that still have subscriptions: entries `<functionId>`. */
 export const endingIndex = 'ending'
 
-export function tenantAddress(tenant: string): ActorAddress<TenantState, TenantCommand> {
-  return { kind: 'tenant', tenant, id: tenant }
+/** Counts the devices that alarms and functions name. Computed from them and from groups, independent of order. */
+interface BindingCounts {
+  /** Number of devices; a group counts with all members. */
+  total: number
+  /** Number of alarms and functions that name each group; zero has no row. */
+  readonly uses: Map<string, number>
 }

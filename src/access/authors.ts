@@ -1,6 +1,7 @@
 import type { Access, Accesses, PublishedUser } from '#access/accesses'
 import { operator } from '#access/operator'
-import { defaultTenant, isExpired, type StoredApiKey, tenantAddress } from '#actors/tenant/state'
+import { tenantAddress } from '#actors/tenant/commands'
+import { defaultTenant, isExpired, type StoredApiKey } from '#actors/tenant/state'
 import type { Principal } from '#model/caller'
 import { idOfCrn } from '#model/crn'
 import type { Entry } from '#model/entry'

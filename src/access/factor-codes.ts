@@ -3,7 +3,7 @@ import type { SignInPlace } from '#access/requests'
 import { hashOf, newRecoveryCodes, recoveryCodeOf } from '#access/secret-text'
 import type { SignInParts } from '#access/sign-in'
 import { openTotpSecret, totpStep } from '#access/totp'
-import { accountAddress } from '#actors/account/state'
+import { accountAddress } from '#actors/account/commands'
 import { Problem } from '#model/problem'
 
 /** A right code is used up. A wrong one is counted, for any fault. Contract 2, Second factor. */

@@ -1,7 +1,7 @@
 import type { SignInParts } from '#access/sign-in'
+import { directoryAddress } from '#actors/directory/commands'
 import { rowByName } from '#actors/directory/queries'
 import { administratorRole } from '#actors/directory/rows'
-import { directoryAddress } from '#actors/directory/state'
 import { defaultTenant } from '#actors/tenant/state'
 import { randomId } from '#model/identifier'
 

@@ -10,8 +10,9 @@ import {
   wrongCredentials,
 } from '#access/sign-in'
 import { type Factors, factorNames } from '#actors/account/state'
+import { directoryAddress } from '#actors/directory/commands'
 import { emailUseMax, rowsByLogin } from '#actors/directory/queries'
-import { type DirectoryState, directoryAddress, type TenantRow, type UserRow } from '#actors/directory/state'
+import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
 import { proofProblem } from '#http/authentication'
 import { foldEmail } from '#model/user'
 

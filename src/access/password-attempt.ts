@@ -1,7 +1,7 @@
 import type { Candidate } from '#access/passwords'
 import type { SignInPlace } from '#access/requests'
 import type { Recognised, SignInParts } from '#access/sign-in'
-import { accountAddress } from '#actors/account/state'
+import { accountAddress } from '#actors/account/commands'
 import type { UserRow } from '#actors/directory/state'
 import { Problem } from '#model/problem'
 import { foldName } from '#model/user'

@@ -1,9 +1,10 @@
 import { accountOfId, accountsOf } from '#access/password-attempt'
 import type { PasswordRequest, SignInPlace } from '#access/requests'
 import { type SignInParts, withOneRetry, wrongCredentials } from '#access/sign-in'
-import { accountAddress } from '#actors/account/state'
+import { accountAddress } from '#actors/account/commands'
+import { directoryAddress } from '#actors/directory/commands'
 import { rowById } from '#actors/directory/queries'
-import { directoryAddress, type UserRow } from '#actors/directory/state'
+import type { UserRow } from '#actors/directory/state'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 

@@ -1,6 +1,7 @@
 import type { ShownSession } from '#access/requests'
-import { accountAddress } from '#actors/account/state'
-import { isOver, sessionAddress } from '#actors/session/state'
+import { accountAddress } from '#actors/account/commands'
+import { sessionAddress } from '#actors/session/commands'
+import { isOver } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 

@@ -1,7 +1,7 @@
 import type { SignOutRequest } from '#access/requests'
 import { boundSession } from '#access/session-refresh'
 import type { SignInParts } from '#access/sign-in'
-import { accountAddress } from '#actors/account/state'
+import { accountAddress } from '#actors/account/commands'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 

@@ -1,5 +1,5 @@
 import type { Sweep } from '#access/options'
-import { directoryAddress } from '#actors/directory/state'
+import { directoryAddress } from '#actors/directory/commands'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'

@@ -14,8 +14,7 @@ import {
 import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, Pair } from '#access/requests'
 import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
 import { newTotpSecret, sealTotpSecret, totpSecretText, totpStep, totpUri } from '#access/totp'
-import type { CredentialsChanged } from '#actors/account/commands'
-import { accountAddress } from '#actors/account/state'
+import { accountAddress, type CredentialsChanged } from '#actors/account/commands'
 import { Problem } from '#model/problem'
 
 /** As long as the 2FA token for setting up a factor. */

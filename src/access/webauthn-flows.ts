@@ -14,8 +14,8 @@ import {
 import type { ConfirmedRequest, FactorActivated, FactorRequest, Pair, ShownCredential } from '#access/requests'
 import { beginBound, type SignInParts, tenantOf } from '#access/sign-in'
 import type { Webauthn } from '#access/webauthn'
-import type { CredentialsChanged } from '#actors/account/commands'
-import { accountAddress, factorNames, type StoredCredential } from '#actors/account/state'
+import { accountAddress, type CredentialsChanged } from '#actors/account/commands'
+import { factorNames, type StoredCredential } from '#actors/account/state'
 import { credentialsMax } from '#actors/account/webauthn'
 import { Problem } from '#model/problem'
 

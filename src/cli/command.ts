@@ -5,22 +5,14 @@ import { failureText } from '#cli/failure-text'
 import { addFolderCommands, type FolderAction, type FolderContext } from '#cli/folder'
 import { addKeyCommands } from '#cli/keys'
 import { askPassword } from '#cli/password'
-import { Printer, type Streams } from '#cli/printer'
+import { Printer, type Terminal } from '#cli/printer'
 import { addRoleCommands } from '#cli/roles'
 import type { Credentials } from '#cli/running-server'
 import { connect } from '#cli/server-lookup'
 import { addSessionCommands } from '#cli/sessions'
 import type { Settings } from '#cli/settings'
-import type { TemporaryFiles } from '#cli/temporary-files'
 import { addTenantCommands } from '#cli/tenants'
 import { addUserCommands } from '#cli/users'
-
-export interface Terminal extends Streams {
-  readonly input: Parameters<typeof askPassword>[1]['input']
-  readonly out: Streams['out'] & { readonly isTTY?: boolean }
-  /** Also removed after a signal. */
-  readonly temporaryFiles: TemporaryFiles
-}
 
 interface GlobalOptions {
   readonly url?: string

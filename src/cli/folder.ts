@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import type { Terminal } from '#cli/command'
-import type { Printer } from '#cli/printer'
+import type { Printer, Terminal } from '#cli/printer'
 import type { ConnectTarget } from '#cli/server-lookup'
 
 /** The input of commands for the whole data folder. */

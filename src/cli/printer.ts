@@ -1,5 +1,7 @@
 import type { Writable } from 'node:stream'
+import type { askPassword } from '#cli/password'
 import { type Column, tableOf } from '#cli/table'
+import type { TemporaryFiles } from '#cli/temporary-files'
 
 export interface Streams {
   /** Only the result, because it may be piped. */
@@ -54,4 +56,11 @@ export class Printer {
   #note(text: string): void {
     if (!this.#isJson) this.#streams.notes.write(`${text}\n`)
   }
+}
+
+export interface Terminal extends Streams {
+  readonly input: Parameters<typeof askPassword>[1]['input']
+  readonly out: Streams['out'] & { readonly isTTY?: boolean }
+  /** Also removed after a signal. */
+  readonly temporaryFiles: TemporaryFiles
 }

@@ -1,6 +1,6 @@
 import { hardwareKey } from '#actors/project/release-index'
 import { isNothing, type ProjectState, projectAddress } from '#actors/project/state'
-import { tenantAddress } from '#actors/tenant/state'
+import { tenantAddress } from '#actors/tenant/commands'
 import { isSelected } from '#firmware/rollout-windows'
 import { nextTime } from '#firmware/schedule'
 import type { UpdateServer } from '#firmware/update-server'

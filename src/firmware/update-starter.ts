@@ -7,7 +7,6 @@ import { type StoredUpdate, updateAddress, updateRecord } from '#actors/update/s
 import type { Checks } from '#firmware/checks'
 import type { UpdateOptions } from '#firmware/options'
 import { firstUpdate, questionsOf } from '#firmware/pending-triggers'
-import { ReconnectGrace } from '#firmware/reconnect-grace'
 import { needsSlot, UpdateSlots } from '#firmware/update-slots'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
@@ -17,6 +16,7 @@ import { Problem } from '#model/problem'
 import { isOfTenant, tenantKey } from '#model/tenant'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { System } from '#runtime/system'
+import type { World } from '#runtime/world'
 
 export interface UpdateStarterParts {
   readonly system: System<Entry>
@@ -281,4 +281,66 @@ export interface WaitingCandidate extends UpdateCandidate {
 
 function waitingOf(candidate: UpdateCandidate): WaitingCandidate {
   return { ...candidate, release: candidate.hold?.() ?? (() => {}) }
+}
+
+/**
+ * Devices that were connected when the previous process died and have not reconnected yet. A missed schedule, an
+ * interrupted project scan and waiting updates continue before the devices reconnect; devices that they would skip are
+ * checked when they reconnect.
+ */
+export class ReconnectGrace {
+  readonly #world: World
+  /** By tenant and device. */
+  readonly #awaited = new Map<string, WaitingCandidate>()
+  #isOpen = false
+  #cancel: (() => void) | undefined
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** Whether devices still have time to reconnect. */
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  /** Gives devices this long to reconnect, from now on. */
+  open(forMs: number): void {
+    this.clear()
+    this.#cancel?.()
+    this.#isOpen = true
+    this.#cancel = this.#world.after(forMs, () => this.#giveUp())
+  }
+
+  /** Replaces an earlier candidate of the same device. */
+  wait(waiting: WaitingCandidate): void {
+    this.take(waiting.tenant, waiting.device)?.release()
+    this.#awaited.set(tenantKey(waiting.tenant, waiting.device), waiting)
+  }
+
+  /** The device reconnected. Undefined: no candidate waited for it. */
+  take(tenant: string, device: string): WaitingCandidate | undefined {
+    const key = tenantKey(tenant, device)
+    const waiting = this.#awaited.get(key)
+    this.#awaited.delete(key)
+    return waiting
+  }
+
+  /** Drops the candidates of all tenants, or of one, without calling their `release`. */
+  clear(tenant = ''): void {
+    for (const key of [...this.#awaited.keys()]) if (tenant === '' || isOfTenant(key, tenant)) this.#awaited.delete(key)
+  }
+
+  stop(): void {
+    this.#isOpen = false
+    this.#cancel?.()
+    this.clear()
+  }
+
+  #giveUp(): void {
+    this.#isOpen = false
+    const all = [...this.#awaited.values()]
+    this.#awaited.clear()
+    for (const { release } of all) release()
+  }
 }

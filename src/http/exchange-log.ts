@@ -1,9 +1,17 @@
-import type { Exchange } from '#http/exchange'
+import type { ServerContext } from '#http/server-context'
 import { Problem } from '#model/problem'
 
 /** Log entries of an exchange. */
+interface LoggedExchange {
+  readonly context: ServerContext
+  readonly requestId: string
+  readonly method: string
+  readonly path: string
+  /** The template of its route, if it has one. */
+  readonly route: string | undefined
+}
 
-export function logBug(exchange: Exchange, error: unknown): void {
+export function logBug(exchange: LoggedExchange, error: unknown): void {
   const { server: log } = exchange.context.log
   log.error({ err: error, requestId: exchange.requestId, ...namesOf(exchange) }, 'request failed')
 }
@@ -12,7 +20,7 @@ export function logBug(exchange: Exchange, error: unknown): void {
  * An answer that had begun and was cut off. Missing space or permission is not a bug of the server; data that can't be
  * read is one.
  */
-export function logBrokenOff(exchange: Exchange, error: unknown): void {
+export function logBrokenOff(exchange: LoggedExchange, error: unknown): void {
   const isForNow = error instanceof Problem && (error.code === 'overloaded' || error.code === 'stopping')
   if (!isForNow) logBug(exchange, error)
   else {
@@ -22,7 +30,7 @@ export function logBrokenOff(exchange: Exchange, error: unknown): void {
 }
 
 /** `body`: its text or its length; undefined when the client disconnected. */
-export function logLine(exchange: Exchange, status: number, body: number | string | undefined, ms: number): void {
+export function logLine(exchange: LoggedExchange, status: number, body: number | string | undefined, ms: number): void {
   const { server: log, overloads } = exchange.context.log
   // 504 is the silence of a device, and no fault of ours.
   const isFault = status >= 500 && status !== 504
@@ -35,6 +43,6 @@ export function logLine(exchange: Exchange, status: number, body: number | strin
   else log.debug(line(), 'request')
 }
 
-function namesOf({ context, method, path, route }: Exchange): { method: string; path: string } {
+function namesOf({ context, method, path, route }: LoggedExchange): { method: string; path: string } {
   return { method, path: route ?? context.log.redactPath(path) }
 }

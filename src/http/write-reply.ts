@@ -1,8 +1,32 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 import type { Reply } from '#http/call'
-import { exposedHeaders } from '#http/cors'
-import type { Exchange } from '#http/exchange'
+import { exposedHeaders, type OriginVerdict } from '#http/cors'
+import type { ServerContext } from '#http/server-context'
+
+/** The exchange to which a reply is written. */
+interface ReplyTarget {
+  readonly context: ServerContext
+  readonly method: string
+  readonly requestId: string
+  readonly origin: OriginVerdict
+  readonly extraHeaders: readonly string[]
+  readonly isOpen: boolean
+  readonly isGone: boolean
+  header(name: string): string
+  /** The status is about to be written. */
+  begin(status: number): void
+  /** Corked; not at all after the client has disconnected. */
+  write(task: (response: HttpResponse) => void): void
+  /** The answer is complete; `body`: its text or its length. */
+  finish(body: string | number): void
+  fail(error: unknown): void
+  whenGone(task: () => void): void
+  /** Resolves when the parser no longer runs. */
+  outsideParser(): Promise<void>
+  /** Resolves when the end of the answer may close the connection. */
+  readyToClose(): Promise<void> | undefined
+}
 
 /**
  * A body up to this size is written at once; a larger one piece by piece as the client takes it, so that no byte is
@@ -13,7 +37,7 @@ const wholeBytesMax = 8 * 1024
 const utf8BytesMax = 3
 
 /** Writes an answer whose whole body is known. `isCutting`: no more data of the connection may be read. */
-export function writeReply(exchange: Exchange, reply: Reply, isCutting: boolean): void {
+export function writeReply(exchange: ReplyTarget, reply: Reply, isCutting: boolean): void {
   // All code that can throw runs before the first byte.
   const body = bodyOf(reply)
   const hasNoBody = isBodiless(reply.status)
@@ -39,7 +63,7 @@ export function writeReply(exchange: Exchange, reply: Reply, isCutting: boolean)
 }
 
 /** Ends after the headers. The parser only closes the connection after them if it is given a length of 0. */
-function endBodiless(exchange: Exchange, response: HttpResponse, isCutting: boolean): void {
+function endBodiless(exchange: ReplyTarget, response: HttpResponse, isCutting: boolean): void {
   if (isCutting) response.endWithoutBody(0, true)
   else {
     if (exchange.context.isStopping) response.writeHeader('Connection', 'close')
@@ -60,7 +84,7 @@ function writeHead(response: HttpResponse, status: number, headers: readonly str
 }
 
 /** Names and values, alternating. The parser adds `Date` and the framing. */
-function headersOf(exchange: Exchange, reply: Reply, hasBody: boolean): string[] {
+function headersOf(exchange: ReplyTarget, reply: Reply, hasBody: boolean): string[] {
   const lines = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff', 'Vary', 'Origin']
   let hasType = !hasBody
   let hasCacheControl = false
@@ -110,7 +134,7 @@ function isLong(body: string): boolean {
   return body.length > wholeBytesMax / utf8BytesMax && Buffer.byteLength(body) > wholeBytesMax
 }
 
-function writePieces(exchange: Exchange, response: HttpResponse, body: Buffer): void {
+function writePieces(exchange: ReplyTarget, response: HttpResponse, body: Buffer): void {
   const offer = (offset: number) => {
     const [isTaken, isDone] = response.tryEnd(body.subarray(offset), body.byteLength)
     if (isDone) exchange.finish(body.byteLength)
@@ -128,7 +152,7 @@ function writePieces(exchange: Exchange, response: HttpResponse, body: Buffer): 
  * the next chunk is requested when the client has taken the one before; the iterator is returned when the client
  * disconnects; an error after the first chunk closes the connection, so that no client takes the part for the whole.
  */
-export function streamReply(exchange: Exchange, reply: Reply, chunks: AsyncIterable<string | Uint8Array>): void {
+export function streamReply(exchange: ReplyTarget, reply: Reply, chunks: AsyncIterable<string | Uint8Array>): void {
   const iterator = chunks[Symbol.asyncIterator]()
   let isReturned = false
   const returnIterator = async () => {
@@ -145,7 +169,11 @@ export function streamReply(exchange: Exchange, reply: Reply, chunks: AsyncItera
     .then(returnAndLog, returnAndLog)
 }
 
-async function stream(exchange: Exchange, reply: Reply, iterator: AsyncIterator<string | Uint8Array>): Promise<void> {
+async function stream(
+  exchange: ReplyTarget,
+  reply: Reply,
+  iterator: AsyncIterator<string | Uint8Array>,
+): Promise<void> {
   let next = await iterator.next()
   // An answer without a body ends with its head; and buffered bytes of other answers leave no space for this one.
   await exchange.outsideParser()
@@ -201,14 +229,14 @@ const behindBytesMax = 1_000
  * With a known length the bytes are written unframed and must add up to it; without one they are sent chunked.
  */
 class ChunkOutput {
-  readonly #exchange: Exchange
+  readonly #exchange: ReplyTarget
   readonly #lengthBytes: number | undefined
   #sentBytes = 0
   /** The last chunk was not fully taken. */
   #isBehind = false
   #wake: (() => void) | undefined
 
-  constructor(exchange: Exchange, lengthBytes: number | undefined) {
+  constructor(exchange: ReplyTarget, lengthBytes: number | undefined) {
     this.#exchange = exchange
     this.#lengthBytes = lengthBytes
     exchange.whenGone(() => this.#wakeUp())

@@ -2,8 +2,6 @@ import { z } from 'zod'
 import { PropertyId, Timestamp } from '#model/identifier'
 import { PropertyValue, propertyTypes } from '#model/property-type'
 
-export { modifierBits, modifierFlags, modifierOf } from '#model/modifier'
-
 /** A property in the service API and its events. §2.2, contract 3.2, 3.8. */
 
 /** Permissions and present flags of a property. §2.2. */
@@ -40,3 +38,41 @@ export const Property = z.object({
   timestamp: Timestamp.optional(),
 })
 export type Property = Readonly<z.infer<typeof Property>>
+
+/** Modifiers as bits: the stored form, and one object for all properties with the same flags. §2.2 */
+
+/** The flags of a modifier and the bit of each in the stored form. The numbers are on disk: only add. */
+export const modifierFlags = {
+  isReadOnly: 1,
+  isActionable: 2,
+  isVolatile: 4,
+  isError: 8,
+  isArray: 16,
+} as const
+
+/** The flags as bits; missing ones are 0. The inverse of `modifierOf`. */
+export function modifierBits(modifier: PartialModifier): number {
+  return (
+    (modifier.isReadOnly ? modifierFlags.isReadOnly : 0) |
+    (modifier.isActionable ? modifierFlags.isActionable : 0) |
+    (modifier.isVolatile ? modifierFlags.isVolatile : 0) |
+    (modifier.isError ? modifierFlags.isError : 0) |
+    (modifier.isArray ? modifierFlags.isArray : 0)
+  )
+}
+
+/** All 32, made once and frozen: every property of every answer contains one. */
+const modifiers: readonly Modifier[] = Array.from({ length: 32 }, (_, bits) =>
+  Object.freeze({
+    isReadOnly: (bits & modifierFlags.isReadOnly) !== 0,
+    isActionable: (bits & modifierFlags.isActionable) !== 0,
+    isVolatile: (bits & modifierFlags.isVolatile) !== 0,
+    isError: (bits & modifierFlags.isError) !== 0,
+    isArray: (bits & modifierFlags.isArray) !== 0,
+  }),
+)
+
+/** The modifier of these bits, frozen and shared; unknown bits are ignored. The inverse of `modifierBits`. */
+export function modifierOf(bits: number): Modifier {
+  return modifiers[bits & 31] as Modifier
+}

@@ -1,8 +1,13 @@
 import { isTenantThere } from '#actors/directory/queries'
 import type { CountMails } from '#actors/outbox/commands'
 import { outboxAddress } from '#actors/outbox/state'
-import type { AdvanceMail, MailFailed, SubscriberCommand } from '#actors/subscriber/commands'
-import { type MailState, type SubscriberState, subscriberAddress } from '#actors/subscriber/state'
+import {
+  type AdvanceMail,
+  type MailFailed,
+  type SubscriberCommand,
+  subscriberAddress,
+} from '#actors/subscriber/commands'
+import type { MailState, SubscriberState } from '#actors/subscriber/state'
 import { type SkipReason, skipReasons } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'

@@ -5,8 +5,8 @@ import { covers } from '#model/grant-coverage'
 import { Problem } from '#model/problem'
 import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
-import { ReadSlices } from '#routes/list-reply'
 import { mustBeLocal } from '#routes/local-request'
+import { ReadSlices } from '#routes/streamed'
 
 /** Creates backups, one at a time; `turns` divides the work. */
 export interface BackupMaker {

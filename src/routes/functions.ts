@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { PutFunction } from '#actors/tenant/commands'
+import { type PutFunction, tenantAddress } from '#actors/tenant/commands'
 import { alarmFault } from '#actors/tenant/functions'
-import { tenantAddress } from '#actors/tenant/state'
 import * as api from '#api/functions'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'

@@ -1,5 +1,4 @@
-import type { PutGroup } from '#actors/tenant/commands'
-import { tenantAddress } from '#actors/tenant/state'
+import { type PutGroup, tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/groups'
 import { type Binding, bind } from '#http/call'
 import type { Caller } from '#model/caller'

@@ -1,4 +1,5 @@
-import { isExpired, type KeyKind, keysOf, type StoredKey, tenantAddress } from '#actors/tenant/state'
+import { tenantAddress } from '#actors/tenant/commands'
+import { isExpired, type KeyKind, keysOf, type StoredKey } from '#actors/tenant/state'
 import { formatCrn } from '#model/crn'
 import type { RouteContext } from '#routes/context'
 

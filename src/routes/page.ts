@@ -1,7 +1,7 @@
 import { cursorOf } from '#api/query-field'
 import type { Call } from '#http/call'
 import type { RouteContext } from '#routes/context'
-import { ReadSlices } from '#routes/list-reply'
+import { ReadSlices } from '#routes/streamed'
 import type { Pages } from '#runtime/storage'
 
 /** One page of names, and whether there are more. Contract 3.4. */

@@ -1,6 +1,6 @@
 import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
-import type { AddProvisioningKey } from '#actors/tenant/commands'
-import { type StoredProvisioningKey, tenantAddress } from '#actors/tenant/state'
+import { type AddProvisioningKey, tenantAddress } from '#actors/tenant/commands'
+import type { StoredProvisioningKey } from '#actors/tenant/state'
 import * as api from '#api/provisioning-keys'
 import type { Binding } from '#http/call'
 import type { Caller } from '#model/caller'

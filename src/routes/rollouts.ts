@@ -1,6 +1,6 @@
 import type { RolloutAnswer } from '#actors/project/commands'
 import { type ProjectState, projectAddress } from '#actors/project/state'
-import { tenantAddress } from '#actors/tenant/state'
+import { tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/update-projects'
 import { nextTime } from '#firmware/schedule'
 import { mayPut } from '#http/authentication'

@@ -1,4 +1,4 @@
-import { tenantAddress } from '#actors/tenant/state'
+import { tenantAddress } from '#actors/tenant/commands'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/schemas'
 import { permit, putAction } from '#http/authentication'

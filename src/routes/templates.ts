@@ -1,5 +1,4 @@
-import type { PutTemplate } from '#actors/tenant/commands'
-import { tenantAddress } from '#actors/tenant/state'
+import { type PutTemplate, tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/templates'
 import { putAction } from '#http/authentication'
 import { type Binding, bind } from '#http/call'

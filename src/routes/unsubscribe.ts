@@ -1,6 +1,6 @@
 import { isTenantThere } from '#actors/directory/queries'
-import type { Unsubscribe } from '#actors/subscriber/commands'
-import { subscriberAddress, subscriberIdOf } from '#actors/subscriber/state'
+import { subscriberAddress, type Unsubscribe } from '#actors/subscriber/commands'
+import { subscriberIdOf } from '#actors/subscriber/state'
 import * as api from '#api/unsubscribe'
 import { type Binding, bind, type Reply } from '#http/call'
 import { Problem } from '#model/problem'

@@ -17,8 +17,8 @@ import { Problem } from '#model/problem'
 import { devicesWithin } from '#model/scope'
 import type { UpdateQuery } from '#model/update-offer'
 import type { RouteContext } from '#routes/context'
-import { checkCurrent, listReply, streamHeaders } from '#routes/list-reply'
-import { textReply } from '#routes/streamed'
+import { listReply, streamHeaders } from '#routes/list-reply'
+import { checkCurrent, textReply } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/storage'
 
 /** Routes for the firmware of devices. §4.5, contract 6. */

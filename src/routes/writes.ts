@@ -1,4 +1,4 @@
-import { tenantAddress } from '#actors/tenant/state'
+import { tenantAddress } from '#actors/tenant/commands'
 import * as api from '#api/writes'
 import { type Binding, bind, type Call, type Reply } from '#http/call'
 import { servicesWithin } from '#model/scope'

@@ -7,7 +7,7 @@ import type { PropertyValue } from '#model/property-type'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 import { compile } from '#rules/compiled-condition'
-import { valueIn } from '#rules/graph-condition'
+import { valueIn } from '#rules/function-graph'
 import { indexIn, readPropertyName } from '#rules/property-name'
 import { filterUnitsMax, serviceUnits, work } from '#rules/rule-work'
 

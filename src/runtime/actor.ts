@@ -1,5 +1,4 @@
 import type { Problem } from '#model/problem'
-import { QueuedResponder } from '#runtime/gate'
 import type { ValueReader, ValueWriter } from '#runtime/value-codec'
 
 /**
@@ -230,22 +229,4 @@ export function addressKey(address: ActorAddress): string {
 export function addressFrom(key: string): ActorAddress {
   const [kind = '', tenant = '', id = ''] = key.split('/')
   return { kind, tenant, id }
-}
-
-/** Passes the answer of a turn to a responder that is not itself a commit callback. */
-export class Answer extends QueuedResponder {
-  readonly #responder: Responder
-
-  constructor(responder: Responder) {
-    super()
-    this.#responder = responder
-  }
-
-  answered(answer: unknown): void {
-    this.#responder.answered(answer)
-  }
-
-  refused(problem: Problem): void {
-    this.#responder.refused(problem)
-  }
 }

@@ -2,7 +2,6 @@ import { Problem } from '#model/problem'
 import type { Activation, AnyDefinition } from '#runtime/activation'
 import {
   type ActorAddress,
-  Answer,
   type Decision,
   effectsOf,
   type Question,
@@ -12,6 +11,7 @@ import {
   type Tell,
   type Turn,
 } from '#runtime/actor'
+import { Answer } from '#runtime/answer'
 import { Checkpoints, type RedoLimits, redoLimits } from '#runtime/checkpoints'
 import { type EventListener, Gate, QueuedResponder } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'

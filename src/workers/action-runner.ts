@@ -6,7 +6,7 @@ import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { decideWrite } from '#actors/device/writes'
 import { isTenantThere, tenantsThere } from '#actors/directory/queries'
-import { tenantAddress } from '#actors/tenant/state'
+import { tenantAddress } from '#actors/tenant/commands'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import {

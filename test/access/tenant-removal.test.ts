@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type SubscriberState, subscriberAddress, topicIndex, topicRow } from '#actors/subscriber/state'
+import { subscriberAddress } from '#actors/subscriber/commands'
+import { type SubscriberState, topicIndex, topicRow } from '#actors/subscriber/state'
 import { IdentityFixture, place } from '#test/access/identity-fixture'
 import { makeKeyPair } from '#test/access/key-pair'
 import { subscriptionOf } from '#test/actors/acting-subscriber'

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { idempotencyAddress } from '#actors/idempotency/commands'
 import { expiryEntry, idOfExpiry, isPastExpiry } from '#actors/idempotency/expiry'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
-import { answerRecord, idempotencyAddress, keyLifetimeMs, type StoredReply } from '#actors/idempotency/state'
+import { answerRecord, keyLifetimeMs, type StoredReply } from '#actors/idempotency/state'
 import type { Decision } from '#runtime/actor'
 import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { AlarmState } from '#actors/device/alarms'
 import { nextOf } from '#actors/device/judge'
+import type { AlarmState } from '#actors/device/state'
 
 const now = 100_000
 const never: AlarmState = { isActive: false, since: 0, waitingSince: 0 }

@@ -1,10 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type DeviceAlarms, noAlarms, AlarmStates } from '#actors/device/alarms'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
-import { absentDevice, type DeviceState } from '#actors/device/state'
-import { noThrottles, throttlesOf } from '#actors/device/throttles'
+import {
+  AlarmStates,
+  absentDevice,
+  type DeviceAlarms,
+  type DeviceState,
+  noAlarms,
+  noThrottles,
+} from '#actors/device/state'
+import { throttlesOf } from '#actors/device/throttles'
 import type { PropertyState } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { Shape } from '#model/shape'

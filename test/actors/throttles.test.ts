@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Throttled } from '#actors/device/throttles'
-import { noThrottles, throttlesMax } from '#actors/device/throttles'
+import { noThrottles } from '#actors/device/state'
+import { type Throttled, throttlesMax } from '#actors/device/throttles'
 import type { Graph, GraphNode } from '#model/graph'
 import { hello, post, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'

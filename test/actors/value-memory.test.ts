@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { jsonMemoryOf, memoryOf } from '#actors/device/memory'
+import { jsonMemoryOf, memoryOf } from '#actors/device/value-memory'
 import type { PropertyState } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import { propertyTypeOf } from '#model/property-type'

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
-import { tenantAddress } from '#actors/tenant/state'
+import { tenantAddress } from '#actors/tenant/commands'
 import { graceMs, Presence } from '#link/presence'
 import type { Pages } from '#runtime/storage'
 import { LinkStage } from '#test/link/link-stage'

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '#model/json-value'
-import { renderedBytesMax, renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
-import type { TemplateText } from '#model/template'
+import { renderedBytesMax, renderMail, type TemplateText } from '#model/template'
 
 const words = (more: Partial<TemplateText>): TemplateText => ({ subject: 's', text: 't', ...more })
 

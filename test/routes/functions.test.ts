@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type TenantState, tenantAddress } from '#actors/tenant/state'
+import { tenantAddress } from '#actors/tenant/commands'
+import type { TenantState } from '#actors/tenant/state'
 import { everywhere, on, ServerWithUsers, userOf } from '#test/routes/server-with-users'
 
 /** Functions seen, created and edited by users who reach some devices. Contract 5.1, 5.4. */

@@ -1,5 +1,5 @@
 import { anonymous } from '#access/anonymous'
-import { tenantAddress } from '#actors/tenant/state'
+import { tenantAddress } from '#actors/tenant/commands'
 import { type Assembly, assemble } from '#app/assembly'
 import { Problem } from '#model/problem'
 import { type Grant, scopeOf } from '#model/scope'

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/state'
-import { type SubscriberState, subscriberAddress } from '#actors/subscriber/state'
+import { subscriberAddress } from '#actors/subscriber/commands'
+import type { SubscriberState } from '#actors/subscriber/state'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import type { StoredSubscription } from '#model/subscription'

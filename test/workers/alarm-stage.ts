@@ -1,6 +1,5 @@
 import { deviceAddress } from '#actors/device/device'
-import type { TenantCommand } from '#actors/tenant/commands'
-import { tenantAddress } from '#actors/tenant/state'
+import { type TenantCommand, tenantAddress } from '#actors/tenant/commands'
 import { graceMs } from '#link/presence'
 import { AlarmBody } from '#model/alarm'
 import { formatCrn } from '#model/crn'

@@ -1,6 +1,7 @@
 import { deliveryAddress, deliveryFormats } from '#actors/delivery/state'
 import { type OutboxTally, outboxAddress, outboxFormats } from '#actors/outbox/state'
-import { type MailState, subscriberAddress, subscriberFormats } from '#actors/subscriber/state'
+import { subscriberAddress } from '#actors/subscriber/commands'
+import { type MailState, subscriberFormats } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import type { StoredTemplate } from '#model/template'
