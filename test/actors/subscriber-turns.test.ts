@@ -58,13 +58,13 @@ class SubscriberStage {
     const added = { id: 'K1', name: 'k', hash: hash(2), roles: [], expiresAt: startMs + 60_000 }
     subscribers.ask(tenantAddress(acme), { type: 'add_api_key', ...added })
     await subscribers.stage.settle()
-    subscribers.stage.said.length = 0
+    subscribers.stage.outputs.length = 0
     return subscribers
   }
 
   async reborn(): Promise<SubscriberStage> {
     const topics = new RecordingTopics()
-    return new SubscriberStage(await this.stage.reborn({ definitions: definitionsWith(topics) }), topics)
+    return new SubscriberStage(await this.stage.restart({ definitions: definitionsWith(topics) }), topics)
   }
 
   ask(to: ActorAddress, command: SubscriberCommand | DirectoryCommand | TenantCommand, label?: string): void {

@@ -9,7 +9,7 @@ interface Note {
   text: string | undefined
 }
 
-/** Keeps a text, asked by `read`. */
+/** Stores a text; `read` returns it. */
 const brief: ActorDefinition<Note, { type: string }, Entry> = {
   kind: 'note',
   persistence: 'write_through',
@@ -32,7 +32,7 @@ function put(state: Note, { value }: RecordChange): void {
 const address = { kind: 'note', tenant: 'a', id: '1' }
 const definitions = () => [brief] as unknown as AnyDefinition<Entry>[]
 
-test('nothing of a brief actor stays awake, and what it decided is there for the next turn, stored or not yet', async () => {
+test('a brief actor does not stay awake, and its next turn reads its last decision before and after the commit', async () => {
   const stage = await openStage({ definitions })
   stage.ask(address, { type: 'one' }, 'put')
   expect(stage.system.registry.awakeCount).toBe(0)
@@ -43,7 +43,7 @@ test('nothing of a brief actor stays awake, and what it decided is there for the
   stage.ask(address, { type: 'read' }, 'stored')
   expect(stage.system.registry.awakeCount).toBe(0)
   await stage.settle()
-  expect(stage.said).toEqual([
+  expect(stage.outputs).toEqual([
     'answered put undefined',
     'answered read "one"',
     'refused thrown bug',

@@ -11,16 +11,16 @@ import { tallies, tallyAddress } from '#test/runtime/tally-actors'
 const a = tallyAddress('A')
 const responder = { answered: () => {}, refused: () => {} }
 
-test('a turn of a dead one is a mistake of who asked, and changes nothing', async () => {
+test('a turn of a dead activation throws and changes nothing', async () => {
   const stage = await openStage()
-  stage.tell(a, { type: 'add', add: [1] })
+  stage.send(a, { type: 'add', add: [1] })
   const first = stage.system.registry.awake(a)
   if (!first) throw new Error('A is asleep')
-  stage.tell(a, { type: 'throw' })
+  stage.send(a, { type: 'throw' })
   expect(() => stage.system.turnOf(first, { type: 'add', add: [2] }, responder)).toThrow(
     'a turn of tally A, which is dead',
   )
-  stage.tell(a, { type: 'add', add: [3] })
+  stage.send(a, { type: 'add', add: [3] })
   await stage.settle()
   expect(stage.addedOf(a)).toEqual([
     { value: 1, offset: 1 },
@@ -28,8 +28,8 @@ test('a turn of a dead one is a mistake of who asked, and changes nothing', asyn
   ])
 })
 
-describe('a checkpoint that is due, of one that died', () => {
-  /** A queue with one dead device at its head, and a registry that answers `wake` as told. */
+describe('a due checkpoint of a dead activation', () => {
+  /** A queue with one dead actor at its head, and a registry with the given `wake`. */
   function due(wake: (make: () => Activation<Entry>) => Activation<Entry>) {
     const [definition] = tallies
     if (!definition) throw new Error('no tally')
@@ -61,14 +61,14 @@ describe('a checkpoint that is due, of one that died', () => {
 
   test.each([
     [
-      'who can not be woken',
+      'that cannot be woken',
       () => {
         throw new Error('unreadable')
       },
       'unreadable',
     ],
     [
-      'whose next body is dead too',
+      'whose next activation is dead too',
       (make: () => Activation<Entry>) => {
         const woken = make()
         woken.isAlive = false
@@ -77,11 +77,11 @@ describe('a checkpoint that is due, of one that died', () => {
       "tally A is dead, and can't be saved",
     ],
     [
-      'whose next body does not take its place',
+      'whose next activation does not replace it in the queue',
       (make: () => Activation<Entry>) => make(),
       'tally A was saved and is still queued',
     ],
-  ])('%s, fails once and comes to an end', (_, wake, message) => {
+  ])('%s fails once and ends', (_, wake, message) => {
     const { put, failures } = due(wake)
     put()
     expect(failures).toEqual([message])
@@ -89,7 +89,7 @@ describe('a checkpoint that is due, of one that died', () => {
     expect(failures).toEqual([message, message])
   })
 
-  test('who is woken properly is saved', () => {
+  test('that can be woken is saved', () => {
     const { put, head, puts, failures } = due((make) => {
       const woken = make()
       head.redo.succeed(woken)

@@ -9,26 +9,26 @@ const firstOffsets = (stage: Stage) => stage.commits.map(({ streams }) => stream
 const counts = (stage: Stage) => stage.commits.map(({ streams }) => streams[0]?.events.length)
 
 describe('commits', () => {
-  test('one starts when the last one ends, and carries all that came meanwhile', async () => {
+  test('the next commit starts when the last one ends, and holds all turns since then', async () => {
     const stage = await openStage()
     const write = holdWrites(stage)
-    stage.tell(a, { type: 'add', add: [1] }, 'one')
+    stage.send(a, { type: 'add', add: [1] }, 'one')
     await stage.settle()
     expect(counts(stage)).toEqual([1])
-    stage.tell(a, { type: 'add', add: [2, 3] }, 'two')
-    stage.tell(bookAddress('K'), { type: 'add', add: [4] }, 'three')
+    stage.send(a, { type: 'add', add: [2, 3] }, 'two')
+    stage.send(bookAddress('K'), { type: 'add', add: [4] }, 'three')
     await stage.settle()
-    // The disk is at work: nothing more is sealed, nothing is said.
+    // The disk is writing: no further commit is sealed, and nothing is released.
     expect(counts(stage)).toEqual([1])
-    expect(stage.said).toEqual([])
+    expect(stage.outputs).toEqual([])
     write.finish()
     await stage.settle()
     expect(counts(stage)).toEqual([1, 3])
     expect(firstOffsets(stage)).toEqual([1, 2])
-    expect(stage.said).toEqual(['event default 1', 'answered one undefined'])
+    expect(stage.outputs).toEqual(['event default 1', 'answered one undefined'])
     write.finish()
     await stage.settle()
-    expect(stage.said.slice(2)).toEqual([
+    expect(stage.outputs.slice(2)).toEqual([
       'event default 2',
       'event default 3',
       'event default 4',
@@ -40,16 +40,16 @@ describe('commits', () => {
     expect([counted.bytes, counted.failed]).toEqual([stage.journal.stream('default').bytes, 0])
   })
 
-  test('turns of one task share a commit, and no timer is needed for it', async () => {
+  test('turns of one task share a commit, without a timer', async () => {
     const stage = await openStage()
     const timers = stage.world.timerCount
-    for (let number = 0; number < 100; number++) stage.tell(tallyAddress(`T${number}`), { type: 'add', add: [number] })
+    for (let number = 0; number < 100; number++) stage.send(tallyAddress(`T${number}`), { type: 'add', add: [number] })
     expect(stage.world.timerCount).toBe(timers)
     await stage.settle()
     expect(counts(stage)).toEqual([100])
   })
 
-  test('a value of no bytes is refused: the storage would lose memory by it', async () => {
+  test('an empty value is refused, because the storage would leak memory', async () => {
     const stage = await openStage()
     const { gate } = stage.system
     expect(() => gate.put('index/present/default/A', new Uint8Array(0))).toThrow(RangeError)
@@ -58,106 +58,106 @@ describe('commits', () => {
     expect(stage.commits).toHaveLength(1)
   })
 
-  test('records count as bytes that wait, each key once', async () => {
+  test('records count as waiting bytes, each key once', async () => {
     const stage = await openStage({ uncommittedBytesMax: 1_000 })
     const { gate } = stage.system
     gate.put('key', new Uint8Array(100))
     gate.put('key', new Uint8Array(1_000))
     gate.put('other', null)
     expect(gate.waitingBytes).toBe(1_008)
-    stage.tell(a, { type: 'add', add: [1] }, 'more')
+    stage.send(a, { type: 'add', add: [1] }, 'more')
     await stage.settle()
     expect(gate.waitingBytes).toBe(0)
-    expect(stage.said).toEqual(['refused more overloaded'])
+    expect(stage.outputs).toEqual(['refused more overloaded'])
   })
 
-  test('a later value of a record in one commit replaces the earlier', async () => {
+  test('a later value of a record replaces the earlier one in the same commit', async () => {
     const stage = await openStage()
-    stage.tell(a, { type: 'add', add: [1], isCheckpointed: true })
-    stage.tell(a, { type: 'add', add: [2], isCheckpointed: true })
+    stage.send(a, { type: 'add', add: [1], isCheckpointed: true })
+    stage.send(a, { type: 'add', add: [2], isCheckpointed: true })
     await stage.settle()
     expect(stage.commits).toHaveLength(1)
     expect(stage.commits[0]?.records.size).toBe(1)
     stage.crash()
-    const again = await stage.reborn()
+    const again = await stage.restart()
     expect(again.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
   })
 
-  test('settled waits for what was taken, and is at once where nothing was', async () => {
+  test('settled waits for pending turns, and resolves at once without any', async () => {
     const stage = await openStage()
     const { gate } = stage.system
-    const heard: string[] = []
+    const results: string[] = []
     expect(gate.isSettled).toBe(true)
     await gate.settled()
-    stage.tell(a, { type: 'add', add: [1] })
-    const settled = gate.settled().then(() => heard.push(`settled after ${stage.said.length}`))
+    stage.send(a, { type: 'add', add: [1] })
+    const settled = gate.settled().then(() => results.push(`settled after ${stage.outputs.length}`))
     expect(gate.isSettled).toBe(false)
     await stage.settle()
     await settled
-    expect(heard).toEqual(['settled after 2'])
+    expect(results).toEqual(['settled after 2'])
     expect(gate.isSettled).toBe(true)
   })
 })
 
-test('who looked before what waited was taken back does not hear that it settled', async () => {
+test('settled rejects if the gate closed since the caller read closedCount', async () => {
   const stage = await openStage()
   const { gate } = stage.system
   const { closedCount } = gate
-  stage.tell(a, { type: 'add', add: [1] })
+  stage.send(a, { type: 'add', add: [1] })
   gate.close(new Problem('storage'))
   await expect(gate.settled(closedCount)).rejects.toMatchObject({ code: 'storage' })
   await gate.settled()
 })
 
-describe('what leaves', () => {
-  /** Every event costs a millisecond to be told. */
-  async function tellingTakesTime(): Promise<Stage> {
+describe('the release', () => {
+  /** Releasing each event takes a millisecond. */
+  async function openSlowRelease(): Promise<Stage> {
     const stage = await openStage()
     stage.onReleased = () => stage.world.spend(1)
     return stage
   }
 
-  test('gives the loop back about every two milliseconds', async () => {
-    const stage = await tellingTakesTime()
-    stage.tell(a, { type: 'add', add: Array.from({ length: 200 }, (_, index) => index) }, 'many')
+  test('yields to the event loop about every two milliseconds', async () => {
+    const stage = await openSlowRelease()
+    stage.send(a, { type: 'add', add: Array.from({ length: 200 }, (_, index) => index) }, 'many')
     let longestSlice = 0
     let slices = 0
-    for (let round = 0; round < 1_000 && !stage.said.includes('answered many undefined'); round++) {
-      const before = stage.said.length
-      if (!stage.world.step()) await new Promise((told) => setImmediate(told))
-      const told = stage.said.length - before
-      longestSlice = Math.max(longestSlice, told)
-      if (told > 0) slices++
+    for (let round = 0; round < 1_000 && !stage.outputs.includes('answered many undefined'); round++) {
+      const before = stage.outputs.length
+      if (!stage.world.step()) await new Promise((resolve) => setImmediate(resolve))
+      const released = stage.outputs.length - before
+      longestSlice = Math.max(longestSlice, released)
+      if (released > 0) slices++
     }
-    expect(stage.said).toHaveLength(201)
-    // The clock is looked at every sixteen steps.
+    expect(stage.outputs).toHaveLength(201)
+    // The gate reads the clock every 16 steps.
     expect(longestSlice).toBeLessThanOrEqual(32)
     expect(slices).toBeGreaterThan(200 / 32)
     expect(stage.releases).toBeGreaterThanOrEqual(slices)
   })
 
-  test('keeps its order over slices, with what came meanwhile behind it', async () => {
-    const stage = await tellingTakesTime()
+  test('keeps its order over slices, with later turns at the end', async () => {
+    const stage = await openSlowRelease()
     const many = Array.from({ length: 100 }, (_, index) => index)
-    stage.tell(a, { type: 'add', add: many }, 'first')
+    stage.send(a, { type: 'add', add: many }, 'first')
     stage.onReleased = (offset) => {
       stage.world.spend(1)
-      if (offset === 30) stage.tell(a, { type: 'add', add: many }, 'second')
-      if (offset === 31) stage.tell(a, { type: 'look' }, 'look')
+      if (offset === 30) stage.send(a, { type: 'add', add: many }, 'second')
+      if (offset === 31) stage.send(a, { type: 'read' }, 'look')
     }
     await stage.settle()
     const offsets = stage.events.map(({ offset }) => offset)
     expect(offsets).toEqual(Array.from({ length: 200 }, (_, index) => index + 1))
-    const answers = stage.said.filter((said) => said.startsWith('answered')).map((said) => said.split(' ')[1])
+    const answers = stage.outputs.filter((line) => line.startsWith('answered')).map((line) => line.split(' ')[1])
     expect(answers).toEqual(['first', 'second', 'look'])
-    expect(stage.said[100]).toBe('answered first undefined')
+    expect(stage.outputs[100]).toBe('answered first undefined')
   })
 
-  test('is counted until it has left', async () => {
-    const stage = await tellingTakesTime()
-    stage.tell(a, { type: 'add', add: Array.from({ length: 100 }, (_, index) => index) }, 'many', 5_000)
+  test('counts waiting bytes until it is over', async () => {
+    const stage = await openSlowRelease()
+    stage.send(a, { type: 'add', add: Array.from({ length: 100 }, (_, index) => index) }, 'many', 5_000)
     while (stage.events.length === 0) {
-      if (!stage.world.step()) await new Promise((told) => setImmediate(told))
+      if (!stage.world.step()) await new Promise((resolve) => setImmediate(resolve))
     }
     expect(stage.events.length).toBeLessThan(100)
     expect(stage.system.gate.waitingBytes).toBe(5_000)
@@ -165,35 +165,35 @@ describe('what leaves', () => {
     expect(stage.system.gate.waitingBytes).toBe(0)
   })
 
-  test('a listener that throws learns which event is lost, and receives the others', async () => {
+  test('reports a lost event to a listener that throws, and delivers the other events', async () => {
     const stage = await openStage()
     stage.onReleased = (offset) => {
-      if (offset === 2) throw new Error('could not tell')
+      if (offset === 2) throw new Error('could not deliver')
     }
-    stage.tell(a, { type: 'add', add: [1, 2, 3] })
+    stage.send(a, { type: 'add', add: [1, 2, 3] })
     await stage.settle()
     expect(stage.events.map(({ offset }) => offset)).toEqual([1, 2, 3])
-    expect(stage.said).toEqual([
+    expect(stage.outputs).toEqual([
       'event default 1',
       'event default 2',
       'lost default 2',
       'event default 3',
       'answered it undefined',
     ])
-    expect(stage.bugs).toEqual(['release: could not tell'])
+    expect(stage.bugs).toEqual(['release: could not deliver'])
   })
 
-  test('the head says how far it has come: released, committed, taken', async () => {
+  test('advances the released, committed and taken offsets of the head', async () => {
     const stage = await openStage()
     const write = holdWrites(stage)
     const head = stage.system.registry.head('default')
     const where = () => [head.released, head.committed, head.taken]
     const seen: number[][] = []
     stage.onReleased = () => seen.push(where())
-    stage.tell(a, { type: 'add', add: [1, 2] })
+    stage.send(a, { type: 'add', add: [1, 2] })
     expect(where()).toEqual([0, 0, 2])
     await stage.settle()
-    stage.tell(a, { type: 'add', add: [3] })
+    stage.send(a, { type: 'add', add: [3] })
     write.finish()
     await stage.settle()
     expect(seen).toEqual([

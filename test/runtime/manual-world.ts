@@ -6,12 +6,12 @@ interface Timer {
   readonly task: () => void
 }
 
-/** Where every clock of these tests begins: any moment will do, as long as it is the same. */
+/** The time at which every clock of these tests begins. */
 export const startMs = 1_700_000_000_000
 
 /**
- * A world that stands still until a test moves it: tasks given to `soon` wait to be run, time moves by `advance` alone,
- * chance comes from a seed. `spend` lets a task take time, as a busy loop would.
+ * A world that a test moves: tasks passed to `soon` wait until they are run, only `advance` moves time, and random bytes
+ * come from a seed. `spend` lets a task take time, as a busy loop would.
  */
 export class ManualWorld implements World {
   #now: number
@@ -21,10 +21,10 @@ export class ManualWorld implements World {
   #soon: (() => void)[] = []
   #chance: number
   readonly #isOutsideAwaited: boolean
-  /** What `loopShare` says. */
+  /** The result of `loopShare`. */
   busyShare = 0
 
-  /** `isOutsideAwaited`: what comes of a timer may be done outside of this world, in turns of the loop. */
+  /** `isOutsideAwaited`: a timer may start work outside of this world, so the event loop turns after each timer. */
   constructor(options: { readonly now?: number; readonly seed?: number; readonly isOutsideAwaited?: boolean } = {}) {
     this.#now = options.now ?? startMs
     this.#isOutsideAwaited = options.isOutsideAwaited ?? false
@@ -48,7 +48,7 @@ export class ManualWorld implements World {
   }
 
   after(delayMs: number, task: () => void): () => void {
-    // As Node does: what can't be waited for is not waited for at all.
+    // As in Node: a delay that is too long becomes 1 ms.
     const wait = delayMs > 2 ** 31 - 1 ? 1 : delayMs
     const timer = { at: this.#monotonic + wait, order: this.#order++, task }
     this.#timers.push(timer)
@@ -89,13 +89,13 @@ export class ManualWorld implements World {
     return task !== undefined
   }
 
-  /** Time goes by without anything of the queue being run: a task that takes long. */
+  /** Lets time pass without running the queue, as a long task does. */
   spend(ms: number): void {
     this.#now += ms
     this.#monotonic += ms
   }
 
-  /** Runs what is queued and what that leads to, promises included, until nothing is left. Time stands still. */
+  /** Runs the queue, and everything it leads to, promises included, until nothing is left. Time stands still. */
   async settle(): Promise<void> {
     for (let quiet = 0; quiet < 3; quiet++) {
       while (this.step()) quiet = 0
@@ -103,7 +103,7 @@ export class ManualWorld implements World {
     }
   }
 
-  /** Moves time on, running each timer at its moment and settling after it. */
+  /** Moves time, runs each timer when it is due, and settles after it. */
   async advance(ms: number): Promise<void> {
     const until = this.#monotonic + ms
     await this.settle()
@@ -111,13 +111,13 @@ export class ManualWorld implements World {
       this.spend(Math.max(next.at - this.#monotonic, 0))
       this.#timers = this.#timers.filter((other) => other !== next)
       next.task()
-      // Most timers of a day look at something and find nothing: for those the loop need not turn.
+      // Most timers find nothing to do: for those the event loop need not turn.
       if (this.#isOutsideAwaited || (await this.#hasLedToTasks())) await this.settle()
     }
     this.spend(Math.max(until - this.#monotonic, 0))
   }
 
-  /** Runs the timers that are due now and nothing of what they lead to. */
+  /** Runs the timers that are due now, but no task that they queue. */
   fire(): void {
     const due = this.#timers.filter(({ at }) => at <= this.#monotonic)
     for (const timer of due) {
@@ -126,15 +126,15 @@ export class ManualWorld implements World {
     }
   }
 
-  /** The process dies: nothing that waits is ever run. */
+  /** The process dies: no waiting task or timer ever runs. */
   kill(): void {
     this.#timers = []
     this.#soon = []
   }
 
-  /** Whether there is anything in the queue, now or when fulfilled promises have told so. */
+  /** Whether the queue has tasks, now or after fulfilled promises have run their callbacks. */
   async #hasLedToTasks(): Promise<boolean> {
-    if (this.#soon.length === 0) await new Promise<void>((told) => process.nextTick(told))
+    if (this.#soon.length === 0) await new Promise<void>((resolve) => process.nextTick(resolve))
     return this.#soon.length > 0
   }
 
@@ -147,7 +147,7 @@ export class ManualWorld implements World {
   }
 }
 
-/** Promises that are fulfilled have told so. */
+/** Lets fulfilled promises run their callbacks. */
 function promises(): Promise<void> {
-  return new Promise((told) => setImmediate(told))
+  return new Promise((resolve) => setImmediate(resolve))
 }

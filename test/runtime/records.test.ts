@@ -9,10 +9,10 @@ import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyPlace, openStage, type Stage, type StageOptions } from '#test/runtime/stage'
 import { countRows } from '#test/store/rows-read'
 
-type Put = { readonly type: 'put'; readonly records: readonly RecordChange[] } | { readonly type: 'look' }
+type Put = { readonly type: 'put'; readonly records: readonly RecordChange[] } | { readonly type: 'read' }
 
-/** An actor that is its records. */
-function shelf(more: Pick<ActorDefinition<unknown, unknown, Entry>, 'kind' | 'formats' | 'fixedRecords'>) {
+/** An actor whose state is its records. */
+function recordActor(more: Pick<ActorDefinition<unknown, unknown, Entry>, 'kind' | 'formats' | 'fixedRecords'>) {
   const definition: ActorDefinition<Map<string, unknown>, Put, Entry> = {
     ...more,
     persistence: 'write_through',
@@ -24,7 +24,7 @@ function shelf(more: Pick<ActorDefinition<unknown, unknown, Entry>, 'kind' | 'fo
       else state.set(name, value)
     },
     decide(state, command) {
-      if (command.type === 'look') return answer(Object.fromEntries(state))
+      if (command.type === 'read') return answer(Object.fromEntries(state))
       return record([], { changes: command.records, records: command.records })
     },
   }
@@ -32,8 +32,8 @@ function shelf(more: Pick<ActorDefinition<unknown, unknown, Entry>, 'kind' | 'fo
 }
 
 const format = (name: string, version = 1) => ({ name, version, upgrades: {} })
-const fixed = shelf({ kind: 'fixed', fixedRecords: ['a', 'b'], formats: { a: format('a'), b: format('b') } })
-const free = shelf({
+const fixed = recordActor({ kind: 'fixed', fixedRecords: ['a', 'b'], formats: { a: format('a'), b: format('b') } })
+const free = recordActor({
   kind: 'free',
   formats: { plain: format('plain'), 'red/*': format('red', 2), '*': format('any', 3) },
 })
@@ -56,22 +56,22 @@ async function open(options: StageOptions = {}): Promise<Stage> {
   return await openStage({ definitions, ...options })
 }
 
-describe('records whose names are fixed', () => {
-  test('are found though nobody remembers which there are', async () => {
+describe('records with fixed names', () => {
+  test('are found after a restart without stored names', async () => {
     const stage = await open()
     put(stage, address('fixed', 'A'), { a: 1 })
     put(stage, address('fixed', 'B'), { a: 2, b: 3 })
     await stage.settle()
     expect(stage.system.registry.namedCount).toBe(0)
     stage.crash()
-    const again = await stage.reborn({ definitions })
+    const again = await stage.restart({ definitions })
     expect(again.system.registry.namedCount).toBe(0)
     expect(look(again, address('fixed', 'A'))).toEqual({ a: 1 })
     expect(look(again, address('fixed', 'B'))).toEqual({ a: 2, b: 3 })
     expect(look(again, address('fixed', 'C'))).toEqual({})
   })
 
-  test('are found while they wait at the gate, also those that wait to be deleted', async () => {
+  test('are found while they wait at the commit gate, deletions included', async () => {
     const stage = await open()
     put(stage, address('fixed', 'A'), { a: 1, b: 2 })
     await stage.settle()
@@ -84,7 +84,7 @@ describe('records whose names are fixed', () => {
     expect(look(stage, address('fixed', 'A'))).toEqual({ a: 5 })
   })
 
-  test('stand as stored after a failed commit', async () => {
+  test('keep their stored values after a failed commit', async () => {
     const world = new ManualWorld()
     const { place, faults } = faultyPlace(world)
     const stage = await open({ world, place })
@@ -98,30 +98,30 @@ describe('records whose names are fixed', () => {
     expect(look(stage, address('fixed', 'N'))).toEqual({})
   })
 
-  test('are the only ones: a turn that records another is a bug and stores nothing', async () => {
+  test('are the only records: a turn that writes another one fails and stores nothing', async () => {
     const stage = await open()
     put(stage, address('fixed', 'A'), { a: 1, c: 2 })
     await stage.settle()
-    expect(stage.said).toEqual(['refused it bug'])
+    expect(stage.outputs).toEqual(['refused it bug'])
     expect(stage.bugs).toEqual([expect.stringContaining(`fixed keeps no record called 'c'`)])
     expect(look(stage, address('fixed', 'A'))).toEqual({})
   })
 
-  test('are not read at a start, however many there are', async () => {
+  test('are not read at a start', async () => {
     const stage = await open()
     for (let id = 0; id < 500; id++) put(stage, address('fixed', `${id}`), { a: id, b: id })
     put(stage, address('free', 'A'), { plain: 1 })
     await stage.settle()
     stage.crash()
     const rowsRead = countRows(stage.place, 'part/')
-    const again = await stage.reborn({ definitions })
+    const again = await stage.restart({ definitions })
     expect(rowsRead()).toBeLessThan(10)
     expect(look(again, address('free', 'A'))).toEqual({ plain: 1 })
     expect(look(again, address('fixed', '499'))).toEqual({ a: 499, b: 499 })
   })
 })
 
-describe('names that are not fixed', () => {
+describe('free record names', () => {
   test('are forgotten with the last record', async () => {
     const stage = await open()
     const to = address('free', 'A')
@@ -138,12 +138,12 @@ describe('names that are not fixed', () => {
     put(stage, to, { plain: 7 })
     await stage.settle()
     stage.crash()
-    expect(look(await stage.reborn({ definitions }), to)).toEqual({ plain: 7 })
+    expect(look(await stage.restart({ definitions }), to)).toEqual({ plain: 7 })
   })
 })
 
 describe('one record', () => {
-  test('is read without waking its actor, as what waits at the gate says', async () => {
+  test('is read without waking its actor, pending changes included', async () => {
     const stage = await open()
     const { system } = stage
     const to = address('fixed', 'A')
@@ -156,7 +156,7 @@ describe('one record', () => {
     expect(system.registry.awake(to)).toBeUndefined()
     put(stage, to, { a: 2, b: { c: [3] } })
     expect([system.recordOf(to, 'a'), system.recordOf(to, 'b')]).toEqual([2, { c: [3] }])
-    // Sealed and on its way, with a later one behind it.
+    // The earlier change is sealed; a later one waits.
     stage.world.step()
     put(stage, to, { a: null })
     expect([system.recordOf(to, 'a'), system.recordOf(to, 'b')]).toEqual([undefined, { c: [3] }])
@@ -165,14 +165,14 @@ describe('one record', () => {
     expect(system.recordOf(address('fixed', 'B'), 'b')).toBeUndefined()
   })
 
-  test('of a name or a kind that there is none of is a bug', async () => {
+  test('of an unknown kind of actor throws', async () => {
     const stage = await open()
     put(stage, address('free', 'A'), { plain: 1 })
     await stage.settle()
     expect(() => stage.system.recordOf({ ...address('free', 'A'), kind: 'other' }, 'a')).toThrow('no actor')
   })
 
-  test('is not told while the store is read', async () => {
+  test('is refused while the store reloads', async () => {
     const stage = await open()
     stage.system.forgetAll(new Problem('storage'))
     expect(() => stage.system.recordOf(address('fixed', 'A'), 'a')).toThrow(Problem)
@@ -189,15 +189,18 @@ describe('the format of a record', () => {
     ['redder/rose', 3],
     ['blue/rose', 3],
     ['/red', 3],
-  ])('%s is that of its name, of the part before its first slash, or of any: version %i', async (name, version) => {
-    const stage = await open()
-    put(stage, address('free', 'A'), { [name]: 'x' })
-    await stage.settle()
-    const bytes = stage.journal.get(keys.part(address('free', 'A'), name))
-    if (!bytes) throw new Error('not stored')
-    expect(unpackRecord(format('it', version), bytes)).toBe('x')
-    if (version > 1) expect(() => unpackRecord(format('it', version - 1), bytes)).toThrow('newer')
-    stage.crash()
-    expect(look(await stage.reborn({ definitions }), address('free', 'A'))).toEqual({ [name]: 'x' })
-  })
+  ])(
+    '%s comes from its name, from the part before its first slash, or from the default: version %i',
+    async (name, version) => {
+      const stage = await open()
+      put(stage, address('free', 'A'), { [name]: 'x' })
+      await stage.settle()
+      const bytes = stage.journal.get(keys.part(address('free', 'A'), name))
+      if (!bytes) throw new Error('not stored')
+      expect(unpackRecord(format('it', version), bytes)).toBe('x')
+      if (version > 1) expect(() => unpackRecord(format('it', version - 1), bytes)).toThrow('newer')
+      stage.crash()
+      expect(look(await stage.restart({ definitions }), address('free', 'A'))).toEqual({ [name]: 'x' })
+    },
+  )
 })

@@ -25,10 +25,10 @@ export interface StageOptions {
   readonly isSynced?: boolean
 }
 
-/** What goes wrong with the next write of a place; nothing unless a test says so. */
+/** The faults that a test injects into a place. */
 export interface Faults {
   next: WriteFault | undefined
-  /** As long as this is set, no place of these can be opened. */
+  /** While this is set, the place cannot be opened. */
   open?: 'full' | 'io' | undefined
 }
 
@@ -42,27 +42,26 @@ export function faultyPlace(world: ManualWorld): { place: MemoryPlace; faults: F
   return { place: memoryPlace({ world, faults: { beforeWrite, beforeOpen: () => faults.open } }), faults }
 }
 
-/** The runtime on a store in memory, in a world that stands still; everything said is kept in order in `said`. */
+/** The runtime on a store in memory, in a manual world. It records answers and events in order. */
 export class Stage {
   readonly world: ManualWorld
   readonly place: MemoryPlace
   readonly journal: StoreJournal
   readonly system: System<Entry>
   readonly database: Database
-  /** `event <tenant> <offset>`, `answered <label> <value>`, `refused <label> <code>`, in the order heard. */
-  readonly said: string[] = []
+  /** `event <tenant> <offset>`, `answered <label> <value>`, `refused <label> <code>`, in order. */
+  readonly outputs: string[] = []
   readonly events: { readonly tenant: string; readonly offset: number; readonly event: Entry }[] = []
   readonly commits: SealedCommit<Entry>[] = []
   readonly bugs: string[] = []
   readonly refusedTells: Tell[] = []
-  /** What the database logs. */
   readonly log: string[] = []
   releases = 0
-  /** Called when a commit failed, before the database hears of it. */
+  /** Runs when a commit fails, before the database learns of it. */
   onCommitFailed: () => void = () => {}
-  /** Called when the database was read again after that. */
+  /** Runs after the database is reloaded. */
   onReloaded: () => void = () => {}
-  /** Called with each event released, where a test wants to do something then. */
+  /** Runs with the offset of each released event. */
   onReleased: (offset: number) => void = () => {}
 
   constructor(options: StageOptions = {}) {
@@ -83,13 +82,13 @@ export class Stage {
           this.releases++
         },
         released: ({ tenant }, event, offset) => {
-          this.said.push(`event ${tenant} ${offset}`)
+          this.outputs.push(`event ${tenant} ${offset}`)
           this.events.push({ tenant, offset, event })
           this.onReleased(offset)
           return 1
         },
         lost: ({ tenant, released }) => {
-          this.said.push(`lost ${tenant} ${released}`)
+          this.outputs.push(`lost ${tenant} ${released}`)
         },
       },
       log: {
@@ -128,17 +127,17 @@ export class Stage {
     return this
   }
 
-  /** Asks and notes what is heard under a label. */
+  /** Runs a turn and records its answer under the label. */
   ask(address: ActorAddress, command: unknown, label = 'it', bytes?: number): void {
     const responder = {
-      answered: (value: unknown) => this.said.push(`answered ${label} ${JSON.stringify(value)}`),
-      refused: (problem: Problem) => this.said.push(`refused ${label} ${problem.code}`),
+      answered: (value: unknown) => this.outputs.push(`answered ${label} ${JSON.stringify(value)}`),
+      refused: (problem: Problem) => this.outputs.push(`refused ${label} ${problem.code}`),
     }
     this.system.turn(address, command, responder, bytes)
   }
 
-  /** A command of the actors of these tests. */
-  tell(address: ActorAddress, command: TallyCommand, label?: string, bytes?: number): void {
+  /** As `ask`, with a command of the tally actors. */
+  send(address: ActorAddress, command: TallyCommand, label?: string, bytes?: number): void {
     this.ask(address, command, label, bytes)
   }
 
@@ -146,7 +145,7 @@ export class Stage {
     return this.world.settle()
   }
 
-  /** The numbers of a tally with their offsets, as an activation has them now. */
+  /** The numbers of a tally with their offsets, as its activation has them now. */
   addedOf(address: ActorAddress): TallyState['added'] {
     return (this.system.peek(address) as TallyState).added
   }
@@ -155,7 +154,7 @@ export class Stage {
     return this.journal.epoch
   }
 
-  /** The process dies; of writes in flight the first so many had reached the disk. */
+  /** The process dies; the first `writesKept` writes in flight had reached the disk. */
   crash(writesKept = 0): void {
     this.place.crash(writesKept)
     this.world.kill()
@@ -165,14 +164,14 @@ export class Stage {
     await during(this.world, this.database.close())
   }
 
-  /** Another process on the same place, later. */
-  async reborn(options: StageOptions = {}): Promise<Stage> {
+  /** Starts another process on the same place. */
+  async restart(options: StageOptions = {}): Promise<Stage> {
     const { world, place } = this
     return await new Stage({ world, place, ...options }).open()
   }
 }
 
-/** Waits for something that needs the world to move. */
+/** Waits for a promise while the world runs. */
 export async function during<T>(world: ManualWorld, promise: Promise<T>): Promise<T> {
   let isDone = false
   const done = promise.finally(() => {
@@ -181,7 +180,7 @@ export async function during<T>(world: ManualWorld, promise: Promise<T>): Promis
   done.catch(() => {})
   while (!isDone) {
     await world.settle()
-    // Signatures and hashes are made by other threads.
+    // Other threads compute signatures and hashes.
     await new Promise((resolve) => setImmediate(resolve))
   }
   return await done

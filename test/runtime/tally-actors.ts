@@ -12,9 +12,9 @@ import {
   type Tell,
 } from '#runtime/actor'
 
-/** What the actors of these tests are asked. Everything a turn can do, as plain data. */
+/** Everything that a turn can do, as plain data. */
 export interface TallyCommand {
-  readonly type: 'add' | 'look' | 'refuse' | 'throw' | 'ping' | 'forget_me' | 'reminder_due'
+  readonly type: 'add' | 'read' | 'refuse' | 'throw' | 'ping' | 'forget_me' | 'reminder_due'
   /** Numbers to add; one event each. */
   readonly add?: readonly (number | 'poison')[]
   readonly change?: number
@@ -24,21 +24,21 @@ export interface TallyCommand {
   readonly isCheckpointed?: boolean
   readonly answer?: unknown
   readonly dueAt?: number
-  /** Run inside `decide`, as no actor may. */
+  /** Runs inside `decide`, which no real actor does. */
   readonly inside?: () => void
 }
 
 export interface TallyState {
   readonly id: string
-  /** Every number added, with the offset it came by. */
+  /** Every number added, with the offset of its event. */
   added: { readonly value: number; readonly offset: number }[]
-  /** What nobody hears of. */
+  /** A sum that no event carries. */
   quiet: number
 }
 
 const tallyFormat = { name: 'tally', version: 1, upgrades: {} }
 
-/** Rests by redo: the numbers it was told, in events that stand for any event of a device. */
+/** A device-like actor with persistence by redo: it stores the numbers it receives. */
 export const tally: ActorDefinition<TallyState, TallyCommand, Entry> = {
   kind: 'tally',
   persistence: 'redo',
@@ -71,7 +71,7 @@ export interface BookState {
   pages: Map<string, number>
 }
 
-/** Rests written through: a page a number, each a record; its events are schema_deleted of `<id>.<number>`. */
+/** An actor with write-through persistence: one record for each number; its events are schema_deleted of `<id>.<number>`. */
 export const book: ActorDefinition<BookState, TallyCommand, Entry> = {
   kind: 'book',
   persistence: 'write_through',
@@ -105,16 +105,16 @@ export function bookAddress(id: string, tenant = 'default'): ActorAddress {
   return { kind: 'book', tenant, id }
 }
 
-/** A reminder adds the moment it was due at. */
+/** A reminder adds the time at which it was due. */
 function numbersOf({ type, add, dueAt }: TallyCommand): readonly (number | 'poison')[] {
   return type === 'reminder_due' ? [dueAt ?? 0] : (add ?? [])
 }
 
-function decide(command: TallyCommand, stands: () => readonly number[], events: readonly Entry[]): Decision<Entry> {
+function decide(command: TallyCommand, values: () => readonly number[], events: readonly Entry[]): Decision<Entry> {
   command.inside?.()
   switch (command.type) {
-    case 'look':
-      return answer(stands())
+    case 'read':
+      return answer(values())
     case 'refuse':
       return refuse(new Problem('conflict'))
     case 'throw':

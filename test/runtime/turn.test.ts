@@ -1,24 +1,24 @@
 import { expect, test } from 'vitest'
 import { Problem } from '#model/problem'
-import { openStage } from '#test/runtime/stage'
+import { openStage, Stage } from '#test/runtime/stage'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
 const b = tallyAddress('B')
 
-test('a turn decides and applies at once, and says nothing before the commit', async () => {
+test('a turn decides and applies at once, and answers after the commit', async () => {
   const stage = await openStage()
-  stage.tell(a, { type: 'add', add: [1, 2], answer: 'done' })
+  stage.send(a, { type: 'add', add: [1, 2], answer: 'done' })
   expect(stage.addedOf(a)).toEqual([
     { value: 1, offset: 1 },
     { value: 2, offset: 2 },
   ])
-  expect(stage.said).toEqual([])
+  expect(stage.outputs).toEqual([])
   await stage.settle()
-  expect(stage.said).toEqual(['event default 1', 'event default 2', 'answered it "done"'])
+  expect(stage.outputs).toEqual(['event default 1', 'event default 2', 'answered it "done"'])
 })
 
-test('the turn is told the tenant, the moment and the next offset', async () => {
+test('a turn receives the tenant, the time and random bytes', async () => {
   const seen: unknown[] = []
   const stage = await openStage({
     definitions: () => [
@@ -49,16 +49,16 @@ test('the turn is told the tenant, the moment and the next offset', async () => 
   ])
 })
 
-test('what is said leaves in the order of the turns, refusals and answers too', async () => {
+test('answers, refusals and errors are sent in the order of the turns', async () => {
   const stage = await openStage()
-  stage.tell(a, { type: 'add', add: [1], answer: 1 }, 'first')
-  stage.tell(a, { type: 'look' }, 'second')
-  stage.tell(b, { type: 'refuse' }, 'third')
-  stage.tell(b, { type: 'add', add: [2], answer: 2 }, 'fourth')
-  stage.tell(a, { type: 'throw' }, 'fifth')
-  expect(stage.said).toEqual([])
+  stage.send(a, { type: 'add', add: [1], answer: 1 }, 'first')
+  stage.send(a, { type: 'read' }, 'second')
+  stage.send(b, { type: 'refuse' }, 'third')
+  stage.send(b, { type: 'add', add: [2], answer: 2 }, 'fourth')
+  stage.send(a, { type: 'throw' }, 'fifth')
+  expect(stage.outputs).toEqual([])
   await stage.settle()
-  expect(stage.said.filter((said) => !said.startsWith('event'))).toEqual([
+  expect(stage.outputs.filter((line) => !line.startsWith('event'))).toEqual([
     'answered first 1',
     'answered second [1]',
     'refused third conflict',
@@ -67,39 +67,39 @@ test('what is said leaves in the order of the turns, refusals and answers too', 
   ])
 })
 
-test('where nothing waits, what changes nothing is answered at once', async () => {
+test('a turn without changes is answered at once if no commit is pending', async () => {
   const stage = await openStage()
-  stage.tell(a, { type: 'look' }, 'look')
-  stage.tell(a, { type: 'refuse' }, 'refuse')
-  expect(stage.said).toEqual(['answered look []', 'refused refuse conflict'])
+  stage.send(a, { type: 'read' }, 'read')
+  stage.send(a, { type: 'refuse' }, 'refuse')
+  expect(stage.outputs).toEqual(['answered read []', 'refused refuse conflict'])
   expect(stage.commits).toEqual([])
 })
 
-test('an answer waits for what it may reflect, also of another actor, until it is stored and has left', async () => {
+test('an answer waits until all earlier turns, of other actors too, are stored and released', async () => {
   const stage = await openStage()
-  stage.tell(a, { type: 'add', add: [1] }, 'add')
-  stage.tell(b, { type: 'look' }, 'look')
-  // Sealed and on its way to the disk, not there yet.
+  stage.send(a, { type: 'add', add: [1] }, 'add')
+  stage.send(b, { type: 'read' }, 'read')
+  // The commit is sealed, but not written yet.
   stage.world.step()
-  stage.tell(b, { type: 'look' }, 'later look')
-  expect(stage.said).toEqual([])
+  stage.send(b, { type: 'read' }, 'later read')
+  expect(stage.outputs).toEqual([])
   await stage.settle()
-  expect(stage.said).toEqual([
+  expect(stage.outputs).toEqual([
     'event default 1',
     'answered add undefined',
-    'answered look []',
-    'answered later look []',
+    'answered read []',
+    'answered later read []',
   ])
 })
 
-test('effects run after the commit, in order, each after its own answer', async () => {
+test('effects run after the commit, in order, each after the answer of its turn', async () => {
   const stage = await openStage()
-  const effect = (name: string) => () => void stage.said.push(`effect ${name}`)
-  stage.tell(a, { type: 'add', add: [1], effects: [effect('1'), effect('2')] }, 'first')
-  stage.tell(b, { type: 'add', add: [1], effects: [effect('3')] }, 'second')
-  expect(stage.said).toEqual([])
+  const effect = (name: string) => () => void stage.outputs.push(`effect ${name}`)
+  stage.send(a, { type: 'add', add: [1], effects: [effect('1'), effect('2')] }, 'first')
+  stage.send(b, { type: 'add', add: [1], effects: [effect('3')] }, 'second')
+  expect(stage.outputs).toEqual([])
   await stage.settle()
-  expect(stage.said.slice(2)).toEqual([
+  expect(stage.outputs.slice(2)).toEqual([
     'answered first undefined',
     'effect 1',
     'effect 2',
@@ -108,79 +108,73 @@ test('effects run after the commit, in order, each after its own answer', async 
   ])
 })
 
-test('an effect or an responder that throws takes nothing from the others', async () => {
+test('an effect or responder that throws does not affect the others', async () => {
   const stage = await openStage()
   const fail = () => {
     throw new Error('an effect failed')
   }
-  stage.tell(a, { type: 'add', add: [1], effects: [fail] }, 'first')
-  stage.system.turn(a, { type: 'add', add: [2] }, { answered: () => fail(), refused: () => stage.said.push('never') })
-  stage.tell(a, { type: 'look' }, 'third')
+  stage.send(a, { type: 'add', add: [1], effects: [fail] }, 'first')
+  stage.system.turn(
+    a,
+    { type: 'add', add: [2] },
+    { answered: () => fail(), refused: () => stage.outputs.push('never') },
+  )
+  stage.send(a, { type: 'read' }, 'third')
   await stage.settle()
-  expect(stage.said.slice(2)).toEqual(['answered first undefined', 'answered third [1,2]'])
+  expect(stage.outputs.slice(2)).toEqual(['answered first undefined', 'answered third [1,2]'])
   expect(stage.bugs).toEqual(['release: an effect failed', 'release: an effect failed'])
 })
 
-test('a turn during a turn throws: its responder hears nothing, the outer one hears of a bug', async () => {
+test.each([
+  ['throws', (stage: Stage) => stage.send(b, { type: 'add', add: [9] }, 'inner')],
+  ['rejects', (stage: Stage) => void stage.system.ask(b, { type: 'add', add: [9] }).catch(() => undefined)],
+])('a turn during a turn %s, and the outer turn fails', async (_, start) => {
   const stage = await openStage()
-  const inside = () => stage.tell(b, { type: 'add', add: [9] }, 'inner')
-  stage.tell(a, { type: 'add', add: [1], inside }, 'outer')
+  stage.send(a, { type: 'add', add: [1], inside: () => start(stage) }, 'outer')
   await stage.settle()
-  expect(stage.said).toEqual(['refused outer bug'])
+  expect(stage.outputs).toEqual(['refused outer bug'])
   expect(stage.bugs).toEqual(['a turn of tally A: a turn during a turn'])
-  stage.tell(a, { type: 'add', add: [2], answer: 'fine' }, 'next')
+  stage.send(a, { type: 'add', add: [2], answer: 'fine' }, 'next')
   await stage.settle()
-  expect(stage.said.slice(1)).toEqual(['event default 1', 'answered next "fine"'])
+  expect(stage.outputs.slice(1)).toEqual(['event default 1', 'answered next "fine"'])
 })
 
-test('nor can whoever began it keep that to himself', async () => {
-  const stage = await openStage()
-  const caught: unknown[] = []
-  const inside = () => {
-    stage.system.ask(b, { type: 'add', add: [9] }).catch((error) => caught.push(error))
-  }
-  stage.tell(a, { type: 'add', add: [1], inside }, 'outer')
-  await stage.settle()
-  expect(caught).toEqual([new Error('a turn during a turn')])
-  expect(stage.said).toEqual(['refused outer bug'])
-  expect(stage.bugs).toEqual(['a turn of tally A: a turn during a turn'])
-  stage.tell(a, { type: 'add', add: [2], answer: 'fine' }, 'next')
-  await stage.settle()
-  expect(stage.addedOf(a)).toEqual([{ value: 2, offset: 1 }])
-})
-
-test('whoever hears an answer may ask at once', async () => {
+test('a responder may start a turn', async () => {
   const stage = await openStage()
   const responder = {
-    answered: () => stage.tell(a, { type: 'add', add: [2] }, 'second'),
+    answered: () => stage.send(a, { type: 'add', add: [2] }, 'second'),
     refused: () => {},
   }
   stage.system.turn(a, { type: 'add', add: [1] }, responder)
-  stage.tell(a, { type: 'look' }, 'look')
+  stage.send(a, { type: 'read' }, 'read')
   await stage.settle()
-  expect(stage.said).toEqual(['event default 1', 'answered look [1]', 'event default 2', 'answered second undefined'])
+  expect(stage.outputs).toEqual([
+    'event default 1',
+    'answered read [1]',
+    'event default 2',
+    'answered second undefined',
+  ])
 })
 
-test('an unknown kind of actor is a bug to its responder and to nobody else', async () => {
+test('a request to an unknown kind of actor fails, and others continue', async () => {
   const stage = await openStage()
   stage.ask({ kind: 'nothing', tenant: 'default', id: 'A' }, {}, 'wrong')
-  stage.tell(a, { type: 'look' }, 'right')
-  expect(stage.said).toEqual(['refused wrong bug', 'answered right []'])
+  stage.send(a, { type: 'read' }, 'right')
+  expect(stage.outputs).toEqual(['refused wrong bug', 'answered right []'])
   expect(stage.bugs).toEqual(['waking nothing A: no actor is called nothing'])
 })
 
-test('nothing is answered before the store was read', async () => {
-  const { Stage } = await import('#test/runtime/stage')
+test('requests are refused until the store is loaded', async () => {
   const stage = new Stage()
-  stage.tell(a, { type: 'look' }, 'early')
-  expect(stage.said).toEqual(['refused early storage'])
+  stage.send(a, { type: 'read' }, 'early')
+  expect(stage.outputs).toEqual(['refused early storage'])
   expect(() => stage.system.peek(a)).toThrow(Problem)
   await stage.open()
-  stage.tell(a, { type: 'look' }, 'later')
-  expect(stage.said.slice(1)).toEqual(['answered later []'])
+  stage.send(a, { type: 'read' }, 'later')
+  expect(stage.outputs.slice(1)).toEqual(['answered later []'])
 })
 
-test('ask is the same as a promise', async () => {
+test('ask returns a promise of the answer', async () => {
   const stage = await openStage()
   const asked = stage.system.ask(a, { type: 'add', add: [1], answer: 'yes' })
   const refused = stage.system.ask(a, { type: 'refuse' })
@@ -192,12 +186,12 @@ test('ask is the same as a promise', async () => {
   ])
 })
 
-test('tenants have streams of their own, in one commit', async () => {
+test('streams of several tenants share a commit', async () => {
   const stage = await openStage()
-  stage.tell(tallyAddress('A', 'one'), { type: 'add', add: [1, 2] }, 'one')
-  stage.tell(tallyAddress('A', 'two'), { type: 'add', add: [3] }, 'two')
+  stage.send(tallyAddress('A', 'one'), { type: 'add', add: [1, 2] }, 'one')
+  stage.send(tallyAddress('A', 'two'), { type: 'add', add: [3] }, 'two')
   await stage.settle()
-  expect(stage.said).toEqual([
+  expect(stage.outputs).toEqual([
     'event one 1',
     'event one 2',
     'event two 1',
@@ -207,41 +201,36 @@ test('tenants have streams of their own, in one commit', async () => {
   expect(stage.commits).toHaveLength(1)
 })
 
-test('too much that waits is refused, but not what follows from what was accepted', async () => {
+test('turns are refused while too many bytes wait, except turns that follow from accepted ones', async () => {
   const stage = await openStage({ uncommittedBytesMax: 1_000 })
-  stage.tell(a, { type: 'add', add: [1] }, 'first', 1_001)
-  stage.tell(a, { type: 'add', add: [2] }, 'second', 1)
-  stage.tell(a, { type: 'look' }, 'look')
-  stage.tell(a, { type: 'add', add: [3] }, 'owed', 0)
+  stage.send(a, { type: 'add', add: [1] }, 'first', 1_001)
+  stage.send(a, { type: 'add', add: [2] }, 'second', 1)
+  stage.send(a, { type: 'read' }, 'read')
+  stage.send(a, { type: 'add', add: [3] }, 'owed', 0)
+  stage.send(b, { type: 'add', add: [5], change: 7, reminder: stage.world.now(), tells: [] }, 'refused', 1)
+  expect(stage.system.peek(b)).toEqual({ id: 'B', added: [], quiet: 0 })
+  expect(stage.system.reminders.count).toBe(0)
   expect(stage.system.gate.waitingBytes).toBe(1_001)
   await stage.settle()
-  expect(stage.said).toEqual([
+  expect(stage.outputs).toEqual([
     'event default 1',
     'event default 2',
     'answered first undefined',
     'refused second overloaded',
-    'answered look [1]',
+    'answered read [1]',
     'answered owed undefined',
+    'refused refused overloaded',
   ])
   expect(stage.system.gate.waitingBytes).toBe(0)
-  stage.tell(a, { type: 'add', add: [4] }, 'later', 900)
+  stage.send(a, { type: 'add', add: [4] }, 'later', 900)
   await stage.settle()
-  expect(stage.said.at(-1)).toBe('answered later undefined')
+  expect(stage.outputs.at(-1)).toBe('answered later undefined')
 })
 
-test('a refused turn changes nothing', async () => {
-  const stage = await openStage({ uncommittedBytesMax: 10 })
-  stage.tell(a, { type: 'add', add: [1] }, 'full', 11)
-  stage.tell(b, { type: 'add', add: [5], change: 7, reminder: stage.world.now(), tells: [] }, 'refused', 1)
-  await stage.settle()
-  expect(stage.system.peek(b)).toEqual({ id: 'B', added: [], quiet: 0 })
-  expect(stage.system.reminders.count).toBe(0)
-})
-
-test('records of a written-through actor are in the commit of its events', async () => {
+test('the records of a write-through actor are in the commit of its events', async () => {
   const stage = await openStage()
   const address = bookAddress('K')
-  stage.tell(address, { type: 'add', add: [1, 2] })
+  stage.send(address, { type: 'add', add: [1, 2] })
   await stage.settle()
   expect(stage.commits).toHaveLength(1)
   expect([...(stage.commits[0]?.records.keys() ?? [])]).toEqual([
@@ -251,11 +240,11 @@ test('records of a written-through actor are in the commit of its events', async
   expect(stage.commits[0]?.streams[0]?.events).toHaveLength(2)
 })
 
-test('askAtOnce asks what it prepares, and takes no function that waits', async () => {
+test('askAtOnce sends the command that its function returns, and rejects async functions', async () => {
   const stage = await openStage()
   const answer = stage.system.askAtOnce(() => ({ to: a, command: { type: 'add', add: [1], answer: 'added' } }))
   await stage.settle()
   expect(await answer).toBe('added')
-  // @ts-expect-error: a promise is no question
-  await expect(stage.system.askAtOnce(async () => ({ to: a, command: { type: 'look' } }))).rejects.toThrow(TypeError)
+  // @ts-expect-error: the function must not return a promise
+  await expect(stage.system.askAtOnce(async () => ({ to: a, command: { type: 'read' } }))).rejects.toThrow(TypeError)
 })

@@ -51,9 +51,9 @@ test('a turn after one that threw, a deferred command, and a turn stopped by the
   const stage = await openStage()
   watchTurns(stage.system.registry, (what) => accused.push(what))
   const [a, b] = [tallyAddress('A'), tallyAddress('B')]
-  stage.tell(a, { type: 'throw' }, 'thrown')
-  stage.tell(a, { type: 'add', add: [1], inside: () => stage.tell(b, { type: 'add', add: [9] }) }, 'stopped')
-  stage.tell(a, { type: 'add', add: [2], tells: [{ to: b, command: { type: 'add', add: [3] } }] }, 'told')
+  stage.send(a, { type: 'throw' }, 'thrown')
+  stage.send(a, { type: 'add', add: [1], inside: () => stage.send(b, { type: 'add', add: [9] }) }, 'stopped')
+  stage.send(a, { type: 'add', add: [2], tells: [{ to: b, command: { type: 'add', add: [3] } }] }, 'told')
   await stage.settle()
   expect(stage.bugs).toHaveLength(2)
   expect([...stage.addedOf(a), ...stage.addedOf(b)].map(({ value }) => value)).toEqual([2, 3])

@@ -3,19 +3,19 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Problem } from '#model/problem'
 import type { BlobStore } from '#runtime/blobs'
 
-/** A store to be tried, and what can be done to it. */
+/** A store under test, with restarts and time. */
 export interface BlobStage {
   readonly store: BlobStore
-  /** The process dies, and another one opens what is there. */
+  /** The process dies, and another one opens the store. */
   restart(): Promise<BlobStore>
-  /** Time passes. */
+  /** Moves time. */
   wait(ms: number): void
   close(): Promise<void>
 }
 
 export const bytesMax = 1_000_000
 
-/** Differs from byte to byte, so that order counts. */
+/** Neighbouring bytes differ, so that a wrong order is detected. */
 export const bytesOf = (count: number, seed = 0): Uint8Array =>
   Uint8Array.from({ length: count }, (_, index) => (index * 31 + (index >> 8) + seed) & 0xff)
 
@@ -34,7 +34,7 @@ async function readWhole(store: BlobStore, sha256: string, from: number, to: num
   const pieces: Uint8Array[] = []
   for await (const piece of store.read(sha256, from, to)) {
     expect(piece.length).toBeLessThanOrEqual(65_536)
-    // The next one may come in its memory.
+    // The next piece may reuse this memory.
     pieces.push(piece.slice())
   }
   return new Uint8Array(Buffer.concat(pieces))
@@ -42,9 +42,9 @@ async function readWhole(store: BlobStore, sha256: string, from: number, to: num
 
 const hour = 3_600_000
 
-const nobodys = () => []
+const noOwners = () => []
 
-/** What every store of large bytes does. */
+/** The contract of a `BlobStore`. */
 export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
   describe(`large bytes: ${name}`, () => {
     let stage: BlobStage
@@ -65,7 +65,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       await expect(store.receive('a', { from: 0, size: bytes.length }, pieces)).rejects.toBe(broken)
     }
 
-    test.each([0, 1, 65_535, 65_536, 65_537, bytesMax])('%i bytes come out as they went in', async (count) => {
+    test.each([0, 1, 65_535, 65_536, 65_537, bytesMax])('reads back %i bytes as written', async (count) => {
       const bytes = bytesOf(count)
       const image = { sha256: hashOf(bytes), size: count }
       expect(await put(bytes)).toEqual({ received: count, image })
@@ -74,7 +74,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(Buffer.compare(await readWhole(store, image.sha256, 0, count), bytes)).toBe(0)
     })
 
-    test('any part of it can be read', async () => {
+    test('reads any part', async () => {
       const bytes = bytesOf(200_000)
       const { image } = await put(bytes)
       for (const [from, to] of [
@@ -89,7 +89,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       }
     })
 
-    test('a reader may stop, and write into what he was given', async () => {
+    test('a reader may stop early and overwrite its pieces', async () => {
       const bytes = bytesOf(200_000)
       const { image } = await put(bytes)
       for await (const piece of store.read(image?.sha256 ?? '', 0, 200_000)) {
@@ -99,58 +99,32 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(hashOf(await readWhole(store, image?.sha256 ?? '', 0, 200_000))).toBe(image?.sha256)
     })
 
-    test('what is not there', async () => {
+    test('a missing image has no size and throws on reading', async () => {
       const none = hashOf(Uint8Array.of(1))
       expect([await store.sizeOf(none), await store.receivedOf('a')]).toEqual([undefined, 0])
       await expect(readWhole(store, none, 0, 1)).rejects.toMatchObject({ code: 'not_found' })
       await store.remove(none)
     })
 
-    test.each([0, 1, 6999, 7000, 50_000, 99_999, 100_000])(
-      'broken off after %i bytes it goes on there',
-      async (count) => {
-        const bytes = bytesOf(100_000)
+    test.each([0, 1, 6999, 7000, 50_000, 99_999, 100_000])('continues after %i bytes', async (count) => {
+      const bytes = bytesOf(100_000)
+      for (const isRestarted of [false, true]) {
         await breakOff(bytes, count)
+        if (isRestarted) store = await stage.restart()
         expect(await store.receivedOf('a')).toBe(count)
         expect(await put(bytes, count, bytes.length)).toEqual({
           received: bytes.length,
           image: { sha256: hashOf(bytes), size: bytes.length },
         })
-      },
-    )
-
-    test.each([1, 7000, 99_999, 100_000])('after a restart as well: %i', async (count) => {
-      const bytes = bytesOf(100_000)
-      await breakOff(bytes, count)
-      store = await stage.restart()
-      expect(await store.receivedOf('a')).toBe(count)
-      expect((await put(bytes, count, bytes.length)).image?.sha256).toBe(hashOf(bytes))
+      }
     })
 
-    test('in parts, with a restart in the middle', async () => {
-      const bytes = bytesOf(30_000)
-      const part = (from: number, to: number) =>
-        store.receive('a', { from, size: bytes.length }, piecesOf(bytes.subarray(from, to)))
-      expect(await part(0, 10_000)).toEqual({ received: 10_000 })
-      expect(await part(10_000, 20_000)).toEqual({ received: 20_000 })
-      store = await stage.restart()
-      expect((await part(20_000, 30_000)).image).toEqual({ sha256: hashOf(bytes), size: 30_000 })
-    })
-
-    test('when all is there and nobody made the image of it, no pieces do', async () => {
+    test('a crash before the image has an owner keeps all received bytes, and the upload can be completed again', async () => {
       const bytes = bytesOf(9000)
-      await breakOff(bytes, 9000)
-      store = await stage.restart()
-      expect((await put(bytes, 9000, 9000)).image?.sha256).toBe(hashOf(bytes))
-    })
-
-    test('who dies before the image is anybody’s finds all received, and makes it again', async () => {
-      const bytes = bytesOf(9000)
-      const said = { from: 0, size: 9000 }
       const found: unknown[] = []
-      await store.receive('a', said, piecesOf(bytes), async () => {
+      await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
         const next = await stage.restart()
-        await next.sweep(() => false, nobodys)
+        await next.sweep(() => false, noOwners)
         found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
         found.push((await next.receive('a', { from: 9000, size: 9000 }, piecesOf(bytes.subarray(9000)))).image?.sha256)
         found.push(await next.receivedOf('a'))
@@ -158,7 +132,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(found).toEqual([undefined, 9000, hashOf(bytes), 0])
     })
 
-    test('who dies when the image is somebody’s finds nothing of the part, so that nobody makes it again later', async () => {
+    test('a crash after the image has an owner leaves no part, so that it is not completed again', async () => {
       const bytes = bytesOf(9000)
       const found: unknown[] = []
       await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
@@ -172,7 +146,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(found).toEqual([9000, 0])
     })
 
-    test('who dies before the image is his finds all received, also where the same bytes are another’s', async () => {
+    test('a crash before the image has this owner keeps all received bytes, even if another owner has the same image', async () => {
       const bytes = bytesOf(9000)
       await store.receive('b', whole, piecesOf(bytes))
       const found: unknown[] = []
@@ -187,7 +161,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(found).toEqual([9000, 9000])
     })
 
-    test('and who dies then finds nothing, though the bytes came once more for another', async () => {
+    test('a crash after the image has this owner leaves no part, even if another owner sends the same bytes', async () => {
       const bytes = bytesOf(9000)
       const found: unknown[] = []
       await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
@@ -202,7 +176,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(found).toEqual([9000, 0])
     })
 
-    test('what is being made somebody’s is left by a sweep that knows of his earlier one', async () => {
+    test('a sweep keeps a part that is being completed, even if its owner has an image of that size', async () => {
       const bytes = bytesOf(9000)
       await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
         await store.sweep(
@@ -214,7 +188,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(await store.receivedOf('a')).toBe(0)
     })
 
-    test('what is there of an image whose name is somebody’s goes on, unless it is whole', async () => {
+    test('an incomplete part continues after a sweep, even if its owner has an image', async () => {
       const bytes = bytesOf(9000)
       await breakOff(bytes, 500)
       store = await stage.restart()
@@ -225,13 +199,12 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect((await put(bytes, 500, 9000)).image?.sha256).toBe(hashOf(bytes))
     })
 
-    test('begun anew by then, the image stays as it is', async () => {
+    test('an upload that restarts meanwhile does not change the image', async () => {
       const [bytes, other] = [bytesOf(9000), bytesOf(9000, 9)]
-      const said = { from: 0, size: 9000 }
       const found: unknown[] = []
-      await store.receive('a', said, piecesOf(bytes), async () => {
+      await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
         const next = await stage.restart()
-        found.push((await next.receive('a', said, piecesOf(other))).image?.sha256)
+        found.push((await next.receive('a', { from: 0, size: 9000 }, piecesOf(other))).image?.sha256)
         for (const each of [bytes, other]) found.push(hashOf(await readWhole(next, hashOf(each), 0, 9000)))
       })
       expect(found).toEqual([hashOf(other), hashOf(bytes), hashOf(other)])
@@ -239,28 +212,28 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
 
     test.each<[string, Error, number | null, number]>([
       ['the bytes are wrong', new Problem('bad_request'), 10, 0],
-      ['he may not', new Problem('forbidden'), 10, 0],
-      ['other bytes are there, or too many releases', new Problem('conflict'), 10, 0],
+      ['the user may not', new Problem('forbidden'), 10, 0],
+      ['the release has other bytes, or there are too many releases', new Problem('conflict'), 10, 0],
       ['the disk refuses', new Problem('storage'), 10, 10],
-      ['the image just went', new Problem('overloaded'), 10, 10],
-      ['something is broken', new Error('broken'), 10, 10],
-      ['the disk refuses what nobody can go on with', new Problem('storage'), null, 0],
-    ])('what cannot be owned because %s', async (_, failed, size, kept) => {
+      ['the image was just removed', new Problem('overloaded'), 10, 10],
+      ['of an unknown error', new Error('broken'), 10, 10],
+      ['the disk refuses an upload of unknown size', new Problem('storage'), null, 0],
+    ])('keeps or discards the part if the image gets no owner because %s', async (_, failed, size, kept) => {
       const own = async () => {
-        // Another of its name waits until that is clear.
+        // A second upload of the name is refused meanwhile.
         await expect(put(bytesOf(10))).rejects.toMatchObject({ code: 'conflict' })
         throw failed
       }
       await expect(store.receive('a', { from: 0, size }, piecesOf(bytesOf(10)), own)).rejects.toBe(failed)
       expect(await store.receivedOf('a')).toBe(kept)
-      // It is not sent once more.
+      // The received bytes are not sent again.
       const again = { from: kept, size: 10 }
       const rest = piecesOf(bytesOf(10).subarray(kept))
       expect((await store.receive('a', again, rest)).image?.sha256).toBe(hashOf(bytesOf(10)))
       expect(await store.receivedOf('a')).toBe(0)
     })
 
-    test.each([1, 9999, 10_001])('one that goes on at %i instead is refused, and nothing is lost', async (from) => {
+    test.each([1, 9999, 10_001])('refuses an upload that continues at %i instead, and loses nothing', async (from) => {
       const bytes = bytesOf(20_000)
       await breakOff(bytes, 10_000)
       await expect(put(bytes, from, 20_000)).rejects.toMatchObject({
@@ -270,13 +243,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect((await put(bytes, 10_000, 20_000)).image?.sha256).toBe(hashOf(bytes))
     })
 
-    test('from 0 it begins anew', async () => {
-      await breakOff(bytesOf(20_000), 10_000)
-      const other = bytesOf(5000, 9)
-      expect(await put(other)).toEqual({ received: 5000, image: { sha256: hashOf(other), size: 5000 } })
-    })
-
-    test('names do not meet', async () => {
+    test('keeps uploads of different names apart', async () => {
       await breakOff(bytesOf(20_000), 10_000)
       expect(await store.receivedOf('../a')).toBe(0)
       const other = await store.receive('../a', whole, piecesOf(bytesOf(10)))
@@ -284,7 +251,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(await store.receivedOf('a')).toBe(10_000)
     })
 
-    test('two at once under one name: the later one is refused', async () => {
+    test('refuses a second upload of the same name', async () => {
       let go = () => {}
       const going = new Promise<void>((resolve) => {
         go = resolve
@@ -300,7 +267,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect((await first).image?.size).toBe(10)
     })
 
-    test('the same bytes are kept once, and gone when removed', async () => {
+    test('stores equal bytes once, and removes them', async () => {
       const bytes = bytesOf(1000)
       const sha256 = hashOf(bytes)
       await put(bytes)
@@ -309,7 +276,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(await store.sizeOf(sha256)).toBeUndefined()
     })
 
-    test('all of them are named, in order, and no part is', async () => {
+    test('names all images in order, without parts', async () => {
       expect(await store.names()).toEqual([])
       await breakOff(bytesOf(500, 9), 100)
       const images = [bytesOf(10), bytesOf(20), bytesOf(30)]
@@ -317,47 +284,42 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(await store.names()).toEqual(images.map(hashOf).sort())
     })
 
-    test('limits', async () => {
+    test('refuses images above the size limit, and more bytes than announced', async () => {
       const tooLarge = { code: 'too_large' }
       await expect(put(bytesOf(bytesMax + 1))).rejects.toMatchObject(tooLarge)
-      const said = { from: 0, size: bytesMax + 1 }
-      await expect(store.receive('b', said, piecesOf(bytesOf(1)))).rejects.toMatchObject(tooLarge)
-      const more = store.receive('c', { from: 0, size: 9 }, piecesOf(bytesOf(10), 1))
+      expect(await store.receivedOf('a')).toBe(0)
+      const announced = { from: 0, size: bytesMax + 1 }
+      await expect(store.receive('b', announced, piecesOf(bytesOf(1)))).rejects.toMatchObject(tooLarge)
+      const more = store.receive('c', { from: 0, size: 9 }, piecesOf(bytesOf(10), 4))
       await expect(more).rejects.toMatchObject({ ...tooLarge, message: 'more than 9 bytes came' })
+      expect(await store.receivedOf('c')).toBe(8)
     })
 
-    test('of one whose size was not said nothing is left when it is broken off', async () => {
+    test('keeps nothing of an interrupted upload of unknown size', async () => {
       const pieces = brokenOff(bytesOf(20_000), broken)
       await expect(store.receive('a', whole, pieces)).rejects.toBe(broken)
       expect(await store.receivedOf('a')).toBe(0)
     })
 
-    test('of an image that turns out too large nothing is left, unless its size was said', async () => {
-      await expect(put(bytesOf(bytesMax + 1))).rejects.toMatchObject({ code: 'too_large' })
-      expect(await store.receivedOf('a')).toBe(0)
-      await expect(store.receive('b', { from: 0, size: 9 }, piecesOf(bytesOf(10), 4))).rejects.toThrow('more than 9')
-      expect(await store.receivedOf('b')).toBe(8)
-    })
-
-    test('what nothing names is swept, at a start', async () => {
+    test('sweeps images without owner at a start', async () => {
       const [kept, left] = [bytesOf(10, 1), bytesOf(10, 2)]
       await put(kept)
       await put(left)
       store = await stage.restart()
-      await store.sweep((sha256) => sha256 === hashOf(kept), nobodys)
+      await store.sweep((sha256) => sha256 === hashOf(kept), noOwners)
       expect([await store.sizeOf(hashOf(kept)), await store.sizeOf(hashOf(left))]).toEqual([10, undefined])
     })
 
-    test('what has just come is left for an hour', async () => {
+    test('keeps a new image without owner for an hour', async () => {
       await put(bytesOf(10))
-      await store.sweep(() => false, nobodys)
+      await store.sweep(() => false, noOwners)
       expect(await store.sizeOf(hashOf(bytesOf(10)))).toBe(10)
       stage.wait(hour + 1000)
-      await store.sweep(() => false, nobodys)
+      await store.sweep(() => false, noOwners)
       expect(await store.sizeOf(hashOf(bytesOf(10)))).toBeUndefined()
     })
 
-    test('what is let go is gone, but not from under who is sending it', async () => {
+    test('discards a part, but not during its upload', async () => {
       const bytes = bytesOf(20_000)
       await breakOff(bytes, 10_000)
       await store.discard('b')
@@ -370,16 +332,16 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(await store.receivedOf('a')).toBe(0)
     })
 
-    test('parts rest a day', async () => {
+    test('keeps parts for a day', async () => {
       const bytes = bytesOf(1000)
       await breakOff(bytes, 500)
       stage.wait(23 * hour)
-      await store.sweep(() => true, nobodys)
+      await store.sweep(() => true, noOwners)
       expect(await store.receivedOf('a')).toBe(500)
       stage.wait(hour + 60_000)
       expect(await store.receivedOf('a')).toBe(0)
       await expect(put(bytes, 500, 1000)).rejects.toMatchObject({ message: 'bytes from 0 are expected' })
-      await store.sweep(() => true, nobodys)
+      await store.sweep(() => true, noOwners)
       stage.wait(-25 * hour)
       expect(await store.receivedOf('a')).toBe(0)
     })

@@ -31,7 +31,7 @@ const newFolder = () => mkdtempSync(join(tmpdir(), 'blobs-'))
 blobSuite('as files', () => stageIn(newFolder()))
 
 describe('files', () => {
-  test('are for their owner only, and lie under their hash', async () => {
+  test('are readable by their owner only, and named by their hash', async () => {
     const folder = newFolder()
     const { store } = await stageIn(folder)
     await store.open()
@@ -48,7 +48,7 @@ describe('files', () => {
     await rm(folder, { recursive: true })
   })
 
-  test.each(['', '..', '../uploads', 'A'.repeat(64), `${'a'.repeat(63)}/`])('%j is no image', async (sha256) => {
+  test.each(['', '..', '../uploads', 'A'.repeat(64), `${'a'.repeat(63)}/`])('%j is not found', async (sha256) => {
     const folder = newFolder()
     const { store, close } = await stageIn(folder)
     await store.open()
@@ -57,7 +57,7 @@ describe('files', () => {
     await close()
   })
 
-  test('an image that was changed to be shorter is not handed out as whole', async () => {
+  test('an image that was truncated on disk cannot be read', async () => {
     const folder = newFolder()
     const failures: Error[] = []
     const failed = (error: Error) => failures.push(error)
@@ -74,7 +74,7 @@ describe('files', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('a folder of the name of an image is none, and is swept by nobody', async () => {
+  test('a folder with the name of an image is not an image, and is not swept', async () => {
     const folder = newFolder()
     const { store, close } = await stageIn(folder)
     await store.open()
@@ -90,7 +90,7 @@ describe('files', () => {
     await close()
   })
 
-  test.each(['images', 'uploads'])('are not opened where %s is no folder, and it is said', async (name) => {
+  test.each(['images', 'uploads'])('are not opened if %s is not a folder, and the error names it', async (name) => {
     const folder = newFolder()
     await writeFile(join(folder, name), '')
     const { store, close } = await stageIn(folder)
@@ -99,9 +99,9 @@ describe('files', () => {
   })
 
   test.each([
-    ['linked and not renamed yet', 'link'],
-    ['renamed where it was the same file', 'image'],
-  ])('%s, when the process died, the part stays and the other name of it goes', async (_, died) => {
+    ['before the rename', 'link'],
+    ['after a rename onto the same file', 'image'],
+  ])('a crash %s keeps the part and removes its other name', async (_, died) => {
     const folder = newFolder()
     const { store, restart, close } = await stageIn(folder)
     await store.open()
@@ -121,25 +121,25 @@ describe('files', () => {
     await close()
   })
 
-  test('what was being written when the power failed counts for nothing, and what was kept is gone on with', async () => {
+  test('unsynced bytes do not count after a power loss, and the upload continues', async () => {
     const folder = newFolder()
     const { store, restart, close } = await stageIn(folder)
     await store.open()
     const bytes = bytesOf(20_000)
     await store.receive('a', { from: 0, size: 20_000 }, piecesOf(bytes.subarray(0, 9000)))
     const [part] = (await readdir(join(folder, 'uploads'))).sort()
-    // As long as all of it, and nothing but zeros where it was not there yet.
+    // The file has its full length, with zeros where nothing was synced.
     await truncate(join(folder, 'uploads', part ?? ''), 20_000)
     const next = await restart()
     expect(await next.receivedOf('a')).toBe(9000)
-    const come = await next.receive('a', { from: 9000, size: 20_000 }, piecesOf(bytes.subarray(9000, 12_000)))
-    expect(come).toEqual({ received: 12_000 })
+    const received = await next.receive('a', { from: 9000, size: 20_000 }, piecesOf(bytes.subarray(9000, 12_000)))
+    expect(received).toEqual({ received: 12_000 })
     const { image } = await next.receive('a', { from: 12_000, size: 20_000 }, piecesOf(bytes.subarray(12_000)))
     expect(image?.sha256).toBe(hashOf(bytes))
     await close()
   })
 
-  test('a part that is shorter than it is said to be counts for nothing', async () => {
+  test('a part that is shorter than its recorded length does not count', async () => {
     const folder = newFolder()
     const { store, restart, close } = await stageIn(folder)
     await store.open()
@@ -153,7 +153,7 @@ describe('files', () => {
     await close()
   })
 
-  test('old parts go when the next one comes', async () => {
+  test('old parts are removed by the next upload', async () => {
     const folder = newFolder()
     const { store, wait, close } = await stageIn(folder)
     await store.open()
@@ -165,7 +165,7 @@ describe('files', () => {
   })
 })
 
-/** A disk of its own, so small. */
+/** Mounts a small disk for a test. */
 async function onDisk(size: string, context: TestContext, work: (disk: string) => Promise<void>): Promise<void> {
   const disk = newFolder()
   try {
@@ -184,15 +184,15 @@ async function onDisk(size: string, context: TestContext, work: (disk: string) =
 }
 
 test.each([
-  ['is written', 'write'],
-  ['is to be on the disk', 'datasync'],
-])('where it fails that more %s, there is what was answered, and it goes on', async (_, step) => {
+  ['write', 'write'],
+  ['sync', 'datasync'],
+])('a failed %s keeps the acknowledged bytes, and the upload continues', async (_, step) => {
   const folder = newFolder()
   const { store, close } = await stageIn(folder)
   await store.open()
   const bytes = bytesOf(30_000)
-  const said = (from: number) => ({ from, size: bytes.length })
-  expect(await store.receive('a', said(0), piecesOf(bytes.subarray(0, 9000)))).toEqual({ received: 9000 })
+  const announced = (from: number) => ({ from, size: bytes.length })
+  expect(await store.receive('a', announced(0), piecesOf(bytes.subarray(0, 9000)))).toEqual({ received: 9000 })
   const file = await open(join(folder, 'other'), 'w')
   const spy = vi.spyOn(Object.getPrototypeOf(file), step as 'write')
   onTestFinished(() => spy.mockRestore())
@@ -202,17 +202,17 @@ test.each([
     spy.mockRejectedValueOnce(Object.assign(new Error('too many open files'), { code: 'EMFILE' }))
     yield bytes.subarray(20_000)
   }
-  await expect(store.receive('a', said(9000), failing())).rejects.toMatchObject({ code: 'storage' })
+  await expect(store.receive('a', announced(9000), failing())).rejects.toMatchObject({ code: 'storage' })
   expect(await store.receivedOf('a')).toBe(9000)
   const [part] = (await readdir(join(folder, 'uploads'))).sort()
   expect((await stat(join(folder, 'uploads', part ?? ''))).size).toBe(9000)
-  const { image } = await store.receive('a', said(9000), piecesOf(bytes.subarray(9000)))
+  const { image } = await store.receive('a', announced(9000), piecesOf(bytes.subarray(9000)))
   expect(image?.sha256).toBe(hashOf(bytes))
   await close()
 })
 
-describe('a disk without room', () => {
-  test('refuses before it takes anything, and keeps what there is', async () => {
+describe('a full disk', () => {
+  test('refuses an upload before its first byte, and keeps existing parts', async () => {
     const folder = newFolder()
     const roomy = fileBlobs({ folder, bytesMax, headroomBytes: 0, now: Date.now })
     await roomy.open()
@@ -236,7 +236,7 @@ describe('a disk without room', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('with room for an image is asked without what it begins anew', async (context) => {
+  test('does not count the part that an upload replaces', async (context) => {
     await onDisk('100m', context, async (disk) => {
       const store = fileBlobs({ folder: disk, bytesMax: 200 * MIB, headroomBytes: 0, now: Date.now })
       await store.open()
@@ -247,7 +247,7 @@ describe('a disk without room', () => {
     })
   })
 
-  test('that fills up meanwhile: of the part nothing is kept, and others go on', async (context) => {
+  test('that fills up during an upload discards the part, and other uploads continue', async (context) => {
     await onDisk('100m', context, async (disk) => {
       const store = fileBlobs({ folder: disk, bytesMax: 200 * MIB, headroomBytes: 0, now: Date.now })
       await store.open()
@@ -257,7 +257,7 @@ describe('a disk without room', () => {
       await expect(store.receive('a', { from: 0, size: null }, endless())).rejects.toMatchObject({ code: 'storage' })
       expect(await readdir(join(disk, 'uploads'))).toEqual([])
       async function* filling() {
-        // Somebody else takes the rest of the disk, between two questions for room.
+        // Another file fills the disk between two checks for room.
         yield bytesOf(1000)
         await writeFile(join(disk, 'other'), new Uint8Array(110 * MIB)).catch(() => undefined)
         yield new Uint8Array(MIB)
@@ -265,10 +265,10 @@ describe('a disk without room', () => {
       await expect(store.receive('a', { from: 0, size: null }, filling())).rejects.toMatchObject({ code: 'storage' })
       expect(await readdir(join(disk, 'uploads'))).toEqual([])
       await rm(join(disk, 'other'))
-      // Of one whose size was said neither: it would keep others from coming.
-      const said = { from: 0, size: 2 * MIB }
-      const rest = { ...said, from: 1 }
-      expect(await store.receive('b', said, piecesOf(bytesOf(1)))).toEqual({ received: 1 })
+      // A part of known size is discarded too: it would block other uploads.
+      const announced = { from: 0, size: 2 * MIB }
+      const rest = { ...announced, from: 1 }
+      expect(await store.receive('b', announced, piecesOf(bytesOf(1)))).toEqual({ received: 1 })
       await expect(store.receive('b', rest, filling())).rejects.toMatchObject({ code: 'storage' })
       expect(await readdir(join(disk, 'uploads'))).toEqual([])
       await rm(join(disk, 'other'))

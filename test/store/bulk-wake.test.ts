@@ -10,22 +10,22 @@ import { tallyAddress } from '#test/runtime/tally-actors'
 const nameOf = (number: number) => `T${String(number).padStart(4, '0')}`
 const always: BulkWakeLimits = { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 4 }
 
-/** Devices with a snapshot each, of which every so many-eth adds something behind it. */
-async function left(count: number, every: number): Promise<Stage> {
+/** Actors with a snapshot each; one in `every` has an event after its snapshot. */
+async function crashed(count: number, every: number): Promise<Stage> {
   const stage = await openStage()
   for (let number = 0; number < count; number++) {
-    stage.tell(tallyAddress(nameOf(number)), { type: 'add', add: [number], isCheckpointed: true })
+    stage.send(tallyAddress(nameOf(number)), { type: 'add', add: [number], isCheckpointed: true })
   }
   await stage.settle()
   for (let number = 0; number < count; number += every) {
-    stage.tell(tallyAddress(nameOf(number)), { type: 'add', add: [number + 0.5] })
+    stage.send(tallyAddress(nameOf(number)), { type: 'add', add: [number + 0.5] })
   }
   await stage.settle()
   stage.crash()
   return stage
 }
 
-/** How many snapshots were read one by one, and by scans, by handles opened from now on. */
+/** Counts the snapshots read alone and by scans, of handles opened from now on. */
 function reads({ place }: Stage): { alone: number; inRows: number } {
   const seen = { alone: 0, inRows: 0 }
   const open = place.open.bind(place)
@@ -60,19 +60,19 @@ function expectAll(stage: Stage, count: number, every: number): void {
   }
 }
 
-test('many are woken by one scan, and are what they are when each is read alone', async () => {
-  const stage = await left(1_000, 1)
+test('one scan wakes many actors with the same states as single reads', async () => {
+  const stage = await crashed(1_000, 1)
   const seen = reads(stage)
-  const again = await stage.reborn({ bulkWake: always })
+  const again = await stage.restart({ bulkWake: always })
   expect(seen).toEqual({ alone: 0, inRows: 1_000 })
   expect(again.system.registry.awakeCount).toBe(1_000)
   expectAll(again, 1_000, 1)
 })
 
-test('only those are woken whom the entries are about', async () => {
-  const stage = await left(900, 3)
+test('only actors with entries are woken', async () => {
+  const stage = await crashed(900, 3)
   const seen = reads(stage)
-  const again = await stage.reborn({ bulkWake: always })
+  const again = await stage.restart({ bulkWake: always })
   expect(seen).toEqual({ alone: 0, inRows: 900 })
   expect(again.system.registry.awakeCount).toBe(300)
   expectAll(again, 900, 3)
@@ -81,49 +81,49 @@ test('only those are woken whom the entries are about', async () => {
 test.each([
   ['entries', { ...always, entriesMin: 101 }],
   ['actors', { ...always, actorsMin: 101 }],
-])('where there are few %s each is read alone', async (_, bulkWake) => {
-  const stage = await left(100, 1)
+])('with few %s each snapshot is read alone', async (_, bulkWake) => {
+  const stage = await crashed(100, 1)
   const seen = reads(stage)
-  expectAll(await stage.reborn({ bulkWake }), 100, 1)
+  expectAll(await stage.restart({ bulkWake }), 100, 1)
   expect(seen).toMatchObject({ inRows: 0 })
   expect(seen.alone).toBeGreaterThanOrEqual(100)
 })
 
-test('where most snapshots are of no use it is given up', async () => {
-  const stage = await left(3_000, 300)
+test('the scan stops if most snapshots are useless', async () => {
+  const stage = await crashed(3_000, 300)
   const seen = reads(stage)
-  const again = await stage.reborn({ bulkWake: always })
-  // The page that shows it, and the one that is read meanwhile.
+  const again = await stage.restart({ bulkWake: always })
+  // The page that shows it, and the next one, which is already being read.
   expect(seen.inRows).toBeLessThanOrEqual(1_024)
   expectAll(again, 3_000, 300)
 })
 
-test('of a tenant only its own', async () => {
+test('each tenant wakes its own actors', async () => {
   const stage = await openStage()
   for (const tenant of ['a', 'a-1', 'b']) {
-    stage.tell(tallyAddress('A', tenant), { type: 'add', add: [1], isCheckpointed: true })
+    stage.send(tallyAddress('A', tenant), { type: 'add', add: [1], isCheckpointed: true })
     await stage.settle()
-    stage.tell(tallyAddress('A', tenant), { type: 'add', add: [2] })
+    stage.send(tallyAddress('A', tenant), { type: 'add', add: [2] })
     await stage.settle()
   }
   stage.crash()
-  const again = await stage.reborn({ bulkWake: always })
+  const again = await stage.restart({ bulkWake: always })
   expect(again.system.registry.awakeCount).toBe(3)
   for (const tenant of ['a', 'a-1', 'b']) {
     expect(again.addedOf(tallyAddress('A', tenant)).map(({ value }) => value)).toEqual([1, 2])
   }
 })
 
-test('who was woken is found by the hash of his name, however many there are', () => {
+test('an activation is found by the hash of its name', () => {
   const woken = new ActivationIndex()
   const all = Array.from({ length: 5_000 }, (_, number) => ({ id: nameOf(number) }) as Activation<Entry>)
   for (const each of all) woken.add(textHash(each.id, 0), each)
   for (const each of all) expect(woken.find(textHash(each.id, 0))).toBe(each)
-  expect(woken.find(textHash('nobody', 0))).toBeUndefined()
+  expect(woken.find(textHash('unknown', 0))).toBeUndefined()
   expect(new ActivationIndex().find(0)).toBeUndefined()
 })
 
-test('a name that was seen is always known; others seldom are', () => {
+test('the marks contain every added name and few others', () => {
   const names = new NameMarks()
   const seen = 100_000
   for (let number = 0; number < seen; number++) names.add(textHash(nameOf(number), 0))

@@ -4,7 +4,7 @@ import { ChunkRing } from '#store/tenant-stream'
 
 const MIB = 1024 * 1024
 
-/** A chunk of `count` entries that is filled with what tells it from others. */
+/** Adds a chunk of `count` entries, filled with a byte of its own. */
 function put(ring: ChunkRing, firstOffset: number, length: number, count = 1): void {
   ring.add({ firstOffset, count, bytes: ring.reserve(firstOffset, length).fill(firstOffset % 251) })
 }
@@ -14,14 +14,14 @@ const isWhole = (bytes: Uint8Array, firstOffset: number) => bytes.every((byte) =
 const lengths = fc.oneof(fc.nat(40_000), fc.constantFrom(0, 1, 16_384, 100_000, 600_000, MIB, MIB + 1, 3 * MIB))
 
 describe('a ring', () => {
-  test('finds the latest chunks whole, none of those written over, and takes no more room than it may', () => {
+  test('finds the latest chunks whole, no overwritten ones, and keeps within its size', () => {
     fc.assert(
       fc.property(fc.array(lengths, { maxLength: 120 }), (asked) => {
         const ring = new ChunkRing(4 * MIB)
         let offset = 1
         for (const length of asked) {
           put(ring, offset, length, 3)
-          // One slab alone may be larger than the bound.
+          // A single slab may be larger than the bound.
           expect(ring.bytes).toBeLessThanOrEqual(Math.max(4 * MIB, length + 4 * MIB))
           expect(ring.find(offset + 2)?.firstOffset).toBe(offset)
           offset += 3
@@ -39,14 +39,14 @@ describe('a ring', () => {
           expect(isWhole(chunk.bytes, each)).toBe(true)
         }
         const all = asked.reduce((sum, length) => sum + length, 0)
-        // Ends of slabs lie idle: at worst half of each.
+        // The ends of slabs stay unused: at worst half of each.
         expect(kept).toBeGreaterThanOrEqual(Math.min(all, MIB / 2))
       }),
       { numRuns: 100 },
     )
   })
 
-  test('writes over nothing that was reserved and not added yet', () => {
+  test('does not overwrite reserved bytes that are not added yet', () => {
     const ring = new ChunkRing(2 * MIB)
     for (let offset = 1; offset <= 100; offset++) put(ring, offset, 100_000)
     const reserved = Array.from({ length: 100 }, (_, index) => ring.reserve(101 + index, 100_000).fill(index))
@@ -59,7 +59,7 @@ describe('a ring', () => {
     expect(ring.bytes).toBeLessThanOrEqual(2 * MIB)
   })
 
-  test('gives out the same pieces again and again once it is full', () => {
+  test('reuses the same memory once it is full', () => {
     const ring = new ChunkRing(4 * MIB)
     const pieces = new Set<ArrayBufferLike>()
     for (let offset = 1; offset <= 2_000; offset++) put(ring, offset, 10_000)
@@ -70,7 +70,7 @@ describe('a ring', () => {
     expect(pieces.size).toBeLessThanOrEqual(4)
   })
 
-  test('forgets what is before an offset, gives the room back, and takes more behind it', () => {
+  test('forgets chunks before an offset, frees their memory, and accepts later ones', () => {
     const ring = new ChunkRing(4 * MIB)
     for (let offset = 1; offset <= 300; offset++) put(ring, offset, 10_000)
     const before = ring.bytes
@@ -89,7 +89,7 @@ describe('a ring', () => {
     expect(ring.find(2_001)?.firstOffset).toBe(2_001)
   })
 
-  test('lies in memory of its own: native code that is handed shared memory may read what is not there', () => {
+  test('uses separate buffers, because native code may read beyond views of shared memory', () => {
     const ring = new ChunkRing(4 * MIB)
     for (let offset = 1; offset <= 300; offset++) put(ring, offset, 10_000)
     expect(ring.find(300)?.bytes.buffer).toBeInstanceOf(ArrayBuffer)
@@ -97,7 +97,7 @@ describe('a ring', () => {
     expect(ring.find(301)?.bytes.buffer).toBeInstanceOf(ArrayBuffer)
   })
 
-  test('in which little happens takes little room', () => {
+  test('uses little memory for few chunks', () => {
     const ring = new ChunkRing(64 * MIB)
     put(ring, 1, 100)
     expect(ring.bytes).toBe(16 * 1024)

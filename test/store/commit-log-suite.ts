@@ -4,7 +4,7 @@ import type { CommitLog } from '#store/commit-log'
 import { memoryPlace, type WriteFault } from '#test/store/memory'
 import { put, remove, rowsOf, text } from '#test/store/storage-suite'
 
-/** The obligations of a `CommitLog`, for each log that there is. */
+/** The contract of a `CommitLog`. */
 export function commitLogSuite(name: string, openLog: (storage: Storage) => CommitLog): void {
   async function opened(place: StoragePlace) {
     const storage = await place.open()
@@ -18,7 +18,7 @@ export function commitLogSuite(name: string, openLog: (storage: Storage) => Comm
       expect((await rowsOf(storage)).map(({ key, value }) => key + text(value))).toEqual(['a2', 'c3'])
     })
 
-    test.each([true, false])('stores no commit behind one that failed (stored: %s)', async (reachedDisk) => {
+    test.each([true, false])('stores no commit after a failed one (stored: %s)', async (reachedDisk) => {
       const faults: { beforeWrite?: () => WriteFault } = {}
       const place = memoryPlace({ faults })
       const { storage, log } = await opened(place)

@@ -9,33 +9,33 @@ const a = tallyAddress('A')
 const k = bookAddress('K')
 const full = { fail: 'full', reachedDisk: false } as const
 
-/** A server that has stored something and then finds its disk full. */
+/** A server whose disk is full after some commits. */
 async function fullDisk(options: { readonly reachedDisk?: boolean; readonly isSynced?: boolean } = {}) {
   const world = new ManualWorld()
   const { place, faults } = faultyPlace(world)
   const stage = await openStage({ world, place, isSynced: options.isSynced ?? false })
-  stage.tell(a, { type: 'add', add: [1, 2] })
-  stage.tell(k, { type: 'add', add: [1] })
+  stage.send(a, { type: 'add', add: [1, 2] })
+  stage.send(k, { type: 'add', add: [1] })
   await stage.settle()
   faults.next = { ...full, reachedDisk: options.reachedDisk ?? false }
   place.setRoom(false)
-  stage.tell(a, { type: 'add', add: [3] }, 'refused')
+  stage.send(a, { type: 'add', add: [3] }, 'refused')
   await stage.settle()
   return { stage, world, place, faults }
 }
 
-describe('while there is no room', () => {
-  test('what is stored is read, and nothing else', async () => {
+describe('while the disk is full', () => {
+  test('stored state is readable, and writes are refused', async () => {
     const { stage } = await fullDisk()
     expect(stage.database.status).toBe('read_only')
     expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
-    stage.said.length = 0
-    stage.tell(k, { type: 'look' }, 'book')
-    stage.tell(tallyAddress('never seen'), { type: 'look' }, 'new')
-    stage.tell(a, { type: 'refuse' }, 'refuse')
-    stage.tell(a, { type: 'add', add: [4] }, 'add')
-    stage.tell(k, { type: 'add', add: [4] }, 'add to book')
-    expect(stage.said).toEqual([
+    stage.outputs.length = 0
+    stage.send(k, { type: 'read' }, 'book')
+    stage.send(tallyAddress('unknown'), { type: 'read' }, 'new')
+    stage.send(a, { type: 'refuse' }, 'refuse')
+    stage.send(a, { type: 'add', add: [4] }, 'add')
+    stage.send(k, { type: 'add', add: [4] }, 'add to book')
+    expect(stage.outputs).toEqual([
       'answered book [1]',
       'answered new []',
       'refused refuse conflict',
@@ -45,7 +45,7 @@ describe('while there is no room', () => {
     expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
   })
 
-  test('streams are read too', async () => {
+  test('streams are readable', async () => {
     const { stage } = await fullDisk()
     const loaded = stage.journal.load('default', 1)
     await stage.settle()
@@ -53,46 +53,39 @@ describe('while there is no room', () => {
     expect(stage.journal.lastOffsetUnder('default', stage.epoch)).toBe(3)
   })
 
-  test('nothing is written to the handle that failed, and no timer writes either', async () => {
+  test('no request and no timer writes to the failed handle', async () => {
     const { stage } = await fullDisk()
     const commits = stage.commits.length
     await stage.world.advance(600_000)
     expect(stage.commits).toHaveLength(commits)
     expect(stage.log).toEqual(['failed full', 'read only full'])
   })
-
-  test('the epoch stays what it was', async () => {
-    const { stage, place } = await fullDisk()
-    const { epoch } = stage
-    await stage.world.advance(5_000)
-    expect(stage.epoch).toBe(epoch)
-    place.setRoom(true)
-    await stage.world.advance(1_000)
-    expect(stage.epoch).toBe(epoch)
-  })
 })
 
-describe('when there is room again', () => {
+describe('when the disk has room again', () => {
   test.each([false, true])(
-    'everything goes on from what is stored (the failed write reached the disk: %s)',
+    'writes continue from the stored state in the same epoch (the failed write reached the disk: %s)',
     async (reachedDisk) => {
       const { stage, place } = await fullDisk({ reachedDisk })
+      const { epoch } = stage
+      await stage.world.advance(5_000)
       place.setRoom(true)
       await stage.world.advance(1_000)
       expect(stage.log).toEqual(['failed full', 'read only full', 'reloaded', 'recovered'])
-      expect(stage.database.status).toBe('ok')
+      expect([stage.database.status, stage.epoch]).toEqual(['ok', epoch])
+      expect(stage.outputs.at(-1)).toBe('refused refused storage')
       const kept = reachedDisk ? [1, 2, 3] : [1, 2]
       expect(stage.addedOf(a).map(({ value }) => value)).toEqual(kept)
-      stage.said.length = 0
-      stage.tell(a, { type: 'add', add: [9] }, 'add')
+      stage.outputs.length = 0
+      stage.send(a, { type: 'add', add: [9] }, 'add')
       await stage.settle()
-      expect(stage.said).toEqual([`event default ${kept.length + 2}`, 'answered add undefined'])
+      expect(stage.outputs).toEqual([`event default ${kept.length + 2}`, 'answered add undefined'])
       stage.crash()
-      expect((await stage.reborn()).addedOf(a).map(({ value }) => value)).toEqual([...kept, 9])
+      expect((await stage.restart()).addedOf(a).map(({ value }) => value)).toEqual([...kept, 9])
     },
   )
 
-  test('the headroom is given away for opening, and taken again', async () => {
+  test('the headroom is released for opening, and restored', async () => {
     const { stage, place, faults } = await fullDisk()
     expect(place.hasHeadroom).toBe(true)
     faults.open = 'full'
@@ -105,7 +98,7 @@ describe('when there is room again', () => {
     expect(stage.database.status).toBe('ok')
   })
 
-  test('and the disk fills at once again, it starts over', async () => {
+  test('it may fill again at once', async () => {
     const { stage, place, faults } = await fullDisk()
     for (let round = 0; round < 3; round++) {
       place.setRoom(true)
@@ -113,32 +106,32 @@ describe('when there is room again', () => {
       expect(stage.database.status).toBe('ok')
       faults.next = full
       place.setRoom(false)
-      stage.tell(a, { type: 'add', add: [round] })
+      stage.send(a, { type: 'add', add: [round] })
       await stage.settle()
       expect(stage.database.status).toBe('read_only')
       expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
     }
   })
 
-  test('a store that cannot be opened is tried again every second, and nothing is answered from it meanwhile', async () => {
+  test('a store that cannot be opened is retried every second, and requests are refused meanwhile', async () => {
     const { stage, place, faults } = await fullDisk()
     faults.open = 'full'
     place.setRoom(true)
     await stage.world.advance(3_000)
     expect(stage.log.filter((line) => line.startsWith('still failing'))).toHaveLength(3)
-    stage.said.length = 0
-    stage.tell(a, { type: 'look' }, 'look')
-    expect(stage.said).toEqual(['refused look storage'])
+    stage.outputs.length = 0
+    stage.send(a, { type: 'read' }, 'read')
+    expect(stage.outputs).toEqual(['refused read storage'])
     faults.open = undefined
     await stage.world.advance(1_000)
     expect(stage.log.slice(-2)).toEqual(['reloaded', 'recovered'])
     expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
   })
 
-  test('a store that lost what was told begins another epoch, so that no position lies', async () => {
+  test('a store that lost published events starts a new epoch, so that old positions are invalid', async () => {
     const { stage, place } = await fullDisk()
     const { epoch } = stage
-    // What happened since the last fsync is gone, and the process lived on.
+    // Everything since the last fsync is lost, and the process lives on.
     place.losePower()
     place.setRoom(true)
     await stage.world.advance(1_000)
@@ -148,7 +141,7 @@ describe('when there is room again', () => {
     expect(stage.addedOf(a)).toEqual([])
   })
 
-  test('a store that lost what was told, and could not be opened at first, is known for it all the same', async () => {
+  test('a store that lost published events starts a new epoch even if it could not be opened at first', async () => {
     const { stage, place, faults } = await fullDisk()
     const { epoch } = stage
     faults.open = 'full'
@@ -164,24 +157,15 @@ describe('when there is room again', () => {
 })
 
 describe('closing', () => {
-  test('ends all timers of the store, and gives the folder back', async () => {
+  test('waits for a write in progress', async () => {
     const stage = await openStage()
-    stage.tell(a, { type: 'add', add: [1] })
-    await stage.settle()
-    await stage.close()
-    const storage = await during(stage.world, stage.place.open())
-    expect(storage.get('format')).toBeDefined()
-  })
-
-  test('waits for a write under way', async () => {
-    const stage = await openStage()
-    stage.tell(a, { type: 'add', add: [1] })
+    stage.send(a, { type: 'add', add: [1] })
     stage.world.step()
     await stage.close()
-    expect((await stage.reborn()).addedOf(a)).toHaveLength(1)
+    expect((await stage.restart()).addedOf(a)).toHaveLength(1)
   })
 
-  test('while there is no room stops trying', async () => {
+  test('stops the retries of a full disk', async () => {
     const { stage, place } = await fullDisk()
     await stage.close()
     place.setRoom(true)
@@ -190,7 +174,7 @@ describe('closing', () => {
     expect(stage.database.status).toBe('closed')
   })
 
-  test('at any moment of being opened again gives the folder back', async () => {
+  test('releases the folder at any moment of a reopening', async () => {
     const statuses = new Set<string>()
     for (let steps = 0; steps < 120; steps++) {
       const { stage, place, world } = await fullDisk()
@@ -219,11 +203,7 @@ describe('closing', () => {
 })
 
 describe('at the start', () => {
-  test.each([
-    ['another process has it', 'locked'],
-    ['it is damaged', 'damaged'],
-    ['there is no room to open it', 'full'],
-  ] as const)('a place that says %s is said to whoever starts', async (_, code) => {
+  test.each([['locked'], ['damaged'], ['full']] as const)('a store that is %s fails the start', async (code) => {
     const world = new ManualWorld()
     const place = memoryPlace({ world, faults: { beforeOpen: () => code } })
     await expect(new Stage({ world, place }).open()).rejects.toMatchObject({ code })
@@ -233,23 +213,15 @@ describe('at the start', () => {
     const stage = await openStage()
     const format = stage.journal.storage.get('format')
     stage.crash()
-    const again = await stage.reborn()
+    const again = await stage.restart()
     expect(again.journal.storage.get('format')).toEqual(format)
   })
 
-  test('the headroom is taken', async () => {
+  test('the headroom is created', async () => {
     const world = new ManualWorld()
     const place = memoryPlace({ world })
     await during(world, place.releaseHeadroom())
     await openStage({ world, place: place satisfies StoragePlace })
     expect(place.hasHeadroom).toBe(true)
   })
-})
-
-test('a failure that nobody named is treated as one of the disk', async () => {
-  const stage = await openStage()
-  stage.journal.write = () => Promise.reject(new Error('what?'))
-  stage.tell(a, { type: 'add', add: [1] })
-  await stage.settle()
-  expect(stage.log).toEqual(['failed io', 'read only io'])
 })

@@ -10,21 +10,21 @@ import type { Shape, ShapeProperty } from '#model/shape'
 import type { StoredSubscription } from '#model/subscription'
 import { Shapes } from '#store/shapes'
 
-/** Entries of every kind, such as our own actors make them of what devices and people may say. */
+/** Entries of every kind, as the actors create them from the input of devices and users. */
 
-/** Shapes are found by content, so that two runs of one seed name the same. */
+/** Shapes are found by content, so that two runs of one seed get the same ids. */
 const shapes = new Shapes(() => undefined)
 
 const types = [...propertyTypes.values()]
 
-/** Signs that whoever writes text by hand gets wrong. */
+/** Characters that need escapes or several bytes. */
 const hostile = ['"', '\\', '\u2028', '\u2029', '\0', '\u001f', '</script>', '😀', '\ufeff', '\uffff', '{', '\n', 'é']
 
 export const hostileText: fc.Arbitrary<string> = fc
   .array(fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: 'binary', maxLength: 10 })), { maxLength: 8 })
   .map((parts) => parts.join('').toWellFormed())
 
-/** Longer than what decoders treat by hand. */
+/** Longer than the texts that the hand-written decoder reads. */
 const longText = fc
   .tuple(fc.constantFrom(...hostile), fc.integer({ min: 30, max: 400 }))
   .map(([sign, length]) => sign.repeat(length))
@@ -87,19 +87,19 @@ const scalars: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   binary: fc.uint8Array({ maxLength: 100 }),
 }
 
-/** A value in its normal form, as it comes out of the check at the border. */
+/** A value in its normal form, after validation. */
 export function acceptedValue(type: PropertyType): fc.Arbitrary<Exclude<PropertyState, null>> {
   const scalar = scalars[type.name.replace('-array', '')] as fc.Arbitrary<unknown>
-  return (type.isArray ? fc.array(scalar, { maxLength: 6 }) : scalar).map((said) => {
-    const value = type.accept(said)
-    if (value === undefined) throw new Error(`${type.name} does not take ${String(said)}`)
+  return (type.isArray ? fc.array(scalar, { maxLength: 6 }) : scalar).map((input) => {
+    const value = type.accept(input)
+    if (value === undefined) throw new Error(`${type.name} does not accept ${String(input)}`)
     return value
   })
 }
 
 const error = fc.oneof(hostileText, longText).map((text) => ({ error: text }))
 
-/** Places of a shape's properties and what they stand at; may name one twice, as a device may. */
+/** Indexes and states of a shape's properties; an index may occur twice, as in input of devices. */
 function itemsOf({ properties }: Shape): fc.Arbitrary<Items> {
   const item = fc.nat(properties.length - 1).chain((index) => {
     const { type } = properties[index] as ShapeProperty
@@ -125,7 +125,7 @@ const json = fc.letrec<{ any: unknown }>((tie) => ({
     { depthSize: 'xsmall', withCrossShrink: true },
     fc.constant(null),
     fc.boolean(),
-    // JSON knows no negative zero.
+    // JSON has no negative zero.
     fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
     hostileText,
     fc.array(tie('any'), { maxLength: 4 }),
@@ -161,7 +161,7 @@ const firmware = recordOf(
 const alarmId = fc.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{10}$/)
 const author = fc.constantFrom('crn#user:2Vb7qYx9Kd', 'crn#user:anonymous', 'crn#key:4Qm8sUx2Bw')
 
-/** By name, by group, both, or all there are. */
+/** Devices by name, by group, by both, or all. */
 const bound = {
   devices: fc.option(
     fc.array(
@@ -189,7 +189,7 @@ const storedAlarm: fc.Arbitrary<StoredAlarm> = recordOf({
   edit: fc.nat(2 ** 48 - 1),
 })
 
-/** Since when alarms wait, or 0. */
+/** The times since when alarms wait, or 0. */
 const waits = fc
   .uniqueArray(fc.tuple(alarmId, fc.oneof(time, fc.constant(0))), {
     minLength: 1,
@@ -198,7 +198,7 @@ const waits = fc
   })
   .map((pairs) => pairs.flat())
 
-/** Throttles, and when each let something through. */
+/** Throttles with the time of their last pass. */
 const stamps = fc
   .uniqueArray(fc.tuple(alarmId, fc.stringMatching(/^[A-Za-z0-9._-]{1,64}$/), time), {
     minLength: 1,
@@ -296,7 +296,7 @@ export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, {
       index: fc.integer({ min: 0, max: 255 }),
       status: fc.constantFrom(...updateStates),
       firmware: fc.constantFrom('1.2.3', '0.0.1-rc.1+build'),
-      // JSON knows no negative zero.
+      // JSON has no negative zero.
       progress: fc.double({ min: 0, max: 100, noNaN: true }).map((percent) => percent + 0),
       message: fc.oneof(hostileText, longText),
     },
@@ -326,7 +326,7 @@ export const entryKinds = Object.keys(entryOf) as EntryKind[]
 
 export const entry: fc.Arbitrary<Entry> = fc.oneof(...Object.values(entryOf))
 
-/** Objects as the server makes them; fast-check's own have no prototype. */
+/** Objects with a prototype, as the server creates them. */
 function recordOf<T, K extends keyof T = keyof T>(
   model: { [P in keyof T]: fc.Arbitrary<T[P]> },
   constraints: { readonly requiredKeys?: K[] } = {},

@@ -13,7 +13,7 @@ import { Shapes, shapeFormat } from '#store/shapes'
 import { deviceName, entry, entryKinds, entryOf, shape as shapeArbitrary } from '#test/store/entry-arbitrary'
 import { packChunk } from '#test/store/pack-chunk'
 
-/** Shapes as a process that starts anew finds them: by id alone. */
+/** Shapes as a restarted process finds them: by id. */
 function storedShapes(entries: readonly Entry[]): Shapes {
   const stored = new Map<string, Uint8Array>()
   for (const each of entries) {
@@ -32,17 +32,17 @@ function throughChunk(entries: readonly Entry[], firstOffset = 7): readonly Entr
   return chunk.events
 }
 
-describe('an entry comes back as it was', () => {
+describe('an entry reads back as written', () => {
   test.each(entryKinds)('%s', (kind) => {
     fc.assert(
-      fc.property(entryOf[kind] as fc.Arbitrary<Entry>, (said) => {
-        expect(throughChunk([said])).toStrictEqual([said])
+      fc.property(entryOf[kind] as fc.Arbitrary<Entry>, (original) => {
+        expect(throughChunk([original])).toStrictEqual([original])
       }),
       { numRuns: 200 },
     )
   })
 
-  test('among others, in their order, each with its own shape', () => {
+  test('among others, in order, each with its own shape', () => {
     fc.assert(
       fc.property(fc.array(entry, { minLength: 1, maxLength: 30 }), (entries) => {
         expect(throughChunk(entries)).toStrictEqual(entries)
@@ -51,12 +51,12 @@ describe('an entry comes back as it was', () => {
     )
   })
 
-  test('through an interned shape: the very one, not another like it', () => {
+  test('with the same interned shape object', () => {
     fc.assert(
-      fc.property(entryOf.reported, (said) => {
-        const shapes = storedShapes([said])
-        const known = shapes.byId(said.shape.id)
-        const [back] = unpackChunk(1, packChunk([said], 1, 0), shapes).events
+      fc.property(entryOf.reported, (original) => {
+        const shapes = storedShapes([original])
+        const known = shapes.byId(original.shape.id)
+        const [back] = unpackChunk(1, packChunk([original], 1, 0), shapes).events
         expect(back).toMatchObject({ shape: known })
         expect((back as { shape: unknown }).shape).toBe(known)
         expect(shapes.intern(known.serviceIdentifier, known.properties)).toBe(known)
@@ -65,10 +65,10 @@ describe('an entry comes back as it was', () => {
   })
 })
 
-test('the arrival is not written twice, a session only where it begins, alarms only where they wait, throttles where they let through', () => {
+test('an entry omits an equal timestamp, a continued session, and empty alarms and throttles', () => {
   const places = { placeOf: () => 0, shapeAt: () => shape }
   const shape = new Shapes(() => undefined).intern('svc', [])
-  const said = {
+  const original = {
     kind: 'reported',
     device: 'A',
     flakeAddress: 1,
@@ -83,14 +83,14 @@ test('the arrival is not written twice, a session only where it begins, alarms o
     packEntry(entry, places, writer)
     return unpack(writer.written)
   }
-  expect(packed(said)).toEqual([1, 'A', 1, 0, 5, null, 2, []])
-  expect(packed({ ...said, timestamp: 4, session: 's' })).toEqual([1, 'A', 1, 0, 5, 4, 2, [], 's'])
+  expect(packed(original)).toEqual([1, 'A', 1, 0, 5, null, 2, []])
+  expect(packed({ ...original, timestamp: 4, session: 's' })).toEqual([1, 'A', 1, 0, 5, 4, 2, [], 's'])
   const alarms = ['2Vb7qYx9Kd', 5, '5Kd9tVw3Cx', 0]
-  expect(packed({ ...said, alarms })).toEqual([1, 'A', 1, 0, 5, null, 2, [], null, alarms])
-  expect(packed({ ...said, session: 's', alarms })).toEqual([1, 'A', 1, 0, 5, null, 2, [], 's', alarms])
+  expect(packed({ ...original, alarms })).toEqual([1, 'A', 1, 0, 5, null, 2, [], null, alarms])
+  expect(packed({ ...original, session: 's', alarms })).toEqual([1, 'A', 1, 0, 5, null, 2, [], 's', alarms])
   const throttles = ['6Hn3wRt5Mz/once', 5]
-  expect(packed({ ...said, throttles })).toEqual([1, 'A', 1, 0, 5, null, 2, [], null, null, throttles])
-  expect(packed({ ...said, session: 's', alarms, throttles })).toEqual([
+  expect(packed({ ...original, throttles })).toEqual([1, 'A', 1, 0, 5, null, 2, [], null, null, throttles])
+  expect(packed({ ...original, session: 's', alarms, throttles })).toEqual([
     1,
     'A',
     1,
@@ -105,7 +105,7 @@ test('the arrival is not written twice, a session only where it begins, alarms o
   ])
 })
 
-describe('what is written by hand is what the general encoder writes', () => {
+describe('the hand-written encoder writes the bytes of the general one', () => {
   const shape = fc.sample(shapeArbitrary, { numRuns: 1, seed: 1 })[0] as Shape
   const integer = fc.oneof(
     fc.constantFrom(...[0, 0x1f, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff].flatMap((edge) => [edge, edge + 1])),
@@ -127,7 +127,7 @@ describe('what is written by hand is what the general encoder writes', () => {
     }),
   })
 
-  test('numbers, names and lengths of every size', () => {
+  test('for numbers, names and lengths of every size', () => {
     fc.assert(
       fc.property(fc.array(reported, { maxLength: 20 }), fc.nat(600), (entries, place) => {
         const writer = new EntryWriter()
@@ -142,7 +142,7 @@ describe('what is written by hand is what the general encoder writes', () => {
     )
   })
 
-  test('more than the buffer holds at first', () => {
+  test('for more bytes than its first buffer', () => {
     const writer = new EntryWriter()
     const items = Array.from({ length: 2_000 }, (_, index) => index / 3)
     const entry = { kind: 'reported', device: 'A', flakeAddress: 1, shape, at: 1, timestamp: 1, seq: 1, items } as const
@@ -153,8 +153,8 @@ describe('what is written by hand is what the general encoder writes', () => {
   })
 })
 
-describe('what is read by hand is what the general decoder reads', () => {
-  /** As the general decoder makes them of a chunk. */
+describe('the hand-written decoder reads the entries of the general one', () => {
+  /** The entries of a chunk, by the general decoder. */
   function unpackGenerally(bytes: Uint8Array, shapes: Shapes): readonly Entry[] {
     const [ids, packed] = unpack(bytes.subarray(21)) as [string[], Parameters<typeof unpackEntry>[0][]]
     const known = ids.map((id) => shapes.byId(id))
@@ -178,7 +178,7 @@ describe('what is read by hand is what the general decoder reads', () => {
     )
   })
 
-  test('also when it was damaged: refused alike, or the same comes out', () => {
+  test('for a damaged chunk: both refuse it, or both read the same', () => {
     const change = fc.record({ place: fc.nat(2_000), byte: fc.integer({ min: 0, max: 255 }), isCut: fc.boolean() })
     const few = fc.array(fc.oneof(entryOf.reported, entry), { minLength: 1, maxLength: 3 })
     fc.assert(
@@ -205,46 +205,46 @@ describe('what is read by hand is what the general decoder reads', () => {
   })
 })
 
-test('what is gone through again is what is unpacked, but for what those who are found hold already', () => {
+test('a replay reads the entries of a chunk, except those that a woken activation already has', () => {
   const known = fc.record({ id: deviceName, lastOffset: fc.nat(25), isMistaken: fc.boolean() })
   fc.assert(
     fc.property(
       fc.array(fc.oneof(entryOf.reported, entry), { minLength: 1, maxLength: 20 }),
       known,
       fc.nat(25),
-      (said, who, from) => {
-        // Half of them are of one device.
-        const entries = said.map((each, index) =>
-          index % 2 === 0 && 'device' in each ? { ...each, device: who.id } : each,
+      (drawn, device, from) => {
+        // Half of them belong to one device.
+        const entries = drawn.map((each, index) =>
+          index % 2 === 0 && 'device' in each ? { ...each, device: device.id } : each,
         )
         const bytes = packChunk(entries, 1, 0)
-        const heard: (readonly [Entry, number])[] = []
+        const replayed: (readonly [Entry, number])[] = []
         const held: number[] = []
         entries.forEach((each, index) => {
-          // One by which alarms wait or throttles let through is read whole, and left out by whoever it is about.
+          // An entry with alarms or throttles is read whole; its activation skips it.
           const isShort = each.kind === 'reported' && each.alarms === undefined && each.throttles === undefined
-          const isReport = isShort && each.device === who.id && !who.isMistaken
-          if (isReport && index + 1 <= who.lastOffset) held.push(index + 1)
+          const isReport = isShort && each.device === device.id && !device.isMistaken
+          if (isReport && index + 1 <= device.lastOffset) held.push(index + 1)
         })
         const count = replayChunk(1, bytes, storedShapes(entries), from, {
           find: (hash) =>
-            hash === textHash(who.id, 0) ? { ...who, id: who.isMistaken ? 'other' : who.id } : undefined,
+            hash === textHash(device.id, 0) ? { ...device, id: device.isMistaken ? 'other' : device.id } : undefined,
           report: (found, each, offset) => {
             expect(each).toMatchObject({ kind: 'reported', device: found.id })
-            heard.push([each, offset])
+            replayed.push([each, offset])
           },
-          entry: (each, offset) => heard.push([each, offset]),
+          entry: (each, offset) => replayed.push([each, offset]),
         })
         expect(count).toBe(entries.length)
         const all = entries.map((each, index) => [each, index + 1] as const)
-        expect(heard).toStrictEqual(all.filter(([, offset]) => offset >= from && !held.includes(offset)))
+        expect(replayed).toStrictEqual(all.filter(([, offset]) => offset >= from && !held.includes(offset)))
       },
     ),
     { numRuns: 300 },
   )
 })
 
-test('the names of a chunk are told by their hashes, and of a damaged one at most some', () => {
+test('the names of a chunk are read as hashes, and a damaged chunk yields a part of them', () => {
   fc.assert(
     fc.property(fc.array(entry, { minLength: 1, maxLength: 20 }), fc.nat(), (entries, cut) => {
       const bytes = packChunk(entries, 1, 0)
@@ -254,9 +254,9 @@ test('the names of a chunk are told by their hashes, and of a damaged one at mos
         return 'user' in each ? each.user : each.alarm
       }
       const expected = entries.map((each) => textHash(nameOf(each), 0))
-      const told: number[] = []
-      hashNames(bytes, (hash) => told.push(hash))
-      expect(told).toEqual(expected)
+      const hashes: number[] = []
+      hashNames(bytes, (hash) => hashes.push(hash))
+      expect(hashes).toEqual(expected)
       const some: number[] = []
       hashNames(bytes.subarray(0, 21 + (cut % (bytes.length - 21))), (hash) => some.push(hash))
       expect(expected.slice(0, some.length)).toEqual(some)
@@ -265,45 +265,45 @@ test('the names of a chunk are told by their hashes, and of a damaged one at mos
   )
 })
 
-test('a kind that a newer release made is refused, and says so', () => {
+test('a kind of a newer release is refused with an error that names the reason', () => {
   const places = { placeOf: () => 0, shapeAt: () => new Shapes(() => undefined).intern('svc', []) }
   expect(() => unpackEntry([99, 'A'], places)).toThrow('entries of kind 99 were written by a newer release')
 })
 
-describe('a chunk that is not whole is damaged', () => {
+describe('a chunk is damaged', () => {
   const entries = fc.sample(entry, { numRuns: 20, seed: 5 })
   const whole = packChunk(entries, 1, 0)
   const shapes = storedShapes(entries)
 
   test.each([
-    ['empty', Buffer.alloc(0)],
-    ['shorter than its head', whole.subarray(0, 20)],
-    ['of another version', Buffer.concat([Buffer.of(2), whole.subarray(1)])],
+    ['if it is empty', Buffer.alloc(0)],
+    ['if it is shorter than its head', whole.subarray(0, 20)],
+    ['if it has another version', Buffer.concat([Buffer.of(2), whole.subarray(1)])],
   ])('%s', (_, bytes) => {
     expect(() => headOf(bytes)).toThrow(expect.objectContaining({ code: 'damaged' }))
   })
 
-  test('when it holds fewer entries than it says', () => {
+  test('if it holds fewer entries than its head counts', () => {
     const fewer = Buffer.from(whole)
     fewer.writeUInt32LE(21, 17)
     expect(() => unpackChunk(1, fewer, shapes)).toThrow(StorageFailure)
   })
 
-  test('when it names a shape it does not list', () => {
+  test('if it names a shape that it does not list', () => {
     const body = pack([[], [[1, 'A', 1, 0, 5, null, 2, []]]])
     const head = Buffer.from(whole.subarray(0, 21))
     head.writeUInt32LE(1, 17)
     expect(() => unpackChunk(1, Buffer.concat([head, body]), shapes)).toThrow(/does not list/)
   })
 
-  test('when a shape is not stored', () => {
-    const [said] = fc.sample(entryOf.reported, { numRuns: 1, seed: 1 }) as [Entry]
-    expect(() => unpackChunk(1, packChunk([said], 1, 0), new Shapes(() => undefined))).toThrow(
+  test('if a shape is not stored', () => {
+    const [original] = fc.sample(entryOf.reported, { numRuns: 1, seed: 1 }) as [Entry]
+    expect(() => unpackChunk(1, packChunk([original], 1, 0), new Shapes(() => undefined))).toThrow(
       /is named by an entry and not stored/,
     )
   })
 
-  test('cut anywhere: it throws and never gives less than was put in', () => {
+  test('and throws, or returns all entries, wherever it is cut', () => {
     for (let length = 0; length < whole.length; length += 7) {
       let given: readonly Entry[] | undefined
       try {
@@ -316,12 +316,12 @@ describe('a chunk that is not whole is damaged', () => {
   })
 })
 
-test('a chunk of a fleet is small: names of shapes are there once', () => {
+test('a chunk of many entries stores the name of a shape once', () => {
   const count = 100
-  const [said] = fc.sample(entryOf.reported, { numRuns: 1, seed: 3 }) as [Entry]
-  const one = packChunk([said], 1, 0).length
+  const [original] = fc.sample(entryOf.reported, { numRuns: 1, seed: 3 }) as [Entry]
+  const one = packChunk([original], 1, 0).length
   const many = packChunk(
-    Array.from({ length: count }, () => said),
+    Array.from({ length: count }, () => original),
     1,
     0,
   ).length
@@ -331,7 +331,7 @@ test('a chunk of a fleet is small: names of shapes are there once', () => {
 test.each([
   ['many entries', chunkEntriesMax * 2, 1, chunkEntriesMax],
   ['large entries', 10, 60_000, 5],
-])('%s are in several chunks', (_, count, characters, inOne) => {
+])('%s are split into several chunks', (_, count, characters, inOne) => {
   const entry: Entry = { kind: 'meta_deleted', device: 'A', at: 1, key: 'x'.repeat(characters) }
   const packer = new ChunkPacker(() => {})
   packer.add(Array.from({ length: count }, () => entry))

@@ -12,12 +12,12 @@ const MIB = 1024 * 1024
 const soft = { sync: false } as const
 const whole = { after: '', before: '\u{10ffff}', hasValues: true } as const
 
-/** 60 KiB that Snappy makes small, so that reopening, which writes the log out as a table, fits in the headroom. */
-const filler = new TextEncoder().encode('a row of some device, again and again; '.repeat(1600))
+/** 60 KiB that Snappy compresses well: reopening writes the log as a table, which must fit in the headroom. */
+const filler = new TextEncoder().encode('a row of some device, repeated often; '.repeat(1600))
 const row = (index: number): Operation => ({ key: `row/${String(index).padStart(6, '0')}`, value: filler })
 const isWhole = (value: Uint8Array | undefined) => value !== undefined && Buffer.compare(value, filler) === 0
 
-/** A disk of 32 MiB, of which 20 are taken by something else. */
+/** A disk of 32 MiB, of which another file takes 20. */
 describe('LevelDB on a full disk', () => {
   let disk: string
   let ballast: string
@@ -32,7 +32,7 @@ describe('LevelDB on a full disk', () => {
     } catch (error) {
       whyNot = `a small disk could not be mounted (needs root): ${error instanceof Error ? error.message : error}`
       if (process.env.CI) throw error
-      console.warn(`Skipped, the full disk was not tried: ${whyNot}`)
+      console.warn(`Skipped the full disk: ${whyNot}`)
       return
     }
     await writeFile(ballast, new Uint8Array(20 * MIB))
@@ -43,7 +43,7 @@ describe('LevelDB on a full disk', () => {
     rmdirSync(disk)
   })
 
-  /** Writes until the disk is full; gives the number of rows acknowledged. */
+  /** Writes until the disk is full; returns the number of acknowledged rows. */
   async function fill(storage: Storage): Promise<number> {
     for (let count = 0; ; count += 1) {
       try {
@@ -55,7 +55,7 @@ describe('LevelDB on a full disk', () => {
     }
   }
 
-  it('reads on, writes nothing, and after reopening has all that was acknowledged', async (context) => {
+  it('stays readable, refuses writes, and has all acknowledged rows after reopening', async (context) => {
     if (whyNot !== undefined) return context.skip(whyNot)
     const place = levelPlace({ folder: join(disk, 'data'), headroomBytes: 4 * MIB, roomBytes: 4 * MIB })
     let storage = await place.open()
@@ -65,14 +65,14 @@ describe('LevelDB on a full disk', () => {
     expect(acknowledged).toBeGreaterThan(50)
     expect(await place.hasRoom()).toBe(false)
 
-    // Reads go on; this handle is done with writing, even when there is room.
+    // Reads continue; this handle never writes again, even when there is room.
     expect(isWhole(storage.get(row(0).key))).toBe(true)
     expect(isWhole(storage.get(row(acknowledged - 1).key))).toBe(true)
     expect(await rowsOf(storage)).toHaveLength(acknowledged)
     await expect(storage.write([row(0)], soft)).rejects.toMatchObject({ code: 'poisoned' })
     await storage.close()
 
-    // Not one byte for a new manifest: this is what the headroom is for.
+    // No byte is left for a new manifest: the headroom is for this.
     await writeFile(join(disk, 'more'), new Uint8Array(64 * MIB)).catch(() => undefined)
     await expect(place.open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'full' })
     await place.restoreHeadroom()
@@ -81,7 +81,7 @@ describe('LevelDB on a full disk', () => {
     storage = await place.open()
     await expectRows(storage, acknowledged)
 
-    // Somebody makes room.
+    // An operator frees space.
     await rm(ballast)
     expect(await place.hasRoom()).toBe(true)
     await place.restoreHeadroom()
@@ -112,7 +112,7 @@ describe('LevelDB on a full disk', () => {
     await storage.close()
   })
 
-  /** All that was acknowledged is there; the write that was refused may be. */
+  /** All acknowledged rows are there; the refused one may be. */
   async function expectRows(storage: Storage, acknowledged: number): Promise<void> {
     const rows = await rowsOf(storage, { ...whole, after: 'row/', before: 'row0' })
     expect(rows.slice(0, acknowledged).map(({ key }) => key)).toEqual(

@@ -20,7 +20,7 @@ const world = new ManualWorld({ seed: 9 })
 const open = (isNeeded = false) => readOrMakeKeyFile(folder, { random: (count) => world.random(count), isNeeded })
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777
 
-/** A file as it may be found. */
+/** Leaves a file for the next start. */
 async function leave(text: string | Uint8Array, mode = 0o600, path = file): Promise<void> {
   await mkdir(folder, { recursive: true })
   await writeFile(path, text)
@@ -28,7 +28,7 @@ async function leave(text: string | Uint8Array, mode = 0o600, path = file): Prom
 }
 
 describe('the first start', () => {
-  test('makes a key for its owner only, in a folder for its owner only', async () => {
+  test('creates a key and a folder that only the owner can read', async () => {
     const { bytes, isNew, warning } = await open()
     expect(bytes).toHaveLength(32)
     expect({ isNew, warning }).toEqual({ isNew: true, warning: undefined })
@@ -38,13 +38,13 @@ describe('the first start', () => {
     expect(await readdir(folder)).toEqual(['identity.key'])
   })
 
-  test('makes another key each time', async () => {
+  test('creates a different key each time', async () => {
     const first = await open()
     await rm(file)
     expect((await open()).bytes).not.toEqual(first.bytes)
   })
 
-  test('of several processes at one moment ends with one key for all', async () => {
+  test('of several processes at once creates one key for all', async () => {
     const opened = await Promise.all(Array.from({ length: 20 }, () => open()))
     const stored = await readFile(file, 'utf8')
     for (const { bytes } of opened) expect(`${Buffer.from(bytes).toString('base64url')}\n`).toBe(stored)
@@ -52,14 +52,14 @@ describe('the first start', () => {
     expect(await readdir(folder)).toEqual(['identity.key'])
   })
 
-  test('does not use what a start left that died on the way', async () => {
+  test('does not use the file of an interrupted start', async () => {
     await leave('half of a k', 0o600, `${file}.abcdefgh`)
     const { bytes, isNew } = await open()
     expect(isNew).toBe(true)
     expect(await readFile(file, 'utf8')).toBe(`${Buffer.from(bytes).toString('base64url')}\n`)
   })
 
-  test.each([0o000, 0o077, 0o022])('is not led astray by the mask %o', async (mask) => {
+  test.each([0o000, 0o077, 0o022])('sets the mode despite the umask %o', async (mask) => {
     const before = process.umask(mask)
     try {
       await open()
@@ -70,20 +70,20 @@ describe('the first start', () => {
   })
 })
 
-describe('every other start', () => {
+describe('a later start', () => {
   test.each([true, false])('reads the same key (needed: %s)', async (isNeeded) => {
     const first = await open()
     const second = await open(isNeeded)
     expect(second).toEqual({ bytes: first.bytes, isNew: false })
   })
 
-  test.each(['', '\n', '\r\n'])('takes one that ends with %j', async (end) => {
+  test.each(['', '\n', '\r\n'])('accepts a key that ends with %j', async (end) => {
     await leave(`${'A'.repeat(42)}E${end}`)
     expect((await open(true)).bytes).toEqual(Uint8Array.from({ length: 32 }, (_, index) => (index === 31 ? 1 : 0)))
   })
 
   test.each([0o644, 0o640, 0o604, 0o660, 0o666, 0o777, 0o601])(
-    'closes one of mode %o to others, and says so',
+    'restricts mode %o to the owner, and warns',
     async (mode) => {
       const { bytes } = await open()
       await chmod(file, mode)
@@ -96,14 +96,14 @@ describe('every other start', () => {
     },
   )
 
-  test('leaves one alone that is closed to its owner as well as it can be', async () => {
+  test('leaves a read-only key unchanged', async () => {
     await open()
     await chmod(file, 0o400)
     expect((await open(true)).warning).toBeUndefined()
     expect(await modeOf(file)).toBe(0o400)
   })
 
-  test('makes none in the place of one that is missing', async () => {
+  test('does not replace a missing key', async () => {
     await expect(open(true)).rejects.toBeInstanceOf(KeyFileMissing)
     await expect(open(true)).rejects.toBeInstanceOf(KeyFileFailure)
     await expect(open(true)).rejects.toThrow(`${file} is missing`)
@@ -118,7 +118,7 @@ describe('every other start', () => {
     ['other letters', `${'A'.repeat(42)}+\n`],
     ['a space in front', ` ${'A'.repeat(42)}\n`],
     ['bytes', new Uint8Array(32)],
-  ])('leaves %s as it is, and says so', async (_, found) => {
+  ])('refuses a file with %s and leaves it unchanged', async (_, found) => {
     await leave(found)
     for (const isNeeded of [true, false]) {
       const failure = await open(isNeeded).catch((error: unknown) => error)
@@ -130,14 +130,14 @@ describe('every other start', () => {
   })
 })
 
-test('what the disk refuses is said as of the store', async () => {
+test('an error of the disk is a storage failure', async () => {
   await mkdir(join(root, 'deep'))
   await writeFile(folder, 'a file where the folder should be')
   await expect(open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'io' })
   await rm(folder)
 })
 
-test('a folder in the place of the key holds none, and is said by its name', async () => {
+test('a folder in place of the key is refused by name', async () => {
   await mkdir(file, { recursive: true })
   for (const isNeeded of [true, false]) await expect(open(isNeeded)).rejects.toThrow(`${file} is not a valid key`)
 })

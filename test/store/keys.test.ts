@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addressOf, below, keys, numberOf, ordered, partNameOf, tenantPrefixes } from '#store/keys'
 
-/** Names as ours are: anything printable but the separator. */
+/** Names: printable characters without the separator. */
 const name = fc.stringMatching(/^[!-.0-~]{1,20}$/)
 const address = fc.record({
   kind: fc.stringMatching(/^[a-z]{1,8}$/),
@@ -11,7 +11,7 @@ const address = fc.record({
 })
 const offset = fc.maxSafeNat()
 
-test('the keys on the page, to the letter: they are on disk', () => {
+test('the keys have the documented form', () => {
   const device = { kind: 'device', tenant: 'default', id: '#$A-1' }
   expect({
     format: keys.format,
@@ -38,8 +38,8 @@ test('the keys on the page, to the letter: they are on disk', () => {
   })
 })
 
-describe('keys say what they are made of', () => {
-  test('numbers', () => {
+describe('a key yields', () => {
+  test('its number', () => {
     fc.assert(
       fc.property(offset, (number) => {
         expect(numberOf(keys.chunk('t', number))).toBe(number)
@@ -49,19 +49,13 @@ describe('keys say what they are made of', () => {
     )
   })
 
-  test('addresses', () => {
+  test('its address and the name of its part, separators included', () => {
     fc.assert(
-      fc.property(address, name, (who, part) => {
-        expect(addressOf(keys.reminder(who))).toEqual(who)
-        expect(addressOf(keys.part(who, part))).toEqual(who)
-      }),
-    )
-  })
-
-  test('names of parts, also with separators', () => {
-    fc.assert(
-      fc.property(address, fc.array(name, { minLength: 1, maxLength: 3 }), (who, parts) => {
-        expect(partNameOf(keys.part(who, parts.join('/')))).toBe(parts.join('/'))
+      fc.property(address, fc.array(name, { minLength: 1, maxLength: 3 }), (actor, parts) => {
+        const part = parts.join('/')
+        expect(addressOf(keys.reminder(actor))).toEqual(actor)
+        expect(addressOf(keys.part(actor, part))).toEqual(actor)
+        expect(partNameOf(keys.part(actor, part))).toBe(part)
       }),
     )
   })
@@ -70,7 +64,7 @@ describe('keys say what they are made of', () => {
 const byBytes = (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other))
 
 describe('the order of keys', () => {
-  test('is that of their numbers', () => {
+  test('follows their numbers', () => {
     fc.assert(
       fc.property(offset, offset, (one, other) => {
         expect(ordered(one)).toHaveLength(14)
@@ -79,7 +73,7 @@ describe('the order of keys', () => {
     )
   })
 
-  test('keeps what is below one prefix together, and away from other prefixes', () => {
+  test('keeps the keys of one prefix together and apart from other prefixes', () => {
     const tenant = fc.stringMatching(/^[a-z0-9-]{1,6}$/)
     fc.assert(
       fc.property(tenant, tenant, offset, (mine, other, number) => {
@@ -91,17 +85,17 @@ describe('the order of keys', () => {
     )
   })
 
-  test('has all of a tenant but its stream below its prefixes, once, and nothing of another', () => {
+  test('has each record of a tenant, except its stream, under one of its prefixes, and none of another tenant', () => {
     const tenant = fc.constantFrom('a', 'a-', 'a-1', 'a1', 'b', 'device')
     const kind = fc.constantFrom('device', 'devices', 'tenant')
     fc.assert(
       fc.property(tenant, tenant, kind, name, name, (mine, whose, kind, id, part) => {
-        const who = { kind, tenant: whose, id }
+        const actor = { kind, tenant: whose, id }
         const prefixes = tenantPrefixes(mine, ['device', 'devices', 'tenant'], ['device', 'service'])
         for (const key of [
-          keys.snapshot(who),
-          keys.part(who, part),
-          keys.reminder(who),
+          keys.snapshot(actor),
+          keys.part(actor, part),
+          keys.reminder(actor),
           keys.index(whose, 'service', `${part}/${id}`),
           keys.index(whose, 'device', id),
         ]) {
@@ -117,11 +111,11 @@ describe('the order of keys', () => {
     )
   })
 
-  test('never mixes kinds of records', () => {
+  test('keeps the kinds of records apart', () => {
     const all = fc.oneof(
-      address.map((who) => keys.snapshot(who)),
-      fc.tuple(address, name).map(([who, part]) => keys.part(who, part)),
-      address.map((who) => keys.reminder(who)),
+      address.map((actor) => keys.snapshot(actor)),
+      fc.tuple(address, name).map(([actor, part]) => keys.part(actor, part)),
+      address.map((actor) => keys.reminder(actor)),
       offset.map((number) => keys.tell(number)),
       fc.tuple(fc.stringMatching(/^[a-z0-9-]{1,12}$/), offset).map(([tenant, number]) => keys.chunk(tenant, number)),
       offset.map((number) => keys.epoch(number)),

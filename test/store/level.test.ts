@@ -31,14 +31,14 @@ afterEach(() => rm(root, { recursive: true }))
 
 const placeIn = (folder: string) => levelPlace({ folder, headroomBytes: 0 })
 
-describe('a table that cannot be opened any more', () => {
+describe('a missing table', () => {
   const every = { after: '', before: 'x', hasValues: true } as const
   const keyOf = (index: number) => `k${String(index).padStart(5, '0')}`
 
-  /** Half of the rows of a range lie in a table that goes when the database is open, and that nobody looked at before. */
+  /** Opens a database of several tables and then removes one that was not read yet. */
   async function openWithout(place: 'first' | 'last') {
     const storage = await placeIn(folder).open()
-    // Of chance, so that they stay as large: more than LevelDB keeps in its log.
+    // Random values do not compress, so they exceed the log of LevelDB and fill tables.
     for (let index = 0; index < 60; index++)
       await storage.write([put(keyOf(index), randomBytes(MIB / 2).toString('hex'))], soft)
     await storage.close()
@@ -56,7 +56,7 @@ describe('a table that cannot be opened any more', () => {
     [false, 'last'],
     [true, 'first'],
     [true, 'last'],
-  ] as const)('backwards %s, the %s one: no page leaves its rows out', async (isReverse, place) => {
+  ] as const)('fails a scan at its rows (reverse: %s, the %s table)', async (isReverse, place) => {
     const storage = await openWithout(place)
     const scan = storage.scan({ ...every, isReverse })
     const found: string[] = []
@@ -67,11 +67,11 @@ describe('a table that cannot be opened any more', () => {
     }
     await expect(read()).rejects.toMatchObject({ name: 'StorageFailure', code: 'io' })
     await scan.close()
-    // Up to there nothing is left out.
+    // No earlier row is missing.
     const all = Array.from({ length: 60 }, (_, index) => keyOf(index))
     if (isReverse) all.reverse()
     expect(found).toEqual(all.slice(0, found.length))
-    // And nobody who looks at its end alone takes the next row for the one that is not there.
+    // A scan from that end does not return the next row instead of the missing one.
     const near = storage.scan({ ...every, isReverse: place === 'last' })
     await expect(near.next(1)).rejects.toMatchObject({ name: 'StorageFailure', code: 'io' })
     await near.close()
@@ -80,17 +80,17 @@ describe('a table that cannot be opened any more', () => {
 })
 
 describe('a LevelDB folder', () => {
-  it('is made for its owner only', async () => {
+  it('is readable by its owner only', async () => {
     const storage = await placeIn(folder).open()
     expect((await stat(folder)).mode & 0o777).toBe(0o700)
     expect(await readdir(folder)).toEqual(['db'])
     await storage.close()
   })
 
-  it('holds what was acknowledged when the process dies that moment', async () => {
+  it('has all acknowledged rows after a crash', async () => {
     const storage = await placeIn(folder).open()
     for (let index = 0; index < 300; index += 1) await storage.write([put(`k/${index}`, 'v'.repeat(index * 10))], soft)
-    // What the kernel has of the files now is what a killed process leaves. Without LOCK: see `foldersOpen`.
+    // A copy of the files is what a killed process leaves. Without LOCK: see `foldersOpen`.
     const left = join(root, 'left')
     await cp(folder, left, { recursive: true, filter: (path) => !path.endsWith('LOCK') })
     await storage.close()
@@ -100,7 +100,7 @@ describe('a LevelDB folder', () => {
     await reopened.close()
   })
 
-  it.each(['identity.key', `images/${'a'.repeat(64)}`])('is not made again where %s belongs to one', async (file) => {
+  it.each(['identity.key', `images/${'a'.repeat(64)}`])('is not created again next to %s', async (file) => {
     await mkdir(join(folder, 'images'), { recursive: true })
     await writeFile(join(folder, file), 'x')
     const refusal = { code: 'damaged', message: expect.stringContaining('the database (db) is missing or empty') }
@@ -110,12 +110,10 @@ describe('a LevelDB folder', () => {
   })
 
   it.each([
-    ['CURRENT is gone', /^CURRENT$/, rm],
+    ['CURRENT is missing', /^CURRENT$/, rm],
     ['CURRENT is empty', /^CURRENT$/, truncate],
-    ['the manifest is gone', /^MANIFEST/, rm],
-    ['the manifest is cut short', /^MANIFEST/, (file: string) => truncate(file, 20)],
-    ['a table is gone', /\.ldb$/, rm],
-  ])('is refused as damaged, and left alone, when %s', async (_, pattern, damage) => {
+    ['a table is missing', /\.ldb$/, rm],
+  ])('is refused as damaged, and left unchanged, if %s', async (_, pattern, damage) => {
     const place = placeIn(folder)
     const storage = await place.open()
     await storage.write([put('a', '1')], soft)
@@ -131,7 +129,7 @@ describe('a LevelDB folder', () => {
     expect(await names()).toEqual(left)
   })
 
-  it('is refused when a table is not one, and says damaged when one it reads comes to be none', async () => {
+  it('is refused as damaged if a table is overwritten, before or after opening', async () => {
     const place = placeIn(folder)
     let storage = await place.open()
     await storage.write([put('a', '1')], soft)
@@ -149,7 +147,7 @@ describe('a LevelDB folder', () => {
     await expect(place.open()).rejects.toEqual(damaged)
   })
 
-  it('says how much memory its cache and its tables in memory take', async () => {
+  it('reports the memory of its cache and its tables', async () => {
     const storage = await placeIn(folder).open()
     const before = storage.memoryBytes()
     await storage.write([{ key: 'large', value: new Uint8Array(1e6) }], { sync: false })
@@ -158,7 +156,7 @@ describe('a LevelDB folder', () => {
     await storage.close()
   })
 
-  it('takes room for few rows first, and for more the more there are', async () => {
+  it('grows its pages with the length of the scan', async () => {
     const storage = await placeIn(folder).open()
     const operations = Array.from({ length: 1_000 }, (_, row) => put(String(row).padStart(4, '0'), 'there'))
     await storage.write(operations, { sync: false })
@@ -186,7 +184,7 @@ describe('the lock of a LevelDB folder', () => {
     process.exit()`
   const script = ['--input-type=module', '-e', opening]
 
-  it('keeps another process out, also after a second open in this one', async () => {
+  it('refuses another process, even after a second open in this one', async () => {
     const storage = await placeIn(folder).open()
     const askOther = () =>
       spawnSync(process.execPath, [...script, join(folder, 'db')])
@@ -200,7 +198,7 @@ describe('the lock of a LevelDB folder', () => {
     expect(askOther()).toBe('open')
   })
 
-  it('held by another process, is named as the reason', async () => {
+  it('of another process is named in the error', async () => {
     await (await placeIn(folder).open()).close()
     const other = spawn(process.execPath, [...script, join(folder, 'db'), 'wait'])
     await once(other.stdout, 'data')
@@ -215,7 +213,7 @@ describe('the lock of a LevelDB folder', () => {
 describe('the headroom', () => {
   const fileIn = (folder: string) => stat(join(folder, 'headroom'))
 
-  it('is taken in real blocks, completed when cut short, and given back', async () => {
+  it('is allocated on disk, completed if truncated, and released', async () => {
     const place = levelPlace({ folder, headroomBytes: 3 * MIB + 5, roomBytes: 1 })
     await (await place.open()).close()
     for (let round = 0; round < 2; round += 1) {
@@ -230,7 +228,7 @@ describe('the headroom', () => {
     expect(await readdir(folder)).toEqual(['db'])
   })
 
-  it('follows its configuration down, and to nothing', async () => {
+  it('follows a smaller configuration, down to nothing', async () => {
     for (const [headroomBytes, expected] of [
       [2 * MIB, 2 * MIB],
       [1 * MIB, 1 * MIB],
@@ -243,7 +241,7 @@ describe('the headroom', () => {
     }
   })
 
-  it('is not taken when that would leave no room, nor reported', async () => {
+  it('is not created if that would leave no room', async () => {
     const place = levelPlace({ folder, headroomBytes: 1 * MIB, roomBytes: 2 ** 60 })
     expect(await place.hasRoom()).toBe(false)
     await (await place.open()).close()
@@ -251,12 +249,12 @@ describe('the headroom', () => {
     expect(await readdir(folder)).toEqual(['db'])
   })
 
-  it('does not reject when it cannot be written at all', async () => {
+  it('does not reject if it cannot be written', async () => {
     await writeFile(join(root, 'file'), '')
     await levelPlace({ folder: join(root, 'file'), headroomBytes: 1 * MIB, roomBytes: 1 }).restoreHeadroom()
   })
 
-  it('asks about room before the folder is there', async () => {
+  it('checks for room before the folder exists', async () => {
     expect(await levelPlace({ folder, headroomBytes: 1, roomBytes: 1 }).hasRoom()).toBe(true)
   })
 })

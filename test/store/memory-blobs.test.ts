@@ -18,25 +18,22 @@ blobSuite('in memory', async () => {
   }
 })
 
-test.each([100, null])(
-  'a process that is dead writes nothing more, and takes nothing away: of %s bytes',
-  async (size) => {
-    const store = memoryBlobs({ bytesMax })
-    let go = () => {}
-    const going = new Promise<void>((resolve) => {
-      go = resolve
-    })
-    async function* pieces() {
-      yield bytesOf(10)
-      await going
-      yield bytesOf(10)
-    }
-    const dead = store.receive('a', { from: 0, size }, pieces())
-    await expect.poll(() => store.receivedOf('a')).toBe(10)
-    await store.open()
-    expect(await store.receive('a', { from: 10, size: 100 }, piecesOf(bytesOf(5)))).toEqual({ received: 15 })
-    go()
-    await expect(dead).rejects.toMatchObject({ code: 'storage' })
-    expect(await store.receivedOf('a')).toBe(15)
-  },
-)
+test.each([100, null])('a dead process writes and removes nothing (upload of %s bytes)', async (size) => {
+  const store = memoryBlobs({ bytesMax })
+  let go = () => {}
+  const going = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  async function* pieces() {
+    yield bytesOf(10)
+    await going
+    yield bytesOf(10)
+  }
+  const dead = store.receive('a', { from: 0, size }, pieces())
+  await expect.poll(() => store.receivedOf('a')).toBe(10)
+  await store.open()
+  expect(await store.receive('a', { from: 10, size: 100 }, piecesOf(bytesOf(5)))).toEqual({ received: 15 })
+  go()
+  await expect(dead).rejects.toMatchObject({ code: 'storage' })
+  expect(await store.receivedOf('a')).toBe(15)
+})

@@ -21,13 +21,13 @@ import {
 
 export interface MemoryBlobsOptions {
   readonly bytesMax: number
-  /** Default: no time passes. */
+  /** Default: time stands still. */
   now?(): number
 }
 
 /**
- * Large bytes in memory. `open` is the next start of a process: who was writing then writes
- * nothing more, and what he wrote is there.
+ * A blob store in memory. `open` is the next start of a process: uploads of the earlier process write nothing more, and
+ * their bytes are kept.
  */
 export function memoryBlobs(options: MemoryBlobsOptions): BlobStore {
   return new MemoryBlobs(options)

@@ -1,26 +1,26 @@
 import type { Operation, Row, ScanRange } from '#runtime/storage'
 
-/** Small enough that inserting into one, or copying it, is cheap; large enough that their list stays short. */
+/** Small enough for cheap inserts and copies, large enough for a short list of blocks. */
 const blockRowsMax = 256
 
 interface Block {
   readonly owner: object
-  /** In the order of `toOrder`, which is also their form. */
+  /** Sorted keys, in the form of `toOrder`. */
   readonly keys: string[]
   readonly values: Uint8Array[]
 }
 
-/** Blocks in key order, none of them empty. Never changed. */
+/** Blocks in key order, none of them empty. Immutable. */
 export type FrozenRows = readonly Block[]
 
 /**
- * A sorted map from keys to bytes that can be frozen at any moment, in no time: rows rest in blocks, and a block that
- * some frozen state also holds is copied before it is changed.
+ * A sorted map from keys to bytes that can be frozen at no cost: rows are stored in blocks, and a block that a frozen
+ * state shares is copied before it is changed.
  */
 export class Rows {
   #blocks: Block[]
   #blocksOwner: object
-  /** What bears this mark belongs to no frozen state. */
+  /** Blocks with this owner belong to no frozen state. */
   #owner: object = {}
 
   constructor(frozen: FrozenRows = []) {
@@ -58,7 +58,7 @@ export class Rows {
     block.keys.splice(index, isThere ? 1 : 0, key)
     block.values.splice(index, isThere ? 1 : 0, value)
     if (block.keys.length <= blockRowsMax) return
-    // Keys that arrive in order leave full blocks behind; others, halves.
+    // Keys in order leave full blocks; others leave half-full ones.
     const isAppended = index === block.keys.length - 1
     const keptCount = isAppended ? blockRowsMax : blockRowsMax / 2
     const next = { owner: this.#owner, keys: block.keys.splice(keptCount), values: block.values.splice(keptCount) }
@@ -91,7 +91,7 @@ export class Rows {
   }
 }
 
-/** The rows of a range, read as they are asked for. */
+/** The rows of a range, lazily. */
 export function* rowsIn(frozen: FrozenRows, range: ScanRange): Generator<Row, undefined> {
   const after = toOrder(range.after)
   const before = toOrder(range.before)
@@ -113,7 +113,7 @@ export function* rowsIn(frozen: FrozenRows, range: ScanRange): Generator<Row, un
 
 const noBytes = new Uint8Array(0)
 
-/** The last block that may hold the key: -1 when all begin after it. */
+/** The last block that may hold the key; -1 when all begin after it. */
 function blockIndexOf(blocks: FrozenRows, key: string): number {
   let low = 0
   let high = blocks.length
@@ -138,9 +138,9 @@ function lowerBound(keys: readonly string[], key: string): number {
 }
 
 /**
- * A key in a form whose order in UTF-16, which is how JavaScript compares, is that of the key's UTF-8 bytes. They differ
- * only in that surrogates (characters beyond U+FFFF) come before U+E000 to U+FFFF in UTF-16 and after them in UTF-8, so
- * those two trade places. Like UTF-8, it has no lone surrogates: each becomes U+FFFD.
+ * A form of the key whose order in UTF-16, which JavaScript compares, equals the order of the key's UTF-8 bytes. The two
+ * orders differ in one point: surrogates (characters beyond U+FFFF) come before U+E000 to U+FFFF in UTF-16 and after them
+ * in UTF-8, so those two ranges swap places. As in UTF-8, lone surrogates become U+FFFD.
  */
 function toOrder(key: string): string {
   if (!/[\ud800-\uffff]/.test(key)) return key

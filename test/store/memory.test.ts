@@ -9,7 +9,7 @@ storageSuite('memory', async () => ({ place: memoryPlace() }))
 storageSuite('memory in a world', async () => ({ place: memoryPlace({ world: worldOf(1) }) }))
 storageSuite('memory in a slow world', async () => ({ place: memoryPlace({ world: worldOf(1), delayMsMax: 20 }) }))
 
-/** A small world of its own: time jumps to the next task whenever Node has nothing else to do. */
+/** A small world: time jumps to the next task whenever Node is idle. */
 function worldOf(seed: number): World {
   const tasks: { at: number; order: number; task: () => void }[] = []
   let now = 0
@@ -46,29 +46,29 @@ describe('memory in a simulated world', () => {
   async function run(seed: number): Promise<string[]> {
     const world = worldOf(seed)
     const place = memoryPlace({ world, delayMsMax: 50 })
-    const said: string[] = []
+    const log: string[] = []
     const storage = await place.open()
     const work = Array.from({ length: 20 }, async (_, index) => {
       if (index % 3 === 0) {
         const rows = await rowsOf(storage)
-        said.push(`${world.now()} scan ${index}: ${rows.length}`)
+        log.push(`${world.now()} scan ${index}: ${rows.length}`)
       } else {
         await storage.write([put(`k/${index}`, `${index}`)], { sync: false })
-        said.push(`${world.now()} write ${index}`)
+        log.push(`${world.now()} write ${index}`)
       }
     })
     await Promise.all(work)
     await storage.close()
-    return [...said, `${world.now()} closed`]
+    return [...log, `${world.now()} closed`]
   }
 
-  it('does the same for the same seed, and something else for another', async () => {
+  it('repeats a run for the same seed, and differs for another one', async () => {
     expect(await run(7)).toEqual(await run(7))
     expect(await run(7)).not.toEqual(await run(8))
   })
 })
 
-describe('memory whose disk fails', () => {
+describe('memory with a failed disk', () => {
   const cases: WriteFault[] = (['full', 'io'] as const).flatMap((fail) =>
     [false, true].map((reachedDisk) => ({ fail, reachedDisk })),
   )
@@ -95,7 +95,7 @@ describe('memory whose disk fails', () => {
   })
 })
 
-describe('memory whose process dies', () => {
+describe('memory after a crash of the process', () => {
   it.each([0, 1, 2, 3, 4])('keeps the first %i of three writes in flight', async (writesKept) => {
     const place = memoryPlace()
     let storage = await place.open()
@@ -113,7 +113,7 @@ describe('memory whose process dies', () => {
     expect(settled).toEqual([])
   })
 
-  it('keeps what reads could already see', async () => {
+  it('keeps a write that reads could already see', async () => {
     for (let seed = 0; seed < 30; seed += 1) {
       const place = memoryPlace({ world: worldOf(seed), delayMsMax: 5 })
       let storage = await place.open()
@@ -125,7 +125,7 @@ describe('memory whose process dies', () => {
     }
   })
 
-  it('never lets a write of a poisoned handle reach the disk', async () => {
+  it('never stores a write of a poisoned handle', async () => {
     const place = memoryPlace({ faults: { beforeWrite: () => ({ fail: 'io', reachedDisk: false }) } })
     let storage = await place.open()
     await expect(storage.write([put('a', '1')], soft)).rejects.toMatchObject({ code: 'io' })
@@ -136,8 +136,8 @@ describe('memory whose process dies', () => {
   })
 })
 
-describe('memory whose machine dies', () => {
-  it('keeps what was there at the last write with sync', async () => {
+describe('memory after a power loss', () => {
+  it('keeps the rows of the last write with sync', async () => {
     const place = memoryPlace()
     let storage = await place.open()
     await storage.write([put('a', '1')], soft)

@@ -11,9 +11,9 @@ import {
 import type { World } from '#runtime/world'
 import { type FrozenRows, Rows, rowsIn } from '#test/store/memory-rows'
 
-/** What shall go wrong. Each is asked when its moment comes; `undefined` means that all is well. */
+/** Injected faults; `undefined` means no fault. */
 interface MemoryFaults {
-  /** Asked once for each write, as its turn comes. One that fails and yet `reachedDisk` is there after the next `open`. */
+  /** Called once for each write. A failed write that `reachedDisk` is there after the next `open`. */
   beforeWrite?(operations: readonly Operation[]): WriteFault | undefined
   beforeOpen?(): StorageFailureCode | undefined
 }
@@ -24,11 +24,11 @@ export interface WriteFault {
 }
 
 export interface MemoryPlaceOptions {
-  /** Says when things complete: without it as soon as promises do; with it by `soon`. */
+  /** Completes operations with `soon`; without it, they complete as microtasks. */
   readonly world?: World
   /**
-   * Completion takes 0 to this many milliseconds, by the world's chance; chance then also decides whether a write in
-   * flight is seen by reads, and whether a page of a scan ends early. All of this the port leaves open.
+   * Completion takes 0 to this many milliseconds, by the random bytes of the world. They also decide whether reads see a
+   * write in flight, and whether a page of a scan ends early. The port allows all of this.
    */
   readonly delayMsMax?: number
   readonly faults?: MemoryFaults
@@ -38,17 +38,17 @@ export interface MemoryPlace extends StoragePlace {
   readonly hasHeadroom: boolean
   setRoom(hasRoom: boolean): void
   /**
-   * The process dies: nothing it waits for ever settles, its handle is dead, and `open` gives one on what is durable.
-   * Of the writes in flight the first `writesKept` reached the disk (never fewer than reads could already see).
+   * The process dies: its promises never settle, its handle is dead, and `open` returns a handle on the durable rows.
+   * The first `writesKept` writes in flight reached the disk (never fewer than reads could already see).
    */
   crash(writesKept?: number): void
-  /** The machine dies: as `crash()`, and what was written after the last write with `sync` is gone. */
+  /** The machine dies: as `crash()`, and all writes after the last one with `sync` are lost. */
   losePower(): void
 }
 
 /**
- * Storage in memory,: no timers, no chance but the world's, so one seed gives one run.
- * Written bytes are copied by `write`; `get` and scans give out the copy itself.
+ * Storage in memory, without timers and with the random bytes of the world, so one seed gives one run.
+ * `write` copies the bytes; `get` and scans return that copy.
  */
 export function memoryPlace(options: MemoryPlaceOptions = {}): MemoryPlace {
   return new Memory(options)
@@ -56,10 +56,10 @@ export function memoryPlace(options: MemoryPlaceOptions = {}): MemoryPlace {
 
 class Memory implements MemoryPlace {
   readonly #options: MemoryPlaceOptions
-  /** What a process that starts now finds. */
+  /** The rows that a process finds when it starts now. */
   rows = new Rows()
   #rowsSynced = this.rows.freeze()
-  /** Failed writes that reached the disk: not seen by the handle they failed on, found by the next. */
+  /** Failed writes that reached the disk: only the next handle sees them. */
   #lateWrites: (readonly Operation[])[] = []
   #holder: MemoryStorage | 'opening' | undefined
   #life = 0
@@ -76,7 +76,7 @@ class Memory implements MemoryPlace {
     return this.later(() => {
       const fault = this.#options.faults?.beforeOpen?.()
       this.#holder = undefined
-      if (fault) throw new StorageFailure(fault, `memory: ${fault}, as asked for`)
+      if (fault) throw new StorageFailure(fault, `memory: ${fault}, as injected`)
       for (const operations of this.#lateWrites.splice(0)) this.rows.apply(operations)
       const storage = new MemoryStorage(this)
       this.#holder = storage
@@ -133,7 +133,7 @@ class Memory implements MemoryPlace {
     return this.#options.faults?.beforeWrite?.(operations)
   }
 
-  /** Settles with what `task` gives or throws, when the world says so; never, if the process died in between. */
+  /** Settles with the result of `task` at a time that the world decides; never, if the process died meanwhile. */
   later<T>(task: () => T): Promise<T> {
     const { world, delayMsMax = 0 } = this.#options
     const life = this.#life
@@ -152,7 +152,7 @@ class Memory implements MemoryPlace {
     })
   }
 
-  /** 0 to `below` - 1; always 0 when nothing is left to chance. */
+  /** A number from 0 to `below` - 1; always 0 without delays. */
   chance(below: number): number {
     const { world, delayMsMax = 0 } = this.#options
     if (!world || delayMsMax === 0) return 0
@@ -172,7 +172,7 @@ interface WriteInFlight {
 
 class MemoryStorage implements Storage {
   readonly #memory: Memory
-  /** In the order of their calls; the first is the one at work. */
+  /** In the order of their calls; the first is in progress. */
   #writes: WriteInFlight[] = []
   #isPoisoned = false
   isDead = false
@@ -203,7 +203,7 @@ class MemoryStorage implements Storage {
     return new MemoryScan(this.#memory, this, this.#memory.rows.freeze(), range)
   }
 
-  /** Its rows are its disk. */
+  /** The rows stand in for the disk, so they do not count. */
   memoryBytes(): number {
     return 0
   }
@@ -258,7 +258,7 @@ class MemoryStorage implements Storage {
     } else if (fault) {
       this.#isPoisoned = true
       if (fault.reachedDisk) this.#memory.landLate(write.operations)
-      reject(new StorageFailure(fault.fail, `memory: ${fault.fail}, as asked for`))
+      reject(new StorageFailure(fault.fail, `memory: ${fault.fail}, as injected`))
     } else {
       this.#land(write)
       resolve()

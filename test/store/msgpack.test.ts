@@ -25,18 +25,18 @@ const anything = fc.oneof(
 
 const reader = new MsgpackReader()
 
-/** What reading makes of it as a whole, or that it was left to the general decoder. */
+/** The value that the reader reads, or undefined if it leaves the bytes to the general decoder. */
 function read<Value>(bytes: Uint8Array, how: (reader: MsgpackReader) => Value): { readonly value: Value } | undefined {
   return reader.whole(bytes, (whole) => ({ value: how(whole) }))
 }
 
-describe('read is what the general decoder reads', () => {
+describe('the reader reads the same as the general decoder', () => {
   test('of numbers', () => {
     fc.assert(
-      fc.property(number, (said) => {
-        const value = said + 0
+      fc.property(number, (drawn) => {
+        const value = drawn + 0
         const bytes = pack(value)
-        // Integers of 64 bits are left to it.
+        // The general decoder reads integers of 64 bits.
         const isLeft = bytes[0] === 0xcf || bytes[0] === 0xd3
         expect(read(bytes, (each) => each.number())).toEqual(isLeft ? undefined : { value })
         expect(read(bytes, (each) => each.any())).toEqual({ value })
@@ -56,7 +56,7 @@ describe('read is what the general decoder reads', () => {
     )
   })
 
-  test('of any value, and what is passed ends where it ends', () => {
+  test('of any value, and skips values to their end', () => {
     fc.assert(
       fc.property(anything, fc.nat(99), (value, behind) => {
         const bytes = Buffer.concat([pack(value), pack(behind)])
@@ -72,7 +72,7 @@ describe('read is what the general decoder reads', () => {
     )
   })
 
-  test('of any bytes: the same, or refused alike, or they are left to it', () => {
+  test('of any bytes, or refuses them too, or leaves them to it', () => {
     const outcome = (make: () => unknown) => {
       try {
         return make()
@@ -83,7 +83,7 @@ describe('read is what the general decoder reads', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         const found = outcome(() => read(bytes, (each) => each.any()) ?? 'left')
-        // What is binary comes out as a view of the same kind as what it was read from.
+        // Binary values are views of the same kind as the input.
         const general = outcome(() => ({ value: unpack(Buffer.from(bytes)) }))
         if (found !== 'left') expect(found).toStrictEqual(general)
       }),
@@ -99,12 +99,12 @@ describe('read is what the general decoder reads', () => {
 })
 
 test.each([
-  ['a list is no number', pack([1]), (each: MsgpackReader) => each.number()],
-  ['a number is no list', pack(1), (each: MsgpackReader) => each.array()],
-  ['a number is no text', pack(1), (each: MsgpackReader) => each.text()],
-  ['a text is no object', pack('a'), (each: MsgpackReader) => each.object()],
-  ['nothing is no number', Buffer.alloc(0), (each: MsgpackReader) => each.number()],
-  ['nothing is no value', Buffer.alloc(0), (each: MsgpackReader) => each.any()],
+  ['a list instead of a number', pack([1]), (each: MsgpackReader) => each.number()],
+  ['a number instead of a list', pack(1), (each: MsgpackReader) => each.array()],
+  ['a number instead of a text', pack(1), (each: MsgpackReader) => each.text()],
+  ['a text instead of an object', pack('a'), (each: MsgpackReader) => each.object()],
+  ['no bytes instead of a number', Buffer.alloc(0), (each: MsgpackReader) => each.number()],
+  ['no bytes instead of a value', Buffer.alloc(0), (each: MsgpackReader) => each.any()],
   ['half a double', pack(0.5).subarray(0, 5), (each: MsgpackReader) => each.number()],
   ['half a text', pack('abc').subarray(0, 3), (each: MsgpackReader) => each.text()],
   [
@@ -112,13 +112,13 @@ test.each([
     Buffer.of(0xdd, 0xff, 0xff, 0xff, 0xff),
     (each: MsgpackReader) => each.array(),
   ],
-  ['what was not read to its end', pack([1, 2]), (each: MsgpackReader) => each.array()],
-  ['a value never written', Buffer.of(0xc1), (each: MsgpackReader) => each.any()],
-])('left to the general decoder: %s', (_, bytes, how) => {
+  ['a value that is not read to its end', pack([1, 2]), (each: MsgpackReader) => each.array()],
+  ['an unused type', Buffer.of(0xc1), (each: MsgpackReader) => each.any()],
+])('the reader leaves %s to the general decoder', (_, bytes, how) => {
   expect(read(bytes, how)).toBeUndefined()
 })
 
-test('a text, an object and a null are passed where they stand', () => {
+test('the reader skips a text, an object and a null', () => {
   const seen = read(pack({ name: null, other: 1 }), (each) => {
     const size = each.object()
     const passed = [each.passText('nam'), each.passText('name'), each.passNull(), each.passNull()]
@@ -127,7 +127,7 @@ test('a text, an object and a null are passed where they stand', () => {
   expect(seen).toEqual({ value: [2, false, true, true, false, false, true, 1] })
 })
 
-test('the hash of a text is that of its bytes', () => {
+test('the hash of a text is the hash of its bytes', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary-ascii', maxLength: 300 }), (value) => {
       expect(read(pack(value), (each) => each.passForHash())).toEqual({ value: textHash(`before/${value}`, 7) })
@@ -135,16 +135,16 @@ test('the hash of a text is that of its bytes', () => {
   )
 })
 
-test('what who reads throws is his own', () => {
+test('an error of the callback is thrown unchanged', () => {
   const fails = () => {
-    throw new RangeError('his')
+    throw new RangeError('own')
   }
-  expect(() => reader.whole(pack(1), fails)).toThrow('his')
+  expect(() => reader.whole(pack(1), fails)).toThrow('own')
 })
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
-/** What `write` wrote, behind something else. */
+/** The bytes that `write` writes after an earlier value. */
 function written(write: (writer: MsgpackWriter) => void): Uint8Array {
   const writer = new MsgpackWriter()
   writer.number(7)
@@ -154,7 +154,7 @@ function written(write: (writer: MsgpackWriter) => void): Uint8Array {
   return writer.written
 }
 
-describe('written is what the general encoder writes', () => {
+describe('the writer writes the bytes of the general encoder', () => {
   test('for numbers', () => {
     fc.assert(
       fc.property(number, (value) => {
@@ -204,7 +204,7 @@ describe('written is what the general encoder writes', () => {
   })
 })
 
-test('pieces stay as they were, whatever is written behind them, until everything is written anew', () => {
+test('later writes do not change earlier pieces until the writer is cleared', () => {
   const lengths = fc.array(fc.oneof(fc.nat(200), fc.constantFrom(20_000, 70_000)), { maxLength: 60 })
   fc.assert(
     fc.property(fc.array(lengths, { minLength: 1, maxLength: 4 }), (rounds) => {
@@ -224,7 +224,7 @@ test('pieces stay as they were, whatever is written behind them, until everythin
   )
 })
 
-test('a buffer that grew large is not kept', () => {
+test('a large buffer is freed by clear', () => {
   const writer = new MsgpackWriter(100_000)
   writer.append(new Uint8Array(300_000))
   expect(writer.written.buffer.byteLength).toBeGreaterThan(100_000)

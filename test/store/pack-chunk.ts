@@ -1,7 +1,7 @@
 import type { Entry } from '#model/entry'
 import { ChunkPacker } from '#store/chunk'
 
-/** One chunk, as a commit at `time` stores it. */
+/** A chunk, as a commit at `time` stores it. */
 export function packChunk(entries: readonly Entry[], time: number, bytesBefore: number): Uint8Array {
   const packer = new ChunkPacker(() => {})
   packer.add(entries)

@@ -23,7 +23,7 @@ async function read(storage: Storage): Promise<string[]> {
   return values
 }
 
-/** What is done to a scan, noted; a page of rows, or a failure, for each `next`. */
+/** Records the calls of a scan that answers each `next` with a page or a failure. */
 function watched(answers: readonly (readonly Row[] | Error)[]): {
   readonly storage: Storage
   readonly steps: string[]
@@ -47,27 +47,27 @@ function watched(answers: readonly (readonly Row[] | Error)[]): {
 
 const page = [{ key: 'a/1', value: new Uint8Array(0) }]
 
-test.each([0, 1, 511, 512, 513, 2_000])('%d rows come in order, each once', async (count) => {
+test.each([0, 1, 511, 512, 513, 2_000])('returns %d rows in order, each once', async (count) => {
   expect(await read(await storageWith(count))).toEqual(Array.from({ length: count }, (_, index) => String(index)))
 })
 
-test('the next page is asked for before this one is worked on, and the scan is closed at the end', async () => {
+test('requests the next page before the caller processes this one, and closes the scan at the end', async () => {
   const { storage, steps } = watched([page, page])
   for await (const _ of pagesOf(storage, range)) steps.push('work')
   expect(steps).toEqual(['next', 'next', 'work', 'next', 'work', 'close'])
 })
 
-test('who stops in between closes the scan, after the page that is being read', async () => {
+test('a caller that stops early closes the scan after the page in progress', async () => {
   const { storage, steps } = watched([page, new Error('the disk')])
   for await (const _ of pagesOf(storage, range)) break
   expect(steps).toEqual(['next', 'next', 'close'])
 })
 
-test('a failure is told when its turn comes, and the scan is closed', async () => {
+test('a failure is thrown after the earlier pages, and the scan is closed', async () => {
   const { storage, steps } = watched([page, new Error('the disk')])
   const reading = async () => {
     for await (const _ of pagesOf(storage, range)) {
-      // Longer than the page ahead takes to fail.
+      // Longer than the next page takes to fail.
       await new Promise((resolve) => setTimeout(resolve, 5))
       steps.push('work')
     }
@@ -76,7 +76,7 @@ test('a failure is told when its turn comes, and the scan is closed', async () =
   expect(steps).toEqual(['next', 'next', 'work', 'close'])
 })
 
-test('the first row, or the last one', async () => {
+test('reads the first or last row', async () => {
   const storage = await storageWith(5)
   expect(await firstRowOf(storage, range)).toMatchObject({ key: 'a/000000' })
   expect(await firstRowOf(storage, { ...range, isReverse: true })).toMatchObject({ key: 'a/000004' })

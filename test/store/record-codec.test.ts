@@ -23,15 +23,9 @@ const fourth: RecordFormat = {
 describe('a record of an older version', () => {
   const stored = packRecord(first, { name: 'one' })
 
-  test('is read as it is by the release that wrote it', () => {
+  test('is upgraded step by step, by the steps it needs', () => {
     expect(unpackRecord(first, stored)).toEqual({ name: 'one' })
-  })
-
-  test('is led up by the next one', () => {
     expect(unpackRecord(second, stored)).toEqual({ names: ['one'] })
-  })
-
-  test('is led up step by step, and only the steps it needs', () => {
     expect(unpackRecord(fourth, stored)).toEqual({ names: ['one', 'four'], isLed: true })
     expect(unpackRecord(fourth, packRecord(second, { names: ['two'] }))).toEqual({
       names: ['two', 'four'],
@@ -40,7 +34,7 @@ describe('a record of an older version', () => {
     expect(unpackRecord(fourth, packRecord(fourth, { names: [] }))).toEqual({ names: [] })
   })
 
-  test('without a way up is refused, and says which', () => {
+  test('without an upgrade is refused with an error that names the version', () => {
     const gapped: RecordFormat = { ...fourth, upgrades: { 1: (value) => value } }
     expect(() => unpackRecord(gapped, stored)).toThrow(
       new StorageFailure('damaged', 'no way from version 2 of a stored made-up'),
@@ -48,7 +42,7 @@ describe('a record of an older version', () => {
   })
 })
 
-test('a record of a newer version is refused, and says so', () => {
+test('a record of a newer version is refused with an error that names both versions', () => {
   const stored = packRecord(fourth, 'from the future')
   expect(() => unpackRecord(second, stored)).toThrow(/made-up has version 4; this release knows 2.*newer/)
   expect(() => unpackRecord(second, stored)).toThrow(expect.objectContaining({ code: 'damaged' }))
@@ -56,20 +50,20 @@ test('a record of a newer version is refused, and says so', () => {
 
 test.each([
   ['cut off', packRecord(first, { name: 'secret' }).subarray(0, -1)],
-  ['with something behind it', Buffer.concat([packRecord(first, { name: 'secret' }), Buffer.from([1])])],
-  ['of nothing', new Uint8Array()],
-  ['that is no pair', pack([1, 'secret', 'more'])],
-  ['that is no array', pack('secret')],
-])('a record %s is refused, and not shown', (_, bytes) => {
-  const said = "a stored made-up can't be read: look for what is damaged: npm run admin -- repair"
-  expect(() => unpackRecord(first, bytes)).toThrow(new StorageFailure('damaged', said))
+  ['followed by a byte', Buffer.concat([packRecord(first, { name: 'secret' }), Buffer.from([1])])],
+  ['without bytes', new Uint8Array()],
+  ['with three parts', pack([1, 'secret', 'more'])],
+  ['that is not an array', pack('secret')],
+])('a record %s is refused, and its content is not in the error', (_, bytes) => {
+  const message = "a stored made-up can't be read: look for what is damaged: npm run admin -- repair"
+  expect(() => unpackRecord(first, bytes)).toThrow(new StorageFailure('damaged', message))
 })
 
 test.each([['x'], [null], [Number.NaN], [[]]])('a record whose version is %j is refused', (version) => {
   expect(() => unpackRecord(first, pack([version, 'value']))).toThrow(StorageFailure)
 })
 
-/** Text as JSON has it, of every length and script, with the signs that decoders stumble over. */
+/** Text of every length and script, with characters that are hard to decode. */
 const text = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 80 }),
   fc.string({ unit: 'binary', maxLength: 40 }),
@@ -96,64 +90,40 @@ const value = fc.letrec((tie) => ({
   ),
 })).any
 
-test('whatever we can say in JSON comes back as it was', () => {
+test('any JSON value reads back as written', () => {
   fc.assert(
     fc.property(value, (any) => {
-      // JSON.stringify says −0 as 0, and so do we.
-      const said = JSON.parse(JSON.stringify(any))
-      expect(unpack(pack(said))).toEqual(said)
+      // As in JSON.stringify, −0 becomes 0.
+      const json = JSON.parse(JSON.stringify(any))
+      expect(unpack(pack(json))).toEqual(json)
     }),
     { numRuns: 500 },
   )
 })
 
-test.each([
-  0,
-  -1,
-  255,
-  256,
-  65_536,
-  2 ** 31,
-  2 ** 32,
-  2 ** 53 - 1,
-  -(2 ** 53) + 1,
-  2 ** 53,
-  2 ** 63,
-  2 ** 64,
-  -(2 ** 63),
-  1e300,
-  5e-324,
-  0.1,
-  -0.1,
-  3.4028234663852886e38,
-  Number.MAX_VALUE,
-])('%d comes back as that very number', (number) => {
-  expect(unpack(pack([number]))).toEqual([number])
-})
-
 test('long texts that begin with a byte order mark keep it', () => {
   for (const length of [1, 10, 31, 32, 63, 64, 255, 256, 5_000, 70_000]) {
-    const said = `\ufeff${'é'.repeat(length)}`
-    expect(unpack(pack(said))).toBe(said)
+    const long = `\ufeff${'é'.repeat(length)}`
+    expect(unpack(pack(long))).toBe(long)
   }
 })
 
-test('nothing but data comes out, whatever a file holds', () => {
-  // Extensions that msgpack readers turn into dates, sets, errors or regular expressions.
+test('the decoder returns plain data for extension types', () => {
+  // Extensions that msgpack decoders turn into dates, sets, errors or regular expressions.
   const bytes = [
     Uint8Array.of(0xd6, 0xff, 0, 0, 0, 0),
     Uint8Array.of(0xc7, 4, 0x73, 0x93, 1, 2, 3),
     Uint8Array.of(0xd4, 0x72, 0x40),
   ]
   for (const each of bytes) {
-    let said: unknown
+    let decoded: unknown
     try {
-      said = unpack(each)
+      decoded = unpack(each)
     } catch {
       continue
     }
-    expect(said).not.toBeInstanceOf(Set)
-    expect(said).not.toBeInstanceOf(RegExp)
-    expect(typeof said).not.toBe('function')
+    expect(decoded).not.toBeInstanceOf(Set)
+    expect(decoded).not.toBeInstanceOf(RegExp)
+    expect(typeof decoded).not.toBe('function')
   }
 })

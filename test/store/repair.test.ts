@@ -22,9 +22,9 @@ const commits = 150
 const events = 2
 let root: string
 let left: string
-/** Of each key all values that it had. */
+/** All values that each key has had. */
 const written = new Map<string, Set<string>>()
-/** The rows after each commit, without those that a repair writes. */
+/** The rows after each commit, without the rows that a repair writes. */
 const states: ReadonlyMap<string, string>[] = []
 const ofRepairs = /^(whole|redo|epoch|part\/tenant)/
 const hex = (value: Uint8Array) => Buffer.from(value).toString('hex')
@@ -44,7 +44,7 @@ function commitOf(at: number): readonly Operation[] {
   ]
 }
 
-/** As a killed process leaves it: tables of several lives, in which newer rows replace older ones, and a log. */
+/** As a killed process leaves it: tables of several runs, in which newer rows replace older ones, and a log. */
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'repair-'))
   const live = join(root, 'live')
@@ -110,7 +110,7 @@ async function repaired(file: RegExp, change: (bytes: Buffer) => Buffer | undefi
   await storage.close()
   const rows = new Map(all.filter(({ key }) => !ofRepairs.test(key)).map(({ key, value }) => [key, hex(value)]))
   for (const [key, value] of rows) {
-    expect(written.get(key)?.has(value), `nobody wrote ${key} like this`).toBe(true)
+    expect(written.get(key)?.has(value), `${key} never had this value`).toBe(true)
     expect(ofReads.get(key)).toBe(value)
   }
   // A repair that gives less than the last state reports the file.
@@ -144,7 +144,7 @@ test.each([
   expect((await repaired(file, change)).rows).toEqual(states.at(-1))
 })
 
-test('of a log with a fault keeps the commits in front of it, all of them and no others', async () => {
+test('of a damaged log keeps exactly the commits before the damage', async () => {
   const inLog = states.slice(-50)
   for (const share of shares) {
     for (const change of [flip(share), (bytes: Buffer) => bytes.subarray(0, bytes.length * share)]) {
@@ -154,7 +154,7 @@ test('of a log with a fault keeps the commits in front of it, all of them and no
   }
 })
 
-test('of a table with a fault keeps rows as they were written, and reports the table', async () => {
+test('of a damaged table keeps rows as written, and reports the table', async () => {
   // Index, filter and foot are at the end.
   const ends = Array.from({ length: 12 }, (_, at) => 0.99995 - at * 0.003)
   for (const share of [...shares, ...ends]) {
@@ -169,13 +169,13 @@ test('of a table with a fault keeps rows as they were written, and reports the t
     const { found, rows, folder } = await repaired(/\.ldb$/, change)
     expect(found.damage.length).toBeGreaterThan(0)
     expect(rows.size).toBeGreaterThan(100)
-    const said = repairedText(folder, found)
-    expect(said).toContain('damaged-now, unchanged')
-    expect(said).toMatch(/Any row may be missing, outdated/)
+    const message = repairedText(folder, found)
+    expect(message).toContain('damaged-now, unchanged')
+    expect(message).toMatch(/Any row may be missing, outdated/)
   }
 })
 
-test('leaves out rows that nothing can read, and assigns no device address twice', () => {
+test('omits unreadable rows, and assigns no device address twice', () => {
   const rows = new RebuiltRows()
   const row = (key: string, value: unknown) => ({ key, value: packRecord(format, value) })
   const snapshot = (id: string, flake: number, shapeId: string) =>
@@ -200,7 +200,7 @@ test('leaves out rows that nothing can read, and assigns no device address twice
   })
 })
 
-test('keeps a stored record of every kind', () => {
+test('keeps stored records of every kind', () => {
   const rows = new RebuiltRows()
   for (const { key, write } of storedSamples.filter(({ key }) => key.startsWith('shape/')))
     rows.addShape({ key, value: write() })

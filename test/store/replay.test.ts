@@ -28,7 +28,7 @@ import { subscription } from '#test/store/samples-of/subscription'
 
 const names = ['A', 'B', 'C']
 
-/** Some alarms, on all devices: one that comes and goes, and two that have to hold for a while. */
+/** Alarms on all devices: one at once, and two with a duration. */
 const rules = new RuleViews({ scopeOf: () => everyScope, sweep: () => {}, inSlices: atOnce, log: { info: () => {} } })
 const alarms = new Map(
   [
@@ -39,7 +39,7 @@ const alarms = new Map(
 )
 rules.load([{ tenant: 'default', alarms, groups: new Map(), schemas: new Map() }])
 
-/** Some throttles, on all devices, that let reports, alarms and a status through now and then. Nobody is told of it. */
+/** Throttles on all devices, which pass some reports, alarms and status changes. No mail is sent. */
 const functions = functionViews()
 const triggers = [onProperty(1, undefined, 'one'), { id: 'turned', type: 'trigger', on: 'alarm', alarmId: 'I0' }]
 const throttled = [...triggers, { id: 'came', type: 'trigger', on: 'status' }].map((trigger, index) => [
@@ -49,7 +49,7 @@ const throttled = [...triggers, { id: 'came', type: 'trigger', on: 'status' }].m
 const none = new Map<string, never>()
 functions.load([{ tenant: 'default', functions: new Map(throttled), templates: none, groups: none }])
 
-/** The actors of the server, on the stage. */
+/** The device and tenant actors of the server. */
 const definitions = (journal: StoreJournal) =>
   [
     deviceActor({
@@ -62,19 +62,19 @@ const definitions = (journal: StoreJournal) =>
     noopUpdates,
   ] as unknown as AnyDefinition<Entry>[]
 
-/** Few bytes and events, so that checkpoints happen all the time. */
+/** Few bytes and events, so that checkpoints are frequent. */
 const options: StageOptions = {
   definitions,
   redo: { eventsMax: 24, bytesMax: 1_000_000 },
   bulkWake: { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 1 },
 }
 
-/** Two services, the one in three forms: more properties, another type. */
+/** Two services, the first in three forms: more properties, another type. */
 function shapesOf(stage: Stage): Shape[] {
   const { intern } = stage.journal.shapes
   const property = (propId: number, name: string, modifier = 0) => {
     const type = propertyTypeOf(name)
-    if (!type) throw new Error(`${name} is no type`)
+    if (!type) throw new Error(`${name} is not a type`)
     return { propId, type, modifier }
   }
   return [
@@ -88,38 +88,38 @@ function shapesOf(stage: Stage): Shape[] {
 
 /** A value of a property of these shapes, from a small number. */
 function valueFor(shape: Shape, index: number, number: number) {
-  const said = { uint8: number, string: `s${number}`, bool: number % 2 === 0, float: number / 2 }
-  return said[shape.properties[index]?.type.name as keyof typeof said]
+  const values = { uint8: number, string: `s${number}`, bool: number % 2 === 0, float: number / 2 }
+  return values[shape.properties[index]?.type.name as keyof typeof values]
 }
 
-const who = fc.constantFrom(...names)
+const device = fc.constantFrom(...names)
 const number = fc.nat(9)
 const step = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('admit' as const), who, number }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('admit' as const), device, number }) },
   {
     weight: 4,
     arbitrary: fc.record({
       what: fc.constant('hello' as const),
-      who,
+      device,
       number,
       shapes: fc.subarray([0, 1, 2, 3, 4]),
     }),
   },
-  { weight: 12, arbitrary: fc.record({ what: fc.constant('report' as const), who, number }) },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('post' as const), who, number }) },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('meta' as const), who, number }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('delete meta' as const), who, number }) },
-  { weight: 2, arbitrary: fc.record({ what: fc.constant('status' as const), who, number }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('remove' as const), who, number }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('schema' as const), who, number }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('group' as const), who, number }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('alarm' as const), who, number }) },
+  { weight: 12, arbitrary: fc.record({ what: fc.constant('report' as const), device, number }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('post' as const), device, number }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('meta' as const), device, number }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('delete meta' as const), device, number }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('status' as const), device, number }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('remove' as const), device, number }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('schema' as const), device, number }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('group' as const), device, number }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('alarm' as const), device, number }) },
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
-/** Some turns in one commit. */
+/** Turns in one commit. */
 const batch = fc.array(step, { minLength: 1, maxLength: 10, size: 'max' })
-/** A life: commits, then one that may be in flight and one that is open when the process dies. */
+/** The run of a process: commits, then one that may be in flight and one that is open at the crash. */
 const life = fc.record({
   batches: fc.array(batch, { minLength: 1, maxLength: 10, size: 'max' }),
   inFlight: batch,
@@ -129,14 +129,14 @@ const life = fc.record({
 
 function run(stage: Stage, shapes: readonly Shape[], steps: readonly Step[], sequence: { next: number }): void {
   for (const each of steps) {
-    const address = deviceAddress('default', each.who)
+    const address = deviceAddress('default', each.device)
     const { number } = each
-    const state = () => stage.system.peek(address) ?? absentDevice(each.who)
+    const state = () => stage.system.peek(address) ?? absentDevice(each.device)
     const ask = (command: DeviceCommand) => stage.ask(address, command)
     switch (each.what) {
       case 'admit':
         if (!state().isThere)
-          stage.ask(tenantAddress('default'), { type: 'admit_device', device: each.who, meta: { number } })
+          stage.ask(tenantAddress('default'), { type: 'admit_device', device: each.device, meta: { number } })
         break
       case 'hello': {
         const services: Hello['services'] = each.shapes
@@ -211,14 +211,14 @@ function run(stage: Stage, shapes: readonly Shape[], steps: readonly Step[], seq
       }
       case 'group':
       case 'alarm':
-        stage.ask(tenantAddress('default'), watching(stage, each.what, number, each.who))
+        stage.ask(tenantAddress('default'), ruleCommand(stage, each.what, number, each.device))
     }
     stage.world.spend(1)
   }
 }
 
-/** What is said of a group or of an alarm: made, changed, or removed. */
-function watching(stage: Stage, what: 'group' | 'alarm', number: number, device: string): TenantCommand {
+/** A command that creates, changes or removes a group or an alarm. */
+function ruleCommand(stage: Stage, what: 'group' | 'alarm', number: number, device: string): TenantCommand {
   const tenant = stage.system.peek(tenantAddress('default')) as TenantState
   const id = `I${number % 2}`
   const author = 'crn#user:2Vb7qYx9Kd'
@@ -232,7 +232,7 @@ function watching(stage: Stage, what: 'group' | 'alarm', number: number, device:
   return { type: 'put_alarm', id, isNew, body, author }
 }
 
-/** Everything there is to know, but what a crash may lose: when and how often a device connected. */
+/** The whole state, except what a crash may lose: when and how often a device connected. */
 function everything(stage: Stage): unknown {
   const devices = names.map((name) => {
     const state = stage.system.peek(deviceAddress('default', name)) ?? absentDevice(name)
@@ -244,12 +244,12 @@ function everything(stage: Stage): unknown {
   })
 }
 
-test('after a crash everything stands as it was committed, and nothing else', async () => {
+test('a restart after a crash restores exactly the committed state', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 4, size: 'max' }), async (lives) => {
       let stage = await openStage(options)
       const sequence = { next: 0 }
-      for (const each of names) run(stage, shapesOf(stage), [{ what: 'admit', who: each, number: 1 }], sequence)
+      for (const each of names) run(stage, shapesOf(stage), [{ what: 'admit', device: each, number: 1 }], sequence)
       for (const { batches, inFlight, open, isKept } of lives) {
         const shapes = shapesOf(stage)
         for (const steps of batches) {
@@ -261,13 +261,13 @@ test('after a crash everything stands as it was committed, and nothing else', as
         run(stage, shapes, inFlight, sequence)
         const sealed = everything(stage)
         const commits = stage.commits.length
-        // Sealed and given to the disk.
+        // Sealed and handed to the disk.
         while (stage.commits.length === commits && stage.world.step());
         const isInFlight = stage.commits.length > commits
         run(stage, shapes, open, sequence)
         if (isInFlight && isKept) expected = sealed
         stage.crash(isKept ? 1 : 0)
-        stage = await stage.reborn(options)
+        stage = await stage.restart(options)
         expect(everything(stage)).toEqual(expected)
         expect(stage.bugs).toEqual([])
       }
@@ -276,40 +276,40 @@ test('after a crash everything stands as it was committed, and nothing else', as
   )
 })
 
-test('a new process decides nothing, tells nothing and writes nothing by itself', async () => {
+test('a new process publishes nothing and writes nothing by itself', async () => {
   const stage = await openStage(options)
-  run(stage, shapesOf(stage), [{ what: 'admit', who: 'A', number: 1 }], { next: 0 })
+  run(stage, shapesOf(stage), [{ what: 'admit', device: 'A', number: 1 }], { next: 0 })
   await stage.settle()
   stage.crash()
-  const again = await stage.reborn(options)
+  const again = await stage.restart(options)
   await again.world.advance(30_000)
-  expect(again.said).toEqual([])
+  expect(again.outputs).toEqual([])
   expect(again.commits).toEqual([])
 })
 
-test('of a removed device nothing comes back, though others keep its entries in the redo window', async () => {
+test('a removed device stays removed, even if its entries are in the redo window', async () => {
   const stage = await openStage({ definitions })
   const shapes = shapesOf(stage)
   const sequence = { next: 0 }
-  for (const each of names) run(stage, shapes, [{ what: 'admit', who: each, number: 1 }], sequence)
-  run(stage, shapes, [{ what: 'hello', who: 'A', number: 1, shapes: [0] }], sequence)
-  run(stage, shapes, [{ what: 'meta', who: 'A', number: 1 }], sequence)
+  for (const each of names) run(stage, shapes, [{ what: 'admit', device: each, number: 1 }], sequence)
+  run(stage, shapes, [{ what: 'hello', device: 'A', number: 1, shapes: [0] }], sequence)
+  run(stage, shapes, [{ what: 'meta', device: 'A', number: 1 }], sequence)
   await stage.settle()
   for (const what of ['hello', 'report', 'report', 'remove'] as const) {
-    run(stage, shapes, [{ what, who: 'B', number: 0, shapes: [0, 3] } as Step], sequence)
+    run(stage, shapes, [{ what, device: 'B', number: 0, shapes: [0, 3] } as Step], sequence)
     await stage.settle()
   }
   expect(stage.commits.at(-1)?.streams[0]?.redoFrom).toBeLessThan(stage.journal.stream('default').last - 3)
   const before = everything(stage)
   stage.crash()
-  const again = await stage.reborn({ definitions })
+  const again = await stage.restart({ definitions })
   expect(everything(again)).toEqual(before)
   expect(again.system.peek(deviceAddress('default', 'B'))).toBeUndefined()
 })
 
-/** One that writes of a device what is none of that device's own, and of what is no device's. */
-const beside: ActorDefinition<object, { readonly type: 'say' }, Entry> = {
-  kind: 'beside',
+/** An actor that writes entries of updates and subscriptions, which change no device. */
+const foreignActor: ActorDefinition<object, { readonly type: 'write' }, Entry> = {
+  kind: 'foreign',
   persistence: 'write_through',
   formats: {},
   wake: () => ({}),
@@ -324,28 +324,31 @@ const beside: ActorDefinition<object, { readonly type: 'say' }, Entry> = {
 }
 
 test.each([1, 1_000_000])(
-  'what becomes of updates and subscriptions is replayed on no device, woken in bulk from %s on',
+  'a replay applies entries of updates and subscriptions to no device (bulk wake from %s entries)',
   async (min) => {
     const withUpdates = {
       ...options,
       redo: { eventsMax: 1_000, bytesMax: 1_000_000 },
       bulkWake: { entriesMin: min, actorsMin: min, rowsAhead: 9, rowsPerActor: 9 },
-      definitions: (journal: StoreJournal) => [...definitions(journal), beside as unknown as AnyDefinition<Entry>],
+      definitions: (journal: StoreJournal) => [
+        ...definitions(journal),
+        foreignActor as unknown as AnyDefinition<Entry>,
+      ],
     }
     const stage = await openStage(withUpdates)
     const shapes = shapesOf(stage)
     const sequence = { next: 0 }
-    run(stage, shapes, [{ what: 'admit', who: 'A', number: 1 }], sequence)
+    run(stage, shapes, [{ what: 'admit', device: 'A', number: 1 }], sequence)
     for (const number of [0, 1, 2]) {
-      run(stage, shapes, [{ what: 'hello', who: 'A', number, shapes: [0] }], sequence)
-      run(stage, shapes, [{ what: 'report', who: 'A', number }], sequence)
-      stage.ask({ kind: 'beside', tenant: 'default', id: 'A' }, { type: 'say' })
+      run(stage, shapes, [{ what: 'hello', device: 'A', number, shapes: [0] }], sequence)
+      run(stage, shapes, [{ what: 'report', device: 'A', number }], sequence)
+      stage.ask({ kind: 'foreign', tenant: 'default', id: 'A' }, { type: 'write' })
       await stage.settle()
     }
     const { last } = stage.journal.stream('default')
     const before = everything(stage)
     stage.crash()
-    const again = await stage.reborn(withUpdates)
+    const again = await stage.restart(withUpdates)
     expect(again.bugs).toEqual([])
     expect(again.journal.stream('default').last).toBe(last)
     expect(everything(again)).toEqual(before)

@@ -1,6 +1,6 @@
 import type { StoragePlace } from '#runtime/storage'
 
-/** How many rows below a prefix are read by scans of handles opened from now on. */
+/** Counts the rows under a prefix that scans read, for handles opened from now on. */
 export function countRows(place: StoragePlace, prefix: string): () => number {
   let count = 0
   const open = place.open.bind(place)

@@ -12,7 +12,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const file = { host: '127.0.0.1', port: 8080, key: Buffer.alloc(32, 7).toString('base64url') }
 
-test('a server says where it listens, for its owner only, and takes it away when it ends', async () => {
+test('a server writes its address for the owner only, and removes the file when it stops', async () => {
   expect(await readServerFile(folder)).toBeUndefined()
   await writeServerFile(folder, file)
   expect(await readServerFile(folder)).toEqual(file)
@@ -22,7 +22,7 @@ test('a server says where it listens, for its owner only, and takes it away when
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('it takes the place of what one left that died, also in the middle of writing', async () => {
+test('a server replaces the file of a dead one, even an incomplete file', async () => {
   await writeServerFile(folder, { ...file, port: 1 })
   writeFileSync(join(folder, 'server.json.new'), '{"host"', { mode: 0o644 })
   await writeServerFile(folder, file)
@@ -38,12 +38,12 @@ test.each([
   '{}',
   JSON.stringify({ ...file, key: 'short' }),
   JSON.stringify({ ...file, port: '1' }),
-])('%j names no server', async (text) => {
+])('%j is not a server file', async (text) => {
   writeFileSync(join(folder, 'server.json'), text)
   expect(await readServerFile(folder)).toBeUndefined()
 })
 
-test('the proof is HMAC-SHA256: of another key or another challenge it is another', () => {
+test('the proof is an HMAC-SHA256 of the key and the challenge', () => {
   const challenge = 'A'.repeat(43)
   const proofs = [proofOf(file.key, challenge), proofOf(file.key, 'B'.repeat(43)), proofOf('k'.repeat(43), challenge)]
   expect(new Set(proofs).size).toBe(3)

@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Operation, Row, ScanRange, Storage, StoragePlace } from '#runtime/storage'
 
-/** A fresh, empty place; `remove` clears it away. */
+/** A new, empty place; `remove` deletes it. */
 export type MakePlace = () => Promise<{ readonly place: StoragePlace; readonly remove?: () => Promise<void> }>
 
 const soft = { sync: false } as const
-/** All keys but those that begin with the last character there is; none here does. */
+/** All keys, except those that begin with the last Unicode character; the tests use none. */
 const every = { after: '', before: '\u{10ffff}', hasValues: true } as const
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
@@ -35,8 +35,8 @@ const keysOf = async (storage: Storage, range?: ScanRange, pageRows?: number) =>
 const byUtf8 = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other))
 
 /**
- * Keys whose order is easily got wrong: prefixes of each other, NUL, and characters whose UTF-16 order is not that of
- * their UTF-8 bytes (U+E000 to U+FFFF against those beyond).
+ * Keys whose order is error-prone: prefixes of each other, NUL, and characters whose UTF-16 order differs from the order
+ * of their UTF-8 bytes (U+E000 to U+FFFF against later ones).
  */
 // biome-ignore format: one block of data
 const trickyKeys = [
@@ -44,9 +44,9 @@ const trickyKeys = [
   '\u0800', 'é', 'e\u0301', '€', '\ud7ff', '\ue000', '\ufffd', '\uffff', '\u{10000}', '😀', '😀a', '😁', '\u{10fffe}',
 ]
 
-/** Every obligation of the storage port that can be seen from outside. The failing disk has its own tests. */
+/** The contract of the storage port. The failing disk has its own tests. */
 export function storageSuite(name: string, makePlace: MakePlace): void {
-  describe(`${name} keeps the storage contract`, () => {
+  describe(`${name} fulfils the storage contract`, () => {
     let place: StoragePlace
     let storage: Storage
     let clear: (() => Promise<void>) | undefined
@@ -64,12 +64,12 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
     })
 
     describe('get and write', () => {
-      it('has nothing at first', async () => {
+      it('is empty at first', async () => {
         expect(storage.get('a')).toBeUndefined()
         expect(await rowsOf(storage)).toEqual([])
       })
 
-      it.each([false, true])('gives back what was written, at once after the promise (sync: %s)', async (sync) => {
+      it.each([false, true])('returns written values as soon as the promise is fulfilled (sync: %s)', async (sync) => {
         await storage.write([put('a', 'one'), put('b', 'two')], { sync })
         expect(text(storage.get('a'))).toBe('one')
         expect(text(storage.get('b'))).toBe('two')
@@ -86,7 +86,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect(storage.get('a')).toBeUndefined()
       })
 
-      it('says what memory it holds, and holds none once it is closed', async () => {
+      it('reports its memory, and none once it is closed', async () => {
         const before = storage.memoryBytes()
         await storage.write([{ key: 'large', value: randomBytes(1e6) }], soft)
         expect(storage.memoryBytes()).toBeGreaterThanOrEqual(before)
@@ -94,19 +94,19 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect(storage.memoryBytes()).toBe(0)
       })
 
-      it('takes an empty batch', async () => {
+      it('accepts an empty batch', async () => {
         await storage.write([], { sync: true })
         expect(await rowsOf(storage)).toEqual([])
       })
 
-      it('tells an empty value from none', async () => {
+      it('distinguishes an empty value from a missing one', async () => {
         await storage.write([{ key: 'empty', value: new Uint8Array(0) }], soft)
         expect(storage.get('empty')).toHaveLength(0)
         expect(storage.get('none')).toBeUndefined()
         expect(await rowsOf(storage)).toMatchObject([{ key: 'empty', value: { length: 0 } }])
       })
 
-      it('keeps all bytes of large values, and of views into larger buffers', async () => {
+      it('stores large values and views of larger buffers completely', async () => {
         const large = new Uint8Array(1024 * 1024).map((_, index) => (index * 31 + (index >>> 8)) & 0xff)
         await storage.write(
           [
@@ -121,7 +121,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect(Buffer.compare(row?.value ?? bytes(''), large)).toBe(0)
       })
 
-      it('lets a written buffer be used again once the promise is fulfilled', async () => {
+      it('allows reuse of a written buffer once the promise is fulfilled', async () => {
         const value = bytes('before')
         await storage.write([{ key: 'a', value }], soft)
         value.fill(0)
@@ -136,7 +136,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
           4096,
           9000,
         ]
-        // Each also without its last character: a store that cuts keys off finds those instead.
+        // Also keys without their last character: a store that truncates keys finds those instead.
         const keys = lengths.flatMap((length) => [
           'x'.repeat(length + 1),
           `${'x'.repeat(length + 1)}é`,
@@ -152,7 +152,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         }
       })
 
-      it('keeps the order of writes that were not waited for', async () => {
+      it('keeps the order of concurrent writes', async () => {
         const writes = Array.from({ length: 50 }, (_, index) =>
           storage.write([put('last', `${index}`), put(`each/${index}`, `${index}`)], soft),
         )
@@ -163,7 +163,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect(await keysOf(storage)).toHaveLength(51)
       })
 
-      it('shows a scan all of a batch in flight, or nothing', async () => {
+      it('shows a scan all or none of a batch in flight', async () => {
         const writing = storage.write(
           Array.from({ length: 200 }, (_, index) => put(`k/${index}`, 'v')),
           soft,
@@ -174,7 +174,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect(counts.filter((count) => count !== 0 && count !== 200)).toEqual([])
       })
 
-      it('takes a lone surrogate for U+FFFD, which UTF-8 has in its place', async () => {
+      it('replaces a lone surrogate by U+FFFD, as UTF-8 does', async () => {
         await storage.write([put('a\udc00', 'low'), put('\ud800b', 'high')], soft)
         expect([storage.get('a\ufffd'), storage.get('\ufffdb')].map(text)).toEqual(['low', 'high'])
         expect(await keysOf(storage)).toEqual(['a\ufffd', '\ufffdb'])
@@ -182,7 +182,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
     })
 
     describe('scan', () => {
-      it('orders keys by their UTF-8 bytes, both ways', async () => {
+      it('orders keys by their UTF-8 bytes, in both directions', async () => {
         await storage.write(
           trickyKeys.toReversed().map((key) => put(key, key)),
           soft,
@@ -193,7 +193,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         for (const key of trickyKeys) expect(text(storage.get(key))).toBe(key)
       })
 
-      it('leaves out both bounds, whether they are there or not', async () => {
+      it('excludes both bounds, whether they exist or not', async () => {
         const bounds = [...trickyKeys, '', 'a.', 'zz', '\u{10ffff}']
         await storage.write(
           trickyKeys.map((key) => put(key, '')),
@@ -210,7 +210,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         }
       })
 
-      it('finds nothing in an empty range, and goes on finding nothing', async () => {
+      it('returns nothing for an empty range, repeatedly', async () => {
         await storage.write([put('b', '1')], soft)
         for (const isReverse of [false, true]) {
           const scan = storage.scan({ after: 'b', before: 'b', isReverse, hasValues: true })
@@ -220,13 +220,13 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         }
       })
 
-      it('reads values only when asked', async () => {
+      it('reads values on request only', async () => {
         await storage.write([put('a', 'one')], soft)
         expect((await rowsOf(storage)).map(({ value }) => text(value))).toEqual(['one'])
         expect((await rowsOf(storage, { ...every, hasValues: false })).map(({ value }) => text(value))).toEqual([''])
       })
 
-      it.each([false, true])('gives 10 000 rows in pages (reverse: %s)', async (isReverse) => {
+      it.each([false, true])('returns 10 000 rows in pages (reverse: %s)', async (isReverse) => {
         const keys = Array.from({ length: 10_000 }, (_, index) => `row/${String(index).padStart(5, '0')}`)
         for (let at = 0; at < keys.length; at += 2500) {
           await storage.write(
@@ -239,7 +239,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect(rows.every(({ key, value }) => text(value) === `value of ${key}`)).toBe(true)
       })
 
-      it('gives every row once, however large rows and pages are', async () => {
+      it('returns every row once, for any size of rows and pages', async () => {
         const keys = fc.uniqueArray(
           fc.string({ unit: fc.constantFrom('a', 'b', '\0', 'é'), minLength: 1, maxLength: 4 }),
           {
@@ -282,7 +282,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         )
       })
 
-      it('reads the state of its call, whatever is written later', async () => {
+      it('reads the state at its call, despite later writes', async () => {
         const keys = Array.from({ length: 1000 }, (_, index) => `k/${String(index).padStart(4, '0')}`)
         await storage.write(
           keys.map((key) => put(key, 'old')),
@@ -307,7 +307,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect(text(storage.get('k/0001'))).toBe('new')
       })
 
-      it('may be closed early, twice, and then says so', async () => {
+      it('can be closed early and twice, and then refuses to read', async () => {
         await storage.write([put('a', '1'), put('b', '1')], soft)
         const scan = storage.scan(every)
         await scan.next(1)
@@ -318,7 +318,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
     })
 
     describe('open and close', () => {
-      it('keeps everything over closing and opening', async () => {
+      it('keeps all rows when it is closed and opened', async () => {
         await storage.write([put('a', '1'), put('b', '1')], { sync: true })
         await storage.write([remove('a'), put('😀', '2')], soft)
         await storage.close()
@@ -353,7 +353,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect(await keysOf(storage)).toEqual(['a'])
       })
 
-      it('survives scans that are reading while it closes', async () => {
+      it('can be closed during scans', async () => {
         await storage.write(
           Array.from({ length: 3000 }, (_, index) => put(`k/${index}`, 'v'.repeat(100))),
           soft,
@@ -363,13 +363,13 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         await storage.close()
         for (const page of await Promise.allSettled(pages)) {
           if (page.status === 'fulfilled') expect(page.value.length).toBeGreaterThan(0)
-          else expect(page.reason).toMatchObject({ code: 'closed' })
+          if (page.status === 'rejected') expect(page.reason).toMatchObject({ code: 'closed' })
         }
         for (const scan of scans) await expect(scan.next(1)).rejects.toMatchObject({ code: 'closed' })
         await Promise.all(scans.map((scan) => scan.close()))
       })
 
-      it('is open only once', async () => {
+      it('can be opened once at a time', async () => {
         const locked = { name: 'StorageFailure', code: 'locked' }
         await expect(place.open()).rejects.toMatchObject(locked)
         await storage.write([put('a', '1')], soft)
@@ -378,12 +378,12 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect([first?.status, second?.status].sort()).toEqual(['fulfilled', 'rejected'])
         for (const attempt of [first, second]) {
           if (attempt?.status === 'fulfilled') storage = attempt.value
-          else expect(attempt?.reason).toMatchObject(locked)
+          if (attempt?.status === 'rejected') expect(attempt.reason).toMatchObject(locked)
         }
         expect(text(storage.get('a'))).toBe('1')
       })
 
-      it('may be closed again and again, and opened as soon as it is', async () => {
+      it('can be closed and opened repeatedly', async () => {
         for (let round = 0; round < 5; round += 1) {
           await Promise.all([storage.close(), storage.close()])
           await storage.close()
@@ -395,7 +395,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
     })
 
     describe('room', () => {
-      it('gives the headroom back and takes it again, any number of times', async () => {
+      it('releases and restores the headroom repeatedly', async () => {
         for (let round = 0; round < 2; round += 1) {
           await Promise.all([place.restoreHeadroom(), place.restoreHeadroom()])
           await Promise.all([place.releaseHeadroom(), place.releaseHeadroom()])
@@ -404,7 +404,7 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
       })
     })
 
-    it('does what a sorted map does', async () => {
+    it('behaves as a sorted map', async () => {
       const unit = fc.constantFrom('a', 'b', '/', '\u0000', 'é', '\ud7ff', '\ue000', '\uffff', '😀', '\u{10fffe}')
       const anyText = fc.string({ unit: 'binary', minLength: 1 }).filter((key) => !key.startsWith('\u{10ffff}'))
       const key = fc.oneof(fc.string({ unit, minLength: 1, maxLength: 4 }), anyText)

@@ -23,14 +23,14 @@ beforeEach(async () => {
 const entryAt = (offset: number): Entry => ({ kind: 'schema_deleted', service: `s${offset}`, at: offset })
 const entries = (first: number, count: number) => Array.from({ length: count }, (_, index) => entryAt(first + index))
 
-/** The events that one commit appends to a stream, packed as a turn packs them. */
+/** The events that a commit appends to a stream, packed as in a turn. */
 function partOf(tenant: string, firstOffset: number, events: readonly Entry[], redoFrom = 1): StreamPart<Entry> {
   const packer = events.length > 0 ? journal.packer() : undefined
   packer?.add(events)
   return { tenant, firstOffset, events, packer, redoFrom }
 }
 
-/** A commit of so many entries of a tenant, behind the last one. */
+/** Commits `count` entries of a tenant after its last one. */
 async function append(count: number, more: Partial<SealedCommit<Entry>> & { tenant?: string; redoFrom?: number } = {}) {
   const { tenant = 'default', redoFrom, ...commit } = more
   const firstOffset = journal.stream(tenant).last + 1
@@ -46,7 +46,7 @@ const chunkKeys = async (tenant = 'default') =>
   (await rowsOf(storage)).map(({ key }) => key).filter((key) => key.startsWith(`stream/${tenant}/`))
 
 describe('a commit', () => {
-  test('is one write: chunks, redo mark, records', async () => {
+  test('writes chunks, redo mark and records at once', async () => {
     await append(2, { records: new Map([['part/x', Uint8Array.of(1)]]) })
     expect((await rowsOf(storage)).map(({ key }) => key)).toEqual(['part/x', 'redo/default', keys.chunk('default', 1)])
     await append(1, { records: new Map([['part/x', null]]) })
@@ -67,7 +67,7 @@ describe('a commit', () => {
     expect(all).toEqual(entries(1, count).map((event, index) => ({ offset: index + 1, event })))
   })
 
-  test('without entries moves the redo mark alone', async () => {
+  test('without entries moves the redo mark only', async () => {
     await append(3)
     await append(0, { redoFrom: 4 })
     expect(await chunkKeys()).toHaveLength(1)
@@ -75,7 +75,7 @@ describe('a commit', () => {
     expect(journal.stream('default').last).toBe(3)
   })
 
-  test('writes the redo mark only where it moves', async () => {
+  test('writes the redo mark only if it moves', async () => {
     await append(1)
     await append(1)
     expect(journal.last.operations).toBe(1)
@@ -92,7 +92,7 @@ describe('a commit', () => {
     expect((await journal.load('two', 3))?.events).toEqual([entryAt(3)])
   })
 
-  test('that fails changes nothing of what is known', async () => {
+  test('that fails does not change the streams', async () => {
     await append(2)
     const place = memoryPlace({ faults: { beforeWrite: () => ({ fail: 'full', reachedDisk: true }) } })
     const failing = new StoreJournal({ openLog: embeddedLog(false) })
@@ -103,7 +103,7 @@ describe('a commit', () => {
     expect(failing.recent('default', 1)).toBeUndefined()
   })
 
-  test('is fsynced when it shall survive the machine', async () => {
+  test('survives a power loss if commits are synced', async () => {
     for (const isSynced of [true, false]) {
       const place = memoryPlace()
       const synced = new StoreJournal({ openLog: embeddedLog(isSynced) })
@@ -123,25 +123,29 @@ describe('reading', () => {
     for (const size of sizes) await append(size)
   })
 
-  test.each(['recent', 'load'] as const)('%s gives the chunk that holds an offset, at every boundary', async (how) => {
-    for (const offset of [1, 2, 4, 5, chunkEntriesMax + 4, chunkEntriesMax + 5, last - 1, last]) {
-      const chunk = await journal[how]('default', offset)
-      const index = offset - (chunk?.firstOffset ?? 0)
-      expect(chunk?.events[index]).toEqual(entryAt(offset))
-      expect(chunk?.firstOffset).toBeLessThanOrEqual(offset)
-    }
-    for (const offset of [0, -1, last + 1, last + 1_000]) expect(await journal[how]('default', offset)).toBeUndefined()
-    expect(await journal[how]('nobody', 1)).toBeUndefined()
-  })
+  test.each(['recent', 'load'] as const)(
+    '%s returns the chunk that holds an offset, at every boundary',
+    async (how) => {
+      for (const offset of [1, 2, 4, 5, chunkEntriesMax + 4, chunkEntriesMax + 5, last - 1, last]) {
+        const chunk = await journal[how]('default', offset)
+        const index = offset - (chunk?.firstOffset ?? 0)
+        expect(chunk?.events[index]).toEqual(entryAt(offset))
+        expect(chunk?.firstOffset).toBeLessThanOrEqual(offset)
+      }
+      for (const offset of [0, -1, last + 1, last + 1_000])
+        expect(await journal[how]('default', offset)).toBeUndefined()
+      expect(await journal[how]('unknown', 1)).toBeUndefined()
+    },
+  )
 
-  test('events since an offset begin exactly there, also inside a chunk', () => {
+  test('events since an offset begin at that offset, even inside a chunk', () => {
     for (const offset of [1, 3, 4, 5, 100, chunkEntriesMax + 5, last, last + 1]) {
       const offsets = [...journal.eventsSince('default', offset)].map((placed) => placed.offset)
       expect(offsets).toEqual(Array.from({ length: last - offset + 1 }, (_, index) => offset + index))
     }
   })
 
-  test('events since an offset are found at every one of the redo window, however it moved', async () => {
+  test('events since any offset of the redo window are found, for any moves of the window', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.double({ min: 0, max: 1, noNaN: true })), {
@@ -169,7 +173,7 @@ describe('reading', () => {
     )
   })
 
-  test('a chunk that was deleted is not there', async () => {
+  test('a deleted chunk is not found', async () => {
     const stream = journal.stream('default')
     journal.trim(stream, [keys.chunk('default', 1), keys.chunk('default', 2)], 5, 77)
     expect(journal.isTrimming).toBe(true)
@@ -182,11 +186,11 @@ describe('reading', () => {
     expect((await journal.load('default', 5))?.firstOffset).toBe(5)
   })
 
-  test('after opening anew nothing is known any more', async () => {
+  test('reopening discards the streams in memory', async () => {
     journal.open(storage)
     expect(journal.recent('default', 1)).toBeUndefined()
     expect(journal.stream('default').last).toBe(0)
-    // What is stored is read all the same.
+    // Stored chunks can still be read.
     expect((await journal.load('default', 2))?.events).toHaveLength(3)
   })
 
@@ -197,7 +201,7 @@ describe('reading', () => {
   })
 })
 
-describe('a stream that is dropped', () => {
+describe('a dropped stream', () => {
   const touch = (redoFrom: number, more: { count?: number; records?: Map<string, null> } = {}) =>
     journal.write({
       now: 1,
@@ -205,14 +209,14 @@ describe('a stream that is dropped', () => {
       records: more.records ?? new Map(),
     })
 
-  test('is forgotten with its next commit, and goes on where that says', async () => {
+  test('is forgotten with its next commit, and continues at the offset of that commit', async () => {
     for (let commit = 0; commit < 3; commit++) await append(2)
     await append(3, { tenant: 'other' })
     expect((await journal.load('default', 1))?.events).toHaveLength(2)
     expect(journal.dropStream('default')).toBe(true)
     await append(1, { tenant: 'other' })
     expect(journal.retainedFrom('default')).toBe(1)
-    // One is left out.
+    // One offset is skipped.
     await touch(8)
     const stream = journal.stream('default')
     expect([stream.last, stream.retainedFrom, stream.redoFrom, stream.bytes]).toEqual([7, 8, 8, 0])
@@ -228,7 +232,7 @@ describe('a stream that is dropped', () => {
     expect(journal.retainedFrom('default')).toBe(8)
   })
 
-  test('keeps what is in that very commit', async () => {
+  test('keeps the entries of that commit', async () => {
     await append(3)
     journal.dropStream('default')
     await touch(5, { count: 2 })
@@ -238,7 +242,7 @@ describe('a stream that is dropped', () => {
     expect([...journal.eventsSince('default', 5)].map(({ offset }) => offset)).toEqual([5, 6])
   })
 
-  test('is not dropped when it holds nothing', async () => {
+  test('is not dropped if it is empty', async () => {
     expect(journal.dropStream('default')).toBe(false)
     await append(2)
     expect(journal.dropStream('default')).toBe(true)
@@ -246,7 +250,7 @@ describe('a stream that is dropped', () => {
     expect(journal.dropStream('default')).toBe(false)
   })
 
-  test('is not brought back by what retention was about to delete', async () => {
+  test('is not restored by a pending trim', async () => {
     for (let commit = 0; commit < 3; commit++) await append(2)
     journal.trim(journal.stream('default'), [keys.chunk('default', 1)], 3, 55)
     journal.dropStream('default')
@@ -256,7 +260,7 @@ describe('a stream that is dropped', () => {
     expect(storage.get(keys.chunk('default', 1))).toBeUndefined()
   })
 
-  test('is still there after a failed commit', async () => {
+  test('remains after a failed commit', async () => {
     await append(2)
     journal.dropStream('default')
     journal.open(storage)
@@ -266,10 +270,10 @@ describe('a stream that is dropped', () => {
   })
 })
 
-describe('of the recent chunks only so many bytes are kept in memory; the others are read', () => {
+describe('the memory for recent chunks is limited, and older chunks are read from the store', () => {
   test.each([
-    ['usually', undefined, recentBytesMax],
-    ['where little is retained', 4 * 1024 * 1024, 4 * 1024 * 1024],
+    ['by default', undefined, recentBytesMax],
+    ['with small retention', 4 * 1024 * 1024, 4 * 1024 * 1024],
   ])('%s', async (_, retainedBytesMax, keptBytesMax) => {
     const own = new StoreJournal({ openLog: embeddedLog(false), ...(retainedBytesMax && { retainedBytesMax }) })
     own.open(journal.storage)
@@ -290,6 +294,6 @@ describe('of the recent chunks only so many bytes are kept in memory; the others
   })
 })
 
-test('before it is opened there is no storage', () => {
+test('a journal that is not open has no storage', () => {
   expect(() => new StoreJournal({ openLog: embeddedLog(false) }).storage).toThrow('not open')
 })

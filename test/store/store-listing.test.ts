@@ -37,13 +37,13 @@ async function all(pages: Pages, atATime = 2): Promise<string[]> {
 }
 
 describe('actors', () => {
-  test('are those of the kind and tenant, in order, without their parts', async () => {
+  test('of a kind and tenant are listed in order, without their parts', async () => {
     expect(await all(listing.actors('device', 'one'))).toEqual(devices)
     expect(await all(listing.actors('device', 'one-more'))).toEqual(['X'])
-    expect(await all(listing.actors('device', 'nobody'))).toEqual([])
+    expect(await all(listing.actors('device', 'unknown'))).toEqual([])
   })
 
-  test('go on after any of them, there or not', async () => {
+  test('continue after any name, existing or not', async () => {
     expect(await all(listing.actors('device', 'one', 'A-1'))).toEqual(['A=', 'AB', 'Z'])
     expect(await all(listing.actors('device', 'one', 'AA'))).toEqual(['AB', 'Z'])
     expect(await all(listing.actors('device', 'one', 'Z'))).toEqual([])
@@ -51,29 +51,29 @@ describe('actors', () => {
 })
 
 describe('entries of an index', () => {
-  test('are all, or those that begin with something', async () => {
+  test('are all entries, or those with a prefix', async () => {
     expect(await all(listing.entries('service', 'one'))).toEqual(entries)
     expect(await all(listing.entries('service', 'one', 'a/'))).toEqual(['a/A', 'a/B', 'a/C'])
     expect(await all(listing.entries('service', 'one', 'c/'))).toEqual([])
   })
 
-  test('go on after one of them, within what they begin with', async () => {
+  test('continue after an entry, within the prefix', async () => {
     expect(await all(listing.entries('service', 'one', 'a/', 'a/A'))).toEqual(['a/B', 'a/C'])
     expect(await all(listing.entries('service', 'one', 'a/', 'a/C'))).toEqual([])
     expect(await all(listing.entries('service', 'one', '', 'a/B'))).toEqual(['a/C', 'ab/A', 'b/A'])
   })
 
-  test('come in pages of no more than was asked for', async () => {
+  test('come in pages of at most the given size', async () => {
     const pages = listing.entries('service', 'one')
     expect((await pages.next(4)).length).toBeLessThanOrEqual(4)
     await pages.close()
   })
 })
 
-describe('while the store is being reopened', () => {
+describe('while the store reopens', () => {
   const refusal = expect.objectContaining({ code: 'storage' })
 
-  test('nothing is listed, and who is in the middle of it hears so', async () => {
+  test('new and open listings are refused', async () => {
     const pages = listing.entries('service', 'one')
     expect(await pages.next(1)).toEqual(entries.slice(0, 1))
     await storage.close()
@@ -85,7 +85,7 @@ describe('while the store is being reopened', () => {
     }
   })
 
-  test('a store that is damaged is another matter', async () => {
+  test('a damaged store throws its own error', async () => {
     const failure = new StorageFailure('damaged', 'a page is gone')
     const scan: Scan = { next: () => Promise.reject(failure), close: async () => {} }
     const damaged = new StoreListing(() => ({ ...storage, scan: () => scan }) as Storage)

@@ -21,8 +21,8 @@ import { entryKinds } from '#test/store/entry-arbitrary'
 import { storedSamples } from '#test/store/stored-samples'
 
 /**
- * Bytes as the first release wrote them: the key, and the value in hexadecimal. They are never written anew. A format
- * that changes keeps reading its old sample, and gets a new one beside it.
+ * Samples as the first release wrote them: the key, and the value in hexadecimal. They never change. A format that
+ * changes must still read its old sample, and gets an additional one.
  */
 const folder = new URL('samples/', import.meta.url)
 
@@ -32,20 +32,14 @@ function stored(name: string): { key: string; value: Buffer } {
 }
 
 describe.each(storedSamples.map((sample) => [sample.name, sample] as const))('%s', (name, sample) => {
-  test('is read by the code of today', () => {
-    expect(sample.read(stored(name).value)).toEqual(sample.means)
-  })
-
-  test('has the same key', () => {
+  test('is read under its key, and rewritten with the same content', () => {
     expect(sample.key).toBe(stored(name).key)
-  })
-
-  test('written again reads the same', () => {
+    expect(sample.read(stored(name).value)).toEqual(sample.means)
     expect(sample.read(sample.write())).toEqual(sample.means)
   })
 })
 
-test('every sample is looked at', () => {
+test('every sample is tested', () => {
   const names = readdirSync(folder).map((file) => file.replace('.hex', ''))
   expect(names.sort()).toEqual(storedSamples.map(({ name }) => name).sort())
 })
@@ -55,9 +49,9 @@ test('every kind of entry has a sample', () => {
   for (const kind of entryKinds) expect(names).toContain(`entry-${kind.replaceAll('_', '-')}`)
 })
 
-test('every record of our actors has a sample', () => {
+test('every record of an actor has a sample', () => {
   const device = deviceActor({
-    shapeById: () => expect.fail('no shape is asked for'),
+    shapeById: () => expect.fail('no shape is needed'),
     startedAt: 0,
     rules: noRuleViews,
     functions: noDeviceFunctions,
@@ -85,7 +79,7 @@ test('every record of our actors has a sample', () => {
         key.startsWith(prefix) && (record.endsWith('/*') ? key.includes(rest) : record === '' || key.endsWith(rest))
       const samples = storedSamples.filter(({ key }) => isOf(key))
       const versions = new Set(samples.map(({ name }) => (unpack(stored(name).value) as [number])[0]))
-      // Each version that can be read has a sample.
+      // Each readable version has a sample.
       expect(
         [...versions].sort((a, b) => a - b),
         `${kind} ${record}`,

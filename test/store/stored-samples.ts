@@ -48,7 +48,7 @@ import { functionSamples, notificationSamples } from '#test/store/samples-of/not
 import { watchedSamples } from '#test/store/samples-of/tenant'
 import { updateSamples } from '#test/store/samples-of/update'
 
-/** Something as it is stored, and what it means. */
+/** A stored value and its meaning. */
 export interface StoredSample {
   readonly name: string
   readonly key: string
@@ -85,7 +85,7 @@ const state: DeviceState = {
   functions: undefined,
 }
 
-/** One that is active, one that was and waits to be again, and one that waits. */
+/** One is active, one was active and waits again, and one waits. */
 const alarms = AlarmStates.of([
   ['7Lf2wZs6Dy', { isActive: true, since: at, waitingSince: 0 }],
   ['9Pk4vRt8Ab', { isActive: false, since: at - 5, waitingSince: at + 1 }],
@@ -103,7 +103,7 @@ const keyed = idempotencyAddress('acme', 'crn#user:2Vb7qYx9Kd', '8e03978e-40d5-4
 const keyedPrint = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'
 const signingKeys = { kind: 'signing_keys', tenant: 'default', id: 'signing_keys' }
 
-/** Shapes are asked for by who wakes one, which nobody does here. */
+/** No device wakes here, so only the formats are used. */
 const deviceFormats = deviceActor({
   shapeById: (id) => shapes.byId(id),
   startedAt: 0,
@@ -111,7 +111,7 @@ const deviceFormats = deviceActor({
   functions: noDeviceFunctions,
 })
 
-/** 32 bytes, the first of which is this. */
+/** 32 consecutive bytes from `first`. */
 function bytes(first: number): Buffer {
   return Buffer.from(Uint8Array.from({ length: 32 }, (_, index) => (first + index) & 0xff))
 }

@@ -13,25 +13,25 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test('nothing was said', async () => {
+test('a missing file has length 0', async () => {
   expect(await readSyncedLength(join(folder, 'none'))).toBe(0)
 })
 
-test('for its owner only', async () => {
+test('the file is readable by its owner only', async () => {
   await recordSynced(path, 7)
   expect(statSync(path).mode & 0o777).toBe(0o600)
 })
 
 const lengths = fc.integer({ min: 0, max: 2 ** 48 })
-/** How the last row is left by a power loss: all of it, cut off, or as zeros. */
+/** The last row after a power loss: complete, cut off, or zeros. */
 const losses = fc.tuple(lengths, fc.constantFrom('whole', 'cut', 'zeros'), fc.integer({ min: 0, max: 15 }))
 
-test('the last that was said whole counts, whatever a power loss left behind it', async () => {
+test('the last complete row counts, despite the remains of a power loss', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(losses, { maxLength: 100 }), async (said) => {
+    fc.asyncProperty(fc.array(losses, { maxLength: 100 }), async (rows) => {
       rmSync(path, { force: true })
       let last = 0
-      for (const [bytes, loss, left] of said) {
+      for (const [bytes, loss, left] of rows) {
         const before = statSync(path, { throwIfNoEntry: false })?.size ?? 0
         await recordSynced(path, bytes)
         if (loss === 'cut') truncateSync(path, before - (before % 16) + left)

@@ -25,23 +25,23 @@ function withSmallPages<Place extends StoragePlace>(place: Place): Place {
   return place
 }
 
-/** Some of everything that a tenant may have, in three of them: the last entries of each are in no snapshot. */
+/** Three tenants with records of every kind; the last entries of each are in no snapshot. */
 async function filled(options: StageOptions = {}): Promise<Stage> {
   const stage = await openStage(options)
   for (const tenant of tenants) {
     for (let number = 1; number <= 3; number++) {
       for (const id of ['A', 'B', 'C']) {
         const isCheckpointed = number === 2 && id !== 'C'
-        stage.tell(tallyAddress(id, tenant), { type: 'add', add: [number], isCheckpointed })
+        stage.send(tallyAddress(id, tenant), { type: 'add', add: [number], isCheckpointed })
         await stage.settle()
       }
-      stage.tell(bookAddress('K', tenant), { type: 'add', add: [number] })
+      stage.send(bookAddress('K', tenant), { type: 'add', add: [number] })
       await stage.settle()
     }
     for (const id of ['A', 'D']) {
-      stage.tell(tallyAddress(id, tenant), { type: 'add', reminder: stage.world.now() + dayMs })
+      stage.send(tallyAddress(id, tenant), { type: 'add', reminder: stage.world.now() + dayMs })
     }
-    stage.tell(bookAddress('K', tenant), { type: 'add', reminder: stage.world.now() + dayMs })
+    stage.send(bookAddress('K', tenant), { type: 'add', reminder: stage.world.now() + dayMs })
     for (const id of ['A', 'B', 'C', 'D']) {
       stage.system.gate.put(stage.journal.indexKey(tenant, 'present', id), Uint8Array.of(1))
       stage.system.gate.put(stage.journal.recordKey(tallyAddress(id, tenant), 'secret'), Uint8Array.of(1))
@@ -55,16 +55,16 @@ function sweepOf({ system, journal }: Stage): TenantSweep {
   return new TenantSweep({ system, journal, kinds: ['tally', 'book'], indexes: ['present', 'unused'] })
 }
 
-/** Moves the world in the smallest steps until something is so. */
+/** Moves the world in the smallest steps until the condition is met. */
 async function until(stage: Stage, isSo: () => boolean): Promise<void> {
   for (let round = 0; !isSo() && round < 10_000; round++) {
     stage.world.step()
-    await new Promise((told) => setImmediate(told))
+    await new Promise((resolve) => setImmediate(resolve))
   }
   expect(isSo()).toBe(true)
 }
 
-/** Begins to sweep and goes on until so many commits were begun; false when it was done before. */
+/** Sweeps until the given number of commits have begun; false if the sweep ended before. */
 async function sweepUntil(stage: Stage, commits: number): Promise<boolean> {
   const before = stage.commits.length
   let isDone = false
@@ -87,13 +87,13 @@ const isOf = (key: string, tenant: string) => key.split('/').includes(tenant)
 
 const sweep = (stage: Stage) => during(stage.world, sweepOf(stage).run('gone'))
 
-/** The rule by which a position is recovered, but for what was told. */
+/** The rule by which a client may resume at a position. */
 function isRecovered({ journal }: Stage, epoch: string, offset: number): boolean {
   const last = journal.lastOffsetUnder('gone', epoch)
   return last !== undefined && offset <= last && offset + 1 >= journal.retainedFrom('gone')
 }
 
-/** Nothing of it is left, nothing of others is missing, and offsets go on. */
+/** The tenant has no rows, other tenants are complete, and offsets continue. */
 async function expectSwept(stage: Stage, { epoch, last }: { epoch: string; last: number }): Promise<void> {
   expect(await keysOf(stage, 'gone')).toEqual([keys.redo('gone')])
   for (const tenant of ['kept', 'gone-too']) {
@@ -116,16 +116,16 @@ async function expectSwept(stage: Stage, { epoch, last }: { epoch: string; last:
   }
 }
 
-/** Another tenant of the same name begins where offsets were not given before, also after a start. */
+/** A new tenant of the same name gets new offsets, even after a restart. */
 async function expectRecreated(stage: Stage, old: { epoch: string; last: number }): Promise<void> {
   const { taken } = stage.system.registry.head('gone')
   const a = tallyAddress('A', 'gone')
-  stage.tell(a, { type: 'add', add: [7] })
+  stage.send(a, { type: 'add', add: [7] })
   await stage.settle()
   const added = [{ value: 7, offset: taken + 1 }]
   expect(stage.addedOf(a)).toEqual(added)
   stage.crash()
-  const again = await stage.reborn()
+  const again = await stage.restart()
   expect(again.addedOf(a)).toEqual(added)
   expect(again.addedOf(tallyAddress('B', 'gone'))).toEqual([])
   for (let offset = 0; offset <= old.last; offset++) expect(isRecovered(again, old.epoch, offset)).toBe(false)
@@ -135,8 +135,8 @@ async function expectRecreated(stage: Stage, old: { epoch: string; last: number 
 
 const stateOf = ({ epoch, system }: Stage) => ({ epoch, last: system.registry.head('gone').taken })
 
-describe('what a deleted tenant left', () => {
-  test('is taken away, and nothing else; offsets go on', async () => {
+describe('a deleted tenant', () => {
+  test('loses all rows, other tenants keep theirs, and offsets continue', async () => {
     const stage = await filled()
     const old = stateOf(stage)
     expect(old.last).toBe(12)
@@ -148,32 +148,32 @@ describe('what a deleted tenant left', () => {
     await expectRecreated(stage, old)
   })
 
-  test('is not there after a start, though nothing of it was in a snapshot', async () => {
+  test('stays deleted after a restart, even without snapshots', async () => {
     const stage = await filled({ redo: { eventsMax: 1_000, bytesMax: 1_000_000 } })
     const old = stateOf(stage)
     await sweep(stage)
     stage.crash()
-    const again = await stage.reborn()
+    const again = await stage.restart()
     await expectSwept(again, old)
     expect(again.journal.lastOffsetUnder('gone', old.epoch)).toBe(old.last + 1)
     await expectRecreated(again, old)
   })
 
-  test('is nothing when nothing was ever stored: no row begins to be', async () => {
+  test('without rows gets none from the sweep', async () => {
     const stage = await openStage()
     await sweep(stage)
     await sweep(stage)
     expect(await keysOf(stage, 'gone')).toEqual([])
   })
 
-  test('costs one offset, however often it is swept', async () => {
+  test('uses one offset for any number of sweeps', async () => {
     const stage = await filled()
     const { last } = stateOf(stage)
     for (let times = 0; times < 3; times++) await sweep(stage)
     expect(stateOf(stage).last).toBe(last + 1)
   })
 
-  test('goes a page with each commit, so that none grows by it', async () => {
+  test('is swept by one page in each commit', async () => {
     const stage = await openStage()
     for (let entry = 0; entry < 3_000; entry++) {
       stage.system.gate.put(stage.journal.indexKey('gone', 'present', `${entry}`), Uint8Array.of(1))
@@ -186,7 +186,7 @@ describe('what a deleted tenant left', () => {
     expect(sizes.reduce((sum, size) => sum + size)).toBe(3_000)
   })
 
-  test('goes too when an actor is still asked now and then', async () => {
+  test('is swept while its actors still get requests', async () => {
     const world = new ManualWorld()
     const stage = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
     const old = stateOf(stage)
@@ -200,12 +200,12 @@ describe('what a deleted tenant left', () => {
     for (let late = 1; late <= 12; late++) {
       await until(stage, () => stage.commits.length >= before + late * 2)
       expect(isDone).toBe(false)
-      stage.tell(tallyAddress(late % 2 === 0 ? 'A' : 'N', 'gone'), {
+      stage.send(tallyAddress(late % 2 === 0 ? 'A' : 'N', 'gone'), {
         type: 'add',
         add: [late],
         isCheckpointed: late % 3 === 0,
       })
-      stage.tell(bookAddress('L', 'gone'), { type: 'add', add: [late], reminder: stage.world.now() + dayMs })
+      stage.send(bookAddress('L', 'gone'), { type: 'add', add: [late], reminder: stage.world.now() + dayMs })
     }
     await during(stage.world, done)
     await expectSwept(stage, { ...old, last: old.last + 24 })
@@ -214,33 +214,30 @@ describe('what a deleted tenant left', () => {
 })
 
 describe('a sweep', () => {
-  test.each([0, 1])(
-    'is resumed after a crash at any of its commits, %i of which reached the disk',
-    async (writesKept) => {
-      let isCut = true
-      for (let commits = 1; isCut; commits++) {
-        const world = new ManualWorld()
-        const stage = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
-        const old = stateOf(stage)
-        isCut = await sweepUntil(stage, commits)
-        stage.crash(writesKept)
-        const again = await stage.reborn()
-        const last = again.system.registry.head('gone').taken
-        expect(last).toBeGreaterThanOrEqual(old.last)
-        // Half of it may be gone: what is left is still readable by everything that reads.
-        again.tell(tallyAddress('A', 'gone'), { type: 'look' })
-        await again.settle()
-        expect(again.bugs).toEqual([])
-        await sweep(again)
-        await expectSwept(again, old)
-        await expectRecreated(again, old)
-        if (!isCut) expect(commits).toBeGreaterThan(12)
-      }
-    },
-  )
+  test.each([0, 1])('resumes after a crash at any commit (%i reached the disk)', async (writesKept) => {
+    let isCut = true
+    for (let commits = 1; isCut; commits++) {
+      const world = new ManualWorld()
+      const stage = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
+      const old = stateOf(stage)
+      isCut = await sweepUntil(stage, commits)
+      stage.crash(writesKept)
+      const again = await stage.restart()
+      const last = again.system.registry.head('gone').taken
+      expect(last).toBeGreaterThanOrEqual(old.last)
+      // Half of the rows may be gone: the rest must be readable.
+      again.send(tallyAddress('A', 'gone'), { type: 'read' })
+      await again.settle()
+      expect(again.bugs).toEqual([])
+      await sweep(again)
+      await expectSwept(again, old)
+      await expectRecreated(again, old)
+      if (!isCut) expect(commits).toBeGreaterThan(12)
+    }
+  })
 
   test.each([true, false])(
-    'ends with a failed commit, whichever it is (%s: it reached the disk), and begins anew',
+    'stops at any failed commit, and can start again (reached the disk: %s)',
     async (reachedDisk) => {
       let isCut = true
       for (let commits = 1; isCut; commits++) {
@@ -252,7 +249,7 @@ describe('a sweep', () => {
         if (isCut) {
           faults.next = { fail: 'full', reachedDisk }
           await world.advance(5_000)
-          // It was the last one when none came after it.
+          // The fault is unused if this was the last commit.
           expect(stage.log).toEqual(faults.next ? [] : ['failed full', 'read only full', 'reloaded', 'recovered'])
           faults.next = undefined
         }
@@ -263,7 +260,7 @@ describe('a sweep', () => {
     },
   )
 
-  test('says that the store takes no writes', async () => {
+  test('fails if the store is read-only', async () => {
     const world = new ManualWorld()
     const { place, faults } = faultyPlace(world)
     const stage = await filled({ world, place })
@@ -274,7 +271,7 @@ describe('a sweep', () => {
     expect(stage.addedOf(tallyAddress('A', 'gone'))).toHaveLength(3)
   })
 
-  test('can be stopped, and says so', async () => {
+  test('can be stopped, and throws then', async () => {
     const world = new ManualWorld()
     const stage = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
     const old = stateOf(stage)

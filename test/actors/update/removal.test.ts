@@ -67,7 +67,7 @@ test.each([0, 1])(
     stage.ask(device, { type: 'remove' })
     stage.world.step()
     stage.crash(kept)
-    const reborn = await stage.reborn({ definitions: () => definitionsOf(stage) })
+    const reborn = await stage.restart({ definitions: () => definitionsOf(stage) })
     const isThere = reborn.system.peek(device) !== undefined
     expect([isThere, storedOf(reborn) !== undefined, usesOf(reborn) ?? 0]).toEqual(
       kept === 0 ? [true, true, 1] : [false, false, 0],

@@ -9,7 +9,7 @@ export interface Content {
   readonly keySpace?: number
 }
 
-/** A backup of this, as it is written. */
+/** The bytes of a backup with this content. */
 export function bytesOfBackup({ rows, files, createdAt = 1_790_000_000_000, keySpace = 1 }: Content): Buffer {
   const blocks = new BlockWriter()
   const records = new RecordWriter(blocks)
@@ -19,12 +19,12 @@ export function bytesOfBackup({ rows, files, createdAt = 1_790_000_000_000, keyS
   return Buffer.concat([...pieces, ...records.putEnd()])
 }
 
-/** In pieces of so many bytes, as a network or a disk may hand them over. */
+/** Splits the bytes into pieces, as a network or a disk may deliver them. */
 export async function* inPieces(bytes: Uint8Array, pieceBytes = 1 << 16): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
 }
 
-/** What is read of it; a file's pieces put together. */
+/** Reads a whole backup and joins the pieces of each file. */
 export async function readWhole(source: AsyncIterable<Uint8Array>): Promise<Content & { readonly ended: boolean }> {
   const rows: [string, Uint8Array][] = []
   const files: [string, Uint8Array][] = []
@@ -44,5 +44,5 @@ export async function readWhole(source: AsyncIterable<Uint8Array>): Promise<Cont
 
 export const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-/** An image as a backup names it. */
+/** The path of an image in a backup, and its bytes. */
 export const imageOf = (bytes: Uint8Array): readonly [string, Uint8Array] => [`images/${sha256Of(bytes)}`, bytes]

@@ -10,7 +10,7 @@ import { memoryBlobs } from '#test/store/memory-blobs'
 const keyFile = Buffer.from(`${'k'.repeat(43)}\n`)
 const bytesFor = (text: string) => Buffer.from(text)
 
-/** Gives the loop back after every block. */
+/** Yields to the event loop after every block. */
 function countedTurns() {
   const turns = { count: 0, isOver: true, next: async () => void turns.count++ }
   return turns
@@ -21,8 +21,8 @@ describe('backups', () => {
   let place: MemoryPlace
   let storage: Storage
   let images: ReturnType<typeof memoryBlobs>
-  let said: string[]
-  let kept: number
+  let logged: string[]
+  let imageHolds: number
   let snapshots: number
 
   beforeEach(async () => {
@@ -31,8 +31,8 @@ describe('backups', () => {
     storage = await place.open()
     images = memoryBlobs({ bytesMax: 1_000_000 })
     await images.open()
-    said = []
-    kept = 0
+    logged = []
+    imageHolds = 0
     snapshots = 0
   })
 
@@ -61,13 +61,13 @@ describe('backups', () => {
       images,
       keyFile: async () => keyFile,
       keepImages() {
-        kept++
-        return () => void kept--
+        imageHolds++
+        return () => void imageHolds--
       },
       log: {
-        begun: (user) => said.push(`begun ${user}`),
-        done: (user) => said.push(`done ${user}`),
-        aborted: (user) => said.push(`broken off ${user}`),
+        begun: (user) => logged.push(`begun ${user}`),
+        done: (user) => logged.push(`done ${user}`),
+        aborted: (user) => logged.push(`broken off ${user}`),
       },
       ...more,
     })
@@ -75,14 +75,14 @@ describe('backups', () => {
   test.each([
     ['closed', { name: 'Problem', code: 'storage' }],
     ['io', { name: 'StorageFailure', code: 'io', message: 'a block is damaged' }],
-  ] as const)('of a store that is %s ends, and who is told of it learns why', async (code, expected) => {
+  ] as const)('of a store that is %s end with an error that names the reason', async (code, expected) => {
     const failing = () => Promise.reject(new StorageFailure(code, 'a block is damaged'))
     const made = backups({ snapshot: () => ({ next: failing, close: async () => {} }) })
     const all = async () => {
       for await (const block of made.make('ann', countedTurns())) void block
     }
     await expect(all()).rejects.toMatchObject(expected)
-    expect([said.at(-1), made.counts, kept]).toEqual(['broken off ann', { done: 0, broken_off: 1 }, 0])
+    expect([logged.at(-1), made.counts, imageHolds]).toEqual(['broken off ann', { done: 0, broken_off: 1 }, 0])
   })
 
   async function image(bytes: Uint8Array): Promise<string> {
@@ -93,7 +93,7 @@ describe('backups', () => {
     return `images/${sha256Of(bytes)}`
   }
 
-  test('hold every row, the key and every image', async () => {
+  test('contain every row, the key file and every image', async () => {
     await put(['format', 'f'], ['actor/device/default/A', 'a'], ['stream/default/00000000000001', 's'])
     const one = Uint8Array.from({ length: 200_000 }, (_, at) => at & 0xff)
     const names = [await image(one), await image(new Uint8Array(0))]
@@ -107,11 +107,11 @@ describe('backups', () => {
     expect(read.files.map(([name]) => name)).toEqual(['identity.key', ...names.sort()])
     expect(Buffer.from(read.files[0]?.[1] ?? [])).toEqual(keyFile)
     expect([read.createdAt, read.ended]).toEqual([world.now(), true])
-    expect([kept, snapshots, said]).toEqual([0, 0, ['begun ann', 'done ann']])
+    expect([imageHolds, snapshots, logged]).toEqual([0, 0, ['begun ann', 'done ann']])
     expect(turns.count).toBeGreaterThan(3)
   })
 
-  test('are of the moment in which they begin, whatever is written meanwhile', async () => {
+  test('show the store at the moment they begin, despite later writes', async () => {
     const rows = Array.from({ length: 2_000 }, (_, at) => [
       `actor/device/default/${String(at).padStart(6, '0')}`,
       'old',
@@ -124,27 +124,32 @@ describe('backups', () => {
         await storage.write([{ key: 'actor/device/default/001999', value: null }], { sync: false })
       },
     }
-    // The first turn is given before the snapshot is asked for anything, and behind its taking.
+    // The first turn comes after the snapshot is taken and before its first read.
     const read = await readWhole(backups().make('ann', turns))
     expect(read.rows.length).toBe(2_000)
     expect(new Set(read.rows.map(([, value]) => Buffer.from(value).toString()))).toEqual(new Set(['old']))
   })
 
-  test('are made one at a time', async () => {
+  test('run one at a time', async () => {
     await put(['format', 'f'])
     const maker = backups()
     const first = maker.make('ann', countedTurns())
     await first.next()
     await expect(maker.make('ben', countedTurns()).next()).rejects.toMatchObject({ code: 'conflict' })
-    expect(kept).toBe(1)
+    expect(imageHolds).toBe(1)
     await first.return(undefined)
-    expect([kept, snapshots, maker.counts, maker.lastDoneAt]).toEqual([0, 0, { done: 0, broken_off: 1 }, undefined])
+    expect([imageHolds, snapshots, maker.counts, maker.lastDoneAt]).toEqual([
+      0,
+      0,
+      { done: 0, broken_off: 1 },
+      undefined,
+    ])
     expect((await readWhole(maker.make('ben', countedTurns()))).ended).toBe(true)
     expect([maker.counts, maker.lastDoneAt]).toEqual([{ done: 1, broken_off: 1 }, world.now()])
-    expect(said).toEqual(['begun ann', 'broken off ann', 'begun ben', 'done ben'])
+    expect(logged).toEqual(['begun ann', 'broken off ann', 'begun ben', 'done ben'])
   })
 
-  test('end where they are when the server is to end, and are not taken for whole', async () => {
+  test('stop when the server stops, and read as cut off', async () => {
     await put(
       ...Array.from({ length: 2_000 }, (_, at) => [`row/${String(at).padStart(6, '0')}`, 'x'.repeat(500)] as const),
     )
@@ -152,10 +157,10 @@ describe('backups', () => {
     let turn = 0
     const turns = { isOver: true, next: async () => (++turn === 5 ? maker.stop() : undefined) }
     await expect(readWhole(maker.make('ann', turns))).rejects.toThrow('cut off at byte')
-    expect([kept, snapshots, said]).toEqual([0, 0, ['begun ann', 'broken off ann']])
+    expect([imageHolds, snapshots, logged]).toEqual([0, 0, ['begun ann', 'broken off ann']])
   })
 
-  test('give the loop back behind each block, however large a row is', async () => {
+  test('yield to the event loop after each block, even within a large row', async () => {
     await put(['row/large', 'x'.repeat(2_000_000)], ['row/small', 'x'])
     let since = 0
     let most = 0
@@ -173,32 +178,32 @@ describe('backups', () => {
     expect(most).toBeLessThanOrEqual(2 * (64 * 1024 + 8))
   })
 
-  test('that nobody began holds nothing back', async () => {
+  test('hold neither images nor a snapshot before their first block', async () => {
     const maker = backups()
     void maker.make('ann', countedTurns())
-    expect([kept, snapshots]).toEqual([0, 0])
+    expect([imageHolds, snapshots]).toEqual([0, 0])
     expect((await readWhole(maker.make('ben', countedTurns()))).ended).toBe(true)
   })
 
   test.each<[string, () => void | Promise<void>]>([
-    ['whoever asked may not any more', () => Promise.reject(new Error('signed out'))],
-    ['an hour has passed', () => world.spend(backupMsMax + 1)],
-    ['the store is closed', () => storage.close()],
-  ])('end when %s, and hold nothing back', async (_, happen) => {
+    ['the user loses the permission', () => Promise.reject(new Error('signed out'))],
+    ['they take more than an hour', () => world.spend(backupMsMax + 1)],
+    ['the store closes', () => storage.close()],
+  ])('end when %s, and release the images and the snapshot', async (_, happen) => {
     await put(...Array.from({ length: 2_000 }, (_, at) => [`row/${String(at).padStart(6, '0')}`, 'x'] as const))
     let turn = 0
     const turns = { isOver: false, next: async () => (++turn === 3 ? happen() : undefined) }
     await expect(readWhole(backups().make('ann', turns))).rejects.toThrow()
-    expect([kept, snapshots, said]).toEqual([0, 0, ['begun ann', 'broken off ann']])
+    expect([imageHolds, snapshots, logged]).toEqual([0, 0, ['begun ann', 'broken off ann']])
   })
 
-  test('of a store that is being opened anew are refused for now', async () => {
+  test('are refused while the store reopens', async () => {
     await storage.close()
     await expect(readWhole(backups().make('ann', countedTurns()))).rejects.toMatchObject({ code: 'storage' })
-    expect([kept, snapshots]).toEqual([0, 0])
+    expect([imageHolds, snapshots]).toEqual([0, 0])
   })
 
-  test('leave out an image that went meanwhile, for then no row names it', async () => {
+  test('omit an image that is removed meanwhile, because no row names it any more', async () => {
     const name = await image(Uint8Array.of(1))
     const gone = await image(Uint8Array.of(2))
     const names = [name, gone].map((path) => path.slice('images/'.length)).sort()

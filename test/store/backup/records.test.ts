@@ -33,7 +33,7 @@ const content = fc.record({
 })
 
 describe('a backup', () => {
-  test('is read as it was written, however its bytes come', async () => {
+  test('reads back as written, for any split of its bytes', async () => {
     await fc.assert(
       fc.asyncProperty(content, fc.integer({ min: 1, max: 200 }), async (written, pieceBytes) => {
         const read = await readWhole(inPieces(bytesOfBackup(written), pieceBytes))
@@ -55,7 +55,7 @@ describe('a backup', () => {
     ])
   })
 
-  test('that ends anywhere before its end is refused', async () => {
+  test('is refused when cut off at any byte', async () => {
     const whole = bytesOfBackup(small)
     for (let length = 0; length < whole.length; length++) {
       const cut = readWhole(inPieces(whole.subarray(0, length)))
@@ -64,7 +64,7 @@ describe('a backup', () => {
     }
   })
 
-  test('of which any byte is another is refused', async () => {
+  test('is refused when any byte is changed', async () => {
     const whole = bytesOfBackup(small)
     for (let at = 0; at < whole.length; at++) {
       const harmed = Buffer.from(whole)
@@ -73,25 +73,25 @@ describe('a backup', () => {
     }
   })
 
-  test('of which a block is missing is refused', async () => {
+  test('is refused when a block is missing', async () => {
     const whole = bytesOfBackup({ rows: [['a', bytes(200_000)]], files: [] })
     const block = 8 + 65_536
     const without = Buffer.concat([whole.subarray(0, 8 + block), whole.subarray(8 + 2 * block)])
     await expect(readWhole(inPieces(without))).rejects.toThrow(BackupError)
   })
 
-  test('behind which something follows is refused', async () => {
+  test('is refused when bytes follow its end', async () => {
     const more = Buffer.concat([bytesOfBackup(small), Buffer.from([0])])
     await expect(readWhole(inPieces(more))).rejects.toThrow('there are bytes after the end')
   })
 
-  test('of something else is no backup', async () => {
+  test('is not recognised in other files', async () => {
     for (const other of [bytes(100), Buffer.from('SQLite format 3\0'), Buffer.alloc(0)]) {
       await expect(readWhole(inPieces(other))).rejects.toThrow('this is not a backup')
     }
   })
 
-  test('of a newer form is refused, and said', async () => {
+  test('of a newer version is refused with an error that names the version', async () => {
     const json = JSON.stringify({ format: 'device-data-backend backup', version: 2, anything: [] })
     await expect(readWhole(inPieces(written([1, json])))).rejects.toThrow('a newer release made the backup (version 2')
   })
@@ -104,13 +104,13 @@ describe('a backup', () => {
 
   test.each<[string, readonly (readonly [number, string])[]]>([
     ['without a head', [end(0)]],
-    ['with a head of something else', [[1, '{"format":"other","version":1}'], end(0)]],
-    ['with a head that is no JSON', [[1, '{'], end(0)]],
+    ['with the head of another format', [[1, '{"format":"other","version":1}'], end(0)]],
+    ['with a head that is not JSON', [[1, '{'], end(0)]],
     ['without an end', [head]],
-    ['with a record nobody knows', [head, [9, '']]],
-    ['with another head behind it', [head, head, end(0)]],
-    ['that says more rows than it holds', [head, end(1)]],
-    ['behind whose end a record follows', [head, end(0), end(0)]],
+    ['with an unknown record', [head, [9, '']]],
+    ['with a second head', [head, head, end(0)]],
+    ['whose end counts more rows than it holds', [head, end(1)]],
+    ['with a record after the end', [head, end(0), end(0)]],
   ])('%s is refused', async (_, records) => {
     await expect(readWhole(inPieces(written(...records)))).rejects.toThrow(BackupError)
   })
@@ -136,16 +136,16 @@ describe('a backup', () => {
         files: [],
       },
     ],
-    ['a file out of the folder', { rows: [], files: [['../identity.key', bytes(1)]] }],
+    ['a file outside the folder', { rows: [], files: [['../identity.key', bytes(1)]] }],
     ['a file at the root', { rows: [], files: [['/etc/passwd', bytes(1)]] }],
     ['a file in the database', { rows: [], files: [['db/CURRENT', bytes(1)]] }],
-    ['an image that is none', { rows: [], files: [['images/a', bytes(1)]] }],
+    ['an image with an invalid name', { rows: [], files: [['images/a', bytes(1)]] }],
     ['a file twice', { rows: [], files: [keyFile, keyFile] }],
   ])('with %s is refused', async (_, content) => {
     await expect(readWhole(inPieces(bytesOfBackup(content)))).rejects.toThrow("can't read the backup")
   })
 
-  test('with a row behind a file is refused', async () => {
+  test('with a row after a file is refused', async () => {
     const blocks = new BlockWriter()
     const records = new RecordWriter(blocks)
     const pieces = [
@@ -158,7 +158,7 @@ describe('a backup', () => {
     await expect(readWhole(inPieces(Buffer.concat(pieces)))).rejects.toThrow('not in order')
   })
 
-  test('what the source throws is thrown', async () => {
+  test('throws the error of its source', async () => {
     async function* broken() {
       yield bytesOfBackup(small).subarray(0, 100)
       throw new Error('the connection broke')
@@ -167,7 +167,7 @@ describe('a backup', () => {
   })
 })
 
-/** Records as they are said, in blocks that are right. */
+/** The given records, in valid blocks. */
 function written(...records: readonly (readonly [kind: number, json: string])[]): Buffer {
   const blocks = new BlockWriter()
   const pieces = [blocks.start()]
@@ -180,7 +180,7 @@ function written(...records: readonly (readonly [kind: number, json: string])[])
   return Buffer.concat([...pieces, ...blocks.end()])
 }
 
-test('the form is what its page says', () => {
+test('a backup has the documented layout', () => {
   const whole = bytesOfBackup({ rows: [], files: [] })
   expect(whole.subarray(0, 8)).toEqual(Buffer.from([0x89, 0x44, 0x44, 0x42, 0x0d, 0x0a, 0x1a, 0x0a]))
   const length = whole.readUInt32LE(8)

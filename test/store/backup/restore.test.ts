@@ -36,7 +36,7 @@ const content: Content = {
   files: [['identity.key', key], imageOf(image)],
 }
 
-describe('restoring', () => {
+describe('restoring a backup', () => {
   let home: string
   let folder: string
 
@@ -49,7 +49,7 @@ describe('restoring', () => {
   const restore = (bytes: Uint8Array) => restoreBackup(inPieces(bytes), folder)
   const modeOf = async (path: string) => (await stat(join(folder, path))).mode & 0o777
 
-  test('gives a folder that is backed up to the same bytes', async () => {
+  test('creates a folder whose backup has the same bytes', async () => {
     const bytes = bytesOfBackup(content)
     const { head, end } = await restore(bytes)
     expect([head.createdAt, end.rows, end.files]).toEqual([content.createdAt, 11, 2])
@@ -59,32 +59,35 @@ describe('restoring', () => {
     expect(Buffer.compare(Buffer.concat(again), bytes)).toBe(0)
   })
 
-  test('keeps others out', async () => {
+  test('sets modes that only the owner can read', async () => {
     await restore(bytesOfBackup(content))
     expect([await modeOf(''), await modeOf('identity.key'), await modeOf('images')]).toEqual([0o700, 0o600, 0o700])
     expect(await modeOf(imageOf(image)[0])).toBe(0o600)
   })
 
-  test('brings the epochs back, so that the next one stands behind them', async () => {
+  test('restores the epochs, so that the next one follows them', async () => {
     await restore(bytesOfBackup(content))
     const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
     const epochs = await Epochs.load(storage)
     await epochs.begin(storage, 'third', new Map([['default', 12]]))
     expect(['first', 'second', 'third'].map((name) => epochs.lastUnder(name, 'default', 20))).toEqual([7, 12, 20])
-    // Of one that began behind the backup nothing is known.
+    // An epoch that began after the backup is unknown.
     expect(epochs.lastUnder('behind', 'default', 20)).toBeUndefined()
     await storage.close()
   })
 
-  test.each(['db', 'identity.key', 'something else'])('refuses a folder that holds %s, and leaves it', async (name) => {
-    await mkdir(folder)
-    await writeFile(join(folder, name), 'mine')
-    await expect(restore(bytesOfBackup(content))).rejects.toThrow(/is not empty \(.*move the folder/)
-    expect(await readdir(folder)).toEqual([name])
-    expect(await readFile(join(folder, name), 'utf8')).toBe('mine')
-  })
+  test.each(['db', 'identity.key', 'another file'])(
+    'refuses a folder that holds %s, and leaves it unchanged',
+    async (name) => {
+      await mkdir(folder)
+      await writeFile(join(folder, name), 'mine')
+      await expect(restore(bytesOfBackup(content))).rejects.toThrow(/is not empty \(.*move the folder/)
+      expect(await readdir(folder)).toEqual([name])
+      expect(await readFile(join(folder, name), 'utf8')).toBe('mine')
+    },
+  )
 
-  test('takes one that is empty, or holds what volumes come with, and keeps its mode', async () => {
+  test('accepts an empty folder, or one with lost+found, and keeps its mode', async () => {
     await mkdir(join(folder, 'lost+found'), { recursive: true })
     await chmod(folder, 0o750)
     await restore(bytesOfBackup(content))
@@ -99,34 +102,34 @@ describe('restoring', () => {
     ['cut off before its end mark', whole.subarray(0, whole.length - 1), /cut off at byte/],
     ['cut off between rows', whole.subarray(0, 80_000), /cut off at byte 80000/],
     ['damaged', harmed, /damaged at byte/],
-    ['none', Buffer.from('something else'), /not a backup/],
+    ['not a backup', Buffer.from('another format'), /not a backup/],
     ['of a newer key space', bytesOfBackup({ ...content, keySpace: 2 }), /of a newer release \(key space 2/],
     [
-      'of an image that is not what it is named by',
+      'holding an image whose hash is wrong',
       bytesOfBackup({ ...content, files: [[imageOf(image)[0], Buffer.from('other')]] }),
       /was damaged before it was backed up/,
     ],
-  ])('one that is %s leaves nothing', async (_, bytes, said) => {
-    await expect(restore(bytes)).rejects.toThrow(said)
+  ])('leaves no files after a backup that is %s', async (_, bytes, message) => {
+    await expect(restore(bytes)).rejects.toThrow(message)
     await expect(readdir(folder)).rejects.toThrow('ENOENT')
     await mkdir(folder)
-    await expect(restore(bytes)).rejects.toThrow(said)
+    await expect(restore(bytes)).rejects.toThrow(message)
     expect(await readdir(folder)).toEqual([])
     await restore(whole)
     expect((await readdir(folder)).length).toBe(3)
   })
 
-  test('that died half-way keeps server and further restores away until somebody looked', async () => {
+  test('that was interrupted blocks the server and further restores until an operator clears the folder', async () => {
     await mkdir(join(folder, 'restoring', 'db'), { recursive: true })
-    const said = /a restore is under way here, or was interrupted/
-    await expect(restore(whole)).rejects.toThrow(said)
+    const message = /a restore is under way here, or was interrupted/
+    await expect(restore(whole)).rejects.toThrow(message)
     await expect(levelPlace({ folder, headroomBytes: 0 }).open()).rejects.toMatchObject({ code: 'damaged' })
-    await expect(inspectFolder(folder, home)).rejects.toThrow(said)
+    await expect(inspectFolder(folder, home)).rejects.toThrow(message)
     expect(await readdir(folder)).toEqual(['restoring'])
   })
 })
 
-describe('looking', () => {
+describe('inspecting', () => {
   let home: string
   let folder: string
 
@@ -159,7 +162,7 @@ describe('looking', () => {
     ],
   }
 
-  test('into a backup and into a folder finds the same', async () => {
+  test('a backup and its folder finds the same content', async () => {
     expect(await inspectBackup(inPieces(bytesOfBackup(content)))).toMatchObject({
       createdAt: content.createdAt,
       ...found,
@@ -167,31 +170,31 @@ describe('looking', () => {
     expect(await inspectFolder(folder, home)).toMatchObject(found)
   })
 
-  test('counts what it does not know, whatever its key is called', async () => {
+  test('counts rows with unknown keys', async () => {
     const keys = ['/', '__proto__/x', 'constructor/x', 'toString', 'hasOwnProperty/a/b', 'index/a/__proto__/b']
     const odd = keys.map((key) => [key, Buffer.from('x')] as const)
     const rows = [...odd, ...content.rows].sort(([a], [b]) => (a < b ? -1 : 1))
-    const looked = await inspectBackup(inPieces(bytesOfBackup({ ...content, rows })))
-    expect(looked.rows).toBe(content.rows.length + keys.length)
-    expect(looked.tenants.map(({ tenant }) => tenant)).toEqual(['__proto__', 'default'])
+    const inspection = await inspectBackup(inPieces(bytesOfBackup({ ...content, rows })))
+    expect(inspection.rows).toBe(content.rows.length + keys.length)
+    expect(inspection.tenants.map(({ tenant }) => tenant)).toEqual(['__proto__', 'default'])
     expect(Object.prototype).not.toHaveProperty('indexEntries')
   })
 
-  test('changes nothing in a folder', async () => {
-    const look = async () =>
+  test('changes no file in a folder', async () => {
+    const listFiles = async () =>
       Promise.all(
         (await readdir(folder, { recursive: true })).sort().map(async (name) => {
           const { size, mtimeMs, ino } = await stat(join(folder, name))
           return [name, size, mtimeMs, ino]
         }),
       )
-    const before = await look()
+    const before = await listFiles()
     await inspectFolder(folder, home)
-    expect(await look()).toEqual(before)
+    expect(await listFiles()).toEqual(before)
     expect(await readdir(home)).toEqual(['data'])
   })
 
-  test('goes on while another handle writes', { timeout: 240_000 }, async () => {
+  test('works while another handle writes', { timeout: 240_000 }, async () => {
     const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
     let isOver = false
     const writing = (async () => {
@@ -200,7 +203,7 @@ describe('looking', () => {
         await storage.write([{ key: `actor/device/default/N${at}`, value }], { sync: false })
       }
     })()
-    for (let look = 0; look < 5; look++) {
+    for (let round = 0; round < 5; round++) {
       const { tenants } = await inspectFolder(folder, home)
       expect(tenants[0]?.actors.device?.count).toBeGreaterThanOrEqual(2)
     }
@@ -214,16 +217,16 @@ describe('looking', () => {
   test.each([
     ['that is not there', 'nowhere', /is not there: set DATA_DIR/],
     ['without a database', 'empty', /holds no database/],
-  ])('into a folder %s says so, and makes nothing', async (_, name, said) => {
+  ])('a folder %s fails with an error that names the reason, and creates no file', async (_, name, message) => {
     await mkdir(join(home, 'empty'))
     const before = (await readdir(home)).sort()
-    await expect(inspectFolder(join(home, name), home)).rejects.toThrow(said)
-    await expect(readWhole(backupFolder(join(home, name), 0, unhurried))).rejects.toThrow(said)
+    await expect(inspectFolder(join(home, name), home)).rejects.toThrow(message)
+    await expect(readWhole(backupFolder(join(home, name), 0, unhurried))).rejects.toThrow(message)
     expect((await readdir(home)).sort()).toEqual(before)
     expect(await readdir(join(home, 'empty'))).toEqual([])
   })
 
-  test('a folder that somebody has open is not backed up', async () => {
+  test('a folder that another process has open is not backed up', async () => {
     const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
     await expect(readWhole(backupFolder(folder, 0, unhurried))).rejects.toMatchObject({ code: 'locked' })
     await storage.close()

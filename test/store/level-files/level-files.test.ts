@@ -12,7 +12,7 @@ import { put } from '#test/store/storage-suite'
 
 const soft = { sync: false } as const
 
-test('CRC-32C is that of RFC 3720, whole and piece by piece', () => {
+test('CRC-32C matches RFC 3720, whole and in parts', () => {
   const bytes = (count: number, byteAt: (at: number) => number) =>
     Uint8Array.from({ length: count }, (_, at) => byteAt(at))
   expect(crc32c(bytes(32, () => 0))).toBe(0x8a9136aa)
@@ -30,7 +30,7 @@ describe('files that LevelDB wrote', () => {
   const db = (name = '') => join(folder, 'db', name)
   const filesLike = async (pattern: RegExp) => (await readdir(db())).filter((name) => pattern.test(name))
 
-  /** Tables of many blocks, packed and not, and a log, as a killed process leaves them. */
+  /** Tables of many blocks, compressed and not, and a log, as a killed process leaves them. */
   beforeAll(async () => {
     root = await mkdtemp(join(tmpdir(), 'files-'))
     const live = join(root, 'live')
@@ -53,7 +53,7 @@ describe('files that LevelDB wrote', () => {
   })
   afterAll(() => rm(root, { recursive: true }))
 
-  /** In a copy. */
+  /** Checks a copy in which one file is changed. */
   async function damaged(name: string, change: (path: string, bytes: Buffer) => Promise<void>) {
     const copy = await mkdtemp(join(root, 'copy-'))
     await cp(db(), copy, { recursive: true })
@@ -65,12 +65,12 @@ describe('files that LevelDB wrote', () => {
     }
   }
 
-  test('are whole', async () => {
+  test('pass the check', async () => {
     expect(await checkDatabase(db(), 'whole')).toEqual({ damage: [], torn: [] })
     expect(await checkDatabase(join(root, 'not there'), 'whole')).toEqual({ damage: [], torn: [] })
   })
 
-  test('a log that is cut off is torn or ends between two writes, and is never damaged', async () => {
+  test('a log that is cut off is torn or ends between two writes, never damaged', async () => {
     const [name = ''] = await filesLike(/\.log$/)
     const { length } = await readFile(db(name))
     for (const cut of [1, 5, 100, 1000, 40_000, length - 3, length]) {
@@ -84,7 +84,7 @@ describe('files that LevelDB wrote', () => {
     expect(zeros.ends).toMatchObject({ damage: [], torn: [expect.stringContaining('9000 bytes')] })
   })
 
-  test('any byte of a log that changes is said: damaged where something follows, else torn', async () => {
+  test('a changed byte of a log is reported: as damaged if records follow, otherwise as torn', async () => {
     const [name = ''] = await filesLike(/\.log$/)
     const { length } = await readFile(db(name))
     for (const at of [0, 4, 6, 7, 33, 5_000, 32_768, 50_000, length - 2, length - 1]) {
@@ -98,40 +98,40 @@ describe('files that LevelDB wrote', () => {
     }
   })
 
-  test('writes that are missing between two logs are missed', async () => {
+  test('the check reports writes that are missing between two logs', async () => {
     const [name = ''] = await filesLike(/\.log$/)
     const later = `${String(Number.parseInt(name, 10) + 1).padStart(6, '0')}.log`
     const { ends } = await damaged(name, async (path, bytes) => {
-      // The first blocks become a log of their own, and what is behind the next one another.
+      // The first block becomes one log, and everything after the second block another.
       await writeFile(path, bytes.subarray(0, 32_768))
       await writeFile(path.replace(name, later), bytes.subarray(65_536))
     })
     expect(ends.damage).toEqual([expect.stringMatching(`${later} (lacks the writes from|is damaged at byte)`)])
   })
 
-  test('a table is looked at from its end at a start, and whole when asked', async () => {
+  test('a table is checked at its end by default, and whole on request', async () => {
     for (const name of await filesLike(/\.ldb$/)) {
       const { length } = await readFile(db(name))
       const flip = (at: number) => async (path: string, bytes: Buffer) => {
         bytes[at] = (bytes[at] ?? 0) ^ 1
         await writeFile(path, bytes)
       }
-      const said = [expect.stringContaining(name)]
+      const expected = [expect.stringContaining(name)]
       for (const at of [length - 1, length - 48, length - 60, length - 150]) {
-        expect((await damaged(name, flip(at))).ends.damage, `byte ${at}`).toEqual(said)
+        expect((await damaged(name, flip(at))).ends.damage, `byte ${at}`).toEqual(expected)
       }
       for (const at of [0, 100, Math.floor(length / 3)]) {
-        expect((await damaged(name, flip(at))).whole.damage, `byte ${at}`).toEqual(said)
+        expect((await damaged(name, flip(at))).whole.damage, `byte ${at}`).toEqual(expected)
       }
-      expect((await damaged(name, (path) => truncate(path, length - 1))).ends.damage).toEqual(said)
+      expect((await damaged(name, (path) => truncate(path, length - 1))).ends.damage).toEqual(expected)
       expect((await damaged(name, (path) => rm(path))).ends.damage).toEqual([expect.stringContaining('is not there')])
     }
   })
 
   test.each<[string, RegExp, (path: string, bytes: Buffer) => Promise<void>, RegExp]>([
-    ['CURRENT gone', /^CURRENT$/, (path) => rm(path), /^CURRENT is missing/],
+    ['CURRENT missing', /^CURRENT$/, (path) => rm(path), /^CURRENT is missing/],
     [
-      'CURRENT of another, and one there',
+      'CURRENT names a missing manifest while another exists',
       /^CURRENT$/,
       (path) => writeFile(path, 'MANIFEST-000099\n'),
       /; MANIFEST-\d+ is there$/,
@@ -142,16 +142,21 @@ describe('files that LevelDB wrote', () => {
       (path, bytes) => truncate(path, bytes.length - 1),
       /^CURRENT does not name a manifest/,
     ],
-    ['CURRENT of another', /^CURRENT$/, (path) => writeFile(path, 'MANIFEST-000099\n'), /is not there, and CURRENT/],
-    ['the manifest gone', /^MANIFEST/, (path) => rm(path), /is not there, and CURRENT names it/],
+    [
+      'CURRENT names a missing manifest',
+      /^CURRENT$/,
+      (path) => writeFile(path, 'MANIFEST-000099\n'),
+      /is not there, and CURRENT/,
+    ],
+    ['the manifest missing', /^MANIFEST/, (path) => rm(path), /is not there, and CURRENT names it/],
     ['the manifest emptied', /^MANIFEST/, (path) => truncate(path, 0), /holds no valid record/],
-    ['the log gone', /\.log$/, (path) => rm(path), /^log \d+ is not there/],
-  ])('%s is damage', async (_, pattern, change, said) => {
+    ['the log missing', /\.log$/, (path) => rm(path), /^log \d+ is not there/],
+  ])('%s is damage', async (_, pattern, change, expected) => {
     const [name = ''] = await filesLike(pattern)
-    expect((await damaged(name, change)).ends.damage[0]).toMatch(said)
+    expect((await damaged(name, change)).ends.damage[0]).toMatch(expected)
   })
 
-  test('the end of the manifest gone: it is said of the manifest', async () => {
+  test('a manifest without its end is reported under its own name', async () => {
     const [name = ''] = await filesLike(/^MANIFEST/)
     const { length } = await readFile(db(name))
     for (let cut = 1; cut <= length; cut++) {
@@ -164,16 +169,16 @@ describe('files that LevelDB wrote', () => {
     }
   })
 
-  /** Of a database that LevelDB has compacted, and which then lost the record of the manifest that says so. */
+  /** A compacted database whose manifest lost the record of the compaction. */
   test.each<[string, number, readonly RegExp[]]>([
     ['between two records', 0, [/^MANIFEST-\d+ seems to lack its end: it does not name \d+\.ldb/, /^table \d+ is not/]],
     ['in the middle of one', 3, [/^MANIFEST-\d+ ends in the middle of a record, at byte \d+$/, /^table \d+ is not/]],
-  ])('a manifest cut off %s is named in front of what it names wrongly', async (_, more, said) => {
+  ])('a manifest cut off %s is reported before the tables it wrongly names', async (_, more, expected) => {
     const live = join(root, `compacted-${more}`)
     const level = new Level<string, string>(live, { writeBufferSize: 64 * 1024 })
     await level.open()
     for (let at = 0; at < 400; at++) await level.put(`row/${at % 90}`, String(Math.sin(at)).repeat(40))
-    // What Node gets has it; what browsers get has not.
+    // The type of `Level` lacks `compactRange`, which exists on Node only.
     await (level as unknown as { compactRange(start: string, end: string): Promise<void> }).compactRange('a', 'z')
     const copy = await mkdtemp(join(root, 'copy-'))
     await cp(live, copy, { recursive: true, filter: (path) => !path.endsWith('LOCK') })
@@ -182,10 +187,10 @@ describe('files that LevelDB wrote', () => {
     const { ends } = readLog(await readFile(join(copy, name)))
     await truncate(join(copy, name), (ends.at(-2) ?? 0) + more)
     const { damage } = await checkDatabase(copy, 'ends')
-    for (const [at, pattern] of said.entries()) expect(damage[at]).toMatch(pattern)
+    for (const [at, pattern] of expected.entries()) expect(damage[at]).toMatch(pattern)
   })
 
-  test('a table gone is not said of a manifest that names all others', async () => {
+  test('a missing table is not blamed on a manifest that names all other tables', async () => {
     const [name = ''] = await filesLike(/\.ldb$/)
     const { ends } = await damaged(name, (path) => rm(path))
     expect(ends.damage).toEqual([
@@ -195,8 +200,8 @@ describe('files that LevelDB wrote', () => {
 
   test.each<[string, (path: string) => Promise<unknown>]>([
     ['a folder', (path) => mkdir(path)],
-    ['a link that leads nowhere', (path) => symlink('/not/there', path)],
-  ])('%s in the place of a file is said of that file', async (_, put) => {
+    ['a dangling symbolic link', (path) => symlink('/not/there', path)],
+  ])('%s in place of a file is reported with the name of the file', async (_, put) => {
     for (const name of await filesLike(/^(CURRENT|MANIFEST-\d+|\d+\.(ldb|log))$/)) {
       const copy = await mkdtemp(join(root, 'copy-'))
       await cp(db(), copy, { recursive: true })
@@ -207,9 +212,9 @@ describe('files that LevelDB wrote', () => {
     }
   })
 
-  test('what the disk says of a file names it', () => {
-    const said = Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' })
-    expect(ofFile('000007.log', said)).toMatchObject({ message: '000007.log: EIO: i/o error, read', code: 'EIO' })
+  test('an error of the disk names the file', () => {
+    const expected = Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' })
+    expect(ofFile('000007.log', expected)).toMatchObject({ message: '000007.log: EIO: i/o error, read', code: 'EIO' })
     const named = new Error("EACCES: permission denied, open '/data/db/000007.log'")
     expect(ofFile('000007.log', named)).toBe(named)
   })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { maskedCrc32c } from '#store/level-files/crc32c'
 import { logOf, readLog } from '#store/level-files/log-file'
 
-/** LevelDB's `doc/log_format.md`: blocks of 32 KiB, heads of 7 bytes, the rest of a block that holds no head is zeros. */
+/** LevelDB's `doc/log_format.md`: blocks of 32 KiB, heads of 7 bytes; the end of a block that has no room for a head is zeros. */
 const blockBytes = 32 * 1024
 const headBytes = 7
 
@@ -46,7 +46,7 @@ function writeLog(contents: readonly Buffer[]): { readonly bytes: Buffer; readon
   return { bytes: Buffer.concat(parts), written }
 }
 
-/** Small ones, and such as end near the end of a block, or reach over one or two. */
+/** Small records, records that end near the end of a block, and records over several blocks. */
 const length = fc.oneof(
   fc.integer({ min: 0, max: 60 }),
   fc.integer({ min: blockBytes - 80, max: blockBytes + 20 }),
@@ -55,7 +55,7 @@ const length = fc.oneof(
 const contentOf = (bytes: number, seed: number) =>
   Buffer.from(Uint8Array.from({ length: bytes }, (_, at) => (at * 131 + (at >> 7) + seed * 17 + 1) & 0xff))
 const log = fc.array(length, { minLength: 1, maxLength: 8 }).map((lengths) => writeLog(lengths.map(contentOf)))
-/** A part of the whole: most of the time near the begin or the end of a record or of a block. */
+/** A byte of the log, mostly near the beginning or end of a record or block. */
 const place = fc.record({
   near: fc.constantFrom('record', 'block', 'anywhere' as const),
   pick: fc.nat(),
@@ -73,7 +73,7 @@ function placeIn(
   return Math.min(Math.max(base + (near === 'anywhere' ? 0 : by), 0) % (bytes.length + 1), bytes.length)
 }
 
-test('what was written is read', () => {
+test('a log reads back as written', () => {
   fc.assert(
     fc.property(log, ({ bytes, written }) => {
       const read = readLog(bytes)
@@ -86,7 +86,7 @@ test('what was written is read', () => {
   )
 })
 
-test('of one that is cut off all is read up to the cut, and all bytes of the record that is not whole are torn', () => {
+test('a log that is cut off reads up to the cut, and the incomplete record is torn', () => {
   fc.assert(
     fc.property(log, place, (made, where) => {
       const at = placeIn(made, where)
@@ -101,7 +101,7 @@ test('of one that is cut off all is read up to the cut, and all bytes of the rec
   )
 })
 
-test('a bit that is turned over is damage where a whole record follows; else its record is torn from its begin on', () => {
+test('a flipped bit is damage if a whole record follows, otherwise its record is torn from its beginning', () => {
   fc.assert(
     fc.property(log, place, fc.nat({ max: 7 }), (made, where, bit) => {
       const at = placeIn(made, where)
@@ -124,9 +124,9 @@ test('a bit that is turned over is damage where a whole record follows; else its
 })
 
 test.each<[string, (bytes: Buffer) => Buffer, object]>([
-  ['the end of a write gone, and another whole one there', (bytes) => cut(bytes, blockBytes, 80_021), { damagedAt: 0 }],
-  ['its first block gone', (bytes) => bytes.subarray(blockBytes), { damagedAt: 0 }],
-])('a log with %s', (_, change, expected) => {
+  ['a record without its end before a whole one', (bytes) => cut(bytes, blockBytes, 80_021), { damagedAt: 0 }],
+  ['its first block missing', (bytes) => bytes.subarray(blockBytes), { damagedAt: 0 }],
+])('a log with %s is damaged', (_, change, expected) => {
   const { bytes, written } = writeLog([contentOf(80_000, 1), contentOf(10, 2), contentOf(10, 3)])
   expect(written.map(({ begin, end }) => [begin, end])).toEqual([
     [0, 80_021],
@@ -138,19 +138,19 @@ test.each<[string, (bytes: Buffer) => Buffer, object]>([
   expect({ tornAt, damagedAt }).toMatchObject(expected)
 })
 
-test.each([1, 2, 3, 4, 5, 6])('a log cut off before a record that would end %i bytes before its block', (left) => {
+test.each([1, 2, 3, 4, 5, 6])('a log cut off in a record that would end %i bytes before its block is torn', (left) => {
   const { bytes } = writeLog([contentOf(10, 1), contentOf(blockBytes - 17 - headBytes - left, 2), contentOf(10, 3)])
   expect(readLog(bytes.subarray(0, 100))).toMatchObject({ tornAt: 17, isCutOff: true })
 })
 
-test('what a torn record holds is no record, whatever it looks like', () => {
+test('the content of a torn record is never read as a record', () => {
   const alike = logOf(contentOf(50, 7))
   const { bytes } = writeLog([contentOf(10, 1), Buffer.concat([contentOf(20, 2), alike, alike, contentOf(20, 3)])])
   const ends = Array.from({ length: bytes.length - 18 }, (_, gone) => 18 + gone)
   for (const end of ends) expect(readLog(bytes.subarray(0, end))).toMatchObject({ tornAt: 17, isCutOff: true })
 })
 
-test('a log of one record is one', () => {
+test('a log of one record reads as one record', () => {
   expect(readLog(logOf(contentOf(50, 1)))).toEqual({ records: [contentOf(50, 1)], ends: [57] })
 })
 

@@ -17,8 +17,8 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-describe('a database that was begun', () => {
-  it('has no rows, and is opened by LevelDB', async () => {
+describe('a new database', () => {
+  it('has no rows, and LevelDB opens it', async () => {
     await beginDatabase(db())
     expect((await readdir(db())).sort()).toEqual(['CURRENT', 'MANIFEST-000001'])
     expect(await readManifest(db(), await readdir(db()))).toEqual({
@@ -39,7 +39,7 @@ describe('a database that was begun', () => {
     await again.close()
   })
 
-  it('is not begun again', async () => {
+  it('is not created over an existing one', async () => {
     const storage = await open()
     await storage.write([put('a', '1')], { sync: true })
     const [names, current] = [await readdir(db()), await readFile(db('CURRENT'))]
@@ -50,7 +50,7 @@ describe('a database that was begun', () => {
   })
 
   it.each([
-    ['a draft', (): Promise<unknown> => mkdir(db('first-a1B2c3'))],
+    ['a draft of the manifest', (): Promise<unknown> => mkdir(db('first-a1B2c3'))],
     ['the manifest alone', (): Promise<unknown> => beginDatabase(db()).then(() => rm(db('CURRENT')))],
     [
       'the manifest cut off',
@@ -59,7 +59,7 @@ describe('a database that was begun', () => {
           .then(() => rm(db('CURRENT')))
           .then(() => truncate(db('MANIFEST-000001'), 9)),
     ],
-  ])('is begun anew where a start left no more than %s', async (_, leave) => {
+  ])('is created again if an interrupted start left only %s', async (_, leave) => {
     await mkdir(db())
     await leave()
     const storage = await open()
@@ -68,7 +68,7 @@ describe('a database that was begun', () => {
     expect(await checkDatabase(db(), 'whole')).toEqual({ damage: [], torn: [] })
   })
 
-  it('is one, also when many begin it at once', async () => {
+  it('is created once, even by concurrent calls', async () => {
     await Promise.all(Array.from({ length: 8 }, () => beginDatabase(db())))
     expect((await readdir(db())).sort()).toEqual(['CURRENT', 'MANIFEST-000001'])
     expect(await checkDatabase(db(), 'whole')).toEqual({ damage: [], torn: [] })

@@ -11,7 +11,7 @@ export const actionSample: StoredAction = {
   isDone: true,
 }
 
-/** Pages of it: what each can say, and one that nothing came of yet. */
+/** Pages of an action: one with each result, and one without results. */
 export const pageSamples: readonly (readonly [name: string, means: StoredPage])[] = [
   [
     'action-page',

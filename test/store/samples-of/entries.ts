@@ -7,7 +7,7 @@ import { packRecord } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
 import { subscription } from '#test/store/samples-of/subscription'
 
-/** What entries of every kind are stored as. */
+/** Stored entries of every kind. */
 
 export const at = 1_763_700_000_000
 export const device = { kind: 'device', tenant: 'default', id: '#$ABC-1' }
@@ -25,7 +25,7 @@ const properties: ShapeProperty[] = [
   return { propId: propId as number, type, modifier: modifier as number }
 })
 
-/** Only what is stored is known: the shape is found by its record. */
+/** Finds the shape by its stored record. */
 export const written = new Shapes(() => undefined).intern('11111111-2222-3333-4444-555555555555', properties)
 const shapeRecord = packRecord(shapeFormat, contentOf(written.serviceIdentifier, written.properties))
 export const shapes = new Shapes((key) => (key === keys.shape(written.id) ? shapeRecord : undefined))
@@ -38,7 +38,7 @@ export const schema = {
   kept: [null, true, { as: 'it came' }],
 }
 
-/** Of the first release, also in one chunk together. */
+/** Entries of the first release, which are also one chunk together. */
 export const firstEntries: readonly Entry[] = [
   {
     kind: 'reported',
@@ -127,7 +127,7 @@ const waiting: Reported = {
 const stamped: Reported = { ...waiting, throttles: ['6Hn3wRt5Mz/once-an-hour', at, '6Hn3wRt5Mz/2', at - 1] }
 const { alarms: _, ...unwaiting } = stamped
 
-/** With the name of their sample: more than the first release wrote. */
+/** Later entries, with the names of their samples. */
 export const laterEntries: readonly (readonly [name: string, entry: Entry])[] = [
   ['alarm-set', { kind: 'alarm_set', alarm: '7Lf2wZs6Dy', at, stored: alarm }],
   ['alarm-deleted', { kind: 'alarm_deleted', alarm: '7Lf2wZs6Dy', at, devices: null, groups: ['5Kd9tVw3Cx'] }],

@@ -8,7 +8,7 @@ import type { StoredTemplate } from '#model/template'
 import { at, device, shape } from '#test/store/samples-of/entries'
 import { subscription } from '#test/store/samples-of/subscription'
 
-/** Every kind of node, with and without what it need not say. */
+/** Every kind of node, with and without optional fields. */
 const storedFunction: StoredFunction = {
   name: 'Zu heiß, per Mail',
   enabled: true,
@@ -58,7 +58,7 @@ const storedTemplate: StoredTemplate = {
   updatedAt: at + 1,
 }
 
-/** Of a tenant: its sample, its record, what it means. */
+/** Records of a tenant: name of the sample, record, meaning. */
 export const functionSamples: readonly (readonly [name: string, record: string, means: unknown])[] = [
   ['tenant-function', 'function/6Hn3wRt5Mz', storedFunction],
   [
@@ -115,7 +115,7 @@ const tally: OutboxTally = {
 const delivery = deliveryAddress('acme', '6Hn3wRt5Mz')
 const subscriber = subscriberAddress('acme', '2Vb7qYx9Kd')
 
-/** Of actors of their own: with formats and address. */
+/** Records of other actors, with formats and address. */
 export const notificationSamples = [
   [
     'delivery-head',

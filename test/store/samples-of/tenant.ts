@@ -1,6 +1,6 @@
 import { alarm, at, device } from '#test/store/samples-of/entries'
 
-/** What a tenant keeps of what is watched for: its sample, its record, what it means. */
+/** Rules of a tenant: name of the sample, record, meaning. */
 export const watchedSamples: readonly (readonly [name: string, record: string, means: unknown])[] = [
   ['tenant-alarm', 'alarm/7Lf2wZs6Dy', alarm],
   [

@@ -4,8 +4,8 @@ import { at } from '#test/store/samples-of/entries'
 const sha256 = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'
 
 /**
- * One by a rollout with a retry ahead, one with its image at another server, one that only asks, one of several firmwares,
- * and one that installs, with attempts of two firmwares.
+ * An update by a rollout with a retry ahead, one with its image on another server, one that is checking, one of several
+ * firmwares, and one that installs, with attempts of two firmwares.
  */
 export const updateSamples: readonly (readonly [name: string, means: StoredUpdate])[] = [
   [
