@@ -167,7 +167,7 @@ describe('of those that begin by themselves', () => {
   test('a gateway with a thousand: all are offered theirs in the end, and a broken link fails those that were', async () => {
     const gateway = stage.room.connect()
     const devices: TestDevice[] = []
-    const heard = () => gateway.heard.filter(({ type }) => type === 'FIRMWARE')
+    const heard = () => gateway.received.filter(({ type }) => type === 'FIRMWARE')
     for (let count = 0; count < 1_000; count++) {
       gateway.hello(`D${count}`, { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }], services: [] })
     }
@@ -175,7 +175,7 @@ describe('of those that begin by themselves', () => {
     expect(heard()).toHaveLength(64)
     for (let answered = 0; answered < 900; answered++) {
       const { flakeAddress, id } = heard()[answered] as { flakeAddress: number; id: string }
-      gateway.say({ type: 'FIRMWARE_STATUS', flakeAddress, id, status: 'INSTALLING' })
+      gateway.transmit({ type: 'FIRMWARE_STATUS', flakeAddress, id, status: 'INSTALLING' })
       // So many begin a second; those that are offered theirs answer in time.
       if (answered % 50 === 0) await stage.world.advance(500)
     }

@@ -42,7 +42,7 @@ describe('a device that is asked to update', () => {
       const device = await stage.linked('A', {}, protocol)
       const asked = await trigger()
       const { id } = stage.stored()?.context ?? {}
-      expect(device.link.heard.at(-1)).toEqual({
+      expect(device.link.received.at(-1)).toEqual({
         type: 'FIRMWARE',
         flakeAddress: 1,
         id,
@@ -108,7 +108,7 @@ describe('who asks hears', () => {
 
   test.each<[string, (device: TestDevice) => void]>([
     ['the link breaks', ({ link }) => link.close()],
-    ['the device says BYE', ({ link }) => link.say({ type: 'BYE', flakeAddress: link.address })],
+    ['the device says BYE', ({ link }) => link.transmit({ type: 'BYE', flakeAddress: link.address })],
   ])('DEVICE_OFFLINE at once when %s', async (_, cut) => {
     const { device, asked } = await offering()
     cut(device)
@@ -258,7 +258,7 @@ describe('what a device says late', () => {
   test('of what it was never offered means nothing, and wakes nobody', async () => {
     const device = await stage.linked()
     const { awakeCount } = stage.room.stage.system.registry
-    device.link.say({ type: 'FIRMWARE_STATUS', flakeAddress: 1, id: 'other', status: 'STARTED' })
+    device.link.transmit({ type: 'FIRMWARE_STATUS', flakeAddress: 1, id: 'other', status: 'STARTED' })
     await stage.settle()
     expect([stage.told, device.link.closedWith]).toEqual([[], undefined])
     expect(stage.room.stage.system.registry.awakeCount).toBe(awakeCount)

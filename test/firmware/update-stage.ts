@@ -183,12 +183,12 @@ export class TestDevice {
 
   /** Whatever it was offered, as it heard it. */
   get offers(): readonly Record<string, unknown>[] {
-    return this.link.heard.filter(({ type, flakeAddress }) => type === 'FIRMWARE' && flakeAddress === this.link.address)
+    return this.link.received.filter(({ type, flakeAddress }) => type === 'FIRMWARE' && flakeAddress === this.link.address)
   }
 
   async say(status: FirmwareStatusMessage['status'], more: Partial<FirmwareStatusMessage> = {}): Promise<void> {
     const id = this.offers.at(-1)?.id
-    this.link.say({ type: 'FIRMWARE_STATUS', flakeAddress: this.link.address, id, status, ...more })
+    this.link.transmit({ type: 'FIRMWARE_STATUS', flakeAddress: this.link.address, id, status, ...more })
     await this.#stage.settle()
   }
 

@@ -11,7 +11,7 @@ function declared(services: unknown, shapes = new Shapes(() => undefined)) {
 
 const service = (properties: unknown[], serviceIdentifier = 'svc') => ({ serviceIdentifier, properties })
 
-test('values go to the places of their properties, in the order of the ids', () => {
+test('values get the indexes of their properties, in the order of the ids', () => {
   const [one] = declared([
     service([
       { propId: 9, type: 'string', value: 'x' },
@@ -27,7 +27,7 @@ test('values go to the places of their properties, in the order of the ids', () 
   expect(one?.items).toEqual([1, 7, 2, 'x'])
 })
 
-test('devices that say the same in another order share a shape; another modifier is another', () => {
+test('equal declarations in another order share a shape, and another modifier or service does not', () => {
   const shapes = new Shapes(() => undefined)
   const properties = [
     { propId: 1, type: 'uint8' },
@@ -45,7 +45,7 @@ test('devices that say the same in another order share a shape; another modifier
   expect(fourth?.shape.id).not.toBe(one?.shape.id)
 })
 
-test('what a modifier says of errors and arrays is ours to say', () => {
+test('the flags isError and isArray of a modifier are ignored', () => {
   const modifier = { isReadOnly: true, isError: true, isArray: true }
   const [one] = declared([
     service([
@@ -56,14 +56,14 @@ test('what a modifier says of errors and arrays is ours to say', () => {
   expect(one?.shape.properties.map((property) => property.modifier)).toEqual([1, 2 + 16])
 })
 
-describe('a value that its type does not take', () => {
+describe('a value that does not fit its type', () => {
   test.each([
     ['uint8', 256],
     ['uint8', null],
     ['bool', 0],
     ['uint16-array', [65_536]],
     ['string', 5],
-  ])('%s: %j is refused by its place and property', (type, value) => {
+  ])('%s: %j is refused with its path and property', (type, value) => {
     const services = [
       service([{ propId: 1, type: 'bool' }], 'first'),
       service([
@@ -83,6 +83,6 @@ describe('a value that its type does not take', () => {
   })
 })
 
-test('a service without properties is one', () => {
+test('a service may have no properties', () => {
   expect(declared([service([])])).toMatchObject([{ items: [], shape: { properties: [] } }])
 })

@@ -9,7 +9,7 @@ import { LinkStage } from '#test/link/link-stage'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyPlace } from '#test/runtime/stage'
 
-/** A device on a connection of another protocol: no socket, no codec, no frames. */
+/** A device on a connection of another protocol, without socket, codec or frames. */
 class PlainDevice implements PortDevice {
   readonly tenant = 'default'
   readonly device = 'A'
@@ -36,42 +36,42 @@ class PlainDevice implements PortDevice {
 const world = new ManualWorld()
 const { place, faults } = faultyPlace(world)
 
-/** A device that declared a service on a websocket, and now reports by the port alone. */
-async function onPort(): Promise<{ room: LinkStage; device: PlainDevice; report: (seq: number) => void }> {
-  const room = await LinkStage.open({ world, place })
-  room.connect().hello('A')
-  await room.settle()
-  const { port } = room.links
+/** A device that declared a service on a websocket, and then reports through the port only. */
+async function onPort(): Promise<{ setup: LinkStage; device: PlainDevice; report: (seq: number) => void }> {
+  const setup = await LinkStage.open({ world, place })
+  setup.connect().hello('A')
+  await setup.settle()
+  const { port } = setup.links
   const device = new PlainDevice(port.wake('default', 'A'))
-  const shape = room.device('A').services[0]?.shape as Shape
+  const shape = setup.device('A').services[0]?.shape as Shape
   const report = (seq: number) => {
     const items = [0, seq]
     port.report(device, { type: 'report', shape, session: 'boot-1', seq, items, timestamp: undefined }, 100)
   }
-  return { room, device, report }
+  return { setup, device, report }
 }
 
-test('a connection of any protocol receives its answers from the port, after the commit and in order', async () => {
-  const { room, device, report } = await onPort()
+test('the port answers after the commit and in order', async () => {
+  const { setup, device, report } = await onPort()
   report(1)
   report(2)
-  room.links.port.inOrder(() => device.answers.push('behind'))
+  setup.links.port.inOrder(() => device.answers.push('behind'))
   expect(device.answers).toEqual([])
-  await room.settle()
+  await setup.settle()
   expect(device.answers).toEqual(['acknowledged 1', 'acknowledged 2', 'behind'])
 
-  // A repeated report is answered with what is stored, and the port wakes an actor that was released.
-  await room.world.advance(2 * forgetAfterMs)
+  // The port answers a repeated report with the stored number, and wakes a forgotten actor.
+  await setup.world.advance(2 * forgetAfterMs)
   expect(device.activation.isAlive).toBe(false)
   report(1)
-  await room.settle()
+  await setup.settle()
   expect(device.answers.slice(3)).toEqual(['acknowledged 2'])
   expect(device.activation.isAlive).toBe(true)
 
-  // Everything that waits for a commit that fails is refused.
+  // A failed commit refuses all waiting reports.
   faults.next = { fail: 'io', reachedDisk: false }
   report(3)
-  room.links.port.inOrder(() => device.answers.push('behind'))
-  await room.settle()
+  setup.links.port.inOrder(() => device.answers.push('behind'))
+  await setup.settle()
   expect(device.answers.slice(4)).toEqual(['refused 3 storage', 'behind'])
 })

@@ -1,5 +1,6 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { allQueuedBytesMax, FrameQueue, queuedBytesMax } from '#link/frame-queue'
+import { allQueuedBytesMax, type FrameCopy, FramePages, FrameQueue, queuedBytesMax } from '#link/frame-queue'
 import type { Link } from '#link/link'
 import { ManualWorld } from '#test/runtime/manual-world'
 
@@ -8,7 +9,7 @@ type NamedLink = Link & { readonly name: string; isTaking: boolean }
 const linkNamed = (name: string) => ({ name, isTaking: true }) as unknown as NamedLink
 const frame = (text: string | number) => Buffer.from(String(text))
 
-/** A queue whose every frame takes this long; the frame `!` throws. */
+/** A queue in which each frame takes `frameMs`; the frame `!` throws. */
 function queueOf(frameMs: number) {
   const world = new ManualWorld()
   const taken: string[] = []
@@ -25,7 +26,7 @@ function queueOf(frameMs: number) {
   return { world, taken, failed, queue }
 }
 
-test('lets be done at once what does not hold the loop', () => {
+test('the queue runs work at once within the time slice', () => {
   const { world, queue } = queueOf(1)
   const work = () => world.spend(1.5)
   expect([queue.now(work), queue.now(work), queue.now(work)]).toEqual([true, true, false])
@@ -38,7 +39,7 @@ test('lets be done at once what does not hold the loop', () => {
   expect(queue.now(work)).toBe(true)
 })
 
-test('works off the rest in slices, each link in turn and in its order, of copies', () => {
+test('the queue processes copies of frames in slices, one connection after the other, in order', () => {
   const { world, taken, queue } = queueOf(1.5)
   const [a, b] = [linkNamed('a'), linkNamed('b')]
   const lent = frame(1)
@@ -57,7 +58,7 @@ test('works off the rest in slices, each link in turn and in its order, of copie
   expect(taken).toEqual(['a1', 'b1', 'a2', 'b2', 'a3', 'a4'])
 })
 
-test('refuses what is too much of one link or of all, and forgets a link that is gone or takes no more', () => {
+test('the queue refuses too many bytes of one connection or of all, and drops the frames of closed ones', () => {
   const { world, taken, queue } = queueOf(3)
   const [a, b, c] = [linkNamed('a'), linkNamed('b'), linkNamed('c')]
   expect(queue.add(a, Buffer.alloc(queuedBytesMax), false)).toBe(true)
@@ -72,7 +73,7 @@ test('refuses what is too much of one link or of all, and forgets a link that is
   expect(taken).toEqual(['c1'])
 })
 
-test('a frame that makes us throw costs its link, and nobody else', () => {
+test('a frame that throws fails its own connection only', () => {
   const { world, taken, failed, queue } = queueOf(1)
   const [a, b] = [linkNamed('a'), linkNamed('b')]
   for (const text of ['!', '2']) queue.add(a, frame(text), false)
@@ -82,4 +83,50 @@ test('a frame that makes us throw costs its link, and nobody else', () => {
   queue.add(b, frame(3), false)
   world.step()
   expect(taken).toEqual(['b1', 'b2', 'b3'])
+})
+
+test('a frame stays unchanged until it is released', () => {
+  const length = fc.oneof(fc.nat(3_000), fc.constantFrom(0, 16_384, 16_385, 100_000))
+  const step = fc.record({ length, byte: fc.nat(255), releases: fc.nat(2), place: fc.nat() })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const pages = new FramePages()
+      const kept: { frame: FrameCopy; length: number; byte: number }[] = []
+      for (const { length, byte, releases, place } of steps) {
+        kept.push({ frame: pages.keep(new Uint8Array(length).fill(byte)), length, byte })
+        for (let count = 0; count < releases; count++) {
+          const [gone] = kept.splice(place % Math.max(kept.length, 1), 1)
+          if (gone) pages.release(gone.frame)
+        }
+        for (const { frame, length, byte } of kept) {
+          expect(frame.data.length).toBe(length)
+          expect(frame.data.every((each) => each === byte)).toBe(true)
+        }
+      }
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('pages are reused', () => {
+  const pages = new FramePages()
+  const frame = new Uint8Array(1_000)
+  const buffers = new Set<ArrayBufferLike>()
+  for (let round = 0; round < 10; round++) {
+    const kept = Array.from({ length: 500 }, () => pages.keep(frame))
+    for (const { data } of kept) buffers.add(data.buffer)
+    for (const each of kept) pages.release(each)
+  }
+  // 500 frames fill eight pages.
+  expect(buffers.size).toBeLessThan(10)
+})
+
+test('a frame is copied', () => {
+  const pages = new FramePages()
+  for (const length of [10, 20_000]) {
+    const frame = new Uint8Array(length).fill(1)
+    const kept = pages.keep(frame)
+    frame.fill(2)
+    expect(kept.data.every((each) => each === 1)).toBe(true)
+  }
 })

@@ -35,19 +35,18 @@ const definitions = (notices: NoticeBus) => (journal: StoreJournal) =>
     noopUpdates,
   ] as unknown as AnyDefinition<Entry>[]
 
-/** How a device on a stage speaks. */
 export type LinkProtocol = 'json' | 'msgpack'
 
 type TestOpening = Partial<LinkOpening> & { readonly protocol?: LinkProtocol }
 
-/** How long devices have to answer here. */
+/** The time that devices have to answer. */
 export const writeTimeoutMs = 10_000
 
 export interface LinkStageOptions extends StageOptions {
   readonly offerUrl?: OfferUrl
 }
 
-/** The room of links in front of real actors and a store in memory, with sockets that are nothing but their frames. */
+/** The link module with real actors, a store in memory, and test sockets. */
 export class LinkStage {
   readonly notices = noticeBus()
   readonly stage: Stage
@@ -93,8 +92,15 @@ export class LinkStage {
     return new TestLink(this.links, opening)
   }
 
-  /** A provisioning key; `maxDevices` and `expiresAt` as the actor takes them. */
-  async key(id: string, limits: { readonly maxDevices?: number; readonly expiresAt?: number } = {}): Promise<void> {
+  /** A connection on which the device has sent HELLO. */
+  async connected(device = 'A', more: Parameters<TestLink['hello']>[1] = {}, link = this.connect()): Promise<TestLink> {
+    link.hello(device, more)
+    await this.settle()
+    return link
+  }
+
+  /** Adds a provisioning key. */
+  async addKey(id: string, limits: { readonly maxDevices?: number; readonly expiresAt?: number } = {}): Promise<void> {
     this.stage.ask(tenantAddress('default'), {
       type: 'add_provisioning_key',
       id,
@@ -106,14 +112,14 @@ export class LinkStage {
     await this.settle()
   }
 
-  /** A device that somebody made, with a secret of its own unless said otherwise. */
-  async made(device: string, more: Partial<AdmitDevice> = { secretHash: new Uint8Array(32) }): Promise<void> {
+  /** Creates a device, with a secret by default. */
+  async addDevice(device: string, more: Partial<AdmitDevice> = { secretHash: new Uint8Array(32) }): Promise<void> {
     this.stage.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {}, ...more })
     await this.settle()
   }
 
-  /** The hash of a device's secret, in hex, and who let it in. */
-  kept(device: string): { readonly secret: string | undefined; readonly registrar: unknown } {
+  /** The hash of a device's secret, in hex, and the key that registered it. */
+  credentialsOf(device: string): { readonly secret: string | undefined; readonly registrar: unknown } {
     const address = deviceAddress('default', device)
     const hash = this.stage.system.recordOf(address, secretRecord) as Uint8Array | undefined
     const registrar = this.stage.system.recordOf(address, registrarRecord)
@@ -133,17 +139,17 @@ export class LinkStage {
   }
 }
 
-/** The device's end of a link. */
+/** The device's end of a connection. */
 export class TestLink implements Socket {
   readonly remoteAddress = 'test'
   readonly #links: Links
   readonly #protocol: LinkProtocol
-  /** Everything we said to it, checked against the model and in the order it came. */
-  readonly heard: Record<string, unknown>[] = []
+  /** All frames from the server, in order and checked against the model. */
+  readonly received: Record<string, unknown>[] = []
   readonly shortAcks: number[][] = []
   closedWith: number | undefined
   pings = 0
-  /** Bytes that did not leave yet. */
+  /** Bytes that are not sent yet. */
   buffered = 0
   isAnswering = true
 
@@ -154,7 +160,7 @@ export class TestLink implements Socket {
     links.opened(this, { tenant: 'default', origin: 'http://here', codec, ...opening })
   }
 
-  say(frame: unknown): void {
+  transmit(frame: unknown): void {
     if (this.#protocol === 'json') this.raw(Buffer.from(JSON.stringify(frame)), false)
     else this.raw(pack(frame), true)
   }
@@ -169,17 +175,17 @@ export class TestLink implements Socket {
       { propId: 2, type: 'STRING' },
     ]
     const services = [{ serviceIdentifier: 'svc', properties }]
-    this.say({ type: 'HELLO', deviceIdentifier, session: 'boot-1', services, ...more })
+    this.transmit({ type: 'HELLO', deviceIdentifier, session: 'boot-1', services, ...more })
   }
 
   /** A short UPDATE of the first property. */
   update(flakeAddress: number, seq: number, value: unknown = seq % 256): void {
-    this.say(['U', flakeAddress, seq, 0, [1, value]])
+    this.transmit(['U', flakeAddress, seq, 0, [1, value]])
   }
 
-  /** Types, codes and numbers of what was heard, in a line each. */
+  /** Type, code and numbers of each received frame, one line each. */
   get lines(): string[] {
-    return this.heard.map(({ type, code, seq, flakeAddress }) =>
+    return this.received.map(({ type, code, seq, flakeAddress }) =>
       [type, code, flakeAddress === undefined ? undefined : `@${flakeAddress}`, seq]
         .filter((part) => part !== undefined)
         .join(' '),
@@ -187,7 +193,7 @@ export class TestLink implements Socket {
   }
 
   get address(): number {
-    return this.heard.findLast(({ type }) => type === 'WELCOME')?.flakeAddress as number
+    return this.received.findLast(({ type }) => type === 'WELCOME')?.flakeAddress as number
   }
 
   close(code = 1006): void {
@@ -202,12 +208,12 @@ export class TestLink implements Socket {
     const frame = ServerMessage.parse(typeof message === 'string' ? JSON.parse(message) : unpack(message))
     if (Array.isArray(frame)) this.shortAcks.push([...frame].slice(1) as number[])
     const [, flakeAddress, seq] = Array.isArray(frame) ? frame : []
-    this.heard.push(Array.isArray(frame) ? { type: 'A', flakeAddress, seq } : { ...frame })
+    this.received.push(Array.isArray(frame) ? { type: 'A', flakeAddress, seq } : { ...frame })
     return true
   }
 
   cork(task: () => void): void {
-    if (this.closedWith !== undefined) throw new Error('together after closed')
+    if (this.closedWith !== undefined) throw new Error('cork after closed')
     task()
   }
 

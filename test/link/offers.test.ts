@@ -25,18 +25,18 @@ function urlOf(parts: Partial<OfferUrlParts>, origin = 'http://came.here:80', te
   return make({ tenant, codec: jsonCodec, origin }, 'A&1', offer)
 }
 
-describe('the address of an image', () => {
+describe('the URL of an image', () => {
   const path = `/api/v1/updates/images/${sha256}?device=A%261&exp=${world.now() + imageUrlLifetimeMs}&sig=`
 
   test.each<[string, readonly string[], string]>([
-    ['the host that the link came to', [], 'http://came.here:80'],
+    ['the host of the connection', [], 'http://came.here:80'],
     ['the public URL', ['https://we.example'], 'https://we.example'],
-    ['its path in front of ours', ['https://we.example/iot/', 'https://other.example'], 'https://we.example/iot'],
-  ])('begins with %s', (_, publicUrls, start) => {
+    ['the path of the public URL', ['https://we.example/iot/', 'https://other.example'], 'https://we.example/iot'],
+  ])('starts with %s', (_, publicUrls, start) => {
     expect(urlOf({ publicUrls })?.startsWith(start + path)).toBe(true)
   })
 
-  test('is good for this image and device, which is named with its tenant unless that is the default one', () => {
+  test('is valid for this image and device, with the tenant unless it is the default one', () => {
     for (const [tenant, device] of [
       ['default', 'A&1'],
       ['acme', 'acme/A&1'],
@@ -52,11 +52,11 @@ describe('the address of an image', () => {
     }
   })
 
-  test('is not known where the host can be none', () => {
+  test('is unknown without a host', () => {
     expect(urlOf({}, '')).toBeUndefined()
   })
 
-  test('of another server is as that said it', () => {
+  test('of another server stays unchanged', () => {
     const make = offerUrl({ world, imageUrls, publicUrls: ['https://we.example'] })
     const elsewhere = { ...offer, url: 'https://elsewhere.example/i' }
     expect(make({ tenant: 'default', codec: jsonCodec, origin: '' }, 'A', elsewhere)).toBe(
@@ -66,91 +66,85 @@ describe('the address of an image', () => {
 })
 
 describe('offers', () => {
-  let room: LinkStage
+  let setup: LinkStage
 
   beforeEach(async () => {
     const ownWorld = new ManualWorld()
     const parts = { world: ownWorld, imageUrls, publicUrls: [] }
-    room = await LinkStage.open({ world: ownWorld, offerUrl: offerUrl(parts) })
+    setup = await LinkStage.open({ world: ownWorld, offerUrl: offerUrl(parts) })
   })
 
-  async function linked(device = 'A', link = room.connect()): Promise<TestLink> {
-    link.hello(device)
-    await room.settle()
-    return link
-  }
-
-  const send = (device = 'A', id = 'u1') => room.links.offers.send('default', device, id, offer)
-  const heard = (link: TestLink) => link.heard.filter(({ type }) => type === 'FIRMWARE').map(({ id }) => id)
-  // Socket and link are two ends of one thing: which link it is, `linkedOf` says.
+  const send = (device = 'A', id = 'u1') => setup.links.offers.send('default', device, id, offer)
+  const offered = (link: TestLink) => link.received.filter(({ type }) => type === 'FIRMWARE').map(({ id }) => id)
+  // `linkedOf` finds the server's end of the connection.
   const on = (device: string) => {
-    const spoken = room.links.linkedOf('default', device)
-    return spoken ? room.links.offers.offeredOn(spoken.link).map((open) => `${open.device} ${open.id}`) : undefined
+    const found = setup.links.linkedOf('default', device)
+    return found ? setup.links.offers.offeredOn(found.link).map((open) => `${open.device} ${open.id}`) : undefined
   }
 
-  test('go to the link that speaks for the device', async () => {
-    const [a, b] = [await linked('A'), await linked('B')]
+  test('go to the connection of the device', async () => {
+    const [a, b] = [await setup.connected('A'), await setup.connected('B')]
     expect([send('A'), send('B', 'u2'), send('C')]).toEqual([true, true, false])
-    expect([heard(a), heard(b), on('A'), on('B')]).toEqual([['u1'], ['u2'], ['A u1'], ['B u2']])
-    expect(a.heard.at(-1)?.url).toMatch(/^http:\/\/here\/api\/v1\/updates\/images\//)
+    expect([offered(a), offered(b), on('A'), on('B')]).toEqual([['u1'], ['u2'], ['A u1'], ['B u2']])
+    expect(a.received.at(-1)?.url).toMatch(/^http:\/\/here\/api\/v1\/updates\/images\//)
   })
 
-  test('are made to nobody on a link that is closed, or about to be', async () => {
-    const a = await linked('A')
-    room.links.keyEnded('default', 'none')
-    room.links.dropped(a)
+  test('are not sent on a closed or closing connection', async () => {
+    const a = await setup.connected('A')
+    setup.links.keyEnded('default', 'none')
+    setup.links.dropped(a)
     expect(send()).toBe(false)
     a.close()
     expect(send()).toBe(false)
-    expect(heard(a)).toEqual([])
+    expect(offered(a)).toEqual([])
   })
 
-  test('wait while a link has too much unsent, and leave once it has room; those that are over do not', async () => {
-    const gateway = room.connect()
-    for (const device of ['A', 'B', 'C']) await linked(device, gateway)
+  test('wait while a connection has too many unsent bytes, unless they end meanwhile', async () => {
+    const gateway = setup.connect()
+    for (const device of ['A', 'B', 'C']) await setup.connected(device, {}, gateway)
     gateway.buffered = 600 * 1024
     expect([send('A'), send('B', 'u2'), send('C', 'u3')]).toEqual([true, true, true])
-    expect([heard(gateway), on('A')]).toEqual([[], ['A u1', 'B u2', 'C u3']])
-    room.links.offers.forget('default', 'B')
-    room.links.drained(gateway)
-    expect(heard(gateway)).toEqual([])
+    expect([offered(gateway), on('A')]).toEqual([[], ['A u1', 'B u2', 'C u3']])
+    setup.links.offers.forget('default', 'B')
+    setup.links.drained(gateway)
+    expect(offered(gateway)).toEqual([])
     gateway.buffered = 0
-    const elsewhere = await linked('C')
-    room.links.drained(gateway)
-    expect([heard(gateway), heard(elsewhere), on('A')]).toEqual([['u1'], [], ['A u1']])
-    room.links.drained(gateway)
-    expect(heard(gateway)).toEqual(['u1'])
+    const elsewhere = await setup.connected('C')
+    setup.links.drained(gateway)
+    expect([offered(gateway), offered(elsewhere), on('A')]).toEqual([['u1'], [], ['A u1']])
+    setup.links.drained(gateway)
+    expect(offered(gateway)).toEqual(['u1'])
   })
 
-  test('of a device that was not welcomed yet are known, and not said', async () => {
-    const link = room.connect()
+  test('of a device without WELCOME are recorded but not sent', async () => {
+    const link = setup.connect()
     link.hello('A')
-    expect([send(), on('A'), heard(link)]).toEqual([true, ['A u1'], []])
-    await room.settle()
-    expect(heard(link)).toEqual([])
-    expect([send(), heard(link)]).toEqual([true, ['u1']])
+    expect([send(), on('A'), offered(link)]).toEqual([true, ['A u1'], []])
+    await setup.settle()
+    expect(offered(link)).toEqual([])
+    expect([send(), offered(link)]).toEqual([true, ['u1']])
   })
 
-  test('of a device that another link speaks for are not lost with the first', async () => {
-    const first = await linked('A')
+  test('of a device that moved do not end with its first connection', async () => {
+    const first = await setup.connected('A')
     send()
-    const spoken = room.links.linkedOf('default', 'A')
-    await linked('A')
-    expect(spoken && room.links.offers.offeredOn(spoken.link)).toEqual([])
+    const found = setup.links.linkedOf('default', 'A')
+    await setup.connected('A')
+    expect(found && setup.links.offers.offeredOn(found.link)).toEqual([])
     first.close()
     expect(on('A')).toEqual([])
   })
 
-  test('are forgotten with their link, and by name', async () => {
-    const a = await linked('A')
+  test('end with their connection or by name', async () => {
+    const a = await setup.connected('A')
     send()
-    room.links.offers.forget('default', 'A')
+    setup.links.offers.forget('default', 'A')
     expect(on('A')).toEqual([])
     send()
-    const link = room.links.linkedOf('default', 'A')?.link
+    const link = setup.links.linkedOf('default', 'A')?.link
     expect(link).toBeDefined()
     a.close()
-    expect(link && room.links.offers.offeredOn(link)).toEqual([])
-    expect(room.links.offers.sentCount).toBe(2)
+    expect(link && setup.links.offers.offeredOn(link)).toEqual([])
+    expect(setup.links.offers.sentCount).toBe(2)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * A reader of msgpack that is nobody else's: by the format's own table, and only what a device needs. What is written as 64
- * bits comes out as bigint, everything shorter and doubles as numbers, bin as bytes.
+ * An independent msgpack reader, for the types that devices need. Integers of 64 bits become bigint, shorter ones and
+ * doubles become numbers, bin becomes bytes.
  * https://github.com/msgpack/msgpack/blob/master/spec.md
  */
 export function readMsgpack(data: Uint8Array): unknown {
@@ -49,7 +49,7 @@ export function readMsgpack(data: Uint8Array): unknown {
     if (lead < 0xc0) return text(lead & 0x1f)
     if (lead >= 0xe0) return lead - 0x100
     const read = byLead[lead]
-    if (!read) throw new Error(`0x${lead.toString(16)} is not for devices`)
+    if (!read) throw new Error(`0x${lead.toString(16)} is not supported`)
     return read()
   }
 

@@ -1,51 +1,51 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { LinkStage, type TestLink } from '#test/link/link-stage'
 
-let room: LinkStage
+let setup: LinkStage
 
 beforeEach(async () => {
-  room = await LinkStage.open()
+  setup = await LinkStage.open()
 })
 
 const devicesMax = 2_000
 const nameOf = (index: number) => `D${index}`
 
-/** A gateway with so many devices, all welcome. */
+/** A gateway with `count` connected devices. */
 async function gateway(count = devicesMax, first = 0): Promise<TestLink> {
-  const link = room.connect()
+  const link = setup.connect()
   for (let index = first; index < first + count; index++) link.hello(nameOf(index))
-  await room.settle()
+  await setup.settle()
   return link
 }
 
-/** What dashboards heard, `<device> <status>` in order, from now on. */
-function listen(): () => string[] {
-  const from = room.stage.events.length
+/** Records published status changes from now on, as `<device> <status>`. */
+function recordStatuses(): () => string[] {
+  const from = setup.stage.events.length
   return () =>
-    room.stage.events
+    setup.stage.events
       .slice(from)
       .flatMap(({ event }) => (event.kind === 'status_changed' ? [`${event.device} ${event.status}`] : []))
 }
 
-/** From now on each wish takes time, as it does where there are many. By the clock that slices go by: timestamps are whole. */
+/** From now on each status change takes time, on the clock that limits slices. */
 function takeTime(ms: number): void {
-  const { presence, world } = room
+  const { presence, world } = setup
   const change = presence.change.bind(presence)
   const monotonic = world.monotonic.bind(world)
   let spent = 0
   world.monotonic = () => monotonic() + spent
-  vi.spyOn(presence, 'change').mockImplementation((...wish) => {
+  vi.spyOn(presence, 'change').mockImplementation((...args) => {
     spent += ms
-    change(...wish)
+    change(...args)
   })
 }
 
-/** Until the link was found not to answer, and no further; how long that held the loop at most. */
+/** Runs until the connection becomes idle; returns the longest time that a task took. */
 function goIdle(link: TestLink): number {
-  const { world } = room
+  const { world } = setup
   let longest = 0
   link.isAnswering = false
-  while (room.links.statusOf('default', nameOf(0)) !== 'idle') {
+  while (setup.links.statusOf('default', nameOf(0)) !== 'idle') {
     world.spend(1_000)
     const began = world.monotonic()
     world.fire()
@@ -54,9 +54,9 @@ function goIdle(link: TestLink): number {
   return longest
 }
 
-/** How long the longest task held the loop until nothing was left. */
+/** Runs all tasks; returns the longest time that one took. */
 async function longestTask(first: () => void): Promise<number> {
-  const { world } = room
+  const { world } = setup
   let longest = 0
   const run = (task: () => boolean) => {
     const began = world.monotonic()
@@ -75,122 +75,122 @@ async function longestTask(first: () => void): Promise<number> {
   return longest
 }
 
-describe('the loop is held for two milliseconds at most', () => {
-  test('by a link that closes', async () => {
+describe('no task takes more than two milliseconds', () => {
+  test('when a connection closes', async () => {
     const link = await gateway()
-    const heard = listen()
+    const statuses = recordStatuses()
     takeTime(0.01)
     expect(await longestTask(() => link.close())).toBeLessThan(2)
-    expect(heard()).toEqual(Array.from({ length: devicesMax }, (_, index) => `${nameOf(index)} offline`))
-    expect(room.links.deviceCount).toBe(0)
+    expect(statuses()).toEqual(Array.from({ length: devicesMax }, (_, index) => `${nameOf(index)} offline`))
+    expect(setup.links.deviceCount).toBe(0)
   })
 
-  test('by many that close together, and each of their devices goes offline', async () => {
+  test('when many connections close, and all their devices go offline', async () => {
     const links: TestLink[] = []
     for (let place = 0; place < 20; place++) links.push(await gateway(100, place * 100))
-    const heard = listen()
+    const statuses = recordStatuses()
     takeTime(0.01)
     const held = await longestTask(() => {
       for (const link of links) link.close()
     })
     expect(held).toBeLessThan(2)
-    expect(heard().sort()).toEqual(Array.from({ length: 2_000 }, (_, index) => `${nameOf(index)} offline`).sort())
+    expect(statuses().sort()).toEqual(Array.from({ length: 2_000 }, (_, index) => `${nameOf(index)} offline`).sort())
   })
 
-  test('by a link that does not answer', async () => {
+  test('when a connection does not answer', async () => {
     const link = await gateway()
-    const heard = listen()
+    const statuses = recordStatuses()
     takeTime(0.01)
     expect(goIdle(link)).toBeLessThan(2)
     expect(await longestTask(() => {})).toBeLessThan(2)
-    expect(heard()).toEqual(Array.from({ length: devicesMax }, (_, index) => `${nameOf(index)} idle`))
+    expect(statuses()).toEqual(Array.from({ length: devicesMax }, (_, index) => `${nameOf(index)} idle`))
   })
 })
 
-describe('while the devices of a closed link are told offline', () => {
-  /** In the middle of it: the first devices were gone through, the last were not. */
+describe('while the devices of a closed connection go offline', () => {
+  /** Closes a connection and stops after some of its devices. */
   async function closing(): Promise<() => string[]> {
     const link = await gateway()
-    const heard = listen()
+    const statuses = recordStatuses()
     takeTime(0.01)
     link.close()
-    room.world.step()
-    return heard
+    setup.world.step()
+    return statuses
   }
   const [early, late] = [nameOf(0), nameOf(devicesMax - 1)]
 
-  test('one that is back on another link stays online: the newest link wins', async () => {
-    const heard = await closing()
-    const next = room.connect()
+  test('a device that is back on another connection stays online', async () => {
+    const statuses = await closing()
+    const next = setup.connect()
     for (const device of [early, late]) next.hello(device)
-    await room.settle()
-    await room.world.advance(5_000)
+    await setup.settle()
+    await setup.world.advance(5_000)
     for (const device of [early, late]) {
-      expect(room.device(device)).toMatchObject({ status: 'online', numConnects: 2 })
-      expect(heard()).not.toContain(`${device} offline`)
+      expect(setup.device(device)).toMatchObject({ status: 'online', numConnects: 2 })
+      expect(statuses()).not.toContain(`${device} offline`)
     }
-    expect(heard()).toHaveLength(devicesMax - 2)
+    expect(statuses()).toHaveLength(devicesMax - 2)
     expect(next.lines).toEqual(['WELCOME @1 0', `WELCOME @${devicesMax} 0`])
     next.update(devicesMax, 1)
-    await room.settle()
+    await setup.settle()
     expect(next.shortAcks).toEqual([[devicesMax, 1]])
     next.close()
-    await room.settle()
-    expect([early, late].map((device) => room.device(device).status)).toEqual(['offline', 'offline'])
-    expect(room.links.deviceCount).toBe(0)
+    await setup.settle()
+    expect([early, late].map((device) => setup.device(device).status)).toEqual(['offline', 'offline'])
+    expect(setup.links.deviceCount).toBe(0)
   })
 
-  test('it has no link already, wherever it stands', async () => {
+  test('all its devices already count as offline', async () => {
     await closing()
-    expect([early, late].map((device) => room.links.statusOf('default', device))).toEqual(['offline', 'offline'])
+    expect([early, late].map((device) => setup.links.statusOf('default', device))).toEqual(['offline', 'offline'])
   })
 
-  test('coming back again and again is no take-over', async () => {
+  test('repeated reconnects are not takeovers', async () => {
     await closing()
     for (let count = 0; count < 30; count++) {
-      const next = room.connect()
+      const next = setup.connect()
       next.hello(late)
-      await room.settle()
+      await setup.settle()
       expect(next.lines).toEqual([`WELCOME @${devicesMax} 0`])
       next.close()
     }
   })
 
-  test('a server that stops says nothing more: the recorded status stands', async () => {
-    const heard = await closing()
-    room.links.stop()
-    room.presence.close()
-    await room.settle()
-    expect(heard()).toEqual([])
-    expect(room.device(late).status).toBe('online')
+  test('a server that stops keeps the recorded status', async () => {
+    const statuses = await closing()
+    setup.links.stop()
+    setup.presence.close()
+    await setup.settle()
+    expect(statuses()).toEqual([])
+    expect(setup.device(late).status).toBe('online')
   })
 })
 
-describe('a device hears what its link is when its turn comes', () => {
+describe('a status change takes the current state of the connection', () => {
   const last = nameOf(devicesMax - 1)
 
   test.each([
-    ['that waits for its turn', 1],
-    ['that waits to be told', devicesMax],
-  ])('one %s and goes to another link is not told what its old link was', async (_, wishes) => {
+    ['before its turn', 1],
+    ['before it is published', devicesMax],
+  ])('a device that moves to another connection %s does not get the old status', async (_, changes) => {
     const link = await gateway()
-    const heard = listen()
+    const statuses = recordStatuses()
     takeTime(0.01)
     goIdle(link)
-    while (vi.mocked(room.presence.change).mock.calls.length < wishes) room.world.step()
-    const next = room.connect()
+    while (vi.mocked(setup.presence.change).mock.calls.length < changes) setup.world.step()
+    const next = setup.connect()
     next.hello(last)
-    await room.settle()
-    expect(heard()).toHaveLength(devicesMax - 1)
-    expect(heard()).not.toContain(`${last} idle`)
+    await setup.settle()
+    expect(statuses()).toHaveLength(devicesMax - 1)
+    expect(statuses()).not.toContain(`${last} idle`)
   })
 
-  test('a link that is back before anything was told makes no noise', async () => {
+  test('a connection that answers again in time publishes nothing', async () => {
     const link = await gateway(10)
-    const heard = listen()
+    const statuses = recordStatuses()
     goIdle(link)
     link.update(1, 1)
-    await room.settle()
-    expect(heard()).toEqual([])
+    await setup.settle()
+    expect(statuses()).toEqual([])
   })
 })

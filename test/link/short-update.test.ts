@@ -9,7 +9,7 @@ import { Problem } from '#model/problem'
 
 const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: false })
 
-/** What the general way makes of the same bytes: the frame, or nothing. */
+/** The frame that the general decoder reads, or undefined. */
 function generally(bytes: Uint8Array): UpdateFrame | undefined {
   let frame: unknown
   try {
@@ -41,8 +41,8 @@ const odd = fc.oneof(
   fc.array(oddValue),
 )
 
-describe('a short UPDATE read by hand', () => {
-  test('is what the general way reads, or is left to it', () => {
+describe('the fast reader of short UPDATEs', () => {
+  test('reads the same as the general decoder, or leaves the frame to it', () => {
     let read = 0
     fc.assert(
       fc.property(fc.oneof({ weight: 3, arbitrary: usual }, { weight: 1, arbitrary: odd }), (frame) => {
@@ -57,7 +57,7 @@ describe('a short UPDATE read by hand', () => {
     expect(read).toBeGreaterThan(500)
   })
 
-  test('is not read where bytes are missing, too many, or others', () => {
+  test('reads damaged frames as the general decoder does', () => {
     fc.assert(
       fc.property(usual, fc.nat(), fc.integer({ min: 0, max: 255 }), fc.boolean(), (frame, place, byte, isCut) => {
         const bytes = Uint8Array.from(packr.pack(frame))
@@ -72,7 +72,7 @@ describe('a short UPDATE read by hand', () => {
     )
   })
 
-  test('of the usual kind needs no general way', () => {
+  test('reads a common frame', () => {
     const frame = ['U', 4_294_967_295, 70_000, 63, [1, 21.5, 300, true, 70_000, -5], 1_700_000_000_000]
     expect(readShortUpdate(packr.pack(frame))).toEqual({
       kind: 'update',
@@ -86,8 +86,8 @@ describe('a short UPDATE read by hand', () => {
   })
 })
 
-describe('an ACK written by hand', () => {
-  test('is what the general encoder writes', () => {
+describe('the fast writer of ACKs', () => {
+  test('writes the bytes of the general encoder', () => {
     fc.assert(
       fc.property(fc.oneof(fc.constantFrom(...edges.slice(1, -1)), fc.nat()), natural, (flakeAddress, seq) => {
         const bytes = msgpackCodec.acknowledge(flakeAddress, seq, true) as Uint8Array
@@ -98,7 +98,7 @@ describe('an ACK written by hand', () => {
     )
   })
 
-  test('in its other forms goes the general way', () => {
+  test('is not used for other forms', () => {
     expect(jsonCodec.acknowledge(5, 7, true)).toBe('["A",5,7]')
     expect(jsonCodec.acknowledge(5, 7, false)).toBe('{"type":"ACK","flakeAddress":5,"seq":7}')
     expect(readMsgpack(msgpackCodec.acknowledge(5, 7, false) as Uint8Array)).toEqual({

@@ -26,12 +26,12 @@ const shape: Shape = new Shapes(() => undefined).intern(
   service,
   typeNames.map((name, index) => {
     const type = propertyTypeOf(name)
-    if (!type) throw new Error(`${name} is no type`)
+    if (!type) throw new Error(`${name} is not a type`)
     return { propId: index * 10, type, modifier: 0 }
   }),
 )
 
-/** What the schemas and the types say, taken together: the items, or nothing. */
+/** The items by the schemas and types, or undefined. */
 function bySchema(frame: unknown): Items | undefined {
   const items: unknown[] = []
   const put = (propId: number, value: unknown, error: unknown): boolean => {
@@ -59,7 +59,7 @@ function bySchema(frame: unknown): Items | undefined {
   return items as unknown as Items
 }
 
-/** What the code for the hot path says. */
+/** The items by the fast reader, or undefined. */
 function byHand(frame: unknown): Items | undefined {
   if (!isUpdate(frame)) return undefined
   const read = readUpdate(frame)
@@ -81,7 +81,7 @@ const goodValue = fc.oneof(
   fc.array(fc.integer({ min: -5, max: 70_000 }), { maxLength: 4 }),
   fc.array(fc.string({ unit: 'grapheme', maxLength: 4 }), { maxLength: 4 }),
 )
-/** Anything JSON or msgpack can hold. */
+/** Any value of JSON or msgpack. */
 const strange = fc.oneof(
   fc.constantFrom(
     null,
@@ -119,7 +119,7 @@ const flakeAddress = fc.integer({ min: 1, max: 2 ** 32 - 1 })
 const seq = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
 const timestamp = fc.integer({ min: 0, max: 8_640_000_000_000_000 })
 
-/** Values that a property of the shape takes, mostly. */
+/** Mostly values that fit a property of the shape. */
 const matching = propId.chain((id) => {
   const index = shape.indexOf.get(id as number)
   const name = index === undefined ? undefined : typeNames[index]
@@ -163,7 +163,7 @@ const long = fc
     }
   })
 
-/** One thing in a frame replaced, taken away or added. */
+/** A part of a frame that is replaced, removed or added. */
 const damage = fc.record({
   path: fc.array(fc.nat(6), { minLength: 1, maxLength: 3 }),
   value: strange,
@@ -198,7 +198,7 @@ const anyFrame = fc
   .map(([frame, damages]) => damages.reduce(damaged, frame))
 
 describe('the hand-written check of UPDATE', () => {
-  test('takes what the schemas and types take, and reads the same from it', () => {
+  test('accepts the frames that the schemas and types accept, and reads the same items', () => {
     let taken = 0
     fc.assert(
       fc.property(anyFrame, (frame) => {
@@ -208,22 +208,11 @@ describe('the hand-written check of UPDATE', () => {
       }),
       { numRuns: 3_000 },
     )
-    // Neither side refuses nearly everything.
+    // Neither side refuses nearly all frames.
     expect(taken).toBeGreaterThan(500)
   })
 
-  test('takes every good frame', () => {
-    fc.assert(
-      fc.property(fc.oneof<fc.Arbitrary<unknown>[]>(short, long), (frame) => {
-        const expected = bySchema(frame)
-        fc.pre(expected !== undefined)
-        expect(byHand(frame)).toEqual(expected)
-      }),
-      { numRuns: 500 },
-    )
-  })
-
-  test('throws at nothing', () => {
+  test('never throws', () => {
     fc.assert(
       fc.property(fc.anything({ withBigInt: true, withNullPrototype: true, withTypedArray: true }), (frame) => {
         byHand(frame)
@@ -237,7 +226,7 @@ describe('the hand-written check of UPDATE', () => {
   })
 })
 
-test('a 64-bit integer that no number holds is a value of INT64, and nothing else', () => {
+test('a 64-bit integer beyond exact numbers is valid for INT64 only', () => {
   expect(byHand(['U', 5, 7, 0, [0, 255, 10, 2n ** 63n - 1n, 20, 3], 9])).toEqual([
     0,
     255,
@@ -259,24 +248,24 @@ const goodLong = {
 const pairsOf = (count: number) => Array.from({ length: count * 2 }, (_, at) => (at % 2 === 0 ? 0 : 1))
 
 test.each([
-  ['no seq', ['U', 1, 0, 0, [0, 1]], 'bad_request'],
-  ['no address', ['U', 0, 1, 0, [0, 1]], 'bad_request'],
+  ['seq 0', ['U', 1, 0, 0, [0, 1]], 'bad_request'],
+  ['address 0', ['U', 0, 1, 0, [0, 1]], 'bad_request'],
   ['no updates', ['U', 1, 1, 0, []], 'bad_request'],
   ['half a pair', ['U', 1, 1, 0, [0]], 'bad_request'],
   ['too many pairs', ['U', 1, 1, 0, pairsOf(1_025)], 'bad_request'],
   ['too few elements', ['U', 1, 1, 0], 'bad_request'],
   ['too many elements', ['U', 1, 1, 0, [0, 1], 1, 1], 'bad_request'],
-  ['a place beyond 63', ['U', 1, 1, 64, [0, 1]], 'bad_request'],
-  ['a time of another calendar', ['U', 1, 1, 0, [0, 1], '2024-01-01'], 'bad_request'],
-  ['a property nobody declared', ['U', 1, 1, 0, [1, 1]], 'property_unknown'],
-  ['a property that is none', ['U', 1, 1, 0, ['0', 1]], 'bad_request'],
+  ['a service index above 63', ['U', 1, 1, 64, [0, 1]], 'bad_request'],
+  ['a time as text', ['U', 1, 1, 0, [0, 1], '2024-01-01'], 'bad_request'],
+  ['an undeclared property', ['U', 1, 1, 0, [1, 1]], 'property_unknown'],
+  ['a property id as text', ['U', 1, 1, 0, ['0', 1]], 'bad_request'],
   ['a value of another type', ['U', 1, 1, 0, [0, 256]], 'value_bad'],
   ['a long frame without a service', { ...goodLong, serviceIdentifier: undefined }, 'bad_request'],
   ['a long frame without updates', { ...goodLong, updates: [] }, 'bad_request'],
   ['neither value nor error', { ...goodLong, updates: [{ propId: 0 }] }, 'bad_request'],
   ['both value and error', { ...goodLong, updates: [{ propId: 0, value: 1, error: 'x' }] }, 'bad_request'],
-  ['an error that is no text', { ...goodLong, updates: [{ propId: 0, error: 5 }] }, 'bad_request'],
-  ['an update that is none', { ...goodLong, updates: [5] }, 'bad_request'],
+  ['an error that is not a text', { ...goodLong, updates: [{ propId: 0, error: 5 }] }, 'bad_request'],
+  ['an update that is not an object', { ...goodLong, updates: [5] }, 'bad_request'],
 ])('%s is refused with its code', (_, frame, code) => {
   const read = readUpdate(frame as never)
   const problem = read instanceof Problem ? read : readItems(read, shape)
@@ -293,6 +282,6 @@ test.each([
   [null, false],
   ['UPDATE', false],
   [undefined, false],
-])('%j wants to be an UPDATE: %s', (frame, is) => {
+])('%j is an UPDATE: %s', (frame, is) => {
   expect(isUpdate(frame)).toBe(is)
 })

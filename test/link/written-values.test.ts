@@ -6,7 +6,7 @@ import { timestampMsMax } from '#model/identifier'
 import { float32Max, type PropertyType, type PropertyValue, propertyTypes } from '#model/property-type'
 import { readMsgpack } from '#test/link/plain-msgpack'
 
-/** Values of each type in the form they are kept in. */
+/** Stored values of each type. */
 const integers = (min: number, max: number) => fc.integer({ min, max })
 const wide = (min: bigint, max: bigint) =>
   fc.bigInt({ min, max }).map((value) => {
@@ -37,14 +37,14 @@ function valuesOf({ name, isArray }: PropertyType): fc.Arbitrary<PropertyValue> 
   return isArray ? fc.array(scalar, { maxLength: 20 }) : scalar
 }
 
-function order(type: PropertyType, value: PropertyValue): ServerFrame {
+function writeFrame(type: PropertyType, value: PropertyValue): ServerFrame {
   const updates = [{ propId: 8192, type, value }]
   return { type: 'WRITE', flakeAddress: 5, id: 'w:1', serviceIdentifier: 'svc', updates }
 }
 
-/** What stands for the value in the frame, read by a device of that protocol. */
-function heard(protocol: 'json' | 'msgpack', type: PropertyType, value: PropertyValue): unknown {
-  const frame = linkCodecs[`link.v1.${protocol}`].encode(order(type, value))
+/** The value in the frame, as a device with that protocol reads it. */
+function received(protocol: 'json' | 'msgpack', type: PropertyType, value: PropertyValue): unknown {
+  const frame = linkCodecs[`link.v1.${protocol}`].encode(writeFrame(type, value))
   const message = typeof frame === 'string' ? JSON.parse(frame) : readMsgpack(frame)
   expect(message).toEqual({
     type: 'WRITE',
@@ -59,18 +59,18 @@ function heard(protocol: 'json' | 'msgpack', type: PropertyType, value: Property
 describe.each([...propertyTypes.values()].map((type) => [type.wireName, type] as const))('%s', (_, type) => {
   const isWide = /^(u?int64|datetime)/.test(type.name)
 
-  test('is heard in JSON as it is kept', () => {
+  test('is sent in JSON as stored', () => {
     fc.assert(
       fc.property(valuesOf(type), (value) => {
-        expect(heard('json', type, value)).toEqual(value)
+        expect(received('json', type, value)).toEqual(value)
       }),
     )
   })
 
-  test('is heard in msgpack as what it is, and is the same value when the device reports it', () => {
+  test('is sent in msgpack by its type, and equals the stored value when the device reports it', () => {
     fc.assert(
       fc.property(valuesOf(type), (value) => {
-        const found = heard('msgpack', type, value)
+        const found = received('msgpack', type, value)
         expect(type.accept(found)).toEqual(value)
         const kept = [value].flat() as readonly (number | string | boolean)[]
         for (const [index, each] of ([found] as unknown[]).flat().entries()) {
@@ -79,7 +79,7 @@ describe.each([...propertyTypes.values()].map((type) => [type.wireName, type] as
           else {
             const number = BigInt(kept[index] as number | string)
             expect(BigInt(each as number | bigint)).toBe(number)
-            // No double stands for an integer, however large.
+            // An integer is never sent as a double.
             const isShort = number >= -(2n ** 31n) && number < 2n ** 32n
             expect(typeof each).toBe(isShort ? 'number' : 'bigint')
           }
@@ -89,7 +89,7 @@ describe.each([...propertyTypes.values()].map((type) => [type.wireName, type] as
   })
 })
 
-test('a device is asked for several properties in their order', () => {
+test('a WRITE keeps the order of its properties', () => {
   const [one, two] = [...propertyTypes.values()] as [PropertyType, PropertyType]
   const updates = [
     { propId: 9, type: two, value: 2 },

@@ -37,7 +37,7 @@ function listed(condition: JsonValue, names: ServiceSchema | undefined = named, 
   return { rule, counts, service: new RuleLists().of([rule], 1).of(climate) as ServiceRules }
 }
 
-/** What comes of it where properties stand at these, by place. */
+/** The verdict and counts for the given states of the properties, by index. */
 function judged(condition: JsonValue, states: readonly PropertyState[], names: ServiceSchema | undefined = named) {
   const { counts, service } = listed(condition, names)
   return [service.rules[0]?.judge({ at: (place) => states[place] ?? null }), counts] as const
@@ -69,13 +69,13 @@ describe('a property is named', () => {
     expect(service.readers.findIndex((readers) => readers !== undefined)).toBe(index)
   })
 
-  test('by id without a schema, and by name with none', () => {
+  test('by id without a schema, and by no name', () => {
     const { rule } = listed({ '==': [{ var: 'Temperature' }, { var: '0x2000' }] }, schema({}))
     expect(rule.shaped(climate, 0).places).toEqual([-1, 0])
     expect(judged({ '!': { var: '0x2000' } }, [0], undefined)[0]).toBe(true)
   })
 
-  test('wrongly where the schema lacks it, with its place', () => {
+  test('wrongly if the schema lacks it, and the error has its path', () => {
     const condition = { and: [{ var: 'Mode' }, { missing: ['0x9999', 'Nowhere'] }, { '<': [{ var: ['x.y', 1] }, 2] }] }
     expect(unknownNamesIn(condition, named, 'condition').map(({ path }) => path)).toEqual([
       'condition.and.1.missing.1',
@@ -97,16 +97,22 @@ describe('a rule', () => {
       outcome: keyof typeof counts,
     ]
   >([
-    ['holds', hot, [81], true, 'judged'],
-    ['does not hold', hot, [80], false, 'judged'],
+    ['is true', hot, [81], true, 'judged'],
+    ['is false', hot, [80], false, 'judged'],
     ['waits for a first value', hot, [null], undefined, 'waits'],
     ['waits while in error', hot, [{ error: 'E' }], undefined, 'waits'],
-    ['waits for what nobody declares', { '>': [{ var: 'Gone' }, 1] }, [1], undefined, 'waits'],
-    ['waits for all it names', { or: [true, { var: 'Mode' }, { var: 'Temperature' }] }, [1], undefined, 'waits'],
-    ['does not wait for what has a default', { '>': [{ var: ['Temperature', 99] }, 80] }, [null], true, 'judged'],
-    ['takes the default in error', { '>': [{ var: ['Temperature', 99] }, 80] }, [{ error: 'E' }], true, 'judged'],
+    ['waits for an undeclared property', { '>': [{ var: 'Gone' }, 1] }, [1], undefined, 'waits'],
+    ['waits for all its properties', { or: [true, { var: 'Mode' }, { var: 'Temperature' }] }, [1], undefined, 'waits'],
     [
-      'asks what is missing',
+      'does not wait for a property with a default',
+      { '>': [{ var: ['Temperature', 99] }, 80] },
+      [null],
+      true,
+      'judged',
+    ],
+    ['uses the default on error', { '>': [{ var: ['Temperature', 99] }, 80] }, [{ error: 'E' }], true, 'judged'],
+    [
+      'tests for missing properties',
       { and: [{ var: ['Mode', 1] }, { missing: ['Temperature'] }] },
       [{ error: 'E' }],
       true,
@@ -114,7 +120,7 @@ describe('a rule', () => {
     ],
     ['fails', { '>': [{ var: 'Set.Point' }, 1] }, [1, 1, 'warm'], undefined, 'fails'],
     [
-      'looks into arrays',
+      'searches arrays',
       { in: ['9007199254740993', { var: '0x2003' }] },
       [1, 1, '', [1, '9007199254740993']],
       true,
@@ -124,7 +130,7 @@ describe('a rule', () => {
     expect(judged(condition, states)).toEqual([verdict, counts[outcome]])
   })
 
-  test('is said to be read by each property it reads, once', () => {
+  test('is listed once for each property it reads', () => {
     const lists = new RuleLists()
     const counts = { judged: 0, errors: 0 }
     const conditions = [
@@ -143,7 +149,7 @@ describe('a rule', () => {
     expect(list.rule('4')).toBeUndefined()
   })
 
-  test('says how long it has to hold, in milliseconds', () => {
+  test('has its duration in milliseconds', () => {
     expect(ruleOf('1', 1, storedAlarm({ forSeconds: 90 }), named, { judged: 0, errors: 0 }).forMs).toBe(90_000)
   })
 })
@@ -153,7 +159,7 @@ describe('lists of rules', () => {
     return ruleOf(`${n}`, n, storedAlarm(), named, { judged: 0, errors: 0 })
   })
 
-  test('are one object for the same rules', () => {
+  test('are shared by equal rules', () => {
     const lists = new RuleLists()
     expect(lists.of([], 1)).toBe(noRules)
     expect(lists.of(rules.slice(0, 3), 1)).toBe(lists.of(rules.slice(0, 3), 2))
@@ -161,7 +167,7 @@ describe('lists of rules', () => {
     expect(noRules.of(climate)).toBeUndefined()
   })
 
-  test('are let go of when there are many and nobody asked lately', () => {
+  test('are dropped if there are many and they were not used lately', () => {
     const lists = new RuleLists()
     const before = rules.map((rule) => lists.of([rule], 1))
     const kept = lists.of([rules[7] as AlarmRule], 2)

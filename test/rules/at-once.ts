@@ -1,6 +1,6 @@
 import type { InSlices } from '#rules/bindings'
 
-/** Takes all steps at once. */
+/** Runs all steps at once. */
 export const atOnce: InSlices = (step) => {
   while (step());
 }

@@ -3,7 +3,7 @@ import { type BindingChange, Bindings } from '#rules/bindings'
 import { atOnce } from '#test/rules/at-once'
 
 const devices = Array.from({ length: 50 }, (_, number) => `D-${number}`).sort()
-/** A hundred groups, each without some of the devices: no two devices are in the same ones. */
+/** 100 groups, each without some of the devices: no two devices are in the same groups. */
 const groups = Array.from({ length: 100 }, (_, number) => `g${number}`)
 const membersOf = (group: string) => devices.filter((_, number) => (number * 7 + Number(group.slice(1))) % 50 !== 0)
 const named = (isNamed: boolean): BindingChange[] =>
@@ -14,7 +14,7 @@ const named = (isNamed: boolean): BindingChange[] =>
   }))
 
 describe('bindings', () => {
-  test('say at once in what a device is named, however far a change came', () => {
+  test('return the bindings of a device during a change too', () => {
     const steps: (() => boolean)[] = []
     const bindings = new Bindings<never>((step) => steps.push(step))
     const expectNamed = () => {
@@ -25,7 +25,7 @@ describe('bindings', () => {
     bindings.change(named(true))
     for (let left = 30; left > 0; left--) steps[0]?.()
     expectNamed()
-    // Taken back and named again before that was through.
+    // Removed and added again before the change was complete.
     bindings.change(named(false))
     for (let left = 30; left > 0; left--) steps[0]?.()
     for (const device of devices) expect(bindings.of(device).groups).toEqual([])
@@ -36,7 +36,7 @@ describe('bindings', () => {
     expect(steps).toHaveLength(1)
   })
 
-  test('take a million names in steps that are short', () => {
+  test('apply many names in short steps', () => {
     let stepMost = 0
     let steps = 0
     const bindings = new Bindings<never>((step) => {
@@ -54,7 +54,7 @@ describe('bindings', () => {
     expect(stepMost).toBeLessThanOrEqual(256)
   })
 
-  test('leave a device where it is that is named in nothing else', () => {
+  test('share one object among devices with equal bindings', () => {
     const bindings = new Bindings<never>(atOnce)
     bindings.change([{ kind: 'rules', id: 'a', before: [], after: ['X', 'Y'] }])
     const before = bindings.of('X')

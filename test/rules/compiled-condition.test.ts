@@ -9,7 +9,7 @@ import { evaluatePlainly, NoOutcome, truth } from '#test/rules/reference-logic'
 
 type Values = Readonly<Record<string, JsonValue>>
 
-/** What comes out: true, false, or 'none'. The values are frozen: evaluating changes nothing. */
+/** The outcome: true, false, or 'none'. The values are frozen, so that an evaluation cannot change them. */
 function outcomeOf(compiled: CompiledCondition, values: Values): boolean | 'none' {
   const bySlot = compiled.names.map((name) => (Object.hasOwn(values, name) ? (values[name] as JsonValue) : null))
   try {
@@ -32,7 +32,7 @@ function judged(logic: JsonValue, values: Values = {}): boolean | 'none' {
   return outcomeOf(compile(Condition.parse(logic)), values)
 }
 
-test('what is compiled says the same as plain reading', () => {
+test('a compiled condition has the outcome of the reference', () => {
   const outcomes = { true: 0, false: 0, none: 0 }
   const values = fc.uniqueArray(fc.tuple(fc.constantFrom(...names), value), { selector: ([name]) => name })
   fc.assert(
@@ -49,11 +49,11 @@ test('what is compiled says the same as plain reading', () => {
     }),
     { numRuns: 5_000 },
   )
-  // A generator that only made failing conditions would find nothing.
+  // The generator yields all outcomes.
   expect(Math.min(...Object.values(outcomes))).toBeGreaterThan(500)
 })
 
-/** The tables of jsonlogic.com/tests.json and its pages, for the operators that there are: [condition, values, outcome]. */
+/** The tables of jsonlogic.com/tests.json and its pages, for the supported operators: [condition, values, outcome]. */
 const classic: readonly (readonly [logic: JsonValue, values: Values, outcome: boolean])[] = [
   [{ '==': [1, 1] }, {}, true],
   [{ '==': [1, '1'] }, {}, true],
@@ -169,14 +169,14 @@ describe('names', () => {
     '0x2000',
     '0x2000.FLOAT',
     ''.padEnd(256, 'n'),
-  ])('%s is looked up whole and as it is', (name) => {
+  ])('%s is looked up as written', (name) => {
     const logic = Condition.parse({ '===': [{ var: name }, 7] })
     expect(compile(logic).names).toEqual([name])
     expect(outcomeOf(compile(logic), Object.fromEntries([[name, 7]]))).toBe(true)
     expect(outcomeOf(compile(logic), { other: 7 })).toBe(false)
   })
 
-  test('those without a default come first, each once, wherever they stand', () => {
+  test('names without a default come first, each once', () => {
     const logic = {
       and: [{ missing: ['d', 'a'] }, { var: ['a', 1] }, { var: 'b' }, { var: 'a' }, { var: ['c', 0] }, { var: 'b' }],
     }
@@ -207,7 +207,7 @@ describe('there is no outcome', () => {
     [{ if: [{ var: ['a', false] }, { '/': [1, 0] }, true] }, true],
     [{ or: [true, { '+': ['abc', 1] }] }, true],
     [{ and: [false, { '<': [[], 1] }] }, false],
-  ])('but only where it fails is gone through: %j', (logic, outcome) => {
+  ])('unless the failing part is not evaluated: %j', (logic, outcome) => {
     expect(judged(logic)).toBe(outcome)
   })
 })
@@ -215,20 +215,20 @@ describe('there is no outcome', () => {
 describe('in', () => {
   const half = searchesMax / 1_024
 
-  test('takes as many comparisons as it may, and no more', () => {
+  test('is limited in its comparisons', () => {
     const logic = { or: [{ in: [{ var: 'a' }, { var: 'b' }] }, true] }
     expect(judged(logic, { a: 'a'.repeat(half), b: 'b'.repeat(1_024) })).toBe(true)
     expect(judged(logic, { a: 'a'.repeat(half), b: 'b'.repeat(1_025) })).toBe('none')
   })
 
-  test('sums them up over one judgement, and begins anew with the next', () => {
+  test('counts comparisons over one evaluation', () => {
     const compiled = compile({ or: [{ in: [{ var: 'a' }, { var: 'b' }] }, { in: [{ var: 'a' }, { var: 'b' }] }, true] })
     const values = { a: 'a'.repeat(half / 2), b: 'b'.repeat(1_024) }
     for (const _ of [1, 2, 3]) expect(outcomeOf(compiled, values)).toBe(true)
     expect(outcomeOf(compiled, { ...values, b: 'b'.repeat(1_026) })).toBe('none')
   })
 
-  test('counts of a list what has to be compared', () => {
+  test('counts the compared characters and elements of a list', () => {
     const list = (count: number, text: string) => Array.from({ length: count }, () => text)
     const logic = { or: [{ in: [{ var: 'a' }, { var: 'b' }] }, true] }
     expect(judged(logic, { a: 'a'.repeat(2_000), b: list(32_000, 'b') })).toBe(true)
@@ -237,7 +237,7 @@ describe('in', () => {
   })
 })
 
-test('conditions of one form share one function, whatever they name and say', () => {
+test('conditions of one form share a function for any names and values', () => {
   const outcomes = Array.from({ length: 3_000 }, (_, place) => {
     const compiled = compile({ '>': [{ var: `a${place}` }, place] })
     return [place, place + 1].map((value) => compiled.evaluate([value]))
@@ -245,7 +245,7 @@ test('conditions of one form share one function, whatever they name and say', ()
   expect(outcomes.every(([isAt, isAbove]) => isAt === false && isAbove === true)).toBe(true)
 })
 
-test('more forms than are kept are all compiled right', () => {
+test('conditions are compiled correctly beyond the size of the cache', () => {
   const chain = (place: number): JsonValue =>
     Array.from({ length: 11 }, (_, bit) => bit).reduce<JsonValue>(
       (inner, bit) => ({ [(place >> bit) % 2 === 1 ? '+' : '-']: [inner, 1] }),
@@ -257,7 +257,7 @@ test('more forms than are kept are all compiled right', () => {
   }
 })
 
-test('what was evaluated is not held on to by the next evaluation', () => {
+test('a failed evaluation does not affect the next one', () => {
   const compiled = compile({ '==': [{ var: 'a' }, 1] })
   expect(compiled.evaluate([1])).toBe(true)
   expect(() => compiled.evaluate([[]])).toThrow()

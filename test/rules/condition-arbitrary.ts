@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import type { JsonValue } from '#model/json-value'
 
-/** Names that reach something in careless code, and ordinary ones. */
+/** Names of built-in properties, and ordinary names. */
 export const names = ['a', 'b.c', '__proto__', 'toString', '0x2000', '0x2000.FLOAT'] as const
 
-/** Values of every kind that properties have, few enough to meet each other. */
+/** Values of every type, few enough to be equal at times. */
 const scalars: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue[]>(
   ...[null, true, false, 0, 1, -1, 2, 0.5, -7.25, 255, 4_294_967_295, 1_760_000_000_000, 3.4e38, 1e308],
   ...['', '0', '1', '-1', ' 2 ', '1e3', '0x10', 'abc', 'b', 'ab', '\u2028"\\', 'AAEC', '18446744073709551615'],
@@ -20,7 +20,7 @@ const scalars: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue[]>(
 
 const literal = fc.oneof({ weight: 5, arbitrary: scalars }, fc.double({ noNaN: true, noDefaultInfinity: true }))
 
-/** What a property stands at: a literal, an array of them, or nothing. */
+/** The value of a property: a literal or an array of literals. */
 export const value: fc.Arbitrary<JsonValue> = fc.oneof(
   { weight: 4, arbitrary: literal },
   fc.array(literal, { maxLength: 4 }),
@@ -36,7 +36,7 @@ const variable: fc.Arbitrary<JsonValue> = fc.oneof(
   fc.array(name, { minLength: 1, maxLength: 3 }).map((texts) => ({ missing: texts })),
 )
 
-/** Written out anew, so that an operator that is let in by mistake is seen by who reads both tables. */
+/** An independent copy, so that an operator that was added by mistake is detected. */
 const arities: readonly (readonly [operator: string, min: number, max: number])[] = [
   ...['==', '===', '!=', '!==', '/', '%', 'in'].map((operator) => [operator, 2, 2] as const),
   ...['<', '<=', '>', '>='].map((operator) => [operator, 2, 3] as const),

@@ -45,7 +45,7 @@ function isFound(condition: JsonValue, source = all, of = device): boolean {
   return compileFilter(FilterCondition.parse(condition)).matches(of, source)
 }
 
-/** What a path reads, as JSON. */
+/** The candidate values that a path reads. */
 function read(path: string, source = all, of = device): unknown {
   const candidates: JsonValue[] = [
     null,
@@ -100,24 +100,24 @@ describe('a path', () => {
     expect(read(path)).toEqual([value])
   })
 
-  test('is taken by the longest service of this device, and of those the asker may read', () => {
+  test('belongs to the longest service name that the device has and the user may read', () => {
     const { services } = device
     expect(read('services.Climate.Power.Mode', all, { ...device, services: services.slice(0, 1) })).toEqual(['eco'])
     const source = { ...all, mayReadService: (_: string, name: string) => name === 'Climate' }
     expect(read('services.Climate.Power.Mode', source)).toEqual(['eco'])
   })
 
-  test('names a service that is a UUID in either case', () => {
+  test('may write a UUID service in upper or lower case', () => {
     const uuid = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
     const named = { ...device, services: [service(shape(uuid, [[0x2000, 'float']]), 21.5)] }
     for (const name of [uuid, uuid.toUpperCase()]) {
       expect(read(`services.${name}.0x2000`, all, named)).toEqual([21.5])
     }
-    // Only what is a UUID: a name behind it is as it is written.
+    // Other service names are case-sensitive.
     expect(read('services.CLIMATE.Temperature')).toEqual([null])
   })
 
-  test('follows the schema of the moment', () => {
+  test('follows the current schema', () => {
     const filter = compileFilter({ '===': [{ var: 'services.Climate.Temperature' }, 21.5] })
     const renamed = new Map([['Climate', schema({ Heat: 0x2000 })]])
     expect(filter.matches(device, all)).toBe(true)
@@ -137,7 +137,7 @@ describe('a path', () => {
     ['services..Temperature'],
     ['__proto__'],
     ['deviceIdentifier.length'],
-  ])('is not %s', (path) => {
+  ])('cannot be %s', (path) => {
     const compile = () => compileFilter({ and: [true, { '!': { var: [path] } }, { missing: [path] }] })
     expect(compile).toThrow(Problem)
     try {
@@ -152,8 +152,8 @@ describe('a path', () => {
   })
 })
 
-describe('who may not read it', () => {
-  test('sees no meta and no status of the device', () => {
+describe('a user without permission', () => {
+  test('sees no metadata and no status of the device', () => {
     const source = { ...all, mayReadMeta: (of: string) => of !== 'SENSOR-1' }
     expect(read('status', source)).toEqual([null])
     expect(read('meta.name', source)).toEqual([null])
@@ -162,7 +162,7 @@ describe('who may not read it', () => {
     expect(read('meta.name', source, { ...device, device: 'SENSOR-2' })).toEqual(['Boiler'])
   })
 
-  test('finds nothing by its service, whatever is asked', () => {
+  test('finds no device by its service', () => {
     const source = { ...all, mayReadService: () => false }
     const path = { var: 'services.Climate.Temperature' }
     for (const condition of [{ '>': [path, 0] }, { '<=': [path, 0] }, { or: [path, true] }]) {
@@ -175,7 +175,7 @@ describe('who may not read it', () => {
 describe('a device is not found', () => {
   const path = 'services.Climate.Temperature'
 
-  test('while a property that is named has no value, or is in error', () => {
+  test('while a property of the filter has no value or an error', () => {
     for (const state of [null, { error: 'E' }]) {
       const silent = { ...device, services: [service(climate, state)] }
       expect(isFound({ or: [true, { var: path }] }, all, silent)).toBe(false)
@@ -184,19 +184,19 @@ describe('a device is not found', () => {
     }
   })
 
-  test('where the condition fails', () => {
+  test('if the condition fails', () => {
     expect(isFound({ '==': [{ var: 'meta.name' }, 1] })).toBe(false)
     expect(isFound({ '!=': [{ var: 'meta.name' }, 1] })).toBe(false)
   })
 
-  test('by an object as a value, but it is there', () => {
+  test('by comparing an object, but the object counts as present', () => {
     expect(isFound({ '==': [{ var: 'meta.site' }, null] })).toBe(false)
     expect(isFound({ '!=': [{ var: 'meta.site' }, null] })).toBe(true)
     expect(isFound({ '!!': { var: 'meta.site' } })).toBe(true)
   })
 })
 
-test('a filter over names alone needs no state', () => {
+test('a filter by names needs no state', () => {
   const filter = compileFilter({ in: [{ var: 'deviceIdentifier' }, ['SENSOR-1', 'SENSOR-2']] })
   expect(filter.needsState).toBe(false)
   expect(['SENSOR-1', 'SENSOR-3'].map((name) => filter.matches(onlyNamed(name), all))).toEqual([true, false])

@@ -14,49 +14,49 @@ const now = 1_790_000_000_000
 const heat: GraphNode = { id: 'heat', type: 'trigger', on: 'property', serviceIdentifier: 'Climate', propId: 1 }
 const siren: GraphNode = { id: 'siren', type: 'trigger', on: 'alarm', alarmId: '8Hj4wRt6Zp' }
 const gone: GraphNode = { id: 'gone', type: 'trigger', on: 'status' }
-const tell: GraphNode = { id: 'tell', type: 'email', template: 'a' }
+const mail: GraphNode = { id: 'mail', type: 'email', template: 'a' }
 
 function happened(more: Partial<RunInput> = {}): RunInput {
   return { value: 31, previous: 29, device: 'A', time: now, meta: () => ({}), passedAt: () => undefined, ...more }
 }
 
-/** Writes down all that comes of runs. */
-class Heard implements RunSink, RunTrace {
-  readonly said: string[] = []
+/** Records all effects of runs. */
+class RunLog implements RunSink, RunTrace {
+  readonly effects: string[] = []
   stamped(key: string) {
-    this.said.push(`stamp ${key}`)
+    this.effects.push(`stamp ${key}`)
   }
   reached({ id, template }: { id: string; template: string }) {
-    this.said.push(`mail ${id} ${template}`)
+    this.effects.push(`mail ${id} ${template}`)
   }
   failed() {
-    this.said.push('failed')
+    this.effects.push('failed')
   }
   entered({ id }: GraphNode) {
-    this.said.push(id)
+    this.effects.push(id)
   }
   stopped({ id }: GraphNode, because: string) {
-    this.said.push(`${id} stops: ${because}`)
+    this.effects.push(`${id} stops: ${because}`)
   }
 }
 
-/** What comes of a condition behind a trigger, without the trigger. */
+/** The effects of a condition after a trigger, without those of the trigger. */
 function judged(logic: JsonValue, more: Partial<RunInput> = {}): string[] {
-  const graph = graphOf([heat, { id: 'if', type: 'condition', logic }, tell], 'heat if, if tell')
-  const heard = new Heard()
-  new FunctionGraph('f', Graph.parse(graph)).run(0, happened(more), heard, heard)
-  return heard.said.slice(1)
+  const graph = graphOf([heat, { id: 'if', type: 'condition', logic }, mail], 'heat if, if mail')
+  const log = new RunLog()
+  new FunctionGraph('f', Graph.parse(graph)).run(0, happened(more), log, log)
+  return log.effects.slice(1)
 }
 
-const through = ['if', 'tell', 'mail tell a']
+const through = ['if', 'mail', 'mail mail a']
 const stops = (because: string) => ['if', `if stops: ${because}`]
 
 describe('a condition', () => {
   const meta = () => ({ site: { floor: 2, 'a.b': 3 }, 'site.room': 'K', tags: [], none: null }) as JsonObject
 
-  test.each<[what: string, logic: JsonValue, more: Partial<RunInput>, said: string[]]>([
-    ['of a value that fits', { '>': [{ var: 'value' }, 30] }, {}, through],
-    ['of a value that does not', { '<': [{ var: 'value' }, 30] }, {}, stops('false')],
+  test.each<[what: string, logic: JsonValue, more: Partial<RunInput>, expected: string[]]>([
+    ['of a matching value', { '>': [{ var: 'value' }, 30] }, {}, through],
+    ['of another value', { '<': [{ var: 'value' }, 30] }, {}, stops('false')],
     ['of a change', { '>=': [{ '-': [{ var: 'value' }, { var: 'previous' }] }, 2] }, {}, through],
     ['of true', { var: 'value' }, { value: true }, through],
     ['of false', { var: 'value' }, { value: false }, stops('false')],
@@ -87,9 +87,9 @@ describe('a condition', () => {
     ['of meta by a whole name', { '===': [{ var: 'meta.site.room' }, 'K'] }, { meta }, through],
     ['of meta by a name with dots below', { '===': [{ var: 'meta.site.a.b' }, 3] }, { meta }, through],
     ['of meta as a whole', { '!!': { var: 'meta' } }, { meta }, through],
-    ['of what meta lacks', { '!': { var: 'meta.site.owner' } }, { meta }, stops('no value: meta.site.owner')],
-    ['of what is null in meta', { '!': { var: 'meta.none' } }, { meta }, stops('no value: meta.none')],
-    ['of what meta lacks, with a default', { '==': [{ var: ['meta.site.owner', 'me'] }, 'me'] }, { meta }, through],
+    ['of missing metadata', { '!': { var: 'meta.site.owner' } }, { meta }, stops('no value: meta.site.owner')],
+    ['of null in metadata', { '!': { var: 'meta.none' } }, { meta }, stops('no value: meta.none')],
+    ['of missing metadata, with a default', { '==': [{ var: ['meta.site.owner', 'me'] }, 'me'] }, { meta }, through],
     ['of a prototype', { '!!': { var: 'meta.constructor' } }, { meta }, stops('no value: meta.constructor')],
     [
       'of the own method of a text',
@@ -97,21 +97,21 @@ describe('a condition', () => {
       { meta },
       stops('no value: meta.site.room.length'),
     ],
-    ['of meta that may not be read', { '!!': { var: 'meta' } }, { meta: () => null }, stops('no value: meta')],
+    ['of unreadable metadata', { '!!': { var: 'meta' } }, { meta: () => null }, stops('no value: meta')],
     [
-      'of a key that may not be read',
+      'of an unreadable key',
       { '!!': { var: 'meta.site.floor' } },
       { meta: () => null },
       stops('no value: meta.site.floor'),
     ],
-    ['of what is missing', { missing: ['previous', 'meta.site', 'value'] }, { previous: null }, through],
-    ['that says nothing', { '>': [{ var: 'value' }, 30] }, { value: [1] }, ['if', 'failed', 'if stops: error']],
-    ['of nothing', true, {}, through],
-  ])('%s is judged', (_, logic, more, said) => {
-    expect(judged(logic, more)).toEqual(said)
+    ['of missing values', { missing: ['previous', 'meta.site', 'value'] }, { previous: null }, through],
+    ['that fails', { '>': [{ var: 'value' }, 30] }, { value: [1] }, ['if', 'failed', 'if stops: error']],
+    ['without variables', true, {}, through],
+  ])('%s is evaluated', (_, logic, more, expected) => {
+    expect(judged(logic, more)).toEqual(expected)
   })
 
-  test('asks for meta only where it reads it', () => {
+  test('reads metadata only if it is used', () => {
     let asked = 0
     const meta = () => {
       asked++
@@ -125,31 +125,31 @@ describe('a condition', () => {
 describe('a throttle', () => {
   const graph = new FunctionGraph(
     'f',
-    graphOf([heat, { id: 'hourly', type: 'throttle', seconds: 3_600 }, tell], 'heat hourly, hourly tell'),
+    graphOf([heat, { id: 'hourly', type: 'throttle', seconds: 3_600 }, mail], 'heat hourly, hourly mail'),
   )
 
   test.each<[what: string, passedAt: number | undefined, isOpen: boolean]>([
-    ['lets the first through', undefined, true],
-    ['holds back at once', now, false],
-    ['holds back a moment before', now - 3_599_999, false],
-    ['lets through when it is time', now - 3_600_000, true],
-    ['lets through by a clock that was put back', now + 1, true],
+    ['passes the first event', undefined, true],
+    ['stops the next event', now, false],
+    ['stops until the time is over', now - 3_599_999, false],
+    ['passes when the time is over', now - 3_600_000, true],
+    ['passes after the clock was set back', now + 1, true],
   ])('%s', (_, passedAt, isOpen) => {
-    const heard = new Heard()
+    const log = new RunLog()
     const keys: string[] = []
-    const askedFor = (key: string) => {
+    const passedAtOf = (key: string) => {
       keys.push(key)
       return passedAt
     }
-    graph.run(0, happened({ passedAt: askedFor }), heard)
-    expect(heard.said).toEqual(isOpen ? ['stamp f/hourly', 'mail tell a'] : [])
+    graph.run(0, happened({ passedAt: passedAtOf }), log)
+    expect(log.effects).toEqual(isOpen ? ['stamp f/hourly', 'mail mail a'] : [])
     expect(keys).toEqual(['f/hourly'])
   })
 
-  test('that holds back says so', () => {
-    const heard = new Heard()
-    graph.run(0, happened({ passedAt: () => now }), heard, heard)
-    expect(heard.said).toEqual(['heat', 'hourly', 'hourly stops: throttled'])
+  test('traces that it stops', () => {
+    const log = new RunLog()
+    graph.run(0, happened({ passedAt: () => now }), log, log)
+    expect(log.effects).toEqual(['heat', 'hourly', 'hourly stops: throttled'])
     expect([...graph.throttles]).toEqual(['f/hourly'])
   })
 })
@@ -170,31 +170,18 @@ describe('a trigger', () => {
     [siren, 'inactive', [false], [true]],
     [gone, undefined, ['online', 'offline'], []],
     [gone, 'offline', ['offline'], ['online', 'idle']],
-  ])('%j to %j waits for %j, not for %j', (node, value, fitting, others) => {
+  ])('%j to %j accepts %j, but not %j', (node, value, fitting, others) => {
     const graph = new FunctionGraph('f', to(node, value))
     expect(fitting.map((input) => graph.fits(0, input))).toEqual(fitting.map(() => true))
     expect(others.map((input) => graph.fits(0, input))).toEqual(others.map(() => false))
   })
 
-  test('is nothing else', () => {
-    expect(new FunctionGraph('f', graphOf([heat, tell], 'heat tell')).fits(1, 31)).toBe(false)
-  })
-
-  test('begins a run of its own', () => {
-    const graph = new FunctionGraph(
-      'f',
-      graphOf([heat, gone, tell, { ...tell, id: 'mail' }], 'heat tell, gone mail, gone tell'),
-    )
-    const runOf = (trigger: number) => {
-      const heard = new Heard()
-      graph.run(trigger, happened(), heard)
-      return heard.said
-    }
-    expect([runOf(0), runOf(1)]).toEqual([['mail tell a'], ['mail tell a', 'mail mail a']])
+  test('is the only kind of node that accepts events', () => {
+    expect(new FunctionGraph('f', graphOf([heat, mail], 'heat mail')).fits(1, 31)).toBe(false)
   })
 })
 
-/** Any good graph: nodes in any order, each led to by some that come before it in another one. */
+/** Valid graphs: nodes in any order, without cycles. */
 const graphs = fc
   .array(
     fc.record({
@@ -234,7 +221,7 @@ const graphs = fc
       for (const one of inFront) lead(leading[one % leading.length] as GraphNode, node)
       nodes.push(node)
     }
-    // In one piece: all triggers lead to one more, where there is room for it and them.
+    // All triggers lead to one more node, if there is room, so that the graph is connected.
     const last: GraphNode = { id: 'last', type: 'condition', logic: true }
     for (const node of nodes) if (node.type === 'trigger') lead(node, last)
     const all = nodes.length < 64 ? [...nodes, last] : nodes
@@ -247,7 +234,7 @@ const graphs = fc
 
 const states = fc.constantFrom<PropertyState[]>(null, 0, 1, 2, 'a', true, [1], { error: 'a' })
 
-/** What is let through, by going from node to node and asking each in front whether it let through. */
+/** The reference: whether each node is passed, by recursion over the nodes before it. */
 function plainRun({ nodes, edges }: Graph, start: GraphNode, input: RunInput): Map<string, string> {
   const outcomes = new Map<string, string>()
   const outcomeOf = (id: string): string => {
@@ -292,7 +279,7 @@ function namesNeeded(logic: JsonValue): string[] {
   )
 }
 
-test('a run enters each node once and lets through what a plain reading does, whatever the graph', () => {
+test('a run enters each node once, with the outcomes of the reference, for any graph', () => {
   const met = new Set<string>()
   let largest = 0
   fc.assert(
@@ -357,7 +344,7 @@ test('a run enters each node once and lets through what a plain reading does, wh
   expect(largest).toBeGreaterThan(40)
 })
 
-test('a run that lets nothing through allocates nothing', () => {
+test('a run that stops everywhere allocates no memory', () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const nodes: GraphNode[] = [
@@ -368,22 +355,22 @@ test('a run that lets nothing through allocates nothing', () => {
       logic: { and: [{ '>': [{ var: 'value' }, { var: ['previous', 0] }] }, { '==': [{ var: 'device' }, 'B'] }] },
     },
     { id: 'hourly', type: 'throttle', seconds: 3_600 },
-    tell,
+    mail,
   ]
-  const graph = new FunctionGraph('f', graphOf(nodes, 'heat hot, heat hourly, hot tell, hourly tell'))
+  const graph = new FunctionGraph('f', graphOf(nodes, 'heat hot, heat hourly, hot mail, hourly mail'))
   const stamps = new Map([['f/hourly', now - 1]])
   const input = happened({ passedAt: (key) => stamps.get(key) })
-  const heard = new Heard()
-  // Not only numbers, which would lie unboxed and be boxed with each look.
+  const log = new RunLog()
+  // Not only numbers: an array of numbers is unboxed, and each read would allocate.
   const values: PropertyState[] = ['100', ...Array.from({ length: 63 }, (_, number) => 28 + number / 3)]
   const runs = (count: number) => {
     for (let number = 0; number < count; number++) {
       input.value = values[number % values.length] as PropertyState
-      graph.run(0, input, heard)
+      graph.run(0, input, log)
     }
   }
   runs(400_000)
-  // Few enough for no collection to come between; what the test itself needs is in some of them.
+  // Few enough runs that no collection starts meanwhile; some rounds include memory of the test itself.
   const grown = Array.from({ length: 50 }, () => {
     collect()
     const before = process.memoryUsage().heapUsed
@@ -392,5 +379,5 @@ test('a run that lets nothing through allocates nothing', () => {
   })
   // One number on the heap in each run would be 320 KB.
   expect(grown.sort((a, b) => a - b)[25]).toBeLessThan(50_000)
-  expect(heard.said).toEqual([])
+  expect(log.effects).toEqual([])
 })

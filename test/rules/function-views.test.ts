@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import type { StoredFunction } from '#model/function'
 import type { GraphNode } from '#model/graph'
 import type { StoredGroup } from '#model/group'
-import { everything, type Grant, type Resource, type Scope, scopeOf } from '#model/scope'
+import { everything, type Grant, type Scope, scopeOf } from '#model/scope'
 import { type AuthorTriggers, type FunctionList, noFunctions, type ShapedTrigger } from '#rules/function-list'
 import { FunctionViews } from '#rules/function-views'
 import { atOnce } from '#test/rules/at-once'
 import { graphOf, heatGraph, storedFunction } from '#test/rules/stored-functions'
-import { author, shape, storedGroup } from '#test/rules/stored-rules'
+import { author, isBound, mayRead, shape, storedGroup } from '#test/rules/stored-rules'
 
 const devices = ['A', 'B', 'C', 'D']
 const tenant = 'default'
@@ -27,7 +27,7 @@ function viewsOf(world: World) {
   const lines: object[] = []
   const views = new FunctionViews({
     mailsPerHourMax: 60,
-    scopeOf: (_, who) => world.scopes.get(who) ?? scopeOf([]),
+    scopeOf: (_, reader) => world.scopes.get(reader) ?? scopeOf([]),
     inSlices: atOnce,
     log: { info: (fields) => lines.push(fields) },
   })
@@ -51,44 +51,26 @@ const nodes: readonly GraphNode[] = [
 ]
 const hourly: GraphNode = { id: 'hourly', type: 'throttle', seconds: 3_600 }
 
-/** Triggers of every kind, each one function has some of them. */
+/** Graphs with some of the triggers. */
 const graphs = fc
   .subarray([...nodes], { minLength: 1 })
   .map((triggers) => graphOf([hourly, ...triggers], triggers.map(({ id }) => `${id} hourly`).join(', ')))
 
-/** Whether somebody may read this of a device, or of a service there, from his grants as they are written. */
-function mayRead({ scopes }: World, who: string, resource: Resource, device: string, service?: string): boolean {
-  return (scopes.get(who)?.grants ?? []).some(({ permissions, devices, services }) => {
-    const words = [...(permissions[resource] ?? []), ...(permissions['*'] ?? [])]
-    const isService = service === undefined || services.includes('*') || services.includes(service)
-    return (
-      (words.includes('read') || words.includes('*')) &&
-      isService &&
-      (devices.includes('*') || devices.includes(device))
-    )
-  })
+function mayTrigger({ scopes }: World, reader: string, node: GraphNode, device: string): boolean {
+  if (node.type !== 'trigger' || !mayRead(scopes, reader, 'functions', device)) return false
+  if (node.on === 'property') return mayRead(scopes, reader, 'service', device, node.serviceIdentifier)
+  return mayRead(scopes, reader, node.on === 'alarm' ? 'alarms' : 'meta', device)
 }
 
-function mayHear(world: World, who: string, node: GraphNode, device: string): boolean {
-  if (node.type !== 'trigger' || !mayRead(world, who, 'functions', device)) return false
-  if (node.on === 'property') return mayRead(world, who, 'service', device, node.serviceIdentifier)
-  return mayRead(world, who, node.on === 'alarm' ? 'alarms' : 'meta', device)
-}
-
-function isBound({ groups }: World, { devices, groups: named }: StoredFunction, device: string): boolean {
-  if (devices === null && named === null) return true
-  return [...(devices ?? []), ...(named ?? []).flatMap((group) => groups.get(group)?.devices ?? [])].includes(device)
-}
-
-/** What should count on a device: `function/node` of triggers, `function meta`. */
+/** The expected list of a device: `function/node` for triggers, `function meta` for readable metadata. */
 function plainList(world: World, device: string): string[] {
   return [...world.functions].flatMap(([id, stored]) => {
     const { enabled, graph, updatedBy } = stored
-    if (!enabled || !isBound(world, stored, device)) return []
-    const heard = graph.nodes.filter((node) => mayHear(world, updatedBy, node, device))
-    if (heard.length === 0) return []
-    const isMeta = mayRead(world, updatedBy, 'meta', device)
-    return [...heard.map((node) => `${id}/${node.id}`), ...(isMeta ? [`${id} meta`] : [])]
+    if (!enabled || !isBound(world.groups, stored, device)) return []
+    const triggers = graph.nodes.filter((node) => mayTrigger(world, updatedBy, node, device))
+    if (triggers.length === 0) return []
+    const isMeta = mayRead(world.scopes, updatedBy, 'meta', device)
+    return [...triggers.map((node) => `${id}/${node.id}`), ...(isMeta ? [`${id} meta`] : [])]
   })
 }
 
@@ -96,7 +78,7 @@ function inOrder(byAuthor: readonly AuthorTriggers[]): readonly ShapedTrigger[] 
   return byAuthor.flatMap(({ triggers }) => triggers)
 }
 
-/** The same as a list has it. */
+/** The contents of a list, in the form of `plainList`. */
 function listed(world: World, list: FunctionList): string[] {
   const y = shape('y', [[1, 'bool']])
   const triggers = [climate, y].flatMap((of) => list.of(of)?.flatMap((each) => each ?? []) ?? [])
@@ -108,7 +90,7 @@ function listed(world: World, list: FunctionList): string[] {
   ]
 }
 
-/** Two devices, and of services one. */
+/** A grant for two devices and one service. */
 const somewhere: Grant = { permissions: { '*': ['read'] }, devices: ['A', 'B'], services: ['x'] }
 
 type Step = (world: World, views: FunctionViews, edit: number) => void
@@ -133,17 +115,17 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   fc
     .record({
       id: functionIds,
-      who: authors,
+      reader: authors,
       enabled: fc.constantFrom(true, true, false),
       named: optional(fc.subarray(devices)),
       groups: optional(fc.subarray(['g1', 'g2'])),
       graph: optional(graphs),
     })
     .map(
-      ({ id, who, enabled, named, groups, graph }): Step =>
+      ({ id, reader, enabled, named, groups, graph }): Step =>
         (world, views, edit) => {
           const before = world.functions.get(id)?.graph ?? graphOf(nodes.slice(0, 1))
-          const more = { enabled, updatedBy: who, devices: named, groups, graph: graph ?? before, edit }
+          const more = { enabled, updatedBy: reader, devices: named, groups, graph: graph ?? before, edit }
           world.functions.set(id, storedFunction(more))
           views.functionChanged(tenant, id, world.functions.get(id))
         },
@@ -164,15 +146,15 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
       },
   ),
   fc.tuple(authors, grants).map(
-    ([who, given]): Step =>
+    ([reader, given]): Step =>
       (world, views) => {
-        world.scopes.set(who, scopeOf(given))
+        world.scopes.set(reader, scopeOf(given))
         views.accessChanged(tenant)
       },
   ),
 )
 
-test('views are what plain reading gives, after any change, told one by one or loaded', () => {
+test('views match the reference after any change, single or loaded', () => {
   let total = 0
   let partial = 0
   fc.assert(
@@ -185,8 +167,8 @@ test('views are what plain reading gives, after any change, told one by one or l
       let before = new Map<string, { readonly plain: string; readonly version: number }>()
       for (const [place, step] of script.entries()) {
         step(world, views, place + 1)
-        const anew = viewsOf(world).views
-        anew.load([loaded(world)])
+        const reloaded = viewsOf(world).views
+        reloaded.load([loaded(world)])
         const view = views.of(tenant)
         expect(view === undefined).toBe([...world.functions.values()].every(({ enabled }) => !enabled))
         expect(view?.version ?? version).toBeGreaterThanOrEqual(version)
@@ -197,10 +179,10 @@ test('views are what plain reading gives, after any change, told one by one or l
           const list = view?.listOf(device) ?? noFunctions
           const wanted = plainList(world, device).sort()
           expect(listed(world, list).sort()).toEqual(wanted)
-          expect(listed(world, anew.of(tenant)?.listOf(device) ?? noFunctions).sort()).toEqual(wanted)
+          expect(listed(world, reloaded.of(tenant)?.listOf(device) ?? noFunctions).sort()).toEqual(wanted)
           const graphs = list.rules.map(({ id }) => world.functions.get(id)?.graph)
           const plain = JSON.stringify([wanted, graphs])
-          // A turn that holds the version may hold its list.
+          // A turn that caches the version may cache its list.
           const old = before.get(device)
           if (old?.version === version && view) expect(old.plain).toBe(plain)
           for (const [other, same] of lists) {
@@ -233,18 +215,18 @@ test('views are what plain reading gives, after any change, told one by one or l
 })
 
 describe('views', () => {
-  function ground(stored = storedFunction()) {
+  function loadedViews(stored = storedFunction()) {
     const world = emptyWorld()
     world.scopes.set(author, everything)
     world.functions.set('f1', stored)
-    const told = viewsOf(world)
-    told.views.load([loaded(world)])
-    return { world, ...told }
+    const created = viewsOf(world)
+    created.views.load([loaded(world)])
+    return { world, ...created }
   }
   const listOf = (views: FunctionViews, device = 'A') => views.of(tenant)?.listOf(device) ?? noFunctions
 
-  test('are loaded anew', () => {
-    const { views } = ground()
+  test('can be loaded again', () => {
+    const { views } = loadedViews()
     views.load([{ tenant, functions: new Map([['f2', storedFunction()]]), groups: new Map(), templates: new Map() }])
     expect(listOf(views).rules.map(({ id }) => id)).toEqual(['f2'])
     expect(views.storedOf(tenant, 'f1')).toBeUndefined()
@@ -252,8 +234,8 @@ describe('views', () => {
     expect(views.of(tenant)).toBeUndefined()
   })
 
-  test('of tenants do not mix, and end', () => {
-    const { views } = ground()
+  test('of tenants are separate and can be removed', () => {
+    const { views } = loadedViews()
     views.functionChanged('other', 'f2', storedFunction({ devices: ['A'] }))
     views.groupChanged('other', 'g1', storedGroup(['A']))
     expect([views.storedOf(tenant, 'f2'), views.membersOf(tenant, 'g1')]).toEqual([undefined, undefined])
@@ -268,8 +250,8 @@ describe('views', () => {
     expect(listOf(views).rules).toHaveLength(1)
   })
 
-  test('know templates', () => {
-    const { views } = ground()
+  test('contain templates', () => {
+    const { views } = loadedViews()
     const template = {
       locales: { en: { subject: 'a', text: 'b' } },
       createdBy: author,
@@ -289,8 +271,8 @@ describe('views', () => {
     expect(views.templateOf(tenant, 'b')).toBe(template)
   })
 
-  test('never show a version again, also after the last function and another loading', () => {
-    const { views, world } = ground()
+  test('never reuse a version, even after the last function is removed or all are loaded again', () => {
+    const { views, world } = loadedViews()
     const versions = [views.of(tenant)?.version as number]
     views.functionChanged(tenant, 'f1', storedFunction({ enabled: false }))
     expect(views.of(tenant)).toBeUndefined()
@@ -304,8 +286,8 @@ describe('views', () => {
     expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b))
   })
 
-  test('say once that an author may read nothing of it any more', () => {
-    const { views, world, lines } = ground()
+  test('log once that the author of a function lost the permission', () => {
+    const { views, world, lines } = loadedViews()
     expect(listOf(views).rules).toHaveLength(1)
     world.scopes.delete(author)
     views.accessChanged(tenant)
@@ -318,8 +300,8 @@ describe('views', () => {
     expect(listOf(views).rules).toHaveLength(1)
   })
 
-  test('keep the version while nothing changes that an enabled function depends on', () => {
-    const { views, world } = ground()
+  test('keep the version unless a dependency of an enabled function changes', () => {
+    const { views, world } = loadedViews()
     const version = views.of(tenant)?.version
     world.scopes.set('crn#user:3Vb7qYx9Kd', everything)
     views.accessChanged(tenant)
@@ -333,8 +315,8 @@ describe('views', () => {
     expect([listOf(views, 'A').rules.length, listOf(views, 'B')]).toEqual([1, noFunctions])
   })
 
-  test('keep what was compiled, and the list, while only the rest is edited', () => {
-    const { views } = ground()
+  test('keep the compiled graph and the list if another field is edited', () => {
+    const { views } = loadedViews()
     const [list, version] = [listOf(views), views.of(tenant)?.version]
     views.functionChanged(tenant, 'f1', storedFunction({ name: 'Hot', edit: 2 }))
     expect(views.of(tenant)?.version).not.toBe(version)
@@ -345,8 +327,8 @@ describe('views', () => {
     expect(listOf(views).rules[0]?.graph).not.toBe(list.rules[0]?.graph)
   })
 
-  test('keep how many requests were made of a function over its edits', () => {
-    const { views } = ground()
+  test('keep the request rate of a function when it is edited', () => {
+    const { views } = loadedViews()
     const now = 1_790_000_000_000
     const takenOf = () => {
       const rate = listOf(views).rules[0]?.rate
@@ -367,7 +349,7 @@ describe('views', () => {
     expect(takenOf()).toBe(256)
   })
 
-  test('find by place who waits for a property of a shape', () => {
+  test('find the triggers of each property of a shape', () => {
     const trigger = (id: string, propId: number): GraphNode => ({
       id,
       type: 'trigger',
@@ -375,7 +357,7 @@ describe('views', () => {
       serviceIdentifier: 'x',
       propId,
     })
-    const { views } = ground(
+    const { views } = loadedViews(
       storedFunction({
         graph: graphOf([hourly, trigger('a', 8), trigger('b', 8), trigger('c', 9)], 'a hourly, b hourly, c hourly'),
       }),
@@ -395,23 +377,4 @@ describe('views', () => {
     expect([list.ofAlarm('8Hj4wRt6Zp'), list.ofStatus]).toEqual([[], []])
     expect([...(list.rules[0]?.throttles ?? [])]).toEqual(['f1/hourly'])
   })
-
-  test('of a thousand functions and ten thousand devices hold one list', () => {
-    const { views, world } = viewsOfMany()
-    const list = listOf(views, 'D-0')
-    expect(list.rules).toHaveLength(1_000)
-    for (const device of world.groups.get('g1')?.devices ?? [])
-      if (listOf(views, device) !== list) expect(device).toBe('alike')
-    expect(listOf(views, 'D-10000')).toBe(noFunctions)
-  })
-
-  function viewsOfMany() {
-    const world = emptyWorld()
-    world.scopes.set(author, everything)
-    world.groups.set('g1', storedGroup(Array.from({ length: 10_000 }, (_, number) => `D-${number}`)))
-    for (let number = 0; number < 1_000; number++) world.functions.set(`f${number}`, storedFunction({ groups: ['g1'] }))
-    const told = viewsOf(world)
-    told.views.load([loaded(world)])
-    return { world, ...told }
-  }
 })

@@ -1,9 +1,9 @@
 import type { JsonValue } from '#model/json-value'
 
-/** Thrown where a condition has no outcome. */
+/** A condition has no outcome. */
 export class NoOutcome extends Error {}
 
-/** The same language by plain recursion over its text, to hold what is compiled against. Shares no code with it. */
+/** A reference for the compiled conditions: plain recursion over the text, without shared code. */
 export function evaluatePlainly(condition: JsonValue, read: (name: string) => JsonValue): JsonValue {
   if (typeof condition !== 'object' || condition === null) return condition
   const go = (inner: JsonValue) => evaluatePlainly(inner, read)
@@ -67,7 +67,7 @@ const eager: Record<string, (...args: JsonValue[]) => JsonValue> = {
   },
 }
 
-/** No array or object is like another, itself included. */
+/** Arrays and objects never equal anything, not even themselves. */
 function alike(a: JsonValue, b: JsonValue): boolean {
   return a === b && (a === null || typeof a !== 'object')
 }
@@ -77,7 +77,7 @@ function same(a: JsonValue, b: JsonValue): boolean {
   return typeof a === 'string' && typeof b === 'string' ? a === b : number(a) === number(b)
 }
 
-/** Whether each comes before the next by this rule; what stands behind a pair that does not is not compared. */
+/** Whether `holds` is true for each pair of neighbours; stops at the first pair for which it is not. */
 function ordered(args: readonly JsonValue[], holds: (difference: number) => boolean): boolean {
   return args.slice(1).every((right, place) => {
     const left = args[place] as JsonValue

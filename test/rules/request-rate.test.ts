@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Overflows, RequestRate, rateOfAll, rateOfFunction } from '#rules/request-rate'
 
-/** How many of many that are wanted at this moment are given: half of them by one turn, the others by turns of their own. */
+/** The number of granted requests: half of the wanted ones in one turn, the others in a turn each. */
 function takenAt(rate: RequestRate, now: number, wanted = 10_000): number {
   let taken = 0
   while (taken < wanted / 2 && rate.mayTake(now, taken, taken)) taken++
@@ -13,7 +13,7 @@ function takenAt(rate: RequestRate, now: number, wanted = 10_000): number {
 const start = 1_790_000_000_000
 
 describe('a rate', () => {
-  test('gives so many at once, and then so many a second, never more than at once', () => {
+  test('grants a burst, and then a number a second up to the burst', () => {
     const rate = rateOfFunction(rateOfAll(), 256, 60)
     expect(takenAt(rate, start)).toBe(256)
     expect(takenAt(rate, start)).toBe(0)
@@ -24,13 +24,13 @@ describe('a rate', () => {
     expect(takenAt(rate, start + 3_600_000)).toBe(256)
   })
 
-  test('gives whoever may get many mails an hour each of them', () => {
+  test('grants each of many mails an hour', () => {
     const rate = rateOfFunction(rateOfAll(), 4_096, 90_000)
     expect(takenAt(rate, start)).toBe(4_096)
     expect(takenAt(rate, start + 1_000)).toBe(50)
   })
 
-  test('looks and changes nothing', () => {
+  test('checks without taking', () => {
     const rate = rateOfFunction(new RequestRate(undefined, 2, 1), 3, 60)
     expect([rate.mayTake(start, 1, 1), rate.mayTake(start, 1, 2), rate.mayTake(start, 0, 0)]).toEqual([
       true,
@@ -40,7 +40,7 @@ describe('a rate', () => {
     expect(takenAt(rate, start)).toBe(2)
   })
 
-  test('goes on from a clock that was put back', () => {
+  test('continues after the clock was set back', () => {
     const rate = new RequestRate(undefined, 10, 1)
     expect(takenAt(rate, start)).toBe(10)
     expect(takenAt(rate, start - 9_000)).toBe(0)
@@ -49,25 +49,25 @@ describe('a rate', () => {
     expect(takenAt(rate, start)).toBe(10)
   })
 
-  test('gives all together no more than all may have, and takes nothing where those have none left', () => {
+  test('is limited by the shared rate, and a refusal takes nothing', () => {
     const all = new RequestRate(undefined, 15, 10)
     const [one, other] = [new RequestRate(all, 10, 5), new RequestRate(all, 10, 5)]
     expect([takenAt(one, start), takenAt(other, start)]).toEqual([10, 5])
     expect([takenAt(other, start), takenAt(one, start)]).toEqual([0, 0])
-    // Five are left of its own, which were not lost by asking for them.
+    // Five of its own are left, because the refusals took none.
     expect(takenAt(other, start + 1_000)).toBe(10)
     expect(takenAt(one, start + 1_000)).toBe(0)
   })
 
-  test('of all is what storing and mailing keep up with', () => {
+  test('for all functions has its limits', () => {
     const all = rateOfAll()
     expect(takenAt(all, start)).toBe(8_192)
     expect(takenAt(all, start + 1_000)).toBe(500)
   })
 })
 
-describe('what came above', () => {
-  test('is told once, by function', () => {
+describe('requests above the rate', () => {
+  test('are reported once for each function', () => {
     const overflows = new Overflows()
     for (const [tenant, fn] of ['a 1', 'a 2', 'b 1', 'a 1'].map((both) => both.split(' '))) {
       overflows.add(tenant as string, fn as string, 1)
@@ -80,7 +80,7 @@ describe('what came above', () => {
     expect(overflows.drain()).toEqual([])
   })
 
-  test('is forgotten with its function and its tenant', () => {
+  test('are forgotten with their function or tenant', () => {
     const overflows = new Overflows()
     for (const fn of ['1', '2']) for (const tenant of ['a', 'b']) overflows.add(tenant, fn, 1)
     overflows.forget('a', '1')

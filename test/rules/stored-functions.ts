@@ -2,14 +2,14 @@ import type { StoredFunction } from '#model/function'
 import type { Graph, GraphNode } from '#model/graph'
 import { author } from '#test/rules/stored-rules'
 
-/** Temperature of Climate: a condition, a mail. */
+/** A trigger on a property of Climate, a condition and a mail. */
 export const heatGraph: Graph = graphOf(
   [
     { id: 'heat', type: 'trigger', on: 'property', serviceIdentifier: 'Climate', propId: 0x2000 },
     { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } },
-    { id: 'tell', type: 'email', template: 'too-hot' },
+    { id: 'mail', type: 'email', template: 'too-hot' },
   ],
-  'heat hot, hot tell',
+  'heat hot, hot mail',
 )
 
 export function storedFunction(more: Partial<StoredFunction> = {}): StoredFunction {
@@ -28,7 +28,7 @@ export function storedFunction(more: Partial<StoredFunction> = {}): StoredFuncti
   }
 }
 
-/** `edges` in short: `a b, b c`. */
+/** `edges` as text: `a b, b c`. */
 export function graphOf(nodes: readonly GraphNode[], edges = ''): Graph {
   return {
     nodes,

@@ -1,12 +1,13 @@
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
 import { type PropertyType, propertyTypeOf } from '#model/property-type'
+import type { Resource, Scope } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
 import { type Shape, shapeOf } from '#model/shape'
 
 export const author = 'crn#user:2Vb7qYx9Kd'
 
-const who = { createdBy: author, createdAt: 1, updatedBy: author, updatedAt: 1, edit: 1 }
+const edits = { createdBy: author, createdAt: 1, updatedBy: author, updatedAt: 1, edit: 1 }
 
 export function storedAlarm(more: Partial<StoredAlarm> = {}): StoredAlarm {
   return {
@@ -17,16 +18,43 @@ export function storedAlarm(more: Partial<StoredAlarm> = {}): StoredAlarm {
     forSeconds: 0,
     devices: null,
     groups: null,
-    ...who,
+    ...edits,
     ...more,
   }
 }
 
 export function storedGroup(devices: readonly string[], edit = 1): StoredGroup {
-  return { name: 'Kitchen', devices, ...who, edit }
+  return { name: 'Kitchen', devices, ...edits, edit }
 }
 
-/** A shape of these properties: [id, type]. */
+/** Whether an author may read this resource of a device, or of a service there, by the grants as written. */
+export function mayRead(
+  scopes: ReadonlyMap<string, Scope>,
+  reader: string,
+  resource: Resource,
+  device: string,
+  service?: string,
+): boolean {
+  return (scopes.get(reader)?.grants ?? []).some(({ permissions, devices, services }) => {
+    const words = [...(permissions[resource] ?? []), ...(permissions['*'] ?? [])]
+    const isService = service === undefined || services.includes('*') || services.includes(service)
+    const isDevice = devices.includes('*') || devices.includes(device)
+    return (words.includes('read') || words.includes('*')) && isService && isDevice
+  })
+}
+
+/** Whether an alarm or function applies to a device. */
+export function isBound(
+  groups: ReadonlyMap<string, StoredGroup>,
+  bound: Pick<StoredAlarm, 'devices' | 'groups'>,
+  device: string,
+): boolean {
+  if (bound.devices === null && bound.groups === null) return true
+  const members = (bound.groups ?? []).flatMap((group) => groups.get(group)?.devices ?? [])
+  return [...(bound.devices ?? []), ...members].includes(device)
+}
+
+/** A shape with the given properties: [id, type]. */
 export function shape(
   serviceIdentifier: string,
   properties: readonly (readonly [propId: number, type: string])[],
@@ -39,7 +67,7 @@ export function shape(
   return shapeOf(`${serviceIdentifier} ${properties.join()}`, serviceIdentifier, declared)
 }
 
-/** A schema of these names: `{Temperature: 0x2000}`. */
+/** A schema with the given names: `{Temperature: 0x2000}`. */
 export function schema(propIds: Readonly<Record<string, number>>): ServiceSchema {
   const properties = Object.entries(propIds).map(([name, propId]) => [`0x${propId.toString(16)}`, { name }])
   return ServiceSchema.parse({ name: 'A service', properties: Object.fromEntries(properties) })

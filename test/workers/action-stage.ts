@@ -44,13 +44,13 @@ class AnsweringLink extends TestLink {
 
   override send(message: string | Uint8Array): boolean {
     super.send(message)
-    const { type, flakeAddress, deviceIdentifier, id, updates } = this.heard.at(-1) as unknown as Frame
+    const { type, flakeAddress, deviceIdentifier, id, updates } = this.received.at(-1) as unknown as Frame
     if (type === 'WELCOME') this.devices.set(flakeAddress, deviceIdentifier)
     if (type !== 'WRITE') return true
     const results = this.#heard({ device: this.devices.get(flakeAddress) as string, id, updates })
     if (results) {
       this.#soon(() => {
-        if (this.closedWith === undefined) this.say({ type: 'RESULT', flakeAddress, id, results })
+        if (this.closedWith === undefined) this.transmit({ type: 'RESULT', flakeAddress, id, results })
       })
     }
     return true
