@@ -6,8 +6,8 @@ import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
 export function linkDevices(server: SimulatedServer, devices: readonly SimulatedDevice[]): void {
   if (devices.length === 0) return
   const peer = {
-    heard: (message: string) => {
-      for (const device of devices) if (device.socket === socket) device.heard(message)
+    received: (message: string) => {
+      for (const device of devices) if (device.socket === socket) device.received(message)
     },
     sent: (message: string) => {
       if (message.startsWith('{"type":"FIRMWARE"')) server.firmwareSent(JSON.parse(message).id)

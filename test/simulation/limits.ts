@@ -4,7 +4,7 @@ import type { SimulatedLimits } from '#test/simulation/simulated-server'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
 /** Limits and options of one run. */
-export function someLimits(random: SeededRandom, now: () => number): SimulatedLimits {
+export function randomLimits(random: SeededRandom, now: () => number): SimulatedLimits {
   const pick = <T>(from: readonly T[]) => from[random.below(from.length)] as T
   return {
     // Either small, so that redo delays retention, or large enough that no client has to read again.

@@ -11,7 +11,7 @@ export interface ListedRow {
 /** The lists as an administrator reads them, by name. */
 export type Lists = Readonly<Record<string, readonly ListedRow[]>>
 
-/** A client's copy of a list besides the devices: read once, then updated by events alone. */
+/** A client's copy of a further list: read once, then updated by events only. */
 export abstract class ListView<R extends ListedRow = ListedRow> {
   /** The route of the list, and the permission for it. */
   abstract readonly list: string
@@ -35,10 +35,10 @@ export abstract class ListView<R extends ListedRow = ListedRow> {
     this.take(rows)
     const waiting = this.#waiting
     this.#waiting = []
-    for (const event of waiting) this.told(event)
+    for (const event of waiting) this.receive(event)
   }
 
-  told(event: ViewedEvent): void {
+  receive(event: ViewedEvent): void {
     const isConcerned = this.concerns(String(event.type))
     if (this.needsRead) {
       if (isConcerned) this.#waiting.push(event)

@@ -1,10 +1,10 @@
 import { type DeliveryState, deliveringIndex, deliveryAddress } from '#actors/delivery/state'
 import { topicIndex } from '#actors/subscriber/state'
 import { endingIndex } from '#actors/tenant/state'
-import type { Everybody } from '#test/simulation/everybody'
-import type { Life } from '#test/simulation/life'
+import type { Participants } from '#test/simulation/participants'
 import { mayRead } from '#test/simulation/reference-filter'
-import { needsOfHearing } from '#test/simulation/reference-mails'
+import { needsOfNotification } from '#test/simulation/reference-mails'
+import type { RunControl } from '#test/simulation/run-control'
 import { idIn } from '#test/simulation/simulated-alarms'
 import type { KnownFunction } from '#test/simulation/simulated-functions'
 import { rootAddress } from '#test/simulation/simulated-people'
@@ -12,7 +12,7 @@ import { type SimulatedLimits, tenant } from '#test/simulation/simulated-server'
 import type { KnownSubscription } from '#test/simulation/simulated-subscribers'
 import type { Witness } from '#test/simulation/witness'
 
-type Parts = Pick<Everybody, 'people' | 'alarms' | 'functions' | 'subscribers' | 'heard' | 'mailServer'>
+type Parts = Pick<Participants, 'people' | 'alarms' | 'functions' | 'subscribers' | 'mails' | 'mailServer'>
 
 /** A count that a device reported. */
 interface Counted {
@@ -42,28 +42,28 @@ const everyMs = 2_200
  */
 export class MailsAtRest {
   readonly #witness: Witness
-  readonly #life: Life
+  readonly #run: RunControl
   readonly #parts: Parts
   /** No function keeps more requests. */
   readonly #requestsKept: number
   readonly #counted: Counted[] = []
   /** Expected notifications by address. */
-  #owed: { readonly address: string; readonly fn: KnownFunction; readonly counted: Counted }[] = []
+  #expected: { readonly address: string; readonly fn: KnownFunction; readonly counted: Counted }[] = []
 
   constructor(
     witness: Witness,
-    life: Life,
+    run: RunControl,
     parts: Parts,
     { storedRequestsMax }: Pick<SimulatedLimits['mails'], 'storedRequestsMax'>,
   ) {
     this.#requestsKept = storedRequestsMax
     this.#witness = witness
-    this.#life = life
+    this.#run = run
     this.#parts = parts
   }
 
   counted(device: string, count: number): void {
-    const at = this.#life.server.now()
+    const at = this.#run.server.now()
     this.#counted.push({ device, count, at, moment: this.#witness.moment, isStored: false })
   }
 
@@ -74,20 +74,20 @@ export class MailsAtRest {
 
   /** For a server without new requests: waits until the queue is empty, for any length of time. */
   async end(): Promise<void> {
-    const { mailServer, heard } = this.#parts
+    const { mailServer, mails } = this.#parts
     mailServer.isHealthy = true
-    this.#owe()
+    this.#expectMails()
     for (let round = 0, ms = 1_000; !(await this.#isOver()); round++, ms = Math.min(1_800_000, ms * 2)) {
       if (round > roundsMax) throw new Error('the mail queue does not become empty')
       // First the immediate work, then the long timers.
-      if (round < 3) await this.#life.advance(ms)
-      else await this.#life.leap(ms)
-      await this.#life.comeToRest()
-      await this.#life.advance(everyMs)
-      await this.#life.comeToRest()
+      if (round < 3) await this.#run.advance(ms)
+      else await this.#run.leap(ms)
+      await this.#run.comeToRest()
+      await this.#run.advance(everyMs)
+      await this.#run.comeToRest()
     }
-    heard.settle()
-    this.#checkHeard()
+    mails.settle()
+    this.#checkReceived()
     await this.#checkCounts()
     this.#checkThrottles()
     mailServer.isHealthy = false
@@ -102,10 +102,10 @@ export class MailsAtRest {
       ({ resourceIdentifier, topic, createdBy }) => `${idIn(topic)}/${idIn(createdBy)}/${idIn(resourceIdentifier)}`,
     )
     const [here, there] = [rows.toSorted().join(' '), meant.toSorted().join(' ')]
-    if (here !== there) this.#witness.accuse(`topics are ${here}, and subscriptions ${there}`)
+    if (here !== there) this.#witness.report(`topics are ${here}, and subscriptions ${there}`)
     if (rows.length > 2) this.#witness.count('topics compared')
     const ending = await this.#entriesOf(endingIndex)
-    if (ending.length > 0) this.#witness.accuse(`${ending.join(', ')} are never completed`)
+    if (ending.length > 0) this.#witness.report(`${ending.join(', ')} are never completed`)
   }
 
   /** No requests are stored, and no subscribers are pending. */
@@ -116,17 +116,17 @@ export class MailsAtRest {
   }
 
   /** Every stored count whose conditions are unchanged was notified. */
-  #owe(): void {
+  #expectMails(): void {
     const { functions, subscribers, people } = this.#parts
     // Otherwise excess requests appear as a number.
     const isAllKept = this.#counted.length < this.#requestsKept
     for (const counted of this.#counted) {
       for (const fn of counted.isStored ? functions.there : []) {
-        if (!this.#tellsSteadily(fn, counted)) continue
+        if (!this.#mustNotify(fn, counted)) continue
         for (const known of subscribers.there) {
           if (known.function !== fn.id || !known.locale.isSteadySince(counted.moment)) continue
           const address = known.account === people.root ? rootAddress : this.#addressOf(known, fn, counted)
-          if (address !== undefined && isAllKept) this.#owed.push({ address, fn, counted })
+          if (address !== undefined && isAllKept) this.#expected.push({ address, fn, counted })
         }
       }
     }
@@ -134,7 +134,7 @@ export class MailsAtRest {
   }
 
   /** Whether the function must report this count: the function, its binding and its author are unchanged. */
-  #tellsSteadily({ plan, now, author }: KnownFunction, { device, count, moment }: Counted): boolean {
+  #mustNotify({ plan, now, author }: KnownFunction, { device, count, moment }: Counted): boolean {
     const { alarms, people } = this.#parts
     const { cause, every, throttleMs } = plan
     const bound = now.certain
@@ -150,86 +150,86 @@ export class MailsAtRest {
 
   /** The address that must be notified; undefined: unknown, or not permitted. */
   #addressOf({ account }: KnownSubscription, { now, plan }: KnownFunction, { device, moment }: Counted) {
-    const { people, alarms, heard } = this.#parts
+    const { people, alarms, mails } = this.#parts
     const person = people.persons.find((each) => each.account === account)
     const address = person?.address.certain
     if (!person?.isActive || !person.isSteadySince(moment) || typeof address !== 'string' || !now.certain)
       return undefined
-    if (address.includes('"') || heard.wasRefusedAt(address)) return undefined
+    if (address.includes('"') || mails.wasRefusedAt(address)) return undefined
     const bound = alarms.surelyBound(now.certain, moment)
-    const isMet = needsOfHearing(bound, device, plan.cause).every(([, isMetBy]) => isMetBy(person.grants))
+    const isMet = needsOfNotification(bound, device, plan.cause).every(([, isMetBy]) => isMetBy(person.grants))
     return isMet ? address : undefined
   }
 
-  #checkHeard(): void {
-    const { heard } = this.#parts
-    for (const { address, fn, counted } of this.#owed) {
+  #checkReceived(): void {
+    const { mails } = this.#parts
+    for (const { address, fn, counted } of this.#expected) {
       const { device, count } = counted
-      const isHeard = heard.wasTold(address, { name: fn.plan.name, device, value: String(count) })
+      const isNotified = mails.wasNotified(address, { name: fn.plan.name, device, value: String(count) })
       this.#witness.count(address === rootAddress ? 'root notified' : 'notified as required')
-      if (!isHeard && !heard.wasRefusedAt(address))
-        this.#witness.accuse(`${address} gets no mail that ${device} has ${count}, by ${fn.plan.name}`)
+      if (!isNotified && !mails.wasRefusedAt(address))
+        this.#witness.report(`${address} gets no mail that ${device} has ${count}, by ${fn.plan.name}`)
     }
-    this.#owed = []
+    this.#expected = []
   }
 
   /** All events of a permanent function reach a permanent subscriber: as text, or as a number. */
   async #checkCounts(): Promise<void> {
-    const { functions, heard } = this.#parts
-    const { system } = this.#life.server.assembly.context
+    const { functions, mails } = this.#parts
+    const { system } = this.#run.server.assembly.context
     for (const { id, plan } of functions.lasting) {
       const { head } = system.peek(deliveryAddress(tenant, id)) as DeliveryState
-      const told = heard.toldTo(rootAddress).filter(({ name }) => name === plan.name).length
-      const counted = heard.countedTo(rootAddress, plan.name)
+      const mailed = mails.notificationsTo(rootAddress).filter(({ name }) => name === plan.name).length
+      const counted = mails.countedTo(rootAddress, plan.name)
       if (counted > 0) this.#witness.count('notified as a number')
-      if (told + counted < head.seq)
-        this.#witness.accuse(`of ${head.seq} requests of ${plan.name}, ${told} were mailed and ${counted} counted`)
+      if (mailed + counted < head.seq)
+        this.#witness.report(`of ${head.seq} requests of ${plan.name}, ${mailed} were mailed and ${counted} counted`)
     }
     const { sent, digests } = await this.#outbox()
-    const { takenCount, forgottenCount } = heard
+    const { takenCount, forgottenCount } = mails
     if (sent + digests > takenCount || sent + digests < takenCount - forgottenCount)
-      this.#witness.accuse(`${sent + digests} mails are counted, of ${takenCount} that were accepted`)
+      this.#witness.report(`${sent + digests} mails are counted, of ${takenCount} that were accepted`)
   }
 
   /** At most one per device and interval, unless the device was removed: then it is a new one. */
   #checkThrottles(): void {
-    const { functions, heard } = this.#parts
+    const { functions, mails } = this.#parts
     const last = new Map<string, number>()
-    for (const { name, device, time } of [...heard.told].sort((one, next) => one.time - next.time)) {
+    for (const { name, device, time } of [...mails.notifications].sort((one, next) => one.time - next.time)) {
       const throttleMs = functions.named(name)?.plan.throttleMs ?? 0
       const before = last.get(`${name} ${device}`)
       last.set(`${name} ${device}`, time)
       if (before === undefined || time === before || time - before >= throttleMs) continue
       const isNew = this.#witness.removals.some((each) => each.device === device && isWithin(each.at, before, time))
-      if (!isNew) this.#witness.accuse(`${name} reports ${device} at ${before} and ${time}, not every ${throttleMs} ms`)
+      if (!isNew) this.#witness.report(`${name} reports ${device} at ${before} and ${time}, not every ${throttleMs} ms`)
     }
   }
 
   async #outbox(): Promise<ReadOutbox> {
-    const life = this.#life
-    return JSON.parse((await life.pumped(life.server.call('readOutbox'))).body)
+    const run = this.#run
+    return JSON.parse((await run.pumped(run.server.call('readOutbox'))).body)
   }
 
   async #entriesOf(index: string): Promise<readonly string[]> {
-    const pages = this.#life.server.assembly.context.listing.entries(index, tenant)
+    const pages = this.#run.server.assembly.context.listing.entries(index, tenant)
     const all: string[] = []
     try {
       for (
-        let page = await this.#life.pumped(pages.next(100));
+        let page = await this.#run.pumped(pages.next(100));
         page.length > 0;
-        page = await this.#life.pumped(pages.next(100))
+        page = await this.#run.pumped(pages.next(100))
       )
         all.push(...page)
     } finally {
-      await this.#life.pumped(pages.close())
+      await this.#run.pumped(pages.close())
     }
     return all
   }
 }
 
 /** Until a request takes effect. */
-function isWithin(asked: number, before: number, after: number): boolean {
-  return asked > before - everyMs && asked <= after
+function isWithin(requested: number, before: number, after: number): boolean {
+  return requested > before - everyMs && requested <= after
 }
 
 /** For functions, the count does not depend on the service. */

@@ -29,9 +29,9 @@ const concerns: Readonly<Record<string, readonly [resource: string, ...named: Na
 }
 
 /** Resources without events also count for the question whether a client may receive anything. */
-const heardResources = ['service', 'device', 'updates', 'meta', 'schemas', 'alarms', 'notifications']
+const eventResources = ['service', 'device', 'updates', 'meta', 'schemas', 'alarms', 'notifications']
 
-export function mayHear(grants: readonly Grant[], event: Readonly<Record<string, unknown>>): boolean {
+export function mayReceive(grants: readonly Grant[], event: Readonly<Record<string, unknown>>): boolean {
   const concern = concerns[String(event.type)]
   if (!concern) return false
   const [resource, ...named] = concern
@@ -44,8 +44,8 @@ export function mayHear(grants: readonly Grant[], event: Readonly<Record<string,
   return false
 }
 
-export function mayHearAnything(grants: readonly Grant[]): boolean {
-  for (const grant of grants) for (const resource of heardResources) if (givesRead(grant, resource)) return true
+export function mayReceiveAnything(grants: readonly Grant[]): boolean {
+  for (const grant of grants) for (const resource of eventResources) if (givesRead(grant, resource)) return true
   return false
 }
 

@@ -4,7 +4,7 @@ import { mayRead } from '#test/simulation/reference-filter'
 /** A plain reference implementation of §2.6, contract 5.6 and 5.7: the contents of mails and their permitted receivers. */
 
 /** A mail or a line of a digest: its subject, as the templates of the simulation write it. */
-export interface Told {
+export interface Notification {
   readonly language: string
   /** The function's name. */
   readonly name: string
@@ -35,7 +35,7 @@ export const template = {
   ),
 }
 
-export function toldIn(subject: string): Told {
+export function notificationIn(subject: string): Notification {
   const [language = '', name = '', device = '', value = '', time] = subject.split('|')
   return { language, name, device, value, time: Number(time) }
 }
@@ -46,23 +46,23 @@ export function noteIn(text: string): string {
 }
 
 export interface ReadDigest {
-  readonly told: readonly Told[]
+  readonly notifications: readonly Notification[]
   /** By the function's name: the number of further events. */
   readonly more: ReadonlyMap<string, number>
 }
 
 export function digestIn(text: string): ReadDigest {
-  const told: Told[] = []
+  const notifications: Notification[] = []
   const more = new Map<string, number>()
   let name = ''
   for (const line of text.split('\n')) {
     const [, subject] = /^ {2}\S+T\S+Z (.*)$/.exec(line) ?? []
     const [, others] = /^ {2}(?:and )?(\d+)(?: more|, not listed)$/.exec(line) ?? []
-    if (subject !== undefined) told.push(toldIn(subject))
+    if (subject !== undefined) notifications.push(notificationIn(subject))
     else if (others !== undefined) more.set(name, Number(others))
     else if (line !== '') name = line
   }
-  return { told, more }
+  return { notifications, more }
 }
 
 /** The language for a user with this preference. */
@@ -80,7 +80,7 @@ export function needsOfSubscribing(bound: readonly string[]): readonly Need[] {
 }
 
 /** To be notified about one device. */
-export function needsOfHearing(bound: readonly string[], device: string, cause: Cause): readonly Need[] {
+export function needsOfNotification(bound: readonly string[], device: string, cause: Cause): readonly Need[] {
   const isCauseMet: Need[1] = (grants) => {
     if (cause === 'alarm') return mayRead(grants, 'alarms', device)
     if (cause === 'status') return mayRead(grants, 'meta', device)

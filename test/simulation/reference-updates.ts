@@ -36,7 +36,7 @@ export interface ReadRollout {
 }
 
 /** All data of a project. */
-export interface Stand {
+export interface ProjectData {
   readonly project: string
   readonly releases: readonly ReadRelease[]
   readonly pins: ReadonlyMap<string, string>
@@ -47,7 +47,7 @@ export interface Stand {
 }
 
 /** One present firmware of a device. */
-export interface Had {
+export interface InstalledFirmware {
   readonly device: string
   readonly firmware: string
   readonly hardware?: string
@@ -55,24 +55,24 @@ export interface Had {
 }
 
 /** The firmware to install automatically; undefined: no change. */
-export function wanted(stand: Stand, had: Had): string | undefined {
-  const { rollout } = stand
-  const isMeant = !rollout || (rollout.state === 'running' && isSelected(stand, rollout, had.device))
-  return chosen(stand, had, (newer) => {
+export function expectedFirmware(data: ProjectData, installed: InstalledFirmware): string | undefined {
+  const { rollout } = data
+  const isMeant = !rollout || (rollout.state === 'running' && isSelected(data, rollout, installed.device))
+  return selectFirmware(data, installed, (newer) => {
     const offered = rollout ? newer.filter((firmware) => firmware === rollout.firmware) : newer
     return isMeant ? offered : []
   })
 }
 
 /** The firmware for an update requested by a user. */
-export function wantedByHand(stand: Stand, had: Had): string | undefined {
-  return chosen(stand, had, (newer) => newer)
+export function expectedOnRequest(data: ProjectData, installed: InstalledFirmware): string | undefined {
+  return selectFirmware(data, installed, (newer) => newer)
 }
 
 /** `left`: the newer releases that qualify. */
-function chosen(
-  { releases, pins }: Stand,
-  { device, firmware, hardware, index }: Had,
+function selectFirmware(
+  { releases, pins }: ProjectData,
+  { device, firmware, hardware, index }: InstalledFirmware,
   left: (newer: readonly string[]) => readonly string[],
 ): string | undefined {
   const fitting = releases
@@ -88,14 +88,14 @@ function chosen(
 
 /** A share of all devices or of the groups' members, limited to devices that the rollout's author may update. */
 export function isSelected(
-  stand: Stand,
+  data: ProjectData,
   { firmware, percent, groups, updatedBy }: ReadRollout,
   device: string,
 ): boolean {
-  const isMember = !groups || groups.some((group) => stand.groups.get(group)?.includes(device))
-  const hash = createHash('sha256').update(`${stand.project}/${firmware}/${device}`).digest('hex')
+  const isMember = !groups || groups.some((group) => data.groups.get(group)?.includes(device))
+  const hash = createHash('sha256').update(`${data.project}/${firmware}/${device}`).digest('hex')
   const isInShare = Number.parseInt(hash.slice(0, 8), 16) * 100 < percent * 0x1_0000_0000
-  return isMember && isInShare && stand.mayUpdate(updatedBy, device)
+  return isMember && isInShare && data.mayUpdate(updatedBy, device)
 }
 
 /** With fewer devices the error rate is not significant. */

@@ -6,7 +6,7 @@ export interface Version<T> {
   /** When the outcome was known, at least that it cannot take effect any more. */
   answered: number
   /** `never`: it was refused, or lost before it was stored. */
-  fate: 'asked' | 'stored' | 'never'
+  fate: 'requested' | 'stored' | 'never'
 }
 
 /** A value with concurrent changes: any of the requested values may hold. */
@@ -39,9 +39,9 @@ export class Register<T> {
     return this.#versions.filter(({ until }) => until >= from)
   }
 
-  ask(value: T, moment: number): Version<T> {
+  request(value: T, moment: number): Version<T> {
     const never = Number.POSITIVE_INFINITY
-    const version: Version<T> = { value, from: moment, until: never, answered: never, fate: 'asked' }
+    const version: Version<T> = { value, from: moment, until: never, answered: never, fate: 'requested' }
     this.#versions = [...this.#versions, version]
     this.#touched = moment
     return version

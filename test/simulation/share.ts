@@ -31,7 +31,7 @@ const tried: readonly string[] = [
   'alarm active',
   'alarm inactive',
   'alarms compared',
-  'heard ALARM_CONFIG_UPDATE',
+  'received ALARM_CONFIG_UPDATE',
   'actions seen running',
   'action OK',
   'action REJECTED',
@@ -55,7 +55,7 @@ const tried: readonly string[] = [
   'chosen compared',
   'update statuses compared',
   'updates compared',
-  'heard UPDATE_STATUS',
+  'received UPDATE_STATUS',
   'mail',
   'digest',
   'mail refused: later',
@@ -70,9 +70,9 @@ const tried: readonly string[] = [
   'unsubscribeByLink 204',
   'topics compared',
   'notifications compared',
-  'heard NOTIFICATION_SUBSCRIBE',
-  'heard NOTIFICATION_SUBSCRIPTION_UPDATE',
-  'heard NOTIFICATION_UNSUBSCRIBE',
+  'received NOTIFICATION_SUBSCRIBE',
+  'received NOTIFICATION_SUBSCRIPTION_UPDATE',
+  'received NOTIFICATION_UNSUBSCRIBE',
 ]
 
 /** Defines the tests of one share of the seeds. `share`: from 1. */

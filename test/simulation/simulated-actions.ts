@@ -3,7 +3,7 @@ import { Problem } from '#model/problem'
 import { mayDo } from '#test/simulation/reference-filter'
 import type { BoundTo, SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
-import { type Deed, degreesId, firstActionTarget, heaterService, makeId } from '#test/simulation/simulated-heater'
+import { degreesId, type Execution, firstActionTarget, heaterService, makeId } from '#test/simulation/simulated-heater'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import type { Person } from '#test/simulation/simulated-person'
 import type { Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
@@ -23,10 +23,10 @@ interface ReadAction {
 }
 
 /** The author whose permissions count: root, an unknown user, or a user. */
-type Author = 'root' | 'nobody' | Person
+type Author = 'root' | 'unknown' | Person
 
 /** An action, identified by its unique target value. */
-interface Asked {
+interface StartedAction {
   readonly target: number
   readonly name: string | undefined
   readonly author: Author
@@ -46,7 +46,7 @@ interface Asked {
 }
 
 /** A device that does not exist. */
-const nobody = 'NOBODY'
+const missingDevice = 'NOBODY'
 const openMax = 5
 const keptMax = 40
 
@@ -74,7 +74,7 @@ export class SimulatedActions {
   outcomesSeen = 0
   /** When the present process began: its permissions are those held since. */
   #serverSince = 0
-  #all: readonly Asked[] = []
+  #all: readonly StartedAction[] = []
   #lastTarget = firstActionTarget
 
   constructor(
@@ -117,30 +117,30 @@ export class SimulatedActions {
   }
 
   /** A device receives a request for the first time. */
-  askedOf(device: SimulatedDevice, updates: Deed['updates']): void {
+  writeReceived(device: SimulatedDevice, updates: Execution['updates']): void {
     const target = targetIn(updates)
     const action = this.#all.find((other) => other.target === target?.value)
     if (!target || !action) return
     const from = Math.max(action.moment, this.#serverSince)
-    if (action.name !== undefined) this.#schema.judgeMeant(action.name, target.propId, from)
+    if (action.name !== undefined) this.#schema.checkMeaning(action.name, target.propId, from)
     const { author } = action
     if (author === 'root') return
     const what = () => `${device.name} is asked for ${action.target} without permission`
-    this.#witness.judge(what, author === 'nobody' ? [] : groundsOf(author, from, device.name))
+    this.#witness.check(what, author === 'unknown' ? [] : groundsOf(author, from, device.name))
   }
 
   /** Reads the final results. For a server at rest without running actions. */
   async settle(): Promise<void> {
-    this.#checkDeeds()
+    this.#checkExecutions()
     for (const action of this.#all) {
       if (action.id === undefined) continue
       await this.#read(action)
-      if (!action.isDone) this.#witness.accuse(`${nameOf(action)} is not done, and no work is left`)
+      if (!action.isDone) this.#witness.report(`${nameOf(action)} is not done, and no work is left`)
     }
     this.#all = this.#all.slice(-keptMax)
   }
 
-  get #open(): readonly Asked[] {
+  get #open(): readonly StartedAction[] {
     return this.#all.filter(({ id, isDone }) => id !== undefined && !isDone)
   }
 
@@ -150,12 +150,12 @@ export class SimulatedActions {
     const isWrong = random.next() < 0.05
     const groups = this.#alarms.groupsThere.filter(() => random.next() < 0.5)
     const devices = this.#devices.map((device) => device.name).filter(() => random.next() < 0.7)
-    if (random.next() < 0.1) devices.push(nobody)
+    if (random.next() < 0.1) devices.push(missingDevice)
     const isNamed = groups.length === 0 || random.next() < 0.7
     const bound: BoundTo = { ...(isNamed && { devices }), ...(groups.length > 0 && { groups }) }
     const [author, request] = this.#author()
     const { moment } = this.#witness
-    const action: Asked = {
+    const action: StartedAction = {
       ...{ target: ++this.#lastTarget, name, author, moment, isWrong, devices: isNamed ? devices : [] },
       ...{ id: undefined, server: undefined, members: undefined, shown: new Map(), isDone: false },
     }
@@ -168,17 +168,17 @@ export class SimulatedActions {
     this.#requests.ask({
       name: 'createAction',
       request: { ...request, body: { ...bound, serviceIdentifier: heaterService, updates } },
-      asked: ({ isOver }) => {
+      sent: ({ isOver }) => {
         const server = this.#server
         return (outcome) => this.#taken(action, outcome, { groups }, isOver ? undefined : server)
       },
     })
   }
 
-  #taken(action: Asked, { status, body }: Outcome, bound: BoundTo, server: SimulatedServer | undefined): void {
+  #taken(action: StartedAction, { status, body }: Outcome, bound: BoundTo, server: SimulatedServer | undefined): void {
     if (status !== 202) return
     const { id } = JSON.parse(body)
-    if (action.id !== undefined && action.id !== id) this.#witness.accuse(`${nameOf(action)} is ${id} too`)
+    if (action.id !== undefined && action.id !== id) this.#witness.report(`${nameOf(action)} is ${id} too`)
     action.id = id
     action.server ??= server
     action.members ??= {
@@ -195,12 +195,12 @@ export class SimulatedActions {
     const tried = this.#random.next()
     const person = persons[this.#random.below(persons.length)]
     if (!person || tried < 0.55) return ['root', { as: root }]
-    if (tried < 0.6) return ['nobody', {}]
+    if (tried < 0.6) return ['unknown', {}]
     const session = [...person.sessions].find(({ isBegun }) => isBegun)
     return [person, session && tried < 0.8 ? { authorization: session.authorization } : { as: person.account }]
   }
 
-  async #read(action: Asked): Promise<void> {
+  async #read(action: StartedAction): Promise<void> {
     const server = this.#server
     const known = action.shown
     const wasDone = action.isDone
@@ -210,34 +210,38 @@ export class SimulatedActions {
       entry = JSON.parse(body)
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      if (error.code === 'not_found') this.#witness.accuse(`${nameOf(action)} was accepted, and is gone`)
+      if (error.code === 'not_found') this.#witness.report(`${nameOf(action)} was accepted, and is gone`)
       return
     }
     // A dead process sends no answers.
     if (server !== this.#server) return
     action.shown = new Map([...action.shown, ...entry.devices.filter(isSettled).map(byDevice)])
     action.isDone ||= entry.state === 'done'
-    if (wasDone && entry.state !== 'done') this.#witness.accuse(`${nameOf(action)} was done, and is running again`)
+    if (wasDone && entry.state !== 'done') this.#witness.report(`${nameOf(action)} was done, and is running again`)
     this.#checkCounts(action, entry, known)
     for (const row of entry.devices) this.#checkRow(action, row, known.get(row.deviceIdentifier))
     this.#checkDevices(action, entry)
     this.#witness.count(`actions seen ${entry.state}`)
   }
 
-  #checkDevices(action: Asked, { devices: rows }: ReadAction): void {
+  #checkDevices(action: StartedAction, { devices: rows }: ReadAction): void {
     const names = rows.map(({ deviceIdentifier }) => deviceIdentifier)
     if (JSON.stringify(names) !== JSON.stringify([...new Set(names)].sort()))
-      this.#witness.accuse(`${nameOf(action)} is for ${names.join(', ')}`)
+      this.#witness.report(`${nameOf(action)} is for ${names.join(', ')}`)
     const { devices, members } = action
     if (!members) return
     const missing = [...devices, ...members.surely].filter((device) => !names.includes(device))
     const others = names.filter((device) => !devices.includes(device) && !members.possibly.includes(device))
-    if (missing.length > 0) this.#witness.accuse(`${nameOf(action)} is not for ${missing.join(', ')}`)
-    if (others.length > 0) this.#witness.accuse(`${nameOf(action)} is for ${others.join(', ')} too`)
+    if (missing.length > 0) this.#witness.report(`${nameOf(action)} is not for ${missing.join(', ')}`)
+    if (others.length > 0) this.#witness.report(`${nameOf(action)} is for ${others.join(', ')} too`)
   }
 
   /** Reads the counts first: rows may be further, but not after the action is done. */
-  #checkCounts(action: Asked, { state, counts, devices: rows }: ReadAction, known: Asked['shown']): void {
+  #checkCounts(
+    action: StartedAction,
+    { state, counts, devices: rows }: ReadAction,
+    known: StartedAction['shown'],
+  ): void {
     const { total, ...standing } = counts
     const wrong = Object.entries(standing).filter(([status, count]) => {
       const shown = rows.filter((row) => row.status === status).length
@@ -248,41 +252,44 @@ export class SimulatedActions {
     const sum = Object.values(standing).reduce((all, count) => all + count, 0)
     const isPendingDone = state === 'done' && counts.PENDING !== 0
     if (wrong.length > 0 || total !== rows.length || total !== sum || isPendingDone)
-      this.#witness.accuse(`${nameOf(action)}, ${state}, counts ${JSON.stringify(counts)} of ${JSON.stringify(rows)}`)
+      this.#witness.report(`${nameOf(action)}, ${state}, counts ${JSON.stringify(counts)} of ${JSON.stringify(rows)}`)
   }
 
-  #checkRow(action: Asked, row: Row, before: Row | undefined): void {
+  #checkRow(action: StartedAction, row: Row, before: Row | undefined): void {
     const { deviceIdentifier: name, status } = row
-    const say = (what: string) => this.#witness.accuse(`${nameOf(action)}: ${name} ${what}: ${JSON.stringify(row)}`)
-    if (before && JSON.stringify(before) !== JSON.stringify(row)) say(`was ${JSON.stringify(before)}`)
+    const report = (what: string) => this.#witness.report(`${nameOf(action)}: ${name} ${what}: ${JSON.stringify(row)}`)
+    if (before && JSON.stringify(before) !== JSON.stringify(row)) report(`was ${JSON.stringify(before)}`)
     if (status === 'PENDING') return
     const device = this.#devices.find((other) => other.name === name)
-    const deeds = device?.heater.deeds.filter((deed) => targetOf(deed) === action.target) ?? []
-    if (!device && status !== 'NOT_FOUND') say('does not exist')
-    if (action.isWrong && status !== 'INVALID' && status !== 'NOT_FOUND') say('must refuse this value')
-    if (action.isWrong && deeds.length > 0) say('executed an invalid write')
-    if (action.author === 'nobody' && status !== 'NOT_FOUND') say('must not be changed by the author')
-    if (status === 'OK' && !deeds.some(isAllOk)) say('did not execute it')
-    if (status === 'REJECTED' && !deeds.some((deed) => JSON.stringify(deed.results) === JSON.stringify(row.updates)))
-      say(`answered ${JSON.stringify(deeds.map(({ results }) => results))}`)
-    const isUnasked = status === 'DEVICE_OFFLINE' || status === 'INVALID'
-    if (isUnasked && action.server === this.#server && deeds.length > 0) say('executed it')
+    const executions = device?.heater.executions.filter((execution) => targetOf(execution) === action.target) ?? []
+    if (!device && status !== 'NOT_FOUND') report('does not exist')
+    if (action.isWrong && status !== 'INVALID' && status !== 'NOT_FOUND') report('must refuse this value')
+    if (action.isWrong && executions.length > 0) report('executed an invalid write')
+    if (action.author === 'unknown' && status !== 'NOT_FOUND') report('must not be changed by the author')
+    if (status === 'OK' && !executions.some(isAllOk)) report('did not execute it')
+    if (
+      status === 'REJECTED' &&
+      !executions.some((execution) => JSON.stringify(execution.results) === JSON.stringify(row.updates))
+    )
+      report(`answered ${JSON.stringify(executions.map(({ results }) => results))}`)
+    const isUnsent = status === 'DEVICE_OFFLINE' || status === 'INVALID'
+    if (isUnsent && action.server === this.#server && executions.length > 0) report('executed it')
     if (before) return
     this.outcomesSeen++
     this.#witness.count(`action ${status}`)
   }
 
   /** No device may have executed a request twice under one address. A device created again has another. */
-  #checkDeeds(): void {
+  #checkExecutions(): void {
     for (const { name, heater } of this.#devices) {
       const doneUnder = new Map<string, string>()
-      for (const deed of heater.deeds) {
-        const target = targetOf(deed)
+      for (const execution of heater.executions) {
+        const target = targetOf(execution)
         if (target === undefined || target <= firstActionTarget) continue
-        const place = `${target} at ${deed.address}`
+        const place = `${target} at ${execution.address}`
         const other = doneUnder.get(place)
-        if (other !== undefined) this.#witness.accuse(`${name} executes ${place} under ${other} and ${deed.id}`)
-        doneUnder.set(place, deed.id)
+        if (other !== undefined) this.#witness.report(`${name} executes ${place} under ${other} and ${execution.id}`)
+        doneUnder.set(place, execution.id)
       }
     }
   }
@@ -295,7 +302,7 @@ function groundsOf(person: Person, from: number, device: string): readonly Groun
   return may.flatMap((ground) => active.map((state) => [...ground, state]))
 }
 
-function isAllOk({ results }: Deed): boolean {
+function isAllOk({ results }: Execution): boolean {
   return results.every(({ status }) => status === 'OK')
 }
 
@@ -307,6 +314,6 @@ function byDevice(row: Row): readonly [string, Row] {
   return [row.deviceIdentifier, row]
 }
 
-function nameOf({ target, id }: Asked): string {
+function nameOf({ target, id }: StartedAction): string {
   return `action ${id ?? 'unknown'} of ${target}`
 }

@@ -1,4 +1,5 @@
 import type { SeededRandom } from '#bench/random'
+import { type Author, randomAuthor } from '#test/simulation/random-author'
 import { alarmFaults, type ReadAlarm, type ReadGroup, type ReadRow } from '#test/simulation/reference-alarms'
 import { mayRead } from '#test/simulation/reference-filter'
 import { Register } from '#test/simulation/register'
@@ -6,10 +7,9 @@ import { counterService } from '#test/simulation/simulated-device'
 import { heaterService } from '#test/simulation/simulated-heater'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import type { Person } from '#test/simulation/simulated-person'
-import type { Asking, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import type { Attempt, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
 import type { SimulatedSchema } from '#test/simulation/simulated-schema'
 import type { SimulatedServer } from '#test/simulation/simulated-server'
-import { type Author, someAuthor } from '#test/simulation/some-author'
 import type { Witness } from '#test/simulation/witness'
 
 /** A binding; without both fields: all devices. */
@@ -29,7 +29,7 @@ const groupsMax = 3
 const unordered = { isInOrder: false }
 
 /** Bindings by id; null: deleted. */
-type Kept = Map<string, Register<BoundTo | null>>
+type BindingRegisters = Map<string, Register<BoundTo | null>>
 
 const heat = ['0x2000', '0x2000.FLOAT', 'heat']
 
@@ -44,10 +44,10 @@ export class SimulatedAlarms {
   readonly #people: SimulatedPeople
   readonly #schema: SimulatedSchema
   readonly #devices: readonly string[]
-  readonly #alarms: Kept = new Map()
-  readonly #groups: Kept = new Map()
+  readonly #alarms: BindingRegisters = new Map()
+  readonly #groups: BindingRegisters = new Map()
   /** Names of retried requests with unknown outcome: if deleted since, the retry creates the alarm again. */
-  readonly #askedAgain = new Set<string>()
+  readonly #retried = new Set<string>()
   #named = 0
   #server: SimulatedServer
 
@@ -73,8 +73,8 @@ export class SimulatedAlarms {
 
   moveTo(server: SimulatedServer): void {
     this.#server = server
-    for (const kept of [this.#alarms, this.#groups])
-      for (const register of kept.values()) register.lost(this.#witness.moment)
+    for (const registers of [this.#alarms, this.#groups])
+      for (const register of registers.values()) register.lost(this.#witness.moment)
   }
 
   /** Ids of known groups. */
@@ -103,7 +103,7 @@ export class SimulatedAlarms {
   async settle(): Promise<void> {
     const alarms = await this.#listed<ReadAlarm>('listAlarms')
     const names = alarms.map(({ name }) => name)
-    if (new Set(names).size < names.length) this.#witness.accuse(`an alarm was made twice: ${names.join(', ')}`)
+    if (new Set(names).size < names.length) this.#witness.report(`an alarm was made twice: ${names.join(', ')}`)
     this.#found(this.#alarms, alarms)
     this.#found(this.#groups, await this.#listed<ReadGroup>('listGroups'))
   }
@@ -129,36 +129,39 @@ export class SimulatedAlarms {
   /**
    * A client received the change or deletion of an alarm: every bound device must have been within the user's permissions.
    *
-   * @param toldAt when it was sent; the binding of that time counts
+   * @param publishedAt when it was sent; the binding of that time counts
    * @param from the earliest time at which the client may have received it
    */
-  judgeHeard(person: Person, event: Readonly<Record<string, unknown>>, toldAt: number, from: number): void {
+  checkReceived(person: Person, event: Readonly<Record<string, unknown>>, publishedAt: number, from: number): void {
     const payload = event.payload as BoundTo
     const id = idIn(String(event.resourceIdentifier))
     // Deleted: it had one of these bindings.
-    const bounds = 'name' in payload ? [payload] : this.#boundSince(id, toldAt)
-    const lacking = bounds.map((bound) => this.surelyBound(bound, toldAt).find((device) => !isHeard(device)))
+    const bounds = 'name' in payload ? [payload] : this.#boundSince(id, publishedAt)
+    const lacking = bounds.map((bound) => this.surelyBound(bound, publishedAt).find((device) => !mayReceive(device)))
     if (bounds.length === 0 || lacking.some((device) => device === undefined)) return
-    this.#witness.accuse(
+    this.#witness.report(
       `${person.name} receives alarm ${id} without permission for ${lacking[0]}: ${JSON.stringify(event)}`,
     )
 
-    function isHeard(device: string): boolean {
+    function mayReceive(device: string): boolean {
       return person.grounds(from, (grants) => mayRead(grants, 'alarms', device)).length > 0
     }
   }
 
   /** An alarm whose creation was never answered is known from now on. */
-  #found(kept: Kept, listed: readonly (BoundTo & { readonly resourceIdentifier: string; readonly name: string })[]) {
+  #found(
+    registers: BindingRegisters,
+    listed: readonly (BoundTo & { readonly resourceIdentifier: string; readonly name: string })[],
+  ) {
     const now = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
-    for (const [id, register] of kept) {
+    for (const [id, register] of registers) {
       const entry = now.get(id)
       const mayBeGone = register.since(this.#witness.moment).some(({ value }) => value === null)
-      if (mayBeGone && entry && this.#askedAgain.has(entry.name)) kept.delete(id)
+      if (mayBeGone && entry && this.#retried.has(entry.name)) registers.delete(id)
       else register.found(entry ? boundIn(entry) : null, this.#witness.moment)
     }
     for (const [id, entry] of now)
-      if (!kept.has(id)) kept.set(id, new Register<BoundTo | null>(boundIn(entry), unordered))
+      if (!registers.has(id)) registers.set(id, new Register<BoundTo | null>(boundIn(entry), unordered))
   }
 
   #boundSince(id: string, from: number): readonly BoundTo[] {
@@ -190,72 +193,77 @@ export class SimulatedAlarms {
 
   #make(): void {
     const body = this.#body()
-    const { request, judge } = this.#author(body)
+    const { request, check } = this.#author(body)
     this.#requests.ask({
       name: 'createAlarm',
       request: { ...request, body },
-      asked: (asking) => this.#making(this.#alarms, body, asking, judge),
+      sent: (attempt) => this.#making(this.#alarms, body, attempt, check),
     })
   }
 
   #put(id: string): void {
     const body = this.#body()
-    const { request, judge } = this.#author(body)
+    const { request, check } = this.#author(body)
     this.#requests.ask({
       name: 'putAlarm',
       request: { ...request, parameters: { alarmId: id }, body },
-      asked: (asking) => this.#changing(this.#alarms, id, body, asking, judge),
+      sent: (attempt) => this.#changing(this.#alarms, id, body, attempt, check),
     })
   }
 
   #makeGroup(): void {
     if (there(this.#groups).length >= groupsMax) return
-    const body = { name: `g${++this.#named}`, devices: this.#someDevices() }
+    const body = { name: `g${++this.#named}`, devices: this.#randomDevices() }
     this.#requests.ask({
       name: 'createGroup',
       request: { body },
-      asked: (asking) => this.#making(this.#groups, body, asking),
+      sent: (attempt) => this.#making(this.#groups, body, attempt),
     })
   }
 
   #editGroup(id: string): void {
-    const body = { devices: this.#someDevices() }
+    const body = { devices: this.#randomDevices() }
     this.#requests.ask({
       name: 'updateGroup',
       request: { parameters: { groupId: id }, body },
-      asked: (asking) => this.#changing(this.#groups, id, body, asking),
+      sent: (attempt) => this.#changing(this.#groups, id, body, attempt),
     })
   }
 
-  #delete(name: string, parameters: object, kept: Kept, id: string): void {
+  #delete(name: string, parameters: object, registers: BindingRegisters, id: string): void {
     this.#requests.ask({
       name,
       request: { parameters },
-      asked: (asking) => this.#changing(kept, id, null, asking),
+      sent: (attempt) => this.#changing(registers, id, null, attempt),
     })
   }
 
   /** One more alarm exists; after a retry it may have been deleted again. */
-  #making(kept: Kept, body: BoundTo & { readonly name: string }, { isFirst, isOver }: Asking, judge = () => {}) {
-    if (!isFirst && !isOver) this.#askedAgain.add(body.name)
-    return ({ status, body: said }: Outcome) => {
+  #making(
+    registers: BindingRegisters,
+    body: BoundTo & { readonly name: string },
+    { isFirst, isOver }: Attempt,
+    check = () => {},
+  ) {
+    if (!isFirst && !isOver) this.#retried.add(body.name)
+    return ({ status, body: answer }: Outcome) => {
       if (status !== 201 || !isFirst) return
-      judge()
-      const id = idIn(JSON.parse(said).resourceIdentifier)
-      if (!kept.has(id)) kept.set(id, new Register<BoundTo | null>(boundIn(body), unordered))
+      check()
+      const id = idIn(JSON.parse(answer).resourceIdentifier)
+      if (!registers.has(id)) registers.set(id, new Register<BoundTo | null>(boundIn(body), unordered))
     }
   }
 
-  #changing(kept: Kept, id: string, body: BoundTo | null, asking: Asking, judge = () => {}) {
-    const register = kept.get(id)
-    const version = register?.ask(body && boundIn(body), this.#witness.moment)
+  #changing(registers: BindingRegisters, id: string, body: BoundTo | null, attempt: Attempt, check = () => {}) {
+    const register = registers.get(id)
+    const version = register?.request(body && boundIn(body), this.#witness.moment)
     return ({ status, refused }: Outcome) => {
       if (!register || !version) return
-      if (asking.isOver) register.refused(version)
-      else if (!asking.isFirst || refused === 'storage') register.lost(this.#witness.moment, [version])
+      if (attempt.isOver) register.refused(version)
+      else if (!attempt.isFirst || refused === 'storage') register.lost(this.#witness.moment, [version])
       else if (status >= 300) register.refused(version)
       else {
-        judge()
+        check()
         register.stored(version, this.#witness.moment)
       }
     }
@@ -264,7 +272,7 @@ export class SimulatedAlarms {
   #author({ serviceIdentifier: service, ...bound }: BoundTo & { readonly serviceIdentifier: string }): Author {
     const surelyBound = (from: number) => this.surelyBound(bound, from)
     const parts = { random: this.#random, witness: this.#witness, people: this.#people }
-    return someAuthor(parts, { resource: 'alarms', service, surelyBound })
+    return randomAuthor(parts, { resource: 'alarms', service, surelyBound })
   }
 
   #body() {
@@ -278,7 +286,7 @@ export class SimulatedAlarms {
       serviceIdentifier,
       condition,
       forSeconds: this.#pick([0, 0, 0, 5, 20, 30]) ?? 0,
-      ...(tried < 0.7 && { devices: this.#someDevices() }),
+      ...(tried < 0.7 && { devices: this.#randomDevices() }),
       ...(tried > 0.4 && tried < 0.9 && groups.length > 0 && { groups: groups.sort() }),
     }
   }
@@ -300,7 +308,7 @@ export class SimulatedAlarms {
     return this.#pick(conditions) ?? [counterService, true]
   }
 
-  #someDevices(): readonly string[] {
+  #randomDevices(): readonly string[] {
     return this.#devices.filter(() => this.#random.next() < 0.6)
   }
 
@@ -321,6 +329,6 @@ function boundIn({ devices, groups }: BoundTo): BoundTo {
   return { ...(devices && { devices }), ...(groups && { groups }) }
 }
 
-function there(kept: Kept): readonly string[] {
-  return [...kept].filter(([, register]) => register.certain !== null).map(([id]) => id)
+function there(registers: BindingRegisters): readonly string[] {
+  return [...registers].filter(([, register]) => register.certain !== null).map(([id]) => id)
 }

@@ -4,15 +4,15 @@ import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
 import { AlarmView } from '#test/simulation/alarm-view'
 import { answerOf } from '#test/simulation/answer'
-import type { Everybody } from '#test/simulation/everybody'
-import { HeardCounts } from '#test/simulation/heard-counts'
-import { withoutEmptyDevices, withoutWhatMayBeGone } from '#test/simulation/known-devices'
 import type { ListedRow, Lists, ListView } from '#test/simulation/list-view'
-import { mayHear, mayHearAnything, mayRead, readable } from '#test/simulation/reference-filter'
+import type { Participants } from '#test/simulation/participants'
+import { ReceivedCounts } from '#test/simulation/received-counts'
+import { mayRead, mayReceive, mayReceiveAnything, readable } from '#test/simulation/reference-filter'
 import type { Person, Session } from '#test/simulation/simulated-person'
 import { type SimulatedServer, tenant, ticketLifetimeMs } from '#test/simulation/simulated-server'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
 import { SubscriptionView } from '#test/simulation/subscription-view'
+import { removeEmptyDevices, removeUnseenDeletions } from '#test/simulation/unseen-devices'
 import { UpdateView } from '#test/simulation/update-view'
 import type { Witness } from '#test/simulation/witness'
 
@@ -26,7 +26,7 @@ export class SimulatedDashboard implements Peer {
   readonly person: Person
   readonly state = new FoldedState()
   readonly #views: readonly ListView[] = [new AlarmView(), new UpdateView(), new SubscriptionView(() => this.#account)]
-  readonly #everybody: Pick<Everybody, 'judgeHeard'>
+  readonly #participants: Pick<Participants, 'checkReceived'>
   readonly #witness: Witness
   #server: SimulatedServer
   /** It should be open, with a buffer of this size. */
@@ -38,12 +38,12 @@ export class SimulatedDashboard implements Peer {
   #ticket: { readonly text: string; readonly at: number } | undefined
   #socket: SimulatedSocket | undefined
   #openedAt = 0
-  #asked: Exclude<Resume, undefined> = 'now'
+  #resume: Exclude<Resume, undefined> = 'now'
   #mustRecover = false
   #epoch = ''
   /** The offset of its last event or read. */
   #position = 0
-  #lastHeard = 0
+  #lastReceived = 0
   #isReading = false
   /** The server answered that it may read nothing. */
   #isBlind = false
@@ -51,13 +51,18 @@ export class SimulatedDashboard implements Peer {
   #needsRead = true
   #resyncs = 0
   #waiting: Event[] = []
-  readonly #counts = new HeardCounts()
+  readonly #counts = new ReceivedCounts()
 
-  constructor(server: SimulatedServer, person: Person, witness: Witness, everybody: Pick<Everybody, 'judgeHeard'>) {
+  constructor(
+    server: SimulatedServer,
+    person: Person,
+    witness: Witness,
+    participants: Pick<Participants, 'checkReceived'>,
+  ) {
     this.#server = server
     this.person = person
     this.#witness = witness
-    this.#everybody = everybody
+    this.#participants = participants
   }
 
   get isOpen(): boolean {
@@ -101,15 +106,15 @@ export class SimulatedDashboard implements Peer {
 
   /** Sends PING: an idle socket keeps its position by it. */
   askPosition(): void {
-    this.#socket?.say({ type: 'PING' })
+    this.#socket?.transmit({ type: 'PING' })
   }
 
   closed(code: number): void {
     if (code === 4401 && !this.#session?.mayBeOver(this.#server.now()))
-      this.#accuse('is closed, and its session is valid')
-    if (code === 4403 && !this.person.mayLack(this.#openedAt, mayHearAnything))
-      this.#accuse('is closed, and may receive events')
-    if (code === 1011) this.#accuse('is closed by a bug')
+      this.#report('is closed, and its session is valid')
+    if (code === 4403 && !this.person.mayLack(this.#openedAt, mayReceiveAnything))
+      this.#report('is closed, and may receive events')
+    if (code === 1011) this.#report('is closed by a bug')
     this.#witness.count(`closed ${code}`)
     if (code === 4401) this.#session = undefined
     this.#socket = undefined
@@ -118,12 +123,12 @@ export class SimulatedDashboard implements Peer {
     this.#waiting = []
   }
 
-  heard(text: string): void {
+  received(text: string): void {
     const event = JSON.parse(text) as Event
     if (event.type === 'STREAM') this.#began(event)
     else if (event.type === 'PONG') this.#positioned(event)
     else if (event.type === 'RESYNC') this.#resync(event)
-    else this.#told(event)
+    else this.#receive(event)
   }
 
   /** Differences from the expected state: `entries` are all resources, `lists` the further lists by name. */
@@ -131,9 +136,9 @@ export class SimulatedDashboard implements Peer {
     const { grants } = this.person
     const there = new FoldedState()
     there.replace(readable(grants, entries))
-    withoutEmptyDevices(there)
-    withoutEmptyDevices(this.state)
-    withoutWhatMayBeGone(this.state, there, grants)
+    removeEmptyDevices(there)
+    removeEmptyDevices(this.state)
+    removeUnseenDeletions(this.state, there, grants)
     if (there.devices.size > 0) this.#witness.count('compared')
     const faults = this.#views.flatMap((view) => view.faults(lists, grants, this.#witness))
     return [...this.state.differences(there), ...faults]
@@ -162,11 +167,11 @@ export class SimulatedDashboard implements Peer {
       this.#limitBytes = undefined
       if (answer.refused === 'unauthorized') {
         this.#witness.count('refused to sign in')
-        if (states.every((state) => state === 'active')) this.#accuse('may sign in, and is refused')
+        if (states.every((state) => state === 'active')) this.#report('may sign in, and is refused')
       } else this.#mustBeForNow(answer.refused)
       return
     }
-    if (!states.includes('active')) this.#accuse(`signs in, being ${states.join(' or ')}`)
+    if (!states.includes('active')) this.#report(`signs in, being ${states.join(' or ')}`)
     this.#witness.count('signed in')
     const account = session.begun(answer.body, server.now())
     this.#session = session
@@ -180,7 +185,7 @@ export class SimulatedDashboard implements Peer {
     const answer = await answerOf(server.call('createTicket', { authorization: session.authorization }))
     if (server !== this.#server) return
     if (!('refused' in answer)) {
-      if (wasOver) this.#accuse('has a ticket, and its session is over')
+      if (wasOver) this.#report('has a ticket, and its session is over')
       this.#ticket = { text: JSON.parse(answer.body).ticket, at }
     } else this.#refusedBy(session, answer.refused)
   }
@@ -197,18 +202,18 @@ export class SimulatedDashboard implements Peer {
       if (server.now() - ticket.at <= ticketLifetimeMs) this.#refusedBy(session, error.code)
       return
     }
-    if (wasOver) this.#accuse('is admitted by a ticket, and its session is over')
+    if (wasOver) this.#report('is admitted by a ticket, and its session is over')
     this.#limitBytes = undefined
     const offset = this.#resumesAt
-    this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset } }
+    this.#resume = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset } }
     if (this.#needsRead) this.#forgetLists()
     this.#retainedFrom = context.reader.retainedFrom(tenant)
     this.#mustRecover = !this.#needsRead && this.#isRecoverable(server, offset)
-    this.#lastHeard = 0
+    this.#lastReceived = 0
     this.#isBlind = false
     this.#counts.forget()
     this.#openedAt = this.#witness.moment
-    this.#socket = server.sockets.open(eventRoom, { caller, filter: {}, resume: this.#asked }, this, limitBytes)
+    this.#socket = server.sockets.open(eventRoom, { caller, filter: {}, resume: this.#resume }, this, limitBytes)
   }
 
   /** Each list was read at its own moment: events from the earliest on are applied. */
@@ -230,7 +235,7 @@ export class SimulatedDashboard implements Peer {
     else if (session.mayBeRefused(this.#server.now())) {
       this.#witness.count('refused after the session')
       this.#session = undefined
-    } else this.#accuse('is refused, and its session is valid')
+    } else this.#report('is refused, and its session is valid')
   }
 
   /** Its token was replaced by a refresh whose answer was lost; its socket is open. */
@@ -240,7 +245,7 @@ export class SimulatedDashboard implements Peer {
   }
 
   #mustBeForNow(code: string): void {
-    if (code !== 'storage' && code !== 'overloaded') this.#accuse(`is refused as ${code}`)
+    if (code !== 'storage' && code !== 'overloaded') this.#report(`is refused as ${code}`)
   }
 
   /** Reads the full state if needed. */
@@ -263,9 +268,9 @@ export class SimulatedDashboard implements Peer {
       if (this.#isForbidden(session, answer.refused)) this.#seesNothing(moment, isStale)
       return
     }
-    if (wasOver) this.#accuse('reads, and its session is over')
+    if (wasOver) this.#report('reads, and its session is over')
     const entries = JSON.parse(answer.body) as readonly DeviceEntry[]
-    this.#judgeShown(entries, moment)
+    this.#checkShown(entries, moment)
     if (isStale) return
     this.#needsRead = false
     this.state.replace(entries)
@@ -292,14 +297,14 @@ export class SimulatedDashboard implements Peer {
     const isStale = this.#socket !== socket || this.#resyncs !== resyncs
     if ('refused' in answer) {
       if (!this.#isForbidden(session, answer.refused)) return
-      if (!this.person.mayLack(moment, (grants) => mayRead(grants, resource))) this.#accuse(`may read ${resource}`)
-      if (!isStale) view.replace([], Math.max(this.#lastHeard, this.#position))
+      if (!this.person.mayLack(moment, (grants) => mayRead(grants, resource))) this.#report(`may read ${resource}`)
+      if (!isStale) view.replace([], Math.max(this.#lastReceived, this.#position))
       return
     }
     const rows = JSON.parse(answer.body) as readonly ListedRow[]
     for (const { deviceIdentifier: device } of rows) {
       const grounds = this.person.grounds(moment, (grants) => mayRead(grants, resource, device))
-      this.#witness.judge(() => `${this.person.name} is shown ${resource} of ${device}`, grounds)
+      this.#witness.check(() => `${this.person.name} is shown ${resource} of ${device}`, grounds)
     }
     if (!isStale) view.replace(rows, Number(answer.headers?.['Stream-Offset']))
   }
@@ -312,14 +317,14 @@ export class SimulatedDashboard implements Peer {
   #isForbidden(session: Session, refused: string): boolean {
     if (refused === 'unauthorized') {
       const now = this.#server.now()
-      if (!session.mayBeRefused(now)) this.#accuse('may not read, and its session is valid')
+      if (!session.mayBeRefused(now)) this.#report('may not read, and its session is valid')
       if (!session.mayBeOver(now)) this.#signInAgain()
     } else if (refused !== 'forbidden') this.#mustBeForNow(refused)
     return refused === 'forbidden'
   }
 
   #seesNothing(moment: number, isStale: boolean): void {
-    if (!this.person.mayLack(moment, (grants) => mayRead(grants, 'service'))) this.#accuse('may read, and is refused')
+    if (!this.person.mayLack(moment, (grants) => mayRead(grants, 'service'))) this.#report('may read, and is refused')
     if (isStale) return
     this.#witness.count('may read nothing')
     this.#isBlind = true
@@ -328,36 +333,36 @@ export class SimulatedDashboard implements Peer {
   }
 
   /** Everything shown must have been readable at some moment during the request. */
-  #judgeShown(entries: readonly DeviceEntry[], moment: number): void {
+  #checkShown(entries: readonly DeviceEntry[], moment: number): void {
     for (const { deviceIdentifier: device, services = [] } of entries) {
       for (const name of [undefined, ...services.map(({ serviceIdentifier }) => serviceIdentifier)]) {
         const grounds = this.person.grounds(moment, (grants) => mayRead(grants, 'service', device, name))
-        this.#witness.judge(() => `${this.person.name} is shown ${device} ${name ?? ''}`, grounds)
+        this.#witness.check(() => `${this.person.name} is shown ${device} ${name ?? ''}`, grounds)
       }
     }
   }
 
   #began({ recovered, epoch, offset }: Event): void {
     // Only later events are sent.
-    this.#lastHeard = offset
-    if (this.#asked === 'now') return
-    const { offset: asked } = this.#asked.after
+    this.#lastReceived = offset
+    if (this.#resume === 'now') return
+    const { offset: requested } = this.#resume.after
     this.#witness.count(recovered ? (this.#mustRecover ? 'recovered, as it must' : 'recovered') : 'not recovered')
     if (recovered === true) {
-      if (asked + 1 < this.#retainedFrom) this.#accuse(`is recovered at ${asked}, before ${this.#retainedFrom}`)
-      if (offset !== asked) this.#accuse(`is recovered at ${offset}, asked for ${asked}`)
+      if (requested + 1 < this.#retainedFrom) this.#report(`is recovered at ${requested}, before ${this.#retainedFrom}`)
+      if (offset !== requested) this.#report(`is recovered at ${offset}, requested ${requested}`)
       this.#epoch = String(epoch)
       return
     }
     if (this.#mustRecover)
-      this.#accuse(`must read again at ${asked}, although nothing changed for it since ${this.person.sameSince}`)
+      this.#report(`must read again at ${requested}, although nothing changed for it since ${this.person.sameSince}`)
     this.#needsRead = true
     this.#forgetLists()
   }
 
   #positioned({ epoch, offset }: Event): void {
     if (this.#needsRead) return
-    if (offset < this.#lastHeard) this.#accuse(`gets a PONG that goes back from ${this.#lastHeard} to ${offset}`)
+    if (offset < this.#lastReceived) this.#report(`gets a PONG that goes back from ${this.#lastReceived} to ${offset}`)
     this.#epoch = String(epoch)
     this.#position = Math.max(this.#position, offset)
     for (const view of this.#views) view.positioned(offset)
@@ -369,24 +374,24 @@ export class SimulatedDashboard implements Peer {
     this.#isBlind = false
     this.#resyncs++
     this.#witness.count('ordered to read again')
-    this.#lastHeard = Math.max(this.#lastHeard, offset)
+    this.#lastReceived = Math.max(this.#lastReceived, offset)
     this.#counts.forget()
     this.#waiting = []
   }
 
-  #told(event: Event): void {
+  #receive(event: Event): void {
     const { offset } = event
-    if (offset <= this.#lastHeard) this.#accuse(`receives offset ${offset} after ${this.#lastHeard}`)
-    this.#lastHeard = offset
-    const toldAt = this.#witness.toldAt(offset)
-    const from = Math.max(this.#openedAt, toldAt)
-    const grounds = this.person.grounds(from, (grants) => mayHear(grants, event))
-    this.#witness.judge(() => `${this.person.name} receives ${JSON.stringify(event)}`, grounds)
-    this.#witness.count(`heard ${event.type}`)
-    this.#everybody.judgeHeard(this.person, this.#account, event, { toldAt, from })
+    if (offset <= this.#lastReceived) this.#report(`receives offset ${offset} after ${this.#lastReceived}`)
+    this.#lastReceived = offset
+    const publishedAt = this.#witness.publishedAt(offset)
+    const from = Math.max(this.#openedAt, publishedAt)
+    const grounds = this.person.grounds(from, (grants) => mayReceive(grants, event))
+    this.#witness.check(() => `${this.person.name} receives ${JSON.stringify(event)}`, grounds)
+    this.#witness.count(`received ${event.type}`)
+    this.#participants.checkReceived(this.person, this.#account, event, { publishedAt, from })
     const fault = this.#counts.faultOf(event)
-    if (fault !== undefined) this.#accuse(fault)
-    for (const view of this.#views) view.told(event)
+    if (fault !== undefined) this.#report(fault)
+    for (const view of this.#views) view.receive(event)
     if (this.#isBlind) return
     if (this.#needsRead) {
       this.#waiting.push(event)
@@ -400,7 +405,7 @@ export class SimulatedDashboard implements Peer {
     this.#position = event.offset
   }
 
-  #accuse(what: string): void {
-    this.#witness.accuse(`${this.person.name} ${what}`)
+  #report(what: string): void {
+    this.#witness.report(`${this.person.name} ${what}`)
   }
 }

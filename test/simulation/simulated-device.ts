@@ -46,15 +46,15 @@ interface Frame {
   readonly timestamp?: number
 }
 
-/** The environment for firmware updates, besides the connection. */
-export interface FirmwareGround {
+/** The environment for firmware updates, except the connection. */
+export interface FirmwareHost {
   download(order: Order, from: number, to: number): Promise<Piece>
   offered(device: SimulatedDevice, order: Order, isNew: boolean): void
   /** The device sends HELLO: from now on the server may know whether it accepts firmware automatically. */
   greets(device: SimulatedDevice): void
   /** The server knows now whether the device accepts firmware automatically. */
   welcomed(device: SimulatedDevice): void
-  accuse(what: string): void
+  report(what: string): void
 }
 
 /** A device that never gives up: it keeps unacknowledged frames and sends them again. */
@@ -64,9 +64,9 @@ export class SimulatedDevice implements Peer {
   isAway = false
   readonly heater: Heater
   readonly firmware: DeviceFirmware
-  ground: FirmwareGround | undefined
+  host: FirmwareHost | undefined
   /** Called with each new write to the heater. */
-  onAsked: (updates: readonly { readonly propId: number; readonly value: unknown }[]) => void = () => {}
+  onWrite: (updates: readonly { readonly propId: number; readonly value: unknown }[]) => void = () => {}
   /** Called with each count, and when its acknowledgement arrives. */
   onCounted: (count: number) => void = () => {}
   onAcknowledged: (count: number) => void = () => {}
@@ -89,15 +89,15 @@ export class SimulatedDevice implements Peer {
     this.#random = random
     this.heater = new Heater(random, {
       reports: (updates) => this.#heat(updates),
-      answers: (message) => this.#socket?.say({ flakeAddress: this.#address, ...message }),
-      asked: (updates) => this.onAsked(updates),
+      answers: (message) => this.#socket?.transmit({ flakeAddress: this.#address, ...message }),
+      written: (updates) => this.onWrite(updates),
     })
     this.firmware = new DeviceFirmware(random, {
-      says: (message) => this.#socket?.say({ flakeAddress: this.#address, ...message }),
+      sends: (message) => this.#socket?.transmit({ flakeAddress: this.#address, ...message }),
       restarts: () => this.#restart(),
-      download: async (...asked) => (await this.ground?.download(...asked)) ?? 'not now',
-      offered: (order, isNew) => this.ground?.offered(this, order, isNew),
-      accuse: (what) => this.ground?.accuse(`${name} ${what}`),
+      download: async (...args) => (await this.host?.download(...args)) ?? 'not now',
+      offered: (order, isNew) => this.host?.offered(this, order, isNew),
+      report: (what) => this.host?.report(`${name} ${what}`),
     })
   }
 
@@ -131,8 +131,8 @@ export class SimulatedDevice implements Peer {
     this.#address = 0
     this.heater.begins()
     this.firmware.begins()
-    this.ground?.greets(this)
-    socket.say({
+    this.host?.greets(this)
+    socket.transmit({
       type: 'HELLO',
       deviceIdentifier: this.name,
       session: `s${this.#session}`,
@@ -158,7 +158,7 @@ export class SimulatedDevice implements Peer {
   /** The same, and the connection breaks. */
   #restart(): void {
     const socket = this.#socket
-    if (this.#random.next() < 0.3) socket?.say({ type: 'BYE', flakeAddress: this.#address })
+    if (this.#random.next() < 0.3) socket?.transmit({ type: 'BYE', flakeAddress: this.#address })
     this.lost()
     this.#boot()
     if (this.#random.next() < 0.5) socket?.cut()
@@ -198,7 +198,7 @@ export class SimulatedDevice implements Peer {
 
   /** An invalid frame: it must not affect others. */
   misreport(): void {
-    this.#socket?.say({
+    this.#socket?.transmit({
       type: 'UPDATE',
       flakeAddress: this.#address,
       seq: this.#seq,
@@ -209,17 +209,17 @@ export class SimulatedDevice implements Peer {
 
   bye(): void {
     this.isAway = this.#random.next() < 0.8
-    this.#socket?.say({ type: 'BYE', flakeAddress: this.#address })
+    this.#socket?.transmit({ type: 'BYE', flakeAddress: this.#address })
     this.#address = 0
     this.#socket = undefined
   }
 
-  heard(text: string): void {
+  received(text: string): void {
     const message = JSON.parse(text)
     if (message.type === 'WELCOME' && message.deviceIdentifier === this.name) this.#welcomed(message)
     if (message.type === 'ACK' && message.flakeAddress === this.#address) this.#acked(message.seq)
-    if (message.type === 'WRITE' && message.flakeAddress === this.#address) this.heater.heard(message)
-    if (message.type === 'FIRMWARE' && message.flakeAddress === this.#address) this.firmware.hear(message)
+    if (message.type === 'WRITE' && message.flakeAddress === this.#address) this.heater.received(message)
+    if (message.type === 'FIRMWARE' && message.flakeAddress === this.#address) this.firmware.received(message)
     if (message.type !== 'ERROR' || message.flakeAddress !== this.#address) return
     if (message.code === 'REPLACED') this.lost()
     // The device was removed by a user: it starts as a new one.
@@ -245,7 +245,7 @@ export class SimulatedDevice implements Peer {
     this.#acked(seq)
     for (const frame of this.#unacknowledged) this.#send(frame)
     this.firmware.welcomed()
-    if (this.#unwelcomed === 0) this.ground?.welcomed(this)
+    if (this.#unwelcomed === 0) this.host?.welcomed(this)
   }
 
   #acked(seq: number): void {
@@ -277,6 +277,6 @@ export class SimulatedDevice implements Peer {
   }
 
   #send({ count: _, ...frame }: Frame): void {
-    this.#socket?.say({ type: 'UPDATE', flakeAddress: this.#address, ...frame })
+    this.#socket?.transmit({ type: 'UPDATE', flakeAddress: this.#address, ...frame })
   }
 }

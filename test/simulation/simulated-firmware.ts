@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SeededRandom } from '#bench/random'
 
 /** One firmware of a device, as in its HELLO. */
-export interface SaidFirmware {
+export interface DeclaredFirmware {
   readonly firmware: string
   readonly hardware?: string
   readonly index: number
@@ -23,20 +23,20 @@ export type Piece = { readonly text: string } | 'gone' | 'not now'
 
 /** The device of the firmware. */
 interface Place {
-  says(message: object): void
+  sends(message: object): void
   /** The device reboots with a new session. */
   restarts(): void
   download(order: Order, from: number, to: number): Promise<Piece>
   /** A firmware is offered; `isNew`: under an id not received before. */
   offered(order: Order, isNew: boolean): void
-  accuse(what: string): void
+  report(what: string): void
 }
 
-const manners = ['late', 'refuses', 'fails', 'refuses', 'fails', 'refuses', 'says nothing', 'dies', 'wrong'] as const
-type Manner = 'well' | (typeof manners)[number]
+const behaviors = ['late', 'refuses', 'fails', 'refuses', 'fails', 'refuses', 'is silent', 'dies', 'wrong'] as const
+type Behavior = 'well' | (typeof behaviors)[number]
 
 /** Contract 7, FIRMWARE_STATUS. */
-interface Said {
+interface StatusReport {
   readonly status: string
   readonly progress?: number
   readonly message?: string
@@ -47,13 +47,13 @@ export interface Order extends Omit<FirmwareMessage, 'url'> {
   url: string
   /** The firmware at the time of the offer. */
   readonly from: string
-  manner: Manner
-  step: 'heard' | 'downloading' | 'whole' | 'installing' | 'installed' | 'over'
-  said: Said | undefined
+  behavior: Behavior
+  step: 'received' | 'downloading' | 'whole' | 'installing' | 'installed' | 'over'
+  lastStatus: StatusReport | undefined
   image: string
   /** The device lost power during the installation; it continues at the next offer. */
   isPaused: boolean
-  isAsking: boolean
+  isDownloading: boolean
 }
 
 const installing: ReadonlySet<Order['step']> = new Set(['installing', 'installed'])
@@ -64,14 +64,14 @@ const installing: ReadonlySet<Order['step']> = new Set(['installing', 'installed
  */
 export class DeviceFirmware {
   readonly project: string | undefined
-  firmwares: readonly SaidFirmware[]
+  firmwares: readonly DeclaredFirmware[]
   /** Whether it accepts firmware automatically. */
   isAccepting: boolean
   /** All offers, by id. */
   readonly orders = new Map<string, Order>()
   readonly #random: SeededRandom
   readonly #place: Place
-  #manner: Manner = 'well'
+  #behavior: Behavior = 'well'
   #current: Order | undefined
   #generation = 0
 
@@ -83,7 +83,7 @@ export class DeviceFirmware {
     const hardware = random.next() < 0.5 ? { hardware: 'h1' } : {}
     const first = { firmware: '1.1.0', ...hardware, index: 0 }
     this.firmwares = random.next() < 0.75 ? [first] : [first, { firmware: '1.2.0', index: 1 }]
-    this.#changeManner()
+    this.#changeBehavior()
   }
 
   get declaration(): object {
@@ -95,26 +95,26 @@ export class DeviceFirmware {
   get isSettled(): boolean {
     const order = this.#current
     if (!order || order.step === 'over' || order.isPaused) return true
-    return order.manner === 'says nothing' || order.manner === 'dies'
+    return order.behavior === 'is silent' || order.behavior === 'dies'
   }
 
   /** It is stuck in an installation until it reboots. */
   get isDead(): boolean {
     const order = this.#current
-    return order?.step !== 'over' && order?.manner === 'dies'
+    return order?.step !== 'over' && order?.behavior === 'dies'
   }
 
   /** The device sends HELLO. */
   begins(): void {
     this.#generation++
-    if (this.#current) this.#current.isAsking = false
-    if (this.#random.next() < 0.2) this.#changeManner()
+    if (this.#current) this.#current.isDownloading = false
+    if (this.#random.next() < 0.2) this.#changeBehavior()
   }
 
   welcomed(): void {
     const order = this.#current
     // The last status may have been lost.
-    if (order && order.step !== 'over' && !order.isPaused && order.said) this.#repeat(order)
+    if (order && order.step !== 'over' && !order.isPaused && order.lastStatus) this.#repeat(order)
   }
 
   /** The device reboots, with the new firmware if installed, otherwise with the old one. */
@@ -123,79 +123,81 @@ export class DeviceFirmware {
     if (!order || order.step === 'over') return
     if (order.step !== 'installed') {
       order.isPaused = true
-      if (order.manner === 'dies') order.manner = 'well'
+      if (order.behavior === 'dies') order.behavior = 'well'
       return
     }
     order.step = 'over'
-    if (order.manner === 'wrong') return
+    if (order.behavior === 'wrong') return
     const { index, firmware } = order
-    this.firmwares = this.firmwares.map((said) => (said.index === index ? { ...said, firmware } : said))
+    this.firmwares = this.firmwares.map((each) => (each.index === index ? { ...each, firmware } : each))
   }
 
-  hear(message: FirmwareMessage): void {
+  received(message: FirmwareMessage): void {
     const known = this.orders.get(message.id)
     if (known && textOf(known) !== textOf(message))
-      this.#place.accuse(`is offered ${textOf(message)}, and was ${textOf(known)} under that id`)
+      this.#place.report(`is offered ${textOf(message)}, and was ${textOf(known)} under that id`)
     const order = known ?? this.#taken(message)
     order.url = message.url
     order.isPaused = false
     this.#current = order
     this.#place.offered(order, known === undefined)
-    if (order.said) this.#repeat(order)
-    else if (order.manner === 'refuses') this.#end(order, 'NOT_OK')
-    else if (order.manner !== 'says nothing' && order.manner !== 'late') this.#start(order)
+    if (order.lastStatus) this.#repeat(order)
+    else if (order.behavior === 'refuses') this.#end(order, 'NOT_OK')
+    else if (order.behavior !== 'is silent' && order.behavior !== 'late') this.#start(order)
   }
 
   /** Continues the installation by one step. */
   proceed(): void {
     const order = this.#current
-    if (!order || order.isAsking || this.isSettled) return
-    if (order.step === 'heard') this.#start(order)
+    if (!order || order.isDownloading || this.isSettled) return
+    if (order.step === 'received') this.#start(order)
     else if (order.step === 'downloading') this.#download(order)
-    else if (order.step === 'whole' && order.manner === 'fails') this.#end(order, 'FAILED')
-    else if (order.step === 'whole') this.#say(order, 'installing', { status: 'INSTALLING' })
-    else if (order.step === 'installing') this.#say(order, 'installed', { status: 'INSTALLED' })
+    else if (order.step === 'whole' && order.behavior === 'fails') this.#end(order, 'FAILED')
+    else if (order.step === 'whole') this.#sendStatus(order, 'installing', { status: 'INSTALLING' })
+    else if (order.step === 'installing') this.#sendStatus(order, 'installed', { status: 'INSTALLED' })
     else this.#place.restarts()
   }
 
   /** Whether it ever reported the start of an installation. */
   get hasBegun(): boolean {
-    return [...this.orders.values()].some(({ step, manner }) => step !== 'heard' && manner !== 'refuses')
+    return [...this.orders.values()].some(({ step, behavior }) => step !== 'received' && behavior !== 'refuses')
   }
 
   /** Whether it ever refused, failed, or returned with another firmware. */
   get hasFailed(): boolean {
-    return [...this.orders.values()].some(({ said, step }) => endings.has(said?.status ?? '') || step === 'over')
+    return [...this.orders.values()].some(
+      ({ lastStatus, step }) => endings.has(lastStatus?.status ?? '') || step === 'over',
+    )
   }
 
   #taken({ id, firmware, index, url, sha256, size }: FirmwareMessage): Order {
-    const from = this.firmwares.find((said) => said.index === index)?.firmware
-    if (from === undefined) this.#place.accuse(`is offered a firmware for ${index}, and has no such index`)
+    const from = this.firmwares.find((each) => each.index === index)?.firmware
+    if (from === undefined) this.#place.report(`is offered a firmware for ${index}, and has no such index`)
     const order: Order = {
-      ...{ id, firmware, index, url, sha256, size, from: from ?? '', manner: this.#manner },
-      step: 'heard',
-      ...{ said: undefined, image: '', isPaused: false, isAsking: false },
+      ...{ id, firmware, index, url, sha256, size, from: from ?? '', behavior: this.#behavior },
+      step: 'received',
+      ...{ lastStatus: undefined, image: '', isPaused: false, isDownloading: false },
     }
     this.orders.set(id, order)
     return order
   }
 
   #start(order: Order): void {
-    this.#say(order, 'downloading', { status: 'STARTED' })
+    this.#sendStatus(order, 'downloading', { status: 'STARTED' })
   }
 
   #download(order: Order): void {
     const generation = this.#generation
     const from = order.image.length
-    order.isAsking = true
+    order.isDownloading = true
     this.#place.download(order, from, Math.min(order.size, from + Math.ceil(order.size / 2))).then(
       (piece) => {
         if (generation !== this.#generation || order !== this.#current) return
-        order.isAsking = false
+        order.isDownloading = false
         if (piece === 'gone') this.#end(order, 'FAILED')
         else if (piece !== 'not now') this.#came(order, piece.text)
       },
-      (error) => this.#place.accuse(`cannot read ${order.url}: ${error}`),
+      (error) => this.#place.report(`cannot read ${order.url}: ${error}`),
     )
   }
 
@@ -204,29 +206,29 @@ export class DeviceFirmware {
     const { image, size, sha256 } = order
     const isWhole = image.length >= size
     if (isWhole && createHash('sha256').update(image).digest('hex') !== sha256)
-      this.#place.accuse(`reads ${JSON.stringify(image)}, which is not ${sha256}`)
+      this.#place.report(`reads ${JSON.stringify(image)}, which is not ${sha256}`)
     const progress = Math.floor((100 * image.length) / size)
-    this.#say(order, isWhole ? 'whole' : 'downloading', { status: 'DOWNLOADING', progress })
+    this.#sendStatus(order, isWhole ? 'whole' : 'downloading', { status: 'DOWNLOADING', progress })
   }
 
   #end(order: Order, status: string): void {
-    this.#say(order, 'over', { status, message: `not ${order.firmware}` })
+    this.#sendStatus(order, 'over', { status, message: `not ${order.firmware}` })
   }
 
-  #say(order: Order, step: Order['step'], said: Said): void {
-    if (installing.has(step) && order.step === step) this.#place.accuse(`installs ${order.firmware} twice`)
+  #sendStatus(order: Order, step: Order['step'], lastStatus: StatusReport): void {
+    if (installing.has(step) && order.step === step) this.#place.report(`installs ${order.firmware} twice`)
     order.step = step
-    order.said = said
+    order.lastStatus = lastStatus
     this.#repeat(order)
   }
 
-  #repeat({ id, said }: Order): void {
-    this.#place.says({ type: 'FIRMWARE_STATUS', id, ...said })
+  #repeat({ id, lastStatus }: Order): void {
+    this.#place.sends({ type: 'FIRMWARE_STATUS', id, ...lastStatus })
   }
 
-  #changeManner(): void {
+  #changeBehavior(): void {
     const tried = this.#random.next()
-    this.#manner = tried < 0.5 ? 'well' : (manners[this.#random.below(manners.length)] ?? 'well')
+    this.#behavior = tried < 0.5 ? 'well' : (behaviors[this.#random.below(behaviors.length)] ?? 'well')
   }
 }
 

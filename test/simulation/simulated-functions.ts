@@ -1,4 +1,5 @@
 import type { SeededRandom } from '#bench/random'
+import { type Author, randomAuthor } from '#test/simulation/random-author'
 import type { Cause } from '#test/simulation/reference-mails'
 import { template } from '#test/simulation/reference-mails'
 import { Register, type Version } from '#test/simulation/register'
@@ -6,9 +7,8 @@ import { type BoundTo, idIn, type SimulatedAlarms } from '#test/simulation/simul
 import { counterId, counterService } from '#test/simulation/simulated-device'
 import { degreesId, heaterService } from '#test/simulation/simulated-heater'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
-import type { Asking, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import type { Attempt, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
 import type { SimulatedServer } from '#test/simulation/simulated-server'
-import { type Author, someAuthor } from '#test/simulation/some-author'
 import type { Witness } from '#test/simulation/witness'
 
 /** The edited part of a function. */
@@ -51,7 +51,7 @@ interface Parts {
   readonly alarms: SimulatedAlarms
   readonly devices: readonly string[]
   /** Devices come and go during an hour: with few mails an hour that would never end. */
-  readonly isStatusTold: boolean
+  readonly hasStatusMails: boolean
 }
 
 const functionsMax = 7
@@ -70,7 +70,7 @@ export class SimulatedFunctions {
   readonly #known = new Map<string, KnownFunction>()
   readonly #plans = new Map<string, Plan>()
   /** Names of retried requests with unknown outcome: if deleted since, the retry creates the function again. */
-  readonly #askedAgain = new Set<string>()
+  readonly #retried = new Set<string>()
   #lasting: readonly KnownFunction[] = []
   #server: SimulatedServer
 
@@ -88,7 +88,7 @@ export class SimulatedFunctions {
 
   /** One that reports some counts, and one that reports few. */
   async begin(): Promise<void> {
-    await this.#server.call('putTemplate', { parameters: { name: 'told' }, body: template })
+    await this.#server.call('putTemplate', { parameters: { name: 'mail' }, body: template })
     this.#lasting = [await this.#begin({ every: 3 }), await this.#begin({ throttleMs: 30_000 })]
   }
 
@@ -122,10 +122,10 @@ export class SimulatedFunctions {
     const { moment } = this.#witness
     const listed: readonly ReadFunction[] = JSON.parse((await this.#server.call('listFunctions')).body)
     const there = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
-    if (new Set(listed.map(({ name }) => name)).size < listed.length) this.#witness.accuse('a function was made twice')
+    if (new Set(listed.map(({ name }) => name)).size < listed.length) this.#witness.report('a function was made twice')
     for (const [id, { now, plan }] of this.#known) {
       const entry = there.get(id)
-      if (now.certain === null && entry && this.#askedAgain.has(plan.name)) this.#known.delete(id)
+      if (now.certain === null && entry && this.#retried.has(plan.name)) this.#known.delete(id)
       else now.found(entry ? nowIn(entry) : null, moment)
     }
     for (const [id, entry] of there) {
@@ -135,7 +135,7 @@ export class SimulatedFunctions {
   }
 
   /** Its present versions that would report this device. */
-  tellingOf({ now }: KnownFunction, device: string, from: number): readonly Version<FunctionNow | null>[] {
+  notifyingVersions({ now }: KnownFunction, device: string, from: number): readonly Version<FunctionNow | null>[] {
     return now.since(from).filter(({ value }) => value?.enabled && this.#mayMean(value, device, from))
   }
 
@@ -168,18 +168,18 @@ export class SimulatedFunctions {
   }
 
   #make(): void {
-    const { name, cause, graph } = this.#somePlan()
-    const bound = this.#someBinding()
-    const { request, judge } = this.#author(bound, cause)
+    const { name, cause, graph } = this.#randomPlan()
+    const bound = this.#randomBinding()
+    const { request, check } = this.#author(bound, cause)
     const enabled = this.#random.next() < 0.9
     this.#parts.requests.ask({
       name: 'createFunction',
       request: { ...request, body: { name, enabled, binding: bound, graph } },
-      asked: ({ isFirst, isOver }) => {
-        if (!isFirst && !isOver) this.#askedAgain.add(name)
+      sent: ({ isFirst, isOver }) => {
+        if (!isFirst && !isOver) this.#retried.add(name)
         return ({ status, body }) => {
           if (status !== 201 || !isFirst) return
-          judge()
+          check()
           const id = idIn(JSON.parse(body).resourceIdentifier)
           if (!this.#known.has(id)) this.#learn(id, name, { ...bound, enabled })
         }
@@ -189,13 +189,13 @@ export class SimulatedFunctions {
 
   #edit(known: KnownFunction): void {
     const { id, plan } = known
-    const bound = this.#someBinding()
-    const { request, judge } = this.#author(bound, plan.cause)
+    const bound = this.#randomBinding()
+    const { request, check } = this.#author(bound, plan.cause)
     const enabled = this.#random.next() < 0.75
     this.#parts.requests.ask({
       name: 'updateFunction',
       request: { ...request, parameters: { functionId: id }, body: { enabled, binding: bound } },
-      asked: (asking) => this.#changing(known, { ...bound, enabled }, asking, judge),
+      sent: (attempt) => this.#changing(known, { ...bound, enabled }, attempt, check),
     })
   }
 
@@ -203,20 +203,20 @@ export class SimulatedFunctions {
     this.#parts.requests.ask({
       name: 'deleteFunction',
       request: { parameters: { functionId: known.id } },
-      asked: (asking) => this.#changing(known, null, asking),
+      sent: (attempt) => this.#changing(known, null, attempt),
     })
   }
 
-  #changing(known: KnownFunction, value: FunctionNow | null, asking: Asking, judge = () => {}) {
+  #changing(known: KnownFunction, value: FunctionNow | null, attempt: Attempt, check = () => {}) {
     const register = known.now
     known.author = undefined
-    const version = register.ask(value, this.#witness.moment)
+    const version = register.request(value, this.#witness.moment)
     return ({ status, refused }: Outcome) => {
-      if (asking.isOver) register.refused(version)
-      else if (!asking.isFirst || refused === 'storage') register.lost(this.#witness.moment, [version])
+      if (attempt.isOver) register.refused(version)
+      else if (!attempt.isFirst || refused === 'storage') register.lost(this.#witness.moment, [version])
       else if (status >= 300) register.refused(version)
       else {
-        judge()
+        check()
         register.stored(version, this.#witness.moment)
       }
     }
@@ -227,10 +227,10 @@ export class SimulatedFunctions {
     const service = cause === 'counter' || cause === 'heater' ? { service: cause } : {}
     const surelyBound = (from: number) => alarms.surelyBound(bound, from)
     const parts = { random: this.#random, witness: this.#witness, people }
-    return someAuthor(parts, { resource: 'functions', ...service, surelyBound })
+    return randomAuthor(parts, { resource: 'functions', ...service, surelyBound })
   }
 
-  #someBinding(): BoundTo {
+  #randomBinding(): BoundTo {
     const random = this.#random
     const some = (names: readonly string[]) => names.filter(() => random.next() < 0.6)
     const groups = some(this.#parts.alarms.groupsThere).sort()
@@ -241,10 +241,10 @@ export class SimulatedFunctions {
     }
   }
 
-  #somePlan(): Plan {
+  #randomPlan(): Plan {
     const random = this.#random
-    const isStatusTold = this.#parts.isStatusTold && random.next() < 0.4
-    const causes: readonly Cause[] = isStatusTold ? ['status'] : ['counter', 'counter', 'heater', 'alarm']
+    const hasStatusMails = this.#parts.hasStatusMails && random.next() < 0.4
+    const causes: readonly Cause[] = hasStatusMails ? ['status'] : ['counter', 'counter', 'heater', 'alarm']
     const throttleMs = random.next() < 0.3 ? 20_000 : 0
     return this.#planOf({ cause: this.#pick(causes) ?? 'counter', every: 1 + random.below(3), throttleMs })
   }
@@ -258,17 +258,17 @@ export class SimulatedFunctions {
       status: { on: 'status' },
       alarm: { on: 'alarm', alarmId: alarm },
     }
-    const told = cause === 'alarm' && !isOfAlarm ? 'counter' : cause
-    const isCounted = told === 'counter' && every > 1
+    const actualCause = cause === 'alarm' && !isOfAlarm ? 'counter' : cause
+    const isCounted = actualCause === 'counter' && every > 1
     const nodes = [
-      { id: 'trigger', type: 'trigger', ...triggers[told] },
+      { id: 'trigger', type: 'trigger', ...triggers[actualCause] },
       ...(isCounted ? [{ id: 'some', type: 'condition', logic: ofEvery(every) }] : []),
       ...(throttleMs > 0 ? [{ id: 'few', type: 'throttle', seconds: throttleMs / 1_000 }] : []),
-      { id: 'mail', type: 'email', template: 'told' },
+      { id: 'mail', type: 'email', template: 'mail' },
     ]
     const edges = nodes.slice(1).map(({ id }, index) => [nodes[index]?.id, id])
     const name = `f${this.#plans.size}`
-    const plan = { name, cause: told, every: isCounted ? every : 1, throttleMs, graph: { nodes, edges } }
+    const plan = { name, cause: actualCause, every: isCounted ? every : 1, throttleMs, graph: { nodes, edges } }
     this.#plans.set(name, plan)
     return plan
   }

@@ -22,7 +22,7 @@ interface WriteMessage {
 }
 
 /** A write that the heater executed. */
-export interface Deed {
+export interface Execution {
   readonly id: string
   /** The device's address at that time. */
   readonly address: number
@@ -38,10 +38,10 @@ interface Place {
   reports(updates: readonly Update[]): boolean
   answers(message: object): void
   /** A write arrived under a new id. */
-  asked(updates: WriteMessage['updates']): void
+  written(updates: WriteMessage['updates']): void
 }
 
-const manners = ['answers', 'is slow', 'refuses', 'says nothing', 'answers twice', 'leaves out one', 'is torn'] as const
+const behaviors = ['answers', 'is slow', 'refuses', 'is silent', 'answers twice', 'leaves out one', 'is torn'] as const
 
 /**
  * The writable part of a device: depending on its behavior it answers at once, late, never, twice, or in parts. It remembers
@@ -49,23 +49,23 @@ const manners = ['answers', 'is slow', 'refuses', 'says nothing', 'answers twice
  */
 export class Heater {
   isOffered: boolean
-  readonly deeds: Deed[] = []
+  readonly executions: Execution[] = []
   readonly #random: SeededRandom
   readonly #place: Place
-  readonly #saysAtHello: boolean
-  #manner: (typeof manners)[number]
+  readonly #hasInitialValue: boolean
+  #behavior: (typeof behaviors)[number]
   #degrees = 5
-  #late: { readonly deed: Deed; readonly results: readonly Result[] }[] = []
+  #late: { readonly execution: Execution; readonly results: readonly Result[] }[] = []
   /** The number of HELLOs: frames before one may have been lost. */
   #generation = 0
-  readonly #reportedIn = new Map<Deed, number>()
+  readonly #reportedIn = new Map<Execution, number>()
 
   constructor(random: SeededRandom, place: Place) {
     this.#random = random
     this.#place = place
     this.isOffered = random.next() < 0.85
-    this.#saysAtHello = random.next() < 0.5
-    this.#manner = this.#someManner()
+    this.#hasInitialValue = random.next() < 0.5
+    this.#behavior = this.#randomBehavior()
   }
 
   get owesAnswers(): boolean {
@@ -74,12 +74,12 @@ export class Heater {
 
   get declaration(): readonly object[] {
     if (!this.isOffered) return []
-    const said = this.#saysAtHello ? { value: this.#degrees } : {}
+    const initial = this.#hasInitialValue ? { value: this.#degrees } : {}
     return [
       {
         serviceIdentifier: heaterService,
         properties: [
-          { propId: degreesId, type: 'FLOAT', ...said },
+          { propId: degreesId, type: 'FLOAT', ...initial },
           { propId: targetId, type: 'UINT32' },
           { propId: boostId, type: 'BOOL', modifier: { isActionable: true } },
           { propId: makeId, type: 'STRING', value: 'a', modifier: { isReadOnly: true } },
@@ -91,7 +91,7 @@ export class Heater {
 
   begins(): void {
     this.#generation++
-    if (this.#random.next() < 0.1) this.#manner = this.#someManner()
+    if (this.#random.next() < 0.1) this.#behavior = this.#randomBehavior()
   }
 
   /** The temperature changes a little; now and then the sensor fails. */
@@ -106,31 +106,31 @@ export class Heater {
     this.#place.reports(updates)
   }
 
-  heard(message: WriteMessage): void {
-    const before = this.deeds.find((deed) => deed.id === message.id)
-    const deed = before ?? this.#does(message)
-    const { results } = deed
+  received(message: WriteMessage): void {
+    const before = this.executions.find((execution) => execution.id === message.id)
+    const execution = before ?? this.#execute(message)
+    const { results } = execution
     const some = results.slice(1)
-    switch (this.#manner) {
+    switch (this.#behavior) {
       case 'answers':
       case 'refuses':
-        this.#answer(deed, results)
+        this.#answer(execution, results)
         break
       case 'is slow':
-        this.#late.push({ deed, results })
+        this.#late.push({ execution, results })
         break
-      case 'says nothing':
+      case 'is silent':
         break
       case 'answers twice':
-        this.#answer(deed, results)
-        this.#answer(deed, results)
+        this.#answer(execution, results)
+        this.#answer(execution, results)
         break
       case 'leaves out one':
-        if (some.length > 0) this.#answer(deed, some)
+        if (some.length > 0) this.#answer(execution, some)
         break
       case 'is torn':
-        if (some.length > 0) this.#answer(deed, some)
-        this.#late.push({ deed, results })
+        if (some.length > 0) this.#answer(execution, some)
+        this.#late.push({ execution, results })
     }
   }
 
@@ -138,30 +138,30 @@ export class Heater {
   answerLate(): void {
     const late = this.#late
     this.#late = []
-    for (const { deed, results } of late) this.#answer(deed, results)
+    for (const { execution, results } of late) this.#answer(execution, results)
   }
 
-  #does({ flakeAddress: address, id, updates }: WriteMessage): Deed {
-    const isRefused = this.#manner === 'refuses' || this.#random.next() < 0.1
+  #execute({ flakeAddress: address, id, updates }: WriteMessage): Execution {
+    const isRefused = this.#behavior === 'refuses' || this.#random.next() < 0.1
     const results = updates.map(({ propId }): Result => {
       return isRefused ? { propId, status: 'REJECTED', message: `not ${id}` } : { propId, status: 'OK' }
     })
-    const deed: Deed = { id, address, updates, results, isReportedFirst: false }
-    this.deeds.push(deed)
-    this.#place.asked(updates)
-    if (isRefused || this.#random.next() < 0.3) return deed
+    const execution: Execution = { id, address, updates, results, isReportedFirst: false }
+    this.executions.push(execution)
+    this.#place.written(updates)
+    if (isRefused || this.#random.next() < 0.3) return execution
     const numbers = updates.filter(({ propId }) => propId === targetId || propId === fanId)
-    deed.isReportedFirst = numbers.length > 0 && this.#place.reports(numbers)
-    this.#reportedIn.set(deed, this.#generation)
-    return deed
+    execution.isReportedFirst = numbers.length > 0 && this.#place.reports(numbers)
+    this.#reportedIn.set(execution, this.#generation)
+    return execution
   }
 
-  #answer(deed: Deed, results: readonly Result[]): void {
-    if (this.#reportedIn.get(deed) !== this.#generation) deed.isReportedFirst = false
-    this.#place.answers({ type: 'RESULT', id: deed.id, results })
+  #answer(execution: Execution, results: readonly Result[]): void {
+    if (this.#reportedIn.get(execution) !== this.#generation) execution.isReportedFirst = false
+    this.#place.answers({ type: 'RESULT', id: execution.id, results })
   }
 
-  #someManner() {
-    return manners[this.#random.below(manners.length)] ?? 'answers'
+  #randomBehavior() {
+    return behaviors[this.#random.below(behaviors.length)] ?? 'answers'
   }
 }

@@ -1,11 +1,11 @@
 import type { SeededRandom } from '#bench/random'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
+import { randomGrants, viewer } from '#test/simulation/random-grants'
 import { givesAll, mayDoAnywhere } from '#test/simulation/reference-filter'
 import { Register, type Version } from '#test/simulation/register'
-import { askedToEnd, Person, type PersonState, passwordOf, type Session } from '#test/simulation/simulated-person'
+import { endRequested, Person, type PersonState, passwordOf, type Session } from '#test/simulation/simulated-person'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
-import { someGrants, viewer } from '#test/simulation/some-grants'
 import type { Witness } from '#test/simulation/witness'
 
 /** The administrator's token. */
@@ -60,9 +60,9 @@ export class SimulatedPeople {
     this.#roles.set('viewer', new Register([viewer]))
     this.persons = Array.from({ length: 3 + random.below(3) }, (_, index) => {
       const start = {
-        roles: new Register(this.#someRoles()),
+        roles: new Register(this.#randomRoles()),
         state: new Register<PersonState>('active'),
-        address: new Register<string | null>(this.#someAddress()),
+        address: new Register<string | null>(this.#randomAddress()),
         isOffline: random.next() < 0.5,
       }
       const person = new Person(`user ${index}`, start, this.#roles, witness)
@@ -75,7 +75,7 @@ export class SimulatedPeople {
     return this.#inFlight === 0
   }
 
-  /** Creates all users, before anything else happens. */
+  /** Creates all users before the first step. */
   async begin(): Promise<void> {
     for (const role of this.#editable()) {
       const grants = this.#roles.get(role)?.certain
@@ -145,7 +145,7 @@ export class SimulatedPeople {
     else if (tried < 0.7) this.#switch(person)
     else if (tried < 0.77) this.#moveMail(person)
     else if (tried < 0.87) this.#endSession(person)
-    else this.#makeAnew(person)
+    else this.#recreate(person)
   }
 
   /** Reads the final state of everything. For a server at rest. */
@@ -180,8 +180,8 @@ export class SimulatedPeople {
     for (const session of person.sessions) {
       const isThere = there.has(session.id)
       if (!isThere && !session.mayBeOver(now))
-        this.#witness.accuse(`${person.name}: a session is gone without a request to end it`)
-      if (isThere && session.isSurelyOver(now)) this.#witness.accuse(`${person.name}: a session is there after its end`)
+        this.#witness.report(`${person.name}: a session is gone without a request to end it`)
+      if (isThere && session.isSurelyOver(now)) this.#witness.report(`${person.name}: a session is there after its end`)
       session.doubts = 0
       if (!isThere) person.forget(session)
     }
@@ -203,18 +203,18 @@ export class SimulatedPeople {
     this.#send({
       name: 'putRole',
       request: { parameters: { role }, body: { grants } },
-      makes: [this.#asked(register, grants)],
+      makes: [this.#requested(register, grants)],
     })
   }
 
   #giveRoles(person: Person): void {
-    const roles = this.#someRoles()
+    const roles = this.#randomRoles()
     const { moment } = this.#witness
     person.sameSince = undefined
     this.#send({
       name: 'updateUser',
       request: { parameters: { name: person.name }, body: { roles } },
-      makes: [this.#asked(person.roles, roles)],
+      makes: [this.#requested(person.roles, roles)],
       mayBeRefused: () => person.state.since(moment).some(({ value }) => value === 'gone'),
     })
   }
@@ -226,7 +226,7 @@ export class SimulatedPeople {
     this.#send({
       name: 'updateUser',
       request: { parameters: { name: person.name }, body: { email } },
-      makes: [this.#asked(person.address, email)],
+      makes: [this.#requested(person.address, email)],
       mayBeRefused: () => person.state.since(moment).some(({ value }) => value === 'gone'),
     })
   }
@@ -240,7 +240,7 @@ export class SimulatedPeople {
       this.#ask({
         name: 'updateUser',
         request: { parameters: { name: person.name }, body: { state } },
-        makes: [this.#asked(person.state, state)],
+        makes: [this.#requested(person.state, state)],
         ...(state === 'disabled' && { ends: [...person.sessions] }),
       }),
     )
@@ -260,7 +260,7 @@ export class SimulatedPeople {
     })
   }
 
-  #makeAnew(person: Person): void {
+  #recreate(person: Person): void {
     const { name } = person
     if (person.isBusy || person.state.certain === undefined) return
     this.#alone(person, async () => {
@@ -269,12 +269,12 @@ export class SimulatedPeople {
         const removed = await this.#ask({
           name: 'deleteUser',
           request: { parameters: { name } },
-          makes: [this.#asked(person.state, 'gone')],
+          makes: [this.#requested(person.state, 'gone')],
           ends: [...person.sessions],
         })
         if (removed === undefined) return
       }
-      const roles = this.#someRoles()
+      const roles = this.#randomRoles()
       person.accountCount++
       const address = this.#addressOf(person)
       const maker = this.#random.next() < 0.3 ? this.#pick(this.persons) : undefined
@@ -283,9 +283,9 @@ export class SimulatedPeople {
         name: 'createUser',
         request: { as, body: { name, roles, ...emailOf(address) } },
         makes: [
-          this.#asked(person.state, 'invited'),
-          this.#asked(person.roles, roles),
-          this.#asked(person.address, address),
+          this.#requested(person.state, 'invited'),
+          this.#requested(person.roles, roles),
+          this.#requested(person.address, address),
         ],
       })
       if (invited === undefined) return
@@ -294,21 +294,21 @@ export class SimulatedPeople {
       const signedUp = await this.#ask({
         name: 'signUp',
         request: { body: signUpBody(name, invited) },
-        makes: [this.#asked(person.state, 'active')],
+        makes: [this.#requested(person.state, 'active')],
         mayBeRefused: () => maker !== undefined,
       })
-      if (maker && signedUp !== undefined) this.#judgeCode(person, maker, as, moment)
+      if (maker && signedUp !== undefined) this.#checkCode(person, maker, as, moment)
     })
   }
 
   /** A code gives no more than its author may give, by all permissions the author may have held since that moment. */
-  #judgeCode(person: Person, maker: Person, as: string, moment: number): void {
+  #checkCode(person: Person, maker: Person, as: string, moment: number): void {
     if (maker.account !== as) return
     this.#witness.count('took a code of a user')
     const mayBeHeld = maker.grantsSince(moment)
     const given = person.hasSteadyRolesSince(moment) ? person.grants : []
     if (mayDoAnywhere(mayBeHeld, 'users', 'create') && givesAll(mayBeHeld, given)) return
-    this.#witness.accuse(`${person.name} took a code of ${maker.name} without permission to give it`)
+    this.#witness.report(`${person.name} took a code of ${maker.name} without permission to give it`)
   }
 
   /** Runs requests one after the other, each after the answer to the one before. */
@@ -330,7 +330,7 @@ export class SimulatedPeople {
   async #ask({ name, request, makes, ends = [], mayBeRefused = () => false }: Edit): Promise<string | undefined> {
     const server = this.#server
     this.#inFlight++
-    const ending = askedToEnd(ends)
+    const ending = endRequested(ends)
     let problem: Problem | undefined
     let answer: string | undefined
     try {
@@ -350,14 +350,14 @@ export class SimulatedPeople {
       return answer
     }
     if (problem.code !== 'overloaded' && !mayBeRefused())
-      this.#witness.accuse(`${name}: ${problem.code} ${problem.message}`)
+      this.#witness.report(`${name}: ${problem.code} ${problem.message}`)
     for (const made of makes) made.refused()
     ending.refused()
     return undefined
   }
 
-  #asked<T>(register: Register<T>, value: T): Made {
-    const version: Version<T> = register.ask(value, this.#witness.moment)
+  #requested<T>(register: Register<T>, value: T): Made {
+    const version: Version<T> = register.request(value, this.#witness.moment)
     return {
       stored: (moment) => register.stored(version, moment),
       refused: () => register.refused(version),
@@ -369,20 +369,20 @@ export class SimulatedPeople {
   }
 
   #addressOf(person: Person): string | null {
-    const address = this.#someAddress()
+    const address = this.#randomAddress()
     if (address !== null) this.#addressees.set(address, { person, account: person.accountCount })
     return address
   }
 
   /** Unique addresses; some have no mailbox, and some users have none. */
-  #someAddress(): string | null {
+  #randomAddress(): string | null {
     const tried = this.#random.next()
     if (tried < 0.06) return null
     const start = tried < 0.12 ? 'gone' : tried < 0.16 ? '"at home"' : 'user'
     return `${start}${this.#random.below(1_000_000)}@simulated`
   }
 
-  #someRoles(): readonly string[] {
+  #randomRoles(): readonly string[] {
     const names = [...this.#roles.keys()]
     const first = this.#random.below(names.length)
     const count = this.#random.next() < 0.5 ? 1 : 1 + this.#random.below(3)
@@ -390,7 +390,7 @@ export class SimulatedPeople {
   }
 
   #grants(): readonly Grant[] {
-    return someGrants(this.#random, this.#devices)
+    return randomGrants(this.#random, this.#devices)
   }
 
   #pick<T>(from: readonly T[]): T | undefined {

@@ -68,7 +68,7 @@ export class Session {
   }
 
   /** A refresh was requested: with or without an answer, the session may last longer. */
-  askedAnew(now: number): void {
+  refreshRequested(now: number): void {
     this.#endsLatestAt = now + this.#lifetimeMs
     this.#mayBeReplacedAt = Math.min(this.#mayBeReplacedAt, now)
   }
@@ -88,7 +88,7 @@ export class Session {
 }
 
 /** The end of these sessions was requested. */
-export function askedToEnd(sessions: readonly Session[]): { done(): void; refused(): void } {
+export function endRequested(sessions: readonly Session[]): { done(): void; refused(): void } {
   // A session that is being created may come before or after it.
   const ended = sessions.filter(({ isBegun }) => isBegun)
   for (const session of sessions) session.doubts++

@@ -13,7 +13,7 @@ export interface Outcome {
 }
 
 /** One attempt of a request. */
-export interface Asking {
+export interface Attempt {
   readonly isKeyed: boolean
   readonly isFirst: boolean
   /** It was answered finally before: a repetition has no effect. */
@@ -21,17 +21,17 @@ export interface Asking {
 }
 
 /** A request with an effect. */
-export interface Wish {
+export interface TrackedRequest {
   readonly name: string
   readonly request: SimulatedRequest
   /** The caller is gone, so it cannot be repeated. */
   readonly isOnce?: boolean
   /** Sends the request; called back with the answer, if one comes. */
-  readonly asked: (asking: Asking) => (outcome: Outcome) => void
+  readonly sent: (attempt: Attempt) => (outcome: Outcome) => void
 }
 
 interface Keyed {
-  readonly wish: Wish
+  readonly tracked: TrackedRequest
   readonly key: string
   tries: number
   /** The final answer: every repetition gets the same. */
@@ -76,12 +76,12 @@ export class SimulatedRequests {
   }
 
   /** With a key or without one. */
-  ask(wish: Wish): void {
-    if (wish.isOnce || this.#random.next() < 0.4) {
-      this.#watch(this.#send(wish, {}, { isKeyed: false, isFirst: true, isOver: false }))
+  ask(tracked: TrackedRequest): void {
+    if (tracked.isOnce || this.#random.next() < 0.4) {
+      this.#watch(this.#send(tracked, {}, { isKeyed: false, isFirst: true, isOver: false }))
       return
     }
-    const keyed: Keyed = { wish, key: `key-${++this.#keyCount}`, tries: 0, final: undefined }
+    const keyed: Keyed = { tracked, key: `key-${++this.#keyCount}`, tries: 0, final: undefined }
     this.#keyed = [...this.#keyed, keyed].slice(-keysMax)
     this.#watch(this.#askKeyed(keyed))
     if (this.#random.next() < 0.1) this.#watch(this.#askKeyed(keyed))
@@ -99,33 +99,33 @@ export class SimulatedRequests {
 
   async #askKeyed(keyed: Keyed): Promise<void> {
     const tries = ++keyed.tries
-    const asking = { isKeyed: true, isFirst: tries === 1, isOver: keyed.final !== undefined }
-    const { status, body, refused } = await this.#send(keyed.wish, { key: keyed.key }, asking)
+    const attempt = { isKeyed: true, isFirst: tries === 1, isOver: keyed.final !== undefined }
+    const { status, body, refused } = await this.#send(keyed.tracked, { key: keyed.key }, attempt)
     // Only a returned answer is final: a thrown refusal is temporary.
     if (status === 0 || refused !== undefined) {
-      if (refused === 'unprocessable') this.#accuse(keyed, `is refused as another request`)
+      if (refused === 'unprocessable') this.#report(keyed, `is refused as another request`)
       return
     }
-    const said = `${status} ${body}`
-    if (keyed.final !== undefined && keyed.final !== said) this.#accuse(keyed, `${keyed.final}, and then ${said}`)
+    const answer = `${status} ${body}`
+    if (keyed.final !== undefined && keyed.final !== answer) this.#report(keyed, `${keyed.final}, and then ${answer}`)
     if (tries > 1) this.#witness.count(keyed.final === undefined ? 'answered when asked again' : 'answered the same')
-    keyed.final = said
+    keyed.final = answer
   }
 
   /** Another request under the same key: it may have an effect only if the first one was never begun. */
   async #askOther(keyed: Keyed): Promise<void> {
     if (keyed.final === undefined) return
-    const other = { ...keyed.wish, asked: () => () => {} }
-    const asking = { isKeyed: true, isFirst: false, isOver: true }
-    const { status, refused } = await this.#send(other, { key: keyed.key, query: { other: true } }, asking)
+    const other = { ...keyed.tracked, sent: () => () => {} }
+    const attempt = { isKeyed: true, isFirst: false, isOver: true }
+    const { status, refused } = await this.#send(other, { key: keyed.key, query: { other: true } }, attempt)
     if (status !== 0 && refused === undefined)
-      this.#accuse(keyed, `stands for two requests, the second answered ${status}`)
+      this.#report(keyed, `is used for two requests, the second answered ${status}`)
   }
 
-  async #send({ name, request, asked }: Wish, more: SimulatedRequest, asking: Asking): Promise<Outcome> {
+  async #send({ name, request, sent }: TrackedRequest, more: SimulatedRequest, attempt: Attempt): Promise<Outcome> {
     const server = this.#server
     this.#inFlight++
-    const heard = asked(asking)
+    const onOutcome = sent(attempt)
     const wasOver = this.#sessionBy(request.authorization ?? '')?.isSurelyOver(server.now()) ?? false
     let outcome: Outcome
     try {
@@ -141,8 +141,8 @@ export class SimulatedRequests {
     this.#inFlight--
     this.#witness.count(`${name} ${outcome.refused ?? outcome.status}`)
     if (wasOver && outcome.refused === undefined)
-      this.#witness.accuse(`${name} is answered ${outcome.status}, and the caller's session is over`)
-    heard(outcome)
+      this.#witness.report(`${name} is answered ${outcome.status}, and the caller's session is over`)
+    onOutcome(outcome)
     return outcome
   }
 
@@ -150,7 +150,7 @@ export class SimulatedRequests {
     task.catch((error) => this.#witness.faults.push(error))
   }
 
-  #accuse({ wish: { name }, key }: Keyed, what: string): void {
-    this.#witness.accuse(`${name} under ${key}: ${what}`)
+  #report({ tracked: { name }, key }: Keyed, what: string): void {
+    this.#witness.report(`${name} under ${key}: ${what}`)
   }
 }

@@ -61,13 +61,13 @@ export class SimulatedSchema {
   }
 
   /** A device receives a write that used a property name: the name's meaning must be stored by now. */
-  judgeMeant(name: string, propId: number, moment: number): void {
+  checkMeaning(name: string, propId: number, moment: number): void {
     const meant = this.#names.since(moment).filter(({ value }) => value[propId] === name)
     const { committed } = this.#head
     if (meant.length > 0 && meant.every((version) => (this.#open.get(version) ?? 0) > committed))
-      this.#witness.accuse(`a device is asked by the name ${name}, which is not stored yet`)
+      this.#witness.report(`a device is asked by the name ${name}, which is not stored yet`)
     else
-      this.#witness.judge(
+      this.#witness.check(
         () => `a device is asked for ${propId} as ${name}`,
         meant.map((version) => [version]),
       )
@@ -79,7 +79,7 @@ export class SimulatedSchema {
 
   async #put(names: Naming): Promise<void> {
     const server = this.#server
-    const version = this.#names.ask(names, this.#witness.moment)
+    const version = this.#names.request(names, this.#witness.moment)
     const properties = Object.fromEntries(
       Object.entries(names).map(([propId, name]) => [`0x${Number(propId).toString(16)}`, { name }]),
     )
@@ -98,6 +98,6 @@ export class SimulatedSchema {
     this.#open.delete(version)
     if (!problem) this.#names.stored(version, this.#witness.moment)
     else if (problem.code === 'overloaded') this.#names.refused(version)
-    else if (problem.code !== 'storage') this.#witness.accuse(`putSchema: ${problem.code}`)
+    else if (problem.code !== 'storage') this.#witness.report(`putSchema: ${problem.code}`)
   }
 }

@@ -2,7 +2,7 @@ import { replacedMsMax } from '#actors/session/state'
 import type { SeededRandom } from '#bench/random'
 import { answerOf } from '#test/simulation/answer'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
-import { askedToEnd, type Person, type Session } from '#test/simulation/simulated-person'
+import { endRequested, type Person, type Session } from '#test/simulation/simulated-person'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 import type { Witness } from '#test/simulation/witness'
 
@@ -47,17 +47,17 @@ export class SimulatedSessions {
 
   act(): void {
     const tried = this.#random.next()
-    if (tried < 0.3) this.#showOver()
-    else if (tried < 0.4) this.#showReplaced()
+    if (tried < 0.3) this.#tryEndedToken()
+    else if (tried < 0.4) this.#tryReplacedToken()
     else if (tried < 0.55) this.#signOut()
     else if (tried < 0.85) this.#renew()
-    else this.#showSpent()
+    else this.#tryUsedRefreshToken()
   }
 
   /** Signs out by a token of the session, which may have ended: that session, another one of the user, or all. */
   #signOut(): void {
     const now = this.#server.now()
-    const [person, session] = this.#someSession((each) => !each.isSurelyOver(now))
+    const [person, session] = this.#randomSession((each) => !each.isSurelyOver(now))
     if (!person || !session) return
     const { authorization } = session
     const tried = this.#random.next()
@@ -71,11 +71,11 @@ export class SimulatedSessions {
   }
 
   #end(person: Person, by: Session, name: string, request: SimulatedRequest, ends: readonly Session[]): void {
-    const ending = askedToEnd(ends)
+    const ending = endRequested(ends)
     const wasOver = by.isSurelyOver(this.#server.now())
     this.#ask(name, request, (refused) => {
       if (refused === undefined) {
-        if (wasOver) this.#accuse(person, `is answered by ${name}, and the session is over`)
+        if (wasOver) this.#report(person, `is answered by ${name}, and the session is over`)
         this.#witness.count('signed out')
         ending.done()
         return
@@ -86,70 +86,70 @@ export class SimulatedSessions {
       ending.refused()
       const now = this.#server.now()
       const isOver = by.mayBeRefused(now) || ends.some((session) => session.mayBeOver(now))
-      if (refused !== 'overloaded' && !isOver) this.#accuse(person, `may not sign out by ${name}: ${refused}`)
+      if (refused !== 'overloaded' && !isOver) this.#report(person, `may not sign out by ${name}: ${refused}`)
     })
   }
 
   #renew(): void {
-    const [person, session] = this.#someSession((each) => each.refreshToken !== undefined)
+    const [person, session] = this.#randomSession((each) => each.refreshToken !== undefined)
     const refreshToken = session?.refreshToken
     if (!person || !session || refreshToken === undefined) return
     const wasOver = session.isSurelyOver(this.#server.now())
     session.spend(refreshToken)
-    session.askedAnew(this.#server.now())
+    session.refreshRequested(this.#server.now())
     this.#ask('refreshToken', refreshRequest(refreshToken), (refused, body) => {
       if (refused === undefined) {
-        if (wasOver) this.#accuse(person, 'refreshes a token, and the session is over')
+        if (wasOver) this.#report(person, 'refreshes a token, and the session is over')
         session.begun(body, this.#server.now())
         this.#witness.count('renewed')
       } else if (refused === 'overloaded') session.unspend(refreshToken)
       else if (refused !== 'storage' && !session.mayBeOver(this.#server.now()))
-        this.#accuse(person, `may not refresh a token: ${refused}`)
+        this.#report(person, `may not refresh a token: ${refused}`)
     })
   }
 
   /** A used refresh token means that it was stolen or copied, so the session ends. */
-  #showSpent(): void {
-    const [person, session] = this.#someSession((each) => each.spent !== undefined)
+  #tryUsedRefreshToken(): void {
+    const [person, session] = this.#randomSession((each) => each.spent !== undefined)
     const spent = session?.spent
     if (!person || !session || spent === undefined) return
     // Otherwise the outcome is unknown: it may still be valid.
     const isUsed = session.refreshToken !== undefined
     const now = this.#server.now()
     const wasInDoubt = session.mayBeOver(now) || now > spent.until || !person.isActive
-    const ending = askedToEnd([session])
-    session.askedAnew(now)
+    const ending = endRequested([session])
+    session.refreshRequested(now)
     this.#ask('refreshToken', refreshRequest(spent.token), (refused) => {
       if (refused === undefined) {
-        if (isUsed) this.#accuse(person, 'refreshes by a used refresh token')
+        if (isUsed) this.#report(person, 'refreshes by a used refresh token')
         ending.refused()
       } else if (refused === 'unauthorized') {
         this.#witness.count('used refresh token tried')
         if (!wasInDoubt && person.isActive && session.doubts === 1) ending.done()
       } else if (refused === 'overloaded') ending.refused()
-      else if (refused !== 'storage') this.#accuse(person, `tries a used refresh token, and is refused as ${refused}`)
+      else if (refused !== 'storage') this.#report(person, `tries a used refresh token, and is refused as ${refused}`)
     })
   }
 
   /** An access token that was replaced by a refresh more than 10 s ago is refused. */
-  #showReplaced(): void {
+  #tryReplacedToken(): void {
     const now = this.#server.now()
-    const [person, session] = this.#someSession(
+    const [person, session] = this.#randomSession(
       ({ replaced }) => replaced !== undefined && now > replaced.at + replacedMsMax,
     )
     if (!person || !session?.replaced) return
     const [name, request] = this.#pick(opened) ?? ['readMe', {}]
     this.#ask(name, { ...request, authorization: session.replaced.authorization }, (refused) => {
       if (refused === 'unauthorized') this.#witness.count('replaced access token refused')
-      else if (refused === undefined) this.#accuse(person, `is answered by ${name}, and the token was replaced`)
-      else if (!refusedForNow.has(refused)) this.#accuse(person, `tries a replaced token, and is refused as ${refused}`)
+      else if (refused === undefined) this.#report(person, `is answered by ${name}, and the token was replaced`)
+      else if (!refusedForNow.has(refused)) this.#report(person, `tries a replaced token, and is refused as ${refused}`)
     })
   }
 
   /** An attacker has a token of an ended session. */
-  #showOver(): void {
+  #tryEndedToken(): void {
     const now = this.#server.now()
-    const [person, session] = this.#someSession((each) => each.isSurelyOver(now))
+    const [person, session] = this.#randomSession((each) => each.isSurelyOver(now))
     if (!person || !session) return
     const { authorization, spent } = session
     const refreshToken = session.refreshToken ?? spent?.token
@@ -161,13 +161,13 @@ export class SimulatedSessions {
       this.#witness.count(
         refused === 'unauthorized' ? 'token of an ended session refused' : `token of an ended session: ${refused}`,
       )
-      if (refused === undefined) this.#accuse(person, `is answered by ${name}, and the session is over`)
+      if (refused === undefined) this.#report(person, `is answered by ${name}, and the session is over`)
       else if (refused !== 'unauthorized' && !refusedForNow.has(refused))
-        this.#accuse(person, `tries a token of an ended session at ${name}, and is refused as ${refused}`)
+        this.#report(person, `tries a token of an ended session at ${name}, and is refused as ${refused}`)
     })
   }
 
-  #ask(name: string, request: SimulatedRequest, heard: (refused: string | undefined, body: string) => void): void {
+  #ask(name: string, request: SimulatedRequest, onAnswer: (refused: string | undefined, body: string) => void): void {
     const server = this.#server
     this.#inFlight++
     answerOf(server.call(name, request)).then(
@@ -175,14 +175,14 @@ export class SimulatedSessions {
         // Answers of a dead process do not count.
         if (server !== this.#server) return
         this.#inFlight--
-        if ('refused' in answer) heard(answer.refused, '')
-        else heard(undefined, answer.body)
+        if ('refused' in answer) onAnswer(answer.refused, '')
+        else onAnswer(undefined, answer.body)
       },
       (error) => this.#witness.faults.push(error),
     )
   }
 
-  #someSession(isMeant: (session: Session) => boolean): readonly [Person, Session] | readonly [] {
+  #randomSession(isMeant: (session: Session) => boolean): readonly [Person, Session] | readonly [] {
     const all = this.#people.persons.flatMap((person) =>
       [...person.sessions, ...person.over]
         .filter((session) => session.isBegun && isMeant(session))
@@ -191,8 +191,8 @@ export class SimulatedSessions {
     return this.#pick(all) ?? []
   }
 
-  #accuse({ name }: Person, what: string): void {
-    this.#witness.accuse(`${name} ${what}`)
+  #report({ name }: Person, what: string): void {
+    this.#witness.report(`${name} ${what}`)
   }
 
   #pick<T>(from: readonly T[]): T | undefined {

@@ -6,7 +6,7 @@ export class PublishFault extends Error {}
 
 /** The client side of a simulated socket. */
 export interface Peer {
-  heard(message: string): void
+  received(message: string): void
   /** A message is on its way, and not received yet. */
   sent?(message: string): void
   closed(code: number): void
@@ -126,7 +126,7 @@ export class SimulatedSocket implements Socket {
   }
 
   /** The client sends a message. */
-  say(message: unknown): void {
+  transmit(message: unknown): void {
     if (this.isOpen) this.#room.received(this, Buffer.from(JSON.stringify(message)), false)
   }
 
@@ -134,7 +134,7 @@ export class SimulatedSocket implements Socket {
   read(countMax: number): void {
     const read = this.#buffer.splice(0, countMax)
     for (const message of read) this.#bufferedBytes -= message.length
-    for (const message of read) if (this.isOpen) this.#peer.heard(message)
+    for (const message of read) if (this.isOpen) this.#peer.received(message)
     if (this.isOpen && read.length > 0) {
       this.#isLosing = false
       this.#room.drained(this)

@@ -46,7 +46,7 @@ export class SimulatedSubscribers {
   readonly #known = new Map<string, KnownSubscription>()
   /** Owners by subscription id; and receivers of the end of a subscription that is not known yet. */
   readonly #owners = new Map<string, string>()
-  #heardEnds: { readonly account: string; readonly id: string }[] = []
+  #receivedEnds: { readonly account: string; readonly id: string }[] = []
   #server: SimulatedServer
 
   constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, parts: Parts) {
@@ -87,7 +87,7 @@ export class SimulatedSubscribers {
   }
 
   /** A user follows the link in a mail. */
-  pressLink(url: string): void {
+  followLink(url: string): void {
     const { pathname, searchParams } = new URL(url)
     const id = pathname.slice(pathname.lastIndexOf('/') + 1)
     const known = this.#known.get(id)
@@ -95,19 +95,19 @@ export class SimulatedSubscribers {
     this.#parts.requests.ask({
       name: 'unsubscribeByLink',
       request: { parameters: { subscriptionId: id }, query: Object.fromEntries(searchParams) },
-      asked: ({ isFirst }) => this.#changing(known, null, isFirst, (status) => this.#mustBe(204, status, url)),
+      sent: ({ isFirst }) => this.#changing(known, null, isFirst, (status) => this.#mustBe(204, status, url)),
     })
   }
 
   /** An event of a subscription goes to its owner. */
-  judgeHeard(person: Person, account: string, event: Readonly<Record<string, unknown>>): void {
+  checkReceived(person: Person, account: string, event: Readonly<Record<string, unknown>>): void {
     const id = idIn(String(event.resourceIdentifier))
     const { createdBy } = event.payload as { createdBy?: string }
     if (createdBy !== undefined) this.#owners.set(id, createdBy)
     const owner = this.#owners.get(id)
-    if (owner === undefined) this.#heardEnds.push({ account, id })
+    if (owner === undefined) this.#receivedEnds.push({ account, id })
     else if (owner !== account)
-      this.#witness.accuse(`${person.name} receives an event of ${owner}'s subscription ${id}`)
+      this.#witness.report(`${person.name} receives an event of ${owner}'s subscription ${id}`)
   }
 
   /** All subscriptions, as the API shows them to their owners. */
@@ -116,7 +116,7 @@ export class SimulatedSubscribers {
     const accounts = people.accounts.filter((account) => account !== undefined)
     const lists = accounts.map(async (as): Promise<readonly ReadSubscription[]> => {
       const rows = JSON.parse((await this.#server.call('listSubscriptions', { as })).body) as ReadSubscription[]
-      for (const { createdBy } of rows) if (createdBy !== as) this.#witness.accuse(`${as} is shown ${createdBy}'s`)
+      for (const { createdBy } of rows) if (createdBy !== as) this.#witness.report(`${as} is shown ${createdBy}'s`)
       return rows
     })
     return (await Promise.all(lists)).flat()
@@ -135,24 +135,24 @@ export class SimulatedSubscribers {
     }
     for (const [id, { createdBy, topic, locale }] of there)
       if (!this.#known.has(id)) this.#learn(id, createdBy, idIn(topic), locale)
-    this.#checkHeardEnds()
+    this.#checkReceivedEnds()
     this.#checkOnce(listed)
     return listed
   }
 
-  #checkHeardEnds(): void {
-    for (const { account, id } of this.#heardEnds) {
+  #checkReceivedEnds(): void {
+    for (const { account, id } of this.#receivedEnds) {
       const owner = this.#owners.get(id)
       if (owner !== undefined && owner !== account)
-        this.#witness.accuse(`${account} received the end of ${owner}'s subscription ${id}`)
+        this.#witness.report(`${account} received the end of ${owner}'s subscription ${id}`)
     }
-    this.#heardEnds = []
+    this.#receivedEnds = []
   }
 
   #checkOnce(listed: readonly ReadSubscription[]): void {
     const pairs = listed.map(({ createdBy, topic }) => `${createdBy} to ${topic}`)
     const twice = pairs.find((pair, place) => pairs.indexOf(pair) < place)
-    if (twice !== undefined) this.#witness.accuse(`subscribed twice: ${twice}`)
+    if (twice !== undefined) this.#witness.report(`subscribed twice: ${twice}`)
   }
 
   #learn(id: string, account: string, fn: string, locale: string): void {
@@ -177,10 +177,10 @@ export class SimulatedSubscribers {
       name: 'subscribe',
       request: { ...by, body: bodyOf(fn.id, locale) },
       isOnce: !isHimself,
-      asked: ({ isFirst }) => {
-        const asked = this.#witness.moment
+      sent: ({ isFirst }) => {
+        const requestedAt = this.#witness.moment
         return ({ status, body, refused }) => {
-          if (isHimself && isFirst) this.#judgeAnswer(person, fn, asked, refused ?? status)
+          if (isHimself && isFirst) this.#checkAnswer(person, fn, requestedAt, refused ?? status)
           if (status !== 201) return
           const id = idIn(JSON.parse(body).resourceIdentifier)
           // A retried request may have been ended since; the number of the user's account is unknown.
@@ -191,7 +191,7 @@ export class SimulatedSubscribers {
   }
 
   /** Checks the answer against the user's permissions. */
-  #judgeAnswer(person: Person, fn: KnownFunction, from: number, answer: number | string): void {
+  #checkAnswer(person: Person, fn: KnownFunction, from: number, answer: number | string): void {
     const { alarms } = this.#parts
     const versions = fn.now.since(from)
     const [version] = versions
@@ -200,13 +200,13 @@ export class SimulatedSubscribers {
     const mayAsk = (grants: readonly Grant[]) => mayDoAnywhere(grants, 'notifications', 'create')
     if (answer === 201) {
       for (const [need, isMet] of needsOfSubscribing(alarms.surelyBound(version.value, from)))
-        this.#witness.judge(() => `${what()} without ${need}`, person.grounds(from, isMet))
+        this.#witness.check(() => `${what()} without ${need}`, person.grounds(from, isMet))
     } else if (answer === 'forbidden') {
       const { devices, groups } = version.value
       const bound = [...(devices ?? []), ...alarms.possiblyBound(version.value, from)]
       const needs = needsOfSubscribing(devices || groups ? bound : ['*']).map(([, isMet]) => isMet)
       if (![mayAsk, ...needs].some((isMet) => person.mayLack(from, isMet)))
-        this.#witness.accuse(`${what()} is refused, and permitted`)
+        this.#witness.report(`${what()} is refused, and permitted`)
     }
     this.#witness.count(`subscribing answered ${answer}`)
   }
@@ -216,7 +216,7 @@ export class SimulatedSubscribers {
     this.#parts.requests.ask({
       name: 'updateSubscription',
       request: { as: known.account, parameters: { subscriptionId: known.id }, body: { locale } },
-      asked: ({ isFirst, isOver }) => this.#changing(known, locale, isFirst && !isOver),
+      sent: ({ isFirst, isOver }) => this.#changing(known, locale, isFirst && !isOver),
     })
   }
 
@@ -224,7 +224,7 @@ export class SimulatedSubscribers {
     this.#parts.requests.ask({
       name: 'unsubscribe',
       request: { as: known.account, parameters: { subscriptionId: known.id } },
-      asked: ({ isFirst, isOver }) => this.#changing(known, null, isFirst && !isOver),
+      sent: ({ isFirst, isOver }) => this.#changing(known, null, isFirst && !isOver),
     })
   }
 
@@ -234,7 +234,7 @@ export class SimulatedSubscribers {
     isFirst: boolean,
     check: (status: number) => void = () => {},
   ) {
-    const version = known?.locale.ask(locale, this.#witness.moment)
+    const version = known?.locale.request(locale, this.#witness.moment)
     return ({ status, refused }: Outcome) => {
       if (refused === undefined) check(status)
       if (!known || !version) return
@@ -245,7 +245,7 @@ export class SimulatedSubscribers {
   }
 
   #mustBe(wanted: number, status: number, what: string): void {
-    if (status !== wanted && status !== 0) this.#witness.accuse(`${what} answers ${status}`)
+    if (status !== wanted && status !== 0) this.#witness.report(`${what} answers ${status}`)
   }
 
   #pick<T>(from: readonly T[]): T | undefined {

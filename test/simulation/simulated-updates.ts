@@ -1,8 +1,8 @@
 import type { SeededRandom } from '#bench/random'
 import { RequestEnded } from '#http/body-stream'
 import { Problem } from '#model/problem'
-import { inPieces } from '#test/simulation/in-pieces'
-import { JudgedOffers } from '#test/simulation/judged-offers'
+import { chunkedBody } from '#test/simulation/chunked-body'
+import { OfferChecker } from '#test/simulation/offer-checker'
 import type { SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
@@ -40,7 +40,7 @@ export class SimulatedUpdates {
   /** By name: uploads that were acknowledged, unless a deletion was requested since. */
   readonly #releases = new Map<string, Upload>()
   readonly images = new Set<string>()
-  readonly offers: JudgedOffers
+  readonly offers: OfferChecker
   #lastNumber = firstNumber
   #inFlight = 0
   /** The number of uploads. */
@@ -65,7 +65,7 @@ export class SimulatedUpdates {
     this.#people = parts.people
     this.#alarms = parts.alarms
     this.#devices = parts.devices
-    this.offers = new JudgedOffers(server, witness, parts.devices)
+    this.offers = new OfferChecker(server, witness, parts.devices)
   }
 
   get isIdle(): boolean {
@@ -88,7 +88,7 @@ export class SimulatedUpdates {
     else if (tried < 0.58) this.#switch('resumeRollout')
     else if (tried < 0.61) this.#switch('deleteRollout')
     else if (tried < 0.64) this.#deleteRelease()
-    else if (tried < 0.7) this.hook(this.#random.next() < 0.6 ? null : this.#someDevices())
+    else if (tried < 0.7) this.hook(this.#random.next() < 0.6 ? null : this.#randomDevices())
     else this.#trigger()
   }
 
@@ -97,14 +97,14 @@ export class SimulatedUpdates {
     const random = this.#random
     const groups = this.#alarms.groupsThere.filter(() => random.next() < 0.3).sort()
     const body = {
-      firmware: this.#someVersion(),
+      firmware: this.#randomVersion(),
       percent: this.#pick([100, 100, 100, 50, 20]),
       ...(groups.length > 0 && { groups }),
       ...(random.next() < 0.5 && { errorThresholdPercent: this.#pick([0, 20, 40, 60]) }),
       ...(random.next() < 0.5 && { maxAttempts: 1 + random.below(3) }),
       ...(random.next() < 0.1 && { window: { cron: '* * * * *', minutes: 1 } }),
     }
-    this.#ask('putRollout', { ...request, parameters, body }, undefined, () => this.offers.standing.asked())
+    this.#ask('putRollout', { ...request, parameters, body }, undefined, () => this.offers.stopped.changed())
   }
 
   /** Updates of some devices, or of the whole project. */
@@ -118,16 +118,21 @@ export class SimulatedUpdates {
   settle(pins: ReadonlyMap<string, string>, names: ReadonlySet<string>): void {
     this.offers.settle(pins)
     for (const name of this.#releases.keys())
-      if (!names.has(name)) this.#witness.accuse(`release ${name} was uploaded, and is gone`)
+      if (!names.has(name)) this.#witness.report(`release ${name} was uploaded, and is gone`)
   }
 
-  #ask(name: string, request: SimulatedRequest, heard: (outcome: Outcome) => void = () => {}, asked = () => {}): void {
+  #ask(
+    name: string,
+    request: SimulatedRequest,
+    onOutcome: (outcome: Outcome) => void = () => {},
+    onSend = () => {},
+  ): void {
     this.#requests.ask({
       name,
       request,
-      asked: () => {
-        asked()
-        return heard
+      sent: () => {
+        onSend()
+        return onOutcome
       },
     })
   }
@@ -143,25 +148,25 @@ export class SimulatedUpdates {
     const device = this.#pick(this.#devices).name
     const known = [...this.#releases.values()]
     const isOld = known.length > 0 && this.#random.next() < 0.3
-    const firmware = isOld ? this.#pick(known.slice(0, 4)).firmware : this.#someVersion()
+    const firmware = isOld ? this.#pick(known.slice(0, 4)).firmware : this.#randomVersion()
     const request = { parameters: { project, deviceIdentifier: device }, body: { firmware } }
     this.#ask('putPin', request, undefined, () => this.offers.pinned(device, firmware))
   }
 
   #unpin(): void {
-    const deviceIdentifier = this.#pick([...this.offers.held, this.#pick(this.#devices).name])
+    const deviceIdentifier = this.#pick([...this.offers.pinnedDevices, this.#pick(this.#devices).name])
     this.#ask('deletePin', { parameters: { project, deviceIdentifier } })
   }
 
   /** Mostly an existing release; otherwise a future one, or one older than all. */
-  #someVersion(): string {
+  #randomVersion(): string {
     const known = [...this.#releases.values()].map(({ firmware }) => firmware)
     if (known.length > 0 && this.#random.next() < 0.7) return this.#pick(known.slice(-4))
     return versionOf(this.#random.below(this.#lastNumber + 2))
   }
 
   #switch(name: string): void {
-    this.#ask(name, { ...this.#author(), parameters }, undefined, () => this.offers.standing.asked())
+    this.#ask(name, { ...this.#author(), parameters }, undefined, () => this.offers.stopped.changed())
   }
 
   #trigger(): void {
@@ -173,24 +178,24 @@ export class SimulatedUpdates {
       tried < 0.5 && lagging.length > 0 ? lagging : tried < 0.85 && linked.length > 0 ? linked : this.#devices
     const device = this.#pick(from)
     const request = { parameters: { deviceIdentifier: device.name } }
-    const asked = () => this.offers.askedByHand(device.name)
-    this.#ask('triggerUpdate', request, (outcome) => this.#heard(device, outcome), asked)
+    const onSend = () => this.offers.requested(device.name)
+    this.#ask('triggerUpdate', request, (outcome) => this.#onOutcome(device, outcome), onSend)
   }
 
   /** Each update is requested and answered once; rest shows that the answer arrives. */
-  #heard({ name, firmware }: SimulatedDevice, { status, body, refused }: Outcome): void {
+  #onOutcome({ name, firmware }: SimulatedDevice, { status, body, refused }: Outcome): void {
     if (refused !== undefined || status !== 200) {
       const isOver = status === 0 || status === 404 || silentRefusals.has(refused)
-      if (!isOver) this.#witness.accuse(`updating ${name} is refused: ${refused ?? `${status} ${body}`}`)
+      if (!isOver) this.#witness.report(`updating ${name} is refused: ${refused ?? `${status} ${body}`}`)
       return
     }
-    const said = JSON.parse(body)
-    this.#witness.count(`update ${said.status}`)
-    const say = (what: string) => this.#witness.accuse(`${name} ${what}, and the answer is ${body}`)
-    if (said.status === 'STARTED' && !firmware.hasBegun) say('never began')
-    if (said.status === 'DEVICE_NOT_OK' && !firmware.hasFailed) say('never failed')
-    const isOurs = said.status === 'SERVER_ERROR' || said.status.startsWith('UPDATE_SERVER')
-    if (isOurs && this.#failures === 0) say('was asked for, and nothing failed')
+    const result = JSON.parse(body)
+    this.#witness.count(`update ${result.status}`)
+    const report = (what: string) => this.#witness.report(`${name} ${what}, and the answer is ${body}`)
+    if (result.status === 'STARTED' && !firmware.hasBegun) report('never began')
+    if (result.status === 'DEVICE_NOT_OK' && !firmware.hasFailed) report('never failed')
+    const isOurs = result.status === 'SERVER_ERROR' || result.status.startsWith('UPDATE_SERVER')
+    if (isOurs && this.#failures === 0) report('was asked for, and nothing failed')
   }
 
   get #failures(): number {
@@ -204,11 +209,11 @@ export class SimulatedUpdates {
     this.#ask(
       'deleteRelease',
       { parameters: { project, firmware }, query: { index, ...(hardware !== undefined && { hardware }) } },
-      () => this.offers.letGo(),
+      () => this.offers.unprotectUpdates(),
       () => {
         this.#deletions++
         this.#releases.delete(nameOf(release))
-        this.offers.letGo()
+        this.offers.unprotectUpdates()
       },
     )
   }
@@ -248,7 +253,7 @@ export class SimulatedUpdates {
     if (answer === undefined || answer.status === 202) return
     const name = nameOf(upload)
     const before = this.#releases.get(name)
-    if (before && before.image !== upload.image) this.#witness.accuse(`release ${name} has other bytes now`)
+    if (before && before.image !== upload.image) this.#witness.report(`release ${name} has other bytes now`)
     // A deletion requested meanwhile may have taken effect after the upload.
     if (this.#deletions === deletions) this.#releases.set(name, upload)
     this.#witness.count('release made')
@@ -261,7 +266,7 @@ export class SimulatedUpdates {
     const goneAt = this.#random.next() < 0.1 ? this.#random.below(bytes.length + 1) : bytes.length
     this.images.add(image)
     const query = { index, ...(hardware !== undefined && { hardware }) }
-    const pieces = inPieces(bytes, goneAt, server.assembly.context.world)
+    const pieces = chunkedBody(bytes, goneAt, server.assembly.context.world)
     try {
       return await server.call('putRelease', { parameters: { project, firmware }, query, headers, pieces })
     } catch (error) {
@@ -282,7 +287,7 @@ export class SimulatedUpdates {
     if (server === this.#server) this.#inFlight--
   }
 
-  #someDevices(): readonly string[] {
+  #randomDevices(): readonly string[] {
     return this.#devices.map(({ name }) => name).filter(() => this.#random.next() < 0.5)
   }
 

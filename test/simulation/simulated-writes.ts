@@ -2,14 +2,14 @@ import type { SeededRandom } from '#bench/random'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import {
   boostId,
-  type Deed,
   degreesId,
+  type Execution,
   firstActionTarget,
   heaterService,
   makeId,
   targetId,
 } from '#test/simulation/simulated-heater'
-import type { Asking, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import type { Attempt, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
 import type { SimulatedSchema } from '#test/simulation/simulated-schema'
 import type { SimulatedServer } from '#test/simulation/simulated-server'
 import { targetIn, targetOf } from '#test/simulation/target'
@@ -92,12 +92,12 @@ export class SimulatedWrites {
     this.#requests.ask({
       name: this.#pick(['writeDeviceProperties', 'writeServiceProperties']),
       request: { parameters, body, query: write.isWaiting ? {} : { wait: false } },
-      asked: (asking) => {
+      sent: (attempt) => {
         write.server = this.#server
         write.failures = this.#failures
         return (outcome) => {
-          if (isWrong && outcome.status < 300) this.#witness.accuse(`${JSON.stringify(body)} is written`)
-          this.#heard(write, outcome, asking)
+          if (isWrong && outcome.status < 300) this.#witness.report(`${JSON.stringify(body)} is written`)
+          this.#answered(write, outcome, attempt)
         }
       },
     })
@@ -107,23 +107,24 @@ export class SimulatedWrites {
   check(stored: ReadonlySet<number> | undefined): void {
     const doneUnder = new Map<number, string>()
     for (const { heater, name } of this.#devices) {
-      for (const deed of heater.deeds) {
-        const target = targetOf(deed)
+      for (const execution of heater.executions) {
+        const target = targetOf(execution)
         if (target !== undefined && target > firstActionTarget) continue
         const other = target === undefined ? undefined : doneUnder.get(target)
-        if (target === undefined) this.#witness.accuse(`${name} gets a request without a target, ${deed.id}`)
-        else if (other !== undefined) this.#witness.accuse(`${name} executes ${target} under ${other} and ${deed.id}`)
-        else doneUnder.set(target, deed.id)
+        if (target === undefined) this.#witness.report(`${name} gets a request without a target, ${execution.id}`)
+        else if (other !== undefined)
+          this.#witness.report(`${name} executes ${target} under ${other} and ${execution.id}`)
+        else doneUnder.set(target, execution.id)
       }
     }
     for (const { target, isUnsent } of this.#writes) {
-      if (isUnsent && doneUnder.has(target)) this.#witness.accuse(`${target} is executed, and was refused`)
+      if (isUnsent && doneUnder.has(target)) this.#witness.report(`${target} is executed, and was refused`)
     }
-    for (const [target, { device, address }] of this.#told) {
+    for (const [target, { device, address }] of this.#reportedTargets) {
       if (device.address === address && stored && !stored.has(target))
-        this.#witness.accuse(`${device.name} reported ${target} before its answer, and it is not stored`)
+        this.#witness.report(`${device.name} reported ${target} before its answer, and it is not stored`)
     }
-    this.#told.clear()
+    this.#reportedTargets.clear()
     this.#writes = this.#writes.slice(-100)
   }
 
@@ -131,42 +132,42 @@ export class SimulatedWrites {
    * Targets that devices reported before the answer, with the device's address at that time: reports of a device that was
    * removed at that moment may be lost.
    */
-  readonly #told = new Map<number, { readonly device: SimulatedDevice; readonly address: number }>()
+  readonly #reportedTargets = new Map<number, { readonly device: SimulatedDevice; readonly address: number }>()
 
   get #failures(): number {
     return this.#server.assembly.context.system.gate.closedCount
   }
 
   /** A device receives a write for the first time. */
-  askedOf(updates: Deed['updates']): void {
+  writeReceived(updates: Execution['updates']): void {
     const target = targetIn(updates)
     const write = this.#writes.find((other) => other.target === target?.value)
-    if (target && write?.name !== undefined) this.#schema.judgeMeant(write.name, target.propId, write.moment)
+    if (target && write?.name !== undefined) this.#schema.checkMeaning(write.name, target.propId, write.moment)
   }
 
-  #heard(write: Write, { status, body, refused }: Outcome, { isKeyed }: Asking): void {
+  #answered(write: Write, { status, body, refused }: Outcome, { isKeyed }: Attempt): void {
     write.isUnsent = !isKeyed && unsent.has(refused)
-    if (status === 200 || status === 202) this.#judge(write, JSON.parse(body).updates)
+    if (status === 200 || status === 202) this.#check(write, JSON.parse(body).updates)
     if ((status === 200) !== write.isWaiting && status < 300)
-      this.#witness.accuse(`${write.device.name}: ${write.target} is answered with ${status}`)
+      this.#witness.report(`${write.device.name}: ${write.target} is answered with ${status}`)
   }
 
-  #judge(write: Write, updates: readonly object[]): void {
+  #check(write: Write, updates: readonly object[]): void {
     const { target, device, isWaiting } = write
     if (!isWaiting) {
       const isSent = updates.every((update) => 'status' in update && update.status === 'SENT')
-      if (!isSent) this.#witness.accuse(`${device.name}: ${target} has a result although the caller did not wait`)
+      if (!isSent) this.#witness.report(`${device.name}: ${target} has a result although the caller did not wait`)
       return
     }
-    const deed = device.heater.deeds.find((done) => targetOf(done) === target)
-    if (!deed) this.#witness.accuse(`${device.name} did not execute ${target}, and the answer is that it did`)
-    else if (JSON.stringify(deed.results) !== JSON.stringify(updates))
-      this.#witness.accuse(
-        `${device.name} answered ${JSON.stringify(deed.results)}; the caller got ${JSON.stringify(updates)}`,
+    const execution = device.heater.executions.find((done) => targetOf(done) === target)
+    if (!execution) this.#witness.report(`${device.name} did not execute ${target}, and the answer is that it did`)
+    else if (JSON.stringify(execution.results) !== JSON.stringify(updates))
+      this.#witness.report(
+        `${device.name} answered ${JSON.stringify(execution.results)}; the caller got ${JSON.stringify(updates)}`,
       )
-    else if (deed.isReportedFirst && write.server === this.#server && write.failures === this.#failures)
-      this.#told.set(target, { device, address: deed.address })
-    this.#witness.count(deed?.results.some(({ propId }) => propId === boostId) ? 'written, two' : 'written')
+    else if (execution.isReportedFirst && write.server === this.#server && write.failures === this.#failures)
+      this.#reportedTargets.set(target, { device, address: execution.address })
+    this.#witness.count(execution?.results.some(({ propId }) => propId === boostId) ? 'written, two' : 'written')
   }
 
   #pick<T>(from: readonly T[]): T {

@@ -1,11 +1,12 @@
 import { runningActionIndex } from '#actors/action/action'
 import { changeSomething } from '#test/simulation/changes'
-import { Everybody } from '#test/simulation/everybody'
+import { FaultInjector } from '#test/simulation/fault-injector'
 import { linkDevices } from '#test/simulation/gateway'
-import type { Life } from '#test/simulation/life'
-import { someLimits } from '#test/simulation/limits'
+import { randomLimits } from '#test/simulation/limits'
 import type { Lists } from '#test/simulation/list-view'
 import { MailsAtRest } from '#test/simulation/mails-at-rest'
+import { Participants } from '#test/simulation/participants'
+import type { RunControl } from '#test/simulation/run-control'
 import { heldMs } from '#test/simulation/simulated-alarms'
 import { SimulatedDashboard } from '#test/simulation/simulated-dashboard'
 import { SimulatedDevice } from '#test/simulation/simulated-device'
@@ -14,7 +15,6 @@ import { SimulatedWorld } from '#test/simulation/simulated-world'
 import { StoredReports } from '#test/simulation/stored-reports'
 import { StoredStatuses } from '#test/simulation/stored-statuses'
 import { subscriptionRows } from '#test/simulation/subscription-view'
-import { Troubles } from '#test/simulation/troubles'
 import { UpdatesAtRest } from '#test/simulation/updates-at-rest'
 import { Witness } from '#test/simulation/witness'
 import { memoryPlace, type WriteFault } from '#test/store/memory'
@@ -44,8 +44,8 @@ export class Simulation {
   readonly #witness = new Witness()
   readonly #stored = new StoredReports()
   readonly #statuses = new StoredStatuses()
-  readonly #everybody: Everybody
-  readonly #troubles: Troubles
+  readonly #participants: Participants
+  readonly #injector: FaultInjector
   readonly #updatesAtRest: UpdatesAtRest
   readonly #mailsAtRest: MailsAtRest
   #dashboards: SimulatedDashboard[] = []
@@ -57,7 +57,7 @@ export class Simulation {
   constructor(seed: number) {
     this.#world = new SimulatedWorld(seed)
     const { random } = this.#world
-    this.#limits = someLimits(random, () => this.#world.now())
+    this.#limits = randomLimits(random, () => this.#world.now())
     this.#place = memoryPlace({
       world: this.#world.process().world,
       delayMsMax: random.next() < 0.5 ? 0 : 6,
@@ -72,15 +72,15 @@ export class Simulation {
     })
     this.#devices = Array.from({ length: 2 + random.below(5) }, (_, index) => new SimulatedDevice(`D${index}`, random))
     this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
-    this.#everybody = new Everybody(this.#server, random, this.#witness, this.#devices, this.#limits.mails)
-    const life = this.#lifeOf()
-    this.#troubles = new Troubles(random, life, this.#everybody, this.#devices)
-    const { people, updates } = this.#everybody
-    this.#updatesAtRest = new UpdatesAtRest(random, this.#witness, life, {
-      ...{ people, updates, troubles: this.#troubles, devices: this.#devices },
+    this.#participants = new Participants(this.#server, random, this.#witness, this.#devices, this.#limits.mails)
+    const run = this.#runControl()
+    this.#injector = new FaultInjector(random, run, this.#participants, this.#devices)
+    const { people, updates } = this.#participants
+    this.#updatesAtRest = new UpdatesAtRest(random, this.#witness, run, {
+      ...{ people, updates, injector: this.#injector, devices: this.#devices },
       ...this.#limits.updates,
     })
-    this.#mailsAtRest = new MailsAtRest(this.#witness, life, this.#everybody, this.#limits.mails)
+    this.#mailsAtRest = new MailsAtRest(this.#witness, run, this.#participants, this.#limits.mails)
     for (const device of this.#devices) {
       device.onCounted = (count) => this.#mailsAtRest.counted(device.name, count)
       device.onAcknowledged = (count) => this.#mailsAtRest.acknowledged(device.name, count)
@@ -89,8 +89,8 @@ export class Simulation {
 
   async begin(): Promise<void> {
     await this.#pumped(this.#server.open())
-    await this.#pumped(this.#everybody.begin())
-    for (let count = 0; count < 2; count++) this.#everybody.updates.upload()
+    await this.#pumped(this.#participants.begin())
+    for (let count = 0; count < 2; count++) this.#participants.updates.upload()
     for (let count = 0; count < 2; count++) this.#connectDashboard()
   }
 
@@ -109,13 +109,13 @@ export class Simulation {
     const tried = random.next()
     const device = this.#pick(this.#devices)
     if (tried < 0.19) device?.report()
-    else if (tried < 0.23) await this.#troubles.writeProperties()
-    else if (tried < 0.25) this.#everybody.requests.askAgain()
-    else if (tried < 0.27) await this.#troubles.askMany()
-    else if (tried < 0.3) await this.#troubles.changeAlarms()
-    else if (tried < 0.31) this.#everybody.schema.act()
+    else if (tried < 0.23) await this.#injector.writeProperties()
+    else if (tried < 0.25) this.#participants.requests.askAgain()
+    else if (tried < 0.27) await this.#injector.startAction()
+    else if (tried < 0.3) await this.#injector.changeAlarms()
+    else if (tried < 0.31) this.#participants.schema.act()
     else if (tried < 0.34) await this.#flood(device)
-    else if (tried < 0.4) await this.#troubles.changeFirmware()
+    else if (tried < 0.4) await this.#injector.changeFirmware()
     else if (tried < 0.48) this.#link()
     else if (tried < 0.51) this.#pick([...this.#server.sockets.sockets])?.cut()
     else if (tried < 0.54) device?.redeclare()
@@ -123,12 +123,12 @@ export class Simulation {
     else if (tried < 0.57) device?.reboot()
     else if (tried < 0.58) device?.bye()
     else if (tried < 0.63) this.#connectDashboard()
-    else if (tried < 0.66) await this.#troubles.changeFunctions()
-    else if (tried < 0.68) await this.#troubles.tell()
+    else if (tried < 0.66) await this.#injector.changeFunctions()
+    else if (tried < 0.68) await this.#injector.notify()
     else if (tried < 0.78) this.#pick([...this.#server.sockets.sockets])?.read(1 + random.below(8))
     else if (tried < 0.8) this.#pick(this.#dashboards)?.askPosition()
     else if (tried < 0.85) changeSomething(this.#server, random, this.#witness, device?.name ?? '')
-    else if (tried < 0.9) await this.#troubles.changeRights()
+    else if (tried < 0.9) await this.#injector.changeRights()
     else if (tried < 0.904) this.#fillDisk()
     else if (tried < 0.91) this.#server.sockets.failsNext = true
     else if (tried < 0.92) await this.#crash()
@@ -145,10 +145,10 @@ export class Simulation {
   async checkQuiet(): Promise<void> {
     this.#place.setRoom(true)
     this.#fault = undefined
-    const { people, sessions, schema, requests, alarms, actions } = this.#everybody
+    const { people, sessions, schema, requests, alarms, actions } = this.#participants
     await this.#comeToRest(() => people.isIdle && sessions.isIdle && schema.isIdle, 3)
     await this.#endActions()
-    await this.#comeToRest(() => requests.isIdle && this.#everybody.updates.isIdle)
+    await this.#comeToRest(() => requests.isIdle && this.#participants.updates.isIdle)
     await this.#updatesAtRest.end()
     for (const device of this.#devices) device.report()
     await this.#comeToRest(() => true)
@@ -158,8 +158,8 @@ export class Simulation {
     await this.#comeToRest(() => true)
     await this.#advance(heldMs)
     await this.#comeToRest(() => requests.isIdle)
-    await this.#pumped(this.#everybody.settle())
-    const subscriptions = await this.#pumped(this.#everybody.subscribers.settle())
+    await this.#pumped(this.#participants.settle())
+    const subscriptions = await this.#pumped(this.#participants.subscribers.settle())
     await this.#mailsAtRest.checkStored(subscriptions)
     await this.#comeToRest(() => this.#dashboards.every((dashboard) => dashboard.isAtRest))
     await this.#checkStream()
@@ -236,7 +236,7 @@ export class Simulation {
     this.#stored.gather(stream, reader.retainedFrom(tenant), system.registry.head(tenant).committed)
     this.#statuses.gather(stream, reader.retainedFrom(tenant), system.registry.head(tenant).committed)
     await this.#updatesAtRest.checkStatuses(this.#statuses)
-    this.#everybody.writes.check(this.#stored.numbers)
+    this.#participants.writes.check(this.#stored.numbers)
     for (const device of this.#devices) this.#stored.check(device)
   }
 
@@ -245,17 +245,17 @@ export class Simulation {
     for (let left = count; left > 0; left--) {
       const wasIdle = this.#world.isIdle
       await this.#world.step()
-      this.#witness.passed(this.#told)
+      this.#witness.passed(this.#published)
       if (wasIdle && this.#world.isIdle) return
     }
   }
 
   async #advance(ms: number): Promise<void> {
     await this.#world.advance(ms)
-    this.#witness.passed(this.#told)
+    this.#witness.passed(this.#published)
   }
 
-  get #told(): number {
+  get #published(): number {
     return this.#server.assembly.context.hub.publishedTo(tenant)
   }
 
@@ -283,7 +283,7 @@ export class Simulation {
     this.#place.setRoom(true)
     this.#place.crash(this.#world.random.below(3))
     this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
-    for (const part of [this.#everybody, ...this.#dashboards]) part.moveTo(this.#server)
+    for (const part of [this.#participants, ...this.#dashboards]) part.moveTo(this.#server)
     await this.#pumped(this.#server.open())
   }
 
@@ -319,15 +319,15 @@ export class Simulation {
       return
     }
     if (this.#dashboards.length >= 5) return
-    const person = this.#pick(this.#everybody.people.persons)
+    const person = this.#pick(this.#participants.people.persons)
     if (!person) return
-    const dashboard = new SimulatedDashboard(this.#server, person, this.#witness, this.#everybody)
+    const dashboard = new SimulatedDashboard(this.#server, person, this.#witness, this.#participants)
     dashboard.connect(300 + random.below(3_000))
     this.#dashboards = [...this.#dashboards, dashboard]
   }
 
   /** The interface of the run for code that waits or injects faults. */
-  #lifeOf(): Life {
+  #runControl(): RunControl {
     const server = () => this.#server
     return {
       get server() {
@@ -337,12 +337,12 @@ export class Simulation {
       advance: (ms) => this.#advance(ms),
       leap: async (ms) => {
         await this.#world.leap(ms)
-        this.#witness.passed(this.#told)
+        this.#witness.passed(this.#published)
       },
       comeToRest: () => {
         this.#fault = undefined
         this.#place.setRoom(true)
-        return this.#comeToRest(() => this.#everybody.updates.isIdle && this.#everybody.requests.isIdle)
+        return this.#comeToRest(() => this.#participants.updates.isIdle && this.#participants.requests.isIdle)
       },
       pumped: (promise) => this.#pumped(promise),
       crash: () => this.#crash(),

@@ -17,8 +17,8 @@ export class StoredStatuses {
       if (entry.kind === 'device_removed') {
         for (const key of this.#last.keys()) if (key.startsWith(`${entry.device} `)) this.#last.delete(key)
       } else if (entry.kind === 'update_changed') {
-        const { kind: _, device, index, status, ...told } = entry
-        this.#last.set(`${device} ${index}`, { ...told, status: status.toUpperCase() })
+        const { kind: _, device, index, status, ...rest } = entry
+        this.#last.set(`${device} ${index}`, { ...rest, status: status.toUpperCase() })
       }
     }
     this.#upTo = upTo

@@ -11,7 +11,7 @@ export class UpdateView extends ListView<ReadUpdates> {
   /** By device and index. */
   #rows = new Map<string, string>()
 
-  /** A client without read on a device gets no event of its deletion, and cannot tell its successor from it. */
+  /** A client without read on a device gets no event of its deletion, and cannot distinguish it from its successor. */
   protected differences(rows: readonly ReadUpdates[], grants: readonly Grant[]): readonly string[] {
     const known = rows.filter(({ deviceIdentifier }) => mayRead(grants, 'device', deviceIdentifier))
     return [...statusesOf(known)]
@@ -31,7 +31,9 @@ export class UpdateView extends ListView<ReadUpdates> {
     const { type, deviceIdentifier: device, index, timestamp: at, status, firmware, progress, message } = event
     if (type === 'UPDATE_STATUS')
       this.#rows.set(`${device} ${index}`, textOf({ at, status, firmware, progress, message }))
-    else for (const place of this.#rows.keys()) if (place.startsWith(`${device} `)) this.#rows.delete(place)
+    else {
+      for (const place of this.#rows.keys()) if (place.startsWith(`${device} `)) this.#rows.delete(place)
+    }
   }
 }
 

@@ -7,30 +7,30 @@ import type { UpdateOptions } from '#firmware/options'
 import { releaseName } from '#model/release'
 import type { BlobStore } from '#runtime/blobs'
 import { answerOf } from '#test/simulation/answer'
-import type { Life } from '#test/simulation/life'
+import type { FaultInjector } from '#test/simulation/fault-injector'
 import { mayDo } from '#test/simulation/reference-filter'
 import {
+  expectedFirmware,
+  expectedOnRequest,
   hasTooManyErrors,
   isSelected,
+  type ProjectData,
   type ReadRelease,
   type ReadRollout,
   type ReadUpdates,
-  type Stand,
-  wanted,
-  wantedByHand,
 } from '#test/simulation/reference-updates'
+import type { RunControl } from '#test/simulation/run-control'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import { tenant } from '#test/simulation/simulated-server'
 import { nameOf, project, type SimulatedUpdates } from '#test/simulation/simulated-updates'
 import type { StoredStatuses } from '#test/simulation/stored-statuses'
-import type { Troubles } from '#test/simulation/troubles'
 import type { Witness } from '#test/simulation/witness'
 
 interface Parts {
   readonly people: SimulatedPeople
   readonly updates: SimulatedUpdates
-  readonly troubles: Troubles
+  readonly injector: FaultInjector
   readonly devices: readonly SimulatedDevice[]
   readonly images: BlobStore
   readonly options: Partial<UpdateOptions>
@@ -45,47 +45,47 @@ const parameters = { project }
 export class UpdatesAtRest {
   readonly #random: SeededRandom
   readonly #witness: Witness
-  readonly #life: Life
+  readonly #run: RunControl
   readonly #parts: Parts
 
-  constructor(random: SeededRandom, witness: Witness, life: Life, parts: Parts) {
+  constructor(random: SeededRandom, witness: Witness, run: RunControl, parts: Parts) {
     this.#random = random
     this.#witness = witness
-    this.#life = life
+    this.#run = run
     this.#parts = parts
   }
 
   /** Call when no requests are sent to the server any more. */
   async end(): Promise<void> {
-    const life = this.#life
-    const { updates, people, troubles } = this.#parts
-    const since = this.#random.next() < 0.5 ? life.server.now() : Number.POSITIVE_INFINITY
+    const run = this.#run
+    const { updates, people, injector } = this.#parts
+    const since = this.#random.next() < 0.5 ? run.server.now() : Number.POSITIVE_INFINITY
     if (this.#random.next() < 0.7) updates.upload()
-    await life.comeToRest()
+    await run.comeToRest()
     if (since < Number.POSITIVE_INFINITY) {
       updates.putRollout({ as: people.root })
-      if (this.#random.next() < 0.4) await troubles.breakSoon(6)
+      if (this.#random.next() < 0.4) await injector.breakSoon(6)
     }
-    await life.comeToRest()
+    await run.comeToRest()
     await this.#endJobs()
     for (let count = 0; ; count++) {
-      const lacking = await life.pumped(this.#lacking())
+      const lacking = await run.pumped(this.#lacking())
       if (lacking.length === 0) break
       if (count >= triggersMax) throw new Error(`${lacking.join(', ')}, and has not`)
       await this.#trigger()
       await this.#endJobs()
     }
-    await life.pumped(this.#check(since))
+    await run.pumped(this.#check(since))
   }
 
   /** The last update events match the state that the API shows. */
   async checkStatuses(statuses: StoredStatuses): Promise<void> {
-    for (const { deviceIdentifier: device, firmwares } of await this.#life.pumped(this.shown())) {
+    for (const { deviceIdentifier: device, firmwares } of await this.#run.pumped(this.shown())) {
       for (const { index, update } of firmwares) {
-        const told = statuses.of(device, index)
-        if (told === 'unknown') continue
-        const [here, there] = [JSON.stringify(sorted(told)), JSON.stringify(sorted(update))]
-        if (here !== there) this.#witness.accuse(`${device}: update events of ${index} give ${here}, the API ${there}`)
+        const event = statuses.of(device, index)
+        if (event === 'unknown') continue
+        const [here, there] = [JSON.stringify(sorted(event)), JSON.stringify(sorted(update))]
+        if (here !== there) this.#witness.report(`${device}: update events of ${index} give ${here}, the API ${there}`)
         if (update) this.#witness.count('update statuses compared')
       }
     }
@@ -93,7 +93,7 @@ export class UpdatesAtRest {
 
   /** Devices that died during an update reboot and reconnect; a few stay offline. */
   async #endJobs(): Promise<void> {
-    const life = this.#life
+    const run = this.#run
     const { devices } = this.#parts
     const isPatient = this.#random.next() < 0.03
     for (const device of devices) {
@@ -102,9 +102,9 @@ export class UpdatesAtRest {
       if (device.firmware.isDead) device.reboot()
     }
     for (let round = 0, ms = 50; round < roundsMax; round++, ms = Math.min(60_000, ms * 1.5)) {
-      await life.advance(ms)
-      await life.comeToRest()
-      const isGoingOn = (await life.pumped(this.#has(updatingIndex))) || (await life.pumped(this.#has(scanningIndex)))
+      await run.advance(ms)
+      await run.comeToRest()
+      const isGoingOn = (await run.pumped(this.#has(updatingIndex))) || (await run.pumped(this.#has(scanningIndex)))
       const isWaiting = isPatient && devices.some(({ name }) => this.#waitsFor(name))
       if (!isGoingOn && !isWaiting && round > 0) return
     }
@@ -113,7 +113,7 @@ export class UpdatesAtRest {
 
   /** Triggers updates in a way that considers every device. */
   async #trigger(): Promise<void> {
-    const life = this.#life
+    const run = this.#run
     const { devices, options, people, updates } = this.#parts
     const ways = [
       ...(options.isConnectUpdateDisabled ? [] : ['connect']),
@@ -123,33 +123,37 @@ export class UpdatesAtRest {
     const way = ways[this.#random.below(ways.length)]
     this.#witness.count(`all considered by ${way}`)
     if (way === 'hook') updates.hook(null, { as: people.root })
-    else if (way === 'cron') await life.advance(60_000)
-    else for (const device of devices) if (device.socket && device.isLinked) device.hello(device.socket)
-    await life.comeToRest()
+    else if (way === 'cron') await run.advance(60_000)
+    else {
+      for (const device of devices) if (device.socket && device.isLinked) device.hello(device.socket)
+    }
+    await run.comeToRest()
   }
 
   /** Devices that should get a firmware automatically and do not have it. */
   async #lacking(): Promise<readonly string[]> {
-    const stand = await this.#stand()
+    const data = await this.#data()
     const shown = await this.shown()
     return this.#parts.devices.flatMap(({ name, firmware, isLinked }) => {
       const entry = shown.find(({ deviceIdentifier }) => deviceIdentifier === name)
       if (!entry || !isLinked) return []
-      const known = entry.firmwares.map(({ updateAvailable: _, update: __, ...said }) => said)
+      const known = entry.firmwares.map(({ updateAvailable: _, update: __, ...declared }) => declared)
       if (JSON.stringify(known) !== JSON.stringify(firmware.firmwares))
-        this.#witness.accuse(
+        this.#witness.report(
           `${name} has ${JSON.stringify(firmware.firmwares)}, and the API shows ${JSON.stringify(known)}`,
         )
       if (entry.project === null) return []
-      return entry.firmwares.flatMap(({ updateAvailable, ...said }) => {
-        const had = { ...said, device: name }
-        if (updateAvailable !== (wantedByHand(stand, had) !== undefined))
-          this.#witness.accuse(`${name}: there is ${updateAvailable ? 'an' : 'no'} update of ${JSON.stringify(said)}`)
-        const what = wanted(stand, had)
+      return entry.firmwares.flatMap(({ updateAvailable, ...declared }) => {
+        const installed = { ...declared, device: name }
+        if (updateAvailable !== (expectedOnRequest(data, installed) !== undefined))
+          this.#witness.report(
+            `${name}: there is ${updateAvailable ? 'an' : 'no'} update of ${JSON.stringify(declared)}`,
+          )
+        const what = expectedFirmware(data, installed)
         if (what === undefined) return []
         this.#witness.count('an update is missing')
-        if (!firmware.isAccepting || this.#isHeldBack(name, said.index, what)) return []
-        return [`${name} should have ${what} of ${said.index}`]
+        if (!firmware.isAccepting || this.#isHeldBack(name, declared.index, what)) return []
+        return [`${name} should have ${what} of ${declared.index}`]
       })
     })
   }
@@ -158,31 +162,31 @@ export class UpdatesAtRest {
   #isHeldBack(device: string, index: number, firmware: string): boolean {
     const tried = this.#storedOf(device)?.attempts.find((each) => each.index === index && each.firmware === firmware)
     if (!tried || (tried.rollout !== null && tried.rollout !== this.#projectNow().rollout?.id)) return false
-    return tried.nextAt === null || tried.nextAt > this.#life.server.now()
+    return tried.nextAt === null || tried.nextAt > this.#run.server.now()
   }
 
   /** A further automatic attempt is scheduled. */
   #waitsFor(device: string): boolean {
     const waiting = waitingAttempts(this.#storedOf(device)?.attempts ?? [])
-    return waiting.some(({ nextAt }) => nextAt > this.#life.server.now())
+    return waiting.some(({ nextAt }) => nextAt > this.#run.server.now())
   }
 
   async #check(since: number): Promise<void> {
-    const stand = await this.#stand()
+    const data = await this.#data()
     const shown = await this.shown()
-    this.#checkCounts(stand, since, shown)
-    this.#checkThreshold(stand, shown)
-    await this.#checkImages(stand.releases)
-    this.#parts.updates.settle(stand.pins, new Set(stand.releases.map(nameOf)))
+    this.#checkCounts(data, since, shown)
+    this.#checkThreshold(data, shown)
+    await this.#checkImages(data.releases)
+    this.#parts.updates.settle(data.pins, new Set(data.releases.map(nameOf)))
   }
 
   /** The counts kept during the run equal those counted now. */
-  #checkCounts(stand: Stand, since: number, shown: readonly ReadUpdates[]): void {
+  #checkCounts(data: ProjectData, since: number, shown: readonly ReadUpdates[]): void {
     const { rollout: stored, tally } = this.#projectNow()
     // Nothing is in use, unless a timer has started something since.
     const [held, uses] = [this.#heldReleases(), JSON.stringify(sorted(tally.uses))]
-    if (uses !== held) this.#witness.accuse(`releases counted as in use are ${uses}, expected ${held}`)
-    const { rollout } = stand
+    if (uses !== held) this.#witness.report(`releases counted as in use are ${uses}, expected ${held}`)
+    const { rollout } = data
     if (!rollout || !stored) return
     const counted = { running: 0, done: 0, failed: 0, refused: 0 }
     for (const { name } of this.#parts.devices) {
@@ -190,14 +194,14 @@ export class UpdatesAtRest {
       if (counts?.rollout === stored.id) counted[counts.stage]++
     }
     const { chosen, running, done, failed, refused } = rollout.counts
-    const told = { running, done, failed, refused }
-    if (JSON.stringify(told) !== JSON.stringify(counted))
-      this.#witness.accuse(`rollout counts are ${JSON.stringify(told)}, expected ${JSON.stringify(counted)}`)
+    const shownCounts = { running, done, failed, refused }
+    if (JSON.stringify(shownCounts) !== JSON.stringify(counted))
+      this.#witness.report(`rollout counts are ${JSON.stringify(shownCounts)}, expected ${JSON.stringify(counted)}`)
     if (done !== undefined && done > 0) this.#witness.count('rolled out')
     if (rollout.updatedAt < since || rollout.state !== 'running') return
-    const meant = shown.filter((each) => each.project === project && isSelected(stand, rollout, each.deviceIdentifier))
+    const meant = shown.filter((each) => each.project === project && isSelected(data, rollout, each.deviceIdentifier))
     this.#witness.count('chosen compared')
-    if (chosen !== meant.length) this.#witness.accuse(`${chosen} devices are chosen, expected ${meant.length}`)
+    if (chosen !== meant.length) this.#witness.report(`${chosen} devices are chosen, expected ${meant.length}`)
   }
 
   /** The number of running updates of each release. */
@@ -213,9 +217,9 @@ export class UpdatesAtRest {
   }
 
   /** A rollout with a threshold stops after too many errors, and for no other reason. */
-  #checkThreshold({ rollout }: Stand, shown: readonly ReadUpdates[]): void {
+  #checkThreshold({ rollout }: ProjectData, shown: readonly ReadUpdates[]): void {
     const { updates } = this.#parts
-    updates.offers.standing.seen(rollout, this.#life.server.now())
+    updates.offers.stopped.seen(rollout, this.#run.server.now())
     const stored = this.#projectNow().rollout
     if (!rollout || !stored) return
     if (rollout.state === 'stopped') this.#witness.count('rollout stopped')
@@ -231,26 +235,26 @@ export class UpdatesAtRest {
     })
     if (finished.some((stage) => stage !== 'done')) this.#witness.count('rollout with errors runs')
     if (hasTooManyErrors(rollout, finished))
-      this.#witness.accuse(`a rollout still runs at ${rollout.errorThresholdPercent} %: ${finished.join(', ')}`)
+      this.#witness.report(`a rollout still runs at ${rollout.errorThresholdPercent} %: ${finished.join(', ')}`)
   }
 
   /** The disk holds the images that releases name. After a failed write further images may remain until the next start. */
   async #checkImages(releases: readonly ReadRelease[]): Promise<void> {
     const { images, updates } = this.#parts
     const named = new Map(releases.map(({ sha256, size }) => [sha256, size]))
-    const isExact = this.#life.server.assembly.context.system.gate.closedCount === 0
+    const isExact = this.#run.server.assembly.context.system.gate.closedCount === 0
     const known = [...updates.images].map((text) => createHash('sha256').update(text).digest('hex'))
     for (const sha256 of new Set([...known, ...named.keys()])) {
       const size = await images.sizeOf(sha256)
       const isAsNamed = size === named.get(sha256)
       if (!isAsNamed && (isExact || named.has(sha256)))
-        this.#witness.accuse(`image ${sha256} has ${size} bytes, the release names ${named.get(sha256)}`)
+        this.#witness.report(`image ${sha256} has ${size} bytes, the release names ${named.get(sha256)}`)
     }
   }
 
-  async #stand(): Promise<Stand> {
+  async #data(): Promise<ProjectData> {
     const { devices, people } = this.#parts
-    const { server } = this.#life
+    const { server } = this.#run
     const read = async <T>(name: string, more: object = {}): Promise<T | undefined> => {
       const answer = await answerOf(server.call(name, { parameters: { ...parameters, ...more } }))
       if (!('refused' in answer)) return JSON.parse(answer.body)
@@ -275,11 +279,11 @@ export class UpdatesAtRest {
 
   /** The answers for a caller who may see everything. */
   async shown(): Promise<readonly ReadUpdates[]> {
-    return JSON.parse((await this.#life.server.call('listUpdates', { query: { depth: 2 } })).body)
+    return JSON.parse((await this.#run.server.call('listUpdates', { query: { depth: 2 } })).body)
   }
 
   async #has(index: string): Promise<boolean> {
-    const pages = this.#life.server.assembly.context.listing.entries(index, tenant)
+    const pages = this.#run.server.assembly.context.listing.entries(index, tenant)
     try {
       return (await pages.next(1)).length > 0
     } finally {
@@ -292,12 +296,12 @@ export class UpdatesAtRest {
   }
 
   #storedOf(device: string): StoredUpdate | undefined {
-    const { system } = this.#life.server.assembly.context
+    const { system } = this.#run.server.assembly.context
     return system.recordOf(updateAddress(tenant, device), updateRecord) as StoredUpdate | undefined
   }
 
   #projectNow(): ProjectState {
-    return this.#life.server.assembly.context.system.peek(projectAddress(tenant, project)) as ProjectState
+    return this.#run.server.assembly.context.system.peek(projectAddress(tenant, project)) as ProjectState
   }
 }
 

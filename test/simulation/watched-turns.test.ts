@@ -13,8 +13,8 @@ import { watchTurns } from '#test/simulation/watched-turns'
 type Member = 'decide' | 'apply' | 'change'
 
 /** Two actors without the server's guard. `where`: the part of the outer one in which the inner one decides. */
-function accusedWhen(where: Member | 'behind'): readonly string[] {
-  const accused: string[] = []
+function reportsFor(where: Member | 'behind'): readonly string[] {
+  const reports: string[] = []
   const actor = (kind: string, run: (member: Member) => void): AnyDefinition<never> => ({
     ...{ kind, persistence: 'write_through', formats: {}, wake: () => undefined },
     decide: () => {
@@ -30,34 +30,34 @@ function accusedWhen(where: Member | 'behind'): readonly string[] {
     [outer, actor('inner', () => {})],
     new StoreJournal({ openLog: embeddedLog(false) }) as never,
   )
-  watchTurns(registry, (what) => accused.push(what))
+  watchTurns(registry, (what) => reports.push(what))
   expect(turnOf('outer')).toEqual({ type: 'answer', value: 'outer' })
   registry.definition('outer').apply(undefined, undefined as never, 1)
   registry.definition('outer').change?.(undefined, undefined)
   turnOf('inner')
-  return accused
+  return reports
 }
 
 test.each(['decide', 'apply', 'change'] as const)('a turn during the `%s` of another is detected', (where) => {
-  expect(accusedWhen(where)).toEqual(['a turn of inner begins during one of outer'])
+  expect(reportsFor(where)).toEqual(['a turn of inner begins during one of outer'])
 })
 
 test('consecutive turns are valid', () => {
-  expect(accusedWhen('behind')).toEqual([])
+  expect(reportsFor('behind')).toEqual([])
 })
 
 test('a turn after one that threw, a deferred command, and a turn stopped by the guard are valid', async () => {
-  const accused: string[] = []
+  const reports: string[] = []
   const stage = await openStage()
-  watchTurns(stage.system.registry, (what) => accused.push(what))
+  watchTurns(stage.system.registry, (what) => reports.push(what))
   const [a, b] = [tallyAddress('A'), tallyAddress('B')]
   stage.send(a, { type: 'throw' }, 'thrown')
   stage.send(a, { type: 'add', add: [1], inside: () => stage.send(b, { type: 'add', add: [9] }) }, 'stopped')
-  stage.send(a, { type: 'add', add: [2], tells: [{ to: b, command: { type: 'add', add: [3] } }] }, 'told')
+  stage.send(a, { type: 'add', add: [2], tells: [{ to: b, command: { type: 'add', add: [3] } }] }, 'sent')
   await stage.settle()
   expect(stage.bugs).toHaveLength(2)
   expect([...stage.addedOf(a), ...stage.addedOf(b)].map(({ value }) => value)).toEqual([2, 3])
-  expect(accused).toEqual([])
+  expect(reports).toEqual([])
 })
 
 test.each<[string, change: (state: ReturnType<typeof someState>) => void, place: string]>([
@@ -75,7 +75,7 @@ test.each<[string, change: (state: ReturnType<typeof someState>) => void, place:
   ['a name in order', (state) => state.ordered.add('c'), '.ordered.c'],
   ['a property of a service', (state) => state.services[0]?.setState(0, 2), '.services.0.0'],
 ])('a decision that changes %s of the state is detected', (_, change, place) => {
-  const accused: string[] = []
+  const reports: string[] = []
   const state = someState()
   const actor: AnyDefinition<never> = {
     ...{ kind: 'impure', persistence: 'redo', formats: {}, wake: () => state, apply: () => {} },
@@ -85,9 +85,9 @@ test.each<[string, change: (state: ReturnType<typeof someState>) => void, place:
     },
   }
   const registry = new Registry<never>([actor], new StoreJournal({ openLog: embeddedLog(false) }) as never)
-  watchTurns(registry, (what) => accused.push(what))
+  watchTurns(registry, (what) => reports.push(what))
   registry.definition('impure').decide(state, undefined, undefined as never)
-  expect(accused).toEqual([`a decision of impure changes its state at ${place}`])
+  expect(reports).toEqual([`a decision of impure changes its state at ${place}`])
 })
 
 function someState() {

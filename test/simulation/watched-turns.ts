@@ -9,7 +9,7 @@ const watchedEvery = 4
  * Watches turns from inside the actors, independently of the server's own guard: while one actor's code runs, no other may
  * decide, and no decision changes the state. Call before any actor is active.
  */
-export function watchTurns<Event>(registry: Registry<Event>, accuse: (what: string) => void): void {
+export function watchTurns<Event>(registry: Registry<Event>, report: (what: string) => void): void {
   /** The kinds of the actors whose code runs, the outermost first. */
   const running: string[] = []
   const definitions = new Map<string, AnyDefinition<Event>>()
@@ -33,17 +33,17 @@ export function watchTurns<Event>(registry: Registry<Event>, accuse: (what: stri
     }
     const decide: typeof definition.decide = during(definition.decide)
     return Object.assign(Object.create(definition) as AnyDefinition<Event>, {
-      decide: (...asked: Parameters<typeof decide>) => {
+      decide: (...args: Parameters<typeof decide>) => {
         const [other] = running
-        if (other !== undefined) accuse(`a turn of ${kind} begins during one of ${other}`)
-        if (decisions++ % watchedEvery > 0) return decide(...asked)
-        const [state] = asked
+        if (other !== undefined) report(`a turn of ${kind} begins during one of ${other}`)
+        if (decisions++ % watchedEvery > 0) return decide(...args)
+        const [state] = args
         const changed = watchState(state)
         try {
-          return decide(...asked)
+          return decide(...args)
         } finally {
           const place = changed()
-          if (place !== undefined) accuse(`a decision of ${kind} changes its state at ${place}`)
+          if (place !== undefined) report(`a decision of ${kind} changes its state at ${place}`)
         }
       },
       apply: during(definition.apply),

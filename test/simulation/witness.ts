@@ -19,33 +19,33 @@ export class Witness {
   readonly counts: Record<string, number> = {}
   /** When users requested the removal of devices, Unix ms, whether or not the answer arrived. */
   readonly removals: { readonly device: string; readonly at: number }[] = []
-  #told = 0
-  #tellings: { readonly upTo: number; readonly at: number }[] = []
+  #published = 0
+  #publications: { readonly upTo: number; readonly at: number }[] = []
   #doubts: Doubt[] = []
 
-  /** The server took a step. `told`: the last offset sent to live sockets. */
-  passed(told: number): void {
-    if (told > this.#told) this.#tellings.push({ upTo: told, at: this.moment })
-    this.#told = Math.max(this.#told, told)
+  /** The server took a step. `published`: the last offset sent to live sockets. */
+  passed(published: number): void {
+    if (published > this.#published) this.#publications.push({ upTo: published, at: this.moment })
+    this.#published = Math.max(this.#published, published)
     this.moment++
   }
 
   /** The first moment at which the receivers of this event may have been determined. */
-  toldAt(offset: number): number {
-    return this.#tellings.find(({ upTo }) => upTo >= offset)?.at ?? this.moment
+  publishedAt(offset: number): number {
+    return this.#publications.find(({ upTo }) => upTo >= offset)?.at ?? this.moment
   }
 
   count(what: string): void {
     this.counts[what] = (this.counts[what] ?? 0) + 1
   }
 
-  accuse(what: string): void {
+  report(what: string): void {
     this.faults.push(new Error(what))
   }
 
   /** A user was shown or sent something, which one of these grounds permits. */
-  judge(what: () => string, grounds: readonly Ground[]): void {
-    if (grounds.length === 0) this.accuse(`${what()}, without permission`)
+  check(what: () => string, grounds: readonly Ground[]): void {
+    if (grounds.length === 0) this.report(`${what()}, without permission`)
     else if (!grounds.some((ground) => ground.every(({ fate }) => fate === 'stored'))) {
       this.count('doubted')
       this.#doubts.push({ what: what(), grounds })
@@ -56,9 +56,9 @@ export class Witness {
   settle(): void {
     for (const { what, grounds } of this.#doubts) {
       if (grounds.some((ground) => ground.every(({ fate }) => fate !== 'never'))) continue
-      this.accuse(`${what}, by a permission that was never stored`)
+      this.report(`${what}, by a permission that was never stored`)
     }
     this.#doubts = []
-    this.#tellings = [{ upTo: this.#told, at: this.moment }]
+    this.#publications = [{ upTo: this.#published, at: this.moment }]
   }
 }

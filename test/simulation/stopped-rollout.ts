@@ -2,7 +2,7 @@ import type { UpdateContext } from '#actors/update/state'
 import type { ReadRollout } from '#test/simulation/reference-updates'
 
 /** A rollout that was seen stopped and not changed since: no new device may get a firmware by it. Contract 6. */
-export class StandingRollout {
+export class StoppedRollout {
   /** Unix ms; undefined: it runs, or may run. */
   #since: number | undefined
 
@@ -12,11 +12,11 @@ export class StandingRollout {
   }
 
   /** A user sets or switches it. */
-  asked(): void {
+  changed(): void {
     this.#since = undefined
   }
 
-  isAgainst({ by, offer, beganAt }: UpdateContext): boolean {
+  forbids({ by, offer, beganAt }: UpdateContext): boolean {
     return this.#since !== undefined && by !== 'post' && offer?.rollout != null && beganAt > this.#since
   }
 }

@@ -1,5 +1,5 @@
 import type { SeededRandom } from '#bench/random'
-import { HeardMails } from '#test/simulation/heard-mails'
+import { MailChecker } from '#test/simulation/mail-checker'
 import { SimulatedActions } from '#test/simulation/simulated-actions'
 import { SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
@@ -17,13 +17,13 @@ import { SimulatedWrites } from '#test/simulation/simulated-writes'
 import type { Witness } from '#test/simulation/witness'
 
 /** Moments: the earliest at which it may have been sent, and at which it may have been received. */
-interface HeardSince {
-  readonly toldAt: number
+interface ReceivedSince {
+  readonly publishedAt: number
   readonly from: number
 }
 
 /** All users of the server, and the devices in their requests. */
-export class Everybody {
+export class Participants {
   readonly people: SimulatedPeople
   readonly sessions: SimulatedSessions
   readonly schema: SimulatedSchema
@@ -35,7 +35,7 @@ export class Everybody {
   readonly functions: SimulatedFunctions
   readonly subscribers: SimulatedSubscribers
 
-  readonly heard: HeardMails
+  readonly mails: MailChecker
   readonly mailServer: SimulatedMailServer
 
   constructor(
@@ -61,18 +61,18 @@ export class Everybody {
     const { alarms } = this
     this.functions = new SimulatedFunctions(server, random, witness, {
       ...{ requests, people, alarms, devices: names },
-      isStatusTold: mails.perHourMax > 100,
+      hasStatusMails: mails.perHourMax > 100,
     })
     const { functions } = this
     this.subscribers = new SimulatedSubscribers(server, random, witness, { requests, people, alarms, functions })
     const { subscribers } = this
-    this.heard = new HeardMails(witness, { people, alarms, functions, subscribers }, mails.perHourMax, server.now)
+    this.mails = new MailChecker(witness, { people, alarms, functions, subscribers }, mails.perHourMax, server.now)
     this.mailServer = mails.server
-    this.mailServer.watcher = this.heard
+    this.mailServer.watcher = this.mails
     for (const device of devices) {
-      device.onAsked = (updates) => {
-        this.writes.askedOf(updates)
-        this.actions.askedOf(device, updates)
+      device.onWrite = (updates) => {
+        this.writes.writeReceived(updates)
+        this.actions.writeReceived(device, updates)
       }
     }
   }
@@ -84,7 +84,7 @@ export class Everybody {
     for (const part of parts) part.moveTo(server)
   }
 
-  /** Call before anything else happens. */
+  /** Call before the first step. */
   async begin(): Promise<void> {
     await this.people.begin()
     await this.functions.begin()
@@ -92,10 +92,10 @@ export class Everybody {
   }
 
   /** A user with this account received an event that not everyone with read on its resource may receive. */
-  judgeHeard(person: Person, account: string, event: Readonly<Record<string, unknown>>, since: HeardSince): void {
+  checkReceived(person: Person, account: string, event: Readonly<Record<string, unknown>>, since: ReceivedSince): void {
     const type = String(event.type)
-    if (type === 'ALARM_CONFIG_UPDATE') this.alarms.judgeHeard(person, event, since.toldAt, since.from)
-    if (type.startsWith('NOTIFICATION_')) this.subscribers.judgeHeard(person, account, event)
+    if (type === 'ALARM_CONFIG_UPDATE') this.alarms.checkReceived(person, event, since.publishedAt, since.from)
+    if (type.startsWith('NOTIFICATION_')) this.subscribers.checkReceived(person, account, event)
   }
 
   /** Reads the final outcome of all requests. For a server at rest. */

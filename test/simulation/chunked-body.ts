@@ -5,7 +5,7 @@ import type { SimulatedRequest } from '#test/simulation/simulated-server'
 const pieceBytes = 20
 
 /** A body in chunks that breaks off after a number of bytes if these are not all. */
-export function inPieces(bytes: Uint8Array, goneAt: number, world: World): NonNullable<SimulatedRequest['pieces']> {
+export function chunkedBody(bytes: Uint8Array, goneAt: number, world: World): NonNullable<SimulatedRequest['pieces']> {
   async function* pieces(): AsyncGenerator<Uint8Array> {
     for (let at = 0; at < bytes.length; at += pieceBytes) {
       await new Promise<void>((resolve) => world.soon(resolve))

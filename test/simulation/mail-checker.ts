@@ -4,10 +4,10 @@ import {
   digestIn,
   Hours,
   languageOf,
-  needsOfHearing,
+  type Notification,
+  needsOfNotification,
   noteIn,
-  type Told,
-  toldIn,
+  notificationIn,
 } from '#test/simulation/reference-mails'
 import type { Version } from '#test/simulation/register'
 import { idIn, type SimulatedAlarms } from '#test/simulation/simulated-alarms'
@@ -34,7 +34,7 @@ interface Open {
  * All mails, when they are handed over and when they arrive. The receiver must be permitted at the time of hand-over; each
  * mail arrives once, except after a crash or a broken connection; and the hourly limit is kept. Contract 5.7.
  */
-export class HeardMails implements MailWatcher {
+export class MailChecker implements MailWatcher {
   readonly #witness: Witness
   readonly #parts: Parts
   readonly #perHourMax: number
@@ -47,9 +47,9 @@ export class HeardMails implements MailWatcher {
   readonly #hours = new Map<string, Hours>()
   /** Addresses with a permanent refusal. */
   readonly #refusedAt = new Set<string>()
-  readonly #told = new Map<string, Told>()
+  readonly #notifications = new Map<string, Notification>()
   /** Without its time. */
-  readonly #toldAtSomeTime = new Set<string>()
+  readonly #notifiedAtAnyTime = new Set<string>()
   readonly #links: string[] = []
   /** Mails with a known arrival; and the number of those whose sender may not know it. */
   takenCount = 0
@@ -68,17 +68,19 @@ export class HeardMails implements MailWatcher {
   }
 
   /** All notifications sent so far. */
-  get told(): Iterable<Told> {
-    return this.#told.values()
+  get notifications(): Iterable<Notification> {
+    return this.#notifications.values()
   }
 
-  wasTold(address: string, told: Omit<Told, 'language' | 'time'>): boolean {
-    return this.#toldAtSomeTime.has(keyOf(address, told))
+  wasNotified(address: string, notification: Omit<Notification, 'language' | 'time'>): boolean {
+    return this.#notifiedAtAnyTime.has(keyOf(address, notification))
   }
 
   /** The notifications of one address, each once. */
-  toldTo(address: string): readonly Told[] {
-    return [...this.#told].flatMap(([key, told]) => (key.startsWith(`${address} `) ? [told] : []))
+  notificationsTo(address: string): readonly Notification[] {
+    return [...this.#notifications].flatMap(([key, notification]) =>
+      key.startsWith(`${address} `) ? [notification] : [],
+    )
   }
 
   /** The number of a function's requests that an address received only as a count. */
@@ -100,16 +102,16 @@ export class HeardMails implements MailWatcher {
     const open = this.#open.get(to)
     // One at a time: the result of the previous one is stored.
     if (open?.id !== id) this.#open.set(to, { id, isTaken: false })
-    this.#judgeOwner(message)
+    this.#checkOwner(message)
     if (isDigest(message)) {
       this.#witness.count('digest')
-      for (const told of digestIn(text).told) this.#judge(message, told)
+      for (const notification of digestIn(text).notifications) this.#check(message, notification)
     } else {
       this.#witness.count('mail')
-      const told = toldIn(subject)
-      this.#judge(message, told)
-      this.#judgeLanguage(message, told)
-      this.#judgeNote(message, told)
+      const notification = notificationIn(subject)
+      this.#check(message, notification)
+      this.#checkLanguage(message, notification)
+      this.#checkNote(message, notification)
     }
   }
 
@@ -117,11 +119,11 @@ export class HeardMails implements MailWatcher {
     const { id, to, text, subject } = message
     this.#arrived.set(id, [...(this.#arrived.get(id) ?? []), message])
     if (message.unsubscribe) this.#links.push(message.unsubscribe.url)
-    const all = isDigest(message) ? digestIn(text).told : [toldIn(subject)]
-    for (const told of all) {
-      const key = keyOf(to, told)
-      this.#toldAtSomeTime.add(key)
-      this.#told.set(`${key} ${told.time}`, told)
+    const all = isDigest(message) ? digestIn(text).notifications : [notificationIn(subject)]
+    for (const notification of all) {
+      const key = keyOf(to, notification)
+      this.#notifiedAtAnyTime.add(key)
+      this.#notifications.set(`${key} ${notification.time}`, notification)
     }
   }
 
@@ -132,7 +134,7 @@ export class HeardMails implements MailWatcher {
     this.takenCount++
     const hours = this.#hours.get(this.#keyOf(to)) ?? new Hours(this.#perHourMax)
     this.#hours.set(this.#keyOf(to), hours)
-    if (!hours.take(this.#now())) this.#witness.accuse(`${to} gets more than ${this.#perHourMax} mails in an hour`)
+    if (!hours.take(this.#now())) this.#witness.report(`${to} gets more than ${this.#perHourMax} mails in an hour`)
   }
 
   refused({ id, to }: MailMessage, { kind }: MailRefused): void {
@@ -158,7 +160,7 @@ export class HeardMails implements MailWatcher {
       const countMax = 1 + (this.#again.get(id) ?? 0)
       const [first] = messages
       if (messages.length > countMax)
-        this.#witness.accuse(`${first?.to} got ${messages.length} times, and not ${countMax}: ${first?.subject}`)
+        this.#witness.report(`${first?.to} got ${messages.length} times, and not ${countMax}: ${first?.subject}`)
     }
   }
 
@@ -172,59 +174,59 @@ export class HeardMails implements MailWatcher {
   }
 
   /** Its link ends one of the receiver's subscriptions. */
-  #judgeOwner({ to, unsubscribe }: MailMessage): void {
+  #checkOwner({ to, unsubscribe }: MailMessage): void {
     const known = this.#subscriptionBy(unsubscribe?.url)
     if (!known) return
     const isThere = known.locale.since(this.#witness.moment).some(({ value }) => value !== null)
-    if (!isThere) this.#witness.accuse(`${to} gets a mail by ${known.id}, which has ended`)
-    const isHis = unsubscribe?.url.includes(`user=${idIn(known.account)}&`)
-    if (!isHis) this.#witness.accuse(`${to} gets a mail by ${known.id}, which is ${known.account}'s`)
+    if (!isThere) this.#witness.report(`${to} gets a mail by ${known.id}, which has ended`)
+    const isOwn = unsubscribe?.url.includes(`user=${idIn(known.account)}&`)
+    if (!isOwn) this.#witness.report(`${to} gets a mail by ${known.id}, which is ${known.account}'s`)
   }
 
   /** All conditions for the notification hold at this moment. */
-  #judge({ to }: MailMessage, { name, device, value }: Told): void {
+  #check({ to }: MailMessage, { name, device, value }: Notification): void {
     const { people, functions, alarms } = this.#parts
     const { moment } = this.#witness
     const what = () => `${to} gets a mail that ${device} has ${value}, by ${name}`
     const fn = functions.named(name)
     // Its creation was never answered.
     if (!fn) return
-    this.#judgeBy(what, functions.tellingOf(fn, device, moment))
+    this.#checkBy(what, functions.notifyingVersions(fn, device, moment))
     if (to === rootAddress) return
     const { person } = people.addressed(to) ?? {}
     if (!person) {
-      this.#witness.accuse(`${to} belongs to no user, and gets mails`)
+      this.#witness.report(`${to} belongs to no user, and gets mails`)
       return
     }
-    this.#judgeBy(() => `${what()}, elsewhere`, holding(person.address.since(moment), to))
-    this.#judgeBy(() => `${what()}, disabled`, holding(person.state.since(moment), 'active'))
+    this.#checkBy(() => `${what()}, elsewhere`, holding(person.address.since(moment), to))
+    this.#checkBy(() => `${what()}, disabled`, holding(person.state.since(moment), 'active'))
     const [version, ...others] = fn.now.since(moment)
     const bound = version?.value && others.length === 0 ? alarms.surelyBound(version.value, moment) : []
-    for (const [need, isMet] of needsOfHearing(bound, device, fn.plan.cause))
-      this.#witness.judge(() => `${what()}, without ${need}`, person.grounds(moment, isMet))
+    for (const [need, isMet] of needsOfNotification(bound, device, fn.plan.cause))
+      this.#witness.check(() => `${what()}, without ${need}`, person.grounds(moment, isMet))
   }
 
-  #judgeBy(what: () => string, versions: readonly Version<unknown>[]): void {
-    this.#witness.judge(
+  #checkBy(what: () => string, versions: readonly Version<unknown>[]): void {
+    this.#witness.check(
       what,
       versions.map((version) => [version]),
     )
   }
 
-  #judgeLanguage({ to, unsubscribe }: MailMessage, { language }: Told): void {
+  #checkLanguage({ to, unsubscribe }: MailMessage, { language }: Notification): void {
     const versions = this.#subscriptionBy(unsubscribe?.url)?.locale.since(this.#witness.moment) ?? []
     const possible = versions.flatMap(({ value }) => (value === null ? [] : [languageOf(value)]))
     if (possible.length > 0 && !possible.includes(language))
-      this.#witness.accuse(`${to} gets a mail in ${language}, and not in ${possible.join(' or ')}`)
+      this.#witness.report(`${to} gets a mail in ${language}, and not in ${possible.join(' or ')}`)
   }
 
   /** Metadata of a device is sent only to users who may read it. */
-  #judgeNote({ to, text }: MailMessage, { device }: Told): void {
+  #checkNote({ to, text }: MailMessage, { device }: Notification): void {
     const { person } = this.#parts.people.addressed(to) ?? {}
     if (!person || noteIn(text) === '') return
     this.#witness.count('metadata in a mail')
     const grounds = person.grounds(this.#witness.moment, (grants) => mayRead(grants, 'meta', device))
-    this.#witness.judge(() => `${to} reads the note of ${device}`, grounds)
+    this.#witness.check(() => `${to} reads the note of ${device}`, grounds)
   }
 
   #subscriptionBy(url = ''): KnownSubscription | undefined {
@@ -237,7 +239,7 @@ function holding<T>(versions: readonly Version<T>[], wanted: T): readonly Versio
   return versions.filter(({ value }) => value === wanted)
 }
 
-function keyOf(address: string, { name, device, value }: Omit<Told, 'language' | 'time'>): string {
+function keyOf(address: string, { name, device, value }: Omit<Notification, 'language' | 'time'>): string {
   return `${address} ${name} ${device} ${value}`
 }
 

@@ -7,7 +7,7 @@ import type { Witness } from '#test/simulation/witness'
 export interface Author {
   readonly request: SimulatedRequest
   /** The user sent the request directly, so the permission is needed. */
-  readonly judge: () => void
+  readonly check: () => void
 }
 
 /** A resource bound to devices, with events about them. */
@@ -20,7 +20,7 @@ interface Bound {
 }
 
 /** The caller: the administrator in the name of a user, or a user directly, with or without permission. */
-export function someAuthor(
+export function randomAuthor(
   { random, witness, people }: { random: SeededRandom; witness: Witness; people: SimulatedPeople },
   { resource, service, surelyBound }: Bound,
 ): Author {
@@ -30,16 +30,16 @@ export function someAuthor(
   if (!person || !session || random.next() < 0.6) {
     // Otherwise most requests would be refused.
     const as = random.next() < 0.4 ? people.root : pick(people.accounts)
-    return { request: as === undefined ? {} : { as }, judge: () => {} }
+    return { request: as === undefined ? {} : { as }, check: () => {} }
   }
   const { moment } = witness
-  const judge = () => {
+  const check = () => {
     for (const device of surelyBound(moment)) {
       const may = person.grounds(moment, (grants) => mayDo(grants, resource, ['create', 'update'], device))
       const reads = person.grounds(moment, (grants) => mayRead(grants, 'service', device, service))
-      witness.judge(() => `${person.name} has ${resource} of ${device}`, may)
-      witness.judge(() => `${person.name} has ${resource} about ${service} of ${device}`, reads)
+      witness.check(() => `${person.name} has ${resource} of ${device}`, may)
+      witness.check(() => `${person.name} has ${resource} about ${service} of ${device}`, reads)
     }
   }
-  return { request: { authorization: session.authorization }, judge }
+  return { request: { authorization: session.authorization }, check }
 }

@@ -1,7 +1,7 @@
 import type { SimulatedServer } from '#test/simulation/simulated-server'
 
 /** The interface of the run for code that waits or injects faults. */
-export interface Life {
+export interface RunControl {
   /** The present process. */
   readonly server: SimulatedServer
   /** Runs some tasks. */

@@ -1,7 +1,7 @@
 import { counterId, counterService } from '#test/simulation/simulated-device'
 
 /** The counts of a device's frames as a client receives them: none twice, and none out of order. */
-export class HeardCounts {
+export class ReceivedCounts {
   #counts = new Map<string, number>()
 
   forget(): void {

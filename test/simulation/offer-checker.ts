@@ -6,12 +6,12 @@ import { isAbove } from '#test/simulation/reference-updates'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import type { Order, Piece } from '#test/simulation/simulated-firmware'
 import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
-import { StandingRollout } from '#test/simulation/standing-rollout'
+import { StoppedRollout } from '#test/simulation/stopped-rollout'
 import type { Witness } from '#test/simulation/witness'
 
 /** Checks each firmware offer when it arrives, and the images that devices download. Contract 6. */
-export class JudgedOffers {
-  readonly standing = new StandingRollout()
+export class OfferChecker {
+  readonly stopped = new StoppedRollout()
   readonly #witness: Witness
   readonly #devices: readonly SimulatedDevice[]
   /** Possible pins of each device since the last rest. */
@@ -21,7 +21,7 @@ export class JudgedOffers {
   /** Devices with a requested update since the last rest, which may have joined an automatic one. */
   readonly #byHand = new Set<string>()
   /** Ids of updates that were not running when the deletion of a release was requested. */
-  readonly #unheld = new Set<string>()
+  readonly #unprotected = new Set<string>()
   #server: SimulatedServer
 
   constructor(server: SimulatedServer, witness: Witness, devices: readonly SimulatedDevice[]) {
@@ -30,12 +30,12 @@ export class JudgedOffers {
     this.#devices = devices
     this.moveTo(server)
     for (const device of devices) {
-      device.ground = {
-        download: (...asked) => this.#download(...asked),
+      device.host = {
+        download: (...args) => this.#download(...args),
         offered: (...offered) => this.#offered(...offered),
         greets: ({ name, firmware }) => firmware.isAccepting && this.#refusing.delete(name),
         welcomed: ({ name, firmware }) => !firmware.isAccepting && this.#refusing.add(name),
-        accuse: (what) => this.#witness.accuse(what),
+        report: (what) => this.#witness.report(what),
       }
     }
   }
@@ -46,7 +46,7 @@ export class JudgedOffers {
   }
 
   /** Devices that may be pinned to a version. */
-  get held(): Iterable<string> {
+  get pinnedDevices(): Iterable<string> {
     return this.#pins.keys()
   }
 
@@ -55,7 +55,7 @@ export class JudgedOffers {
     this.#pins.set(device, new Set([...(this.#pins.get(device) ?? []), firmware]))
   }
 
-  askedByHand(device: string): void {
+  requested(device: string): void {
     this.#byHand.add(device)
   }
 
@@ -67,10 +67,10 @@ export class JudgedOffers {
   }
 
   /** An update that is not running does not protect its image, though its device may start late. */
-  letGo(): void {
+  unprotectUpdates(): void {
     for (const { name } of this.#devices) {
       const stored = this.#storedOf(name)
-      if (stored && stored.counted?.stage !== 'running') this.#unheld.add(stored.context.id)
+      if (stored && stored.counted?.stage !== 'running') this.#unprotected.add(stored.context.id)
     }
   }
 
@@ -91,13 +91,13 @@ export class JudgedOffers {
       if (stored?.context.id !== id) continue
       const isOffered = stored.state === 'offering' || (stored.state === 'started' && stored.context.resends > 0)
       if (isOffered && lastOffset > registry.head(tenant).committed)
-        this.#witness.accuse(`${name} is offered ${id}, which is not stored yet`)
+        this.#witness.report(`${name} is offered ${id}, which is not stored yet`)
       return
     }
     // The update of a device that was removed at that moment is forgotten.
     const isThere = (name: string) => (registry.peek(deviceAddress(tenant, name)).state as DeviceState).isThere
     if (this.#devices.every(({ name }) => isThere(name)))
-      this.#witness.accuse(`${id} is offered, and is not in the device's state`)
+      this.#witness.report(`${id} is offered, and is not in the device's state`)
   }
 
   /** A device receives an offer, new or repeated. */
@@ -108,20 +108,20 @@ export class JudgedOffers {
     if (stored?.context.id !== id) return
     const { by, from } = stored.context
     if (by !== 'post' && this.#refusing.has(name) && !this.#byHand.has(name))
-      this.#witness.accuse(`${name} refuses, and is offered ${firmware} by ${by}`)
+      this.#witness.report(`${name} refuses, and is offered ${firmware} by ${by}`)
     if (!isNew) return
     this.#witness.count(`firmware offered by ${by}`)
-    if (this.standing.isAgainst(stored.context))
-      this.#witness.accuse(`${name} is offered ${firmware} by a stopped rollout`)
+    if (this.stopped.forbids(stored.context))
+      this.#witness.report(`${name} is offered ${firmware} by a stopped rollout`)
     if (isAbove(firmware, from)) return
     this.#witness.count('firmware offered again, or an older one')
     if (!this.#pins.get(name)?.has(firmware))
-      this.#witness.accuse(`${name} is offered ${firmware} of ${index} in place of ${from}, and is not pinned to it`)
+      this.#witness.report(`${name} is offered ${firmware} of ${index} in place of ${from}, and is not pinned to it`)
   }
 
   async #download({ id, url, sha256 }: Order, from: number, to: number): Promise<Piece> {
     const { pathname, searchParams } = new URL(url)
-    if (!pathname.endsWith(`/updates/images/${sha256}`)) this.#witness.accuse(`${sha256} is offered at ${url}`)
+    if (!pathname.endsWith(`/updates/images/${sha256}`)) this.#witness.report(`${sha256} is offered at ${url}`)
     const answer = await answerOf(
       this.#server.call('readImage', {
         parameters: { sha256 },
@@ -132,16 +132,16 @@ export class JudgedOffers {
     if (!('refused' in answer)) return { text: answer.body }
     if (answer.refused !== 'not_found') {
       if (answer.refused !== 'storage' && answer.refused !== 'overloaded')
-        this.#witness.accuse(`the image at ${url} is refused: ${answer.refused}`)
+        this.#witness.report(`the image at ${url} is refused: ${answer.refused}`)
       return 'not now'
     }
-    if (this.#isUnderWay(id)) this.#witness.accuse(`the image at ${url} is gone, and an update of it is running`)
+    if (this.#isRunning(id)) this.#witness.report(`the image at ${url} is gone, and an update of it is running`)
     return 'gone'
   }
 
   /** A running update protects its image. */
-  #isUnderWay(id: string): boolean {
-    if (!this.#server.assembly.context.system.gate.isSettled || this.#unheld.has(id)) return false
+  #isRunning(id: string): boolean {
+    if (!this.#server.assembly.context.system.gate.isSettled || this.#unprotected.has(id)) return false
     return this.#devices.some(({ name }) => {
       const stored = this.#storedOf(name)
       return stored?.context.id === id && stored.counted?.stage === 'running'

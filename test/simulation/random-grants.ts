@@ -19,18 +19,18 @@ export const viewer: Grant = {
 }
 
 /** Each with its own devices and services; now and then without any read permission. */
-export function someGrants(random: SeededRandom, devices: readonly string[]): readonly Grant[] {
+export function randomGrants(random: SeededRandom, devices: readonly string[]): readonly Grant[] {
   if (random.next() < 0.1) return [{ permissions: { roles: ['read'] }, devices: ['*'], services: ['*'] }]
   const some = (names: readonly string[]) => (random.next() < 0.3 ? ['*'] : names.filter(() => random.next() < 0.5))
   return Array.from({ length: 1 + random.below(3) }, () => ({
-    permissions: somePermissions(random),
+    permissions: randomPermissions(random),
     devices: some(devices),
     services: some(['counter', 'climate', 'pump', 'heater']),
   }))
 }
 
 /** Mostly permissions that a client needs to follow devices: their list and their reports. */
-function somePermissions(random: SeededRandom): Grant['permissions'] {
+function randomPermissions(random: SeededRandom): Grant['permissions'] {
   const pick = <T>(from: readonly T[]): T => from[random.below(from.length)] as T
   const tried = random.next()
   if (tried < 0.15) return { '*': ['read'] }
