@@ -1,8 +1,7 @@
 import type { Operation, Storage } from '#runtime/storage'
 
 /**
- * Stores commits in the order of the calls; the next call may come before the last one is settled. One contract test
- * runs for each log (`test/store/commit-log-suite.ts`).
+ * Stores commits in the order of the calls; the next call may come before the last one is settled.
  *
  * - Fulfilled: all operations are stored, `Storage.get` reads them, and they survive as `DURABILITY` promises.
  * - Rejected: all operations are stored or none; the next opening shows which. No later commit is stored until then.

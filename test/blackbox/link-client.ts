@@ -24,7 +24,7 @@ export interface Declaration {
 
 const packr = new Packr({ useRecords: false, int64AsType: 'number' })
 
-export function encode(protocol: Protocol, frame: unknown): string | Buffer {
+function encode(protocol: Protocol, frame: unknown): string | Buffer {
   return protocol === 'json' ? JSON.stringify(frame) : packr.pack(frame)
 }
 

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { encode } from '#test/blackbox/link-client'
 import { LinkGround } from '#test/blackbox/link-ground'
 import { climate, degrees, label, mode, sensor, shownDegrees, temperature } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
@@ -79,28 +78,6 @@ describe.each(['json', 'msgpack'] as const)('a link in %s', (protocol) => {
     const shown = values.map(([type, sent, value = sent], propId) => ({ propId, type, value }))
     expect(await events.caughtUp(server)).toMatchObject([{ updates: shown }, { updates: shown }])
     expect(Object.values(await ground.properties(device, 'types'))).toMatchObject(shown)
-  })
-
-  test('exceeding the window closes with OVERLOADED and 1013, and continuing from WELCOME.seq loses nothing', async () => {
-    const { link, device, address } = await ground.sensor()
-    const events = await ground.eventsOf(device)
-    const count = 20_000
-    const frame = (seq: number) => encode(protocol, ['U', address, seq, 0, [temperature, seq]])
-    link.sendRaw(...Array.from({ length: count }, (_, index) => frame(index + 1)))
-    expect((await link.closed()).code).toBe(1013)
-    expect(link.waiting.filter((waiting) => !Array.isArray(waiting))).toMatchObject([
-      { type: 'ERROR', code: 'OVERLOADED' },
-    ])
-    const again = await ground.link()
-    const { seq } = await again.hello(device, sensor, { session: 'boot-1' })
-    expect(seq).toBeLessThan(count)
-    for (const waiting of link.waiting) if (Array.isArray(waiting)) expect(waiting[2]).toBeLessThanOrEqual(seq)
-    for (let at = seq + 1; at <= seq + 500; at++) again.send(['U', address, at, 0, [temperature, at]])
-    await again.take(['A', address, seq + 500])
-    const received = await events.caughtUp(server)
-    expect(received.map((event) => (event.type === 'OBJECT_UPDATED' ? event.updates[0]?.value : 0))).toEqual(
-      Array.from({ length: seq + 500 }, (_, index) => index + 1),
-    )
   })
 })
 

@@ -9,18 +9,7 @@ import type { Shape } from '#model/shape'
 import { Shapes } from '#store/shapes'
 
 const service = 'svc-1'
-const typeNames = [
-  'uint8',
-  'int64',
-  'float',
-  'bool',
-  'string',
-  'binary',
-  'uuid',
-  'datetime',
-  'uint16-array',
-  'string-array',
-]
+const typeNames = 'uint8 int64 float bool string binary uuid datetime uint16-array string-array'.split(' ')
 
 const shape: Shape = new Shapes(() => undefined).intern(
   service,
@@ -83,32 +72,9 @@ const goodValue = fc.oneof(
 )
 /** Any value of JSON or msgpack. */
 const strange = fc.oneof(
-  fc.constantFrom(
-    null,
-    undefined,
-    '',
-    0,
-    -0,
-    -1,
-    0.5,
-    1e21,
-    Number.NaN,
-    Number.POSITIVE_INFINITY,
-    2 ** 32,
-    2 ** 53,
-    'U',
-    [],
-    {},
-  ),
-  fc.constantFrom(
-    { e: 'x' },
-    { e: 5 },
-    { e: '' },
-    { error: 'x' },
-    { e: 'x'.repeat(1_025) },
-    { value: 1 },
-    new Uint8Array(3),
-  ),
+  fc.constantFrom(0, -0, -1, 0.5, 1e21, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 32, 2 ** 53),
+  fc.constantFrom(null, undefined, '', 'U', [], {}, new Uint8Array(3)),
+  fc.constantFrom({ e: 'x' }, { e: 5 }, { e: '' }, { error: 'x' }, { e: 'x'.repeat(1_025) }, { value: 1 }),
   goodValue,
 )
 const propId = fc.oneof(
@@ -210,19 +176,6 @@ describe('the hand-written check of UPDATE', () => {
     )
     // Neither side refuses nearly all frames.
     expect(taken).toBeGreaterThan(500)
-  })
-
-  test('never throws', () => {
-    fc.assert(
-      fc.property(fc.anything({ withBigInt: true, withNullPrototype: true, withTypedArray: true }), (frame) => {
-        byHand(frame)
-        byHand(['U', 1, 1, 0, frame])
-        byHand(['U', 1, 1, 0, [0, frame]])
-        byHand({ type: 'UPDATE', flakeAddress: 1, seq: 1, serviceIdentifier: service, updates: frame })
-        byHand({ type: 'UPDATE', flakeAddress: 1, seq: 1, serviceIdentifier: service, updates: [frame] })
-      }),
-      { numRuns: 1_000 },
-    )
   })
 })
 

@@ -47,23 +47,8 @@ function isFound(condition: JsonValue, source = all, of = device): boolean {
 
 /** The candidate values that a path reads. */
 function read(path: string, source = all, of = device): unknown {
-  const candidates: JsonValue[] = [
-    null,
-    0,
-    1,
-    2,
-    3,
-    21.5,
-    'eco',
-    'online',
-    'SENSOR-1',
-    'K',
-    'whole',
-    'split',
-    'Boiler',
-    'dot',
-    'empty',
-  ]
+  const texts = 'eco online SENSOR-1 K whole split Boiler dot empty'.split(' ')
+  const candidates: JsonValue[] = [null, 0, 1, 2, 3, 21.5, ...texts]
   return candidates.filter((value) => isFound({ '===': [{ var: [path, null] }, value] }, source, of))
 }
 

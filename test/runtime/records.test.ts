@@ -7,7 +7,7 @@ import { keys } from '#store/keys'
 import { unpackRecord } from '#store/record-codec'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyPlace, openStage, type Stage, type StageOptions } from '#test/runtime/stage'
-import { countRows } from '#test/store/rows-read'
+import { countRows } from '#test/store/wrapped-scans'
 
 type Put = { readonly type: 'put'; readonly records: readonly RecordChange[] } | { readonly type: 'read' }
 

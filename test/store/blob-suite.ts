@@ -42,7 +42,9 @@ async function readWhole(store: BlobStore, sha256: string, from: number, to: num
 
 const hour = 3_600_000
 
-const noOwners = () => []
+/** The owners of the tests' images of 9 000 bytes. */
+const owners = (names: readonly string[]) => (size: number) => (size === 9000 ? names : [])
+export const noOwners = owners([])
 
 /** The contract of a `BlobStore`. */
 export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
@@ -132,57 +134,27 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(found).toEqual([undefined, 9000, hashOf(bytes), 0])
     })
 
-    test('a crash after the image has an owner leaves no part, so that it is not completed again', async () => {
+    test.each<[string, 'before' | 'after' | 'never', readonly string[], number]>([
+      ['after the image has an owner leaves no part', 'never', ['b', 'a'], 0],
+      ['before the image has this owner too keeps all received bytes', 'before', ['b'], 9000],
+      ['after the image has this owner leaves no part, even if another one sends the same bytes', 'after', ['a'], 0],
+    ])('a crash %s', async (_, sentByOther, names, received) => {
       const bytes = bytesOf(9000)
       const found: unknown[] = []
+      if (sentByOther === 'before') await store.receive('b', whole, piecesOf(bytes))
       await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
         const next = await stage.restart()
-        await next.sweep(
-          () => true,
-          (size) => (size === 9000 ? ['b', 'a'] : []),
-        )
+        if (sentByOther === 'after') await next.receive('b', whole, piecesOf(bytes))
+        await next.sweep(() => true, owners(names))
         found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
       })
-      expect(found).toEqual([9000, 0])
-    })
-
-    test('a crash before the image has this owner keeps all received bytes, even if another owner has the same image', async () => {
-      const bytes = bytesOf(9000)
-      await store.receive('b', whole, piecesOf(bytes))
-      const found: unknown[] = []
-      await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
-        const next = await stage.restart()
-        await next.sweep(
-          () => true,
-          (size) => (size === 9000 ? ['b'] : []),
-        )
-        found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
-      })
-      expect(found).toEqual([9000, 9000])
-    })
-
-    test('a crash after the image has this owner leaves no part, even if another owner sends the same bytes', async () => {
-      const bytes = bytesOf(9000)
-      const found: unknown[] = []
-      await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
-        const next = await stage.restart()
-        await next.receive('b', whole, piecesOf(bytes))
-        await next.sweep(
-          () => true,
-          (size) => (size === 9000 ? ['a'] : []),
-        )
-        found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
-      })
-      expect(found).toEqual([9000, 0])
+      expect(found).toEqual([9000, received])
     })
 
     test('a sweep keeps a part that is being completed, even if its owner has an image of that size', async () => {
       const bytes = bytesOf(9000)
       await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
-        await store.sweep(
-          () => true,
-          (size) => (size === 9000 ? ['a'] : []),
-        )
+        await store.sweep(() => true, owners(['a']))
         expect(await store.receivedOf('a')).toBe(9000)
       })
       expect(await store.receivedOf('a')).toBe(0)
@@ -192,10 +164,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       const bytes = bytesOf(9000)
       await breakOff(bytes, 500)
       store = await stage.restart()
-      await store.sweep(
-        () => true,
-        (size) => (size === 9000 ? ['a'] : []),
-      )
+      await store.sweep(() => true, owners(['a']))
       expect((await put(bytes, 500, 9000)).image?.sha256).toBe(hashOf(bytes))
     })
 

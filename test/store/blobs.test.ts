@@ -1,11 +1,12 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmdirSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { link, mkdir, open, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, type TestContext, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { BlobStore } from '#runtime/blobs'
 import { fileBlobs } from '#store/blobs'
-import { blobSuite, bytesMax, bytesOf, hashOf, piecesOf } from '#test/store/blob-suite'
+import { blobSuite, bytesMax, bytesOf, hashOf, noOwners, piecesOf } from '#test/store/blob-suite'
+import { onSmallDisk } from '#test/store/small-disk'
 
 const MIB = 1024 * 1024
 
@@ -31,10 +32,19 @@ const newFolder = () => mkdtempSync(join(tmpdir(), 'blobs-'))
 blobSuite('as files', () => stageIn(newFolder()))
 
 describe('files', () => {
-  test('are readable by their owner only, and named by their hash', async () => {
-    const folder = newFolder()
-    const { store } = await stageIn(folder)
+  let folder: string
+  let stage: Awaited<ReturnType<typeof stageIn>>
+  let store: BlobStore
+
+  beforeEach(async () => {
+    folder = newFolder()
+    stage = await stageIn(folder)
+    store = stage.store
     await store.open()
+  })
+  afterEach(() => stage.close())
+
+  test('are readable by their owner only, and named by their hash', async () => {
     await store.receive('a', { from: 0, size: 20 }, piecesOf(bytesOf(10)))
     const { image } = await store.receive('../b', { from: 0, size: null }, piecesOf(bytesOf(10)))
     const modes = ['', 'images', 'uploads'].map(async (name) => (await stat(join(folder, name))).mode & 0o777)
@@ -45,20 +55,14 @@ describe('files', () => {
     for (const file of [join('images', image?.sha256 ?? ''), ...parts.map((part) => join('uploads', part))]) {
       expect((await stat(join(folder, file))).mode & 0o777).toBe(0o600)
     }
-    await rm(folder, { recursive: true })
   })
 
   test.each(['', '..', '../uploads', 'A'.repeat(64), `${'a'.repeat(63)}/`])('%j is not found', async (sha256) => {
-    const folder = newFolder()
-    const { store, close } = await stageIn(folder)
-    await store.open()
     await expect(store.sizeOf(sha256)).rejects.toMatchObject({ code: 'not_found' })
     await expect(store.remove(sha256)).rejects.toMatchObject({ code: 'not_found' })
-    await close()
   })
 
   test('an image that was truncated on disk cannot be read', async () => {
-    const folder = newFolder()
     const failures: Error[] = []
     const failed = (error: Error) => failures.push(error)
     const store = fileBlobs({ folder, bytesMax, headroomBytes: 0, now: Date.now, failed })
@@ -71,117 +75,70 @@ describe('files', () => {
     }
     await expect(read()).rejects.toMatchObject({ code: 'storage' })
     expect(failures).toMatchObject([{ message: expect.stringContaining(`the image ${sha256} ends before 1000`) }])
-    await rm(folder, { recursive: true })
   })
 
   test('a folder with the name of an image is not an image, and is not swept', async () => {
-    const folder = newFolder()
-    const { store, close } = await stageIn(folder)
-    await store.open()
     const sha256 = hashOf(bytesOf(1000))
     await mkdir(join(folder, 'images', sha256))
     await writeFile(join(folder, 'images', 'z'.repeat(64)), '')
     expect(await store.sizeOf(sha256)).toBeUndefined()
-    await store.sweep(
-      () => false,
-      () => [],
-    )
+    await store.sweep(() => false, noOwners)
     expect(await readdir(join(folder, 'images'))).toEqual([sha256])
-    await close()
   })
 
   test.each(['images', 'uploads'])('are not opened if %s is not a folder, and the error names it', async (name) => {
-    const folder = newFolder()
+    await rm(join(folder, name), { recursive: true })
     await writeFile(join(folder, name), '')
-    const { store, close } = await stageIn(folder)
     await expect(store.open()).rejects.toMatchObject({ name: 'StorageFailure', message: expect.stringContaining(name) })
-    await close()
   })
 
   test.each([
     ['before the rename', 'link'],
     ['after a rename onto the same file', 'image'],
   ])('a crash %s keeps the part and removes its other name', async (_, died) => {
-    const folder = newFolder()
-    const { store, restart, close } = await stageIn(folder)
-    await store.open()
     const bytes = bytesOf(9000)
     await store.receive('a', { from: 0, size: 9001 }, piecesOf(bytes))
     const parts = (await readdir(join(folder, 'uploads'))).sort()
     const file = join(folder, 'uploads', parts[0] ?? '')
     await link(file, `${file}.whole`)
     if (died === 'image') await link(file, join(folder, 'images', hashOf(bytes)))
-    const next = await restart()
-    await next.sweep(
-      () => true,
-      () => [],
-    )
+    const next = await stage.restart()
+    await next.sweep(() => true, noOwners)
     expect((await readdir(join(folder, 'uploads'))).sort()).toEqual(parts)
     expect(await next.receivedOf('a')).toBe(9000)
-    await close()
   })
 
   test('unsynced bytes do not count after a power loss, and the upload continues', async () => {
-    const folder = newFolder()
-    const { store, restart, close } = await stageIn(folder)
-    await store.open()
     const bytes = bytesOf(20_000)
     await store.receive('a', { from: 0, size: 20_000 }, piecesOf(bytes.subarray(0, 9000)))
     const [part] = (await readdir(join(folder, 'uploads'))).sort()
     // The file has its full length, with zeros where nothing was synced.
     await truncate(join(folder, 'uploads', part ?? ''), 20_000)
-    const next = await restart()
+    const next = await stage.restart()
     expect(await next.receivedOf('a')).toBe(9000)
     const received = await next.receive('a', { from: 9000, size: 20_000 }, piecesOf(bytes.subarray(9000, 12_000)))
     expect(received).toEqual({ received: 12_000 })
     const { image } = await next.receive('a', { from: 12_000, size: 20_000 }, piecesOf(bytes.subarray(12_000)))
     expect(image?.sha256).toBe(hashOf(bytes))
-    await close()
   })
 
   test('a part that is shorter than its recorded length does not count', async () => {
-    const folder = newFolder()
-    const { store, restart, close } = await stageIn(folder)
-    await store.open()
     await store.receive('a', { from: 0, size: 20_000 }, piecesOf(bytesOf(9000)))
     const [part] = (await readdir(join(folder, 'uploads'))).sort()
     await truncate(join(folder, 'uploads', part ?? ''), 8999)
-    const next = await restart()
+    const next = await stage.restart()
     expect(await next.receivedOf('a')).toBe(0)
     expect((await next.receive('a', { from: 0, size: null }, piecesOf(bytesOf(10)))).image?.size).toBe(10)
     expect(await readdir(join(folder, 'uploads'))).toEqual([])
-    await close()
   })
 
   test('old parts are removed by the next upload', async () => {
-    const folder = newFolder()
-    const { store, wait, close } = await stageIn(folder)
-    await store.open()
     await store.receive('a', { from: 0, size: 20 }, piecesOf(bytesOf(10)))
-    wait(25 * 3_600_000)
+    stage.wait(25 * 3_600_000)
     await store.receive('b', { from: 0, size: null }, piecesOf(bytesOf(10)))
     expect(await readdir(join(folder, 'uploads'))).toEqual([])
-    await close()
   })
 })
-
-/** Mounts a small disk for a test. */
-async function onDisk(size: string, context: TestContext, work: (disk: string) => Promise<void>): Promise<void> {
-  const disk = newFolder()
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', disk], { stdio: 'pipe' })
-  } catch (error) {
-    rmdirSync(disk)
-    if (process.env.CI) throw error
-    context.skip('a small disk could not be mounted (needs root)')
-  }
-  try {
-    await work(disk)
-  } finally {
-    execFileSync('umount', ['--lazy', disk])
-    rmdirSync(disk)
-  }
-}
 
 test.each([
   ['write', 'write'],
@@ -237,7 +194,7 @@ describe('a full disk', () => {
   })
 
   test('does not count the part that an upload replaces', async (context) => {
-    await onDisk('100m', context, async (disk) => {
+    await onSmallDisk('100m', context, async (disk) => {
       const store = fileBlobs({ folder: disk, bytesMax: 200 * MIB, headroomBytes: 0, now: Date.now })
       await store.open()
       const image = new Uint8Array(30 * MIB)
@@ -248,7 +205,7 @@ describe('a full disk', () => {
   })
 
   test('that fills up during an upload discards the part, and other uploads continue', async (context) => {
-    await onDisk('100m', context, async (disk) => {
+    await onSmallDisk('100m', context, async (disk) => {
       const store = fileBlobs({ folder: disk, bytesMax: 200 * MIB, headroomBytes: 0, now: Date.now })
       await store.open()
       async function* endless() {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import type { Activation } from '#runtime/activation'
-import type { Storage } from '#runtime/storage'
 import { ActivationIndex, type BulkWakeLimits, NameMarks } from '#store/bulk-wake'
 import { textHash } from '#store/msgpack-reader'
 import { openStage, type Stage } from '#test/runtime/stage'
 import { tallyAddress } from '#test/runtime/tally-actors'
+import { wrapScans, wrapStorage } from '#test/store/wrapped-scans'
 
 const nameOf = (number: number) => `T${String(number).padStart(4, '0')}`
 const always: BulkWakeLimits = { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 4 }
@@ -28,28 +28,19 @@ async function crashed(count: number, every: number): Promise<Stage> {
 /** Counts the snapshots read alone and by scans, of handles opened from now on. */
 function reads({ place }: Stage): { alone: number; inRows: number } {
   const seen = { alone: 0, inRows: 0 }
-  const open = place.open.bind(place)
   const isSnapshot = (key: string) => key.startsWith('actor/')
-  place.open = async () => watch(await open())
-  const watch = (storage: Storage): Storage => {
+  wrapStorage(place, (storage) => {
     const get = storage.get.bind(storage)
-    const scan = storage.scan.bind(storage)
     storage.get = (key) => {
       if (isSnapshot(key)) seen.alone++
       return get(key)
     }
-    storage.scan = (range) => {
-      const rows = scan(range)
-      const next = rows.next.bind(rows)
-      rows.next = async (countMax) => {
-        const found = await next(countMax)
-        seen.inRows += found.filter(({ key }) => isSnapshot(key)).length
-        return found
-      }
-      return rows
-    }
-    return storage
-  }
+    wrapScans(storage, async (read, countMax) => {
+      const found = await read(countMax)
+      seen.inRows += found.filter(({ key }) => isSnapshot(key)).length
+      return found
+    })
+  })
   return seen
 }
 

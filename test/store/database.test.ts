@@ -128,32 +128,24 @@ describe('when the disk has room again', () => {
     expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
   })
 
-  test('a store that lost published events starts a new epoch, so that old positions are invalid', async () => {
-    const { stage, place } = await fullDisk()
-    const { epoch } = stage
-    // Everything since the last fsync is lost, and the process lives on.
-    place.losePower()
-    place.setRoom(true)
-    await stage.world.advance(1_000)
-    expect(stage.log.slice(2)).toEqual(['reloaded, rewound', 'recovered'])
-    expect(stage.epoch).not.toBe(epoch)
-    expect(stage.journal.lastOffsetUnder('default', epoch)).toBe(0)
-    expect(stage.addedOf(a)).toEqual([])
-  })
-
-  test('a store that lost published events starts a new epoch even if it could not be opened at first', async () => {
-    const { stage, place, faults } = await fullDisk()
-    const { epoch } = stage
-    faults.open = 'full'
-    place.setRoom(true)
-    await stage.world.advance(1_000)
-    place.losePower()
-    faults.open = undefined
-    await stage.world.advance(1_000)
-    expect(stage.log.at(-1)).toBe('recovered')
-    expect(stage.epoch).not.toBe(epoch)
-    expect(stage.log).toContain('reloaded, rewound')
-  })
+  test.each([undefined, 'full'] as const)(
+    'a store that lost published events starts a new epoch, so that old positions are invalid (first opening: %s)',
+    async (failure) => {
+      const { stage, place, faults } = await fullDisk()
+      const { epoch } = stage
+      place.setRoom(true)
+      faults.open = failure
+      if (failure) await stage.world.advance(1_000)
+      // Everything since the last fsync is lost, and the process lives on.
+      place.losePower()
+      faults.open = undefined
+      await stage.world.advance(1_000)
+      expect(stage.log.slice(-2)).toEqual(['reloaded, rewound', 'recovered'])
+      expect(stage.epoch).not.toBe(epoch)
+      expect(stage.journal.lastOffsetUnder('default', epoch)).toBe(0)
+      expect(stage.addedOf(a)).toEqual([])
+    },
+  )
 })
 
 describe('closing', () => {

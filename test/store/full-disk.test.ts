@@ -1,11 +1,9 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmdirSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it, type TestContext } from 'vitest'
 import type { Operation, Storage } from '#runtime/storage'
 import { levelPlace } from '#store/level'
+import { onSmallDisk } from '#test/store/small-disk'
 import { rowsOf, text } from '#test/store/storage-suite'
 
 const MIB = 1024 * 1024
@@ -19,29 +17,12 @@ const isWhole = (value: Uint8Array | undefined) => value !== undefined && Buffer
 
 /** A disk of 32 MiB, of which another file takes 20. */
 describe('LevelDB on a full disk', () => {
-  let disk: string
-  let ballast: string
-  let whyNot: string | undefined
-
-  beforeEach(async () => {
-    disk = mkdtempSync(join(tmpdir(), 'full-disk-'))
-    ballast = join(disk, 'ballast')
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', disk], { stdio: 'pipe' })
-      whyNot = undefined
-    } catch (error) {
-      whyNot = `a small disk could not be mounted (needs root): ${error instanceof Error ? error.message : error}`
-      if (process.env.CI) throw error
-      console.warn(`Skipped the full disk: ${whyNot}`)
-      return
-    }
-    await writeFile(ballast, new Uint8Array(20 * MIB))
-  })
-
-  afterEach(() => {
-    if (whyNot === undefined) execFileSync('umount', ['--lazy', disk])
-    rmdirSync(disk)
-  })
+  const onFullDisk = (context: TestContext, work: (disk: string, ballast: string) => Promise<void>) =>
+    onSmallDisk('32m', context, async (disk) => {
+      const ballast = join(disk, 'ballast')
+      await writeFile(ballast, new Uint8Array(20 * MIB))
+      await work(disk, ballast)
+    })
 
   /** Writes until the disk is full; returns the number of acknowledged rows. */
   async function fill(storage: Storage): Promise<number> {
@@ -55,62 +36,63 @@ describe('LevelDB on a full disk', () => {
     }
   }
 
-  it('stays readable, refuses writes, and has all acknowledged rows after reopening', async (context) => {
-    if (whyNot !== undefined) return context.skip(whyNot)
-    const place = levelPlace({ folder: join(disk, 'data'), headroomBytes: 4 * MIB, roomBytes: 4 * MIB })
-    let storage = await place.open()
-    await place.restoreHeadroom()
-    expect(await place.hasRoom()).toBe(true)
-    const acknowledged = await fill(storage)
-    expect(acknowledged).toBeGreaterThan(50)
-    expect(await place.hasRoom()).toBe(false)
+  it('stays readable, refuses writes, and has all acknowledged rows after reopening', (context) =>
+    onFullDisk(context, async (disk, ballast) => {
+      const place = levelPlace({ folder: join(disk, 'data'), headroomBytes: 4 * MIB, roomBytes: 4 * MIB })
+      let storage = await place.open()
+      await place.restoreHeadroom()
+      expect(await place.hasRoom()).toBe(true)
+      const acknowledged = await fill(storage)
+      expect(acknowledged).toBeGreaterThan(50)
+      expect(await place.hasRoom()).toBe(false)
 
-    // Reads continue; this handle never writes again, even when there is room.
-    expect(isWhole(storage.get(row(0).key))).toBe(true)
-    expect(isWhole(storage.get(row(acknowledged - 1).key))).toBe(true)
-    expect(await rowsOf(storage)).toHaveLength(acknowledged)
-    await expect(storage.write([row(0)], soft)).rejects.toMatchObject({ code: 'poisoned' })
-    await storage.close()
+      // Reads continue; this handle never writes again, even when there is room.
+      expect(isWhole(storage.get(row(0).key))).toBe(true)
+      expect(isWhole(storage.get(row(acknowledged - 1).key))).toBe(true)
+      expect(await rowsOf(storage)).toHaveLength(acknowledged)
+      await expect(storage.write([row(0)], soft)).rejects.toMatchObject({ code: 'poisoned' })
+      await storage.close()
 
-    // No byte is left for a new manifest: the headroom is for this.
-    await writeFile(join(disk, 'more'), new Uint8Array(64 * MIB)).catch(() => undefined)
-    await expect(place.open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'full' })
-    await place.restoreHeadroom()
-    await place.releaseHeadroom()
-    expect(await place.hasRoom()).toBe(false)
-    storage = await place.open()
-    await expectRows(storage, acknowledged)
+      // No byte is left for a new manifest: the headroom is for this.
+      await writeFile(join(disk, 'more'), new Uint8Array(64 * MIB)).catch(() => undefined)
+      await expect(place.open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'full' })
+      await place.restoreHeadroom()
+      await place.releaseHeadroom()
+      expect(await place.hasRoom()).toBe(false)
+      storage = await place.open()
+      await expectRows(storage, acknowledged)
 
-    // An operator frees space.
-    await rm(ballast)
-    expect(await place.hasRoom()).toBe(true)
-    await place.restoreHeadroom()
-    for (let index = 0; index < 100; index += 1) {
-      await storage.write([{ key: `later/${index}`, value: filler }], { sync: index % 10 === 0 })
-    }
-    await storage.close()
-    storage = await place.open()
-    await expectRows(storage, acknowledged)
-    for (let index = 0; index < 100; index += 1) expect(isWhole(storage.get(`later/${index}`))).toBe(true)
-    await storage.close()
-  })
+      // An operator frees space.
+      await rm(ballast)
+      expect(await place.hasRoom()).toBe(true)
+      await place.restoreHeadroom()
+      for (let index = 0; index < 100; index += 1) {
+        await storage.write([{ key: `later/${index}`, value: filler }], { sync: index % 10 === 0 })
+      }
+      await storage.close()
+      storage = await place.open()
+      await expectRows(storage, acknowledged)
+      for (let index = 0; index < 100; index += 1) expect(isWhole(storage.get(`later/${index}`))).toBe(true)
+      await storage.close()
+    }))
 
-  it('stays poisoned when there is room again', async (context) => {
-    if (whyNot !== undefined) return context.skip(whyNot)
-    const place = levelPlace({ folder: join(disk, 'data'), headroomBytes: 0, roomBytes: 1 * MIB })
-    let storage = await place.open()
-    const acknowledged = await fill(storage)
-    const waiting = [storage.write([row(0)], soft), storage.write([row(1)], { sync: true })]
-    await rm(ballast)
-    for (const write of await Promise.allSettled(waiting)) expect(write).toMatchObject({ reason: { code: 'poisoned' } })
-    await expect(storage.write([], soft)).rejects.toMatchObject({ code: 'poisoned' })
-    await storage.close()
-    storage = await place.open()
-    await expectRows(storage, acknowledged)
-    await storage.write([{ key: 'z', value: new TextEncoder().encode('again') }], soft)
-    expect(text(storage.get('z'))).toBe('again')
-    await storage.close()
-  })
+  it('stays poisoned when there is room again', (context) =>
+    onFullDisk(context, async (disk, ballast) => {
+      const place = levelPlace({ folder: join(disk, 'data'), headroomBytes: 0, roomBytes: 1 * MIB })
+      let storage = await place.open()
+      const acknowledged = await fill(storage)
+      const waiting = [storage.write([row(0)], soft), storage.write([row(1)], { sync: true })]
+      await rm(ballast)
+      for (const write of await Promise.allSettled(waiting))
+        expect(write).toMatchObject({ reason: { code: 'poisoned' } })
+      await expect(storage.write([], soft)).rejects.toMatchObject({ code: 'poisoned' })
+      await storage.close()
+      storage = await place.open()
+      await expectRows(storage, acknowledged)
+      await storage.write([{ key: 'z', value: new TextEncoder().encode('again') }], soft)
+      expect(text(storage.get('z'))).toBe('again')
+      await storage.close()
+    }))
 
   /** All acknowledged rows are there; the refused one may be. */
   async function expectRows(storage: Storage, acknowledged: number): Promise<void> {

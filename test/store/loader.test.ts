@@ -12,7 +12,7 @@ import { during, openStage, Stage } from '#test/runtime/stage'
 import { book, bookAddress, tally, tallyAddress } from '#test/runtime/tally-actors'
 import { memoryPlace } from '#test/store/memory'
 import { packChunk } from '#test/store/pack-chunk'
-import { countRows } from '#test/store/rows-read'
+import { countRows } from '#test/store/wrapped-scans'
 
 const a = tallyAddress('A')
 const k = bookAddress('K')

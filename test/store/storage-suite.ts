@@ -64,26 +64,11 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
     })
 
     describe('get and write', () => {
-      it('is empty at first', async () => {
-        expect(storage.get('a')).toBeUndefined()
-        expect(await rowsOf(storage)).toEqual([])
-      })
-
       it.each([false, true])('returns written values as soon as the promise is fulfilled (sync: %s)', async (sync) => {
         await storage.write([put('a', 'one'), put('b', 'two')], { sync })
         expect(text(storage.get('a'))).toBe('one')
         expect(text(storage.get('b'))).toBe('two')
         expect(storage.get('ab')).toBeUndefined()
-      })
-
-      it('replaces and deletes, in the order of the batch', async () => {
-        await storage.write([put('a', '1'), put('b', '1'), put('c', '1')], soft)
-        await storage.write([remove('a'), put('b', '2'), put('c', '2'), remove('c'), remove('x'), put('x', '1')], soft)
-        expect((await rowsOf(storage)).map(({ key, value }) => [key, text(value)])).toEqual([
-          ['b', '2'],
-          ['x', '1'],
-        ])
-        expect(storage.get('a')).toBeUndefined()
       })
 
       it('reports its memory, and none once it is closed', async () => {
@@ -92,18 +77,6 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect(storage.memoryBytes()).toBeGreaterThanOrEqual(before)
         await storage.close()
         expect(storage.memoryBytes()).toBe(0)
-      })
-
-      it('accepts an empty batch', async () => {
-        await storage.write([], { sync: true })
-        expect(await rowsOf(storage)).toEqual([])
-      })
-
-      it('distinguishes an empty value from a missing one', async () => {
-        await storage.write([{ key: 'empty', value: new Uint8Array(0) }], soft)
-        expect(storage.get('empty')).toHaveLength(0)
-        expect(storage.get('none')).toBeUndefined()
-        expect(await rowsOf(storage)).toMatchObject([{ key: 'empty', value: { length: 0 } }])
       })
 
       it('stores large values and views of larger buffers completely', async () => {
@@ -182,17 +155,6 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
     })
 
     describe('scan', () => {
-      it('orders keys by their UTF-8 bytes, in both directions', async () => {
-        await storage.write(
-          trickyKeys.toReversed().map((key) => put(key, key)),
-          soft,
-        )
-        const sorted = trickyKeys.toSorted(byUtf8)
-        expect(await keysOf(storage)).toEqual(sorted)
-        expect(await keysOf(storage, { ...every, isReverse: true })).toEqual(sorted.toReversed())
-        for (const key of trickyKeys) expect(text(storage.get(key))).toBe(key)
-      })
-
       it('excludes both bounds, whether they exist or not', async () => {
         const bounds = [...trickyKeys, '', 'a.', 'zz', '\u{10ffff}']
         await storage.write(
@@ -218,12 +180,6 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
           expect(await scan.next(10)).toEqual([])
           await scan.close()
         }
-      })
-
-      it('reads values on request only', async () => {
-        await storage.write([put('a', 'one')], soft)
-        expect((await rowsOf(storage)).map(({ value }) => text(value))).toEqual(['one'])
-        expect((await rowsOf(storage, { ...every, hasValues: false })).map(({ value }) => text(value))).toEqual([''])
       })
 
       it.each([false, true])('returns 10 000 rows in pages (reverse: %s)', async (isReverse) => {
@@ -318,17 +274,6 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
     })
 
     describe('open and close', () => {
-      it('keeps all rows when it is closed and opened', async () => {
-        await storage.write([put('a', '1'), put('b', '1')], { sync: true })
-        await storage.write([remove('a'), put('😀', '2')], soft)
-        await storage.close()
-        storage = await place.open()
-        expect((await rowsOf(storage)).map(({ key, value }) => [key, text(value)])).toEqual([
-          ['b', '1'],
-          ['😀', '2'],
-        ])
-      })
-
       it('waits for the writes in flight', async () => {
         const writes = [storage.write([put('a', '1')], soft), storage.write([put('b', '1')], soft)]
         await storage.close()

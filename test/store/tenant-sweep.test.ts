@@ -6,22 +6,14 @@ import { ManualWorld } from '#test/runtime/manual-world'
 import { during, faultyPlace, openStage, type Stage, type StageOptions } from '#test/runtime/stage'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 import { rowsOf } from '#test/store/storage-suite'
+import { wrapScans, wrapStorage } from '#test/store/wrapped-scans'
 
 const dayMs = 24 * 60 * 60_000
 const tenants = ['gone', 'kept', 'gone-too']
 
 /** A few rows a page, so that a sweep takes many commits. */
 function withSmallPages<Place extends StoragePlace>(place: Place): Place {
-  const open = place.open.bind(place)
-  place.open = async () => {
-    const storage = await open()
-    const scan = storage.scan.bind(storage)
-    storage.scan = (range) => {
-      const rows = scan(range)
-      return { next: (countMax) => rows.next(Math.min(countMax, 3)), close: () => rows.close() }
-    }
-    return storage
-  }
+  wrapStorage(place, (storage) => wrapScans(storage, (read, countMax) => read(Math.min(countMax, 3))))
   return place
 }
 

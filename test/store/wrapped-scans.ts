@@ -1,0 +1,36 @@
+import type { Row, Scan, Storage, StoragePlace } from '#runtime/storage'
+
+/** Changes each handle that the place opens from now on. */
+export function wrapStorage(place: StoragePlace, wrap: (storage: Storage) => void): void {
+  const open = place.open.bind(place)
+  place.open = async () => {
+    const storage = await open()
+    wrap(storage)
+    return storage
+  }
+}
+
+/** Replaces how scans of a handle read a page. */
+export function wrapScans(
+  storage: Storage,
+  next: (read: Scan['next'], countMax: number) => Promise<readonly Row[]>,
+): void {
+  const scan = storage.scan.bind(storage)
+  storage.scan = (range) => {
+    const rows = scan(range)
+    return { next: (countMax) => next(rows.next.bind(rows), countMax), close: () => rows.close() }
+  }
+}
+
+/** Counts the rows under a prefix that scans read, for handles opened from now on. */
+export function countRows(place: StoragePlace, prefix: string): () => number {
+  let count = 0
+  wrapStorage(place, (storage) =>
+    wrapScans(storage, async (read, countMax) => {
+      const found = await read(countMax)
+      count += found.filter(({ key }) => key.startsWith(prefix)).length
+      return found
+    }),
+  )
+  return () => count
+}
