@@ -183,7 +183,9 @@ export class TestDevice {
 
   /** Whatever it was offered, as it heard it. */
   get offers(): readonly Record<string, unknown>[] {
-    return this.link.received.filter(({ type, flakeAddress }) => type === 'FIRMWARE' && flakeAddress === this.link.address)
+    return this.link.received.filter(
+      ({ type, flakeAddress }) => type === 'FIRMWARE' && flakeAddress === this.link.address,
+    )
   }
 
   async say(status: FirmwareStatusMessage['status'], more: Partial<FirmwareStatusMessage> = {}): Promise<void> {

@@ -266,10 +266,10 @@ test('a following node receives the stored records that the first one received a
   const owner = await openStage({ world, place, definitions: () => recordsOf(owned) })
   const node = await openStage({ definitions: () => recordsOf(followed) })
   commits.length = 0
-  owner.tell(k, { type: 'add', add: [4, 5] })
+  owner.send(k, { type: 'add', add: [4, 5] })
   expect(owned).toEqual([])
   await owner.settle()
-  owner.tell(k, { type: 'add', add: [6] })
+  owner.send(k, { type: 'add', add: [6] })
   await owner.settle()
   for (const operations of commits) applyCommit({ ...node, isServing: true }, operations)
   expect(owned).toEqual([4, 5, 6].map((page) => ['K', `page/${page}`, page]))
