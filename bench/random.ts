@@ -27,4 +27,9 @@ export class SeededRandom {
   below(count: number): number {
     return Math.floor(this.next() * count)
   }
+
+  /** An item of the list; undefined if it is empty. */
+  pick<T>(list: readonly T[]): T | undefined {
+    return list[this.below(list.length)]
+  }
 }

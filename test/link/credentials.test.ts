@@ -36,7 +36,7 @@ describe('HELLO for a device', () => {
     'this key registered by POST': () => setup.addDevice('A', { key: gate }),
     'another key registered': () => setup.addDevice('A', { key: other, secretHash: new Uint8Array(32) }),
     'another key registered by POST': () => setup.addDevice('A', { key: other }),
-    'this key registered, with a newer secret': async () => {
+    'this key registered, newer secret': async () => {
       await setup.addDevice('A', { key: gate, secretHash: new Uint8Array(32) })
       setup.stage.ask(deviceAddress('default', 'A'), { type: 'set_secret', hash: new Uint8Array(32).fill(1) })
       await setup.settle()
@@ -49,44 +49,44 @@ describe('HELLO for a device', () => {
   }
   const credentials = {
     none: {},
-    'its own secret': { device: 'A' },
-    'the secret of another': { device: 'B' },
-    'a provisioning key': { key: gate },
+    'own secret': { device: 'A' },
+    'another secret': { device: 'B' },
+    'a key': { key: gate },
   }
   const yes = 'WELCOME'
   const made = 'WELCOME with a secret'
   const no = 'NOT_ALLOWED'
   const expected: Record<keyof typeof devices, Record<keyof typeof credentials, string>> = {
     // A device with its own secret exists, unless it was just removed.
-    'is unknown': { none: yes, 'its own secret': no, 'the secret of another': no, 'a provisioning key': made },
-    'has a secret': { none: yes, 'its own secret': yes, 'the secret of another': no, 'a provisioning key': no },
-    'has no secret': { none: yes, 'its own secret': yes, 'the secret of another': no, 'a provisioning key': yes },
-    'this key registered': { none: yes, 'its own secret': yes, 'the secret of another': no, 'a provisioning key': yes },
+    'is unknown': { none: yes, 'own secret': no, 'another secret': no, 'a key': made },
+    'has a secret': { none: yes, 'own secret': yes, 'another secret': no, 'a key': no },
+    'has no secret': { none: yes, 'own secret': yes, 'another secret': no, 'a key': yes },
+    'this key registered': { none: yes, 'own secret': yes, 'another secret': no, 'a key': yes },
     'this key registered by POST': {
       none: yes,
-      'its own secret': yes,
-      'the secret of another': no,
-      'a provisioning key': yes,
+      'own secret': yes,
+      'another secret': no,
+      'a key': yes,
     },
     'another key registered': {
       none: yes,
-      'its own secret': yes,
-      'the secret of another': no,
-      'a provisioning key': no,
+      'own secret': yes,
+      'another secret': no,
+      'a key': no,
     },
     'another key registered by POST': {
       none: yes,
-      'its own secret': yes,
-      'the secret of another': no,
-      'a provisioning key': yes,
+      'own secret': yes,
+      'another secret': no,
+      'a key': yes,
     },
-    'this key registered, with a newer secret': {
+    'this key registered, newer secret': {
       none: yes,
-      'its own secret': yes,
-      'the secret of another': no,
-      'a provisioning key': yes,
+      'own secret': yes,
+      'another secret': no,
+      'a key': yes,
     },
-    'was removed': { none: yes, 'its own secret': no, 'the secret of another': no, 'a provisioning key': made },
+    'was removed': { none: yes, 'own secret': no, 'another secret': no, 'a key': made },
   }
   const rows = Object.entries(expected).flatMap(([device, by]) =>
     Object.entries(by).map(([credential, outcome]) => [device, credential, outcome] as const),

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import { FilterCondition } from '#model/condition'
 import type { PropertyState } from '#model/entry'
 import type { JsonObject, JsonValue } from '#model/json-value'
-import { Problem } from '#model/problem'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 import { compileFilter, type FilteredDevice, type FilterSource, onlyNamed } from '#rules/device-filter'
@@ -124,16 +123,8 @@ describe('a path', () => {
     ['deviceIdentifier.length'],
   ])('cannot be %s', (path) => {
     const compile = () => compileFilter({ and: [true, { '!': { var: [path] } }, { missing: [path] }] })
-    expect(compile).toThrow(Problem)
-    try {
-      compile()
-    } catch (problem) {
-      expect((problem as Problem).code).toBe('invalid')
-      expect((problem as Problem).details?.map((detail) => detail.path)).toEqual([
-        'filter.and.1.!.var.0',
-        'filter.and.2.missing.0',
-      ])
-    }
+    const details = ['filter.and.1.!.var.0', 'filter.and.2.missing.0'].map((path) => expect.objectContaining({ path }))
+    expect(compile).toThrow(expect.objectContaining({ code: 'invalid', details }))
   })
 })
 

@@ -24,12 +24,11 @@ export function randomAuthor(
   { random, witness, people }: { random: SeededRandom; witness: Witness; people: SimulatedPeople },
   { resource, service, surelyBound }: Bound,
 ): Author {
-  const pick = <T>(from: readonly T[]): T | undefined => from[random.below(from.length)]
-  const person = pick(people.persons)
-  const session = pick([...(person?.sessions ?? [])].filter(({ isBegun }) => isBegun))
+  const person = random.pick(people.persons)
+  const session = random.pick([...(person?.sessions ?? [])].filter(({ isBegun }) => isBegun))
   if (!person || !session || random.next() < 0.6) {
     // Otherwise most requests would be refused.
-    const as = random.next() < 0.4 ? people.root : pick(people.accounts)
+    const as = random.next() < 0.4 ? people.root : random.pick(people.accounts)
     return { request: as === undefined ? {} : { as }, check: () => {} }
   }
   const { moment } = witness

@@ -47,17 +47,8 @@ function randomPermissions(random: SeededRandom): Grant['permissions'] {
     const service: Action[] = random.next() < 0.3 ? ['read', 'update'] : ['read']
     return { service, device: ['read'], ...more }
   }
-  const resources: readonly (Resource | '*')[] = [
-    'service',
-    'device',
-    'meta',
-    'schemas',
-    'updates',
-    'roles',
-    'alarms',
-    'functions',
-    'notifications',
-  ]
+  const names = 'service device meta schemas updates roles alarms functions notifications'
+  const resources = names.split(' ') as Resource[]
   const actions: readonly (Action | '*')[] = ['read', 'read', 'read', 'update', '*']
   const given = resources.filter(() => random.next() < 0.4)
   return Object.fromEntries(given.map((resource) => [resource, [pick(actions)]]))

@@ -9,6 +9,9 @@ export interface Version<T> {
   fate: 'requested' | 'stored' | 'never'
 }
 
+/** A keyed request needs a commit before it changes anything: one without a key may overtake it. */
+export const unordered = { isInOrder: false }
+
 /** A value with concurrent changes: any of the requested values may hold. */
 export class Register<T> {
   readonly #isInOrder: boolean

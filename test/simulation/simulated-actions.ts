@@ -3,7 +3,7 @@ import { Problem } from '#model/problem'
 import { mayDo } from '#test/simulation/reference-filter'
 import type { BoundTo, SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
-import { degreesId, type Execution, firstActionTarget, heaterService, makeId } from '#test/simulation/simulated-heater'
+import { type Execution, firstActionTarget, heaterService, invalidUpdates } from '#test/simulation/simulated-heater'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import type { Person } from '#test/simulation/simulated-person'
 import type { Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
@@ -49,13 +49,6 @@ interface StartedAction {
 const missingDevice = 'NOBODY'
 const openMax = 5
 const keptMax = 40
-
-const wrongs: readonly Readonly<Record<string, unknown>>[] = [
-  { [makeId]: 'b' },
-  { [degreesId]: 'warm' },
-  { 4711: 1 },
-  { nothing: 1 },
-]
 
 /**
  * Users who start actions on many devices and read their progress. The results are compared with the actions of the devices
@@ -162,7 +155,7 @@ export class SimulatedActions {
     const updates = {
       ...(random.next() < 0.5 && { '0x2002': true }),
       [name ?? '0x2001']: action.target,
-      ...(isWrong && wrongs[random.below(wrongs.length)]),
+      ...(isWrong && random.pick(invalidUpdates)),
     }
     this.#all = [...this.#all, action]
     this.#requests.ask({

@@ -2,7 +2,7 @@ import type { SeededRandom } from '#bench/random'
 import { type Author, randomAuthor } from '#test/simulation/random-author'
 import { alarmFaults, type ReadAlarm, type ReadGroup, type ReadRow } from '#test/simulation/reference-alarms'
 import { mayRead } from '#test/simulation/reference-filter'
-import { Register } from '#test/simulation/register'
+import { Register, unordered } from '#test/simulation/register'
 import { counterService } from '#test/simulation/simulated-device'
 import { heaterService } from '#test/simulation/simulated-heater'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
@@ -24,9 +24,6 @@ export const heldMs = 31_000
 /** The maximum of unknown outcomes. */
 const alarmsMax = 8
 const groupsMax = 3
-
-/** A keyed request needs a commit before it changes anything: one without a key may overtake it. */
-const unordered = { isInOrder: false }
 
 /** Bindings by id; null: deleted. */
 type BindingRegisters = Map<string, Register<BoundTo | null>>
@@ -89,8 +86,8 @@ export class SimulatedAlarms {
 
   act(): void {
     const tried = this.#random.next()
-    const alarm = this.#pick(there(this.#alarms))
-    const group = this.#pick(there(this.#groups))
+    const alarm = this.#random.pick(there(this.#alarms))
+    const group = this.#random.pick(there(this.#groups))
     if (tried < 0.12) this.#makeGroup()
     else if (tried < 0.22 && group) this.#editGroup(group)
     else if (tried < 0.26 && group) this.#delete('deleteGroup', { groupId: group }, this.#groups, group)
@@ -285,7 +282,7 @@ export class SimulatedAlarms {
       severity: 'info' as const,
       serviceIdentifier,
       condition,
-      forSeconds: this.#pick([0, 0, 0, 5, 20, 30]) ?? 0,
+      forSeconds: this.#random.pick([0, 0, 0, 5, 20, 30]) ?? 0,
       ...(tried < 0.7 && { devices: this.#randomDevices() }),
       ...(tried > 0.4 && tried < 0.9 && groups.length > 0 && { groups: groups.sort() }),
     }
@@ -293,7 +290,7 @@ export class SimulatedAlarms {
 
   #condition(): readonly [service: string, condition: unknown] {
     const random = this.#random
-    const warm = { var: this.#pick(heat) }
+    const warm = { var: this.#random.pick(heat) }
     const limit = 3 + random.below(5)
     const isBoosted = { var: ['0x2002', false] }
     const conditions: readonly (readonly [string, unknown])[] = [
@@ -301,11 +298,11 @@ export class SimulatedAlarms {
       [heaterService, { '<': [warm, limit] }],
       [heaterService, { and: [{ '>=': [warm, limit - 3] }, { '!': [isBoosted] }] }],
       [heaterService, { or: [{ '>': [warm, limit] }, isBoosted] }],
-      [heaterService, { '==': [{ '%': [{ var: this.#pick(['0x2001', 'fan', '0x2004']) }, 2] }, 0] }],
+      [heaterService, { '==': [{ '%': [{ var: this.#random.pick(['0x2001', 'fan', '0x2004']) }, 2] }, 0] }],
       [counterService, { '<': [{ '%': [{ var: '0x1' }, 4] }, 2] }],
       ['climate', { '==': [{ var: '0x2002' }, true] }],
     ]
-    return this.#pick(conditions) ?? [counterService, true]
+    return this.#random.pick(conditions) ?? [counterService, true]
   }
 
   #randomDevices(): readonly string[] {
@@ -314,10 +311,6 @@ export class SimulatedAlarms {
 
   async #listed<T>(name: string): Promise<readonly T[]> {
     return JSON.parse((await this.#server.call(name)).body)
-  }
-
-  #pick<T>(from: readonly T[]): T | undefined {
-    return from[this.#random.below(from.length)]
   }
 }
 

@@ -2,7 +2,7 @@ import type { SeededRandom } from '#bench/random'
 import { type Author, randomAuthor } from '#test/simulation/random-author'
 import type { Cause } from '#test/simulation/reference-mails'
 import { template } from '#test/simulation/reference-mails'
-import { Register, type Version } from '#test/simulation/register'
+import { Register, unordered, type Version } from '#test/simulation/register'
 import { type BoundTo, idIn, type SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import { counterId, counterService } from '#test/simulation/simulated-device'
 import { degreesId, heaterService } from '#test/simulation/simulated-heater'
@@ -56,9 +56,6 @@ interface Parts {
 
 const functionsMax = 7
 
-/** A keyed request needs a commit before it changes anything: one without a key may overtake it. */
-const unordered = { isInOrder: false }
-
 /**
  * Functions that are created, edited and deleted during the run in the name of users, whose permissions decide the result.
  * The first two belong to root and never change: their notifications must never be missing. Contract 5.1, 5.4.
@@ -111,7 +108,7 @@ export class SimulatedFunctions {
 
   act(): void {
     const tried = this.#random.next()
-    const known = this.#pick(this.there.filter((each) => !this.#lasting.includes(each)))
+    const known = this.#random.pick(this.there.filter((each) => !this.#lasting.includes(each)))
     if (known && tried < 0.5) this.#edit(known)
     else if (known && tried < 0.65) this.#delete(known)
     else if (this.there.length < functionsMax) this.#make()
@@ -246,11 +243,11 @@ export class SimulatedFunctions {
     const hasStatusMails = this.#parts.hasStatusMails && random.next() < 0.4
     const causes: readonly Cause[] = hasStatusMails ? ['status'] : ['counter', 'counter', 'heater', 'alarm']
     const throttleMs = random.next() < 0.3 ? 20_000 : 0
-    return this.#planOf({ cause: this.#pick(causes) ?? 'counter', every: 1 + random.below(3), throttleMs })
+    return this.#planOf({ cause: this.#random.pick(causes) ?? 'counter', every: 1 + random.below(3), throttleMs })
   }
 
   #planOf({ cause, every, throttleMs }: Omit<Plan, 'name' | 'graph'>): Plan {
-    const alarm = this.#pick(this.#parts.alarms.alarmsThere)
+    const alarm = this.#random.pick(this.#parts.alarms.alarmsThere)
     const isOfAlarm = cause === 'alarm' && alarm !== undefined
     const triggers = {
       counter: { on: 'property', serviceIdentifier: counterService, propId: counterId },
@@ -271,10 +268,6 @@ export class SimulatedFunctions {
     const plan = { name, cause: actualCause, every: isCounted ? every : 1, throttleMs, graph: { nodes, edges } }
     this.#plans.set(name, plan)
     return plan
-  }
-
-  #pick<T>(from: readonly T[]): T | undefined {
-    return from[this.#random.below(from.length)]
   }
 }
 

@@ -11,6 +11,14 @@ export const fanId = 0x2004
 /** Actions use targets above this number, writes to one device those below. */
 export const firstActionTarget = 1_000_000
 
+/** A measured property, a constant one, an unknown one: none of these may ever be sent to a device. */
+export const invalidUpdates: readonly Readonly<Record<string, unknown>>[] = [
+  { [makeId]: 'b' },
+  { [degreesId]: 'warm' },
+  { 4711: 1 },
+  { nothing: 1 },
+]
+
 type Update = { readonly propId: number; readonly value?: unknown; readonly error?: string }
 export type Result = { readonly propId: number; readonly status: 'OK' | 'REJECTED'; readonly message?: string }
 

@@ -138,9 +138,9 @@ export class SimulatedPeople {
   /** Changes a permission at random. */
   act(): void {
     const tried = this.#random.next()
-    const person = this.#pick(this.persons)
+    const person = this.#random.pick(this.persons)
     if (!person) return
-    if (tried < 0.4) this.#editRole(this.#pick(this.#editable()))
+    if (tried < 0.4) this.#editRole(this.#random.pick(this.#editable()))
     else if (tried < 0.6) this.#giveRoles(person)
     else if (tried < 0.7) this.#switch(person)
     else if (tried < 0.77) this.#moveMail(person)
@@ -247,7 +247,7 @@ export class SimulatedPeople {
   }
 
   #endSession(person: Person): void {
-    const session = this.#pick([...person.sessions].filter(({ isBegun }) => isBegun))
+    const session = this.#random.pick([...person.sessions].filter(({ isBegun }) => isBegun))
     if (!session) return
     const { moment } = this.#witness
     this.#send({
@@ -277,7 +277,7 @@ export class SimulatedPeople {
       const roles = this.#randomRoles()
       person.accountCount++
       const address = this.#addressOf(person)
-      const maker = this.#random.next() < 0.3 ? this.#pick(this.persons) : undefined
+      const maker = this.#random.next() < 0.3 ? this.#random.pick(this.persons) : undefined
       const as = maker?.account ?? this.#root
       const invited = await this.#ask({
         name: 'createUser',
@@ -391,10 +391,6 @@ export class SimulatedPeople {
 
   #grants(): readonly Grant[] {
     return randomGrants(this.#random, this.#devices)
-  }
-
-  #pick<T>(from: readonly T[]): T | undefined {
-    return from[this.#random.below(from.length)]
   }
 }
 

@@ -65,7 +65,7 @@ export class SimulatedSessions {
     else if (tried < 0.7) {
       this.#end(person, session, 'logOut', { authorization, query: { all: true } }, [...person.sessions])
     } else {
-      const other = this.#pick([...person.sessions].filter(({ isBegun }) => isBegun)) ?? session
+      const other = this.#random.pick([...person.sessions].filter(({ isBegun }) => isBegun)) ?? session
       this.#end(person, session, 'endSession', { authorization, parameters: { id: other.id } }, [other])
     }
   }
@@ -138,7 +138,7 @@ export class SimulatedSessions {
       ({ replaced }) => replaced !== undefined && now > replaced.at + replacedMsMax,
     )
     if (!person || !session?.replaced) return
-    const [name, request] = this.#pick(opened) ?? ['readMe', {}]
+    const [name, request] = this.#random.pick(opened) ?? ['readMe', {}]
     this.#ask(name, { ...request, authorization: session.replaced.authorization }, (refused) => {
       if (refused === 'unauthorized') this.#witness.count('replaced access token refused')
       else if (refused === undefined) this.#report(person, `is answered by ${name}, and the token was replaced`)
@@ -156,7 +156,7 @@ export class SimulatedSessions {
     const [name, request] =
       refreshToken !== undefined && this.#random.next() < 0.4
         ? (['refreshToken', refreshRequest(refreshToken)] as const)
-        : (this.#pick(opened) ?? ['readMe', {}])
+        : (this.#random.pick(opened) ?? ['readMe', {}])
     this.#ask(name, { ...request, ...(name !== 'refreshToken' && { authorization }) }, (refused) => {
       this.#witness.count(
         refused === 'unauthorized' ? 'token of an ended session refused' : `token of an ended session: ${refused}`,
@@ -188,15 +188,11 @@ export class SimulatedSessions {
         .filter((session) => session.isBegun && isMeant(session))
         .map((session) => [person, session] as const),
     )
-    return this.#pick(all) ?? []
+    return this.#random.pick(all) ?? []
   }
 
   #report({ name }: Person, what: string): void {
     this.#witness.report(`${name} ${what}`)
-  }
-
-  #pick<T>(from: readonly T[]): T | undefined {
-    return from[this.#random.below(from.length)]
   }
 }
 

@@ -2,7 +2,7 @@ import type { SeededRandom } from '#bench/random'
 import type { Grant } from '#model/scope'
 import { mayDoAnywhere } from '#test/simulation/reference-filter'
 import { needsOfSubscribing } from '#test/simulation/reference-mails'
-import { Register } from '#test/simulation/register'
+import { Register, unordered } from '#test/simulation/register'
 import { idIn, type SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import type { KnownFunction, SimulatedFunctions } from '#test/simulation/simulated-functions'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
@@ -36,8 +36,6 @@ interface Parts {
 }
 
 const locales = ['en', 'de', 'de-CH', 'fr']
-const unordered = { isInOrder: false }
-
 /** Users who subscribe and unsubscribe: directly, in the name of others, or by a link in a mail. §2.6 */
 export class SimulatedSubscribers {
   readonly #random: SeededRandom
@@ -80,7 +78,7 @@ export class SimulatedSubscribers {
 
   act(): void {
     const tried = this.#random.next()
-    const known = this.#pick(this.there.filter(({ account }) => account !== this.#parts.people.root))
+    const known = this.#random.pick(this.there.filter(({ account }) => account !== this.#parts.people.root))
     if (known && tried < 0.25) this.#setLocale(known)
     else if (known && tried < 0.42) this.#end(known)
     else for (let left = tried < 0.9 ? 1 : 3; left > 0; left--) this.#subscribe()
@@ -164,13 +162,14 @@ export class SimulatedSubscribers {
   #subscribe(): void {
     const { people, functions } = this.#parts
     // Now and then an existing subscription.
-    const before = this.#random.next() < 0.2 ? this.#pick(this.there) : undefined
-    const person = people.persons.find(({ account }) => account === before?.account) ?? this.#pick(people.persons)
-    const fn = (before && functions.by(before.function)) ?? this.#pick(functions.there)
+    const before = this.#random.next() < 0.2 ? this.#random.pick(this.there) : undefined
+    const person =
+      people.persons.find(({ account }) => account === before?.account) ?? this.#random.pick(people.persons)
+    const fn = (before && functions.by(before.function)) ?? this.#random.pick(functions.there)
     // The subscriptions of a deleted user could not be ended.
     if (!person || !fn || person.isBusy || !person.isThere) return
-    const locale = this.#pick(locales) ?? 'en'
-    const session = this.#pick([...person.sessions].filter(({ isBegun }) => isBegun))
+    const locale = this.#random.pick(locales) ?? 'en'
+    const session = this.#random.pick([...person.sessions].filter(({ isBegun }) => isBegun))
     const isHimself = session !== undefined && this.#random.next() < 0.5
     const by: SimulatedRequest = isHimself ? { authorization: session.authorization } : { as: person.account }
     this.#parts.requests.ask({
@@ -212,7 +211,7 @@ export class SimulatedSubscribers {
   }
 
   #setLocale(known: KnownSubscription): void {
-    const locale = this.#pick(locales) ?? 'en'
+    const locale = this.#random.pick(locales) ?? 'en'
     this.#parts.requests.ask({
       name: 'updateSubscription',
       request: { as: known.account, parameters: { subscriptionId: known.id }, body: { locale } },
@@ -246,10 +245,6 @@ export class SimulatedSubscribers {
 
   #mustBe(wanted: number, status: number, what: string): void {
     if (status !== wanted && status !== 0) this.#witness.report(`${what} answers ${status}`)
-  }
-
-  #pick<T>(from: readonly T[]): T | undefined {
-    return from[this.#random.below(from.length)]
   }
 }
 

@@ -2,11 +2,10 @@ import type { SeededRandom } from '#bench/random'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import {
   boostId,
-  degreesId,
   type Execution,
   firstActionTarget,
   heaterService,
-  makeId,
+  invalidUpdates,
   targetId,
 } from '#test/simulation/simulated-heater'
 import type { Attempt, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
@@ -31,14 +30,6 @@ interface Write {
 }
 
 const keysOfTarget = [`${targetId}`, '0x2001', '0X2001.UINT32', `${targetId}.uint32`]
-/** A measured property, a constant one, an unknown one: none of these may ever be sent to a device. */
-const wrongs: readonly Readonly<Record<string, unknown>>[] = [
-  { [makeId]: 'b' },
-  { [degreesId]: 'warm' },
-  { 4711: 1 },
-  { nothing: 1 },
-]
-
 /** Refusals before anything is sent to the device. */
 const unsent: ReadonlySet<string | undefined> = new Set(['device_offline', 'overloaded', 'invalid', 'property_unknown'])
 
@@ -85,7 +76,7 @@ export class SimulatedWrites {
     const body = {
       ...(random.next() < 0.5 && { '0x2002': true }),
       [name ?? this.#pick(keysOfTarget)]: write.target,
-      ...(isWrong && this.#pick(wrongs)),
+      ...(isWrong && this.#pick(invalidUpdates)),
     }
     const parameters = { deviceIdentifier: device.name, serviceIdentifier: heaterService }
     this.#writes.push(write)

@@ -107,7 +107,7 @@ export class Simulation {
   async act(): Promise<void> {
     const { random } = this.#world
     const tried = random.next()
-    const device = this.#pick(this.#devices)
+    const device = this.#world.random.pick(this.#devices)
     if (tried < 0.19) device?.report()
     else if (tried < 0.23) await this.#injector.writeProperties()
     else if (tried < 0.25) this.#participants.requests.askAgain()
@@ -117,7 +117,7 @@ export class Simulation {
     else if (tried < 0.34) await this.#flood(device)
     else if (tried < 0.4) await this.#injector.changeFirmware()
     else if (tried < 0.48) this.#link()
-    else if (tried < 0.51) this.#pick([...this.#server.sockets.sockets])?.cut()
+    else if (tried < 0.51) this.#world.random.pick([...this.#server.sockets.sockets])?.cut()
     else if (tried < 0.54) device?.redeclare()
     else if (tried < 0.55) device?.misreport()
     else if (tried < 0.57) device?.reboot()
@@ -125,8 +125,8 @@ export class Simulation {
     else if (tried < 0.63) this.#connectDashboard()
     else if (tried < 0.66) await this.#injector.changeFunctions()
     else if (tried < 0.68) await this.#injector.notify()
-    else if (tried < 0.78) this.#pick([...this.#server.sockets.sockets])?.read(1 + random.below(8))
-    else if (tried < 0.8) this.#pick(this.#dashboards)?.askPosition()
+    else if (tried < 0.78) this.#world.random.pick([...this.#server.sockets.sockets])?.read(1 + random.below(8))
+    else if (tried < 0.8) this.#world.random.pick(this.#dashboards)?.askPosition()
     else if (tried < 0.85) changeSomething(this.#server, random, this.#witness, device?.name ?? '')
     else if (tried < 0.9) await this.#injector.changeRights()
     else if (tried < 0.904) this.#fillDisk()
@@ -319,7 +319,7 @@ export class Simulation {
       return
     }
     if (this.#dashboards.length >= 5) return
-    const person = this.#pick(this.#participants.people.persons)
+    const person = this.#world.random.pick(this.#participants.people.persons)
     if (!person) return
     const dashboard = new SimulatedDashboard(this.#server, person, this.#witness, this.#participants)
     dashboard.connect(300 + random.below(3_000))
@@ -354,9 +354,5 @@ export class Simulation {
   #checkErrors(): void {
     const [fault] = [...this.#witness.faults, ...this.#server.errors]
     if (fault !== undefined) throw fault
-  }
-
-  #pick<T>(from: readonly T[]): T | undefined {
-    return from[this.#world.random.below(from.length)]
   }
 }

@@ -83,19 +83,16 @@ test('an entry omits an equal timestamp, a continued session, and empty alarms a
     packEntry(entry, places, writer)
     return unpack(writer.written)
   }
-  expect(packed(original)).toEqual([1, 'A', 1, 0, 5, null, 2, []])
-  expect(packed({ ...original, timestamp: 4, session: 's' })).toEqual([1, 'A', 1, 0, 5, 4, 2, [], 's'])
+  const head = [1, 'A', 1, 0, 5]
+  expect(packed(original)).toEqual([...head, null, 2, []])
+  expect(packed({ ...original, timestamp: 4, session: 's' })).toEqual([...head, 4, 2, [], 's'])
   const alarms = ['2Vb7qYx9Kd', 5, '5Kd9tVw3Cx', 0]
-  expect(packed({ ...original, alarms })).toEqual([1, 'A', 1, 0, 5, null, 2, [], null, alarms])
-  expect(packed({ ...original, session: 's', alarms })).toEqual([1, 'A', 1, 0, 5, null, 2, [], 's', alarms])
+  expect(packed({ ...original, alarms })).toEqual([...head, null, 2, [], null, alarms])
+  expect(packed({ ...original, session: 's', alarms })).toEqual([...head, null, 2, [], 's', alarms])
   const throttles = ['6Hn3wRt5Mz/once', 5]
-  expect(packed({ ...original, throttles })).toEqual([1, 'A', 1, 0, 5, null, 2, [], null, null, throttles])
+  expect(packed({ ...original, throttles })).toEqual([...head, null, 2, [], null, null, throttles])
   expect(packed({ ...original, session: 's', alarms, throttles })).toEqual([
-    1,
-    'A',
-    1,
-    0,
-    5,
+    ...head,
     null,
     2,
     [],
