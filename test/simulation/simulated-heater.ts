@@ -5,7 +5,7 @@ export const heaterService = 'heater'
 export const degreesId = 0x2000
 export const targetId = 0x2001
 export const boostId = 0x2002
-export const makeId = 0x2003
+const makeId = 0x2003
 export const fanId = 0x2004
 
 /** Actions use targets above this number, writes to one device those below. */
