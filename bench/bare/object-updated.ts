@@ -1,4 +1,4 @@
-import { modifierFlags, modifierOf } from '#model/property'
+import { modifierFlags, modifierOf } from '#model/modifier'
 
 /** OBJECT_UPDATED of read-only FLOATs as the server sends it. `items` alternates property ids and values. */
 export function objectUpdated(

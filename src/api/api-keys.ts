@@ -5,7 +5,7 @@ import { keyLifetimeField } from '#api/lifetime-field'
 import { TenantQuery } from '#api/tenant-field'
 import { ResourceIdentifier } from '#model/crn'
 import { ServerMadeId, Timestamp } from '#model/identifier'
-import { printable } from '#model/text'
+import { printable } from '#model/printable'
 import { RoleNames } from '#model/user'
 
 /** API keys, which act as a user with roles of their own, sent as `X-API-Key`. Contract 2. */

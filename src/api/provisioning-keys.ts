@@ -5,7 +5,7 @@ import { keyLifetimeField } from '#api/lifetime-field'
 import { TenantQuery } from '#api/tenant-field'
 import { ResourceIdentifier } from '#model/crn'
 import { ServerMadeId, Timestamp, uint32Max } from '#model/identifier'
-import { printable } from '#model/text'
+import { printable } from '#model/printable'
 
 /** Provisioning keys, with which gateways register devices and send their reports. Contract 2, 7. */
 

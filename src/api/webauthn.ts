@@ -5,7 +5,7 @@ import { errorAnswers } from '#api/error-answers'
 import { RecoveryCodes } from '#api/second-factors'
 import { examplePair, TokenPair, tokenField } from '#api/token-pair'
 import { Timestamp } from '#model/identifier'
-import { printable } from '#model/text'
+import { printable } from '#model/printable'
 
 /**
  * Second factors: security keys and phones, by WebAuthn. Options are in the form that browsers take, answers in the

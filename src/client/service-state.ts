@@ -1,5 +1,6 @@
 import type { PropertyView, ServiceView } from '#client/state'
-import { type Modifier, modifierBits, modifierFlags, modifierOf, type Property } from '#model/property'
+import { modifierBits, modifierFlags, modifierOf } from '#model/modifier'
+import type { Modifier, Property } from '#model/property'
 import type { PropertyValue } from '#model/property-type'
 
 /** The declaration of a property, without its value. */

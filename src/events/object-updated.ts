@@ -7,7 +7,7 @@ import {
   type Reported,
   type Undeclared,
 } from '#model/entry'
-import { modifierFlags, modifierOf } from '#model/property'
+import { modifierFlags, modifierOf } from '#model/modifier'
 import { propertyTypeOf } from '#model/property-type'
 import type { Shape, ShapeProperty } from '#model/shape'
 

@@ -4,7 +4,7 @@ import type { Bound } from '#model/bound'
 import { formatCrn } from '#model/crn'
 import type { Discovered, Entry, EntryKind, UpdateChanged } from '#model/entry'
 import type { EventType } from '#model/event'
-import { modifierFlags, modifierOf } from '#model/property'
+import { modifierFlags, modifierOf } from '#model/modifier'
 import { type StoredSubscription, subscriptionEntryOf } from '#model/subscription'
 
 /**

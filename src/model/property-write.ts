@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { propertiesMax } from '#model/link-message'
-import { modifierFlags } from '#model/property'
+import { modifierFlags } from '#model/modifier'
 import { describe, type PropertyType, type PropertyValue, propertyTypeOf } from '#model/property-type'
 import {
   enumValueOf,

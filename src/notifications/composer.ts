@@ -7,10 +7,10 @@ import type { Entry } from '#model/entry'
 import type { StoredFunction } from '#model/function'
 import type { JsonObject } from '#model/json-value'
 import { isMailable } from '#model/mail-address'
+import { type RenderedText, renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
 import { reachesDevice, servicesWithin } from '#model/scope'
 import { readsAll, type StoredSubscription } from '#model/subscription'
-import { type RenderedText, renderMail } from '#model/template'
 import { type Choice, gapUpTo, type Pending } from '#notifications/choose'
 import {
   type DigestLine,

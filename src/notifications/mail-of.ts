@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { RenderedText } from '#model/template'
+import type { RenderedText } from '#model/mail-text'
 import type { Mail, MailMessage } from '#notifications/mail'
 
 export interface MailParts {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Write, WriteOrder } from '#actors/device/commands'
-import { modifierFlags } from '#model/property'
+import { modifierFlags } from '#model/modifier'
 import { ServiceSchema } from '#model/service-schema'
 import { ActingDevice, hello, report, shapeOf } from '#test/actors/acting'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { objectUpdated } from '#bench/bare/object-updated'
 import { encode } from '#events/wire'
-import { modifierFlags } from '#model/property'
+import { modifierFlags } from '#model/modifier'
 import { propertyTypeOf } from '#model/property-type'
 import { Shapes } from '#store/shapes'
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { FoldedState } from '#bench/dashboard/folded-state'
 import type { RawAnswer, Request } from '#client/transport'
 import type { EventOf, StreamEvent } from '#model/event'
-import { modifierOf } from '#model/property'
+import { modifierOf } from '#model/modifier'
 
 export type Reported = EventOf<'OBJECT_UPDATED'>
 

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { type EventOf, type EventType, eventKinds, type StreamEvent } from '#model/event'
-import { modifierOf } from '#model/property'
+import { modifierOf } from '#model/modifier'
 
 const at = { timestamp: 1_700_000_000_000, offset: 7 }
 const device = { deviceIdentifier: 'DEV-1' }

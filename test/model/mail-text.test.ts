@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '#model/json-value'
+import { renderedBytesMax, renderMail } from '#model/mail-text'
 import { OutputTooLarge } from '#model/mustache'
-import { renderedBytesMax, renderMail, type TemplateText } from '#model/template'
+import type { TemplateText } from '#model/template'
 
 const words = (more: Partial<TemplateText>): TemplateText => ({ subject: 's', text: 't', ...more })
 

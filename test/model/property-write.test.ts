@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { modifierFlags } from '#model/property'
+import { modifierFlags } from '#model/modifier'
 import { propertyTypeOf, propertyTypes } from '#model/property-type'
 import { acceptWritten, PropertyWrites, placeOf, readKey } from '#model/property-write'
 import { type PropertySchema, ServiceSchema } from '#model/service-schema'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { modifierBits, modifierFlags, modifierOf, Property } from '#model/property'
+import { modifierBits, modifierFlags, modifierOf } from '#model/modifier'
+import { Property } from '#model/property'
 
 describe('modifier bits', () => {
   test.each(Array.from({ length: 32 }, (_, bits) => bits))('%i is restored', (bits) => {

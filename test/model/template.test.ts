@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { localeIn, TemplateBody, type TemplateText, templateEntryOf } from '#model/template'
+import { localeIn } from '#model/mail-text'
+import { TemplateBody, type TemplateText, templateEntryOf } from '#model/template'
 
 const text: TemplateText = { subject: 'Too hot', text: 'It is {{value}} °C.' }
 

@@ -3,16 +3,10 @@ import Mustache from 'mustache'
 import { describe, expect, test } from 'vitest'
 import { validate } from '#http/validation'
 import type { JsonObject, JsonValue } from '#model/json-value'
+import { type RenderedText, renderedBytesMax, renderMail, subjectCharactersMax } from '#model/mail-text'
 import { OutputTooLarge, sectionDepthMax, tagCharactersMax, tagsMax } from '#model/mustache'
 import { Problem } from '#model/problem'
-import {
-  type RenderedText,
-  renderedBytesMax,
-  renderMail,
-  subjectCharactersMax,
-  TemplateBody,
-  templateTextBytesMax,
-} from '#model/template'
+import { TemplateBody, templateTextBytesMax } from '#model/template'
 import { utf8BytesOf } from '#model/text'
 import { dataOf } from '#notifications/mail-data'
 import { tried } from '#test/attacks/fuzz/fuzzing'

@@ -1,5 +1,5 @@
 import { type Draft, graphOf } from '#dashboard/pages/functions/graph-draft'
-import { edgeFaults } from '#model/graph'
+import { edgeFaults } from '#model/graph-edges'
 
 /** The faults of a graph, by node. */
 

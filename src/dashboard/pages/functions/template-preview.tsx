@@ -7,7 +7,7 @@ import { Select, TextField } from '#dashboard/parts/fields'
 import { Section } from '#dashboard/parts/page'
 import { now } from '#dashboard/world'
 import type { JsonObject } from '#model/json-value'
-import { renderMail } from '#model/template'
+import { renderMail } from '#model/mail-text'
 
 const samples = {
   on: 'property' as 'property' | 'alarm' | 'status',

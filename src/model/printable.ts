@@ -1,0 +1,20 @@
+import { z } from 'zod'
+
+/**
+ * A name that users give and read: 1 to `charactersMax` visible characters (code points), with single spaces of any
+ * kind only between them. Two names that look alike may still differ; code that must treat them as one compares folded
+ * forms.
+ */
+export function printable(charactersMax: number) {
+  return (
+    z
+      .string()
+      .min(1)
+      // A character is at most two units: this avoids counting the characters of a megabyte.
+      .max(2 * charactersMax, { abort: true })
+      .refine((text) => [...text].length <= charactersMax, `must be at most ${charactersMax} characters`)
+      // Control, format, private use, unassigned, lone surrogates, line and paragraph breaks.
+      .regex(/^[^\p{C}\p{Zl}\p{Zp}]*$/u, 'must consist of printable characters')
+      .regex(/^(?!\p{Z})(?:.*[^\p{Z}])?$/u, 'must not begin or end with a space')
+  )
+}
