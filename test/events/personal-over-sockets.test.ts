@@ -4,11 +4,11 @@ import { websocketRoute } from '#http/websocket-route'
 import type { Socket, SocketHandler } from '#runtime/socket'
 import { ann, bob, subscribed } from '#test/events/subscribed'
 import { TestStream } from '#test/events/test-stream'
-import { type Door, openDoor, until } from '#test/http/door'
+import { type HttpFixture, openHttp, until } from '#test/http/http-fixture'
 
 /** A socket is in two classes: uWebSockets.js decides in which order messages published to both arrive. */
 
-let door: Door
+let http: HttpFixture
 let stream: TestStream
 let client: WebSocket
 let socket: Socket | undefined
@@ -35,12 +35,12 @@ async function open(maxBackpressureBytes: number): Promise<[type: string, offset
     maxPayloadBytes: 4096,
     maxBackpressureBytes,
   })
-  door = await openDoor({ sockets: [route] })
+  http = await openHttp({ sockets: [route] })
   stream = new TestStream(maxBackpressureBytes / 4, {
-    publish: (...message) => door.server.publisher.publish(...message),
+    publish: (...message) => http.server.publisher.publish(...message),
   })
   const heard: [string, number][] = []
-  client = new WebSocket(`${door.ws}/events`, { perMessageDeflate: false })
+  client = new WebSocket(`${http.ws}/events`, { perMessageDeflate: false })
   client.on('message', (data) => {
     const { type, offset } = JSON.parse(String(data))
     heard.push([type, offset])
@@ -52,7 +52,7 @@ async function open(maxBackpressureBytes: number): Promise<[type: string, offset
 afterEach(async () => {
   socket = undefined
   client.terminate()
-  await door.server.close()
+  await http.server.close()
 })
 
 const tick = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { ImageDownloads } from '#firmware/image-downloads'
 import type { BlobStore } from '#runtime/blobs'
-import { openDoor, world as realWorld, route, until } from '#test/http/door'
+import { openHttp, world as realWorld, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { memoryBlobs } from '#test/store/memory-blobs'
@@ -243,7 +243,7 @@ describe('over a connection', () => {
       atOnceMax: 1,
       bytesPerSecondMax: 1e12,
     })
-    const door = await openDoor({
+    const http = await openHttp({
       bindings: [
         route('GET', '/image', async (call) => {
           begins.push(call.signal)
@@ -256,25 +256,25 @@ describe('over a connection', () => {
         }),
       ],
     })
-    const stalled = new RawClient(door.port)
+    const stalled = new RawClient(http.port)
     stalled.socket.pause()
     stalled.send('GET /api/v1/image?count=1000000000 HTTP/1.1\r\nHost: a\r\n\r\n')
     await until(() => large.atOnce === 1)
     // The server cuts it off within a quarter of a minute; the next one has its place then.
-    const response = await fetch(`${door.base}/image?count=200000`)
+    const response = await fetch(`${http.base}/image?count=200000`)
     expect([response.status, response.headers.get('content-length')]).toEqual([206, '200000'])
     expect((await response.arrayBuffer()).byteLength).toBe(200_000)
     expect(begins[0]?.aborted).toBe(true)
 
-    const gone = new RawClient(door.port).send('GET /api/v1/image?count=1000000000 HTTP/1.1\r\nHost: a\r\n\r\n')
+    const gone = new RawClient(http.port).send('GET /api/v1/image?count=1000000000 HTTP/1.1\r\nHost: a\r\n\r\n')
     await until(() => gone.receivedBytes > 1_000_000)
     gone.socket.destroy()
     await until(() => large.atOnce === 0)
-    const head = await fetch(`${door.base}/image?count=200000`, { method: 'HEAD' })
+    const head = await fetch(`${http.base}/image?count=200000`, { method: 'HEAD' })
     expect(head.headers.get('content-length')).toBe('200000')
     await until(() => large.atOnce === 0)
     stalled.socket.destroy()
-    await door.server.close()
+    await http.server.close()
   })
 })
 

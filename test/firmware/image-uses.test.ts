@@ -16,7 +16,7 @@ class Images {
   /** Of those that are not as long as they were. */
   readonly sizes = new Map<string, number>()
   /** As long as it is set, removals wait for it. */
-  door: Promise<void> | undefined
+  http: Promise<void> | undefined
   isBroken = false
   /** Before one is removed. */
   removing: (() => Promise<unknown>) | undefined
@@ -30,7 +30,7 @@ class Images {
   async remove(sha256: string): Promise<void> {
     await this.removing?.()
     if (this.isBroken) throw new Error('the disk is broken')
-    await this.door
+    await this.http
     this.there.delete(sha256)
   }
 
@@ -314,7 +314,7 @@ test('what comes again while it is being taken away is not taken for there', asy
   const stage = await openImages()
   await stage.bring('boiler', putRelease('1.0.0'))
   let open: () => void = () => {}
-  stage.images.door = new Promise((resolve) => {
+  stage.images.http = new Promise((resolve) => {
     open = resolve
   })
   await stage.putIn('boiler', deletion('1.0.0'))

@@ -1,15 +1,15 @@
 import { connect, type Socket as NetSocket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Socket } from '#runtime/socket'
-import { until, world } from '#test/http/door'
-import { handshake, type KeptRoom, openSocketDoor } from '#test/http/socket-door'
+import { until, world } from '#test/http/http-fixture'
+import { handshake, openSocketHttp, type SocketRecorder } from '#test/http/socket-fixture'
 
-type SocketDoor = Awaited<ReturnType<typeof openSocketDoor>>
-let door: SocketDoor
+type SocketHttp = Awaited<ReturnType<typeof openSocketHttp>>
+let http: SocketHttp
 let client: NetSocket
 afterEach(async () => {
   client.destroy()
-  await door.server.close()
+  await http.server.close()
 })
 
 const padding = 'p'.repeat(4000)
@@ -17,10 +17,10 @@ const numbered = (index: number) => `${String(index).padStart(6, '0')} ${padding
 
 /** A client that reads nothing until it is told to, and then says which numbers came, in order. */
 async function stalledClient() {
-  client = connect(door.port, '127.0.0.1').pause()
+  client = connect(http.port, '127.0.0.1').pause()
   client.on('error', () => {})
   client.write(handshake('/events/t'))
-  await until(() => door.room.count('opened') === 1)
+  await until(() => http.room.count('opened') === 1)
   const chunks: Buffer[] = []
   client.on('data', (chunk) => chunks.push(chunk))
   client.pause()
@@ -30,7 +30,7 @@ async function stalledClient() {
         .toString('latin1')
         .matchAll(/(\d{6}) p/g),
     ].map((match) => Number(match[1]))
-  return { numbers, socket: door.room.get('opened')?.socket as Socket }
+  return { numbers, socket: http.room.get('opened')?.socket as Socket }
 }
 
 /** Masked with zeros. */
@@ -39,10 +39,10 @@ function clientFrame(opcode: number, text: string): Buffer {
 }
 
 /** Publishes until something is lost, and a thousand more; gives the socket's turn now and then, as real life does. */
-async function publishUntilLost(room: KeptRoom, more: number): Promise<number> {
+async function publishUntilLost(room: SocketRecorder, more: number): Promise<number> {
   let index = 0
   for (let left = more; left > 0; index++) {
-    door.server.publisher.publish('topic', numbered(index))
+    http.server.publisher.publish('topic', numbered(index))
     if (index % 100 === 99) await new Promise((resolve) => setImmediate(resolve))
     if (room.count('dropped') > 0) left--
   }
@@ -51,14 +51,14 @@ async function publishUntilLost(room: KeptRoom, more: number): Promise<number> {
 }
 
 test('of each stretch of lost messages the room is told once, and order holds around it', async () => {
-  door = await openSocketDoor()
+  http = await openSocketHttp()
   const { numbers, socket } = await stalledClient()
   socket.subscribe('topic')
-  const published = await publishUntilLost(door.room, 1000)
-  expect(door.room.count('dropped')).toBe(1)
+  const published = await publishUntilLost(http.room, 1000)
+  expect(http.room.count('dropped')).toBe(1)
   socket.unsubscribe('topic')
   client.resume()
-  await until(() => door.room.count('drained') > 0 && socket.bufferedBytes() === 0)
+  await until(() => http.room.count('drained') > 0 && socket.bufferedBytes() === 0)
   const marker = published + 1
   expect(socket.send(numbered(marker))).toBe(true)
   await until(() => numbers().includes(marker))
@@ -69,66 +69,66 @@ test('of each stretch of lost messages the room is told once, and order holds ar
 })
 
 test('a second stretch is told again', async () => {
-  door = await openSocketDoor()
+  http = await openSocketHttp()
   const { socket } = await stalledClient()
   socket.subscribe('topic')
-  await publishUntilLost(door.room, 50)
+  await publishUntilLost(http.room, 50)
   client.resume()
-  await until(() => door.room.count('drained') > 0 && socket.bufferedBytes() === 0)
+  await until(() => http.room.count('drained') > 0 && socket.bufferedBytes() === 0)
   client.pause()
-  door.room.heard.length = 0
-  await publishUntilLost(door.room, 50)
-  expect(door.room.count('dropped')).toBe(1)
+  http.room.heard.length = 0
+  await publishUntilLost(http.room, 50)
+  expect(http.room.count('dropped')).toBe(1)
 })
 
 test('send says that it lost the message', async () => {
-  door = await openSocketDoor()
+  http = await openSocketHttp()
   const { socket } = await stalledClient()
   let index = 0
   while (socket.send(numbered(index))) index++
   expect(socket.bufferedBytes()).toBeGreaterThan(64 * 1024)
-  expect(door.room.count('dropped')).toBe(1)
+  expect(http.room.count('dropped')).toBe(1)
 })
 
 test('one that does not read makes nobody wait', async () => {
-  door = await openSocketDoor()
+  http = await openSocketHttp()
   const { socket } = await stalledClient()
-  const reader = connect(door.port, '127.0.0.1')
+  const reader = connect(http.port, '127.0.0.1')
   let received = 0
   reader.on('data', (chunk) => {
     received += chunk.byteLength
   })
   reader.write(handshake('/events/reader'))
-  await until(() => door.room.count('opened') === 2)
-  for (const { what, socket: each } of door.room.heard) if (what === 'opened') each.subscribe('topic')
-  const published = await publishUntilLost(door.room, 100)
+  await until(() => http.room.count('opened') === 2)
+  for (const { what, socket: each } of http.room.heard) if (what === 'opened') each.subscribe('topic')
+  const published = await publishUntilLost(http.room, 100)
   await until(() => received > published * padding.length)
   expect(socket.bufferedBytes()).toBeGreaterThan(0)
-  expect(door.room.count('dropped')).toBe(1)
+  expect(http.room.count('dropped')).toBe(1)
   reader.destroy()
 })
 
 test.each(['end', 'unsubscribe', 'send', 'publish', 'cork'] as const)(
   '%s inside dropped is refused, not fatal',
   async (what) => {
-    door = await openSocketDoor()
+    http = await openSocketHttp()
     const { socket } = await stalledClient()
     const acts: Record<typeof what, () => void> = {
       end: () => socket.end(4000, ''),
       unsubscribe: () => socket.unsubscribe('topic'),
       send: () => void socket.send('x'),
-      publish: () => door.server.publisher.publish('topic', 'x'),
+      publish: () => http.server.publisher.publish('topic', 'x'),
       cork: () => socket.cork(() => {}),
     }
-    door.room.does = (heard) => {
+    http.room.does = (heard) => {
       if (heard.what === 'dropped') acts[what]()
     }
     socket.subscribe('topic')
-    await publishUntilLost(door.room, 10)
+    await publishUntilLost(http.room, 10)
     // A room that does so is broken: its socket goes, later.
-    await until(() => door.room.count('closed') === 1)
-    expect(door.room.get('closed')?.code).toBe(1011)
-    expect(door.log.lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({
+    await until(() => http.room.count('closed') === 1)
+    expect(http.room.get('closed')?.code).toBe(1011)
+    expect(http.log.lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({
       message: `${what} inside dropped: a socket room may only set state there`,
     })
   },
@@ -142,7 +142,7 @@ describe.each([
   const held: (() => void)[] = []
   let cancelled = 0
   /** But that something was lost. */
-  const heard = () => door.room.heard.map(({ what }) => what).filter((what) => what !== 'dropped')
+  const heard = () => http.room.heard.map(({ what }) => what).filter((what) => what !== 'dropped')
   let socket: Socket
   let numbers: () => number[]
   /** The last bytes that came. */
@@ -156,7 +156,7 @@ describe.each([
         cancelled++
       }
     }
-    door = await openSocketDoor({}, { world: { ...world, after } })
+    http = await openSocketHttp({}, { world: { ...world, after } })
     ;({ socket, numbers } = await stalledClient())
     last = Buffer.alloc(0)
     client.on('data', (chunk) => {
@@ -167,14 +167,14 @@ describe.each([
     held.length = 0
     cancelled = 0
     // Of the same tick, and so not handed over yet.
-    door.server.publisher.publish('topic', numbered(0))
+    http.server.publisher.publish('topic', numbered(0))
     socket.end(4408, 'dead')
   })
 
   test('is closed for its room at once, and hears the code behind all of it', async () => {
-    expect(door.room.get('closed')?.code).toBe(4408)
+    expect(http.room.get('closed')?.code).toBe(4408)
     client.write(clientFrame(1, 'late'))
-    door.server.publisher.publish('topic', numbered(1))
+    http.server.publisher.publish('topic', numbered(1))
     client.resume()
     await until(() => last.equals(closeFrame))
     // What is published behind its end is not for it.
@@ -197,13 +197,13 @@ describe.each([
     await until(() => cancelled === 1)
     for (const task of held) task()
     // What is asked to be done as input would be done before this answer.
-    expect(await (await fetch(`http://127.0.0.1:${door.port}/`)).status).toBe(404)
+    expect(await (await fetch(`http://127.0.0.1:${http.port}/`)).status).toBe(404)
     expect(heard()).toEqual(['opened', 'closed'])
   })
 })
 
 test('what is sent together arrives in order, and what is thrown comes out', async () => {
-  door = await openSocketDoor()
+  http = await openSocketHttp()
   const { numbers, socket } = await stalledClient()
   client.resume()
   socket.send(numbered(0))
@@ -220,5 +220,5 @@ test('what is sent together arrives in order, and what is thrown comes out', asy
   await until(() => numbers().length === 102)
   expect(numbers()).toEqual(Array.from({ length: 102 }, (_, index) => index))
   socket.cork(() => socket.end(4000, 'bye'))
-  expect(door.room.get('closed')?.code).toBe(4000)
+  expect(http.room.get('closed')?.code).toBe(4000)
 })

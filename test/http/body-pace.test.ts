@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type Door, openDoor, route, until } from '#test/http/door'
+import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
 const head = (method: string, path: string, ...lines: readonly string[]) =>
   `${[`${method} /api/v1${path} HTTP/1.1`, 'Host: a', 'Content-Type: application/json', ...lines].join('\r\n')}\r\n\r\n`
 
-let door: Door
+let http: HttpFixture
 /** Lets who takes an upload take its next piece. */
 let allow: (() => void)[] = []
 let isGone = false
@@ -14,7 +14,7 @@ let isGone = false
 beforeEach(async () => {
   allow = []
   isGone = false
-  door = await openDoor({
+  http = await openHttp({
     bodyPaceMs: 60,
     streamedBytesMax: 8 * 1024 * 1024,
     bindings: [
@@ -40,29 +40,29 @@ beforeEach(async () => {
     ],
   })
 })
-afterEach(() => door.server.close())
+afterEach(() => http.server.close())
 
 test.each([
   ['with a length', head('POST', '/json', 'Content-Length: 1000'), '{'],
   ['in chunks', head('POST', '/json', 'Transfer-Encoding: chunked'), '3e8\r\n{'],
   ['of which nothing came', head('POST', '/json', 'Content-Length: 1000'), ''],
 ])('a body %s that does not come is answered 408, and the connection ends', async (_, lines, begun) => {
-  const client = new RawClient(door.port).send(lines + begun)
+  const client = new RawClient(http.port).send(lines + begun)
   const text = await client.closed()
   expect(client.statuses).toEqual([408])
   expect(text).toContain('{"error":"Request Timeout"}')
-  expect(door.server.inFlight()).toBe(0)
+  expect(http.server.inFlight()).toBe(0)
 })
 
 test('byte by byte is too slow as well', async () => {
-  const client = new RawClient(door.port).send(head('POST', '/json', 'Content-Length: 1000'))
+  const client = new RawClient(http.port).send(head('POST', '/json', 'Content-Length: 1000'))
   const drip = setInterval(() => client.socket.writable && client.send(' '), 5)
   await client.closed().finally(() => clearInterval(drip))
   expect(client.statuses).toEqual([408])
 })
 
 test('an upload that stops is answered 408, and who took it hears that it ended', async () => {
-  const client = new RawClient(door.port).send(`${head('PUT', '/upload', 'Content-Length: 1000')}a`)
+  const client = new RawClient(http.port).send(`${head('PUT', '/upload', 'Content-Length: 1000')}a`)
   await until(() => allow.length === 1)
   allow[0]?.()
   await client.closed()
@@ -72,7 +72,7 @@ test('an upload that stops is answered 408, and who took it hears that it ended'
 
 test('nobody is waited for who is held back', async () => {
   const bytes = 4 * 1024 * 1024
-  const client = new RawClient(door.port).send(head('PUT', '/upload', `Content-Length: ${bytes}`))
+  const client = new RawClient(http.port).send(head('PUT', '/upload', `Content-Length: ${bytes}`))
   client.send(Buffer.alloc(bytes))
   await until(() => allow.length === 1)
   await new Promise((resolve) => setTimeout(resolve, 300))
@@ -87,7 +87,7 @@ test('nobody is waited for who is held back', async () => {
 })
 
 test('what was answered before its body had come costs nothing more', async () => {
-  const client = new RawClient(door.port).send(head('POST', '/none', 'Content-Length: 100000'))
+  const client = new RawClient(http.port).send(head('POST', '/none', 'Content-Length: 100000'))
   await client.answers(1)
   await new Promise((resolve) => setTimeout(resolve, 150))
   expect(client.statuses).toEqual([404])

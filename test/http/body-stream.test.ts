@@ -2,7 +2,7 @@ import { array, assert, asyncProperty, integer } from 'fast-check'
 import { expect, test } from 'vitest'
 import { allUnreadBytesMax, ReceivedBody, RequestEnded } from '#http/body-stream'
 import { Problem } from '#model/problem'
-import { admin } from '#test/http/door'
+import { admin } from '#test/http/http-fixture'
 
 function bodyThatSays(allUnread = { bytes: 0 }) {
   const said: string[] = []

@@ -5,10 +5,10 @@ import { z } from 'zod'
 import type { Call } from '#http/call'
 import { containersMax, elementsMax, keysMax, textsMax } from '#http/validation'
 import { Problem } from '#model/problem'
-import { admin, type Door, openDoor, route, until } from '#test/http/door'
+import { admin, type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
-let door: Door
+let http: HttpFixture
 let calls: Call[] = []
 const keep = (call: Call) => {
   calls.push(call)
@@ -17,7 +17,7 @@ const keep = (call: Call) => {
 const strict = z.strictObject({ a: z.array(z.strictObject({ b: z.number() })) })
 
 beforeAll(async () => {
-  door = await openDoor({
+  http = await openHttp({
     bodyBytesMax: 1000,
     bindings: [
       route('POST', '/strict', keep, { body: { schema: strict } }),
@@ -50,10 +50,10 @@ beforeAll(async () => {
 beforeEach(() => {
   calls = []
 })
-afterAll(() => door.server.close())
+afterAll(() => http.server.close())
 
 async function post(path: string, body: string | Uint8Array, type = 'application/json', method = 'POST') {
-  const response = await fetch(door.base + path, { method, body: body as string, headers: { 'Content-Type': type } })
+  const response = await fetch(http.base + path, { method, body: body as string, headers: { 'Content-Type': type } })
   const text = await response.text()
   return { status: response.status, json: text === '' ? undefined : JSON.parse(text) }
 }
@@ -61,7 +61,7 @@ async function post(path: string, body: string | Uint8Array, type = 'application
 test('who sends without looking up hears all the same that it is too much', async () => {
   const piece = Buffer.alloc(65_536)
   const send = async (lines: string) => {
-    const client = new RawClient(door.port).send(`POST /api/v1/strict HTTP/1.1\r\nHost: a\r\n${lines}\r\n\r\n`)
+    const client = new RawClient(http.port).send(`POST /api/v1/strict HTTP/1.1\r\nHost: a\r\n${lines}\r\n\r\n`)
     const write = () => {
       while (client.socket.writable && client.socket.write(piece));
     }
@@ -171,7 +171,7 @@ describe('what a body must be', () => {
   })
 
   test('a schema may do without a body', async () => {
-    const response = await fetch(`${door.base}/any`, { method: 'POST' })
+    const response = await fetch(`${http.base}/any`, { method: 'POST' })
     expect([response.status, await response.json()]).toEqual([200, null])
   })
 })
@@ -190,7 +190,7 @@ describe('limits', () => {
   test('a length over the limit is refused before anything of it was sent', async () => {
     const head =
       'POST /api/v1/any HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n'
-    const client = new RawClient(door.port).send(head)
+    const client = new RawClient(http.port).send(head)
     expect(await client.answers(1)).toContain('413 ')
     client.send(`${'x'.repeat(5000)}${head}`)
     await client.answers(2)
@@ -200,7 +200,7 @@ describe('limits', () => {
 
   test('a length beyond what is thrown away costs the connection', async () => {
     const head = `POST /api/v1/unknown HTTP/1.1\r\nHost: a\r\nContent-Length: ${17 * 1024 * 1024}\r\n\r\n`
-    const client = new RawClient(door.port).send(head)
+    const client = new RawClient(http.port).send(head)
     expect(await client.closed()).toContain('404 Not Found')
   })
 
@@ -210,7 +210,7 @@ describe('limits', () => {
     }
     const status = { none: 400, denied: 401, unknown: 404 }[path] ?? 413
     const headers = { 'Content-Type': 'application/json' }
-    const answer = await request(`${door.base}/${path}`, { method: 'POST', headers, body: Readable.from(chunks()) })
+    const answer = await request(`${http.base}/${path}`, { method: 'POST', headers, body: Readable.from(chunks()) })
     expect(answer.statusCode).toBe(status)
     await answer.body.dump()
     expect(calls).toEqual([])
@@ -219,16 +219,16 @@ describe('limits', () => {
   test('chunks that never end cost the connection', async () => {
     const head =
       'POST /api/v1/any HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
-    const client = new RawClient(door.port).send(head)
+    const client = new RawClient(http.port).send(head)
     const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`
     const sending = setInterval(() => client.socket.writable && client.send(chunk), 1)
     await client.closed()
     clearInterval(sending)
-    expect(door.server.inFlight()).toBe(0)
+    expect(http.server.inFlight()).toBe(0)
   })
 
   test('a body that is refused unread leaves the connection good', async () => {
-    const client = new RawClient(door.port)
+    const client = new RawClient(http.port)
     const head =
       'POST /api/v1/denied HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n'
     client.send(`${head}half`)
@@ -246,7 +246,7 @@ describe('bodies in pieces', () => {
 
   test('a slow one is put together, split inside a character', async () => {
     const body = Buffer.from('{"a":"ä€"}')
-    const client = new RawClient(door.port).send(head(`Content-Length: ${body.length}`))
+    const client = new RawClient(http.port).send(head(`Content-Length: ${body.length}`))
     for (const byte of body) {
       await new Promise((resolve) => setTimeout(resolve, 2))
       client.send(Buffer.from([byte]))
@@ -261,11 +261,11 @@ describe('bodies in pieces', () => {
   })
 
   test('one that is broken off never gets to the answerer', async () => {
-    const client = new RawClient(door.port).send(`${head('Content-Length: 10')}{"a"`)
-    await until(() => door.server.inFlight() === 1)
+    const client = new RawClient(http.port).send(`${head('Content-Length: 10')}{"a"`)
+    await until(() => http.server.inFlight() === 1)
     client.socket.destroy()
-    await until(() => door.server.inFlight() === 0)
+    await until(() => http.server.inFlight() === 0)
     expect(calls).toEqual([])
-    expect(door.log.lines.some((line) => line.fields.aborted === true)).toBe(true)
+    expect(http.log.lines.some((line) => line.fields.aborted === true)).toBe(true)
   })
 })

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { corsOf, type OriginVerdict } from '#http/cors'
-import { type Door, openDoor, route } from '#test/http/door'
+import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
 const publicUrls = ['https://devices.example/prefix']
@@ -64,10 +64,10 @@ describe('whose page it is', () => {
 })
 
 describe('answers', () => {
-  let door: Door
-  afterEach(() => door.server.close())
+  let http: HttpFixture
+  afterEach(() => http.server.close())
   const open = (iamOff: boolean) =>
-    openDoor({
+    openHttp({
       bindings: [
         route('GET', '/a', () => ({ status: 200, json: 1 })),
         route('PUT', '/a', () => ({ status: 200, json: 1 })),
@@ -84,7 +84,7 @@ describe('answers', () => {
       cors: { corsOrigins, publicUrls: [], iamOff },
     })
   const ask = (path: string, method: string, origin: string, headers: Record<string, string> = {}) =>
-    fetch(door.base + path, { method, headers: { Origin: origin, ...headers } })
+    fetch(http.base + path, { method, headers: { Origin: origin, ...headers } })
 
   test.each([
     ['GET', '/a', 200],
@@ -93,7 +93,7 @@ describe('answers', () => {
     ['PATCH', '/a', 405],
     ['POST', '/broken', 500],
   ])('%s %s may be read by pages that are allowed', async (method, path, status) => {
-    door = await open(false)
+    http = await open(false)
     const response = await ask(path, method, 'https://app.example')
     expect(response.status).toBe(status)
     expect(response.headers.get('access-control-allow-origin')).toBe('https://app.example')
@@ -107,7 +107,7 @@ describe('answers', () => {
   })
 
   test('a preflight is answered with methods, headers and how long that holds', async () => {
-    door = await open(false)
+    http = await open(false)
     const response = await ask('/a', 'OPTIONS', 'https://app.example', { 'Access-Control-Request-Method': 'PUT' })
     expect(response.status).toBe(204)
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -124,18 +124,18 @@ describe('answers', () => {
   test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'POST'])(
     'with IAM off, a foreign page gets nowhere by %s',
     async (method) => {
-      door = await open(true)
+      http = await open(true)
       for (const path of ['/a', '/unknown']) {
         const response = await ask(path, method, 'https://evil.example')
         expect([response.status, await response.text()]).toEqual([403, ''])
       }
-      expect((await ask('/a', 'GET', `http://127.0.0.1:${door.port}`)).status).toBe(200)
+      expect((await ask('/a', 'GET', `http://127.0.0.1:${http.port}`)).status).toBe(200)
       expect((await ask('/a', 'GET', 'https://app.example')).status).toBe(200)
     },
   )
 
   const asked = async (head: string) => {
-    const client = new RawClient(door.port).send(`${head}\r\nConnection: close\r\n\r\n`)
+    const client = new RawClient(http.port).send(`${head}\r\nConnection: close\r\n\r\n`)
     const text = await client.closed()
     return [client.statuses, text.slice(text.indexOf('\r\n\r\n') + 4)]
   }
@@ -143,8 +143,8 @@ describe('answers', () => {
     '{"error":"IAM is off: the server only answers requests whose Host is an IP address, a local name, or a host of PUBLIC_URL or CORS_ORIGINS"}'
 
   test('with IAM off, a name that was made to resolve to us is no page of ours', async () => {
-    door = await open(true)
-    const host = `evil.example:${door.port}`
+    http = await open(true)
+    const host = `evil.example:${http.port}`
     const bearing = await asked(
       `PUT /api/v1/a HTTP/1.1\r\nHost: ${host}\r\nOrigin: http://${host}\r\nContent-Length: 0`,
     )
@@ -163,15 +163,15 @@ describe('answers', () => {
     '127.0.0.1, 127.0.0.1',
     `${'1'.repeat(300)}`,
   ])('with IAM off, nothing is answered under the name %s', async (host) => {
-    door = await open(true)
+    http = await open(true)
     for (const path of ['/api/v1/a', '/api/v1/unknown', '/']) {
       expect(await asked(`GET ${path} HTTP/1.1\r\nHost: ${host}`)).toEqual([[421], elsewhere])
     }
     // What a proxy nobody trusts may say, a page can say as well.
     const claimed = `GET /api/v1/a HTTP/1.1\r\nHost: ${host}\r\nX-Forwarded-Host: localhost`
     expect(await asked(claimed)).toEqual([[421], elsewhere])
-    await door.server.close()
-    door = await open(false)
+    await http.server.close()
+    http = await open(false)
     expect(await asked(`GET /api/v1/a HTTP/1.1\r\nHost: ${host}`)).toEqual([[200], '1'])
   })
 
@@ -190,7 +190,7 @@ describe('answers', () => {
     'devices.internal',
     'devices.home.arpa',
   ])('with IAM off, %s is answered', async (host) => {
-    door = await open(true)
+    http = await open(true)
     expect(await asked(`GET /api/v1/a HTTP/1.1\r\nHost: ${host}`)).toEqual([[200], '1'])
   })
 
@@ -203,14 +203,14 @@ describe('answers', () => {
     ['a page of the server', 'same-origin', 'cors', 'empty', 200],
     ['an address typed by a person', 'none', 'navigate', 'document', 200],
   ])('with IAM off, %s asks without an Origin', async (_, site, mode, dest, status) => {
-    door = await open(true)
+    http = await open(true)
     const fetched = `Sec-Fetch-Site: ${site}\r\nSec-Fetch-Mode: ${mode}\r\nSec-Fetch-Dest: ${dest}`
     const [statuses] = await asked(`GET /api/v1/a HTTP/1.1\r\nHost: localhost\r\n${fetched}`)
     expect(statuses).toEqual([status])
   })
 
   test('with IAM off, a trusted proxy may not lead there either', async () => {
-    door = await openDoor({
+    http = await openHttp({
       bindings: [route('GET', '/a', () => ({ status: 200, json: 1 }))],
       cors: { corsOrigins, publicUrls, iamOff: true },
       isProxyTrusted: true,
@@ -225,7 +225,7 @@ describe('answers', () => {
   test.each([true, false])(
     'a target with a name of its own, and a request without any, lead nowhere (IAM off: %s)',
     async (iamOff) => {
-      door = await open(iamOff)
+      http = await open(iamOff)
       // RFC 9112 §3.2.2: it would count instead of Host. Only proxies are asked so, and we are none.
       const [absolute] = await asked('GET http://evil.example/api/v1/a HTTP/1.1\r\nHost: localhost')
       expect(absolute).toEqual([505])

@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Call } from '#http/call'
-import { type Door, openDoor, route, until } from '#test/http/door'
+import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
-let door: Door
-afterEach(() => door.server.close())
+let http: HttpFixture
+afterEach(() => http.server.close())
 
 const calls: Call[] = []
 async function* slowly() {
@@ -14,8 +14,8 @@ async function* slowly() {
   }
 }
 
-function open(requestDeadlineMs: number): Promise<Door> {
-  return openDoor({
+function open(requestDeadlineMs: number): Promise<HttpFixture> {
+  return openHttp({
     requestDeadlineMs,
     bindings: [
       route('GET', '/never', (call) => {
@@ -33,19 +33,19 @@ function open(requestDeadlineMs: number): Promise<Door> {
 }
 
 test('an answer that does not begin is 503, and the answerer hears of it', async () => {
-  door = await open(50)
-  const responses = await Promise.all([fetch(`${door.base}/never`), fetch(`${door.base}/never`)])
+  http = await open(50)
+  const responses = await Promise.all([fetch(`${http.base}/never`), fetch(`${http.base}/never`)])
   for (const response of responses) {
     expect([response.status, await response.json()]).toEqual([503, { error: 'the answer took too long' }])
     expect(response.headers.get('retry-after')).not.toBeNull()
   }
-  expect(door.server.inFlight()).toBe(0)
+  expect(http.server.inFlight()).toBe(0)
 })
 
 test('the signal aborts at the deadline and when the client goes, whenever it was asked for', async () => {
-  door = await open(50)
+  http = await open(50)
   calls.length = 0
-  const early = fetch(`${door.base}/never`)
+  const early = fetch(`${http.base}/never`)
   await until(() => calls.length === 1)
   const signal = calls[0]?.signal
   expect(signal?.aborted).toBe(false)
@@ -53,30 +53,30 @@ test('the signal aborts at the deadline and when the client goes, whenever it wa
   expect(signal?.aborted).toBe(true)
   expect(calls[0]?.signal).toBe(signal)
 
-  const client = new RawClient(door.port).send('GET /api/v1/never HTTP/1.1\r\nHost: a\r\n\r\n')
+  const client = new RawClient(http.port).send('GET /api/v1/never HTTP/1.1\r\nHost: a\r\n\r\n')
   await until(() => calls.length === 2)
   client.socket.destroy()
-  await until(() => door.server.inFlight() === 0)
+  await until(() => http.server.inFlight() === 0)
   expect(calls[1]?.signal.aborted).toBe(true)
 })
 
 test('an answer that comes after the deadline is let go', async () => {
-  door = await open(50)
-  expect((await fetch(`${door.base}/late`)).status).toBe(503)
+  http = await open(50)
+  expect((await fetch(`${http.base}/late`)).status).toBe(503)
   await new Promise((resolve) => setTimeout(resolve, 200))
-  expect(door.log.lines.filter((line) => line.message === 'request failed')).toEqual([])
+  expect(http.log.lines.filter((line) => line.message === 'request failed')).toEqual([])
 })
 
 test('an answer that has begun may take longer', async () => {
-  door = await open(50)
-  const client = new RawClient(door.port).send('GET /api/v1/slowly HTTP/1.1\r\nHost: a\r\n\r\n')
+  http = await open(50)
+  const client = new RawClient(http.port).send('GET /api/v1/slowly HTTP/1.1\r\nHost: a\r\n\r\n')
   await until(() => client.text.split('x').length > 10)
   expect(client.text).toContain('200 OK')
   client.socket.destroy()
 })
 
 test('a body that never comes costs the connection', async () => {
-  door = await open(50)
-  const client = new RawClient(door.port).send('POST /api/v1/none HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab')
+  http = await open(50)
+  const client = new RawClient(http.port).send('POST /api/v1/none HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab')
   expect(await client.closed()).toContain('503 Service Unavailable')
 })

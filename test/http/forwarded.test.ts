@@ -2,9 +2,9 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { addressOfText, forwardingOf } from '#http/forwarded'
 import { RequestHeaders } from '#http/request-head'
 import type { ForwardedRequest } from '#model/forwarded-request'
-import { type Door, openDoor, route } from '#test/http/door'
+import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
-import { openSocketDoor } from '#test/http/socket-door'
+import { openSocketHttp } from '#test/http/socket-fixture'
 
 const peer = '198.51.100.9'
 const headersOf = (lines: readonly string[]) => new RequestHeaders(lines.flatMap((line) => line.split(/: (.*)/, 2)))
@@ -193,9 +193,9 @@ describe('addresses that proxies write', () => {
   })
 })
 
-describe('over the door', () => {
-  let door: Door
-  afterEach(() => door.server.close())
+describe('over the http', () => {
+  let http: HttpFixture
+  afterEach(() => http.server.close())
   const seen = route('GET', '/seen', (call) => ({ status: 200, json: plain(call.forwarded) }))
   const headers = {
     'X-Forwarded-Proto': 'https',
@@ -204,32 +204,32 @@ describe('over the door', () => {
   }
 
   test('a route sees what a trusted proxy said', async () => {
-    door = await openDoor({ bindings: [seen], isProxyTrusted: true })
-    expect(await (await fetch(`${door.base}/seen`, { headers })).json()).toEqual(outside)
+    http = await openHttp({ bindings: [seen], isProxyTrusted: true })
+    expect(await (await fetch(`${http.base}/seen`, { headers })).json()).toEqual(outside)
   })
 
   test('and otherwise what is', async () => {
-    door = await openDoor({ bindings: [seen] })
-    const host = `127.0.0.1:${door.port}`
+    http = await openHttp({ bindings: [seen] })
+    const host = `127.0.0.1:${http.port}`
     const here = { origins: [`http://${host}`], host, address: '127.0.0.1' }
-    expect(await (await fetch(`${door.base}/seen`, { headers })).json()).toEqual(here)
+    expect(await (await fetch(`${http.base}/seen`, { headers })).json()).toEqual(here)
   })
 
   test("a page of the proxy's own origin may read", async () => {
-    door = await openDoor({ bindings: [seen], isProxyTrusted: true })
+    http = await openHttp({ bindings: [seen], isProxyTrusted: true })
     const allowedTo = async (origin: string) => {
-      const { headers: got } = await fetch(`${door.base}/seen`, { headers: { ...headers, Origin: origin } })
+      const { headers: got } = await fetch(`${http.base}/seen`, { headers: { ...headers, Origin: origin } })
       return got.get('access-control-allow-origin')
     }
     expect(await allowedTo('https://devices.example')).toBe('https://devices.example')
     expect(await allowedTo('http://devices.example')).toBeNull()
-    expect(await allowedTo(`http://127.0.0.1:${door.port}`)).toBeNull()
+    expect(await allowedTo(`http://127.0.0.1:${http.port}`)).toBeNull()
   })
 
   test('authentication is shown the same, and every line of a header, with the access of the route', async () => {
     const shown: unknown[] = []
     const access = { resource: 'meta', action: 'read', within: 'list' } as const
-    door = await openDoor({
+    http = await openHttp({
       bindings: [route('GET', '/meta', () => ({ status: 204 }), { access })],
       authenticate(request, wanted) {
         const {
@@ -243,7 +243,7 @@ describe('over the door', () => {
         throw new Error('enough was seen')
       },
     })
-    const client = new RawClient(door.port)
+    const client = new RawClient(http.port)
     client.send('GET /api/v1/meta?a=%20 HTTP/1.1\r\nHost: a\r\nDPoP: x\r\ndpop: y\r\nAuthorization: \r\n\r\n')
     await client.answers(1)
     client.socket.destroy()
@@ -253,7 +253,7 @@ describe('over the door', () => {
 
   test('an upgrade shows itself like a request', async () => {
     const shown: unknown[] = []
-    const { room: _, ...opened } = await openSocketDoor(
+    const { room: _, ...opened } = await openSocketHttp(
       {
         path: '/events',
         upgrade(request) {
@@ -263,8 +263,8 @@ describe('over the door', () => {
       },
       { isProxyTrusted: true },
     )
-    door = opened
-    const client = new RawClient(door.port)
+    http = opened
+    const client = new RawClient(http.port)
     client.send(
       'GET /api/v1/events HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nDPoP: x\r\n' +
         'X-Forwarded-Host: devices.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: 192.0.2.7\r\n' +

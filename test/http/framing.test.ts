@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Door, openDoor, route } from '#test/http/door'
+import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
-let door: Door
+let http: HttpFixture
 beforeAll(async () => {
-  door = await openDoor({
+  http = await openHttp({
     bindings: [
       route('GET', '/plain', () => ({ status: 200, json: 'plain' })),
       route('GET', '/later', async () => {
@@ -15,24 +15,24 @@ beforeAll(async () => {
     ],
   })
 })
-afterAll(() => door.server.close())
+afterAll(() => http.server.close())
 
 const smuggled = 'GET /api/v1/plain HTTP/1.1\r\nHost: smuggled\r\n\r\n'
 
 test('a refusal by the framing check names the fault', async () => {
-  const client = new RawClient(door.port).send('GET /api/v1/plain HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n')
+  const client = new RawClient(http.port).send('GET /api/v1/plain HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n')
   expect(await client.closed()).toMatch(/X-Request-Id: .*\r\n(.*\r\n)+\{"error":"one Host header is needed"\}$/)
 })
 
 test('a request behind one that waits costs the connection, not the server', async () => {
   const later = 'GET /api/v1/later HTTP/1.1\r\nHost: a\r\n\r\n'
-  await new RawClient(door.port).send(later + smuggled).closed()
-  expect((await fetch(`${door.base}/later`)).status).toBe(200)
-  expect(door.server.inFlight()).toBe(0)
+  await new RawClient(http.port).send(later + smuggled).closed()
+  expect((await fetch(`${http.base}/later`)).status).toBe(200)
+  expect(http.server.inFlight()).toBe(0)
 })
 
 test('a connection serves one request after the other, HEAD among them', async () => {
-  const client = new RawClient(door.port)
+  const client = new RawClient(http.port)
   for (const [index, method] of ['HEAD', 'GET', 'OPTIONS', 'HEAD', 'GET'].entries()) {
     client.send(`${method} /api/v1/later HTTP/1.1\r\nHost: a\r\n\r\n`)
     await client.answers(index + 1)
@@ -48,7 +48,7 @@ test.each([
   ['a framing that is refused', 'GET /api/v1/plain HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
 ])('who ends his side behind %s is answered', async (_, request, status) => {
   for (let time = 0; time < 20; time++) {
-    const client = new RawClient(door.port)
+    const client = new RawClient(http.port)
     client.socket.end(request)
     await client.closed()
     expect(client.statuses, client.text).toEqual([status])

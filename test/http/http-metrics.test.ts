@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { HttpMetrics } from '#http/http-metrics'
 import { Problem } from '#model/problem'
-import { openDoor, route, until } from '#test/http/door'
-import { handshake, openSocketDoor } from '#test/http/socket-door'
+import { openHttp, route, until } from '#test/http/http-fixture'
+import { handshake, openSocketHttp } from '#test/http/socket-fixture'
 
 /** What there is of a route, by how it ended. */
 function endedOf(figures: HttpMetrics, name: string): number[] {
@@ -20,7 +20,7 @@ describe('requests', () => {
       const { entry } = route('GET', path, answer)
       return { entry: { ...entry, name }, answer }
     }
-    const door = await openDoor({
+    const http = await openHttp({
       figures,
       bindings: [
         named('readThing', '/things/:id', () => ({ status: 200 })),
@@ -31,7 +31,7 @@ describe('requests', () => {
         }),
       ],
     })
-    const ask = (path: string, method = 'GET') => fetch(door.base + path, { method }).then(({ status }) => status)
+    const ask = (path: string, method = 'GET') => fetch(http.base + path, { method }).then(({ status }) => status)
     expect(await Promise.all([ask('/things/1'), ask('/things/2'), ask('/same'), ask('/refuse'), ask('/fail')])).toEqual(
       [200, 200, 304, 409, 500],
     )
@@ -46,7 +46,7 @@ describe('requests', () => {
     const { conflict, bug, not_found, method_not_allowed, ...others } = figures.refusals
     expect([conflict, bug, not_found, method_not_allowed]).toEqual([1, 1, 1, 1])
     expect(new Set(Object.values(others))).toEqual(new Set([0]))
-    await door.server.close()
+    await http.server.close()
   })
 
   test('of which the other side went away are counted apart', async () => {
@@ -56,14 +56,14 @@ describe('requests', () => {
       begun++
       return new Promise(() => {})
     })
-    const door = await openDoor({ figures, bindings: [slow] })
-    const socket = connect(door.port, '127.0.0.1')
+    const http = await openHttp({ figures, bindings: [slow] })
+    const socket = connect(http.port, '127.0.0.1')
     socket.write('GET /api/v1/slow HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await until(() => begun > 0)
     socket.destroy()
     await until(() => endedOf(figures, 'x')[5] === 1)
     expect(endedOf(figures, 'x')).toEqual([0, 0, 0, 0, 0, 1])
-    await door.server.close()
+    await http.server.close()
   })
 })
 
@@ -75,28 +75,28 @@ describe('websockets', () => {
     ['with one that uWebSockets.js takes for none', 3456, '1006'],
   ])('that are closed %s (%i) are counted as %s', async (_, code, counted) => {
     const figures = new HttpMetrics()
-    const door = await openSocketDoor({}, { figures })
-    const client = new WebSocket(`${door.ws}/events/t`)
+    const http = await openSocketHttp({}, { figures })
+    const client = new WebSocket(`${http.ws}/events/t`)
     await new Promise((resolve) => client.once('open', resolve))
     client.close(code)
-    await until(() => door.room.count('closed') === 1)
+    await until(() => http.room.count('closed') === 1)
     const { opened, closed } = figures.socket('/events/:ticket')
     expect([opened, closed.get(counted)?.count]).toEqual([1, 1])
     expect([...closed.values()].reduce((sum, { count }) => sum + count, 0)).toBe(1)
     expect(endedOf(figures, '/events/:ticket')).toEqual([1, 0, 0, 0, 0, 0])
-    await door.server.close()
+    await http.server.close()
   })
 
   test('that break off are too', async () => {
     const figures = new HttpMetrics()
-    const door = await openSocketDoor({}, { figures })
-    const socket = connect(door.port, '127.0.0.1')
+    const http = await openSocketHttp({}, { figures })
+    const socket = connect(http.port, '127.0.0.1')
     socket.write(handshake('/events/t'))
-    await until(() => door.room.count('opened') === 1)
+    await until(() => http.room.count('opened') === 1)
     socket.destroy()
-    await until(() => door.room.count('closed') === 1)
+    await until(() => http.room.count('closed') === 1)
     expect(figures.socket('/events/:ticket').closed.get('1006')?.count).toBe(1)
-    await door.server.close()
+    await http.server.close()
   })
 
   test('that are refused are requests of their path', async () => {
@@ -104,11 +104,11 @@ describe('websockets', () => {
     const upgrade = () => {
       throw new Problem('unauthorized')
     }
-    const door = await openSocketDoor({ upgrade }, { figures })
-    const client = new WebSocket(`${door.ws}/events/t`)
+    const http = await openSocketHttp({ upgrade }, { figures })
+    const client = new WebSocket(`${http.ws}/events/t`)
     await new Promise((resolve) => client.once('error', resolve))
     expect(endedOf(figures, '/events/:ticket')).toEqual([0, 0, 0, 1, 0, 0])
     expect([figures.socket('/events/:ticket').opened, figures.refusals.unauthorized]).toEqual([0, 1])
-    await door.server.close()
+    await http.server.close()
   })
 })

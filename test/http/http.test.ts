@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Problem } from '#model/problem'
 import { scopeOf } from '#model/scope'
-import { admin, type Door, openDoor, route } from '#test/http/door'
+import { admin, type HttpFixture, openHttp, route } from '#test/http/http-fixture'
 
-let door: Door
+let http: HttpFixture
 const device = z.object({ deviceIdentifier: z.string().regex(/^[A-Z0-9]+$/) })
 const stranger = { ...admin, scope: scopeOf([]) }
 
 beforeAll(async () => {
-  door = await openDoor({
+  http = await openHttp({
     bindings: [
       route('GET', '/plain', () => ({ status: 200, json: { ok: true } })),
       route('GET', '/async', async () => ({ status: 200, json: ['later'] })),
@@ -74,9 +74,9 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(() => door.server.close())
+afterAll(() => http.server.close())
 
-const get = (path: string, init: RequestInit = {}) => fetch(door.base + path, init)
+const get = (path: string, init: RequestInit = {}) => fetch(http.base + path, init)
 
 describe('answers', () => {
   test('json with its headers', async () => {
@@ -121,7 +121,7 @@ describe('answers', () => {
   })
 
   test('the root has its own routes', async () => {
-    expect(await (await fetch(`http://127.0.0.1:${door.port}/`)).json()).toBe('root')
+    expect(await (await fetch(`http://127.0.0.1:${http.port}/`)).json()).toBe('root')
   })
 })
 
@@ -129,14 +129,14 @@ describe('what is thrown', () => {
   test.each(['/throws', '/rejects', '/null', '/unwritable', '/function', '/split'])(
     '%s is a bare 500',
     async (path) => {
-      const before = door.log.lines.length
+      const before = http.log.lines.length
       const response = await get(path, { headers: { 'X-Request-Id': `id-of${path.replace('/', '-')}` } })
       expect(response.status).toBe(500)
       const body = await response.text()
       expect(JSON.parse(body)).toEqual({ error: 'Internal Server Error', message: expect.any(String), statusCode: 500 })
       expect(body).not.toMatch(/secret|at /)
       expect(response.headers.get('set-cookie')).toBeNull()
-      const logged = door.log.lines.slice(before).filter((line) => line.level === 'error')
+      const logged = http.log.lines.slice(before).filter((line) => line.level === 'error')
       expect(logged.map((line) => line.fields.requestId)).toEqual([
         `id-of${path.replace('/', '-')}`,
         `id-of${path.replace('/', '-')}`,
@@ -176,7 +176,7 @@ describe('who and what', () => {
   test('401 challenges, and headers of the authentication come with it', async () => {
     // Not fetch: it says Sec-Fetch-Mode by itself.
     for (const headers of [{}, { 'Sec-Fetch-Mode': 'navigate' }]) {
-      const response = await request(`${door.base}/session`, { headers })
+      const response = await request(`${http.base}/session`, { headers })
       expect([response.statusCode, await response.body.json()]).toEqual([401, { error: 'missing token' }])
       expect(response.headers['www-authenticate']).toContain('Basic realm')
       expect(response.headers['dpop-nonce']).toBe('next')

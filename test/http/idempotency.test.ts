@@ -5,13 +5,13 @@ import type { Method, RouteAccess } from '#api/entry'
 import type { Call } from '#http/call'
 import { KeyedCall } from '#http/keyed-call'
 import { Problem } from '#model/problem'
-import { admin, type Door, openDoor, route, world } from '#test/http/door'
+import { admin, type HttpFixture, openHttp, route, world } from '#test/http/http-fixture'
 
-/** What the door does with the header; what the guard makes of it, its own tests say. */
+/** What the http does with the header; what the guard makes of it, its own tests say. */
 
 const ranUnder: string[] = []
 let drawn = 0
-let door: Door
+let http: HttpFixture
 
 const seedOf = (call: Call) => Buffer.from(call.seed).toString('hex')
 const all = { resource: 'alarms', action: 'update', within: 'tenant' } as const
@@ -28,7 +28,7 @@ const accesses: Readonly<Record<string, RouteAccess>> = {
 }
 
 beforeAll(async () => {
-  door = await openDoor({
+  http = await openHttp({
     world: {
       ...world,
       random(byteCount) {
@@ -62,14 +62,14 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(() => door.server.close())
+afterAll(() => http.server.close())
 beforeEach(() => {
   ranUnder.length = 0
   drawn = 0
 })
 
 const send = async (method: Method, path: string, headers: Record<string, string>, body?: string) => {
-  const response = await request(door.base + path, { method, headers, ...(body !== undefined && { body }) })
+  const response = await request(http.base + path, { method, headers, ...(body !== undefined && { body }) })
   return { status: response.statusCode, text: await response.body.text() }
 }
 
@@ -92,7 +92,7 @@ describe('a request with a key', () => {
 
   test('an empty header is a header, and two are both', async () => {
     await send('PUT', '/session', { 'idempotency-key': '' })
-    await request(`${door.base}/session`, { method: 'PUT', headers: ['idempotency-key', 'a', 'idempotency-key', 'b'] })
+    await request(`${http.base}/session`, { method: 'PUT', headers: ['idempotency-key', 'a', 'idempotency-key', 'b'] })
     expect(ranUnder).toEqual(['PUT /session ', 'PUT /session a, b'])
   })
 

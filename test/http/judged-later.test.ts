@@ -3,19 +3,19 @@ import { z } from 'zod'
 import type { Reply } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
-import { admin, type Door, openDoor, route, until } from '#test/http/door'
+import { admin, type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
 /** Requests whose caller is found after a wait, as behind a signature. */
 
-let door: Door
+let http: HttpFixture
 let verdicts: { readonly give: (caller: Caller) => void; readonly refuse: (error: unknown) => void }[]
 let answers: ((reply: Reply) => void)[]
 const deadlineMs = 300
 const streamed = { schema: z.unknown(), contentTypes: 'any', isStreamed: true } as const
 
 beforeAll(async () => {
-  door = await openDoor({
+  http = await openHttp({
     requestDeadlineMs: deadlineMs,
     requestsPerUserMax: 2,
     bindings: [
@@ -42,9 +42,9 @@ beforeEach(() => {
   verdicts = []
   answers = []
 })
-afterAll(() => door.server.close())
+afterAll(() => http.server.close())
 
-const ask = (path: string, init: RequestInit = {}) => fetch(`${door.base}${path}`, init)
+const ask = (path: string, init: RequestInit = {}) => fetch(`${http.base}${path}`, init)
 
 async function judged(asked: Promise<Response>, caller: Caller = admin): Promise<Response> {
   await until(() => verdicts.length > 0)
@@ -61,7 +61,7 @@ test('a body that came meanwhile is there, whole or streamed', async () => {
 
 test('a streamed body is held back until then', async () => {
   const bytes = 64 * 1024 * 1024
-  const client = new RawClient(door.port).send(
+  const client = new RawClient(http.port).send(
     `PUT /api/v1/streamed HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n`,
   )
   client.socket.write(new Uint8Array(bytes))
@@ -87,7 +87,7 @@ test('a request that was aborted meanwhile, or is past its deadline, does not re
   await until(() => verdicts.length === 1)
   aborter.abort()
   await gone
-  await until(() => door.server.inFlight() === 0)
+  await until(() => http.server.inFlight() === 0)
   expect((await ask('/slow')).status).toBe(503)
   for (const { give } of verdicts) give(admin)
   await new Promise((resolve) => setTimeout(resolve, 20))
@@ -98,11 +98,11 @@ test('from then on it is counted for its user, until its end', async () => {
   const caller: Caller = { ...admin, session: { kind: 'session', tenant: 'default', id: 'a' } }
   for (let round = 0; round < 3; round++) {
     const head = 'POST /api/v1/whole HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\n'
-    const slow = [new RawClient(door.port).send(head), new RawClient(door.port).send(head)]
+    const slow = [new RawClient(http.port).send(head), new RawClient(http.port).send(head)]
     await until(() => verdicts.length === 2)
     for (const { give } of verdicts.splice(0)) give(caller)
     expect((await judged(ask('/slow'), caller)).status).toBe(429)
     for (const { socket } of slow) socket.destroy()
-    await until(() => door.server.inFlight() === 0)
+    await until(() => http.server.inFlight() === 0)
   }
 })

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { projectRoot } from '#bench/project-root'
 import { SeededRandom } from '#bench/random'
-import { type Door, openDoor, route, until } from '#test/http/door'
-import { type Heard, openSocketDoor } from '#test/http/socket-door'
+import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
+import { type Heard, openSocketHttp } from '#test/http/socket-fixture'
 
 /**
  * Over a link that holds more than the kernel keeps for its sender, all that is kept is on its way, and then no byte is taken,
@@ -48,8 +48,8 @@ describe.skipIf(isInside)('where all that the kernel keeps is on its way', () =>
 
 describe.runIf(isInside)('inside', () => {
   const answerBytes = 4_000_000
-  let door: Door
-  let socketDoor: Awaited<ReturnType<typeof openSocketDoor>>
+  let http: HttpFixture
+  let socketHttp: Awaited<ReturnType<typeof openSocketHttp>>
 
   /** The same at each offset, whatever it comes in. */
   const byteAt = (offset: number) => 97 + (Math.imul(offset, 0x9e3779b1) >>> 28)
@@ -85,7 +85,7 @@ describe.runIf(isInside)('inside', () => {
 
   beforeAll(async () => {
     const length = { 'Content-Length': String(answerBytes) }
-    door = await openDoor({
+    http = await openHttp({
       bindings: [
         route('GET', '/small', () => ({ status: 200, chunks: chunksOf([1_000]) })),
         route('GET', '/pieces', () => ({ status: 200, chunks: chunksOf([30_000]) })),
@@ -106,16 +106,16 @@ describe.runIf(isInside)('inside', () => {
         route('GET', '/text', () => ({ status: 200, text: whole.toString('latin1') })),
       ],
     })
-    socketDoor = await openSocketDoor({ maxBackpressureBytes: 100_000_000 })
+    socketHttp = await openSocketHttp({ maxBackpressureBytes: 100_000_000 })
   })
   afterAll(async () => {
-    await door.server.close()
-    await socketDoor.server.close()
+    await http.server.close()
+    await socketHttp.server.close()
   })
 
   function begun(path: string, agent?: Agent): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      get(`${door.base}${path}`, { agent }, resolve).on('error', reject)
+      get(`${http.base}${path}`, { agent }, resolve).on('error', reject)
     })
   }
 
@@ -184,7 +184,7 @@ describe.runIf(isInside)('inside', () => {
       setTimeout(() => client.resume(), 0)
       return false
     }
-    const client = connect({ port: door.port, host: '127.0.0.1', onread: { buffer, callback } })
+    const client = connect({ port: http.port, host: '127.0.0.1', onread: { buffer, callback } })
     try {
       client.write('GET /api/v1/asked HTTP/1.1\r\nHost: a\r\n\r\n')
       await until(() => bytes > answerBytes)
@@ -200,7 +200,7 @@ describe.runIf(isInside)('inside', () => {
     let heard = 0
     for (let seed = 1; seed <= 60; seed++) {
       const random = new SeededRandom(seed)
-      const client = connect(door.port, '127.0.0.1').pause()
+      const client = connect(http.port, '127.0.0.1').pause()
       const ask = (path: string) => `GET /api/v1${path} HTTP/1.1\r\nHost: a\r\n\r\n`
       client.write(ask(`/text/${13_000 + random.below(1_500)}`).repeat(8 + random.below(20)))
       await new Promise((resolve) => setTimeout(resolve, random.below(4)))
@@ -228,11 +228,11 @@ describe.runIf(isInside)('inside', () => {
   })
 
   test.each(['sent', 'published'])('messages that are %s', async (how) => {
-    const client = new WebSocket(`${socketDoor.ws}/events/t`)
+    const client = new WebSocket(`${socketHttp.ws}/events/t`)
     const heard: string[] = []
     client.on('message', (message) => heard.push(String(message)))
     await new Promise((resolve) => client.once('open', resolve))
-    const { socket } = socketDoor.room.heard.findLast(({ what }) => what === 'opened') as Heard
+    const { socket } = socketHttp.room.heard.findLast(({ what }) => what === 'opened') as Heard
     socket.subscribe('topic')
     const random = new SeededRandom(1)
     const sent: string[] = []
@@ -242,7 +242,7 @@ describe.runIf(isInside)('inside', () => {
         const message = whole.toString('latin1', from, from + random.below(random.below(2) ? 40_000 : 300))
         sent.push(message)
         if (how === 'sent') socket.send(message)
-        else socketDoor.server.publisher.publish('topic', message)
+        else socketHttp.server.publisher.publish('topic', message)
       }
       if (random.below(10) < 3) client.pause()
       await new Promise((resolve) => setTimeout(resolve, random.below(3)))

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { anonymous } from '#access/anonymous'
 import { Problem } from '#model/problem'
 import { scopeOf } from '#model/scope'
-import { type Door, openDoor, route } from '#test/http/door'
+import { type HttpFixture, openHttp, route } from '#test/http/http-fixture'
 
 /** What can be wrong with one request, in the order in which it is told, and what is told of it. */
 const faults = {
@@ -19,7 +19,7 @@ const faults = {
 type Fault = keyof typeof faults
 const names = Object.keys(faults) as Fault[]
 
-let door: Door
+let http: HttpFixture
 let asked = 0
 
 const callerOf = (permission: 'read' | 'update') => ({
@@ -28,7 +28,7 @@ const callerOf = (permission: 'read' | 'update') => ({
 })
 
 beforeAll(async () => {
-  door = await openDoor({
+  http = await openHttp({
     bindings: [
       route('PUT', '/things/:deviceIdentifier', () => ({ status: 200, json: 'answered' }), {
         access: { resource: 'meta', action: 'update', within: 'device' },
@@ -44,14 +44,14 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(() => door.server.close())
+afterAll(() => http.server.close())
 
 async function send(wrong: ReadonlySet<Fault>) {
   const thing = wrong.has('parameter') ? '**' : wrong.has('reach') ? 'B' : 'A'
   const path = `/${wrong.has('path') ? 'nothings' : 'things'}/${thing}?depth=${wrong.has('query') ? 'x' : '1'}`
   const authorization = wrong.has('right') ? 'reader' : 'writer'
   asked = 0
-  const response = await fetch(door.base + path, {
+  const response = await fetch(http.base + path, {
     method: wrong.has('method') ? 'PATCH' : 'PUT',
     body: wrong.has('body') ? '{"a":"1"}' : '{"a":1}',
     headers: {

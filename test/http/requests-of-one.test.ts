@@ -2,16 +2,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { anonymous } from '#access/anonymous'
 import type { Reply } from '#http/call'
 import type { Caller } from '#model/caller'
-import { type Door, openDoor, route, until } from '#test/http/door'
+import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 
 /** One user who leaves requests unanswered is refused more of them; every other user is served. */
 
-let door: Door
+let http: HttpFixture
 const begun: ((reply: Reply) => void)[] = []
 
 beforeAll(async () => {
   const slow = () => new Promise<Reply>((give) => begun.push(give))
-  door = await openDoor({
+  http = await openHttp({
     bindings: [
       route('GET', '/slow', slow, { access: 'session' }),
       route('GET', '/quick', () => ({ status: 204 }), { access: 'session' }),
@@ -23,10 +23,10 @@ beforeAll(async () => {
     requestsPerUserMax: 2,
   })
 })
-afterAll(() => door.server.close())
+afterAll(() => http.server.close())
 
 const ask = (path: string, authorization: string, signal?: AbortSignal) =>
-  fetch(`${door.base}${path}`, { headers: { authorization }, ...(signal && { signal }) })
+  fetch(`${http.base}${path}`, { headers: { authorization }, ...(signal && { signal }) })
 
 test('requests of one user under way are bounded, whether they are answered or given up', async () => {
   const aborter = new AbortController()
@@ -46,7 +46,7 @@ test('requests of one user under way are bounded, whether they are answered or g
   await givenUp
   begun[0]?.({ status: 204 })
   expect((await answered).status).toBe(204)
-  await until(() => door.server.inFlight() === 0)
+  await until(() => http.server.inFlight() === 0)
   const third = ask('/slow', 'mallory')
   await until(() => begun.length === 3)
   expect((await ask('/quick', 'mallory')).status).toBe(429)

@@ -1,36 +1,36 @@
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { type Door, openDoor, route, until } from '#test/http/door'
+import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
-import { openSocketDoor } from '#test/http/socket-door'
+import { openSocketHttp } from '#test/http/socket-fixture'
 
-const doors: Door[] = []
+const servers: HttpFixture[] = []
 afterEach(async () => {
-  for (const door of doors.splice(0)) await door.server.close()
+  for (const http of servers.splice(0)) await http.server.close()
 })
-async function opened<D extends Door>(opening: Promise<D>): Promise<D> {
-  const door = await opening
-  doors.push(door)
-  return door
+async function opened<D extends HttpFixture>(opening: Promise<D>): Promise<D> {
+  const http = await opening
+  servers.push(http)
+  return http
 }
 
 describe('listening', () => {
   test('a port in use is an error that names it', async () => {
-    const first = await opened(openDoor())
-    await expect(openDoor({ port: first.port })).rejects.toThrow(`127.0.0.1:${first.port}`)
+    const first = await opened(openHttp())
+    await expect(openHttp({ port: first.port })).rejects.toThrow(`127.0.0.1:${first.port}`)
     // The first one is not harmed by the attempt.
     expect((await fetch(`${first.base}/x`)).status).toBe(404)
   })
 
   test('an address of elsewhere is an error that names it', async () => {
-    await expect(openDoor({ host: '192.0.2.1' })).rejects.toThrow('192.0.2.1')
-    await expect(openDoor({ host: 'nowhere.invalid' })).rejects.toThrow('nowhere.invalid')
+    await expect(openHttp({ host: '192.0.2.1' })).rejects.toThrow('192.0.2.1')
+    await expect(openHttp({ host: 'nowhere.invalid' })).rejects.toThrow('nowhere.invalid')
   })
 
   test('two routes for the same path are an error', async () => {
     const same = [route('GET', '/a/:b', () => ({ status: 200 })), route('GET', '/a/:c', () => ({ status: 200 }))]
-    await expect(openDoor({ bindings: same })).rejects.toThrow('two routes for GET /api/v1/a/:c')
+    await expect(openHttp({ bindings: same })).rejects.toThrow('two routes for GET /api/v1/a/:c')
   })
 
   test('IPv6 and IPv4 on one port, addresses as people write them', async () => {
@@ -39,9 +39,9 @@ describe('listening', () => {
       seen.push(call.remoteAddress)
       return { status: 204 }
     })
-    const door = await opened(openDoor({ host: '::', rootBindings: [see] }))
-    await fetch(`http://127.0.0.1:${door.port}/`)
-    await fetch(`http://[::1]:${door.port}/`)
+    const http = await opened(openHttp({ host: '::', rootBindings: [see] }))
+    await fetch(`http://127.0.0.1:${http.port}/`)
+    await fetch(`http://[::1]:${http.port}/`)
     expect(seen).toEqual(['127.0.0.1', '::1'])
   })
 })
@@ -55,31 +55,31 @@ describe('stopping', () => {
       })
       return { status: 200, json: 'finished' }
     })
-    const door = await openDoor({ bindings: [waits], closeGraceMs: 20_000 })
-    const client = new RawClient(door.port).send('GET /api/v1/waits HTTP/1.1\r\nHost: a\r\n\r\n')
-    await until(() => door.server.inFlight() === 1)
+    const http = await openHttp({ bindings: [waits], closeGraceMs: 20_000 })
+    const client = new RawClient(http.port).send('GET /api/v1/waits HTTP/1.1\r\nHost: a\r\n\r\n')
+    await until(() => http.server.inFlight() === 1)
 
-    door.server.stopListening()
-    door.server.stopListening()
-    const refused = new RawClient(door.port)
+    http.server.stopListening()
+    http.server.stopListening()
+    const refused = new RawClient(http.port)
     await refused.closed()
     expect(refused.text).toBe('')
 
-    const closing = door.server.close()
+    const closing = http.server.close()
     release()
     expect(await client.closed()).toMatch(/200 OK(.*\r\n)+Connection: close\r\n(.*\r\n)+"finished"/)
     await closing
-    await door.server.close()
-    expect(door.server.inFlight()).toBe(0)
+    await http.server.close()
+    expect(http.server.inFlight()).toBe(0)
   })
 
   test.each(['HEAD', 'OPTIONS', 'GET'])('%s is answered properly while stopping', async (method) => {
-    const door = await opened(openDoor({ bindings: [route('GET', '/a', () => ({ status: 200, json: 'a' }))] }))
-    const client = new RawClient(door.port)
+    const http = await opened(openHttp({ bindings: [route('GET', '/a', () => ({ status: 200, json: 'a' }))] }))
+    const client = new RawClient(http.port)
     await until(() => client.socket.readyState === 'open')
     client.send('GET /api/v1/unknown HTTP/1.1\r\nHost: a\r\n\r\n')
     await client.answers(1)
-    door.server.stopListening()
+    http.server.stopListening()
     client.send(`${method} /api/v1/a HTTP/1.1\r\nHost: a\r\n\r\n`)
     await client.answers(2)
     expect(client.text).toContain('Connection: close')
@@ -88,55 +88,55 @@ describe('stopping', () => {
   })
 
   test('what is not finished within the grace is cut off', async () => {
-    const door = await openDoor({
+    const http = await openHttp({
       bindings: [route('GET', '/never', () => new Promise(() => {}))],
       closeGraceMs: 30,
     })
-    const client = new RawClient(door.port).send('GET /api/v1/never HTTP/1.1\r\nHost: a\r\n\r\n')
-    await until(() => door.server.inFlight() === 1)
-    await door.server.close()
+    const client = new RawClient(http.port).send('GET /api/v1/never HTTP/1.1\r\nHost: a\r\n\r\n')
+    await until(() => http.server.inFlight() === 1)
+    await http.server.close()
     expect(await client.closed()).toBe('')
-    expect(door.server.inFlight()).toBe(0)
+    expect(http.server.inFlight()).toBe(0)
   })
 
   test('websockets are closed in batches, each told why; upgrades are refused', async () => {
-    const door = await openSocketDoor()
+    const http = await openSocketHttp()
     const codes: number[] = []
-    const clients = Array.from({ length: 450 }, () => new WebSocket(`${door.ws}/events/t`))
+    const clients = Array.from({ length: 450 }, () => new WebSocket(`${http.ws}/events/t`))
     for (const client of clients) client.on('close', (code) => codes.push(code))
-    await until(() => door.server.openSockets() === 450)
+    await until(() => http.server.openSockets() === 450)
     // A room that ends others in the middle of it is fine.
-    door.room.does = ({ what, socket }) => {
-      const next = door.room.heard.find((heard) => heard.what === 'opened' && heard.socket !== socket)
+    http.room.does = ({ what, socket }) => {
+      const next = http.room.heard.find((heard) => heard.what === 'opened' && heard.socket !== socket)
       if (what === 'closed') next?.socket.end(1012, 'neighbour')
     }
-    const late = connect(door.port, '127.0.0.1')
+    const late = connect(http.port, '127.0.0.1')
     await until(() => late.readyState === 'open')
-    door.server.stopListening()
-    await door.server.closeSockets(1012, 'restarting')
+    http.server.stopListening()
+    await http.server.closeSockets(1012, 'restarting')
     await until(() => codes.length === 450)
     expect(new Set(codes)).toEqual(new Set([1012]))
-    expect(door.server.openSockets()).toBe(0)
-    expect(door.room.count('closed')).toBe(450)
+    expect(http.server.openSockets()).toBe(0)
+    expect(http.room.count('closed')).toBe(450)
     late.destroy()
-    await door.server.close()
-    door.server.publisher.publish('topic', 'into the void')
+    await http.server.close()
+    http.server.publisher.publish('topic', 'into the void')
   })
 
   test('closing tells rooms of sockets that were left', async () => {
-    const door = await openSocketDoor()
-    const client = new WebSocket(`${door.ws}/events/t`)
+    const http = await openSocketHttp()
+    const client = new WebSocket(`${http.ws}/events/t`)
     client.on('error', () => {})
-    await until(() => door.server.openSockets() === 1)
-    await door.server.close()
-    expect(door.room.count('closed')).toBe(1)
+    await until(() => http.server.openSockets() === 1)
+    await http.server.close()
+    expect(http.room.count('closed')).toBe(1)
   })
 })
 
 describe('the log', () => {
   test('has one line a request, by its template, and none of its secrets', async () => {
-    const door = await opened(
-      openDoor({
+    const http = await opened(
+      openHttp({
         bindings: [
           route('GET', '/devices/:id', () => ({ status: 200, json: 'ä' })),
           route('GET', '/empty', () => ({ status: 204 })),
@@ -148,11 +148,11 @@ describe('the log', () => {
       }),
     )
     for (const path of ['/devices/d', '/empty', '/busy', '/silent', '/events/secret']) {
-      await (await fetch(door.base + path, { headers: { 'X-Request-Id': 'r' } })).text()
+      await (await fetch(http.base + path, { headers: { 'X-Request-Id': 'r' } })).text()
     }
     const ms = expect.any(Number)
     const common = { method: 'GET', ms, requestId: 'r' }
-    const lines = door.log.lines.filter(({ message }) => message === 'request')
+    const lines = http.log.lines.filter(({ message }) => message === 'request')
     expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
       ['debug', { ...common, path: '/api/v1/devices/:id', status: 200, bytes: 4 }],
       ['debug', { ...common, path: '/api/v1/empty', status: 204, bytes: 0 }],

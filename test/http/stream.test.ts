@@ -1,12 +1,12 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Problem } from '#model/problem'
-import { type Door, openDoor, route, until } from '#test/http/door'
+import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
 const piece = Buffer.alloc(256 * 1024, 'x')
 const big = 'y'.repeat(30 * 1024 * 1024)
-let door: Door
+let http: HttpFixture
 let yielded = 0
 let returned = 0
 
@@ -35,7 +35,7 @@ async function* never() {
 }
 
 beforeAll(async () => {
-  door = await openDoor({
+  http = await openHttp({
     bindings: [
       route('GET', '/few', () => ({ status: 200, chunks: chunksOf(3, 'añ') })),
       route('GET', '/empty', () => ({ status: 200, chunks: chunksOf(0) })),
@@ -69,9 +69,9 @@ beforeEach(() => {
   yielded = 0
   returned = 0
 })
-afterAll(() => door.server.close())
+afterAll(() => http.server.close())
 
-const get = (path: string, init: RequestInit = {}) => fetch(door.base + path, init)
+const get = (path: string, init: RequestInit = {}) => fetch(http.base + path, init)
 const ask = (path: string) => `GET /api/v1${path} HTTP/1.1\r\nHost: a\r\n\r\n`
 
 describe('whole', () => {
@@ -101,7 +101,7 @@ describe('whole', () => {
     const response = await get(path)
     expect(response.headers.get('content-length')).toBe(String(big.length + 2))
     expect((await response.text()).length).toBe(big.length + 2)
-    await until(() => door.server.inFlight() === 0)
+    await until(() => http.server.inFlight() === 0)
   })
 
   test('HEAD begins it, for the status, and takes no more', async () => {
@@ -122,17 +122,17 @@ describe('broken', () => {
   })
 
   test.each(['/broken', '/broken-refusing', '/short', '/long'])('%s is never taken for complete', async (path) => {
-    const before = door.log.lines.length
+    const before = http.log.lines.length
     await expect(get(path).then((response) => response.text())).rejects.toThrow()
-    const errors = door.log.lines.slice(before).filter((line) => line.level === 'error')
+    const errors = http.log.lines.slice(before).filter((line) => line.level === 'error')
     expect(errors.map((line) => line.message)).toEqual(['request failed'])
-    expect(door.server.inFlight()).toBe(0)
+    expect(http.server.inFlight()).toBe(0)
   })
 
   test('what may be asked for again later is broken off as well, which the log does not call a fault', async () => {
-    const before = door.log.lines.length
+    const before = http.log.lines.length
     await expect(get('/broken-for-now').then((response) => response.text())).rejects.toThrow()
-    const said = door.log.lines.slice(before).filter(({ level }) => level !== 'debug')
+    const said = http.log.lines.slice(before).filter(({ level }) => level !== 'debug')
     expect(said).toEqual([
       {
         level: 'warn',
@@ -145,13 +145,13 @@ describe('broken', () => {
         },
       },
     ])
-    expect(door.server.inFlight()).toBe(0)
+    expect(http.server.inFlight()).toBe(0)
   })
 })
 
 describe('a client that', () => {
   test.each(['/endless', '/counted'])('does not read holds %s still, and is read to when it goes on', async (path) => {
-    const socket = connect(door.port, '127.0.0.1').pause()
+    const socket = connect(http.port, '127.0.0.1').pause()
     socket.write(ask(path))
     await until(() => yielded > 0)
     let before = -1
@@ -166,32 +166,32 @@ describe('a client that', () => {
     socket.resume()
     await until(() => yielded > held)
     socket.destroy()
-    await until(() => returned === 1 && door.server.inFlight() === 0)
+    await until(() => returned === 1 && http.server.inFlight() === 0)
   })
 
   test('goes away ends the iterator', async () => {
-    const client = new RawClient(door.port).send(ask('/endless'))
+    const client = new RawClient(http.port).send(ask('/endless'))
     await until(() => client.receivedBytes > 1_000_000)
     client.socket.destroy()
     await until(() => returned === 1)
     const after = yielded
     await new Promise((resolve) => setTimeout(resolve, 50))
     expect(yielded).toBe(after)
-    expect(door.server.inFlight()).toBe(0)
+    expect(http.server.inFlight()).toBe(0)
   })
 
   test('goes away during a large whole answer leaves nothing behind', async () => {
-    const socket = connect(door.port, '127.0.0.1').pause()
+    const socket = connect(http.port, '127.0.0.1').pause()
     socket.write(ask('/big'))
-    await until(() => door.server.inFlight() === 1)
+    await until(() => http.server.inFlight() === 1)
     socket.destroy()
-    await until(() => door.server.inFlight() === 0)
+    await until(() => http.server.inFlight() === 0)
   })
 
   test('goes away before the first chunk is forgotten', async () => {
-    const client = new RawClient(door.port).send(ask('/never'))
-    await until(() => door.server.inFlight() === 1)
+    const client = new RawClient(http.port).send(ask('/never'))
+    await until(() => http.server.inFlight() === 1)
     client.socket.destroy()
-    await until(() => door.server.inFlight() === 0)
+    await until(() => http.server.inFlight() === 0)
   })
 })

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { BlobStore } from '#runtime/blobs'
 import { fileBlobs } from '#store/blobs'
-import { type Door, openDoor, route, until } from '#test/http/door'
+import { type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 import { bytesOf, hashOf } from '#test/store/blob-suite'
 
@@ -16,14 +16,14 @@ const bytes = bytesOf(size)
 
 let folder: string
 let store: BlobStore
-let door: Door
+let http: HttpFixture
 let underWay = 0
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'upload-'))
   store = fileBlobs({ folder, bytesMax: size, headroomBytes: 0, now: Date.now })
   await store.open()
-  door = await openDoor({
+  http = await openHttp({
     bindings: [
       route(
         'PUT',
@@ -41,13 +41,13 @@ beforeEach(async () => {
   })
 })
 afterEach(async () => {
-  await door.server.close()
+  await http.server.close()
   await rm(folder, { recursive: true })
 })
 
 const put = async (from: number) => {
   const headers = { 'X-From': String(from) }
-  const answer = await request(`${door.base}/image`, { method: 'PUT', headers, body: bytes.subarray(from) })
+  const answer = await request(`${http.base}/image`, { method: 'PUT', headers, body: bytes.subarray(from) })
   return { status: answer.statusCode, json: await answer.body.json() }
 }
 const image = { received: size, image: { sha256: hashOf(bytes), size } }
@@ -66,7 +66,7 @@ test('broken off again and again it goes on from what is there', async () => {
   let from = 0
   for (const share of [0.1, 0.5, 0.9]) {
     const to = Math.floor(size * share)
-    const client = new RawClient(door.port)
+    const client = new RawClient(http.port)
     client.send(`PUT /api/v1/image HTTP/1.1\r\nHost: a\r\nX-From: ${from}\r\nContent-Length: ${size - from}\r\n\r\n`)
     client.send(bytes.subarray(from, to))
     await expect.poll(() => store.receivedOf('a')).toBe(to)
@@ -75,5 +75,5 @@ test('broken off again and again it goes on from what is there', async () => {
     from = to
   }
   expect(await put(from)).toEqual({ status: 200, json: image })
-  expect(door.log.lines.filter(({ level }) => level === 'error')).toEqual([])
+  expect(http.log.lines.filter(({ level }) => level === 'error')).toEqual([])
 })

@@ -7,7 +7,7 @@ import { RequestEnded } from '#http/body-stream'
 import type { Call } from '#http/call'
 import type { Caller } from '#model/caller'
 import { Problem } from '#model/problem'
-import { admin, type Door, openDoor, route, until } from '#test/http/door'
+import { admin, type HttpFixture, openHttp, route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
 
 const limit = 4 * 1024 * 1024
@@ -19,7 +19,7 @@ interface Taken {
   error: unknown
 }
 
-let door: Door
+let http: HttpFixture
 let taken: Taken[] = []
 let isCurrent = true
 /** Lets the slow answerer take a piece. */
@@ -47,7 +47,7 @@ async function take(call: Call, between: () => unknown = () => undefined): Promi
 }
 
 beforeAll(async () => {
-  door = await openDoor({
+  http = await openHttp({
     streamedBytesMax: limit,
     requestDeadlineMs: deadlineMs,
     bindings: [
@@ -119,7 +119,7 @@ beforeEach(() => {
   allow = []
   isCurrent = true
 })
-afterAll(() => door.server.close())
+afterAll(() => http.server.close())
 
 /** Differs from byte to byte, so that order counts. */
 const bytesOf = (count: number) => Uint8Array.from({ length: count }, (_, index) => (index * 31 + (index >> 8)) & 0xff)
@@ -129,12 +129,12 @@ const head = (path: string, length: number | 'chunked') =>
 const chunk = (bytes: Uint8Array) =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
 const next = 'GET /api/v1/next HTTP/1.1\r\nHost: a\r\n\r\n'
-const errors = () => door.log.lines.filter(({ level }) => level === 'error')
+const errors = () => http.log.lines.filter(({ level }) => level === 'error')
 
 describe('all of it arrives, in order', () => {
   test.each([0, 1, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, limit])('%i bytes with a length', async (count) => {
     const bytes = bytesOf(count)
-    const answer = await request(`${door.base}/take`, { method: 'PUT', body: bytes })
+    const answer = await request(`${http.base}/take`, { method: 'PUT', body: bytes })
     expect(await answer.body.json()).toEqual({ bytes: count, hash: hashOf(bytes), length: count, isEmpty: 0 })
   })
 
@@ -143,39 +143,39 @@ describe('all of it arrives, in order', () => {
     async function* pieces() {
       for (let at = 0; at < count; at += 5000) yield bytes.subarray(at, at + 5000)
     }
-    const answer = await request(`${door.base}/take`, { method: 'PUT', body: Readable.from(pieces()) })
+    const answer = await request(`${http.base}/take`, { method: 'PUT', body: Readable.from(pieces()) })
     expect(await answer.body.json()).toEqual({ bytes: count, hash: hashOf(bytes), isEmpty: 0 })
   })
 
   test('no bytes in chunks', async () => {
-    const client = new RawClient(door.port).send(head('/take', 'chunked')).send('0\r\n\r\n')
+    const client = new RawClient(http.port).send(head('/take', 'chunked')).send('0\r\n\r\n')
     expect(await client.answers(1)).toContain(`{"bytes":0,"hash":"${hashOf(bytesOf(0))}","isEmpty":0}`)
     client.socket.destroy()
   })
 
   test('what came before it was asked for', async () => {
     const bytes = bytesOf(2 * 1024 * 1024)
-    const answer = await request(`${door.base}/late`, { method: 'PUT', body: bytes })
+    const answer = await request(`${http.base}/late`, { method: 'PUT', body: bytes })
     expect(await answer.body.json()).toBe(hashOf(bytes))
   })
 
   test('an Idempotency-Key is no key to it', async () => {
     const headers = { 'Idempotency-Key': 'a' }
-    const answer = await request(`${door.base}/take`, { method: 'PUT', body: 'abc', headers })
+    const answer = await request(`${http.base}/take`, { method: 'PUT', body: 'abc', headers })
     expect([answer.statusCode, ((await answer.body.json()) as Taken).bytes]).toEqual([200, 3])
   })
 })
 
 describe('limits', () => {
   test('a length above is refused before a byte of it was sent', async () => {
-    const client = new RawClient(door.port).send(head('/take', limit + 1))
+    const client = new RawClient(http.port).send(head('/take', limit + 1))
     expect(await client.answers(1)).toContain(`{"error":"the body is larger than ${limit} bytes"}`)
     expect(taken).toEqual([])
     client.socket.destroy()
   })
 
   test('chunks above are refused in the middle', async () => {
-    const client = new RawClient(door.port).send(head('/take', 'chunked'))
+    const client = new RawClient(http.port).send(head('/take', 'chunked'))
     client.send(chunk(bytesOf(limit)))
     client.send(chunk(Uint8Array.of(1))).send('0\r\n\r\n')
     await client.closed()
@@ -185,7 +185,7 @@ describe('limits', () => {
 
   test("an entry's own limit and types", async () => {
     const put = (text: string, type: string) =>
-      request(`${door.base}/narrow`, { method: 'PUT', body: text, headers: { 'Content-Type': type } })
+      request(`${http.base}/narrow`, { method: 'PUT', body: text, headers: { 'Content-Type': type } })
     expect((await put('0123456789', 'application/octet-stream')).statusCode).toBe(200)
     expect((await put('0123456789a', 'application/octet-stream')).statusCode).toBe(413)
     expect((await put('0', 'text/plain')).statusCode).toBe(415)
@@ -196,7 +196,7 @@ describe('one who takes slowly', () => {
   test('holds the sender back, and hears the rest when he goes on', async () => {
     const count = limit
     const bytes = bytesOf(count)
-    const client = new RawClient(door.port).send(head('/slow', count)).send(bytes)
+    const client = new RawClient(http.port).send(head('/slow', count)).send(bytes)
     const going = setInterval(() => allow.shift()?.(), 1)
     await until(() => taken[0]?.bytes === count)
     clearInterval(going)
@@ -212,7 +212,7 @@ describe('one who takes slowly', () => {
 
   test('little of what he has not taken is in memory', async () => {
     const count = 64 * 1024 * 1024
-    const slow = await openDoor({
+    const slow = await openHttp({
       streamedBytesMax: count,
       bindings: [
         route(
@@ -260,23 +260,23 @@ describe('one who goes away', () => {
   test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])('after %i tenths: what came is taken, then it is over', async (tenths) => {
     const logged = errors().length
     const count = tenths * 10_000
-    const client = new RawClient(door.port).send(head('/take', 100_000)).send(bytesOf(count))
+    const client = new RawClient(http.port).send(head('/take', 100_000)).send(bytesOf(count))
     await until(() => taken[0]?.bytes === count)
     client.socket.destroy()
     await until(() => taken[0]?.error !== undefined)
     expect(taken[0]).toMatchObject({ bytes: count, error: expect.any(RequestEnded) })
-    expect([door.server.inFlight(), errors().length - logged]).toEqual([0, 0])
+    expect([http.server.inFlight(), errors().length - logged]).toEqual([0, 0])
   })
 
   test('while he is held back: no more is asked of him', async () => {
-    const client = new RawClient(door.port).send(head('/slow', limit)).send(bytesOf(limit - 1))
+    const client = new RawClient(http.port).send(head('/slow', limit)).send(bytesOf(limit - 1))
     await until(() => allow.length === 1)
     client.socket.destroy()
     const going = setInterval(() => allow.shift()?.(), 1)
     await until(() => taken[0]?.error !== undefined)
     clearInterval(going)
     expect(taken[0]?.error).toBeInstanceOf(RequestEnded)
-    expect((await request(`${door.base}/next`)).statusCode).toBe(204)
+    expect((await request(`${http.base}/next`)).statusCode).toBe(204)
   })
 })
 
@@ -286,7 +286,7 @@ describe('an answer before its end', () => {
     ['/some', 409],
   ])('%s leaves the connection good', async (path, status) => {
     const bytes = bytesOf(limit)
-    const client = new RawClient(door.port).send(head(path, limit)).send(bytes.subarray(0, 3_000_000))
+    const client = new RawClient(http.port).send(head(path, limit)).send(bytes.subarray(0, 3_000_000))
     await client.answers(1)
     client.send(bytes.subarray(3_000_000)).send(next)
     await client.answers(2)
@@ -298,7 +298,7 @@ describe('an answer before its end', () => {
     ['/none', 200],
     ['/some', 409],
   ])('%s, in chunks, is the last of its connection', async (path, status) => {
-    const client = new RawClient(door.port).send(head(path, 'chunked')).send(chunk(bytesOf(1000)))
+    const client = new RawClient(http.port).send(head(path, 'chunked')).send(chunk(bytesOf(1000)))
     await new Promise((resolve) => setTimeout(resolve, 20))
     client.send('0\r\n\r\n')
     await client.closed()
@@ -308,7 +308,7 @@ describe('an answer before its end', () => {
 
 describe('the deadline', () => {
   test('counts from the last piece', async () => {
-    const client = new RawClient(door.port).send(head('/take', 8))
+    const client = new RawClient(http.port).send(head('/take', 8))
     for (const byte of bytesOf(8)) {
       await new Promise((resolve) => setTimeout(resolve, deadlineMs / 4))
       client.send(Uint8Array.of(byte))
@@ -318,18 +318,18 @@ describe('the deadline', () => {
   })
 
   test('passes when no piece comes, and whoever takes them hears it', async () => {
-    const client = new RawClient(door.port).send(head('/take', 8)).send('abc')
+    const client = new RawClient(http.port).send(head('/take', 8)).send('abc')
     expect(await client.closed()).toContain('503 Service Unavailable')
     await until(() => taken[0]?.error !== undefined)
     expect(taken[0]).toMatchObject({ bytes: 3, error: expect.any(RequestEnded) })
   })
 
   test('passes for one who is held back and whom nobody takes from', async () => {
-    const client = new RawClient(door.port).send(head('/never', limit)).send(bytesOf(limit))
+    const client = new RawClient(http.port).send(head('/never', limit)).send(bytesOf(limit))
     await client.answers(1)
     expect(client.statuses).toEqual([503])
     client.socket.destroy()
-    await until(() => door.server.inFlight() === 0)
+    await until(() => http.server.inFlight() === 0)
   })
 })
 
@@ -338,7 +338,7 @@ describe('rights that end meanwhile', () => {
     [true, 200],
     [false, 401],
   ])('still there: %s, %i', async (isStillThere, status) => {
-    const client = new RawClient(door.port).send(head('/judged', 2)).send('a')
+    const client = new RawClient(http.port).send(head('/judged', 2)).send('a')
     await until(() => taken[0]?.bytes === 1)
     isCurrent = isStillThere
     client.send('b')

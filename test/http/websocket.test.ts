@@ -2,17 +2,17 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import type { UpgradeRequest } from '#http/websocket-route'
 import { Problem } from '#model/problem'
-import { route, until } from '#test/http/door'
+import { route, until } from '#test/http/http-fixture'
 import { RawClient } from '#test/http/raw-client'
-import { handshake, openSocketDoor } from '#test/http/socket-door'
+import { handshake, openSocketHttp } from '#test/http/socket-fixture'
 
-type SocketDoor = Awaited<ReturnType<typeof openSocketDoor>>
-let door: SocketDoor
-afterEach(() => door.server.close())
+type SocketHttp = Awaited<ReturnType<typeof openSocketHttp>>
+let http: SocketHttp
+afterEach(() => http.server.close())
 
 /** Connects, and tells how it went: open, or the status it was refused with. */
 function connect(path: string, protocols: string[] = [], headers: Record<string, string> = {}) {
-  const client = new WebSocket(door.ws + path, protocols, { headers })
+  const client = new WebSocket(http.ws + path, protocols, { headers })
   const messages: string[] = []
   client.on('message', (data, isBinary) => messages.push(isBinary ? `binary ${data}` : String(data)))
   const closed = new Promise<[number, string]>((resolve) => {
@@ -32,7 +32,7 @@ function connect(path: string, protocols: string[] = [], headers: Record<string,
 describe('upgrading', () => {
   test('is given path, query, headers and address, and hands its decision to the room', async () => {
     let seen: UpgradeRequest | undefined
-    door = await openSocketDoor({
+    http = await openSocketHttp({
       upgrade: (request) => {
         seen = request
         return { ticket: request.parameters.ticket, x: request.header('x-a') }
@@ -40,14 +40,14 @@ describe('upgrading', () => {
     })
     const { begun, client } = connect('/events/%C3%A4?offset=now', [], { 'X-A': 'y' })
     expect(await begun).toBe('open')
-    expect(door.room.get('opened')?.opening).toEqual({ ticket: 'ä', x: 'y' })
-    expect(door.room.get('opened')?.socket.remoteAddress).toBe('127.0.0.1')
+    expect(http.room.get('opened')?.opening).toEqual({ ticket: 'ä', x: 'y' })
+    expect(http.room.get('opened')?.socket.remoteAddress).toBe('127.0.0.1')
     expect(seen).toMatchObject({ query: 'offset=now', protocol: '', remoteAddress: '127.0.0.1' })
     client.terminate()
   })
 
   test('later, it opens and stays open', async () => {
-    door = await openSocketDoor({
+    http = await openSocketHttp({
       upgrade: async () => {
         await new Promise((resolve) => setTimeout(resolve, 20))
         return 'later'
@@ -57,22 +57,22 @@ describe('upgrading', () => {
     expect(await begun).toBe('open')
     await new Promise((resolve) => setTimeout(resolve, 1000))
     expect(client.readyState).toBe(WebSocket.OPEN)
-    door.room.get('opened')?.socket.send('still here')
+    http.room.get('opened')?.socket.send('still here')
     await until(() => messages.length === 1)
-    expect([door.server.openSockets(), door.server.inFlight()]).toEqual([1, 0])
+    expect([http.server.openSockets(), http.server.inFlight()]).toEqual([1, 0])
     client.terminate()
   })
 
   test('later, for a client that has gone, opens nothing', async () => {
     let decide = (_: unknown) => {}
-    door = await openSocketDoor({ upgrade: () => new Promise((resolve) => (decide = resolve)) })
-    const client = new RawClient(door.port).send(handshake('/events/t'))
-    await until(() => door.server.inFlight() === 1)
+    http = await openSocketHttp({ upgrade: () => new Promise((resolve) => (decide = resolve)) })
+    const client = new RawClient(http.port).send(handshake('/events/t'))
+    await until(() => http.server.inFlight() === 1)
     client.socket.destroy()
-    await until(() => door.server.inFlight() === 0)
+    await until(() => http.server.inFlight() === 0)
     decide('too late')
     await new Promise((resolve) => setImmediate(resolve))
-    expect(door.room.heard).toEqual([])
+    expect(http.room.heard).toEqual([])
   })
 
   test.each([
@@ -101,9 +101,9 @@ describe('upgrading', () => {
       500,
     ],
   ])('what is thrown is the answer: %s', async (upgrade, status) => {
-    door = await openSocketDoor({ upgrade })
+    http = await openSocketHttp({ upgrade })
     expect(await connect('/events/t').begun).toBe(status)
-    expect(door.room.heard).toEqual([])
+    expect(http.room.heard).toEqual([])
   })
 
   test.each([
@@ -112,24 +112,24 @@ describe('upgrading', () => {
     ['/events', 404],
     ['/other/t', 404],
   ])('%s is %i', async (path, status) => {
-    door = await openSocketDoor()
+    http = await openSocketHttp()
     expect(await connect(path).begun).toBe(status)
   })
 
   test('a plain request hears that a websocket is spoken here, another method what is allowed', async () => {
-    door = await openSocketDoor()
-    const plain = await fetch(`${door.base}/events/t`)
+    http = await openSocketHttp()
+    const plain = await fetch(`${http.base}/events/t`)
     expect([plain.status, plain.headers.get('upgrade')]).toEqual([426, 'websocket'])
-    const posted = await fetch(`${door.base}/events/t`, { method: 'POST' })
+    const posted = await fetch(`${http.base}/events/t`, { method: 'POST' })
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
   })
 
   test('a route of the same path answers plain requests', async () => {
     const beside = route('GET', '/events/ticket', () => ({ status: 200, json: 'ticket' }))
     const same = route('GET', '/events/:ticket', () => ({ status: 200, json: 'plain' }))
-    door = await openSocketDoor({}, { bindings: [beside, same] })
-    expect(await (await fetch(`${door.base}/events/ticket`)).json()).toBe('ticket')
-    expect(await (await fetch(`${door.base}/events/t`)).json()).toBe('plain')
+    http = await openSocketHttp({}, { bindings: [beside, same] })
+    expect(await (await fetch(`${http.base}/events/ticket`)).json()).toBe('ticket')
+    expect(await (await fetch(`${http.base}/events/t`)).json()).toBe('plain')
     const { begun, client } = connect('/events/t')
     expect(await begun).toBe('open')
     client.terminate()
@@ -141,7 +141,7 @@ describe('upgrading', () => {
     [{ Origin: 'https://app.example' }, 'open'],
     [{}, 'open'],
   ])('origin %s: %s', async (headers, expected) => {
-    door = await openSocketDoor({}, { cors: { corsOrigins: ['https://app.example'], publicUrls: [], iamOff: false } })
+    http = await openSocketHttp({}, { cors: { corsOrigins: ['https://app.example'], publicUrls: [], iamOff: false } })
     const { begun, client } = connect('/events/t', [], headers)
     expect(await begun).toBe(expected)
     client.terminate()
@@ -152,15 +152,15 @@ describe('upgrading', () => {
     ['localhost:1', 'open'],
     ['app.example', 'open'],
   ])('with IAM off, under the name %s: %s', async (host, expected) => {
-    door = await openSocketDoor({}, { cors: { corsOrigins: ['https://app.example'], publicUrls: [], iamOff: true } })
+    http = await openSocketHttp({}, { cors: { corsOrigins: ['https://app.example'], publicUrls: [], iamOff: true } })
     const { begun, client } = connect('/events/t', [], { Host: host })
     expect(await begun).toBe(expected)
     client.terminate()
   })
 
   test('the server’s own page may', async () => {
-    door = await openSocketDoor()
-    const { begun, client } = connect('/events/t', [], { Origin: `http://127.0.0.1:${door.port}` })
+    http = await openSocketHttp()
+    const { begun, client } = connect('/events/t', [], { Origin: `http://127.0.0.1:${http.port}` })
     expect(await begun).toBe('open')
     client.terminate()
   })
@@ -171,7 +171,7 @@ describe('upgrading', () => {
     [['x'], 400],
     [[], 400],
   ])('of the subprotocols %s it takes %s', async (offered, expected) => {
-    door = await openSocketDoor({
+    http = await openSocketHttp({
       protocols: ['link.v1.json', 'link.v1.msgpack'],
       upgrade: (request) => request.protocol,
     })
@@ -180,7 +180,7 @@ describe('upgrading', () => {
     else {
       expect(await begun).toBe('open')
       expect(client.protocol).toBe(expected)
-      expect(door.room.get('opened')?.opening).toBe(expected)
+      expect(http.room.get('opened')?.opening).toBe(expected)
     }
     client.terminate()
   })
@@ -188,18 +188,18 @@ describe('upgrading', () => {
 
 describe('an open socket', () => {
   test('carries text and binary both ways', async () => {
-    door = await openSocketDoor()
+    http = await openSocketHttp()
     const { client, begun, messages } = connect('/events/t')
     await begun
     client.send('text')
     client.send(Buffer.from('bytes'))
-    await until(() => door.room.count('received') === 2)
-    const received = door.room.heard.filter((heard) => heard.what === 'received')
+    await until(() => http.room.count('received') === 2)
+    const received = http.room.heard.filter((heard) => heard.what === 'received')
     expect(received.map(({ text, isBinary }) => [text, isBinary])).toEqual([
       ['text', false],
       ['bytes', true],
     ])
-    const socket = door.room.get('opened')?.socket
+    const socket = http.room.get('opened')?.socket
     expect([socket?.send('a'), socket?.send(Buffer.from('b'))]).toEqual([true, true])
     await until(() => messages.length === 2)
     expect(messages).toEqual(['a', 'binary b'])
@@ -207,33 +207,33 @@ describe('an open socket', () => {
   })
 
   test('is pinged by its room, and the room hears the answer', async () => {
-    door = await openSocketDoor()
+    http = await openSocketHttp()
     const { client, begun } = connect('/events/t')
     await begun
-    door.room.get('opened')?.socket.ping()
-    await until(() => door.room.count('ponged') === 1)
+    http.room.get('opened')?.socket.ping()
+    await until(() => http.room.count('ponged') === 1)
     client.terminate()
   })
 
   test('hears what is sent and published in the order of the calls', async () => {
-    door = await openSocketDoor()
-    door.room.does = ({ what, socket }) => {
+    http = await openSocketHttp()
+    http.room.does = ({ what, socket }) => {
       if (what === 'opened') socket.subscribe('topic')
     }
     const { client, begun, messages } = connect('/events/t')
     await begun
-    const socket = door.room.get('opened')?.socket
+    const socket = http.room.get('opened')?.socket
     const expected: string[] = []
     for (let index = 0; index < 500; index++) {
       const text = `${index}${index % 50 === 0 ? 'x'.repeat(20_000) : ''}`
       expected.push(text)
       if (index % 3 === 0) socket?.send(text)
-      else door.server.publisher.publish('topic', index % 3 === 1 ? text : Buffer.from(text))
+      else http.server.publisher.publish('topic', index % 3 === 1 ? text : Buffer.from(text))
       if (index % 100 === 99) await until(() => messages.length === expected.length)
     }
     expect(messages).toEqual(expected)
     socket?.unsubscribe('topic')
-    door.server.publisher.publish('topic', 'unheard')
+    http.server.publisher.publish('topic', 'unheard')
     socket?.send('last')
     await until(() => messages.includes('last'))
     expect(messages).not.toContain('unheard')
@@ -241,30 +241,30 @@ describe('an open socket', () => {
   })
 
   test('too large a message closes it', async () => {
-    door = await openSocketDoor()
+    http = await openSocketHttp()
     const { client, begun, closed } = connect('/events/t')
     await begun
     client.send('x'.repeat(4097))
     await closed
-    await until(() => door.room.count('closed') === 1)
-    expect(door.room.count('received')).toBe(0)
+    await until(() => http.room.count('closed') === 1)
+    expect(http.room.count('received')).toBe(0)
   })
 
   test('is closed once, and nothing is called on it afterwards', async () => {
-    door = await openSocketDoor()
+    http = await openSocketHttp()
     const { client, begun } = connect('/events/t')
     await begun
     client.close(4000, 'bye')
-    await until(() => door.room.count('closed') === 1)
-    expect(door.room.get('closed')?.code).toBe(4000)
-    const socket = door.room.get('closed')?.socket
+    await until(() => http.room.count('closed') === 1)
+    expect(http.room.get('closed')?.code).toBe(4000)
+    const socket = http.room.get('closed')?.socket
     expect([socket?.send('x'), socket?.bufferedBytes()]).toEqual([false, 0])
     socket?.subscribe('t')
     socket?.unsubscribe('t')
     socket?.ping()
     socket?.end(1000, '')
-    expect(door.room.count('closed')).toBe(1)
-    expect(door.server.openSockets()).toBe(0)
+    expect(http.room.count('closed')).toBe(1)
+    expect(http.server.openSockets()).toBe(0)
   })
 
   test.each([
@@ -272,8 +272,8 @@ describe('an open socket', () => {
     [1012, 'ä'.repeat(100), 'ä'.repeat(61)],
     [4400, '€'.repeat(41), '€'.repeat(41)],
   ])('is ended with %i %s', async (code, reason, arrives) => {
-    door = await openSocketDoor()
-    door.room.does = ({ what, socket }) => {
+    http = await openSocketHttp()
+    http.room.does = ({ what, socket }) => {
       if (what === 'received') socket.end(code, reason)
     }
     const { client, begun, closed } = connect('/events/t')
@@ -281,18 +281,18 @@ describe('an open socket', () => {
     client.send('go')
     client.send('and this is nobody’s any more')
     expect(await closed).toEqual([code, arrives])
-    expect(door.room.get('closed')?.code).toBe(code)
-    expect(door.room.count('received')).toBe(1)
+    expect(http.room.get('closed')?.code).toBe(code)
+    expect(http.room.count('received')).toBe(1)
   })
 
   test.each(['opened', 'received', 'ponged', 'drained'] as const)('may be ended in %s', async (where) => {
-    door = await openSocketDoor()
-    door.room.does = ({ what, socket }) => {
+    http = await openSocketHttp()
+    http.room.does = ({ what, socket }) => {
       if (what === where) socket.end(4000, where)
     }
     const { client, begun, closed } = connect('/events/t')
     await begun
-    const socket = door.room.get('opened')?.socket
+    const socket = http.room.get('opened')?.socket
     if (where === 'received') client.send('go')
     if (where === 'ponged') client.pong()
     if (where === 'drained') {
@@ -301,25 +301,25 @@ describe('an open socket', () => {
       client.resume()
     }
     expect(await closed).toEqual([4000, where])
-    expect(door.room.heard.at(-1)).toMatchObject({ what: 'closed', code: 4000 })
-    expect(door.room.count('closed')).toBe(1)
+    expect(http.room.heard.at(-1)).toMatchObject({ what: 'closed', code: 4000 })
+    expect(http.room.count('closed')).toBe(1)
   })
 
   test('may be ended again from its own closed', async () => {
-    door = await openSocketDoor()
-    door.room.does = ({ what, socket }) => {
+    http = await openSocketHttp()
+    http.room.does = ({ what, socket }) => {
       if (what === 'closed') socket.end(4000, 'again')
     }
     const { client, begun } = connect('/events/t')
     await begun
     client.terminate()
-    await until(() => door.room.count('closed') === 1)
-    expect(door.log.lines.filter((line) => line.level === 'error')).toEqual([])
+    await until(() => http.room.count('closed') === 1)
+    expect(http.log.lines.filter((line) => line.level === 'error')).toEqual([])
   })
 
   test.each(['opened', 'received', 'ponged', 'drained'] as const)('whose room throws in %s is ended', async (where) => {
-    door = await openSocketDoor()
-    door.room.does = ({ what }) => {
+    http = await openSocketHttp()
+    http.room.does = ({ what }) => {
       if (what === where) throw new Error(`thrown in ${where}`)
     }
     const { client, begun, closed } = connect('/events/t')
@@ -328,26 +328,26 @@ describe('an open socket', () => {
     client.pong()
     if (where === 'drained') {
       client.pause()
-      const socket = door.room.get('opened')?.socket
+      const socket = http.room.get('opened')?.socket
       while (socket?.bufferedBytes() === 0) socket.send('x'.repeat(100_000))
       client.resume()
     }
     expect(await closed).toEqual([1011, 'internal error'])
-    expect(door.log.lines.find((line) => line.level === 'error')?.fields.err).toMatchObject({
+    expect(http.log.lines.find((line) => line.level === 'error')?.fields.err).toMatchObject({
       message: `thrown in ${where}`,
     })
-    expect(door.room.count('closed')).toBe(1)
+    expect(http.room.count('closed')).toBe(1)
   })
 
   test('whose room throws in closed is gone all the same', async () => {
-    door = await openSocketDoor()
-    door.room.does = ({ what }) => {
+    http = await openSocketHttp()
+    http.room.does = ({ what }) => {
       if (what === 'closed') throw new Error('thrown in closed')
     }
     const { client, begun } = connect('/events/t')
     await begun
     client.terminate()
-    await until(() => door.log.lines.some((line) => line.message === 'a socket room failed'))
-    expect(door.server.openSockets()).toBe(0)
+    await until(() => http.log.lines.some((line) => line.message === 'a socket room failed'))
+    expect(http.server.openSockets()).toBe(0)
   })
 })

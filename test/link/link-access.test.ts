@@ -8,11 +8,11 @@ import { Problem } from '#model/problem'
 import { deviceRoutes } from '#routes/devices'
 import { linkRoutes, linkSocket } from '#routes/link'
 import { WebsocketClient } from '#test/blackbox/websocket-client'
-import { type Door, openDoor, until, world } from '#test/http/door'
+import { type HttpFixture, openHttp, until, world } from '#test/http/http-fixture'
 import { inMemory } from '#test/in-memory'
 
 let assembly: Assembly
-let door: Door
+let http: HttpFixture
 let names = 0
 const newName = () => `D-${++names}`
 const limited = 'KEYlimited'
@@ -32,7 +32,7 @@ beforeAll(async () => {
   assembly = assemble(inMemory(world))
   await assembly.open()
   const { context } = assembly
-  door = await openDoor({
+  http = await openHttp({
     bindings: [...deviceRoutes(context), ...linkRoutes(context, { linkCaller })],
     sockets: [linkSocket(context, { linkCaller }, 256 * 1024)],
   })
@@ -45,14 +45,14 @@ beforeAll(async () => {
   }
 })
 afterAll(async () => {
-  await door.server.close()
+  await http.server.close()
   await assembly.close()
 })
 
 const basic = (text: string) => ({ Authorization: `Basic ${Buffer.from(text).toString('base64')}` })
 
 async function call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-  const response = await fetch(door.base + path, {
+  const response = await fetch(http.base + path, {
     method,
     headers: { ...headers, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
     ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -79,7 +79,7 @@ async function createDevice(): Promise<{ device: string; secret: string }> {
 
 /** The device's end of a connection. */
 function link(headers: Record<string, string>) {
-  const client = new WebsocketClient(`${door.ws}/link`, ['link.v1.json'], headers)
+  const client = new WebsocketClient(`${http.ws}/link`, ['link.v1.json'], headers)
   const received: Record<string, unknown>[] = []
   client.socket.on('message', (data) => received.push(JSON.parse(String(data))))
   return {

@@ -43,7 +43,7 @@ import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
 import type { ActorAddress } from '#runtime/actor'
 import { root } from '#test/blackbox/people'
-import { world } from '#test/http/door'
+import { world } from '#test/http/http-fixture'
 import { SignInServer } from '#test/routes/sign-in-server'
 
 /** The ids in the examples of the operations. */
@@ -62,12 +62,12 @@ const askers = { eve: defaultTenant, olaf: other } as const satisfies Record<Ask
 
 /** The whole server over real sockets and in memory, with everything that the examples need. */
 export class AccessFixture {
-  readonly #door: SignInServer
+  readonly #http: SignInServer
   readonly #tokens = new Map<Asker, string>()
   #device: WebSocket | undefined
 
-  private constructor(door: SignInServer) {
-    this.#door = door
+  private constructor(http: SignInServer) {
+    this.#http = http
   }
 
   /** `more`: additional bindings of routes. */
@@ -76,18 +76,18 @@ export class AccessFixture {
   }
 
   get bindings(): readonly Binding[] {
-    return this.#door.bindings
+    return this.#http.bindings
   }
 
   async close(): Promise<void> {
     this.#device?.terminate()
-    await this.#door.close()
+    await this.#http.close()
   }
 
   /** Restores everything that an earlier call removed or created, and sets the grants of role `eve`, and so her token. */
   async restore(grants: readonly Grant[]): Promise<void> {
     // Keys are rotated at most once a minute.
-    this.#door.pass(61_000)
+    this.#http.pass(61_000)
     await this.#tenantThere()
     await this.#gone('bob')
     for (const tenant of [defaultTenant, other]) await this.#thingsIn(tenant)
@@ -118,7 +118,7 @@ export class AccessFixture {
   async link(): Promise<void> {
     this.#device?.terminate()
     const authorization = await this.deviceAuthorization()
-    const device = new WebSocket(`${this.#door.ws}/link`, ['link.v1.json'], { headers: { authorization } })
+    const device = new WebSocket(`${this.#http.ws}/link`, ['link.v1.json'], { headers: { authorization } })
     this.#device = device
     const properties = [{ propId: 8192, type: 'FLOAT' }]
     const services = [{ serviceIdentifier: exampleService, properties }]
@@ -150,14 +150,14 @@ export class AccessFixture {
 
   /** The signed part of an image URL, valid for an hour. */
   imageQuery(sha256: string): string {
-    return this.#door.assembly.context.firmware.imageUrls.queryOf(sha256, exampleDevice, this.now() + 3_600_000)
+    return this.#http.assembly.context.firmware.imageUrls.queryOf(sha256, exampleDevice, this.now() + 3_600_000)
   }
 
   /** The signed part of the unsubscribe URL of `eve`. */
   unsubscribeQuery(subscription: string): string {
     const user = formatCrn({ type: 'user', id: rowByName(this.#directory, 'eve')?.id ?? '' })
     // The context can only verify these URLs; the mailer signs them.
-    const urls = this.#door.assembly.context.notifications.unsubscribeUrls as UnsubscribeUrls
+    const urls = this.#http.assembly.context.notifications.unsubscribeUrls as UnsubscribeUrls
     const url = urls.urlOf('', { tenant: defaultTenant, user, subscription })
     return url.slice(url.indexOf('?') + 1)
   }
@@ -169,12 +169,12 @@ export class AccessFixture {
 
   /** The clock of the server, Unix ms. */
   now(): number {
-    return this.#door.now()
+    return this.#http.now()
   }
 
   /** Advances the clock. */
   pass(ms: number): void {
-    this.#door.pass(ms)
+    this.#http.pass(ms)
   }
 
   async forget(tenant: string): Promise<void> {
@@ -192,7 +192,7 @@ export class AccessFixture {
     body?: unknown,
     more: Record<string, string> = {},
   ) {
-    const response = await fetch(this.#door.base + path, {
+    const response = await fetch(this.#http.base + path, {
       method,
       headers: {
         ...(asker && { authorization: this.authorizationOf(asker) }),
@@ -205,7 +205,7 @@ export class AccessFixture {
   }
 
   get port(): number {
-    return this.#door.port
+    return this.#http.port
   }
 
   /** The credential of a caller: `Bearer <token>`. */
@@ -247,12 +247,12 @@ export class AccessFixture {
 
   /** The number of entries in the stream of a tenant: all events so far. */
   told(tenant: string): number {
-    return this.#door.assembly.context.system.registry.head(tenant).taken
+    return this.#http.assembly.context.system.registry.head(tenant).taken
   }
 
   /** The number of stored idempotency keys of a tenant. */
   async keptKeys(tenant: string): Promise<number> {
-    const pages = this.#door.assembly.context.listing.entries(idempotencyIndex, tenant)
+    const pages = this.#http.assembly.context.listing.entries(idempotencyIndex, tenant)
     const { length } = await pages.next(100_000)
     await pages.close()
     return length
@@ -331,7 +331,7 @@ export class AccessFixture {
   /** Waits until no subscription to a deleted function remains. */
   async #swept(tenant: string): Promise<void> {
     const isDue = async () => {
-      const pages = this.#door.assembly.context.listing.entries(endingIndex, tenant)
+      const pages = this.#http.assembly.context.listing.entries(endingIndex, tenant)
       const found = await pages.next(1)
       await pages.close()
       return found.length > 0
@@ -427,7 +427,7 @@ export class AccessFixture {
   /** An action that was created but not run. */
   async #action(): Promise<void> {
     const address = actionAddress(defaultTenant, exampleAction)
-    if (this.#door.assembly.context.system.recordOf(address, actionRecord)) return
+    if (this.#http.assembly.context.system.recordOf(address, actionRecord)) return
     const { serviceIdentifier, updates } = createAction.example.body as ActionBody
     await this.#ask(actionPageAddress(defaultTenant, exampleAction, 0), { type: 'put', devices: [exampleDevice] })
     const action = { serviceIdentifier, updates, createdBy: anonymous.user, total: 1 }
@@ -481,7 +481,7 @@ export class AccessFixture {
     const place = { host: 'localhost', address: '127.0.0.1', agent: 'test' }
     this.#tokens.set(
       asker,
-      (await this.#door.identity.logins.basicToken({ authorization, isOffline: false, place })).token,
+      (await this.#http.identity.logins.basicToken({ authorization, isOffline: false, place })).token,
     )
   }
 
@@ -498,7 +498,7 @@ export class AccessFixture {
 
   /** Acts as an administrator, without the API. */
   async #answered(name: string, parameters: object, body: unknown): Promise<void> {
-    const { context } = this.#door.assembly
+    const { context } = this.#http.assembly
     const open = [...linkRoutes(context), ...metaRoutes(context), ...schemaRoutes(context)]
     const binding = open.find(({ entry }) => entry.name === name)
     if (!binding) throw new Error(`no operation answers ${name}`)
@@ -526,10 +526,10 @@ export class AccessFixture {
   }
 
   #look(address: ActorAddress): unknown {
-    return this.#door.assembly.context.system.peek(address)
+    return this.#http.assembly.context.system.peek(address)
   }
 
   #ask(address: ActorAddress, command: unknown): Promise<unknown> {
-    return this.#door.assembly.context.system.ask(address, command)
+    return this.#http.assembly.context.system.ask(address, command)
   }
 }

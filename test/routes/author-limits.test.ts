@@ -7,14 +7,14 @@ import { everywhere, on, ServerWithUsers, userOf } from '#test/routes/server-wit
 
 /** A user who reaches one device must not use up the limits of a tenant. */
 
-let door: ServerWithUsers
+let http: ServerWithUsers
 beforeAll(async () => {
-  door = await ServerWithUsers.open()
+  http = await ServerWithUsers.open()
   const permissions = { functions: ['*'], alarms: ['*'], service: ['read', 'update'], updates: ['*'] } as const
-  for (const name of ['nat', 'ned']) door.give(name, [on(['A'], ['*'], permissions as never)])
-  door.give('wim', [everywhere(permissions as never)])
+  for (const name of ['nat', 'ned']) http.give(name, [on(['A'], ['*'], permissions as never)])
+  http.give('wim', [everywhere(permissions as never)])
 })
-afterAll(() => door?.close())
+afterAll(() => http?.close())
 
 const graph = { nodes: [{ id: 't', type: 'trigger', on: 'status' }], edges: [] }
 const alarm = { name: 'Hot', severity: 'info', serviceIdentifier: 'x', condition: { '>': [{ var: '0x1' }, 1] } }
@@ -33,18 +33,18 @@ test.each(kinds)('%s are limited to a tenth of %i', async (path, max, body, type
     body,
     author: userOf('nat'),
   })
-  for (let place = 0; place < share; place++) await door.askTenant(put(place))
-  const refused = await door.call('nat', 'POST', path, body)
+  for (let place = 0; place < share; place++) await http.askTenant(put(place))
+  const refused = await http.call('nat', 'POST', path, body)
   expect(refused.status).toBe(409)
   expect(refused.json).toEqual({
     error: `a user who does not reach all devices makes at most ${share} of the ${max} ${path.slice(1)} of a tenant: delete one, or ask a user who reaches all devices`,
   })
   // Other users can create theirs, and existing ones can be edited, or deleted to free a place.
-  for (const who of ['ned', 'wim']) expect((await door.call(who, 'POST', path, body)).status).toBe(201)
+  for (const who of ['ned', 'wim']) expect((await http.call(who, 'POST', path, body)).status).toBe(201)
   const [id] = [put(0).id]
-  if (path !== '/alarms') expect((await door.call('nat', 'PATCH', `${path}/${id}`, { name: 'Other' })).status).toBe(200)
-  expect((await door.call('nat', 'DELETE', `${path}/${id}`)).status).toBe(204)
-  expect((await door.call('nat', 'POST', path, body)).status).toBe(201)
+  if (path !== '/alarms') expect((await http.call('nat', 'PATCH', `${path}/${id}`, { name: 'Other' })).status).toBe(200)
+  expect((await http.call('nat', 'DELETE', `${path}/${id}`)).status).toBe(204)
+  expect((await http.call('nat', 'POST', path, body)).status).toBe(201)
 })
 
 const nodes = Array.from({ length: graphNodesMax }, (_, place) =>
@@ -63,14 +63,14 @@ test.each(edits)(
     const small = kinds.find(([at]) => at === path)?.[2]
     const put = (place: number, body: unknown) => {
       const id = `${place}`.padStart(10, 'y')
-      return door.askTenant({ type, id, isNew: true, body, author: userOf('ned') }).then(() => `${path}/${id}`)
+      return http.askTenant({ type, id, isNew: true, body, author: userOf('ned') }).then(() => `${path}/${id}`)
     }
     const edited = await put(0, small)
     for (let place = 1; place <= nodesMax / 10 / 64; place++) await put(place, large)
-    const refused = await door.call('ned', method, edited, large)
+    const refused = await http.call('ned', method, edited, large)
     expect(refused.json).toEqual({
       error: expect.stringContaining(`at most ${nodesMax / 10} of the ${nodesMax} nodes`),
     })
-    expect((await door.call('ned', method, edited, { ...small, name: 'Other' })).status).toBe(200)
+    expect((await http.call('ned', method, edited, { ...small, name: 'Other' })).status).toBe(200)
   },
 )

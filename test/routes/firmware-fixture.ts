@@ -11,7 +11,7 @@ import { unauthenticated } from '#model/caller'
 import { type Grant, scopeOf } from '#model/scope'
 import { bindingsOf, socketsOf } from '#routes/bindings'
 import type { StoragePlace } from '#runtime/storage'
-import { type Door, openDoor, world } from '#test/http/door'
+import { type HttpFixture, openHttp, world } from '#test/http/http-fixture'
 import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
 import { memoryPlace } from '#test/store/memory'
@@ -42,13 +42,13 @@ export interface Offered {
 /** The whole server in memory, with a connection for test callers: a header names the caller. */
 export class FirmwareFixture {
   readonly assembly: Assembly
-  readonly door: Door
+  readonly http: HttpFixture
   readonly #callers: Map<string, Caller>
   readonly #devices: WebSocket[] = []
 
-  private constructor(assembly: Assembly, door: Door, callers: Map<string, Caller>) {
+  private constructor(assembly: Assembly, http: HttpFixture, callers: Map<string, Caller>) {
     this.assembly = assembly
-    this.door = door
+    this.http = http
     this.#callers = callers
   }
 
@@ -66,7 +66,7 @@ export class FirmwareFixture {
     })
     await assembly.open()
     const { context, eventRoom } = assembly
-    const door = await openDoor({
+    const http = await openHttp({
       world,
       bindings: bindingsOf(context, undefined, operationOf(assembly)),
       sockets: socketsOf(context, undefined, eventRoom, 256 * 1024),
@@ -75,13 +75,13 @@ export class FirmwareFixture {
           ? unauthenticated
           : (callers.get(request.header('x-caller')) ?? anonymous),
     })
-    return new FirmwareFixture(assembly, door, callers)
+    return new FirmwareFixture(assembly, http, callers)
   }
 
   async close(): Promise<void> {
     for (const device of this.#devices) device.terminate()
     this.assembly.stop()
-    await this.door.server.close()
+    await this.http.server.close()
     await this.assembly.close()
   }
 
@@ -102,7 +102,7 @@ export class FirmwareFixture {
   async call(method: string, path: string, more: RequestInit & { by?: string } = {}) {
     const { by, ...init } = more
     const headers = { ...(by !== undefined && { 'x-caller': by }), ...(init.headers as Record<string, string>) }
-    const response = await fetch(this.door.base + path, { ...init, method, headers })
+    const response = await fetch(this.http.base + path, { ...init, method, headers })
     const bytes = Buffer.from(await response.arrayBuffer())
     const isJson = response.headers.get('content-type')?.startsWith('application/json')
     return {
@@ -145,7 +145,7 @@ export class FirmwareFixture {
     said: object,
     answer: (offered: Offered) => readonly object[] = () => [],
   ): Promise<{ readonly offers: readonly Offered[] }> {
-    const socket = new WebSocket(`${this.door.ws}/link`, ['link.v1.json'])
+    const socket = new WebSocket(`${this.http.ws}/link`, ['link.v1.json'])
     this.#devices.push(socket)
     const offers: Offered[] = []
     await new Promise((welcomed, refused) => {

@@ -5,10 +5,10 @@ import { everywhere, on, ServerWithUsers } from '#test/routes/server-with-users'
 
 /** Trial runs of functions: the path through the nodes, and mails that are not sent. Contract 5.4. */
 
-let door: ServerWithUsers
+let http: ServerWithUsers
 let alarm: string
 beforeAll(async () => {
-  door = await ServerWithUsers.open()
+  http = await ServerWithUsers.open()
   await template('words', {
     en: {
       subject: '{{function}}: {{value}}',
@@ -18,8 +18,8 @@ beforeAll(async () => {
     de: { subject: 'Ist {{value}}', text: '{{on}} {{service}} {{property}} {{alarm}}' },
   })
   const properties = { '0x0001': { name: 'heat', description: '', type: 'float' } }
-  await door.call('root', 'PUT', '/schemas/climate', { name: 'Climate', description: '', properties })
-  const made = await door.call('root', 'POST', '/alarms', {
+  await http.call('root', 'PUT', '/schemas/climate', { name: 'Climate', description: '', properties })
+  const made = await http.call('root', 'POST', '/alarms', {
     name: 'Too warm',
     severity: 'info',
     serviceIdentifier: 'climate',
@@ -28,10 +28,10 @@ beforeAll(async () => {
   })
   alarm = made.headers.get('location')?.split('/').at(-1) ?? ''
 })
-afterAll(() => door?.close())
+afterAll(() => http?.close())
 
 async function template(name: string, locales: object): Promise<void> {
-  expect((await door.call('root', 'PUT', `/templates/${name}`, { locales })).status).toBe(200)
+  expect((await http.call('root', 'PUT', `/templates/${name}`, { locales })).status).toBe(200)
 }
 
 const onProperty = { id: 'value', type: 'trigger', on: 'property', serviceIdentifier: 'climate', propId: 1 }
@@ -53,16 +53,16 @@ const chain = (...nodes: { id: string }[]) => ({
 
 async function made(graph: object, more: object = {}): Promise<string> {
   const body = { name: 'Heat <1>', binding: { devices: ['A'] }, graph, ...more }
-  const { status, headers } = await door.call('root', 'POST', '/functions', body)
+  const { status, headers } = await http.call('root', 'POST', '/functions', body)
   expect(status).toBe(201)
   return headers.get('location')?.split('/').at(-1) ?? ''
 }
 
 async function tried(graph: object, sample: object, who = 'root'): Promise<TriedFunction> {
   const id = await made(graph)
-  const { status, json } = await door.call(who, 'POST', `/functions/${id}/test`, { sample })
+  const { status, json } = await http.call(who, 'POST', `/functions/${id}/test`, { sample })
   expect(status).toBe(200)
-  const { head, requests } = door.look(deliveryAddress('default', id)) as DeliveryState
+  const { head, requests } = http.look(deliveryAddress('default', id)) as DeliveryState
   expect([head.seq, requests.size]).toEqual([0, 0])
   return json as TriedFunction
 }
@@ -125,14 +125,14 @@ describe('a run stops with a reason', () => {
   test('a throttle never stops a run', async () => {
     const id = await made(chain(onProperty, hourly, tell))
     for (let times = 0; times < 2; times++) {
-      const { json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample: { value: 1 } })
+      const { json } = await http.call('root', 'POST', `/functions/${id}/test`, { sample: { value: 1 } })
       expect((json as TriedFunction).mails).toHaveLength(1)
     }
   })
 
   test('a disabled function runs', async () => {
     const id = await made(chain(onProperty, tell), { enabled: false })
-    const { json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample: { value: 1 } })
+    const { json } = await http.call('root', 'POST', `/functions/${id}/test`, { sample: { value: 1 } })
     expect((json as TriedFunction).mails).toHaveLength(1)
   })
 })
@@ -165,7 +165,7 @@ describe('the triggers of a run', () => {
 
   test.each(['tell', 'nobody'])('%s is refused as a trigger', async (trigger) => {
     const id = await made(all())
-    const { status, json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample: { trigger } })
+    const { status, json } = await http.call('root', 'POST', `/functions/${id}/test`, { sample: { trigger } })
     const details = [{ path: 'sample.trigger', message: `node "${trigger}" must be a trigger` }]
     expect([status, json]).toEqual([400, { error: 'Validation Error', details }])
   })
@@ -213,12 +213,12 @@ describe('the mails of a run', () => {
 
   test('names are shown only if the caller may read them', async () => {
     const runs = { functions: ['read' as const] }
-    door.give('eve', [everywhere(runs)])
+    http.give('eve', [everywhere(runs)])
     expect(await textFor('root', chain(onProperty, tell))).toEqual(['property Climate heat '])
     expect(await textFor('eve', chain(onProperty, tell))).toEqual(['property climate 0x0001 '])
     expect(await textFor('root', chain(onAlarm(), tell))).toEqual(['alarm   Too warm'])
     expect(await textFor('eve', chain(onAlarm(), tell))).toEqual([`alarm   ${alarm}`])
-    door.give('eve', [everywhere(runs), on(['A'], ['climate'], { schemas: ['read'], alarms: ['read'] })])
+    http.give('eve', [everywhere(runs), on(['A'], ['climate'], { schemas: ['read'], alarms: ['read'] })])
     expect(await textFor('eve', chain(onProperty, tell))).toEqual(['property Climate heat '])
     expect(await textFor('eve', chain(onAlarm(), tell))).toEqual(['alarm   Too warm'])
   })
@@ -236,7 +236,7 @@ test.each<[string, unknown]>([
   ['sample.trigger', { trigger: 7 }],
 ])('an error in %s names its place', async (path, sample) => {
   const id = await made(chain(onProperty, tell))
-  const { status, json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample })
+  const { status, json } = await http.call('root', 'POST', `/functions/${id}/test`, { sample })
   expect(status).toBe(400)
   expect((json as { details: { path: string }[] }).details.map((detail) => detail.path)).toContain(path)
 })

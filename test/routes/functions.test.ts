@@ -5,19 +5,19 @@ import { everywhere, on, ServerWithUsers, userOf } from '#test/routes/server-wit
 
 /** Functions seen, created and edited by users who reach some devices. Contract 5.1, 5.4. */
 
-let door: ServerWithUsers
+let http: ServerWithUsers
 beforeAll(async () => {
-  door = await ServerWithUsers.open()
+  http = await ServerWithUsers.open()
 })
-afterAll(() => door?.close())
+afterAll(() => http?.close())
 
-const state = () => door.look(tenantAddress('default')) as TenantState
+const state = () => http.look(tenantAddress('default')) as TenantState
 const alarms = { ofA: '8Hj4wRt6Za', ofB: '8Hj4wRt6Zb', nowhere: '8Hj4wRt6Zc' }
 
 beforeEach(async () => {
   const { functions, groups } = state()
-  for (const id of [...functions.keys()]) await door.askTenant({ type: 'delete_function', id })
-  for (const id of [...groups.keys()]) await door.askTenant({ type: 'delete_group', id })
+  for (const id of [...functions.keys()]) await http.askTenant({ type: 'delete_function', id })
+  for (const id of [...groups.keys()]) await http.askTenant({ type: 'delete_group', id })
   for (const [id, device] of [
     [alarms.ofA, 'A'],
     [alarms.ofB, 'B'],
@@ -30,7 +30,7 @@ beforeEach(async () => {
       devices: [device],
     }
     const isNew = !state().alarms.has(id)
-    await door.askTenant({ type: 'put_alarm', id, isNew, body, author: userOf('root') })
+    await http.askTenant({ type: 'put_alarm', id, isNew, body, author: userOf('root') })
   }
 })
 
@@ -48,13 +48,13 @@ const graphOf = (trigger: object) => ({ nodes: [trigger, tell], edges: [['start'
 const bodyOf = (binding: object, trigger: object = onProperty()) => ({ name: 'F', binding, graph: graphOf(trigger) })
 
 async function make(binding: object, trigger?: object): Promise<string> {
-  const { status, headers } = await door.call('root', 'POST', '/functions', bodyOf(binding, trigger))
+  const { status, headers } = await http.call('root', 'POST', '/functions', bodyOf(binding, trigger))
   expect(status).toBe(201)
   return headers.get('location')?.split('/').at(-1) ?? ''
 }
 
 test('a function is created, read, edited and deleted', async () => {
-  const made = await door.call('root', 'POST', '/functions', bodyOf({ devices: ['b', 'A'] }))
+  const made = await http.call('root', 'POST', '/functions', bodyOf({ devices: ['b', 'A'] }))
   const id = made.headers.get('location')?.replace('/api/v1/functions/', '')
   const whole = {
     name: 'F',
@@ -68,20 +68,20 @@ test('a function is created, read, edited and deleted', async () => {
     updatedAt: expect.any(Number),
   }
   expect([made.status, made.json]).toEqual([201, whole])
-  const read = await door.call('root', 'GET', `/functions/${id}`)
+  const read = await http.call('root', 'GET', `/functions/${id}`)
   expect([read.status, read.text]).toEqual([200, made.text])
 
-  door.give('eve', [everywhere({ functions: ['read', 'update'], service: ['read'] })])
+  http.give('eve', [everywhere({ functions: ['read', 'update'], service: ['read'] })])
   const change = { enabled: false, binding: {} }
-  const patched = await door.call('eve', 'PATCH', `/functions/${id}`, change)
+  const patched = await http.call('eve', 'PATCH', `/functions/${id}`, change)
   expect([patched.status, patched.json]).toEqual([200, { ...whole, ...change, updatedBy: userOf('eve') }])
-  const same = await door.call('eve', 'PATCH', `/functions/${id}`, {})
+  const same = await http.call('eve', 'PATCH', `/functions/${id}`, {})
   expect([same.status, same.text]).toEqual([200, patched.text])
 
-  const gone = await door.call('root', 'DELETE', `/functions/${id}`)
+  const gone = await http.call('root', 'DELETE', `/functions/${id}`)
   expect([gone.status, gone.text]).toEqual([204, ''])
-  expect((await door.call('root', 'GET', `/functions/${id}`)).status).toBe(404)
-  expect((await door.call('root', 'PATCH', `/functions/${id}`, change)).status).toBe(404)
+  expect((await http.call('root', 'GET', `/functions/${id}`)).status).toBe(404)
+  expect((await http.call('root', 'PATCH', `/functions/${id}`, change)).status).toBe(404)
 })
 
 describe('a function is visible to callers who reach all its devices', () => {
@@ -93,7 +93,7 @@ describe('a function is visible to callers who reach all its devices', () => {
     ['A and B', ['A', 'B'], ['A', 'A and B', 'group of B', 'none']],
     ['none of them', ['C'], ['none']],
   ])('%s', async (_, devices, seen) => {
-    const group = await door.call('root', 'POST', '/groups', { name: 'G', devices: ['B'] })
+    const group = await http.call('root', 'POST', '/groups', { name: 'G', devices: ['B'] })
     const groups = [group.headers.get('location')?.split('/').at(-1)]
     const bindings = {
       A: { devices: ['A'] },
@@ -104,19 +104,19 @@ describe('a function is visible to callers who reach all its devices', () => {
     }
     const names = new Map<string, string>()
     for (const [name, binding] of Object.entries(bindings)) names.set(await make(binding), name)
-    door.give('eve', sees(...devices))
-    const list = (await door.call('eve', 'GET', '/functions')).json as { resourceIdentifier: string }[]
+    http.give('eve', sees(...devices))
+    const list = (await http.call('eve', 'GET', '/functions')).json as { resourceIdentifier: string }[]
     const idOf = (crn: string) => crn.slice('crn#function:'.length)
     expect(list.map((each) => names.get(idOf(each.resourceIdentifier))).sort()).toEqual(seen)
     for (const [id, name] of names) {
       const expected = seen.includes(name) ? 200 : 404
-      expect((await door.call('eve', 'GET', `/functions/${id}`)).status).toBe(expected)
-      expect((await door.call('eve', 'POST', `/functions/${id}/test`, { sample: {} })).status).toBe(expected)
+      expect((await http.call('eve', 'GET', `/functions/${id}`)).status).toBe(expected)
+      expect((await http.call('eve', 'POST', `/functions/${id}/test`, { sample: {} })).status).toBe(expected)
     }
     // Also in pages.
     const found: string[] = []
     for (let next: string | undefined = '/functions?limit=1'; next !== undefined; ) {
-      const page = await door.call('eve', 'GET', next)
+      const page = await http.call('eve', 'GET', next)
       found.push(...(page.json as { resourceIdentifier: string }[]).map((each) => idOf(each.resourceIdentifier)))
       next = /^<\/api\/v1([^>]+)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.[1]
     }
@@ -145,13 +145,13 @@ describe('a function needs permission to create it and to read its values', () =
     ['an unknown group', [makes('*'), reads(['*'], 'x')], { groups: ['5Kd9tVw3Cx'] }, onProperty(), 404],
     ['a user without permission', [reads(['*'], 'x')], { devices: ['A'] }, onProperty(), 403],
   ])('%s', async (_, grants, binding, trigger, status) => {
-    door.give('eve', grants)
-    const made = await door.call('eve', 'POST', '/functions', bodyOf(binding, trigger))
+    http.give('eve', grants)
+    const made = await http.call('eve', 'POST', '/functions', bodyOf(binding, trigger))
     expect(made.status).toBe(status)
     expect(state().functions.size).toBe(status === 201 ? 1 : 0)
     // An editor becomes the author, so they need the same permissions.
     const id = await make({ devices: [] })
-    const edited = await door.call('eve', 'PATCH', `/functions/${id}`, { binding, graph: graphOf(trigger) })
+    const edited = await http.call('eve', 'PATCH', `/functions/${id}`, { binding, graph: graphOf(trigger) })
     expect(edited.status).toBe(status === 201 ? 200 : status)
   })
 
@@ -164,10 +164,10 @@ describe('a function needs permission to create it and to read its values', () =
         ['second', 'tell'],
       ],
     }
-    const send = () => door.call('eve', 'POST', '/functions', { ...bodyOf({ devices: ['A'] }), graph })
-    door.give('eve', [makes('A'), reads(['A'], 'x')])
+    const send = () => http.call('eve', 'POST', '/functions', { ...bodyOf({ devices: ['A'] }), graph })
+    http.give('eve', [makes('A'), reads(['A'], 'x')])
     expect((await send()).status).toBe(404)
-    door.give('eve', [makes('A'), reads(['A'], 'x'), reads(['A'], 'y')])
+    http.give('eve', [makes('A'), reads(['A'], 'x'), reads(['A'], 'y')])
     expect((await send()).status).toBe(201)
   })
 })
@@ -176,8 +176,8 @@ describe('alarms that a function names', () => {
   const may = [everywhere({ functions: ['*'], service: ['read'] }), on(['A'], ['*'], { alarms: ['read'] })]
 
   test('are refused with the same error and node if they are unknown or invisible', async () => {
-    door.give('eve', may)
-    const send = (alarm: string) => door.call('eve', 'POST', '/functions', bodyOf({ devices: ['A'] }, onAlarm(alarm)))
+    http.give('eve', may)
+    const send = (alarm: string) => http.call('eve', 'POST', '/functions', bodyOf({ devices: ['A'] }, onAlarm(alarm)))
     const [unknown, unseen] = [await send(alarms.nowhere), await send(alarms.ofB)]
     expect([unknown.status, unknown.json]).toEqual([
       400,
@@ -192,8 +192,8 @@ describe('alarms that a function names', () => {
 
   test('that are deleted do not block disabling the function, only another graph', async () => {
     const id = await make({ devices: ['A'] }, onAlarm(alarms.ofA))
-    expect((await door.call('root', 'DELETE', `/alarms/${alarms.ofA}`)).status).toBe(204)
-    const patch = (change: object) => door.call('root', 'PATCH', `/functions/${id}`, change)
+    expect((await http.call('root', 'DELETE', `/alarms/${alarms.ofA}`)).status).toBe(204)
+    const patch = (change: object) => http.call('root', 'PATCH', `/functions/${id}`, change)
     expect((await patch({ enabled: false })).status).toBe(200)
     expect((await patch({ graph: graphOf(onAlarm(alarms.ofA)) })).status).toBe(200)
     const other = { nodes: [{ ...onAlarm(alarms.ofA), to: 'active' }, tell], edges: [['start', 'tell']] }
@@ -207,7 +207,7 @@ test.each<[string, object, string, RegExp]>([
   ['an unknown node', { nodes: [onStatus], edges: [['start', 'nobody']] }, 'graph.edges.0', /nobody/],
   ['a field too many', { nodes: [{ ...onStatus, propId: 1 }], edges: [] }, 'graph.nodes.0', /^node "start"/],
 ])('%s names its node', async (_, graph, path, message) => {
-  const { status, json } = await door.call('root', 'POST', '/functions', { ...bodyOf({}), graph })
+  const { status, json } = await http.call('root', 'POST', '/functions', { ...bodyOf({}), graph })
   const { details } = json as { details: { path: string; message: string }[] }
   expect([status, details[0]?.path.startsWith(path)]).toEqual([400, true])
   expect(details[0]?.message).toMatch(message)

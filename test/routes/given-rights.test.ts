@@ -8,27 +8,27 @@ import { SignInServer } from '#test/routes/sign-in-server'
  * Contract 2, Model.
  */
 
-let door: SignInServer
+let http: SignInServer
 let admin: Person
 let manager: Person
 
 const reading = grant({ service: ['read'] })
 const path = (name: string) => `/iam/users/${name}`
 const withKey = (key: string) => ({
-  get: (target: string) => door.get(target, { 'x-api-key': key }),
-  post: (target: string, body: object) => door.ask(target, { method: 'POST', body, headers: { 'x-api-key': key } }),
+  get: (target: string) => http.get(target, { 'x-api-key': key }),
+  post: (target: string, body: object) => http.ask(target, { method: 'POST', body, headers: { 'x-api-key': key } }),
 })
 type Asker = Pick<Person, 'post'>
 
 beforeAll(async () => {
-  door = await SignInServer.open()
-  admin = await Person.signIn(door)
+  http = await SignInServer.open()
+  admin = await Person.signIn(http)
   await admin.putRole('manager', grant({ users: ['*'], roles: ['*'] }), reading)
   await admin.putRole('reader', reading)
   await admin.putRole('over', grant({ functions: ['read'] }))
   manager = await newManager()
 })
-afterAll(() => door?.close())
+afterAll(() => http?.close())
 
 const newManager = () => admin.bringIn(newName('manager'), ['manager'])
 
@@ -80,7 +80,7 @@ test('a role that a user holds is not deleted', async () => {
 const refused = [401, { error: 'invalid or expired code' }]
 const suspended = [401, { error: 'suspended: the maker of this API key may not give its roles' }]
 const signUpWith = (name: string, code: string) =>
-  door.ask('/iam/signup', { method: 'POST', body: { name, code, password: 'known to the maker' } })
+  http.ask('/iam/signup', { method: 'POST', body: { name, code, password: 'known to the maker' } })
 
 async function invite(by: Asker, roles = ['reader']): Promise<{ name: string; code: string }> {
   const name = newName('invited')
@@ -97,7 +97,7 @@ describe('a code of a user manager', () => {
     await admin.patch(path(name), { roles: ['admin'] })
     expect(answerOf(await signUpWith(name, code))).toEqual(refused)
     await admin.patch(path(name), { roles: ['reader'] })
-    await signUp(door, { name, password: 'known to the maker' }, code)
+    await signUp(http, { name, password: 'known to the maker' }, code)
   })
 
   test('is void once a role of the user gives more', async () => {
@@ -112,7 +112,7 @@ describe('a code of a user manager', () => {
     const code = codeIn(await manager.post(`${path(raised.name)}/code`, { resetTwoFactor: true }))
     await admin.patch(path(raised.name), { roles: ['admin'] })
     expect(answerOf(await signUpWith(raised.name, code))).toEqual(refused)
-    expect(await (await Person.signIn(door, raised)).isIn()).toBe(true)
+    expect(await (await Person.signIn(http, raised)).isIn()).toBe(true)
   })
 
   test('is void while the manager lacks the rights, is disabled, or was deleted', async () => {
@@ -132,12 +132,12 @@ describe('an API key of a user manager', () => {
   test('is suspended, with its sockets and tickets, while a role of it gives more than its maker may give', async () => {
     await admin.putRole('of-key', reading)
     const { id, key } = await makeKey(manager, ['of-key'])
-    const socket = await EventClient.with(door, await ticketOf(withKey(key))).opened()
+    const socket = await EventClient.with(http, await ticketOf(withKey(key))).opened()
     const ticket = await ticketOf(withKey(key))
     await admin.putRole('of-key', grant({ service: ['read'], functions: ['read'] }))
     expect(answerOf(await withKey(key).get('/iam/me'))).toEqual(suspended)
     expect((await socket.closed()).code).toBe(4401)
-    expect(await EventClient.with(door, ticket).refused()).toBe(401)
+    expect(await EventClient.with(http, ticket).refused()).toBe(401)
     expect((await admin.get('/iam/api-keys')).json).toContainEqual(expect.objectContaining({ id, isSuspended: true }))
     await admin.putRole('of-key', reading)
     expect((await withKey(key).get('/iam/me')).status).toBe(200)

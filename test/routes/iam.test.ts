@@ -7,14 +7,14 @@ import { SignInServer } from '#test/routes/sign-in-server'
 
 /** Sign-in and rights as far as they only show in requests. Contract 2. */
 
-let door: SignInServer
+let http: SignInServer
 let admin: Person
 
 beforeAll(async () => {
-  door = await SignInServer.open({ settings: { areRateLimitsOn: true }, server: { isProxyTrusted: true } })
-  admin = await Person.signIn(door)
+  http = await SignInServer.open({ settings: { areRateLimitsOn: true }, server: { isProxyTrusted: true } })
+  admin = await Person.signIn(http)
 })
-afterAll(() => door?.close())
+afterAll(() => http?.close())
 
 test.each([
   [undefined, 604_800_000],
@@ -22,7 +22,7 @@ test.each([
 ])('an invitation with expiresIn %s lasts %i ms, and the answer has its path', async (expiresIn, ms) => {
   const name = newName('invited person')
   const invited = await admin.post('/iam/users', { name, roles: [], expiresIn })
-  expect(Math.abs((invited.json as { expiresAt: number }).expiresAt - door.now() - ms)).toBeLessThan(30_000)
+  expect(Math.abs((invited.json as { expiresAt: number }).expiresAt - http.now() - ms)).toBeLessThan(30_000)
   const location = invited.headers.get('location') ?? ''
   expect(location).toBe(`/api/v1/iam/users/${encodeURIComponent(name)}`)
   expect((await admin.get(location.slice('/api/v1'.length))).json).toMatchObject({ name, state: 'invited', roles: [] })
@@ -43,7 +43,7 @@ test('roles are listed by name, including the built-in ones', async () => {
 describe('attempts to sign in', () => {
   const from = (address: string) => ({ 'x-forwarded-for': `203.0.113.99, ${address}` })
   const basic = (who: { name: string; password: string }, address: string) =>
-    door.get('/iam/token', { ...basicHeader(who), ...from(address) })
+    http.get('/iam/token', { ...basicHeader(who), ...from(address) })
   const held = (answer: Answer) => {
     expect([answer.headers.get('retry-after'), ...told(answer)]).toEqual([
       expect.stringMatching(/^[1-6]?\d$/),
@@ -56,10 +56,10 @@ describe('attempts to sign in', () => {
     const ann = await admin.bringIn('ann', ['viewer'])
     const wrong = 'wrong horse battery'
     const [headers, method] = [from('192.0.2.1'), 'POST']
-    const client = await DpopClient.make(door)
+    const client = await DpopClient.make(http)
     const ways: [number, () => Promise<Answer>][] = [
       [4, () => client.prove('/auth/login', { method, body: { email: 'ann', password: wrong }, headers })],
-      [3, () => door.ask('/iam/signup', { method, body: { name: 'ann', code: 'x', password: wrong }, headers })],
+      [3, () => http.ask('/iam/signup', { method, body: { name: 'ann', code: 'x', password: wrong }, headers })],
       [2, () => ann.ask('/auth/password', { method: 'PUT', body: { current: wrong, password: wrong }, headers })],
       [1, () => basic({ name: 'ann', password: wrong }, '192.0.2.1')],
     ]
@@ -74,8 +74,8 @@ describe('attempts to sign in', () => {
     const bob = await admin.bring('bob', ['viewer'])
     const headers = from('192.0.2.3')
     const keys = Object.fromEntries(Array.from({ length: 2_000 }, (_, place) => [`k${place}`, 0]))
-    const client = await DpopClient.make(door)
-    const post = (path: string, body: unknown) => door.ask(path, { method: 'POST', body, headers })
+    const client = await DpopClient.make(http)
+    const post = (path: string, body: unknown) => http.ask(path, { method: 'POST', body, headers })
     const refresh = '/iam/token?grant_type=refresh_token'
     for (const refusal of [
       await post('/iam/signup', keys),
@@ -107,9 +107,9 @@ describe('a body that arrives late', () => {
       ...headers,
     }).map(([name, value]) => `${name}: ${value}\r\n`)
     const head = `POST /api/v1${path} HTTP/1.1\r\n${lines.join('')}\r\n`
-    const client = new RawClient(door.port).send(`${head}${text.slice(0, 5)}`)
+    const client = new RawClient(http.port).send(`${head}${text.slice(0, 5)}`)
     // The server has the first request once it has answered a later one.
-    expect((await door.get('/health')).status).toBe(200)
+    expect((await http.get('/health')).status).toBe(200)
     return async () => {
       const received = await client.send(text.slice(5)).closed()
       return { status: client.statuses[0], text: received.slice(received.indexOf('\r\n\r\n') + 4) }

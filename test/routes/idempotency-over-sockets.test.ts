@@ -2,33 +2,33 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Assembly, assemble } from '#app/assembly'
 import type { Reply } from '#http/call'
 import { idempotencyOf } from '#routes/idempotency'
-import { type Door, openDoor, route, until, world } from '#test/http/door'
+import { type HttpFixture, openHttp, route, until, world } from '#test/http/http-fixture'
 import { inMemory } from '#test/in-memory'
 
 /** A request completes although its client disconnected or got a timeout; a repeated request gets the answer. */
 
 let assembly: Assembly
-let door: Door
+let http: HttpFixture
 const begun: ((reply: Reply) => void)[] = []
 
 beforeAll(async () => {
   assembly = assemble(inMemory(world))
   await assembly.open()
   const slow = () => new Promise<Reply>((give) => begun.push(give))
-  door = await openDoor({
+  http = await openHttp({
     bindings: [route('POST', '/slow', slow, { access: 'session' })],
     idempotency: idempotencyOf(assembly.context),
     requestDeadlineMs: 300,
   })
 })
 afterAll(async () => {
-  await door.server.close()
+  await http.server.close()
   await assembly.close()
 })
 
 const send = async (key: string, signal?: AbortSignal) => {
   const init = { method: 'POST', headers: { 'idempotency-key': key }, ...(signal && { signal }) }
-  const response = await fetch(`${door.base}/slow`, init)
+  const response = await fetch(`${http.base}/slow`, init)
   return { status: response.status, text: await response.text(), location: response.headers.get('location') }
 }
 
@@ -39,7 +39,7 @@ test.each(['disconnected', 'timed out'])('a request completes when its client %s
   await until(() => begun.length === count + 1)
   if (how === 'disconnected') aborter.abort()
   expect((await first)?.status).toBe(how === 'disconnected' ? undefined : 503)
-  await until(() => door.server.inFlight() === 0)
+  await until(() => http.server.inFlight() === 0)
   const again = () => send(how.replaceAll(' ', '-'))
   expect(await again()).toMatchObject({ status: 409, text: expect.stringContaining('still running') })
   begun.at(-1)?.({ status: 201, headers: { Location: '/things/1' }, json: { id: 1 } })

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Metrics, type MetricsForm, metricsRoutes } from '#routes/metrics'
-import { type Door, openDoor, until, world } from '#test/http/door'
+import { type HttpFixture, openHttp, until, world } from '#test/http/http-fixture'
 
 const token = 'what-the-scraper-knows'
 const pieceCharacters = 32 * 1024
@@ -27,23 +27,23 @@ class SomeMetrics implements Metrics {
   }
 }
 
-function openMetrics(metrics: Metrics, known: string | undefined): Promise<Door> {
-  return openDoor({ rootBindings: metricsRoutes({ world, metrics, token: known }) })
+function openMetrics(metrics: Metrics, known: string | undefined): Promise<HttpFixture> {
+  return openHttp({ rootBindings: metricsRoutes({ world, metrics, token: known }) })
 }
 
-function ask({ port }: Door, headers: Record<string, string> = {}): Promise<Response> {
+function ask({ port }: HttpFixture, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`http://127.0.0.1:${port}/metrics`, { headers })
 }
 
 describe('with a token', () => {
-  let door: Door
+  let http: HttpFixture
   beforeAll(async () => {
-    door = await openMetrics(new SomeMetrics(2), token)
+    http = await openMetrics(new SomeMetrics(2), token)
   })
-  afterAll(() => door.server.close())
+  afterAll(() => http.server.close())
 
   test('every client with the token gets them', async () => {
-    const answer = await ask(door, { authorization: `Bearer ${token}` })
+    const answer = await ask(http, { authorization: `Bearer ${token}` })
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('text/prometheus')
     expect(answer.headers.get('cache-control')).toBe('no-store')
@@ -52,7 +52,7 @@ describe('with a token', () => {
 
   test('also through a proxy, and with any case of the scheme', async () => {
     const headers = { authorization: `bearer ${token}`, 'x-forwarded-for': '192.0.2.1' }
-    expect((await ask(door, headers)).status).toBe(200)
+    expect((await ask(http, headers)).status).toBe(200)
   })
 
   test.each([
@@ -65,17 +65,17 @@ describe('with a token', () => {
     ['two', { authorization: `Bearer ${token}, Bearer ${token}` }],
     ['an API token instead', { 'x-api-key': token }],
   ])('the answer is 401 for %s', async (_, headers: Record<string, string>) => {
-    const answer = await ask(door, headers)
+    const answer = await ask(http, headers)
     expect(answer.status).toBe(401)
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="metrics"')
     expect(await answer.json()).toEqual({ error: 'METRICS_TOKEN is required as Bearer token' })
   })
 
   test('only GET is allowed, and no path below the base path', async () => {
-    const url = `http://127.0.0.1:${door.port}/metrics`
+    const url = `http://127.0.0.1:${http.port}/metrics`
     const authorization = `Bearer ${token}`
     expect((await fetch(url, { method: 'POST', headers: { authorization } })).status).toBe(405)
-    expect((await fetch(`${door.base}/metrics`, { headers: { authorization } })).status).toBe(404)
+    expect((await fetch(`${http.base}/metrics`, { headers: { authorization } })).status).toBe(404)
   })
 
   test.each([
@@ -87,22 +87,22 @@ describe('with a token', () => {
     ['text/plain;version=0.0.4;q=0.6, application/openmetrics-text;q=0.5', 'prometheus'],
     ['application/openmetrics-text;q=0', 'prometheus'],
   ])('Accept "%s" gets %s', async (accept, form) => {
-    const answer = await ask(door, { accept, authorization: `Bearer ${token}` })
+    const answer = await ask(http, { accept, authorization: `Bearer ${token}` })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, `text/${form}`])
     await answer.text()
   })
 })
 
 describe('without a token', () => {
-  let door: Door
+  let http: HttpFixture
   beforeAll(async () => {
-    door = await openMetrics(new SomeMetrics(1), undefined)
+    http = await openMetrics(new SomeMetrics(1), undefined)
   })
-  afterAll(() => door.server.close())
+  afterAll(() => http.server.close())
 
   test('local requests get them with any credential', async () => {
-    expect((await ask(door)).status).toBe(200)
-    expect((await ask(door, { authorization: 'Bearer undefined' })).status).toBe(200)
+    expect((await ask(http)).status).toBe(200)
+    expect((await ask(http, { authorization: 'Bearer undefined' })).status).toBe(200)
   })
 
   test.each([
@@ -114,17 +114,17 @@ describe('without a token', () => {
     'x-forwarded-port',
     'x-real-ip',
   ])('the answer is 403 without a text for requests through a proxy: %s', async (name) => {
-    const answer = await ask(door, { [name]: '127.0.0.1' })
+    const answer = await ask(http, { [name]: '127.0.0.1' })
     expect([answer.status, await answer.text()]).toEqual([403, ''])
   })
 })
 
 describe('without a token, by host name', () => {
-  let door: Door
+  let http: HttpFixture
   beforeAll(async () => {
-    door = await openMetrics(new SomeMetrics(1), undefined)
+    http = await openMetrics(new SomeMetrics(1), undefined)
   })
-  afterAll(() => door.server.close())
+  afterAll(() => http.server.close())
 
   /** The status of the answer to a browser that uses this host name. */
   const asked = (host: string, site = '') =>
@@ -132,7 +132,7 @@ describe('without a token, by host name', () => {
 
   const statusOf = (head: string) =>
     new Promise<string>((resolve, reject) => {
-      const socket = connect(door.port, '127.0.0.1')
+      const socket = connect(http.port, '127.0.0.1')
       socket.write(`${head}Connection: close\r\n\r\n`)
       socket.once('data', (bytes) => resolve(bytes.toString('latin1').slice(9, 12)))
       socket.once('error', reject)
@@ -168,8 +168,8 @@ describe('without a token, by host name', () => {
 
 test('a client that does not read causes no more pieces than fit into its buffer', async () => {
   const metrics = new SomeMetrics(10_000)
-  const door = await openMetrics(metrics, undefined)
-  const socket = connect(door.port, '127.0.0.1')
+  const http = await openMetrics(metrics, undefined)
+  const socket = connect(http.port, '127.0.0.1')
   socket.pause()
   socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await until(() => metrics.made > 0)
@@ -181,5 +181,5 @@ test('a client that does not read causes no more pieces than fit into its buffer
   })
   expect(metrics.made).toBeLessThan(1_000)
   socket.destroy()
-  await door.server.close()
+  await http.server.close()
 })

@@ -11,11 +11,11 @@ const deliveries = {
   transport: { state: 'resting', lastError: 'TIMEOUT' },
 } as const
 
-let door: ServerWithUsers
+let http: ServerWithUsers
 beforeAll(async () => {
-  door = await ServerWithUsers.open({ deliveries, mail: { kind: 'smtp' } })
+  http = await ServerWithUsers.open({ deliveries, mail: { kind: 'smtp' } })
 })
-afterAll(() => door?.close())
+afterAll(() => http?.close())
 
 const path = '/notifications/outbox'
 const everything = { '*': ['*' as const] }
@@ -28,25 +28,25 @@ test.each<[string, Grant[], string[], number]>([
   ['viewers', [everywhere({ notifications: ['*'] })], ['viewer'], 403],
   ['the role without the right', [everywhere({ notifications: ['read'] })], ['admin'], 403],
 ])('%s may read them or gets 403', async (_, grants, roles, status) => {
-  door.give('eve', grants, roles)
-  const answer = await door.call('eve', 'GET', path)
+  http.give('eve', grants, roles)
+  const answer = await http.call('eve', 'GET', path)
   expect(answer.status).toBe(status)
   if (status === 403) expect(answer.text).toBe('')
 })
 
 test('every caller may read them when sign-in is off', async () => {
-  expect((await door.call('anonymous', 'GET', path)).status).toBe(200)
+  expect((await http.call('anonymous', 'GET', path)).status).toBe(200)
 })
 
 test('the counters show pending, sent and failed mails, without users', async () => {
-  door.give('eve', [everywhere(everything)], ['admin'])
-  const count = (counted: object) => door.ask(outboxAddress('default'), { type: 'count', ...counted })
+  http.give('eve', [everywhere(everything)], ['admin'])
+  const count = (counted: object) => http.ask(outboxAddress('default'), { type: 'count', ...counted })
   await count({ sent: 5 })
   await count({ digests: 1, digested: 40 })
   await count({ passed: { reason: 'no_template', count: 2 } })
   await count({ passed: { reason: 'forbidden', count: 1 } })
   await count({ passed: { reason: 'no_template', count: 3 } })
-  const { status, json, text } = await door.call('eve', 'GET', path)
+  const { status, json, text } = await http.call('eve', 'GET', path)
   const lastAt = expect.any(Number)
   expect([status, json]).toEqual([
     200,

@@ -9,7 +9,7 @@ import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
 import { serviceRoutes } from '#routes/services'
-import { type Door, openDoor, world } from '#test/http/door'
+import { type HttpFixture, openHttp, world } from '#test/http/http-fixture'
 import { inMemory } from '#test/in-memory'
 
 /** Routes for callers with partial access: A and B offer x and y, C offers z. */
@@ -37,13 +37,13 @@ const grantsOf: Record<string, Grant[]> = {
 }
 
 let assembly: Assembly
-let door: Door
+let http: HttpFixture
 
 beforeAll(async () => {
   assembly = assemble(inMemory(world))
   await assembly.open()
   const { context } = assembly
-  door = await openDoor({
+  http = await openHttp({
     bindings: [
       ...deviceRoutes(context),
       ...serviceRoutes(context),
@@ -72,14 +72,14 @@ beforeAll(async () => {
   for (const service of ['x', 'y']) await call('whole', 'PUT', `/schemas/${service}`, schema)
 })
 afterAll(async () => {
-  await door.server.close()
+  await http.server.close()
   await assembly.close()
 })
 
 const schema = { name: 'Climate', description: 'A room', properties: {} }
 
 async function call(who: string, method: string, path: string, body?: unknown) {
-  const response = await fetch(door.base + path, {
+  const response = await fetch(http.base + path, {
     method,
     headers: { 'X-Who': who, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
     ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { StoragePlace } from '#runtime/storage'
-import { until } from '#test/http/door'
+import { until } from '#test/http/http-fixture'
 import { FirmwareFixture } from '#test/routes/firmware-fixture'
 import { memoryPlace, type WriteFault } from '#test/store/memory'
 
@@ -55,7 +55,7 @@ test('a list is answered with 503 while the store is closed, and in full afterwa
     const { status, json } = await ground.call('GET', list)
     expect([list, status, json]).toEqual([list, 503, { error: 'STORAGE' }])
   }
-  expect(ground.door.log.lines.filter(({ level }) => level === 'error')).toEqual([])
+  expect(ground.http.log.lines.filter(({ level }) => level === 'error')).toEqual([])
   letOpen()
   await until(() => ground.assembly.database.status === 'ok')
   for (const list of lists) expect((await ground.call('GET', list)).status).toBe(200)

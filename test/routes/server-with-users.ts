@@ -6,7 +6,7 @@ import { type Grant, scopeOf } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
 import type { RouteContext } from '#routes/context'
 import type { ActorAddress } from '#runtime/actor'
-import { type Door, openDoor, world } from '#test/http/door'
+import { type HttpFixture, openHttp, world } from '#test/http/http-fixture'
 import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
 
@@ -29,12 +29,12 @@ export interface Answer {
  */
 export class ServerWithUsers {
   readonly #assembly: Assembly
-  readonly #door: Door
+  readonly #http: HttpFixture
   readonly #people: Map<string, Person>
 
-  private constructor(assembly: Assembly, door: Door, people: Map<string, Person>) {
+  private constructor(assembly: Assembly, http: HttpFixture, people: Map<string, Person>) {
     this.#assembly = assembly
-    this.#door = door
+    this.#http = http
     this.#people = people
   }
 
@@ -47,7 +47,7 @@ export class ServerWithUsers {
       ...assembly.context,
       notifications: { ...assembly.context.notifications, ...more },
     }
-    const door = await openDoor({
+    const http = await openHttp({
       bindings: bindingsOf(context, undefined, operationOf(assembly)),
       authenticate(request) {
         const who = request.header('x-who')
@@ -58,11 +58,11 @@ export class ServerWithUsers {
         return { ...anonymous, user: userOf(who), name: who, roles, access: who, scope: scopeOf(grants) }
       },
     })
-    return new ServerWithUsers(assembly, door, people)
+    return new ServerWithUsers(assembly, http, people)
   }
 
   async close(): Promise<void> {
-    await this.#door.server.close()
+    await this.#http.server.close()
     await this.#assembly.close()
   }
 
@@ -79,7 +79,7 @@ export class ServerWithUsers {
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<Answer> {
-    const response = await fetch(this.#door.base + path, {
+    const response = await fetch(this.#http.base + path, {
       method,
       headers: { 'X-Who': who, ...(body !== undefined && { 'Content-Type': 'application/json' }), ...headers },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
@@ -90,7 +90,7 @@ export class ServerWithUsers {
   }
 
   get base(): string {
-    return this.#door.base
+    return this.#http.base
   }
 
   ask(address: ActorAddress, command: unknown): Promise<unknown> {

@@ -7,7 +7,7 @@ import { idempotencyOf } from '#routes/idempotency'
 import { plainEngine } from '#test/access/plain-hashing'
 import { root } from '#test/blackbox/people'
 import { type Answer, type Ask, askAt, type Environment, type Served } from '#test/blackbox/started-server'
-import { type Door, type DoorOptions, openDoor, world } from '#test/http/door'
+import { type HttpFixture, type HttpFixtureOptions, openHttp, world } from '#test/http/http-fixture'
 import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
 
@@ -15,7 +15,7 @@ import { operationOf } from '#test/routes/operation-of'
 interface IamOptions {
   readonly bindings?: readonly Binding[]
   readonly settings?: Partial<IdentitySettings>
-  readonly server?: DoorOptions
+  readonly server?: HttpFixtureOptions
 }
 
 /** The whole server with sign-in enabled, in memory, over real sockets, with cheap passwords and a clock that tests move. */
@@ -23,28 +23,28 @@ export class SignInServer implements Served {
   readonly assembly: Assembly
   readonly identity: Identity
   readonly bindings: readonly Binding[]
-  readonly #door: Door
+  readonly #http: HttpFixture
   readonly #clock: { aheadMs: number }
 
   private constructor(
     assembly: Assembly,
     identity: Identity,
-    { door, bindings, clock }: { door: Door; bindings: readonly Binding[]; clock: { aheadMs: number } },
+    { http, bindings, clock }: { http: HttpFixture; bindings: readonly Binding[]; clock: { aheadMs: number } },
   ) {
     this.assembly = assembly
     this.identity = identity
     this.bindings = bindings
-    this.#door = door
+    this.#http = http
     this.#clock = clock
   }
 
   static async open({ bindings: more = [], settings, server }: IamOptions = {}): Promise<SignInServer> {
     const clock = { aheadMs: 0 }
     const movable = { ...world, now: () => world.now() + clock.aheadMs }
-    const opened: { door?: Door } = {}
+    const opened: { http?: HttpFixture } = {}
     const assembly = assemble({
       ...inMemory(movable),
-      publisher: { publish: (topic, message) => opened.door?.server.publisher.publish(topic, message) },
+      publisher: { publish: (topic, message) => opened.http?.server.publisher.publish(topic, message) },
       identity: {
         fileKey: async () => new Uint8Array(32).fill(7),
         engine: plainEngine(),
@@ -53,7 +53,7 @@ export class SignInServer implements Served {
         corsOrigins: [],
         areRateLimitsOn: false,
         administrator: root,
-        port: () => opened.door?.port ?? 0,
+        port: () => opened.http?.port ?? 0,
         ...settings,
       },
     })
@@ -61,7 +61,7 @@ export class SignInServer implements Served {
     const { context, identity, eventRoom } = assembly
     if (!identity) throw new Error('sign-in is off')
     const bindings = [...bindingsOf(context, identity, operationOf(assembly)), ...more]
-    const door = await openDoor({
+    const http = await openHttp({
       world: movable,
       bindings,
       sockets: socketsOf(context, identity, eventRoom, 256 * 1024),
@@ -70,25 +70,25 @@ export class SignInServer implements Served {
       idempotency: idempotencyOf(context),
       ...server,
     })
-    opened.door = door
-    return new SignInServer(assembly, identity, { door, bindings, clock })
+    opened.http = http
+    return new SignInServer(assembly, identity, { http, bindings, clock })
   }
 
   async close(): Promise<void> {
-    await this.#door.server.close()
+    await this.#http.server.close()
     await this.assembly.close()
   }
 
   get port(): number {
-    return this.#door.port
+    return this.#http.port
   }
 
   get base(): string {
-    return this.#door.base
+    return this.#http.base
   }
 
   get ws(): string {
-    return this.#door.ws
+    return this.#http.ws
   }
 
   /** The clock of the server, Unix ms. */

@@ -4,18 +4,18 @@ import { type Assembly, assemble } from '#app/assembly'
 import type { Caller } from '#model/caller'
 import { deviceRoutes } from '#routes/devices'
 import { metaRoutes } from '#routes/meta'
-import { type Door, openDoor, world } from '#test/http/door'
+import { type HttpFixture, openHttp, world } from '#test/http/http-fixture'
 import { inMemory } from '#test/in-memory'
 
 let assembly: Assembly
-let door: Door
+let http: HttpFixture
 
 beforeAll(async () => {
   const options = inMemory(world)
   const retention = { bytesMax: 2 ** 24, ageMsMax: 3_600_000 }
   assembly = assemble({ ...options, storage: { ...options.storage, retention } })
   await assembly.open()
-  door = await openDoor({
+  http = await openHttp({
     bindings: [...deviceRoutes(assembly.context), ...metaRoutes(assembly.context)],
     authenticate: (request): Caller => {
       const user = request.header('authorization')
@@ -24,13 +24,13 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  await door.server.close()
+  await http.server.close()
   await assembly.close()
 })
 
 async function ask(authorization: string, method: string, path: string, body: object): Promise<number> {
   const headers = { authorization, 'content-type': 'application/json' }
-  return (await fetch(`${door.base}${path}`, { method, headers, body: JSON.stringify(body) })).status
+  return (await fetch(`${http.base}${path}`, { method, headers, body: JSON.stringify(body) })).status
 }
 
 test('small patches of a large record do not push out the events of others', async () => {

@@ -5,7 +5,7 @@ import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'
 import { streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/storage'
-import { world } from '#test/http/door'
+import { world } from '#test/http/http-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during } from '#test/runtime/stage'
 

@@ -21,11 +21,11 @@ const deliveries = {
 const eve = '2Vb7qYx9Ke'
 const bob = '2Vb7qYx9Kb'
 
-let door: ServerWithUsers
+let http: ServerWithUsers
 beforeAll(async () => {
-  door = await ServerWithUsers.open({ deliveries })
+  http = await ServerWithUsers.open({ deliveries })
 })
-afterAll(() => door?.close())
+afterAll(() => http?.close())
 
 const mayAll = [everywhere({ notifications: ['*'], functions: ['read'], service: ['read'] })]
 const first = '7Gm2sXv5Ha'
@@ -42,8 +42,8 @@ const graph = {
 beforeEach(async () => {
   count = 0
   for (const who of [eve, bob]) {
-    door.give(who, mayAll)
-    await door.ask(subscriberAddress('default', who), { type: 'erase' })
+    http.give(who, mayAll)
+    await http.ask(subscriberAddress('default', who), { type: 'erase' })
   }
   for (const id of [first, second]) await putFunction(id, { devices: ['A'] })
 })
@@ -51,17 +51,17 @@ beforeEach(async () => {
 async function putFunction(id: string, binding: object): Promise<void> {
   const put = { type: 'put_function', id, body: { name: 'F', enabled: true, binding, graph }, author: userOf('root') }
   try {
-    await door.askTenant({ ...put, isNew: false })
+    await http.askTenant({ ...put, isNew: false })
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    await door.askTenant({ ...put, isNew: true })
+    await http.askTenant({ ...put, isNew: true })
   }
 }
 
 const path = '/notifications/subscribe'
 const bodyOf = (fn: string, locale = 'en') => ({ topic: `crn#function:${fn}`, type: 'email', locale })
-const post = (who: string, body: unknown) => door.call(who, 'POST', path, body)
-const stateOf = (who: string) => door.look(subscriberAddress('default', who)) as SubscriberState
+const post = (who: string, body: unknown) => http.call(who, 'POST', path, body)
+const stateOf = (who: string) => http.look(subscriberAddress('default', who)) as SubscriberState
 
 async function subscribe(who: string, fn: string, locale?: string): Promise<string> {
   const { status, headers } = await post(who, bodyOf(fn, locale))
@@ -75,7 +75,7 @@ async function recordOnly(
   more: Partial<StoredSubscription> & { id: string; function: string },
 ): Promise<void> {
   const rest = { type: 'email', locale: 'en', createdBy: userOf(who), createdAt: 1, origin: '' }
-  await door.ask(subscriberAddress('default', who), { type: 'subscribe', subscription: { ...rest, ...more }, from: 0 })
+  await http.ask(subscriberAddress('default', who), { type: 'subscribe', subscription: { ...rest, ...more }, from: 0 })
 }
 
 /** The answer without its time and request id. */
@@ -184,7 +184,7 @@ describe('errors are checked in order, and the first one is answered', () => {
   async function answered(chosen: readonly (typeof faults)[number][]) {
     const asking: Asking = { grants: structuredClone(mayAll), body: bodyOf(first) }
     for (const { make } of chosen) await make(asking)
-    door.give(eve, asking.grants)
+    http.give(eve, asking.grants)
     const { isUnknown, contentType, body } = asking
     const headers = contentType ? { 'Content-Type': contentType } : undefined
     const before = stateOf(eve).subscriptions.length
@@ -193,7 +193,7 @@ describe('errors are checked in order, and the first one is answered', () => {
       text,
       json,
       headers: got,
-    } = await door.call(isUnknown ? 'nobody' : eve, 'POST', path, body, headers)
+    } = await http.call(isUnknown ? 'nobody' : eve, 'POST', path, body, headers)
     if (text === '') expect(got.get('content-length')).toBe('0')
     expect(stateOf(eve).subscriptions.length).toBe(before)
     return [status, json]
@@ -246,9 +246,9 @@ describe('a subscriber needs read access to everything that the function is boun
     ['nothing', { devices: [] }, [functions('Z'), service('Z')], 201],
   ])('%s', async (_, binding, grants, status) => {
     const put = { type: 'put_group', id: group, body: { name: 'G', devices: ['C'] }, author: userOf('root') }
-    await door.askTenant({ ...put, isNew: true })
+    await http.askTenant({ ...put, isNew: true })
     await putFunction(first, binding)
-    door.give(eve, [hears, ...grants])
+    http.give(eve, [hears, ...grants])
     const answer = await post(eve, bodyOf(first))
     expect([answer.status, stateOf(eve).subscriptions.length]).toEqual([status, status === 201 ? 1 : 0])
     if (status === 403) expect([answer.text, answer.headers.get('content-length')]).toEqual(['', '0'])
@@ -256,8 +256,8 @@ describe('a subscriber needs read access to everything that the function is boun
 })
 
 test('a subscription is created, listed, changed and ended, each with one event', async () => {
-  const told = door.told
-  await door.ask(deliveryAddress('default', first), { type: 'overflowed', count: 7 })
+  const told = http.told
+  await http.ask(deliveryAddress('default', first), { type: 'overflowed', count: 7 })
   const made = await post(eve, bodyOf(first, 'de-CH'))
   const id = made.headers.get('location')?.replace('/api/v1/notifications/subscribe/', '') ?? ''
   expect([made.status, made.json]).toEqual([201, { resourceIdentifier: `crn#subscription:${id}` }])
@@ -270,19 +270,19 @@ test('a subscription is created, listed, changed and ended, each with one event'
     createdBy: userOf(eve),
     createdAt: expect.any(Number),
   }
-  expect((await door.call(eve, 'GET', path)).json).toEqual([whole])
+  expect((await http.call(eve, 'GET', path)).json).toEqual([whole])
   // The user gets mails about later events with the address of this server.
   expect(stateOf(eve).mail.cursors[id]).toBe(7)
-  expect(stateOf(eve).subscriptions[0]?.origin).toBe(new URL(door.base).origin)
-  await door.ask(deliveryAddress('default', first), { type: 'forget' })
+  expect(stateOf(eve).subscriptions[0]?.origin).toBe(new URL(http.base).origin)
+  await http.ask(deliveryAddress('default', first), { type: 'forget' })
 
-  const set = await door.call(eve, 'PATCH', `${path}/${id}`, { locale: 'fr' })
+  const set = await http.call(eve, 'PATCH', `${path}/${id}`, { locale: 'fr' })
   expect([set.status, set.json]).toEqual([200, { ...whole, locale: 'fr' }])
-  expect((await door.call(eve, 'PATCH', `${path}/${id}`, { locale: 'fr' })).status).toBe(200)
-  const ended = await door.call(eve, 'DELETE', `${path}/${id}`)
+  expect((await http.call(eve, 'PATCH', `${path}/${id}`, { locale: 'fr' })).status).toBe(200)
+  const ended = await http.call(eve, 'DELETE', `${path}/${id}`)
   expect([ended.status, ended.text]).toEqual([204, ''])
-  expect((await door.call(eve, 'GET', path)).json).toEqual([])
-  expect(door.told - told).toBe(4)
+  expect((await http.call(eve, 'GET', path)).json).toEqual([])
+  expect(http.told - told).toBe(4)
 })
 
 test('of 50 requests at once one creates the subscription', async () => {
@@ -303,24 +303,24 @@ describe('lists', () => {
     await recordOnly(bob, { id: '9Pw3tKc8Lb', function: first, createdAt: 7 })
     const namesOf = ({ json }: Answer) =>
       (json as { resourceIdentifier: string }[]).map((each) => each.resourceIdentifier.slice(-10))
-    const whole = await door.call(eve, 'GET', path)
+    const whole = await http.call(eve, 'GET', path)
     expect(namesOf(whole)).toEqual(['9Pw3tKc8Lz', '9Pw3tKc8La'])
-    const page = await door.call(eve, 'GET', `${path}?limit=1`)
+    const page = await http.call(eve, 'GET', `${path}?limit=1`)
     expect(namesOf(page)).toEqual(['9Pw3tKc8Lz'])
     const next = /^<\/api\/v1([^>]+)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.[1] ?? ''
-    const last = await door.call(eve, 'GET', next)
+    const last = await http.call(eve, 'GET', next)
     expect([namesOf(last), last.headers.get('link')]).toEqual([['9Pw3tKc8La'], null])
     for (const { headers } of [whole, page, last]) {
       expect(headers.get('stream-epoch')).toMatch(/^.+$/)
       expect(headers.get('stream-offset')).toMatch(/^\d+$/)
     }
-    expect((await door.call(eve, 'HEAD', path)).headers.get('stream-offset')).toMatch(/^\d+$/)
+    expect((await http.call(eve, 'HEAD', path)).headers.get('stream-offset')).toMatch(/^\d+$/)
   })
 
   test('include subscriptions whose functions the user may no longer read', async () => {
     await subscribe(eve, first)
-    door.give(eve, [on(['Z'], ['z'], { notifications: ['read'] })])
-    expect((await door.call(eve, 'GET', path)).json).toHaveLength(1)
+    http.give(eve, [on(['Z'], ['z'], { notifications: ['read'] })])
+    expect((await http.call(eve, 'GET', path)).json).toHaveLength(1)
   })
 })
 
@@ -329,9 +329,9 @@ describe('a deleted function', () => {
 
   test('shows no subscriptions, also before they have ended', async () => {
     await recordOnly(eve, { id, function: unknown })
-    expect((await door.call(eve, 'GET', path)).json).toEqual([])
-    const set = await door.call(eve, 'PATCH', `${path}/${id}`, { locale: 'fr' })
-    const ended = await door.call(eve, 'DELETE', `${path}/${id}`)
+    expect((await http.call(eve, 'GET', path)).json).toEqual([])
+    const set = await http.call(eve, 'PATCH', `${path}/${id}`, { locale: 'fr' })
+    const ended = await http.call(eve, 'DELETE', `${path}/${id}`)
     expect([set.status, set.text, ended.status, ended.text]).toEqual([404, '', 404, ''])
   })
 
@@ -339,10 +339,10 @@ describe('a deleted function', () => {
     const others = await subscribe(bob, second)
     await subscribe(eve, first)
     await subscribe(bob, first)
-    const told = door.told
-    expect((await door.call('root', 'DELETE', `/functions/${first}`)).status).toBe(204)
-    expect((await door.call(eve, 'GET', path)).json).toEqual([])
-    await expect.poll(() => door.told - told).toBe(2)
+    const told = http.told
+    expect((await http.call('root', 'DELETE', `/functions/${first}`)).status).toBe(204)
+    expect((await http.call(eve, 'GET', path)).json).toEqual([])
+    await expect.poll(() => http.told - told).toBe(2)
     expect(stateOf(eve).subscriptions).toEqual([])
     expect(stateOf(bob).subscriptions.map((stored) => stored.id)).toEqual([others])
   })
@@ -359,7 +359,7 @@ describe('ids', () => {
       ['PATCH'],
       ['DELETE'],
     ] as const) {
-      const { status, json } = await door.call(eve, method, `${path}/${id}`, body)
+      const { status, json } = await http.call(eve, method, `${path}/${id}`, body)
       const { error, details } = json as { error: string; details: { path: string }[] }
       expect([status, error]).toEqual([400, 'Validation Error'])
       expect(details.map((detail) => detail.path)).toEqual(['subscriptionId'])
@@ -367,16 +367,16 @@ describe('ids', () => {
   })
 
   test.each(malformed)('%s answers a caller without permission with 403 first', async (id) => {
-    door.give(eve, [everywhere({ notifications: ['read', 'create'] })])
+    http.give(eve, [everywhere({ notifications: ['read', 'create'] })])
     for (const method of ['PATCH', 'DELETE']) {
-      const { status, text } = await door.call(eve, method, `${path}/${id}`)
+      const { status, text } = await http.call(eve, method, `${path}/${id}`)
       expect([status, text]).toEqual([403, ''])
     }
   })
 
   test.each(free)('%s with a valid unknown id answers 404 without a text', async (id) => {
     for (const [method, body] of [['PATCH', { locale: 'fr' }], ['DELETE']] as const) {
-      const { status, text, headers } = await door.call(eve, method, `${path}/${id}`, body)
+      const { status, text, headers } = await http.call(eve, method, `${path}/${id}`, body)
       expect([status, text, headers.get('content-length')]).toEqual([404, '', '0'])
     }
   })
@@ -386,8 +386,8 @@ describe('ids', () => {
     const before = stateOf(bob).subscriptions
     for (const [method, body] of [['PATCH', { locale: 'fr' }], ['DELETE']] as const) {
       const [his, nobodys] = [
-        await door.call(eve, method, `${path}/${id}`, body),
-        await door.call(eve, method, `${path}/9Pw3tKc8Lb`, body),
+        await http.call(eve, method, `${path}/${id}`, body),
+        await http.call(eve, method, `${path}/9Pw3tKc8Lb`, body),
       ]
       expect(said(his)).toEqual(said(nobodys))
       expect(his.status).toBe(404)

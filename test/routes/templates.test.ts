@@ -3,11 +3,11 @@ import { everywhere, ServerWithUsers, userOf } from '#test/routes/server-with-us
 
 /** Templates: written for the mails of all users, read by callers who may read functions. Contract 5.5. */
 
-let door: ServerWithUsers
+let http: ServerWithUsers
 beforeAll(async () => {
-  door = await ServerWithUsers.open()
+  http = await ServerWithUsers.open()
 })
-afterAll(() => door?.close())
+afterAll(() => http?.close())
 
 const locales = {
   en: { subject: 'S {{value}}', text: 'T' },
@@ -15,7 +15,7 @@ const locales = {
 }
 
 beforeEach(async () => {
-  await door.call('root', 'DELETE', '/templates/words')
+  await http.call('root', 'DELETE', '/templates/words')
 })
 
 test('a template is created, read, listed, changed and deleted', async () => {
@@ -28,24 +28,24 @@ test('a template is created, read, listed, changed and deleted', async () => {
     updatedBy: userOf('root'),
     updatedAt: expect.any(Number),
   }
-  const made = await door.call('root', 'PUT', '/templates/words', { locales })
+  const made = await http.call('root', 'PUT', '/templates/words', { locales })
   expect([made.status, made.json]).toEqual([200, whole])
-  const read = await door.call('root', 'GET', '/templates/words')
+  const read = await http.call('root', 'GET', '/templates/words')
   expect([read.status, read.text]).toEqual([200, made.text])
-  await door.call('root', 'PUT', '/templates/another', { locales })
-  const list = await door.call('root', 'GET', '/templates')
+  await http.call('root', 'PUT', '/templates/another', { locales })
+  const list = await http.call('root', 'GET', '/templates')
   expect((list.json as { name: string }[]).map(({ name }) => name)).toEqual(['another', 'words'])
-  const page = await door.call('root', 'GET', '/templates?limit=1')
+  const page = await http.call('root', 'GET', '/templates?limit=1')
   const next = /^<\/api\/v1([^>]+)>/.exec(page.headers.get('link') ?? '')?.[1] ?? ''
-  expect((await door.call('root', 'GET', next)).json).toEqual([whole])
+  expect((await http.call('root', 'GET', next)).json).toEqual([whole])
 
-  door.give('eve', [everywhere({ functions: ['read', 'update'] })])
+  http.give('eve', [everywhere({ functions: ['read', 'update'] })])
   const change = { locales: { en: { subject: 'X', text: 'Y' } } }
-  const changed = await door.call('eve', 'PUT', '/templates/words', change)
+  const changed = await http.call('eve', 'PUT', '/templates/words', change)
   expect(changed.json).toEqual({ ...whole, ...change, updatedBy: userOf('eve') })
-  expect((await door.call('root', 'DELETE', '/templates/words')).status).toBe(204)
+  expect((await http.call('root', 'DELETE', '/templates/words')).status).toBe(204)
   for (const method of ['GET', 'DELETE']) {
-    expect(await door.call('root', method, '/templates/words')).toMatchObject({
+    expect(await http.call('root', method, '/templates/words')).toMatchObject({
       status: 404,
       json: { error: 'Not Found' },
     })
@@ -55,6 +55,6 @@ test('a template is created, read, listed, changed and deleted', async () => {
 test.each(['a b', '.é', 'x'.repeat(65), 'a%2Fb'])('%j is not a template name: 404', async (name) => {
   for (const method of ['GET', 'PUT', 'DELETE']) {
     const body = method === 'PUT' ? { locales } : undefined
-    expect((await door.call('root', method, `/templates/${name}`, body)).status).toBe(404)
+    expect((await http.call('root', method, `/templates/${name}`, body)).status).toBe(404)
   }
 })

@@ -12,30 +12,30 @@ const people: Readonly<Record<string, readonly Grant[]>> = {
 }
 const blind = ['blind', 'reader of another']
 
-let door: ServerWithUsers
+let http: ServerWithUsers
 beforeAll(async () => {
-  door = await ServerWithUsers.open()
-  for (const [who, grants] of Object.entries(people)) door.give(who, grants)
+  http = await ServerWithUsers.open()
+  for (const [who, grants] of Object.entries(people)) http.give(who, grants)
   const properties = [{ propId: 1, type: 'UINT8' }]
   const updates = [{ serviceIdentifier: 'x', propId: 1, value: 7 }]
-  await door.call('root', 'POST', '/link', {
+  await http.call('root', 'POST', '/link', {
     deviceIdentifier: 'A',
     services: [{ serviceIdentifier: 'x', properties }],
     updates,
   })
   const level = { name: 'level', description: '', type: 'uint8', enum: { 7: { name: 'full' } }, rangeMax: 9 }
-  const put = await door.call('root', 'PUT', '/schemas/x', {
+  const put = await http.call('root', 'PUT', '/schemas/x', {
     name: 'Tank',
     description: '',
     properties: { '0x0001': level },
   })
   expect(put.status).toBe(200)
 })
-afterAll(() => door?.close())
+afterAll(() => http?.close())
 
 const path = '/devices/A/services/x/properties'
 const answered = async (who: string, method: string, target: string, body?: unknown) => {
-  const { status, json } = await door.call(who, method, target, body)
+  const { status, json } = await http.call(who, method, target, body)
   return [status, json]
 }
 const found = (who: string, name: string) => {

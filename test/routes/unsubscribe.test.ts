@@ -13,17 +13,17 @@ const signed = urls.urlOf('https://host', { tenant: 'default', user: userOf(eve)
 /** The input of `fetch` after the base URL. */
 const path = signed.slice('https://host/api/v1'.length)
 
-let door: ServerWithUsers
+let http: ServerWithUsers
 beforeAll(async () => {
-  door = await ServerWithUsers.open({ unsubscribeUrls: urls })
+  http = await ServerWithUsers.open({ unsubscribeUrls: urls })
 })
-afterAll(() => door?.close())
+afterAll(() => http?.close())
 
 const address = subscriberAddress('default', eve)
-const kept = () => (door.look(address) as SubscriberState).subscriptions.map((stored) => stored.id)
+const kept = () => (http.look(address) as SubscriberState).subscriptions.map((stored) => stored.id)
 
 beforeEach(async () => {
-  await door.ask(address, { type: 'erase' })
+  await http.ask(address, { type: 'erase' })
   for (const [subscription, fn] of [
     [id, '7Gm2sXv5Ha'],
     ['9Pw3tKc8Lb', '7Gm2sXv5Hb'],
@@ -37,11 +37,11 @@ beforeEach(async () => {
       createdAt: 1,
       origin: '',
     }
-    await door.ask(address, { type: 'subscribe', subscription: stored, from: 0 })
+    await http.ask(address, { type: 'subscribe', subscription: stored, from: 0 })
   }
 })
 
-const send = (method: string, to: string, init: RequestInit = {}) => fetch(door.base + to, { method, ...init })
+const send = (method: string, to: string, init: RequestInit = {}) => fetch(http.base + to, { method, ...init })
 
 describe('one click', () => {
   const multipart = new FormData()
@@ -52,17 +52,17 @@ describe('one click', () => {
     ['with JSON', { body: '{', headers: { 'Content-Type': 'application/json' } }],
     ['without a body', {}],
   ])('ends only its subscription, with one event: %s', async (_, init) => {
-    const told = door.told
+    const told = http.told
     for (let times = 0; times < 2; times++) {
       const answer = await send('POST', path, init)
       expect([answer.status, await answer.text(), answer.headers.get('cache-control')]).toEqual([204, '', 'no-store'])
       expect(kept()).toEqual(['9Pw3tKc8Lb'])
     }
-    expect(door.told - told).toBe(1)
+    expect(http.told - told).toBe(1)
   })
 
   test('succeeds for a deleted user', async () => {
-    await door.ask(address, { type: 'erase' })
+    await http.ask(address, { type: 'erase' })
     expect((await send('POST', path)).status).toBe(204)
   })
 
@@ -80,7 +80,7 @@ describe('one click', () => {
 })
 
 test.each(['GET', 'HEAD'])('by %s changes nothing, because mail scanners follow links', async (method) => {
-  const told = door.told
+  const told = http.told
   const answer = await send(method, path)
   expect(answer.status).toBe(200)
   const { headers } = answer
@@ -91,7 +91,7 @@ test.each(['GET', 'HEAD'])('by %s changes nothing, because mail scanners follow 
   if (method === 'GET') expect(text.match(/<form method="post">/g)).toHaveLength(1)
   // Nothing of the address is in it, so nothing can be put into it.
   expect(text).not.toMatch(/2Vb7qYx9Ke|9Pw3tKc8La|default"/)
-  expect([kept().length, door.told]).toEqual([2, told])
+  expect([kept().length, http.told]).toEqual([2, told])
 })
 
 describe('a changed URL', () => {

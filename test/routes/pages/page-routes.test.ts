@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compressFiles } from '#routes/pages/compress'
 import { readPageFiles } from '#routes/pages/page-files'
 import { pageRoutes } from '#routes/pages/page-routes'
-import { type Door, openDoor } from '#test/http/door'
+import { type HttpFixture, openHttp } from '#test/http/http-fixture'
 
 /** Pages over real sockets, from a folder with the layout of the build. */
 const folder = mkdtempSync(join(tmpdir(), 'pages-'))
@@ -22,8 +22,8 @@ const written: Readonly<Record<string, string | Buffer>> = {
   'docs/viewer.css': 'body { margin: 0 }\n',
   'description/openapi.json': '{}',
 }
-let door: Door
-let bare: Door
+let http: HttpFixture
+let bare: HttpFixture
 
 beforeAll(async () => {
   for (const [name, content] of Object.entries(written)) {
@@ -31,16 +31,16 @@ beforeAll(async () => {
     writeFileSync(join(folder, name), content)
   }
   await compressFiles(folder)
-  door = await openDoor({ rootBindings: pageRoutes(await readPageFiles(folder)) })
-  bare = await openDoor({ rootBindings: pageRoutes(await readPageFiles(join(folder, 'nowhere'))) })
+  http = await openHttp({ rootBindings: pageRoutes(await readPageFiles(folder)) })
+  bare = await openHttp({ rootBindings: pageRoutes(await readPageFiles(join(folder, 'nowhere'))) })
 })
 afterAll(async () => {
-  await Promise.all([door.server.close(), bare.server.close()])
+  await Promise.all([http.server.close(), bare.server.close()])
   rmSync(folder, { recursive: true })
 })
 
 /** The path as it is, without encoding or decoding. */
-async function ask(path: string, headers: Record<string, string> = {}, method = 'GET', at = door) {
+async function ask(path: string, headers: Record<string, string> = {}, method = 'GET', at = http) {
   const client = new Client(`http://127.0.0.1:${at.port}`)
   const answer = await client.request({ path, method: method as 'GET', headers })
   const bytes = Buffer.from(await answer.body.arrayBuffer())
@@ -171,7 +171,7 @@ describe('the content security policy', () => {
     const policy = String(headers['content-security-policy'])
     expect(policy).toContain("default-src 'none'; script-src 'self';")
     expect(policy).toContain(
-      `connect-src 'self' ws://127.0.0.1:${door.port} wss://127.0.0.1:${door.port}; base-uri 'none'`,
+      `connect-src 'self' ws://127.0.0.1:${http.port} wss://127.0.0.1:${http.port}; base-uri 'none'`,
     )
     expect(policy).toContain("frame-ancestors 'none'")
     expect(policy).not.toContain('unsafe')

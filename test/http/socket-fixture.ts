@@ -1,6 +1,6 @@
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#http/websocket-route'
 import type { Socket, SocketHandler } from '#runtime/socket'
-import { type DoorOptions, openDoor } from '#test/http/door'
+import { type HttpFixtureOptions, openHttp } from '#test/http/http-fixture'
 
 export interface Heard {
   readonly what: 'opened' | 'received' | 'dropped' | 'drained' | 'ponged' | 'closed'
@@ -12,7 +12,7 @@ export interface Heard {
 }
 
 /** A room that remembers what it is told, and does what a test says. */
-export class KeptRoom implements SocketHandler<unknown> {
+export class SocketRecorder implements SocketHandler<unknown> {
   readonly heard: Heard[] = []
   /** Called after each thing is remembered. */
   does: (heard: Heard) => void = () => {}
@@ -56,8 +56,8 @@ export class KeptRoom implements SocketHandler<unknown> {
   }
 }
 
-export async function openSocketDoor(route: Partial<AnyWebsocketRoute> = {}, options: DoorOptions = {}) {
-  const room = new KeptRoom()
+export async function openSocketHttp(route: Partial<AnyWebsocketRoute> = {}, options: HttpFixtureOptions = {}) {
+  const room = new SocketRecorder()
   const sockets = [
     websocketRoute({
       path: '/events/:ticket',
@@ -68,7 +68,7 @@ export async function openSocketDoor(route: Partial<AnyWebsocketRoute> = {}, opt
       ...route,
     }),
   ]
-  return { room, ...(await openDoor({ sockets, ...options })) }
+  return { room, ...(await openHttp({ sockets, ...options })) }
 }
 
 /** A websocket's handshake by hand, to behave badly afterwards. */

@@ -28,7 +28,7 @@ export const world: World = {
 export const admin: Caller = anonymous
 
 /** Log lines, kept. */
-class KeptLog {
+class RecordedLog {
   readonly lines: { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string }[] = []
 
   isLevelEnabled(): boolean {
@@ -48,9 +48,9 @@ class KeptLog {
   }
 }
 
-export interface Door {
+export interface HttpFixture {
   readonly server: Server
-  readonly log: KeptLog
+  readonly log: RecordedLog
   readonly port: number
   /** `http://127.0.0.1:port/api/v1`. */
   readonly base: string
@@ -58,7 +58,7 @@ export interface Door {
 }
 
 /** Options of the server without their groups. */
-export type DoorOptions = Partial<
+export type HttpFixtureOptions = Partial<
   ServerOptions['address'] &
     ServerOptions['routes'] &
     ServerOptions['authentication'] &
@@ -67,8 +67,8 @@ export type DoorOptions = Partial<
     Pick<ServerOptions, 'world' | 'idempotency' | 'redactPath' | 'figures'>
 >
 
-export async function openDoor(options: DoorOptions = {}): Promise<Door> {
-  const log = new KeptLog()
+export async function openHttp(options: HttpFixtureOptions = {}): Promise<HttpFixture> {
+  const log = new RecordedLog()
   const { cors = { corsOrigins: [], publicUrls: [], iamOff: false }, authenticate = () => admin } = options
   const server = await openServer({
     world,
