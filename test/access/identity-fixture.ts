@@ -22,7 +22,7 @@ import { draftOf, proofOf } from '#test/access/proof-draft'
 import { type TestSocket, TestSockets } from '#test/access/test-sockets'
 import { inMemory } from '#test/in-memory'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, type Faults, faultyPlace } from '#test/runtime/stage'
+import { during, type Faults, faultyPlace } from '#test/runtime/runtime-fixture'
 import type { MemoryPlace } from '#test/store/memory'
 
 export const password = 'correct horse'

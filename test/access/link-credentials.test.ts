@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { hashOf, newSecret, provisioningKeyText } from '#access/secret-text'
 import { IdentityFixture } from '#test/access/identity-fixture'
-import { TestLink } from '#test/link/link-stage'
+import { TestLink } from '#test/link/link-fixture'
 
 let stage: IdentityFixture
 let secret: string

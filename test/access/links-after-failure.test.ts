@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { hashOf, provisioningKeyText } from '#access/secret-text'
 import { IdentityFixture } from '#test/access/identity-fixture'
-import { TestLink } from '#test/link/link-stage'
+import { TestLink } from '#test/link/link-fixture'
 
 const tryLater = 1013
 const [device, keyId] = ['SENSOR-1', '2Vb7qYx9Kd']

@@ -17,7 +17,7 @@ import { hash } from '#test/actors/acting-account'
 import { RecordingTopics, subscriptionOf } from '#test/actors/acting-subscriber'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { startMs } from '#test/runtime/manual-world'
-import { openStage, type Stage, type StageOptions } from '#test/runtime/stage'
+import { openStage, type RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 
 const acme = 'acme'
 const ann = subscriberAddress(acme, 'U1')
@@ -37,14 +37,14 @@ const counting: ActorDefinition<{ told: number }, unknown, Entry> = {
 /** User `U1` and API key `K1` of tenant `acme`, and their subscriptions. */
 class SubscriberStage {
   readonly topics: RecordingTopics
-  readonly stage: Stage
+  readonly stage: RuntimeFixture
 
-  private constructor(stage: Stage, topics: RecordingTopics) {
+  private constructor(stage: RuntimeFixture, topics: RecordingTopics) {
     this.stage = stage
     this.topics = topics
   }
 
-  static async open(options: StageOptions = {}): Promise<SubscriberStage> {
+  static async open(options: RuntimeFixtureOptions = {}): Promise<SubscriberStage> {
     const topics = new RecordingTopics()
     const subscribers = new SubscriberStage(
       await openStage({ definitions: definitionsWith(topics), ...options }),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { ObedientGateway } from '#test/blackbox/obedient-gateway'
 import { climate } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
+import { TestGateway } from '#test/blackbox/test-gateway'
 import { until } from '#test/blackbox/until'
 
 /** What devices are asked, over the death of the server. Contract 1.10, 3.5, 3.6, 7. */
@@ -16,7 +16,7 @@ interface Action {
 
 test.each([1, 150])('killed when %i of 200 devices did it: all do it, each once', async (count) => {
   const server = await StartedServer.start()
-  const gateway = new ObedientGateway(devices)
+  const gateway = new TestGateway(devices)
   try {
     await gateway.link(server)
     const ask = () =>
@@ -56,7 +56,7 @@ test.each([1, 150])('killed when %i of 200 devices did it: all do it, each once'
 
 test('a write under a key, killed before the device could answer: asked again, it was done once', async () => {
   const server = await StartedServer.start()
-  const gateway = new ObedientGateway(['KILLED-1'])
+  const gateway = new TestGateway(['KILLED-1'])
   gateway.isSilent = true
   try {
     await gateway.link(server)

@@ -7,6 +7,7 @@ import WebSocket from 'ws'
 import { DpopClient, type SecondFactorNeeded } from '#test/blackbox/dpop-client'
 import { EventClient, ticketOf } from '#test/blackbox/event-client'
 import {
+  answerOf,
   basicHeader,
   codeIn,
   grant,
@@ -16,7 +17,6 @@ import {
   root,
   signUp,
   startWithIdentity,
-  told,
 } from '#test/blackbox/people'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
@@ -127,8 +127,8 @@ describe('identity on', () => {
     for (const socket of [direct, ticketed])
       expect(await socket.closed()).toEqual({ code: 4401, reason: 'session over' })
     expect(await EventClient.with(server, ticket).refused()).toBe(401)
-    expect(told(await client.get('/iam/me'))).toEqual(over)
-    expect(told(await client.refresh())).toEqual([401, { error: 'invalid refresh token' }])
+    expect(answerOf(await client.get('/iam/me'))).toEqual(over)
+    expect(answerOf(await client.refresh())).toEqual([401, { error: 'invalid refresh token' }])
     // One nonce was enough for all of it.
     expect(client.challenges).toBe(1)
   })
@@ -166,7 +166,7 @@ describe('identity on', () => {
     const activated = await client.post(`${base}/totp/activate`, { code: codeOf(-1), password: who.password })
     expect(activated.status).toBe(200)
     expect([await client.isIn(), await elsewhere.isIn()]).toEqual([true, false])
-    expect(told(await readToken(server, who))).toEqual([401, { error: '2fa_required' }])
+    expect(answerOf(await readToken(server, who))).toEqual([401, { error: '2fa_required' }])
 
     const { recoveryCodes } = activated.json as { recoveryCodes: readonly string[] }
     for (const [path, code] of [
@@ -218,7 +218,7 @@ describe('identity on', () => {
     const heard = await EventClient.open(server, { offset: 'now' }, there)
     const { secret } = (await here.post('/devices', { deviceIdentifier: 'SHARED' })).json as { secret: string }
     await report(server, { name: 'one/SHARED', password: secret }, 21)
-    expect(told(await there.get('/devices'))).toEqual([200, []])
+    expect(answerOf(await there.get('/devices'))).toEqual([200, []])
     expect((await there.post('/devices', { deviceIdentifier: 'SHARED' })).status).toBe(201)
     await until(() => heard.of('DEVICE_ADD').length > 0, 'DEVICE_ADD')
     expect(heard.events.map(({ type }) => type)).toEqual(['DEVICE_ADD'])
@@ -230,7 +230,7 @@ describe('identity on', () => {
     await Promise.all(made)
     const socket = await EventClient.open(server, { offset: 'now' }, here)
     const position = await socket.ping()
-    expect(told(await admin.delete('/iam/tenants/one'))).toEqual([204, undefined])
+    expect(answerOf(await admin.delete('/iam/tenants/one'))).toEqual([204, undefined])
     expect((await socket.closed()).code).toBe(4401)
     for (let times = 0; times < 2; times++) {
       await restart()
@@ -242,7 +242,7 @@ describe('identity on', () => {
       return status === 201
     }, 'the tenant to be swept')
     const next = await admin.bringIn('boss of one', ['admin'], {}, '?tenant=one')
-    expect(told(await next.get('/devices'))).toEqual([200, []])
+    expect(answerOf(await next.get('/devices'))).toEqual([200, []])
     const resumed = await EventClient.open(server, { ...position }, next)
     expect(await resumed.stream()).toMatchObject({ recovered: false })
     await resumed.close()
@@ -272,7 +272,7 @@ describe('identity on', () => {
     await admin.putRole('lasting', grant({ meta: ['read'] }))
     await restart()
 
-    expect([await kept.isIn(), told(await ended.get('/iam/me'))]).toEqual([true, over])
+    expect([await kept.isIn(), answerOf(await ended.get('/iam/me'))]).toEqual([true, over])
     const statusOf = async (key: string) => (await server.get('/iam/me', { 'x-api-key': key })).status
     expect([await statusOf(keys[0].key), await statusOf(keys[1].key)]).toEqual([200, 401])
     const link = async (device: string, key: string) => {
@@ -302,7 +302,7 @@ describe('identity on', () => {
     for (let time = 0; time < 10; time++) {
       expect((await guess('192.0.2.1', 'wrong horse battery', `198.51.100.${time}`)).status).toBe(401)
     }
-    expect(told(await guess('192.0.2.1', root.password))).toEqual([429, { error: 'too many attempts' }])
+    expect(answerOf(await guess('192.0.2.1', root.password))).toEqual([429, { error: 'too many attempts' }])
     expect((await guess('192.0.2.2', root.password)).status).toBe(200)
   })
 })
@@ -323,7 +323,7 @@ describe('IAM=off', () => {
   ])('with %s a caller is anonymous and may do everything', async (_, headers) => {
     const grants = [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }]
     const me = { name: 'anonymous', tenant: 'default', roles: [], grants }
-    expect(told(await server.get('/iam/me', headers))).toEqual([200, me])
+    expect(answerOf(await server.get('/iam/me', headers))).toEqual([200, me])
     expect((await server.get('/devices', headers)).status).toBe(200)
   })
 
@@ -331,13 +331,13 @@ describe('IAM=off', () => {
     '%s is not there, with the reason',
     async (path) => {
       for (const method of ['GET', 'POST', 'PUT', 'DELETE']) {
-        expect(told(await server.ask(path, { method }))).toEqual([404, { error: 'IAM is off' }])
+        expect(answerOf(await server.ask(path, { method }))).toEqual([404, { error: 'IAM is off' }])
       }
     },
   )
 
   test.each(['/iamb', '/author', '/authx/login'])('%s is not there', async (path) => {
-    expect(told(await server.get(path))).toEqual([404, { error: 'Not Found' }])
+    expect(answerOf(await server.get(path))).toEqual([404, { error: 'Not Found' }])
   })
 
   test('there are no keys to verify with and no key file, and a warning', async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeAlarm, makeDevice, untilRows } from '#test/blackbox/alarm-calls'
 import { EventClient, streamHead } from '#test/blackbox/event-client'
-import { type Fn, makeFunction, pathOf, putWords, subscribe } from '#test/blackbox/notified'
+import { type Fn, makeFunction, pathOf, putWords, subscribe } from '#test/blackbox/notification-calls'
 import { basicHeader, type Credentials, grant, Person, report, startWithIdentity } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
 import type { StartedServer } from '#test/blackbox/started-server'
-import { makeAlarm, makeDevice, untilRows } from '#test/blackbox/watching'
 
 /** Each kind of thing is there after SIGKILL as it was answered before. */
 

@@ -137,13 +137,13 @@ export function grant(
 }
 
 /** Status, and what is said, of an answer in one look. */
-export function told({ status, text }: Answer): [status: number, said: unknown] {
+export function answerOf({ status, text }: Answer): [status: number, said: unknown] {
   return [status, text === '' ? undefined : JSON.parse(text)]
 }
 
 /** Which fields of a request are said to be wrong. */
 export function wrongFields(answer: Answer): readonly string[] {
-  expect(told(answer)).toEqual([400, { error: 'Validation Error', details: expect.any(Array) }])
+  expect(answerOf(answer)).toEqual([400, { error: 'Validation Error', details: expect.any(Array) }])
   return (answer.json as { details: { path: string; message: string }[] }).details.map(({ path }) => path)
 }
 
@@ -155,7 +155,7 @@ export async function report(server: Served, device: Credentials, value: number)
     updates: [{ serviceIdentifier: climate, ...degrees(value) }],
   }
   const answer = await server.ask('/link', { method: 'POST', body, headers: basicHeader(device) })
-  expect(told(answer)).toEqual([204, undefined])
+  expect(answerOf(answer)).toEqual([204, undefined])
 }
 
 let names = 0

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
-import { comesTo } from '#test/blackbox/firmware-fleet'
+import { comesTo } from '#test/blackbox/firmware-calls'
 import { type Fields, LinkClient, type Protocol } from '#test/blackbox/link-client'
 import type { StartedServer } from '#test/blackbox/started-server'
 

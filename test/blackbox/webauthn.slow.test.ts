@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 import { DpopClient, type SecondFactorNeeded } from '#test/blackbox/dpop-client'
-import { type Credentials, newName, Person, readToken, startWithIdentity, told } from '#test/blackbox/people'
+import { answerOf, type Credentials, newName, Person, readToken, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 
 /** As JSON, by `PublicKeyCredential.toJSON()`. */
@@ -128,27 +128,27 @@ describe('WebAuthn in a browser', () => {
     const credential = await page().touch('create', await registration(client, who))
     const { id } = credential
     const recoveryCodes = Array(10).fill(expect.stringMatching(/^([A-Z2-7]{4}-){3}[A-Z2-7]{4}$/))
-    expect(told(await send(client, who, credential))).toEqual([200, { id, recoveryCodes }])
+    expect(answerOf(await send(client, who, credential))).toEqual([200, { id, recoveryCodes }])
     const times = { createdAt: expect.any(Number), lastUsedAt: expect.any(Number) }
-    expect(told(await client.get(`${base}/credentials`))).toEqual([
+    expect(answerOf(await client.get(`${base}/credentials`))).toEqual([
       200,
       [{ id, name: 'Key ring', ...times, transports: ['usb'] }],
     ])
-    expect(told(await readToken(server, who))).toEqual([401, { error: '2fa_required' }])
+    expect(answerOf(await readToken(server, who))).toEqual([401, { error: '2fa_required' }])
 
     const login = await begin(who)
     expect(login.need).toMatchObject({ methods: ['webauthn', 'recovery'], enroll: false })
     const signed = await page().touch('get', login.options)
     expect(login.client.keep(await login.verify(signed)).status).toBe(200)
     expect(await login.client.isIn()).toBe(true)
-    expect(told(await login.verify(signed))).toEqual(badCode)
+    expect(answerOf(await login.verify(signed))).toEqual(badCode)
 
     // The key, shown a moment ago, is as good as the password.
     const remove = () => login.client.ask(`${base}/credentials/${id}`, { method: 'DELETE' })
     expect((await remove()).status).toBe(400)
     const { json } = await login.client.post(`${base}/authenticate/options`, {})
     const confirmed = await login.client.post(`${base}/authenticate/verify`, await page().touch('get', json))
-    expect(told(confirmed)).toEqual([200, {}])
+    expect(answerOf(confirmed)).toEqual([200, {}])
     expect((await remove()).status).toBe(204)
     expect((await readToken(server, who)).status).toBe(200)
   })
@@ -158,7 +158,7 @@ describe('WebAuthn in a browser', () => {
     const options = await registration(client, who)
     await page().visitElsewhere()
     const details = [{ path: 'response', message: expect.any(String) }]
-    expect(told(await send(client, who, await page().touch('create', options)))).toEqual([
+    expect(answerOf(await send(client, who, await page().touch('create', options)))).toEqual([
       400,
       { error: 'Validation Error', details },
     ])
@@ -166,6 +166,6 @@ describe('WebAuthn in a browser', () => {
     expect((await send(client, who, await page().touch('create', await registration(client, who)))).status).toBe(200)
     const login = await begin(who)
     await page().visitElsewhere()
-    expect(told(await login.verify(await page().touch('get', login.options)))).toEqual(badCode)
+    expect(answerOf(await login.verify(await page().touch('get', login.options)))).toEqual(badCode)
   })
 })

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { comesTo, imageOf, put, release, sha256Of } from '#test/blackbox/firmware-fleet'
+import { comesTo, imageOf, put, release, sha256Of } from '#test/blackbox/firmware-calls'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { UpdatingDevice } from '#test/blackbox/updating-device'

@@ -8,7 +8,7 @@ import {
   subscribe,
   subscriptionsOf,
   untilOutbox,
-} from '#test/blackbox/notified'
+} from '#test/blackbox/notification-calls'
 import { type Credentials, Person, report, root, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'

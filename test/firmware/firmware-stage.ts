@@ -18,18 +18,18 @@ import { StoreListing } from '#store/store-listing'
 import { releaseOf } from '#test/actors/acting-project'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { type Hello, offerTimeoutMs, TestDevice, Triggered } from '#test/firmware/update-stage'
-import { LinkStage } from '#test/link/link-stage'
+import { LinkFixture } from '#test/link/link-fixture'
 import { ManualWorld, startMs } from '#test/runtime/manual-world'
-import { during, type StageOptions } from '#test/runtime/stage'
+import { during, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 import { memoryBlobs } from '#test/store/memory-blobs'
 
-export interface FirmwareStageOptions extends StageOptions {
+export interface FirmwareStageOptions extends RuntimeFixtureOptions {
   readonly options?: Partial<UpdateOptions>
 }
 
 /** All that brings firmware to devices, with the embedded update server, between real links and a store in memory. */
 export class FirmwareStage {
-  readonly room: LinkStage
+  readonly room: LinkFixture
   readonly updates: FirmwareUpdates
   readonly complaints: string[] = []
   readonly #options: Partial<UpdateOptions>
@@ -38,7 +38,7 @@ export class FirmwareStage {
     const world = rest.world ?? new ManualWorld()
     const notices = noticeBus()
     this.#options = options
-    this.room = new LinkStage({
+    this.room = new LinkFixture({
       ...rest,
       world,
       offerUrl: (_, device, { url, sha256 }) => url ?? `http://here/${sha256}?device=${device}`,

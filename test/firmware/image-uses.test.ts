@@ -8,7 +8,7 @@ import { StoreListing } from '#store/store-listing'
 import { putRelease, releaseOf } from '#test/actors/acting-project'
 import { ProjectStage, type ProjectStageOptions } from '#test/firmware/project-stage'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, faultyPlace } from '#test/runtime/stage'
+import { during, faultyPlace } from '#test/runtime/runtime-fixture'
 
 /** Images as a set of names: `a` stands for sixty-four of them. */
 class Images {

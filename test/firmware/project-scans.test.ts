@@ -7,7 +7,7 @@ import { UpdateServerFailed } from '#model/update-offer'
 import { hello } from '#test/actors/acting'
 import { ada } from '#test/actors/acting-project'
 import { namesOf, WalkStage } from '#test/firmware/walk-stage'
-import { during } from '#test/runtime/stage'
+import { during } from '#test/runtime/runtime-fixture'
 
 let fleet: WalkStage
 afterEach(async () => {

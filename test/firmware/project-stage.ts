@@ -11,14 +11,14 @@ import { everything, type Scope } from '#model/scope'
 import type { AnyDefinition } from '#runtime/activation'
 import { ada, RecordingProjects } from '#test/actors/acting-project'
 import { RecordingNotices } from '#test/actors/recording-notices'
-import { during, Stage, type StageOptions } from '#test/runtime/stage'
+import { during, RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 
-export interface ProjectStageOptions extends Omit<StageOptions, 'definitions'> {
+export interface ProjectStageOptions extends Omit<RuntimeFixtureOptions, 'definitions'> {
   readonly notices?: ProjectNotices
 }
 
 /** Tenant `default` with projects on a store in memory, and the embedded update server over them. */
-export class ProjectStage extends Stage {
+export class ProjectStage extends RuntimeFixture {
   readonly server: EmbeddedUpdateServer
   /** What authors of rollouts may do: everything, unless a test says otherwise. */
   scopeOf: (author: string) => Scope = () => everything

@@ -10,7 +10,7 @@ import type { AnyDefinition } from '#runtime/activation'
 import { type ActorDefinition, answer, record, refuse } from '#runtime/actor'
 import { StoreListing } from '#store/store-listing'
 import { startMs } from '#test/runtime/manual-world'
-import { Stage } from '#test/runtime/stage'
+import { RuntimeFixture } from '#test/runtime/runtime-fixture'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
@@ -20,7 +20,7 @@ const firstAt = Math.ceil((startMs - 3 * hourMs) / dayMs) * dayMs + 3 * hourMs
 
 /** Projects that take down when they were to be gone through, and may refuse to. */
 class ScheduleStage {
-  stage: Stage
+  stage: RuntimeFixture
   schedule: UpdateSchedule | undefined
   readonly walked: string[] = []
   readonly failures: unknown[] = []
@@ -66,7 +66,7 @@ class ScheduleStage {
     await this.begin(pattern)
   }
 
-  #made(before?: Stage): Stage {
+  #made(before?: RuntimeFixture): RuntimeFixture {
     const project: ActorDefinition<object, { type: string; row: string }, Entry> = {
       kind: 'project',
       persistence: 'write_through',
@@ -85,7 +85,7 @@ class ScheduleStage {
     }
     const definitions = () =>
       [updateScheduleActor, directoryActor(noticeBus()), project] as unknown as AnyDefinition<Entry>[]
-    return new Stage({ definitions, ...(before && { world: before.world, place: before.place }) })
+    return new RuntimeFixture({ definitions, ...(before && { world: before.world, place: before.place }) })
   }
 }
 

@@ -7,7 +7,7 @@ import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { offered, TestDevice, type Triggered, UpdateStage } from '#test/firmware/update-stage'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace } from '#test/runtime/stage'
+import { faultyPlace } from '#test/runtime/runtime-fixture'
 
 /** No update is in any state. */
 const nowhere = Object.fromEntries(updateStates.map((state) => [state, 0]))

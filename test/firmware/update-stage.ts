@@ -14,9 +14,9 @@ import type { OfferedFirmware, UpdateQuery } from '#model/update-offer'
 import type { AnyDefinition } from '#runtime/activation'
 import { StoreListing } from '#store/store-listing'
 import { noRuleViews } from '#test/actors/no-rule-views'
-import { type LinkProtocol, LinkStage, type TestLink } from '#test/link/link-stage'
+import { LinkFixture, type LinkProtocol, type TestLink } from '#test/link/link-fixture'
 import { ManualWorld, startMs } from '#test/runtime/manual-world'
-import type { StageOptions } from '#test/runtime/stage'
+import type { RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 
 export const offerTimeoutMs = 10_000
 
@@ -62,14 +62,14 @@ export function offered(firmware = '2.0.0', more: Partial<OfferedFirmware> = {})
   return { firmware, index: 0, sha256: 'ab'.repeat(32), size: 5, isPinned: false, url, rollout: null, ...more }
 }
 
-export interface UpdateStageOptions extends StageOptions {
+export interface UpdateStageOptions extends RuntimeFixtureOptions {
   readonly options?: Partial<UpdateOptions>
   readonly offerUrl?: OfferUrl
 }
 
 /** The Updater between real links and real actors, on a store in memory. */
 export class UpdateStage {
-  readonly room: LinkStage
+  readonly room: LinkFixture
   readonly checks = new ToldChecks()
   readonly updater: Updater
   readonly bugs: string[] = []
@@ -77,7 +77,7 @@ export class UpdateStage {
   constructor({ options, offerUrl, ...rest }: UpdateStageOptions = {}) {
     const world = rest.world ?? new ManualWorld()
     const notices = noticeBus()
-    this.room = new LinkStage({
+    this.room = new LinkFixture({
       ...rest,
       world,
       ...(offerUrl && { offerUrl }),

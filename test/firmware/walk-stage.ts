@@ -21,7 +21,7 @@ import { ada } from '#test/actors/acting-project'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, type Faults, faultyPlace, Stage } from '#test/runtime/stage'
+import { during, type Faults, faultyPlace, RuntimeFixture } from '#test/runtime/runtime-fixture'
 
 /** What every process of a stage has: its store, and what was considered in all of them. */
 interface Kept {
@@ -33,7 +33,7 @@ interface Kept {
 
 /** Devices and projects on a store in memory, with who goes through them; updates are only noted. */
 export class WalkStage {
-  readonly stage: Stage
+  readonly stage: RuntimeFixture
   readonly walks: ProjectScans
   readonly windows: RolloutWindows
   readonly failures: unknown[] = []
@@ -54,7 +54,7 @@ export class WalkStage {
       scanRequested: (tenant: string, project: string) => this.walks.scanRequested(tenant, project),
       rolloutChanged: (tenant: string, project: string) => this.windows.rolloutChanged(tenant, project),
     }
-    this.stage = new Stage({
+    this.stage = new RuntimeFixture({
       world,
       place,
       definitions: (journal) =>

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
 import { tenantAddress } from '#actors/tenant/commands'
-import { LinkStage, type TestLink } from '#test/link/link-stage'
+import { LinkFixture, type TestLink } from '#test/link/link-fixture'
 
-let setup: LinkStage
+let setup: LinkFixture
 
 beforeEach(async () => {
-  setup = await LinkStage.open()
+  setup = await LinkFixture.open()
 })
 
 const sessionOver = 4401

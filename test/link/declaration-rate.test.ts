@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { newShapesMax } from '#link/declaration'
-import { LinkStage } from '#test/link/link-stage'
+import { LinkFixture } from '#test/link/link-fixture'
 
 const minuteMs = 60_000
 
@@ -12,7 +12,7 @@ const services = (from: number, count: number) =>
   }))
 
 test('a device may declare 256 new services at once, then one a minute, and stays connected', async () => {
-  const setup = await LinkStage.open()
+  const setup = await LinkFixture.open()
   const link = setup.connect()
   const hello = async (device: string, from: number, count = 64) => {
     link.hello(device, { services: services(from, count) })

@@ -5,9 +5,9 @@ import type { Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
 import type { Activation } from '#runtime/activation'
 import { forgetAfterMs } from '#runtime/system'
-import { LinkStage } from '#test/link/link-stage'
+import { LinkFixture } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace } from '#test/runtime/stage'
+import { faultyPlace } from '#test/runtime/runtime-fixture'
 
 /** A device on a connection of another protocol, without socket, codec or frames. */
 class PlainDevice implements PortDevice {
@@ -37,8 +37,8 @@ const world = new ManualWorld()
 const { place, faults } = faultyPlace(world)
 
 /** A device that declared a service on a websocket, and then reports through the port only. */
-async function onPort(): Promise<{ setup: LinkStage; device: PlainDevice; report: (seq: number) => void }> {
-  const setup = await LinkStage.open({ world, place })
+async function onPort(): Promise<{ setup: LinkFixture; device: PlainDevice; report: (seq: number) => void }> {
+  const setup = await LinkFixture.open({ world, place })
   setup.connect().hello('A')
   await setup.settle()
   const { port } = setup.links

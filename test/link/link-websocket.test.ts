@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { LinkGround } from '#test/blackbox/link-ground'
+import { DeviceClients } from '#test/blackbox/device-clients'
 import { climate, degrees, label, mode, sensor, shownDegrees, temperature } from '#test/blackbox/sensor'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => server?.finish())
 
 describe.each(['json', 'msgpack'] as const)('a link in %s', (protocol) => {
-  const ground = new LinkGround(protocol, () => server)
+  const ground = new DeviceClients(protocol, () => server)
   afterEach(() => ground.cutAll())
 
   test('HELLO, UPDATE in both forms, an error, a refused value, and BYE', async () => {

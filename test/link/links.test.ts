@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { linkWindowMessages } from '#model/link-message'
-import { LinkStage } from '#test/link/link-stage'
+import { LinkFixture } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace } from '#test/runtime/stage'
+import { faultyPlace } from '#test/runtime/runtime-fixture'
 
-let setup: LinkStage
+let setup: LinkFixture
 
 beforeEach(async () => {
-  setup = await LinkStage.open()
+  setup = await LinkFixture.open()
 })
 
 describe('HELLO', () => {
@@ -233,7 +233,7 @@ describe('while the store is read-only', () => {
   test('every connection gets an error and is closed, and unstored updates are not acknowledged', async () => {
     const world = new ManualWorld()
     const { place, faults } = faultyPlace(world)
-    setup = await LinkStage.open({ world, place })
+    setup = await LinkFixture.open({ world, place })
     const [link, idle] = [await setup.connected('A'), await setup.connected('B')]
     link.update(1, 1)
     await setup.settle()
@@ -259,7 +259,7 @@ describe('while the store is read-only', () => {
   })
 
   test('too many waiting bytes close the connection with 1013', async () => {
-    setup = await LinkStage.open({ uncommittedBytesMax: 2_000 })
+    setup = await LinkFixture.open({ uncommittedBytesMax: 2_000 })
     const link = await setup.connected()
     for (let seq = 1; seq <= 30; seq++) link.update(1, seq)
     await setup.settle()

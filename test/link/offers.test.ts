@@ -3,7 +3,7 @@ import { ImageUrls } from '#access/image-urls'
 import { jsonCodec } from '#link/codecs'
 import { imageUrlLifetimeMs, type OfferUrlParts, offerUrl } from '#link/offers'
 import type { OfferedFirmware } from '#model/update-offer'
-import { LinkStage, type TestLink } from '#test/link/link-stage'
+import { LinkFixture, type TestLink } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 const sha256 = 'cd'.repeat(32)
@@ -66,12 +66,12 @@ describe('the URL of an image', () => {
 })
 
 describe('offers', () => {
-  let setup: LinkStage
+  let setup: LinkFixture
 
   beforeEach(async () => {
     const ownWorld = new ManualWorld()
     const parts = { world: ownWorld, imageUrls, publicUrls: [] }
-    setup = await LinkStage.open({ world: ownWorld, offerUrl: offerUrl(parts) })
+    setup = await LinkFixture.open({ world: ownWorld, offerUrl: offerUrl(parts) })
   })
 
   const send = (device = 'A', id = 'u1') => setup.links.offers.send('default', device, id, offer)

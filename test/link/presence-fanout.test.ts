@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { LinkStage, type TestLink } from '#test/link/link-stage'
+import { LinkFixture, type TestLink } from '#test/link/link-fixture'
 
-let setup: LinkStage
+let setup: LinkFixture
 
 beforeEach(async () => {
-  setup = await LinkStage.open()
+  setup = await LinkFixture.open()
 })
 
 const devicesMax = 2_000

@@ -3,14 +3,14 @@ import { deviceAddress } from '#actors/device/device'
 import { tenantAddress } from '#actors/tenant/commands'
 import { graceMs, Presence } from '#link/presence'
 import type { Pages } from '#runtime/storage'
-import { LinkStage } from '#test/link/link-stage'
+import { LinkFixture } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace } from '#test/runtime/stage'
+import { faultyPlace } from '#test/runtime/runtime-fixture'
 
-let setup: LinkStage
+let setup: LinkFixture
 
 beforeEach(async () => {
-  setup = await LinkStage.open()
+  setup = await LinkFixture.open()
 })
 
 const status = (device: string) => setup.device(device).status
@@ -66,7 +66,7 @@ describe('a device that only posts', () => {
 
 describe('after a start', () => {
   /** Two of three devices are online when the process dies. */
-  async function restarted(): Promise<LinkStage> {
+  async function restarted(): Promise<LinkFixture> {
     const links = ['A', 'B', 'C'].map((device) => {
       const link = setup.connect()
       link.hello(device)
@@ -77,7 +77,7 @@ describe('after a start', () => {
     await setup.settle()
     setup.stage.crash()
     const { world, place } = setup.stage
-    const again = await LinkStage.open({ world, place })
+    const again = await LinkFixture.open({ world, place })
     again.presence.open()
     return again
   }
@@ -191,7 +191,7 @@ describe('requested status changes', () => {
   test('are made up for when a read-only store recovers', async () => {
     const world = new ManualWorld()
     const { place, faults } = faultyPlace(world)
-    setup = await LinkStage.open({ world, place })
+    setup = await LinkFixture.open({ world, place })
     const link = setup.connect()
     link.hello('A')
     await setup.settle()

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { deadAfterMs, pingEveryMs } from '#runtime/liveness'
-import { LinkStage } from '#test/link/link-stage'
+import { LinkFixture } from '#test/link/link-fixture'
 
-let setup: LinkStage
+let setup: LinkFixture
 
 beforeEach(async () => {
-  setup = await LinkStage.open()
+  setup = await LinkFixture.open()
 })
 
 /** The published statuses of a device, in order. */

@@ -4,14 +4,14 @@ import { openWritesMax, openWritesOfDeviceMax, openWritesOfUserMax } from '#link
 import type { WriteRequest } from '#link/writes'
 import type { Problem } from '#model/problem'
 import { pingEveryMs } from '#runtime/liveness'
-import { LinkStage, type TestLink, writeTimeoutMs } from '#test/link/link-stage'
+import { LinkFixture, type TestLink, writeTimeoutMs } from '#test/link/link-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace } from '#test/runtime/stage'
+import { faultyPlace } from '#test/runtime/runtime-fixture'
 
-let setup: LinkStage
+let setup: LinkFixture
 
 beforeEach(async () => {
-  setup = await LinkStage.open()
+  setup = await LinkFixture.open()
 })
 
 /** A pending write and its outcome: `1 OK`, `1 OK, 2 REJECTED why`, or the code of a refusal. */
@@ -132,7 +132,7 @@ describe('a write', () => {
   test('is answered while the store is read-only, because the device has executed it', async () => {
     const world = new ManualWorld()
     const { place, faults } = faultyPlace(world)
-    setup = await LinkStage.open({ world, place })
+    setup = await LinkFixture.open({ world, place })
     const link = await setup.connected()
     const write = await startWrite()
     faults.next = { fail: 'full', reachedDisk: false }

@@ -33,7 +33,7 @@ import { noRuleViews } from '#test/actors/no-rule-views'
 import { MemoryMail } from '#test/notifications/memory-mail'
 import { atOnce } from '#test/rules/at-once'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, type Faults, faultyPlace, Stage } from '#test/runtime/stage'
+import { during, type Faults, faultyPlace, RuntimeFixture } from '#test/runtime/runtime-fixture'
 
 /** What every process of a stage has: its store, who is who, and what arrived from all of them. */
 interface Kept {
@@ -47,7 +47,7 @@ interface Kept {
 
 /** Functions, subscribers and who brings them their mails, on a store in memory; devices ask for nothing by themselves. */
 export class DeliveryStage {
-  readonly stage: Stage
+  readonly stage: RuntimeFixture
   readonly views: FunctionViews
   readonly mail = new MemoryMail('Devices <devices@iot.example>')
   readonly deliveries: Deliveries
@@ -67,7 +67,7 @@ export class DeliveryStage {
       error: (fields: object, message: string) => this.complaints.push(`${message}: ${JSON.stringify(fields)}`),
     }
     this.views = new FunctionViews({ mailsPerHourMax, scopeOf: () => everything, inSlices: atOnce, log })
-    this.stage = new Stage({
+    this.stage = new RuntimeFixture({
       world,
       place,
       definitions: () =>

@@ -246,7 +246,7 @@ export class AccessFixture {
   }
 
   /** The number of entries in the stream of a tenant: all events so far. */
-  told(tenant: string): number {
+  entryCount(tenant: string): number {
     return this.#http.assembly.context.system.registry.head(tenant).taken
   }
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ObedientGateway } from '#test/blackbox/obedient-gateway'
-import { basicHeader, grant, identityOn, newName, Person, told } from '#test/blackbox/people'
+import { answerOf, basicHeader, grant, identityOn, newName, Person } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
+import { TestGateway } from '#test/blackbox/test-gateway'
 import { until } from '#test/blackbox/until'
 
 /** An action as applications see it: one write for many devices. Contract 3.6. */
@@ -20,7 +20,7 @@ const updates = { '0x2000': 22.5 }
 
 let server: StartedServer
 let admin: Person
-const gateway = new ObedientGateway(devices)
+const gateway = new TestGateway(devices)
 
 beforeAll(async () => {
   server = await StartedServer.here(identityOn)
@@ -36,7 +36,7 @@ afterAll(async () => {
 async function begin(who: Person, body: object): Promise<string> {
   const answer = await who.post('/devices/actions', { serviceIdentifier: climate, updates, ...body })
   const { id } = answer.json as { id: string }
-  expect(told(answer)).toEqual([202, { id: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{10}$/) }])
+  expect(answerOf(answer)).toEqual([202, { id: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{10}$/) }])
   expect(answer.headers.get('location')).toBe(`/api/v1/devices/actions/${id}`)
   return id
 }
@@ -87,9 +87,9 @@ test('an action has the present members of its groups and the devices in its own
   const id = await begin(admin, { groups: [group], devices: ['A-2', 'B-2'] })
   expect((await admin.delete(`/groups/${group.slice(10)}`)).status).toBe(204)
   expect(statuses(await done(id))).toEqual(['A-1 OK', 'A-2 OK', 'B-2 OK'])
-  expect(told(await admin.post('/devices/actions', { groups: [group], serviceIdentifier: climate, updates }))).toEqual(
-    unknown,
-  )
+  expect(
+    answerOf(await admin.post('/devices/actions', { groups: [group], serviceIdentifier: climate, updates })),
+  ).toEqual(unknown)
 })
 
 test('an action refuses a name that the schema lacks', async () => {
@@ -98,7 +98,7 @@ test('an action refuses a name that the schema lacks', async () => {
     serviceIdentifier: climate,
     updates: { temprature: 1 },
   })
-  expect(told(answer)).toEqual([404, { error: 'there is no property temprature' }])
+  expect(answerOf(answer)).toEqual([404, { error: 'there is no property temprature' }])
 })
 
 test('a device named ACTIONS is found by its name', async () => {
@@ -145,7 +145,7 @@ describe('a caller who may not reach all devices', () => {
     await admin.putRole(name, grant({ service: ['read'] }, ['B-1']), grant({ service: ['read'] }, ['*'], ['x']))
     const who = await admin.bringIn(name, [name])
     const id = await begin(admin, { devices: ['A-1'] })
-    expect(told(await who.get(`/devices/actions/${id}`))).toEqual(unknown)
+    expect(answerOf(await who.get(`/devices/actions/${id}`))).toEqual(unknown)
   })
 
   test('may name groups that they see, or whose devices they may write to one by one', async () => {
@@ -162,6 +162,6 @@ describe('a caller who may not reach all devices', () => {
     expect((await done(await begin(asks, { groups: [group] }))).counts).toMatchObject({ OK: 2 })
     const other = await admin.bringIn(neither, [neither])
     const refused = await other.post('/devices/actions', { groups: [group], serviceIdentifier: climate, updates })
-    expect(told(refused)).toEqual(unknown)
+    expect(answerOf(refused)).toEqual(unknown)
   })
 })

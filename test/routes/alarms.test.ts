@@ -1,8 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { EventClient } from '#test/blackbox/event-client'
-import { type Credentials, identityOn, Person, report, told, wrongFields } from '#test/blackbox/people'
-import { climate } from '#test/blackbox/sensor'
-import { type Answer, StartedServer } from '#test/blackbox/started-server'
 import {
   type Alarm,
   above,
@@ -15,7 +11,11 @@ import {
   shortOf,
   untilRows,
   watching,
-} from '#test/blackbox/watching'
+} from '#test/blackbox/alarm-calls'
+import { EventClient } from '#test/blackbox/event-client'
+import { answerOf, type Credentials, identityOn, Person, report, wrongFields } from '#test/blackbox/people'
+import { climate } from '#test/blackbox/sensor'
+import { type Answer, StartedServer } from '#test/blackbox/started-server'
 
 /** Alarms over the API. Contract 5.1–5.3. */
 describe('alarms', () => {
@@ -46,7 +46,7 @@ describe('alarms', () => {
     await report(server, a, 20)
     const answer = await admin.post('/alarms', watching({ devices: ['a'] }))
     const alarm = answer.json as Alarm
-    expect(told(answer)).toEqual([
+    expect(answerOf(answer)).toEqual([
       201,
       {
         ...watching({ devices: ['A'], forSeconds: 0 }),
@@ -58,7 +58,7 @@ describe('alarms', () => {
       },
     ])
     expect(answer.headers.get('location')).toBe(`/api/v1${pathOf(alarm)}`)
-    expect(told(await admin.get(pathOf(alarm)))).toEqual([200, alarm])
+    expect(answerOf(await admin.get(pathOf(alarm)))).toEqual([200, alarm])
     await report(server, b, 40)
     expect(await rowsOf(admin)).toEqual([])
     await report(server, a, 40)
@@ -74,12 +74,12 @@ describe('alarms', () => {
     await report(server, a, 20)
     await untilRows(admin, '(A)')
     const edited = await admin.put(pathOf(alarm), watching({ name: 'Mild', condition: above(10), devices: ['A'] }))
-    expect(told(edited)).toMatchObject([200, { name: 'Mild', createdAt: alarm.createdAt }])
+    expect(answerOf(edited)).toMatchObject([200, { name: 'Mild', createdAt: alarm.createdAt }])
     await untilRows(admin, 'A')
-    expect(told(await admin.delete(pathOf(alarm)))).toEqual([204, undefined])
+    expect(answerOf(await admin.delete(pathOf(alarm)))).toEqual([204, undefined])
     await untilRows(admin)
     for (const gone of [admin.get(pathOf(alarm)), admin.delete(pathOf(alarm)), admin.put(pathOf(alarm), watching())]) {
-      expect(told(await gone)).toEqual(unknown)
+      expect(answerOf(await gone)).toEqual(unknown)
     }
     expect(await heardOf(dashboard, admin)).toEqual([
       'put Warm',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { grant, identityOn, Person, told } from '#test/blackbox/people'
+import { answerOf, grant, identityOn, Person } from '#test/blackbox/people'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
 
 interface Edited {
@@ -108,9 +108,9 @@ describe('a conditional change succeeds only if the resource is unchanged', () =
     expect(both.map(({ status }) => status).sort()).toEqual([200, 412])
     const second = await tagNow()
     expect(second).not.toBe(first)
-    expect(told(await change(one, { 'if-match': first }))).toEqual(changed)
-    expect(told(await change(one, { 'if-none-match': '*' }))).toEqual(changed)
-    expect(told(await admin.ask(path, { method: 'DELETE', headers: { 'if-match': first } }))).toEqual(changed)
+    expect(answerOf(await change(one, { 'if-match': first }))).toEqual(changed)
+    expect(answerOf(await change(one, { 'if-none-match': '*' }))).toEqual(changed)
+    expect(answerOf(await admin.ask(path, { method: 'DELETE', headers: { 'if-match': first } }))).toEqual(changed)
     expect(await tagNow()).toBe(second)
 
     // `*`, and one of several tags, as compressing proxies send them.
@@ -125,9 +125,9 @@ describe('a conditional change succeeds only if the resource is unchanged', () =
     const path = '/templates/new'
     const make = () => admin.ask(path, { method: 'PUT', body: template('New'), headers: { 'if-none-match': '*' } })
     expect((await make()).status).toBe(200)
-    expect(told(await make())).toEqual(changed)
+    expect(answerOf(await make())).toEqual(changed)
     const none = { method: 'PUT', body: template('None'), headers: { 'if-match': '*' } }
-    expect(told(await admin.ask('/templates/none', none))).toEqual(changed)
+    expect(answerOf(await admin.ask('/templates/none', none))).toEqual(changed)
     expect((await admin.get('/templates/none')).status).toBe(404)
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EventClient, ticketOf } from '#test/blackbox/event-client'
-import { told as answerOf, codeIn, grant, newName, Person, signUp } from '#test/blackbox/people'
+import { answerOf, codeIn, grant, newName, Person, signUp } from '#test/blackbox/people'
 import { SignInServer } from '#test/routes/sign-in-server'
 
 /**

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DpopClient } from '#test/blackbox/dpop-client'
-import { basicHeader, grant, newName, Person, told } from '#test/blackbox/people'
+import { answerOf, basicHeader, grant, newName, Person } from '#test/blackbox/people'
 import type { Answer } from '#test/blackbox/started-server'
 import { RawClient } from '#test/http/raw-client'
 import { SignInServer } from '#test/routes/sign-in-server'
@@ -45,7 +45,7 @@ describe('attempts to sign in', () => {
   const basic = (who: { name: string; password: string }, address: string) =>
     http.get('/iam/token', { ...basicHeader(who), ...from(address) })
   const held = (answer: Answer) => {
-    expect([answer.headers.get('retry-after'), ...told(answer)]).toEqual([
+    expect([answer.headers.get('retry-after'), ...answerOf(answer)]).toEqual([
       expect.stringMatching(/^[1-6]?\d$/),
       429,
       { error: 'too many attempts' },
@@ -82,7 +82,7 @@ describe('attempts to sign in', () => {
       await post(refresh, keys),
       await client.prove('/auth/login', { method: 'POST', body: keys, headers }),
     ]) {
-      expect(told(refusal)).toEqual([413, { error: expect.stringMatching(/8192 bytes/) }])
+      expect(answerOf(refusal)).toEqual([413, { error: expect.stringMatching(/8192 bytes/) }])
     }
     for (let time = 0; time < 57; time++) expect((await post('/iam/signup', { name: 7 })).status).toBe(400)
     for (const body of [keys, { name: 7 }]) held(await post('/iam/signup', body))

@@ -15,7 +15,7 @@ import { seededRandom } from '#model/seeded-random'
 import { idempotencyOf } from '#routes/idempotency'
 import type { AnyDefinition } from '#runtime/activation'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, Stage } from '#test/runtime/stage'
+import { during, RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
 
 /** The parts of a request that its key covers. */
@@ -49,7 +49,7 @@ export class IdempotencyFixture {
   writes = 0
   /** The number of calls that reached an answerer. */
   readonly calls: Call[] = []
-  #stage: Stage
+  #stage: RuntimeFixture
   #guard: IdempotencyGuard
 
   private constructor(world: ManualWorld) {
@@ -66,7 +66,7 @@ export class IdempotencyFixture {
     return stage
   }
 
-  get system(): Stage['system'] {
+  get system(): RuntimeFixture['system'] {
     return this.#stage.system
   }
 
@@ -167,9 +167,9 @@ export class IdempotencyFixture {
     return this.system.recordOf(idempotencyAddress(tenant, user, key), answerRecord) as StoredKey | undefined
   }
 
-  #made(): Stage {
+  #made(): RuntimeFixture {
     const { world, place } = this
     const definitions = () => [idempotencyActor, tenantActor(noticeBus())] as unknown as Definitions
-    return new Stage({ world, place, definitions })
+    return new RuntimeFixture({ world, place, definitions })
   }
 }

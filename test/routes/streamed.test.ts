@@ -7,7 +7,7 @@ import { streamed } from '#routes/streamed'
 import { namesOf, type Pages } from '#runtime/storage'
 import { world } from '#test/http/http-fixture'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during } from '#test/runtime/stage'
+import { during } from '#test/runtime/runtime-fixture'
 
 /** The server interface of a long answer, without pending writes. */
 const context = { world, system: { gate: { closedCount: 0, settled: async () => {} } } } as unknown as RouteContext

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { DeviceClients, type LinkedSensor } from '#test/blackbox/device-clients'
 import type { Declaration, Fields, LinkClient } from '#test/blackbox/link-client'
-import { type LinkedSensor, LinkGround } from '#test/blackbox/link-ground'
 import { climate, degrees } from '#test/blackbox/sensor'
 import { type Answer, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
@@ -75,7 +75,7 @@ beforeAll(async () => {
 afterAll(() => server?.finish())
 
 describe('a write', () => {
-  const ground = new LinkGround('json', () => server)
+  const ground = new DeviceClients('json', () => server)
   afterEach(() => ground.cutAll())
   const controlled = (more: { link?: LinkClient } = {}): Promise<LinkedSensor> => ground.sensor({ services, ...more })
 
@@ -187,7 +187,7 @@ describe('a write', () => {
 })
 
 describe('an invalid write is refused before anything is sent', () => {
-  const ground = new LinkGround('json', () => server)
+  const ground = new DeviceClients('json', () => server)
   let device: string
   let link: LinkClient
   beforeAll(async () => {
@@ -243,7 +243,7 @@ describe('an invalid write is refused before anything is sent', () => {
 
 describe('a device that does not answer', () => {
   let impatient: StartedServer
-  const ground = new LinkGround('msgpack', () => impatient)
+  const ground = new DeviceClients('msgpack', () => impatient)
   beforeAll(async () => {
     impatient = await StartedServer.here({ WRITE_TIMEOUT_S: '1' })
   })

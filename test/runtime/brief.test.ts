@@ -3,7 +3,7 @@ import { recordOnly, rejectEntry, restoreState } from '#actors/record-only'
 import type { Entry } from '#model/entry'
 import type { AnyDefinition } from '#runtime/activation'
 import { type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
-import { openStage } from '#test/runtime/stage'
+import { openStage } from '#test/runtime/runtime-fixture'
 
 interface Note {
   text: string | undefined

@@ -3,14 +3,15 @@ import { describe, expect, test } from 'vitest'
 import { snapshotBytesMax } from '#runtime/checkpoints'
 import { forgetAfterMs } from '#runtime/system'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace, openStage, type Stage } from '#test/runtime/stage'
+import { faultyPlace, openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
 const b = tallyAddress('B')
 
-const redoFroms = (stage: Stage) => stage.commits.flatMap(({ streams }) => streams.map(({ redoFrom }) => redoFrom))
-const snapshotKeys = (stage: Stage) =>
+const redoFroms = (stage: RuntimeFixture) =>
+  stage.commits.flatMap(({ streams }) => streams.map(({ redoFrom }) => redoFrom))
+const snapshotKeys = (stage: RuntimeFixture) =>
   stage.commits.map(({ records }) => [...records.keys()].filter((key) => key.startsWith('actor/')))
 
 describe('redo starts at', () => {
@@ -72,7 +73,7 @@ describe('redo starts at', () => {
 
 describe('checkpoints', () => {
   const redo = { eventsMax: 8_000, bytesMax: 1_000_000 }
-  const boundOf = (stage: Stage) =>
+  const boundOf = (stage: RuntimeFixture) =>
     stage.commits.flatMap(({ streams }) =>
       streams.map(({ firstOffset, events, redoFrom }) => firstOffset + events.length - redoFrom),
     )
@@ -96,7 +97,7 @@ describe('checkpoints', () => {
   })
 
   test('limit the bytes too', async () => {
-    const turns = async (stage: Stage, count: number) => {
+    const turns = async (stage: RuntimeFixture, count: number) => {
       for (let turn = 0; turn < count; turn++) {
         stage.send(tallyAddress(`T${turn % 100}`), { type: 'add', add: [1] }, 'it', 300)
         await stage.settle()
@@ -142,7 +143,7 @@ describe('checkpoints', () => {
     const perCommit = 20
 
     /** Actors add in turn, 20 in a commit; returns the number of snapshots in each commit. */
-    async function report(stage: Stage, actors: number, events: number): Promise<number[]> {
+    async function report(stage: RuntimeFixture, actors: number, events: number): Promise<number[]> {
       const before = stage.commits.length
       for (let event = 0; event < events; event += perCommit) {
         for (let turn = event; turn < event + perCommit; turn++) {

@@ -5,7 +5,7 @@ import { Checkpoints } from '#runtime/checkpoints'
 import type { Gate } from '#runtime/gate'
 import type { Registry } from '#runtime/registry'
 import { StreamHead } from '#runtime/stream-head'
-import { openStage } from '#test/runtime/stage'
+import { openStage } from '#test/runtime/runtime-fixture'
 import { tallies, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { type Faults, faultyPlace, openStage, type Stage } from '#test/runtime/stage'
+import { type Faults, faultyPlace, openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
 const b = tallyAddress('B')
 const k = bookAddress('K')
 
-async function openFaulty(): Promise<{ stage: Stage; faults: Faults }> {
+async function openFaulty(): Promise<{ stage: RuntimeFixture; faults: Faults }> {
   const world = new ManualWorld()
   const { place, faults } = faultyPlace(world)
   return { stage: await openStage({ world, place }), faults }

@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest'
 import type { Activation } from '#runtime/activation'
 import { forgetAfterMs } from '#runtime/system'
 import { keys } from '#store/keys'
-import { openStage, type Stage } from '#test/runtime/stage'
+import { openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const gone = (id: string) => tallyAddress(id, 'gone')
 const kept = (id: string) => tallyAddress(id, 'kept')
 
 /** Unsaved tallies and a book in two tenants. */
-async function filled(count = 3): Promise<Stage> {
+async function filled(count = 3): Promise<RuntimeFixture> {
   const stage = await openStage({ redo: { eventsMax: 400, bytesMax: 1_000_000 } })
   for (const tenant of ['gone', 'kept']) {
     for (let id = 0; id < count; id++) stage.send(tallyAddress(`${id}`, tenant), { type: 'add', add: [id] })
@@ -20,10 +20,10 @@ async function filled(count = 3): Promise<Stage> {
   return stage
 }
 
-const snapshotsStored = (stage: Stage, from: number) =>
+const snapshotsStored = (stage: RuntimeFixture, from: number) =>
   stage.commits.slice(from).flatMap(({ records }) => [...records.keys()].filter((key) => key.startsWith('actor/')))
 
-const awakeOf = (stage: Stage, id: string, tenant: string): Activation<unknown> | undefined =>
+const awakeOf = (stage: RuntimeFixture, id: string, tenant: string): Activation<unknown> | undefined =>
   stage.system.registry.awake(tallyAddress(id, tenant))
 
 describe('a tenant that is forgotten', () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { Problem } from '#model/problem'
-import { openStage, type Stage } from '#test/runtime/stage'
+import { openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
 
-const firstOffsets = (stage: Stage) => stage.commits.map(({ streams }) => streams[0]?.firstOffset)
-const counts = (stage: Stage) => stage.commits.map(({ streams }) => streams[0]?.events.length)
+const firstOffsets = (stage: RuntimeFixture) => stage.commits.map(({ streams }) => streams[0]?.firstOffset)
+const counts = (stage: RuntimeFixture) => stage.commits.map(({ streams }) => streams[0]?.events.length)
 
 describe('commits', () => {
   test('the next commit starts when the last one ends, and holds all turns since then', async () => {
@@ -111,7 +111,7 @@ test('settled rejects if the gate closed since the caller read closedCount', asy
 
 describe('the release', () => {
   /** Releasing each event takes a millisecond. */
-  async function openSlowRelease(): Promise<Stage> {
+  async function openSlowRelease(): Promise<RuntimeFixture> {
     const stage = await openStage()
     stage.onReleased = () => stage.world.spend(1)
     return stage
@@ -207,7 +207,7 @@ describe('the release', () => {
 })
 
 /** Each write to the store waits for `finish`. */
-function holdWrites(stage: Stage): { finish(): void } {
+function holdWrites(stage: RuntimeFixture): { finish(): void } {
   const waiting: (() => void)[] = []
   const { journal } = stage
   const write = journal.write

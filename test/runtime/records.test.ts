@@ -6,7 +6,7 @@ import { type ActorAddress, type ActorDefinition, answer, type RecordChange, rec
 import { keys } from '#store/keys'
 import { unpackRecord } from '#store/record-codec'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace, openStage, type Stage, type StageOptions } from '#test/runtime/stage'
+import { faultyPlace, openStage, type RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 import { countRows } from '#test/store/wrapped-scans'
 
 type Put = { readonly type: 'put'; readonly records: readonly RecordChange[] } | { readonly type: 'read' }
@@ -43,16 +43,16 @@ function address(kind: 'fixed' | 'free', id: string): ActorAddress {
   return { kind, tenant: 'default', id }
 }
 
-function put(stage: Stage, to: ActorAddress, values: Readonly<Record<string, unknown>>): void {
+function put(stage: RuntimeFixture, to: ActorAddress, values: Readonly<Record<string, unknown>>): void {
   const records = Object.entries(values).map(([name, value]) => ({ name, value }))
   stage.ask(to, { type: 'put', records } satisfies Put)
 }
 
-function look(stage: Stage, at: ActorAddress): unknown {
+function look(stage: RuntimeFixture, at: ActorAddress): unknown {
   return Object.fromEntries(stage.system.peek(at) as Map<string, unknown>)
 }
 
-async function open(options: StageOptions = {}): Promise<Stage> {
+async function open(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
   return await openStage({ definitions, ...options })
 }
 

@@ -5,14 +5,14 @@ import type { AnyDefinition } from '#runtime/activation'
 import { addressKey } from '#runtime/actor'
 import { Reminders } from '#runtime/reminders'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { openStage, type Stage } from '#test/runtime/stage'
+import { openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tally, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
 const b = tallyAddress('B')
 const dayMs = 24 * 60 * 60_000
 
-const valuesOf = (stage: Stage, address = a) => stage.addedOf(address).map(({ value }) => value)
+const valuesOf = (stage: RuntimeFixture, address = a) => stage.addedOf(address).map(({ value }) => value)
 
 describe('a reminder', () => {
   test('that is overdue fires at once', async () => {
@@ -164,7 +164,7 @@ test('reminders fire once, on time and in order, for any order of set, replace a
 })
 
 /** Moves time far ahead without running thousands of sweeps. */
-async function jump(stage: Stage, ms: number): Promise<void> {
+async function jump(stage: RuntimeFixture, ms: number): Promise<void> {
   const until = stage.world.now() + ms
   for (let left = ms; left > 0; left = until - stage.world.now()) {
     // Up to two seconds before the end, or before the longest timer.

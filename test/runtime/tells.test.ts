@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Tell } from '#runtime/actor'
 import { tellsPerCommitMax } from '#runtime/stored-tells'
-import { openStage, type Stage } from '#test/runtime/stage'
+import { openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
@@ -53,7 +53,7 @@ describe('more messages than fit in one commit', () => {
   const manyCount = tellsPerCommitMax * 2 + 5_000
   const many = (): Tell[] => Array.from({ length: manyCount }, (_, index) => tellAdd(b, index))
   const all = Array.from({ length: manyCount }, (_, index) => index)
-  const valuesOf = (stage: Stage) => stage.addedOf(b).map(({ value }) => value)
+  const valuesOf = (stage: RuntimeFixture) => stage.addedOf(b).map(({ value }) => value)
 
   test('are stored and run in the following commits, once and in order', async () => {
     const stage = await openStage()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { during, openStage } from '#test/runtime/stage'
+import { during, openStage } from '#test/runtime/runtime-fixture'
 import { type TallyCommand, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')

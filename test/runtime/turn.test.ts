@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Problem } from '#model/problem'
-import { openStage, Stage } from '#test/runtime/stage'
+import { openStage, RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
@@ -126,8 +126,8 @@ test('an effect or responder that throws does not affect the others', async () =
 })
 
 test.each([
-  ['throws', (stage: Stage) => stage.send(b, { type: 'add', add: [9] }, 'inner')],
-  ['rejects', (stage: Stage) => void stage.system.ask(b, { type: 'add', add: [9] }).catch(() => undefined)],
+  ['throws', (stage: RuntimeFixture) => stage.send(b, { type: 'add', add: [9] }, 'inner')],
+  ['rejects', (stage: RuntimeFixture) => void stage.system.ask(b, { type: 'add', add: [9] }).catch(() => undefined)],
 ])('a turn during a turn %s, and the outer turn fails', async (_, start) => {
   const stage = await openStage()
   stage.send(a, { type: 'add', add: [1], inside: () => start(stage) }, 'outer')
@@ -165,7 +165,7 @@ test('a request to an unknown kind of actor fails, and others continue', async (
 })
 
 test('requests are refused until the store is loaded', async () => {
-  const stage = new Stage()
+  const stage = new RuntimeFixture()
   stage.send(a, { type: 'read' }, 'early')
   expect(stage.outputs).toEqual(['refused early storage'])
   expect(() => stage.system.peek(a)).toThrow(Problem)

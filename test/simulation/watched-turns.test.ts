@@ -6,7 +6,7 @@ import { Registry } from '#runtime/registry'
 import { embeddedLog } from '#store/commit-log'
 import { StoreJournal } from '#store/store-journal'
 import { shapeOf } from '#test/actors/acting'
-import { openStage } from '#test/runtime/stage'
+import { openStage } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
 import { watchTurns } from '#test/simulation/watched-turns'
 

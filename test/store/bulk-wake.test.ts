@@ -3,7 +3,7 @@ import type { Entry } from '#model/entry'
 import type { Activation } from '#runtime/activation'
 import { ActivationIndex, type BulkWakeLimits, NameMarks } from '#store/bulk-wake'
 import { textHash } from '#store/msgpack-reader'
-import { openStage, type Stage } from '#test/runtime/stage'
+import { openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
 import { wrapScans, wrapStorage } from '#test/store/wrapped-scans'
 
@@ -11,7 +11,7 @@ const nameOf = (number: number) => `T${String(number).padStart(4, '0')}`
 const always: BulkWakeLimits = { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 4 }
 
 /** Actors with a snapshot each; one in `every` has an event after its snapshot. */
-async function crashed(count: number, every: number): Promise<Stage> {
+async function crashed(count: number, every: number): Promise<RuntimeFixture> {
   const stage = await openStage()
   for (let number = 0; number < count; number++) {
     stage.send(tallyAddress(nameOf(number)), { type: 'add', add: [number], isCheckpointed: true })
@@ -26,7 +26,7 @@ async function crashed(count: number, every: number): Promise<Stage> {
 }
 
 /** Counts the snapshots read alone and by scans, of handles opened from now on. */
-function reads({ place }: Stage): { alone: number; inRows: number } {
+function reads({ place }: RuntimeFixture): { alone: number; inRows: number } {
   const seen = { alone: 0, inRows: 0 }
   const isSnapshot = (key: string) => key.startsWith('actor/')
   wrapStorage(place, (storage) => {
@@ -44,7 +44,7 @@ function reads({ place }: Stage): { alone: number; inRows: number } {
   return seen
 }
 
-function expectAll(stage: Stage, count: number, every: number): void {
+function expectAll(stage: RuntimeFixture, count: number, every: number): void {
   for (let number = 0; number < count; number++) {
     const added = stage.addedOf(tallyAddress(nameOf(number))).map(({ value }) => value)
     expect(added).toEqual(number % every === 0 ? [number, number + 0.5] : [number])

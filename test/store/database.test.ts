@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { StoragePlace } from '#runtime/storage'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, faultyPlace, openStage, Stage } from '#test/runtime/stage'
+import { during, faultyPlace, openStage, RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 import { memoryPlace } from '#test/store/memory'
 
@@ -198,7 +198,7 @@ describe('at the start', () => {
   test.each([['locked'], ['damaged'], ['full']] as const)('a store that is %s fails the start', async (code) => {
     const world = new ManualWorld()
     const place = memoryPlace({ world, faults: { beforeOpen: () => code } })
-    await expect(new Stage({ world, place }).open()).rejects.toMatchObject({ code })
+    await expect(new RuntimeFixture({ world, place }).open()).rejects.toMatchObject({ code })
   })
 
   test('the version of the key space is written once', async () => {

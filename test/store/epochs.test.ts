@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Epochs } from '#store/epochs'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { openStage, type Stage } from '#test/runtime/stage'
+import { openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { tallyAddress } from '#test/runtime/tally-actors'
 import { type MemoryPlace, memoryPlace } from '#test/store/memory'
 import { rowsOf } from '#test/store/storage-suite'
@@ -84,7 +84,7 @@ test('only 256 epochs are stored; older ones are unknown', async () => {
 })
 
 describe('at each start', () => {
-  const add = async (stage: Stage, count: number) => {
+  const add = async (stage: RuntimeFixture, count: number) => {
     for (let number = 0; number < count; number++) {
       stage.send(tallyAddress('A'), { type: 'add', add: [number] })
       await stage.settle()

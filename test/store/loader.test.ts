@@ -8,7 +8,7 @@ import { keys } from '#store/keys'
 import { packRecord } from '#store/record-codec'
 import { redoFormat, wholeFormat } from '#store/store-journal'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, openStage, Stage } from '#test/runtime/stage'
+import { during, openStage, RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { book, bookAddress, tally, tallyAddress } from '#test/runtime/tally-actors'
 import { memoryPlace } from '#test/store/memory'
 import { packChunk } from '#test/store/pack-chunk'
@@ -18,13 +18,13 @@ const a = tallyAddress('A')
 const k = bookAddress('K')
 
 /** Writes to the store directly, while the server is down. */
-async function tamper(stage: Stage, operations: readonly Operation[]): Promise<void> {
+async function tamper(stage: RuntimeFixture, operations: readonly Operation[]): Promise<void> {
   const storage = await during(stage.world, stage.place.open())
   await during(stage.world, storage.write(operations, { sync: true }))
   await during(stage.world, storage.close())
 }
 
-async function fiveCommits(): Promise<Stage> {
+async function fiveCommits(): Promise<RuntimeFixture> {
   const stage = await openStage()
   for (let commit = 1; commit <= 5; commit++) {
     stage.send(a, { type: 'add', add: [commit, commit] })
@@ -83,7 +83,7 @@ test('a stream of a deleted tenant continues after its last chunk', async () => 
 
 test('a start skips a hole that a repair left, and clients cannot resume before it', async () => {
   const stage = await fiveCommits()
-  const lost = (stage: Stage) => stage.addedOf(a).map(({ offset }) => offset)
+  const lost = (stage: RuntimeFixture) => stage.addedOf(a).map(({ offset }) => offset)
   await tamper(stage, [
     { key: keys.chunk('default', 5), value: null },
     { key: keys.whole('default'), value: packRecord(wholeFormat, 20) },
@@ -195,7 +195,7 @@ test('a chunk that begins before the redo window is applied from the redo offset
 
 test('a store can be opened by one process at a time, and again after closing', async () => {
   const stage = await openStage()
-  const second = new Stage({ world: stage.world, place: stage.place })
+  const second = new RuntimeFixture({ world: stage.world, place: stage.place })
   await expect(second.open()).rejects.toMatchObject({ code: 'locked' })
   stage.send(a, { type: 'add', add: [1] })
   await stage.settle()
@@ -223,7 +223,7 @@ test('a second node that applies the commits of the first has the same state, af
       expect(node.system.registry.head(tenant).released).toBe(owner.system.registry.head(tenant).released)
       const { redoFrom, last, bytes } = owner.journal.stream(tenant)
       expect(node.journal.stream(tenant)).toMatchObject({ redoFrom, last, bytes })
-      const eventsOf = ({ journal }: Stage) => [...journal.eventsSince(tenant, redoFrom)]
+      const eventsOf = ({ journal }: RuntimeFixture) => [...journal.eventsSince(tenant, redoFrom)]
       expect(eventsOf(node)).toEqual(eventsOf(owner))
     }
     expect(node.system.reminders.dueAt(a)).toBe(owner.system.reminders.dueAt(a))

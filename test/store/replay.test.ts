@@ -23,7 +23,7 @@ import { shownState } from '#test/actors/shown-state'
 import { atOnce } from '#test/rules/at-once'
 import { storedAlarm } from '#test/rules/stored-rules'
 import { startMs } from '#test/runtime/manual-world'
-import { openStage, type Stage, type StageOptions } from '#test/runtime/stage'
+import { openStage, type RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 import { subscription } from '#test/store/samples-of/subscription'
 
 const names = ['A', 'B', 'C']
@@ -63,14 +63,14 @@ const definitions = (journal: StoreJournal) =>
   ] as unknown as AnyDefinition<Entry>[]
 
 /** Few bytes and events, so that checkpoints are frequent. */
-const options: StageOptions = {
+const options: RuntimeFixtureOptions = {
   definitions,
   redo: { eventsMax: 24, bytesMax: 1_000_000 },
   bulkWake: { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 1 },
 }
 
 /** Two services, the first in three forms: more properties, another type. */
-function shapesOf(stage: Stage): Shape[] {
+function shapesOf(stage: RuntimeFixture): Shape[] {
   const { intern } = stage.journal.shapes
   const property = (propId: number, name: string, modifier = 0) => {
     const type = propertyTypeOf(name)
@@ -127,7 +127,12 @@ const life = fc.record({
   isKept: fc.boolean(),
 })
 
-function run(stage: Stage, shapes: readonly Shape[], steps: readonly Step[], sequence: { next: number }): void {
+function run(
+  stage: RuntimeFixture,
+  shapes: readonly Shape[],
+  steps: readonly Step[],
+  sequence: { next: number },
+): void {
   for (const each of steps) {
     const address = deviceAddress('default', each.device)
     const { number } = each
@@ -218,7 +223,7 @@ function run(stage: Stage, shapes: readonly Shape[], steps: readonly Step[], seq
 }
 
 /** A command that creates, changes or removes a group or an alarm. */
-function ruleCommand(stage: Stage, what: 'group' | 'alarm', number: number, device: string): TenantCommand {
+function ruleCommand(stage: RuntimeFixture, what: 'group' | 'alarm', number: number, device: string): TenantCommand {
   const tenant = stage.system.peek(tenantAddress('default')) as TenantState
   const id = `I${number % 2}`
   const author = 'crn#user:2Vb7qYx9Kd'
@@ -233,7 +238,7 @@ function ruleCommand(stage: Stage, what: 'group' | 'alarm', number: number, devi
 }
 
 /** The whole state, except what a crash may lose: when and how often a device connected. */
-function everything(stage: Stage): unknown {
+function everything(stage: RuntimeFixture): unknown {
   const devices = names.map((name) => {
     const state = stage.system.peek(deviceAddress('default', name)) ?? absentDevice(name)
     return { ...state, lastMessage: 0, lastConnect: 0, numConnects: 0 }

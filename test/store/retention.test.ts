@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { faultyPlace, openStage, type Stage } from '#test/runtime/stage'
+import { faultyPlace, openStage, type RuntimeFixture } from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
 const never = Number.MAX_SAFE_INTEGER
 const k = bookAddress('K')
 
 /** Writes commits of ten events each, with their snapshots. */
-async function write(stage: Stage, commits: number, everyMs = 0): Promise<void> {
+async function write(stage: RuntimeFixture, commits: number, everyMs = 0): Promise<void> {
   for (let commit = 0; commit < commits; commit++) {
     stage.send(k, { type: 'add', add: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] })
     await stage.settle()
@@ -15,17 +15,17 @@ async function write(stage: Stage, commits: number, everyMs = 0): Promise<void> 
   }
 }
 
-const stream = (stage: Stage) => stage.journal.stream('default')
+const stream = (stage: RuntimeFixture) => stage.journal.stream('default')
 
 /** Exactly the retained events can be read. */
-async function expectRetained(stage: Stage): Promise<void> {
+async function expectRetained(stage: RuntimeFixture): Promise<void> {
   const { retainedFrom, last } = stream(stage)
   expect(await loaded(stage, retainedFrom - 1)).toBeUndefined()
   if (retainedFrom <= last) expect(await loaded(stage, retainedFrom)).toBeDefined()
   if (last > 0 && retainedFrom <= last) expect(await loaded(stage, last)).toBeDefined()
 }
 
-async function loaded(stage: Stage, offset: number) {
+async function loaded(stage: RuntimeFixture, offset: number) {
   const found = stage.journal.load('default', offset)
   await stage.settle()
   return await found

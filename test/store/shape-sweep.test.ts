@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { LinkStage } from '#test/link/link-stage'
-import { during } from '#test/runtime/stage'
+import { LinkFixture } from '#test/link/link-fixture'
+import { during } from '#test/runtime/runtime-fixture'
 import { rowsOf } from '#test/store/storage-suite'
 
 /** Retains the last chunk only, and stores a snapshot of a device soon after each change. */
@@ -10,17 +10,17 @@ const limits = {
 }
 const services = (propId: number) => [{ serviceIdentifier: 's', properties: [{ propId, type: 'UINT8', value: 1 }] }]
 
-async function shapeCount(links: LinkStage): Promise<number> {
+async function shapeCount(links: LinkFixture): Promise<number> {
   const rows = await during(links.world, rowsOf(links.stage.journal.storage))
   return rows.filter(({ key }) => key.startsWith('shape/')).length
 }
 
-function swept(links: LinkStage, newMin = 1): Promise<number> {
+function swept(links: LinkFixture, newMin = 1): Promise<number> {
   return during(links.world, links.stage.database.sweepShapes(newMin))
 }
 
 test('shapes are removed once no device and no retained entry uses them', async () => {
-  const links = await LinkStage.open(limits)
+  const links = await LinkFixture.open(limits)
   const link = links.connect()
   const declare = async (device: string, propId: number) => {
     link.hello(device, { services: services(propId) })
@@ -42,6 +42,6 @@ test('shapes are removed once no device and no retained entry uses them', async 
   // The next declaration stores the shape again.
   await declare('A', 2)
   links.stage.crash()
-  const again = await LinkStage.open({ ...limits, world: links.world, place: links.stage.place })
+  const again = await LinkFixture.open({ ...limits, world: links.world, place: links.stage.place })
   expect(again.device('A').services[0]?.shape.properties).toMatchObject([{ propId: 2 }])
 })

@@ -3,7 +3,13 @@ import type { StoragePlace } from '#runtime/storage'
 import { keys } from '#store/keys'
 import { SweepStopped, TenantSweep } from '#store/tenant-sweep'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during, faultyPlace, openStage, type Stage, type StageOptions } from '#test/runtime/stage'
+import {
+  during,
+  faultyPlace,
+  openStage,
+  type RuntimeFixture,
+  type RuntimeFixtureOptions,
+} from '#test/runtime/runtime-fixture'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 import { rowsOf } from '#test/store/storage-suite'
 import { wrapScans, wrapStorage } from '#test/store/wrapped-scans'
@@ -18,7 +24,7 @@ function withSmallPages<Place extends StoragePlace>(place: Place): Place {
 }
 
 /** Three tenants with records of every kind; the last entries of each are in no snapshot. */
-async function filled(options: StageOptions = {}): Promise<Stage> {
+async function filled(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
   const stage = await openStage(options)
   for (const tenant of tenants) {
     for (let number = 1; number <= 3; number++) {
@@ -43,12 +49,12 @@ async function filled(options: StageOptions = {}): Promise<Stage> {
   return stage
 }
 
-function sweepOf({ system, journal }: Stage): TenantSweep {
+function sweepOf({ system, journal }: RuntimeFixture): TenantSweep {
   return new TenantSweep({ system, journal, kinds: ['tally', 'book'], indexes: ['present', 'unused'] })
 }
 
 /** Moves the world in the smallest steps until the condition is met. */
-async function until(stage: Stage, isSo: () => boolean): Promise<void> {
+async function until(stage: RuntimeFixture, isSo: () => boolean): Promise<void> {
   for (let round = 0; !isSo() && round < 10_000; round++) {
     stage.world.step()
     await new Promise((resolve) => setImmediate(resolve))
@@ -57,7 +63,7 @@ async function until(stage: Stage, isSo: () => boolean): Promise<void> {
 }
 
 /** Sweeps until the given number of commits have begun; false if the sweep ended before. */
-async function sweepUntil(stage: Stage, commits: number): Promise<boolean> {
+async function sweepUntil(stage: RuntimeFixture, commits: number): Promise<boolean> {
   const before = stage.commits.length
   let isDone = false
   void sweepOf(stage)
@@ -70,23 +76,23 @@ async function sweepUntil(stage: Stage, commits: number): Promise<boolean> {
   return !isDone
 }
 
-const rows = ({ world, journal }: Stage) => during(world, rowsOf(journal.storage))
+const rows = ({ world, journal }: RuntimeFixture) => during(world, rowsOf(journal.storage))
 
-const keysOf = async (stage: Stage, tenant: string) =>
+const keysOf = async (stage: RuntimeFixture, tenant: string) =>
   (await rows(stage)).map(({ key }) => key).filter((key) => isOf(key, tenant))
 
 const isOf = (key: string, tenant: string) => key.split('/').includes(tenant)
 
-const sweep = (stage: Stage) => during(stage.world, sweepOf(stage).run('gone'))
+const sweep = (stage: RuntimeFixture) => during(stage.world, sweepOf(stage).run('gone'))
 
 /** The rule by which a client may resume at a position. */
-function isRecovered({ journal }: Stage, epoch: string, offset: number): boolean {
+function isRecovered({ journal }: RuntimeFixture, epoch: string, offset: number): boolean {
   const last = journal.lastOffsetUnder('gone', epoch)
   return last !== undefined && offset <= last && offset + 1 >= journal.retainedFrom('gone')
 }
 
 /** The tenant has no rows, other tenants are complete, and offsets continue. */
-async function expectSwept(stage: Stage, { epoch, last }: { epoch: string; last: number }): Promise<void> {
+async function expectSwept(stage: RuntimeFixture, { epoch, last }: { epoch: string; last: number }): Promise<void> {
   expect(await keysOf(stage, 'gone')).toEqual([keys.redo('gone')])
   for (const tenant of ['kept', 'gone-too']) {
     for (const id of ['A', 'B', 'C']) {
@@ -109,7 +115,7 @@ async function expectSwept(stage: Stage, { epoch, last }: { epoch: string; last:
 }
 
 /** A new tenant of the same name gets new offsets, even after a restart. */
-async function expectRecreated(stage: Stage, old: { epoch: string; last: number }): Promise<void> {
+async function expectRecreated(stage: RuntimeFixture, old: { epoch: string; last: number }): Promise<void> {
   const { taken } = stage.system.registry.head('gone')
   const a = tallyAddress('A', 'gone')
   stage.send(a, { type: 'add', add: [7] })
@@ -125,7 +131,7 @@ async function expectRecreated(stage: Stage, old: { epoch: string; last: number 
   expect((await during(again.world, again.journal.load('gone', taken + 1)))?.events).toHaveLength(1)
 }
 
-const stateOf = ({ epoch, system }: Stage) => ({ epoch, last: system.registry.head('gone').taken })
+const stateOf = ({ epoch, system }: RuntimeFixture) => ({ epoch, last: system.registry.head('gone').taken })
 
 describe('a deleted tenant', () => {
   test('loses all rows, other tenants keep theirs, and offsets continue', async () => {

@@ -4,9 +4,9 @@ import { graceMs } from '#link/presence'
 import { actionRetentionMs, actionsOfAuthorMax, actionsRunningMax } from '#model/action'
 import { ServiceSchema } from '#model/service-schema'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { ActionStage, changing, namesOf, silent, willing } from '#test/workers/action-stage'
+import { ActionFixture, changing, namesOf, silent, willing } from '#test/workers/action-fixture'
 
-let stage: ActionStage
+let stage: ActionFixture
 afterEach(async () => {
   expect(stage.stage.errors).toEqual([])
   await stage.close()
@@ -19,7 +19,7 @@ const refusal = (promise: Promise<unknown>) => stage.stage.refusal(promise)
 
 describe('an action', () => {
   test('asks each device once, by the id of both, and is done', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     const devices = namesOf(250)
     await stage.link(...devices)
     await stage.begin('J', devices)
@@ -33,14 +33,14 @@ describe('an action', () => {
   })
 
   test('for nobody is done at once', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     await stage.begin('J', [])
     await moments()
     expect([stage.action('J')?.isDone, stage.outcomes('J'), await stage.going()]).toEqual([true, [], []])
   })
 
   test('says of each device what became of it', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     await stage.link('A', 'B', 'C', 'D')
     const gone = await stage.link('OFF')
     gone.close()
@@ -77,7 +77,7 @@ describe('an action', () => {
   })
 
   test('means by a name what the schema says when it is done', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     await stage.link('A')
     const properties = { '0x1': { name: 'level', enum: { '3': { name: 'HIGH' } } } }
     const schema = ServiceSchema.parse({ name: 'S', properties })
@@ -88,7 +88,7 @@ describe('an action', () => {
   })
 
   test('is gone after its day, with all its pages', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     const devices = namesOf(150)
     await stage.link(...devices)
     await stage.begin('J', devices)
@@ -103,13 +103,13 @@ describe('an action', () => {
 })
 
 describe('the access of its author', () => {
-  test.each<[string, Parameters<typeof ActionStage.open>[0], string]>([
+  test.each<[string, Parameters<typeof ActionFixture.open>[0], string]>([
     ['reaches the service', [changing], 'OK'],
     ['reaches another service', [{ ...changing, services: ['x'] }], 'NOT_FOUND'],
     ['reaches another device', [{ ...changing, devices: ['B'] }], 'NOT_FOUND'],
     ['lets him read', [{ ...changing, permissions: { service: ['read'] } }], 'NOT_FOUND'],
   ])('%s', async (_, grants, status) => {
-    stage = await ActionStage.open(grants)
+    stage = await ActionFixture.open(grants)
     await stage.link('A')
     await stage.begin('J', ['A'])
     await moments()
@@ -117,7 +117,7 @@ describe('the access of its author', () => {
   })
 
   test('is looked at anew at each device', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     const devices = namesOf(100)
     await stage.link(...devices)
     stage.manner = silent
@@ -134,7 +134,7 @@ describe('the access of its author', () => {
   })
 
   test('is none when he is gone', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     await stage.link('A')
     const { id: user } = stage.stage.row('ann')
     const author = stage.ann
@@ -147,7 +147,7 @@ describe('the access of its author', () => {
 
 describe('many actions', () => {
   test('do not wait for one another', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     const devices = namesOf(300)
     await stage.link(...devices, 'QUICK')
     stage.manner = (write) => (write.device === 'QUICK' ? willing(write) : silent(write))
@@ -159,7 +159,7 @@ describe('many actions', () => {
   })
 
   test('ask no more than 256 devices at once', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     const devices = namesOf(100)
     await stage.link(...devices)
     stage.manner = silent
@@ -172,7 +172,7 @@ describe('many actions', () => {
   })
 
   test('ask few devices in a moment', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     const devices = namesOf(60)
     await stage.link(...devices)
     for (let count = 0; count < 3; count++) await stage.begin(`J${count}`, devices)
@@ -185,7 +185,7 @@ describe('many actions', () => {
   })
 
   test('of a tenant are a hundred, of one user forty; another one may begin when one is done', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     await stage.link('A')
     stage.manner = silent
     const begin = (author: string, count: number) =>
@@ -207,14 +207,14 @@ describe('many actions', () => {
   })
 
   test('are for a hundred thousand devices each', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     const many = Array.from({ length: 100_001 }, (_, index) => `D-${1_000_000 + index}`)
     expect(await refusal(stage.beginning('J', many))).toBe('conflict an action is for at most 100000 devices')
     expect([stage.action('J'), await stage.going()]).toEqual([undefined, []])
   })
 
   test('of one id are one', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     await stage.link('A')
     await stage.begin('J', ['A'])
     expect(await refusal(stage.beginning('J', ['A']))).toBe('conflict the id is taken')
@@ -222,7 +222,7 @@ describe('many actions', () => {
 })
 
 test('a device that has too much open is asked later', async () => {
-  stage = await ActionStage.open()
+  stage = await ActionFixture.open()
   await stage.link('A')
   stage.manner = silent
   const { writes } = stage.stage.assembly.context.links
@@ -245,7 +245,7 @@ describe('a process that dies', () => {
   test.each(Array.from({ length: 24 }, (_, step) => [step * 3, step % 2] as const))(
     'after %i steps, %i of its writes on the disk, is followed by one that goes on under the same ids',
     async (steps, writesKept) => {
-      stage = await ActionStage.open()
+      stage = await ActionFixture.open()
       await stage.link(...devices)
       let isTaken = false
       stage.beginning('J', devices).then(
@@ -275,7 +275,7 @@ describe('a process that dies', () => {
   )
 
   test('asks no device again whose outcome is stored', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     await stage.link(...devices)
     stage.manner = (write) => (write.device < 'D-10100' ? willing(write) : silent(write))
     await stage.begin('J', devices)
@@ -291,7 +291,7 @@ describe('a process that dies', () => {
   })
 
   test('leaves devices the time to come back; who does not is offline', async () => {
-    stage = await ActionStage.open()
+    stage = await ActionFixture.open()
     await stage.link('A', 'B', 'C')
     stage.manner = silent
     await stage.begin('J', ['A', 'B', 'C'])
@@ -307,7 +307,7 @@ describe('a process that dies', () => {
 })
 
 test('a failed write loses no outcome', async () => {
-  stage = await ActionStage.open()
+  stage = await ActionFixture.open()
   // As many as are asked in one moment.
   const devices = namesOf(16)
   await stage.link(...devices)
@@ -326,7 +326,7 @@ test('a failed write loses no outcome', async () => {
 })
 
 test('a server that stops keeps what it heard, and takes its own refusals for nothing', async () => {
-  stage = await ActionStage.open()
+  stage = await ActionFixture.open()
   await stage.link('A', 'B')
   stage.manner = (write) => (write.device === 'A' ? willing(write) : silent(write))
   await stage.begin('J', ['A', 'B'])
@@ -345,7 +345,7 @@ test('a server that stops keeps what it heard, and takes its own refusals for no
 })
 
 test('a tenant that is deleted takes its actions along', async () => {
-  stage = await ActionStage.open()
+  stage = await ActionFixture.open()
   await stage.stage.addTenant('acme')
   const { actions, listing, system } = stage.stage.assembly.context
   const begin = { tenant: 'acme', id: 'J', author: stage.ann, serviceIdentifier: 'svc', updates: { '1': 1 } }
@@ -373,7 +373,7 @@ class SlowWorld extends ManualWorld {
 
 test('ten thousand devices are asked a little at a time', async () => {
   const world = new SlowWorld()
-  stage = await ActionStage.open([changing], { world })
+  stage = await ActionFixture.open([changing], { world })
   const devices = namesOf(10_000)
   const begun = stage.beginning('J', devices)
   world.isSlow = true

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { during } from '#test/runtime/stage'
+import { during } from '#test/runtime/runtime-fixture'
 import { Pace, Stopped } from '#workers/pace'
 
 const items = Array.from({ length: 100 }, (_, index) => index)

@@ -4,9 +4,9 @@ import type { DirectoryCommand } from '#actors/directory/commands'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { Problem } from '#model/problem'
 import { IdentityFixture } from '#test/access/identity-fixture'
-import { AlarmStage, reading } from '#test/workers/alarm-stage'
+import { AlarmFixture, reading } from '#test/workers/alarm-fixture'
 
-let fleet: AlarmStage
+let fleet: AlarmFixture
 afterEach(async () => {
   expect(fleet.stage.errors).toEqual([])
   await fleet.stage.close()
@@ -18,7 +18,7 @@ const weekS = 604_800
 
 /** A is cold, B is warm. `prepare` comes before they fall asleep. */
 async function asleep(prepare: () => Promise<unknown>): Promise<void> {
-  fleet = await AlarmStage.open()
+  fleet = await AlarmFixture.open()
   await fleet.bring({ A: 20, B: 40 })
   await prepare()
   await fleet.stage.world.settle()
@@ -125,7 +125,7 @@ describe('a silent fleet that sleeps is reached by', () => {
   })
 
   test('the time of the key that made it', async () => {
-    fleet = await AlarmStage.open()
+    fleet = await AlarmFixture.open()
     const dayMs = 86_400_000
     await fleet.bring({ A: 20, B: 40 })
     await fleet.stage.tenant('default', key(fleet.stage.world.now() + dayMs))
@@ -173,7 +173,7 @@ async function killedEverywhere(
   let kills = 0
   for (const kept of [0, 1]) {
     for (let commits = 1; ; commits++) {
-      fleet = await AlarmStage.open()
+      fleet = await AlarmFixture.open()
       await fleet.bring({ A: 20, B: 40, C: 50 })
       await prepare()
       await fleet.stage.world.settle()
@@ -229,7 +229,7 @@ describe('killed after any commit, the next process makes it true:', () => {
 })
 
 test('what a role did while it was another is undone, though it is the same again and nothing was swept', async () => {
-  fleet = await AlarmStage.open()
+  fleet = await AlarmFixture.open()
   await fleet.bring({ A: 20, B: 40 })
   await fleet.put('hot')
   await fleet.stage.world.settle()
@@ -273,7 +273,7 @@ describe('ten thousand devices', () => {
   const warmOnes = Object.fromEntries(names.filter((_, index) => index % 1_000 === 0).map((name) => [name, 'hot']))
 
   test('are gone through in slices, and only those wake that something comes of', async () => {
-    fleet = await AlarmStage.open()
+    fleet = await AlarmFixture.open()
     await bring()
     await fleet.sleep(names)
     const { world, assembly } = fleet.stage
@@ -310,7 +310,7 @@ describe('ten thousand devices', () => {
   })
 
   test('are judged by the last of several edits, wherever a sweep was when they came', async () => {
-    fleet = await AlarmStage.open()
+    fleet = await AlarmFixture.open()
     await bring()
     const { world, assembly } = fleet.stage
     const { gate } = assembly.context.system
@@ -326,7 +326,7 @@ describe('ten thousand devices', () => {
   })
 
   test('are gone through from where a killed process came to', async () => {
-    fleet = await AlarmStage.open()
+    fleet = await AlarmFixture.open()
     await bring()
     const { world } = fleet.stage
     const edit = fleet.putting('hot')
@@ -354,7 +354,7 @@ describe('a start', () => {
   })
 
   test('looks at those of an alarm that was not done', async () => {
-    fleet = await AlarmStage.open()
+    fleet = await AlarmFixture.open()
     await fleet.bring({ A: 20, B: 40 })
     fleet.putting('hot').catch(() => {})
     await untilSealed(fleet.stage.assembly.context.system.gate.sealedCount + 1)
@@ -364,7 +364,7 @@ describe('a start', () => {
 
 test('a write that fails meanwhile is made up for', async () => {
   for (const reachedDisk of [false, true]) {
-    fleet = await AlarmStage.open()
+    fleet = await AlarmFixture.open()
     await fleet.bring({ A: 20, B: 40 })
     const edit = fleet.putting('hot')
     await untilSealed(fleet.stage.assembly.context.system.gate.sealedCount + 1)
@@ -409,7 +409,7 @@ describe('a device that is refused because too much waits', () => {
   })
 
   test('does not keep others from being judged', async () => {
-    fleet = await AlarmStage.open()
+    fleet = await AlarmFixture.open()
     await fleet.bring({ A: 35, B: 40 })
     const asked = refuse(1)
     await fleet.put('hot')

@@ -13,7 +13,7 @@ import { deviceWith } from '#test/actors/acting'
 import { RecordingProjects } from '#test/actors/acting-project'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { begin, foundOf, offerTimeoutMs, sha256 } from '#test/actors/update/acting-update'
-import { Stage } from '#test/runtime/stage'
+import { RuntimeFixture } from '#test/runtime/runtime-fixture'
 
 const device = deviceAddress('default', 'A')
 const update = updateAddress('default', 'A')
@@ -21,7 +21,7 @@ const project = projectAddress('default', 'p')
 const key: ReleaseKey = { firmware: '2.0.0', hardware: null, index: 0 }
 
 /** Device A with an active update to a stored release. */
-async function updating(): Promise<{ stage: Stage; moves: string[] }> {
+async function updating(): Promise<{ stage: RuntimeFixture; moves: string[] }> {
   const moves: string[] = []
   const notices = noticeBus()
   notices.listen({ updateMoved: (_, name, stands) => moves.push(`${name} ${stands?.state ?? 'gone'}`) })
@@ -32,7 +32,7 @@ async function updating(): Promise<{ stage: Stage; moves: string[] }> {
       projectActor(new RecordingProjects()),
       updateActor({ notices, offerTimeoutMs }),
     ] as unknown as AnyDefinition<Entry>[]
-  const stage = new Stage({ definitions })
+  const stage = new RuntimeFixture({ definitions })
   await stage.open()
   stage.ask(device, { type: 'add', flakeAddress: 7, meta: {} })
   stage.ask(project, {
@@ -44,8 +44,8 @@ async function updating(): Promise<{ stage: Stage; moves: string[] }> {
   return { stage, moves }
 }
 
-const usesOf = (stage: Stage) => (stage.system.peek(project) as ProjectState).tally.uses[releaseName(key)]
-const storedOf = (stage: Stage) => stage.system.recordOf(update, updateRecord)
+const usesOf = (stage: RuntimeFixture) => (stage.system.peek(project) as ProjectState).tally.uses[releaseName(key)]
+const storedOf = (stage: RuntimeFixture) => stage.system.recordOf(update, updateRecord)
 
 test('a removed device loses its update and its count in the same commit', async () => {
   const { stage, moves } = await updating()
@@ -77,6 +77,6 @@ test.each([0, 1])(
 )
 
 /** The actors survive the simulated process. */
-function definitionsOf(stage: Stage): AnyDefinition<Entry>[] {
+function definitionsOf(stage: RuntimeFixture): AnyDefinition<Entry>[] {
   return ['device', 'tenant', 'project', 'update'].map((kind) => stage.system.registry.definition(kind))
 }

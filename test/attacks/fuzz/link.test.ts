@@ -3,7 +3,7 @@ import { Packr } from 'msgpackr'
 import { describe, expect, test } from 'vitest'
 import { tried } from '#test/attacks/fuzz/fuzzing'
 import { edited, edits, mutated } from '#test/attacks/fuzz/mutation'
-import { LinkStage } from '#test/link/link-stage'
+import { LinkFixture } from '#test/link/link-fixture'
 
 /**
  * Frames of every kind, spoilt, on links of their own: nothing that a device says is a bug of ours, what it is told is a
@@ -73,7 +73,7 @@ describe.each(['json', 'msgpack'] as const)('frames in %s', (protocol) => {
   test('spoilt in any way', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 8 }), fc.option(bytes), async (all, more) => {
-        const room = await LinkStage.open()
+        const room = await LinkFixture.open()
         const link = room.connect({ protocol })
         link.hello('A', { services: [{ serviceIdentifier: service, properties }] })
         await room.settle()
@@ -96,7 +96,7 @@ describe.each(['json', 'msgpack'] as const)('frames in %s', (protocol) => {
         expect(room.device('OTHER').services[0]?.stateOf(0)).toBe(43)
         const shown = shownOf(room)
         room.stage.crash()
-        const again = await LinkStage.open({ world: room.world, place: room.stage.place })
+        const again = await LinkFixture.open({ world: room.world, place: room.stage.place })
         expect(shownOf(again)).toEqual(shown)
       }),
       tried(150),
@@ -115,7 +115,7 @@ function packed(frame: unknown): Buffer {
 }
 
 /** What is stored of the two. */
-function shownOf(room: LinkStage): unknown {
+function shownOf(room: LinkFixture): unknown {
   return ['A', 'OTHER'].map((name) => {
     const { isThere, services } = room.device(name)
     const states = services.map((each) => each.shape.properties.map((_, index) => each.stateOf(index)))

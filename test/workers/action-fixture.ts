@@ -6,7 +6,7 @@ import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
 import type { ActorAddress } from '#runtime/actor'
 import { IdentityFixture, type IdentityFixtureOptions } from '#test/access/identity-fixture'
-import { TestLink } from '#test/link/link-stage'
+import { TestLink } from '#test/link/link-fixture'
 
 export const changing: Grant = { permissions: { service: ['update'] }, devices: ['*'], services: ['svc'] }
 
@@ -58,7 +58,7 @@ class AnsweringLink extends TestLink {
 }
 
 /** A server with `ann`, who may change what her role says, and devices that do what they are asked. */
-export class ActionStage {
+export class ActionFixture {
   stage: IdentityFixture
   manner: Manner = willing
   /** Every write that any device heard, of all processes. */
@@ -69,11 +69,14 @@ export class ActionStage {
     this.stage = stage
   }
 
-  static async open(grants: readonly Grant[] = [changing], options: IdentityFixtureOptions = {}): Promise<ActionStage> {
+  static async open(
+    grants: readonly Grant[] = [changing],
+    options: IdentityFixtureOptions = {},
+  ): Promise<ActionFixture> {
     const stage = await IdentityFixture.open(options)
     await stage.putRole('ops', grants)
     await stage.addUser('ann', { roles: ['ops'] })
-    return new ActionStage(stage)
+    return new ActionFixture(stage)
   }
 
   get ann(): string {
@@ -105,7 +108,7 @@ export class ActionStage {
   }
 
   /** Taken; how far it came by then is open. */
-  async begin(...action: Parameters<ActionStage['beginning']>): Promise<void> {
+  async begin(...action: Parameters<ActionFixture['beginning']>): Promise<void> {
     await this.stage.wait(this.beginning(...action))
   }
 

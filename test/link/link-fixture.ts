@@ -21,7 +21,7 @@ import { StoreListing } from '#store/store-listing'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { noopUpdates } from '#test/actors/noop-updates'
 import { startMs } from '#test/runtime/manual-world'
-import { Stage, type StageOptions } from '#test/runtime/stage'
+import { RuntimeFixture, type RuntimeFixtureOptions } from '#test/runtime/runtime-fixture'
 
 const definitions = (notices: NoticeBus) => (journal: StoreJournal) =>
   [
@@ -42,21 +42,21 @@ type TestOpening = Partial<LinkOpening> & { readonly protocol?: LinkProtocol }
 /** The time that devices have to answer. */
 export const writeTimeoutMs = 10_000
 
-export interface LinkStageOptions extends StageOptions {
+export interface LinkFixtureOptions extends RuntimeFixtureOptions {
   readonly offerUrl?: OfferUrl
 }
 
 /** The link module with real actors, a store in memory, and test sockets. */
-export class LinkStage {
+export class LinkFixture {
   readonly notices = noticeBus()
-  readonly stage: Stage
+  readonly stage: RuntimeFixture
   readonly links: Links
   readonly presence: Presence
   readonly gaps: string[] = []
   readonly notAdmitted: string[] = []
 
-  constructor({ offerUrl, ...options }: LinkStageOptions = {}) {
-    this.stage = new Stage({ definitions: definitions(this.notices), ...options })
+  constructor({ offerUrl, ...options }: LinkFixtureOptions = {}) {
+    this.stage = new RuntimeFixture({ definitions: definitions(this.notices), ...options })
     const { system, journal } = this.stage
     this.presence = new Presence({
       system,
@@ -82,10 +82,10 @@ export class LinkStage {
     this.stage.onCommitFailed = () => this.links.storageFailed()
   }
 
-  static async open(options: LinkStageOptions = {}): Promise<LinkStage> {
-    const linkStage = new LinkStage(options)
-    await linkStage.stage.open()
-    return linkStage
+  static async open(options: LinkFixtureOptions = {}): Promise<LinkFixture> {
+    const linkFixture = new LinkFixture(options)
+    await linkFixture.stage.open()
+    return linkFixture
   }
 
   connect(opening: TestOpening = {}): TestLink {

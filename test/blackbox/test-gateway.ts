@@ -9,7 +9,7 @@ const services = [{ serviceIdentifier: climate, properties: [{ propId: temperatu
  * Devices that outlive servers and remember what they did: an id they know is answered and not done again. They are all on
  * one link at a time.
  */
-export class ObedientGateway {
+export class TestGateway {
   readonly devices: readonly string[]
   /** What each did, by id, in order. */
   readonly done = new Map<string, string[]>()

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type Person, told } from '#test/blackbox/people'
+import { answerOf, type Person } from '#test/blackbox/people'
 import { climate, temperature } from '#test/blackbox/sensor'
 import { until } from '#test/blackbox/until'
 
@@ -65,7 +65,7 @@ export const pathOf = ({ resourceIdentifier }: Fn) => `/functions/${resourceIden
 export async function subscribe(who: Person, fn: Fn, more: object = {}): Promise<string> {
   const body = { topic: fn.resourceIdentifier, type: 'email', locale: 'en', ...more }
   const answer = await who.post('/notifications/subscribe', body)
-  expect(told(answer)).toEqual([201, { resourceIdentifier: expect.stringMatching(/^crn#subscription:\w{9,16}$/) }])
+  expect(answerOf(answer)).toEqual([201, { resourceIdentifier: expect.stringMatching(/^crn#subscription:\w{9,16}$/) }])
   return (answer.headers.get('location') ?? '').slice('/api/v1'.length)
 }
 

@@ -14,7 +14,7 @@ import { ManualWorld } from '#test/runtime/manual-world'
 import { type TallyCommand, type TallyState, tallies } from '#test/runtime/tally-actors'
 import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
 
-export interface StageOptions {
+export interface RuntimeFixtureOptions {
   readonly world?: ManualWorld
   readonly place?: MemoryPlace
   readonly definitions?: (journal: StoreJournal) => AnyDefinition<Entry>[]
@@ -43,7 +43,7 @@ export function faultyPlace(world: ManualWorld): { place: MemoryPlace; faults: F
 }
 
 /** The runtime on a store in memory, in a manual world. It records answers and events in order. */
-export class Stage {
+export class RuntimeFixture {
   readonly world: ManualWorld
   readonly place: MemoryPlace
   readonly journal: StoreJournal
@@ -64,7 +64,7 @@ export class Stage {
   /** Runs with the offset of each released event. */
   onReleased: (offset: number) => void = () => {}
 
-  constructor(options: StageOptions = {}) {
+  constructor(options: RuntimeFixtureOptions = {}) {
     this.world = options.world ?? new ManualWorld()
     this.place = options.place ?? memoryPlace({ world: this.world })
     this.journal = new StoreJournal({ openLog: embeddedLog(options.isSynced ?? false) })
@@ -165,9 +165,9 @@ export class Stage {
   }
 
   /** Starts another process on the same place. */
-  async restart(options: StageOptions = {}): Promise<Stage> {
+  async restart(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
     const { world, place } = this
-    return await new Stage({ world, place, ...options }).open()
+    return await new RuntimeFixture({ world, place, ...options }).open()
   }
 }
 
@@ -186,6 +186,6 @@ export async function during<T>(world: ManualWorld, promise: Promise<T>): Promis
   return await done
 }
 
-export async function openStage(options: StageOptions = {}): Promise<Stage> {
-  return await new Stage(options).open()
+export async function openStage(options: RuntimeFixtureOptions = {}): Promise<RuntimeFixture> {
+  return await new RuntimeFixture(options).open()
 }

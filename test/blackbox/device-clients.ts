@@ -11,7 +11,7 @@ export interface LinkedSensor {
 }
 
 /** What the tests of one protocol stand on: a server, and names and links that are theirs alone. */
-export class LinkGround {
+export class DeviceClients {
   readonly protocol: Protocol
   readonly #serverOf: () => StartedServer
   readonly #open: (LinkClient | EventClient)[] = []

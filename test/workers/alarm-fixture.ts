@@ -21,7 +21,7 @@ export const reading = (...devices: string[]): Grant => ({
 })
 
 /** A fleet of one service, with alarms that `ann` made. */
-export class AlarmStage {
+export class AlarmFixture {
   stage: IdentityFixture
 
   constructor(stage: IdentityFixture) {
@@ -29,11 +29,11 @@ export class AlarmStage {
   }
 
   /** `ann` may read all that `grants` reach. */
-  static async open(grants: readonly Grant[] = [reading('*')]): Promise<AlarmStage> {
+  static async open(grants: readonly Grant[] = [reading('*')]): Promise<AlarmFixture> {
     const stage = await IdentityFixture.open()
     await stage.putRole('ops', grants)
     await stage.addUser('ann', { roles: ['ops'] })
-    return new AlarmStage(stage)
+    return new AlarmFixture(stage)
   }
 
   get ann(): string {
