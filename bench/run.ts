@@ -1,12 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { alarms } from '#bench/benchmarks/alarms'
 import { auth } from '#bench/benchmarks/auth'
-import { dashboard } from '#bench/benchmarks/dashboard'
 import { fanout } from '#bench/benchmarks/fanout'
 import { fullState } from '#bench/benchmarks/full-state'
-import { functions } from '#bench/benchmarks/functions'
 import { growth } from '#bench/benchmarks/growth'
 import { ingest } from '#bench/benchmarks/ingest'
 import { latency } from '#bench/benchmarks/latency'
@@ -31,16 +28,13 @@ const benchmarks: Readonly<Record<string, Benchmark>> = {
   restart,
   growth,
   auth,
-  alarms,
-  functions,
   rollout,
-  dashboard,
   peers,
   worst,
 }
 
 /** Benchmarks whose description states for each measurement whether IAM is on. */
-const statesIam: readonly string[] = ['auth', 'functions', 'peers', 'worst']
+const statesIam: readonly string[] = ['auth', 'peers', 'worst']
 
 const roundsDefault = 5
 
@@ -98,10 +92,6 @@ async function main(args: readonly string[]): Promise<number> {
   const reports: Report[] = []
   for (const name of positionals.length > 0 ? positionals : Object.keys(benchmarks)) {
     const benchmark = benchmarks[name] as Benchmark
-    if (benchmark.leftOut !== undefined) {
-      console.error(`${name}: ${benchmark.leftOut}`)
-      continue
-    }
     const made = await report(name, benchmark, isQuick, isQuick ? 1 : rounds)
     reports.push(made)
     const markdown = markdownOf(made, benchmark)

@@ -1,14 +1,13 @@
-// Answers: how many events a second each of 1 to 5 000 dashboards receives, all of them drained before the clock stops, compared with a loop that publishes the same bytes and does nothing more (bench/bare/fanout.ts): from our hub alone (bench/alone/hub.ts), and the whole way from a device. Does not count: connecting, slow dashboards, filters and scopes, catching up.
+// Answers: how many events a second each of 1 to 5 000 dashboards receives, all of them drained before the clock stops, compared with a loop that publishes the same bytes and does nothing more (bench/bare/fanout.ts), the whole way from a device. Does not count: connecting, slow dashboards, filters and scopes, catching up.
 
 import type { Benchmark, Case, Figures, Round, Target } from '#bench/harness/benchmark'
 import { costsOf, formsOf } from '#bench/harness/load-figures'
 import { standardLoad, underLoad } from '#bench/harness/running-load'
-import { alone, bare, ours, type StartServer } from '#bench/harness/servers'
+import { bare, ours, type StartServer } from '#bench/harness/servers'
 import { leadLimits } from '#bench/load/lead'
 
 const starts: Readonly<Record<string, StartServer>> = {
   bare: bare('fanout'),
-  hub: alone('hub'),
   link: ours({ DURABILITY: 'process' }),
 }
 
@@ -52,12 +51,5 @@ export const fanout: Benchmark = {
     ...formsOf('serverCpu', 'loadCpu'),
   },
   cases: [caseOf(one, 1), caseOf(hundred, 100), caseOf(thousand, 1_000), caseOf(fiveThousand, 5_000)],
-  targets: [
-    target(hundred, 'hub', 0.9),
-    target(thousand, 'hub', 0.9),
-    target(fiveThousand, 'hub', 0.9),
-    target(hundred, 'link', 0.65),
-    target(thousand, 'link', 0.9),
-    target(fiveThousand, 'link', 0.9),
-  ],
+  targets: [target(hundred, 'link', 0.65), target(thousand, 'link', 0.9), target(fiveThousand, 'link', 0.9)],
 }

@@ -1,10 +1,10 @@
-// Answers: how fast a client reads the full state at its maximum speed, compared with one JSON.stringify of plain objects (bench/bare/full-state.ts), and how much fast and slow reads delay events to other clients. Does not count: devices that are only on disk after an eviction, filters, pages, the client's own parsing.
+// Answers: how fast a client reads the full state at its maximum speed, and how much fast and slow reads delay events to other clients. Does not count: devices that are only on disk after an eviction, filters, pages, the client's own parsing.
 
 import type { Benchmark, Case, Figures, Round, Variant } from '#bench/harness/benchmark'
 import { formsOf } from '#bench/harness/load-figures'
 import { type RunningLoad, reported, standardLoad, started, withLoad, withRemote } from '#bench/harness/running-load'
 import { placeOf } from '#bench/harness/server-target'
-import { bare, ours, type RunningServer } from '#bench/harness/servers'
+import { ours, type RunningServer } from '#bench/harness/servers'
 import { allowedMs } from '#bench/harness/statistics'
 import type { ReadersSpec, ReadResult } from '#bench/load/readers'
 
@@ -39,15 +39,7 @@ async function warmReads(server: RunningServer, { isQuick }: Round): Promise<Fig
 function speedOf(devices: number): Case {
   return {
     name: namesOfSizes.get(devices) ?? '',
-    baseline: 'bare',
     variants: [
-      {
-        name: 'bare',
-        measure: (round) => {
-          const { properties, prefix } = fleet
-          return started(bare('full-state', { devices, properties, prefix }), (server) => warmReads(server, round))
-        },
-      },
       {
         name: 'process',
         measure: (round) =>
@@ -110,10 +102,10 @@ async function measureEvents(
 export const fullState: Benchmark = {
   rounds: 3,
   figures: {
-    megabytesPerSecond: { title: 'MB/s', digits: 1, isCompared: true, isOfLoad: true },
-    readsPerSecond: { title: 'reads/s', digits: 2, isCompared: true, isOfLoad: true },
-    megabytesPerRead: { title: 'MB/read', digits: 3, isCompared: true },
-    serverCpuPerMegabyte: { title: 'server CPU, ms/MB', digits: 2, isCompared: true },
+    megabytesPerSecond: { title: 'MB/s', digits: 1, isOfLoad: true },
+    readsPerSecond: { title: 'reads/s', digits: 2, isOfLoad: true },
+    megabytesPerRead: { title: 'MB/read', digits: 3 },
+    serverCpuPerMegabyte: { title: 'server CPU, ms/MB', digits: 2 },
     ...formsOf('loadCpu', 'serverCpu'),
     eventP50: { title: 'event p50, ms', digits: 1 },
     eventP99: { title: 'event p99, ms', digits: 1 },
@@ -131,13 +123,6 @@ export const fullState: Benchmark = {
     },
   ],
   targets: [
-    ...[...namesOfSizes.values()].map((name) => ({
-      case: name,
-      variant: 'process',
-      figure: 'megabytesPerSecond',
-      isRatio: true,
-      atLeast: 0.5,
-    })),
     { case: others, variant: '4 fast readers', figure: 'ofLimit', atMost: 1 },
     { case: others, variant: '8 readers of 1 MB/s, 8 that stall', figure: 'ofLimit', atMost: 1 },
   ],

@@ -72,8 +72,6 @@ export interface Benchmark {
   readonly figures: Readonly<Record<string, FigureForm>>
   readonly cases: readonly Case[]
   readonly targets: readonly Target[]
-  /** Why it can't be measured on this machine; absent: it can. */
-  readonly leftOut?: string | undefined
   /** Number of rounds, if they are expensive; default 5. */
   readonly rounds?: number
   /** The part of the report after the figures. */

@@ -21,11 +21,6 @@ export function bare(program: string, settings: Readonly<Record<string, unknown>
   return listening(`bare/${program}`, settings)
 }
 
-/** A single part of this server, from `bench/alone`. */
-export function alone(program: string): StartServer {
-  return listening(`alone/${program}`, {})
-}
-
 /** One of our programs that listens on a given port, in its own process. */
 export function listening(program: string, settings: Readonly<Record<string, unknown>>): StartServer {
   return async () => {
@@ -68,7 +63,7 @@ export interface OwnServer extends RunningServer {
 }
 
 /** This server on a data folder that is kept. `before`: see `loadedBefore`. */
-export async function startOn(
+async function startOn(
   dataFolder: string,
   environment: Environment = {},
   before?: string,

@@ -7,15 +7,9 @@ import { type Protocol, protocols } from '#bench/load/peer-protocols'
 import { RawSocket } from '#bench/load/raw-socket'
 import { numberOf } from '#bench/load/update-template'
 
-/** The first fields of an event have a fixed order (contract 4), so the offset has a fixed position for each type. */
-const startOf = (type: string) => `{"type":"${type}","timestamp":`
-const offsetBehind = (start: string) => `${start}1700000000000,"offset":`.length
-const updated = startOf('OBJECT_UPDATED')
-const offsetAt = offsetBehind(updated)
-const turned = [true, false].map((isActive) => {
-  const start = startOf(isActive ? 'ALARM_STATUS_ACTIVE' : 'ALARM_STATUS_INACTIVE')
-  return { isActive, start, offsetAt: offsetBehind(start) }
-})
+/** The first fields of an event have a fixed order (contract 4), so the offset has a fixed position. */
+const updated = '{"type":"OBJECT_UPDATED","timestamp":'
+const offsetAt = `${updated}1700000000000,"offset":`.length
 const comma = 0x2c
 const colon = 0x3a
 const offsetName = '"offset":'
@@ -39,8 +33,6 @@ export interface LoadDashboardsOptions {
   readonly witnesses?: number | undefined
   /** Called for each change that a witness reads, with its number. */
   readonly onChange: (number: number) => void
-  /** Called for each state change of an alarm; without it none may occur. */
-  readonly alarmChanged?: (isActive: boolean) => void
   /** Accepts other events and does not count them. With one dashboard. */
   readonly hasOtherEvents?: boolean | undefined
   /** Called often, after some dashboards have read events. */
@@ -133,7 +125,7 @@ export class LoadDashboards {
   }
 
   #eventWitness(): DeliveryHandler {
-    const { onChange, alarmChanged, hasOtherEvents } = this.#options
+    const { onChange, hasOtherEvents } = this.#options
     let lastOffset = 0
     const atOffset = (offset: number) => {
       if (offset !== lastOffset + 1 && lastOffset > 0) this.gaps++
@@ -145,12 +137,6 @@ export class LoadDashboards {
       if (head.startsWith(updated)) {
         atOffset(naturalAt(bytes, start + offsetAt))
         onChange(numberOf(lastValue(bytes, end)))
-        return true
-      }
-      const turn = turned.find((each) => head.startsWith(each.start.slice(0, offsetAt)))
-      if (alarmChanged && turn) {
-        atOffset(naturalAt(bytes, start + turn.offsetAt))
-        alarmChanged(turn.isActive)
         return true
       }
       if (hasOtherEvents) {

@@ -28,7 +28,6 @@ export interface FleetLinkOptions {
   readonly failed: (error: Error) => void
   /** For a link whose devices report values. */
   readonly template?: UpdateTemplate
-  readonly sent?: ((device: number, number: number) => void) | undefined
   /** Called for each acknowledged frame. `number`: its number, unless a later frame of the device is in flight. */
   readonly acknowledged?: (device: number, sequence: number, number: number | undefined) => void
   readonly onRead?: () => void
@@ -107,7 +106,7 @@ export class FleetLink {
 
   /** Sends frames of its devices in rotation, with the numbers `number`, `number + step` and so on. */
   send(count: number, number: number, step: number): void {
-    const { template, count: devices, first, step: deviceStep, sent } = this.#options
+    const { template, count: devices } = this.#options
     if (!template) throw new Error('the devices of this link do not report')
     const bytes = Buffer.allocUnsafe(count * template.bytes)
     for (let written = 0; written < count; written++) {
@@ -117,7 +116,6 @@ export class FleetLink {
       this.#sent[place] = sequence
       const carried = number + written * step
       this.#numbers[place] = carried
-      sent?.(first + place * deviceStep, carried)
       template.write(bytes, written * template.bytes, this.#addresses[place] as number, sequence, carried)
     }
     this.unacknowledged += count

@@ -60,8 +60,7 @@ export class LoadFleet {
   #limit = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** `sent`: called before each frame is sent, with its device and number. */
-  constructor(options: LoadFleetOptions, sent?: (device: number, number: number) => void) {
+  constructor(options: LoadFleetOptions) {
     this.options = options
     const { devices, links, port, prefix, properties, changes, authorizations, protocol } = options
     this.sent = protocol ? firstPeerNumber : 0
@@ -87,7 +86,6 @@ export class LoadFleet {
         ...place,
         authorization: authorizations?.link,
         template,
-        sent,
         hello: () => hello,
         acknowledged: (device, sequence, number) => this.#acknowledgedOne(device, sequence, number),
         onRead: () => this.#fill(link),

@@ -2,7 +2,6 @@ import { serveFunctions } from '#bench/harness/remote-functions'
 import type { ServerTarget } from '#bench/harness/server-target'
 import { SlowLoadError } from '#bench/harness/slow-load-error'
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
-import { type AlarmMode, alarmBodies, ExpectedAlarmChanges, makeAlarms } from '#bench/load/alarms'
 import { openCredit } from '#bench/load/credit'
 import { LoadDashboards } from '#bench/load/dashboards'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
@@ -16,8 +15,6 @@ export interface LoadSpec extends Omit<LoadFleetOptions, 'protocol'>, ServerTarg
   readonly protocol?: ProtocolName
   readonly dashboards: number
   readonly witnesses?: number
-  /** Alarms on the reported values; absent: none. */
-  readonly alarms?: AlarmMode
   /** The server also sends other events, which do not count. With one dashboard. */
   readonly hasOtherEvents?: boolean
   /** Sends only as fast as the slowest dashboard reads; absent: as fast as the links accept. */
@@ -43,8 +40,6 @@ export interface PhaseSpec {
 export interface PhaseResult extends CpuUse {
   readonly frames: number
   readonly changes: number
-  /** How often alarms changed state. Each change is also an event. */
-  readonly alarmChanges: number
   readonly deliveries: number
   readonly dashboardBytes: number
   /** From the due time of a frame to its acknowledgement and to its event at a witness. */
@@ -58,8 +53,6 @@ let spec: LoadSpec
 let fleet: LoadFleet | undefined
 let dashboards: LoadDashboards
 let lead: Lead | undefined
-let expected: ExpectedAlarmChanges | undefined
-let receivedChanges = { active: 0, inactive: 0 }
 const delivery = new LatencyHistogram()
 
 serveFunctions({
@@ -67,13 +60,10 @@ serveFunctions({
 
   async open(asked: LoadSpec) {
     spec = asked
-    const { alarms, port, authorizations, lead: limits, hasOtherEvents, witnesses } = spec
+    const { port, authorizations, lead: limits, hasOtherEvents, witnesses } = spec
     const protocol = spec.protocol === undefined || spec.protocol === 'own' ? undefined : protocols[spec.protocol]
-    if (alarms !== undefined) await makeAlarms(port, authorizations, alarmBodies(alarms, spec))
-    expected = alarms === 'changing' ? new ExpectedAlarmChanges(spec) : undefined
-    receivedChanges = { active: 0, inactive: 0 }
     if (!limits?.isCredit) {
-      fleet = new LoadFleet({ ...spec, protocol }, expected?.sent.bind(expected))
+      fleet = new LoadFleet({ ...spec, protocol })
       await fleet.open()
     }
     dashboards = new LoadDashboards({
@@ -82,13 +72,10 @@ serveFunctions({
       authorizations,
       protocol,
       witnesses,
-      hasOtherEvents: hasOtherEvents,
+      hasOtherEvents,
       onChange: (number) => {
         const dueAt = fleet?.dueAt(number)
         if (dueAt !== undefined) delivery.record(performance.now() - dueAt)
-      },
-      alarmChanged: (isActive) => {
-        receivedChanges[isActive ? 'active' : 'inactive']++
       },
       moved: () => lead?.moved(),
     })
@@ -116,7 +103,7 @@ serveFunctions({
     const { drainMsMax = drainMsDefault } = spec
     await fleet?.settled(drainMsMax)
     const end = counted()
-    const events = fleet ? end.frames + end.turns - before.frames - before.turns : (lead?.granted ?? 0)
+    const events = fleet ? end.frames - before.frames : (lead?.granted ?? 0)
     if (spec.dashboards > 0) await dashboards.waitForEvents(events, drainMsMax)
     const use = clock.read()
     fleet?.check()
@@ -124,13 +111,11 @@ serveFunctions({
     if (dashboards.gaps > 0) throw new SlowLoadError(dashboards.gaps)
     if (dashboards.deliveries !== events * spec.dashboards)
       throw new Error('a dashboard received more events than expected')
-    if (spec.dashboards > 0) checkAlarmChanges()
     const frames = end.frames - warm.frames
     return {
       ...use,
       frames,
       changes: frames * spec.changes,
-      alarmChanges: end.turns - warm.turns,
       deliveries: dashboards.deliveries - warm.deliveries,
       dashboardBytes: dashboards.bytes - warm.bytes,
       acknowledgement: (fleet?.latency ?? new LatencyHistogram()).summary(),
@@ -140,25 +125,14 @@ serveFunctions({
 })
 
 function counted() {
-  const { active, inactive } = changesExpected()
   const { deliveries, bytes } = dashboards
-  return { frames: fleet?.acknowledged ?? 0, turns: active + inactive, deliveries, bytes }
+  return { frames: fleet?.acknowledged ?? 0, deliveries, bytes }
 }
 
 function sendTogether(togetherMax: number): (changes: number) => void {
   return (changes) => {
     for (let rest = changes; rest > 0; rest -= togetherMax) fleet?.sendTogether(Math.min(rest, togetherMax))
   }
-}
-
-const changesExpected = () => expected?.turns ?? { active: 0, inactive: 0 }
-
-/** Compares the alarm events with the expected state changes in each direction. */
-function checkAlarmChanges(): void {
-  const { active, inactive } = changesExpected()
-  if (receivedChanges.active === active && receivedChanges.inactive === inactive) return
-  const heard = `${receivedChanges.active} times active and ${receivedChanges.inactive} times inactive`
-  throw new Error(`alarms changed ${heard}, not ${active} and ${inactive} times`)
 }
 
 function pause(ms: number): Promise<void> {

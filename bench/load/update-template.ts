@@ -53,7 +53,7 @@ export class UpdateTemplate {
 const itemBytes = 12
 
 /** The value of the property with this index in a frame that carries `number`. */
-export function carriedValue(number: number, changes: number, place: number): number {
+function carriedValue(number: number, changes: number, place: number): number {
   return (number + changes - 1 - place) / valuesPerUnit
 }
 
