@@ -12,7 +12,7 @@ import {
 } from '#dashboard/pages/administration/grants'
 import { actions, type Grant, isPermitted, resources, scopeOf } from '#model/scope'
 
-/** Contract 2, Model: grants as the dashboard edits them, held against what the server makes of them. */
+/** The matrix of permissions compared with the server's evaluation of grants. Contract 2, Model. */
 
 const grantOf = (permissions: Grant['permissions']): Grant => ({ permissions, devices: ['*'], services: ['*'] })
 
@@ -27,7 +27,7 @@ test.each([
   { service: ['*'], '*': ['read'] },
   { '*': ['*'] },
   { meta: ['read', 'update'], '*': ['delete'] },
-] as Grant['permissions'][])('a ticked box is what the server allows: %j', (permissions) => {
+] as Grant['permissions'][])('exactly the permitted actions are ticked: %j', (permissions) => {
   const grant = grantOf(permissions)
   const scope = scopeOf([grant])
   for (const resource of resources)
@@ -39,21 +39,21 @@ test.each([
       ])
 })
 
-test('every box, ticked and unticked again, leaves the grant as it was', () => {
+test('ticking and unticking any box restores the grant', () => {
   const before = grantOf({ service: ['read'] })
   for (const { resource } of resourceRows)
     for (const action of actionColumns) {
       if (tickedOf(before, resource, action) === 'given') continue
       const on = toggled(before, resource, action)
       expect(tickedOf(on, resource, action)).toBe('given')
-      // Ticking "any" stands for the single ones of its row, which are not said beside it.
+      // Ticking "any" replaces the single actions of its row.
       if (action === '*' && resource === 'service') expect(on.permissions).toEqual({ service: ['*'] })
       else expect(toggled(on, resource, action)).toEqual(before)
     }
   expect(toggled(before, 'service', 'read').permissions).toEqual({})
 })
 
-test('says in words what a grant gives, and where', () => {
+test('permissions and names in words', () => {
   expect(permissionsText(grantOf({ service: ['read', 'update'], meta: [] }))).toBe('service: read, update')
   expect(permissionsText(grantOf({ '*': ['*'] }))).toBe('everything on any resource')
   expect(permissionsText(grantOf({}))).toBe('nothing')
@@ -62,11 +62,11 @@ test('says in words what a grant gives, and where', () => {
   expect(namesText(['A', 'B', 'C', 'D', 'E'], 'device')).toBe('A, B, C and 2 more devices')
 })
 
-test('names are taken as they are typed', () => {
+test('names are separated by commas and line breaks', () => {
   expect(namesIn(' LAMP-1, LAMP-2\nLAMP-1\n\n  A B7 ')).toEqual(['LAMP-1', 'LAMP-2', 'A B7'])
 })
 
-test('a grant that gives nothing, or nowhere, is told', () => {
+test('a grant without permissions, devices or services is idle', () => {
   expect(isIdle(firstGrant)).toBe(false)
   expect(isIdle({ ...firstGrant, devices: [], services: [] })).toBe(true)
   expect(isIdle(grantOf({ service: [] }))).toBe(true)

@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { grant, Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { dialogOf, fitsAPhone, isTold, rowOf, visit } from '#test/dashboard/looking'
+import { dialogOf, fitsAPhone, rowOf, seesToast, visit } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
-/** The pages by which users, roles, tenants, keys and sessions are administered, in a browser. Contract 2. */
-describe('the pages of administration', () => {
+/** The pages of users, roles, tenants, keys and sessions in a browser. Contract 2. */
+describe('administration pages', () => {
   let server: StartedServer
   let browser: Browser
   let admin: Person
@@ -24,12 +24,12 @@ describe('the pages of administration', () => {
   const page = () => ann.page
   const button = (name: string | RegExp) => ann.button(name)
   const row = (text: string) => rowOf(ann.page, text)
-  const told = (text: string) => isTold(ann.page, text)
+  const toast = (text: string) => seesToast(ann.page, text)
   const tab = (name: string) => page().getByRole('tab', { name, exact: true }).click()
   const code = () => page().locator('.shown-once pre').first().innerText()
   const user = async (name: string) => (await admin.get(`/iam/users/${name}`)).json as Record<string, unknown>
 
-  test('somebody is invited, signs up, is changed, shut out, let in again and removed', async () => {
+  test('a user is invited, signs up, is changed, disabled, enabled and deleted', async () => {
     await visit(ann, '/administration/users')
     await row('root').getByText('you').waitFor()
     await button('Create invitation').click()
@@ -47,28 +47,28 @@ describe('the pages of administration', () => {
     await signUp(server, { name: 'ann', password }, await code())
     await button('Done').click()
     await page().getByRole('heading', { name: 'The code for ann' }).waitFor({ state: 'detached' })
-    const somebody = await Person.signIn(server, { name: 'ann', password })
+    const invited = await Person.signIn(server, { name: 'ann', password })
 
-    // A name is taken once.
+    // Names are unique.
     await button('Create invitation').click()
     await dialog.getByLabel('Name').fill('ANN')
     await button('Create code').click()
     await dialog.getByRole('alert').getByText('The name is taken').waitFor()
-    // What was typed is not lost by a slip of the hand.
+    // Escape or a click outside does not discard input without a question.
     await page().keyboard.press('Escape')
-    await ann.isAsked(false)
+    await ann.answerLeaveDialog(false)
     expect(await dialog.getByLabel('Name').inputValue()).toBe('ANN')
     await page().mouse.click(5, 5)
-    await ann.isAsked(true)
+    await ann.answerLeaveDialog(true)
     await dialog.waitFor({ state: 'hidden' })
 
-    // Only what is changed is sent.
+    // Only changed fields are sent.
     await button('Change ann').click()
     await dialog.getByLabel('viewer').check()
     await dialog.getByLabel('operator').uncheck()
     expect((await admin.patch('/iam/users/ann', { email: 'other@acme.example' })).status).toBe(200)
     await button('Save').click()
-    await told('ann is changed')
+    await toast('ann is changed')
     expect(await user('ann')).toMatchObject({ roles: ['viewer'], email: 'other@acme.example' })
     await until(async () => (await row('ann').getByText('other@acme.example').count()) === 1, 'the list')
     await button('Change ann').click()
@@ -83,11 +83,11 @@ describe('the pages of administration', () => {
     await button('Disable ann').click()
     await dialog.getByText('All sessions of ann end at once').waitFor()
     await dialog.getByRole('button', { name: 'Disable ann' }).click()
-    await told('ann is disabled')
-    await until(async () => !(await somebody.isIn()), 'ann to be signed out')
+    await toast('ann is disabled')
+    await until(async () => !(await invited.isIn()), 'ann to be signed out')
     await row('ann').getByText('disabled').waitFor()
     await button('Enable ann').click()
-    await told('ann is enabled')
+    await toast('ann is enabled')
 
     await button('Reset password for ann').click()
     await button('Create code').click()
@@ -100,13 +100,13 @@ describe('the pages of administration', () => {
     expect(await confirm.isDisabled()).toBe(true)
     await dialog.getByLabel('Type ann to confirm').fill('ann')
     await confirm.click()
-    await told('ann is deleted')
+    await toast('ann is deleted')
     expect((await admin.get('/iam/users/ann')).status).toBe(404)
-    await page().getByLabel('Search').fill('nobody like this')
+    await page().getByLabel('Search').fill('no such user')
     await page().getByText('No users found').waitFor()
   })
 
-  test('the last administrator stays, and it is said why', async () => {
+  test('the last administrator cannot be disabled, and the dialog gives the reason', async () => {
     await visit(ann, '/administration/users')
     await button('Disable root').click()
     const dialog = dialogOf(page())
@@ -117,7 +117,7 @@ describe('the pages of administration', () => {
     expect(await user('root')).toMatchObject({ state: 'active' })
   })
 
-  test('roles: made in the matrix, changed, copied; those in use stay, and who holds them is named', async () => {
+  test('a role is created in the matrix, changed and deleted; the refusal for a role in use names its users', async () => {
     await visit(ann, '/administration/roles')
     await button('Show admin').click()
     const dialog = dialogOf(page())
@@ -138,7 +138,7 @@ describe('the pages of administration', () => {
     await dialog.getByLabel('All devices').uncheck()
     await dialog.getByLabel('Devices', { exact: true }).fill('LAMP-1, lamp-2')
     await button('Save role').click()
-    await told('Role wall is saved')
+    await toast('Role wall is saved')
     const saved = async () => ((await admin.get('/iam/roles/wall')).json as { grants: unknown }).grants
     expect(await saved()).toEqual([
       {
@@ -148,7 +148,7 @@ describe('the pages of administration', () => {
       },
     ])
 
-    // Rights that were taken away meanwhile do not come back unseen.
+    // Saving does not restore permissions that another user removed meanwhile.
     await button('Change wall').click()
     await dialog.getByLabel('read on updates').check()
     await admin.putRole('wall', grant({ service: ['read'] }))
@@ -160,7 +160,7 @@ describe('the pages of administration', () => {
     await button('Add grant').click()
     await dialog.getByRole('group', { name: 'Grant 2' }).getByLabel('read on health').check()
     await button('Save role').click()
-    await told('Role wall is saved')
+    await toast('Role wall is saved')
     await until(async () => ((await saved()) as unknown[]).length === 2, 'the second grant')
 
     await admin.bring('holder', ['wall'])
@@ -169,13 +169,13 @@ describe('the pages of administration', () => {
     await dialog.getByText('Role wall is in use by holder').waitFor()
     await admin.delete('/iam/users/holder')
     await dialog.getByRole('button', { name: 'Delete wall' }).click()
-    await told('Role wall is deleted')
+    await toast('Role wall is deleted')
     expect((await admin.get('/iam/roles/wall')).status).toBe(404)
-    // Whoever works by the keyboard goes on from where it was.
+    // Keyboard users continue at the list.
     await expect.poll(() => ann.focused()).toBe('Roles')
   })
 
-  test('keys are made, shown once, and ended', async () => {
+  test('keys are created, shown once and deleted', async () => {
     await visit(ann, '/administration/keys')
     await page().getByText('npm run -s admin -- key add provisioning').waitFor()
     await button('New provisioning key').click()
@@ -191,7 +191,7 @@ describe('the pages of administration', () => {
     await button('Done').click()
     await button('Delete Hall 3').click()
     await button('Delete the key').click()
-    await told('The key Hall 3 is deleted')
+    await toast('The key Hall 3 is deleted')
     await expect.poll(() => ann.focused()).toBe('Provisioning keys')
     expect((await server.ask('/link', { method: 'POST', body, headers })).status).toBe(401)
 
@@ -207,11 +207,11 @@ describe('the pages of administration', () => {
     await button('Done').click()
     await button('Delete Reporting').click()
     await button('Delete the key').click()
-    await told('The key Reporting is deleted')
+    await toast('The key Reporting is deleted')
     expect((await server.get('/iam/me', key)).status).toBe(401)
   })
 
-  test('a tenant is made, entered, changed and removed', async () => {
+  test('a tenant is created, selected, changed and deleted', async () => {
     await visit(ann, '/administration/tenants')
     await page().getByText('npm run admin -- tenant add acme').waitFor()
     await button('New tenant').click()
@@ -220,7 +220,7 @@ describe('the pages of administration', () => {
     await dialog.getByLabel('Name').fill('Acme')
     await dialog.getByLabel('Second factor').selectOption('required')
     await button('Create tenant').click()
-    await told('Tenant acme is created')
+    await toast('Tenant acme is created')
     await button('Users of Acme').click()
     await page().getByText('npm run admin -- user add ann --role operator --tenant acme').waitFor()
     await button('Create invitation').click()
@@ -239,7 +239,7 @@ describe('the pages of administration', () => {
     await dialog.getByLabel('Hosts').fill('devices.acme.example')
     await dialog.getByLabel('Basic scheme').uncheck()
     await button('Save').click()
-    await told('Tenant acme is changed')
+    await toast('Tenant acme is changed')
     expect((await admin.get('/iam/tenants/acme')).json).toMatchObject({
       hosts: ['devices.acme.example'],
       basic: false,
@@ -249,31 +249,31 @@ describe('the pages of administration', () => {
     await button('Delete Acme Ltd').click()
     await dialog.getByLabel('Type acme to confirm').fill('acme')
     await button('Delete tenant and all data').click()
-    await told('Tenant acme is closed')
+    await toast('Tenant acme is closed')
     await tab('Users')
     await row('root').waitFor()
-    // Deleted: one's own is meant again, and the choice is gone with the others.
+    // The user's own tenant is selected again, and the picker is hidden because no other tenant is left.
     expect(await page().getByLabel('Tenant').count()).toBe(0)
   })
 
-  test('sessions are seen and ended', async () => {
+  test('sessions are listed and ended', async () => {
     const sam = await admin.bringIn('sam', ['viewer'])
     await visit(ann, '/administration/sessions')
     await page().getByText('npm run admin -- session list ann').waitFor()
-    await page().getByLabel('User').fill('nobody')
+    await page().getByLabel('User').fill('unknown')
     await button('Show').click()
-    await page().getByText('There is no user nobody here').first().waitFor()
+    await page().getByText('There is no user unknown here').first().waitFor()
     await page().getByLabel('User').fill('sam')
     await button('Show').click()
     await row('127.0.0.1').getByText('Basic').waitFor()
     await button('Sign sam out everywhere').click()
     await button('End all sessions').click()
-    await told('sam is signed out everywhere')
+    await toast('sam is signed out everywhere')
     await page().getByText('sam has no sessions').waitFor()
     expect(await sam.isIn()).toBe(false)
   })
 
-  test('without barriers, on a telephone too', async () => {
+  test('all tabs are accessible and fit a phone', async () => {
     for (const where of ['users', 'roles', 'tenants', 'keys', 'sessions']) {
       await visit(ann, `/administration/${where}`)
       await page().getByRole('tab', { selected: true }).waitFor()
@@ -287,7 +287,7 @@ describe('the pages of administration', () => {
     await ann.isAccessible()
   })
 
-  test('what one may not do is not offered, and what one may not see is not there', async () => {
+  test('actions and lists that a user has no permission for are hidden', async () => {
     await admin.putRole('looker', grant({ users: ['read'], service: ['read'] }))
     const looker = await admin.bring('looker', ['looker'])
     const other = await Visitor.open(browser, server)
@@ -305,7 +305,7 @@ describe('the pages of administration', () => {
     expect(await other.page.getByText('Provisioning keys').count()).toBe(0)
     await other.close()
 
-    // Everything, but on one device: what concerns any device is for others.
+    // All permissions, but for one device: actions that concern all devices are hidden.
     await admin.putRole('narrow', grant({ '*': ['*'] }, ['LAMP-1']))
     const narrow = await Visitor.open(browser, server)
     await narrow.signIn(await admin.bring('narrow', ['narrow']))

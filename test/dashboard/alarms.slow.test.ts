@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { Boilers } from '#test/dashboard/boilers'
-import { fitsAPhone, rowOf } from '#test/dashboard/looking'
+import { fitsAPhone, rowOf } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
 interface Alarm {
@@ -14,7 +14,7 @@ interface Alarm {
   readonly resourceIdentifier: string
 }
 
-/** Alarms in a real browser: made, watched, changed, removed. Contract 5.3. */
+/** Alarms in a browser: created, watched, changed, deleted. Contract 5.3. */
 describe('alarms in a browser', () => {
   let server: StartedServer
   let browser: Browser
@@ -24,7 +24,7 @@ describe('alarms in a browser', () => {
     () => StartedServer.start(),
     async (opened) => {
       ;({ server, browser } = opened)
-      boilers = await Boilers.link(server, 3)
+      boilers = await Boilers.connect(server, 3)
       ann = await Visitor.open(browser, server)
       return ann
     },
@@ -41,7 +41,7 @@ describe('alarms in a browser', () => {
   }
   const pathOf = ({ resourceIdentifier }: Alarm) => `/alarms/${resourceIdentifier.slice('crn#alarm:'.length)}`
 
-  test('without any it says what one is, and how to make one', async () => {
+  test('an empty list explains alarms and how to create one', async () => {
     await ann.goTo('/alarms')
     await ann.sees('Alarms')
     await ann.reads('No alarms')
@@ -49,13 +49,13 @@ describe('alarms in a browser', () => {
     await ann.isAccessible()
   })
 
-  test('one is made by rows, which become JsonLogic', async () => {
+  test('an alarm is created from rows, which become JsonLogic', async () => {
     await ann.page.getByRole('link', { name: 'New alarm' }).click()
     await ann.sees('New alarm')
     await ann.field('Name').fill('Boils')
     await pick('Severity', 'critical')
     await ann.button('Create alarm').click()
-    // Nothing is sent that is not complete, and what is missing is told at its place.
+    // Nothing incomplete is sent; a message stands at each missing field.
     await ann.reads('Choose a property')
     await ann.field('Service').fill('boiler')
     await pick('Property', 'Temperature')
@@ -74,7 +74,7 @@ describe('alarms in a browser', () => {
     expect(await only()).not.toHaveProperty('devices')
   })
 
-  test('where it is active is live, on its page and in the list', async () => {
+  test('the page and the list show live where an alarm is active', async () => {
     await boilers.report('BOILER-002', 95)
     await row('BOILER-002').getByText('active').waitFor()
     await ann.reads('1 active')
@@ -84,7 +84,7 @@ describe('alarms in a browser', () => {
     await row('Boils').getByText('Temperature is above 70 °C').waitFor()
     await boilers.report('BOILER-001', 96)
     await row('Boils').getByText('active on 2 devices').waitFor()
-    await ann.isPictured('alarms')
+    await ann.saveScreenshot('alarms')
     await ann.isAccessible()
     await boilers.report('BOILER-001', 20)
     await boilers.report('BOILER-002', 20)
@@ -97,7 +97,7 @@ describe('alarms in a browser', () => {
     await ann.field('Search').fill('')
   })
 
-  test('it is edited by rows and as JSON, and what the server refuses stands at its field', async () => {
+  test('an alarm is edited as rows and as JSON; a refusal of the server stands at its field', async () => {
     await ann.page.getByRole('link', { name: 'Boils' }).click()
     await row('BOILER-002').getByText('inactive').waitFor()
     await ann.button('Add a row').click()
@@ -132,20 +132,20 @@ describe('alarms in a browser', () => {
     })
   })
 
-  test('what somebody else changes meanwhile is said, and taken when wished', async () => {
+  test('a concurrent change of another user is shown, and loaded on request', async () => {
     await ann.field('Name').fill('Mine')
-    // Nothing of it is lost by a link, by going back or by loading anew.
+    // Links, going back and reloading ask before they discard unsaved input.
     const here = ann.page.url()
     await ann.page.getByRole('link', { name: 'All alarms' }).click()
-    await ann.isAsked(false)
+    await ann.answerLeaveDialog(false)
     await ann.page.evaluate('history.back()')
-    await ann.isAsked(false)
+    await ann.answerLeaveDialog(false)
     expect(ann.page.url()).toBe(here)
     const asks = ann.page.waitForEvent('dialog')
     await ann.page.evaluate('setTimeout(() => location.reload())')
-    const question = await asks
-    expect(question.type()).toBe('beforeunload')
-    await question.dismiss()
+    const dialog = await asks
+    expect(dialog.type()).toBe('beforeunload')
+    await dialog.dismiss()
     expect(await ann.field('Name').inputValue()).toBe('Mine')
     const { resourceIdentifier: _, ...alarm } = await only()
     const body = {
@@ -161,7 +161,7 @@ describe('alarms in a browser', () => {
     await until(async () => (await ann.field('Name').inputValue()) === 'Theirs', 'what is there now')
     await ann.sees('Theirs')
     await ann.field('Name').fill('Mine')
-    // Also by who is faster than what is sent: nothing of his is lost.
+    // A change that reaches the server just before ours is not overwritten.
     await ann.page.route('**/alarms/*', async (route) => {
       const theirs = { method: 'PUT', body: { ...body, severity: 'warning' } }
       const isSaved = route.request().method() === 'PUT'
@@ -173,13 +173,13 @@ describe('alarms in a browser', () => {
     expect((await only()).name).toBe('Theirs')
     await ann.page.unroute('**/alarms/*')
     await ann.page.evaluate('history.back()')
-    await ann.isAsked(true)
+    await ann.answerLeaveDialog(true)
     await ann.sees('Alarms')
     await ann.page.getByRole('link', { name: 'Theirs' }).click()
     await ann.sees('Theirs')
   })
 
-  test('on a phone everything is within reach', async () => {
+  test('alarms fit a phone', async () => {
     const phone = await Visitor.open(browser, server, 'phone')
     await phone.goTo(pathOf(await only()))
     await phone.sees('Theirs')
@@ -191,7 +191,7 @@ describe('alarms in a browser', () => {
     await phone.close()
   })
 
-  test('it is removed after a question, and elsewhere the list follows', async () => {
+  test('deleting asks for confirmation, and other browsers update their list', async () => {
     const bob = await Visitor.open(browser, server)
     let goOn = () => {}
     const isHeld = new Promise<void>((resolve) => {
@@ -202,7 +202,7 @@ describe('alarms in a browser', () => {
       await route.continue()
     })
     await bob.goTo('/alarms')
-    // Nobody knows yet whether it is quiet.
+    // The status is still unknown.
     await rowOf(bob.page, 'Theirs').getByText('…').waitFor()
     await bob.goTo(pathOf(await only()))
     await bob.reads('Loading its status')
@@ -219,7 +219,7 @@ describe('alarms in a browser', () => {
     await bob.close()
   })
 
-  test('one that is not there says so', async () => {
+  test('an unknown alarm is reported as not found', async () => {
     await ann.goTo('/alarms/8Hj4wRt6Zp')
     await ann.reads('It does not exist, or you may not see it.')
   })

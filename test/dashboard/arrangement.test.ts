@@ -49,15 +49,15 @@ const where = (operator: Condition['operator'], value: string, propId = 1): Cond
   value,
 })
 
-describe('what a view shows', () => {
+describe('arrange', () => {
   test.each([
     ['everything', {}, ['A-1', 'A-2', 'B-1', 'B-2']],
-    ['the other way round', { isDescending: true }, ['B-2', 'B-1', 'A-2', 'A-1']],
-    ['what is searched, whatever its case', { search: ' b- ' }, ['B-1', 'B-2']],
-    ['what is noted about them', { search: 'hall' }, ['A-2']],
+    ['descending order', { isDescending: true }, ['B-2', 'B-1', 'A-2', 'A-1']],
+    ['a search, ignoring case', { search: ' b- ' }, ['B-1', 'B-2']],
+    ['a search in the metadata', { search: 'hall' }, ['A-2']],
     ['one status', { status: 'idle' as const }, ['B-1']],
     ['one service', { service: 'heat' }, ['A-1', 'B-1', 'B-2']],
-    ['nothing', { search: 'nobody' }, []],
+    ['nothing', { search: 'unknown' }, []],
   ])('%s', (_, part, identifiers) => {
     expect(arrange(fleet, { view: { ...everything, ...part } }).identifiers).toEqual(identifiers)
   })
@@ -76,19 +76,19 @@ describe('what a view shows', () => {
     expect(arrange(fleet, { view: { ...everything, condition }, wanted }).identifiers).toEqual(identifiers)
   })
 
-  test('counts are of every status, whichever is shown', () => {
+  test('counts include all statuses, also filtered ones', () => {
     const { counts } = arrange(fleet, { view: { ...everything, status: 'idle' } })
     expect(counts).toEqual({ any: 4, online: 2, idle: 1, offline: 1 })
   })
 
-  test('in the order of a value, those without one last, whichever way round', () => {
+  test('devices without the value come last in both orders', () => {
     const ordered = (isDescending: boolean) =>
       arrange(fleet, { view: { ...everything, isDescending }, sortKey: temperature }).identifiers
     expect(ordered(false)).toEqual(['A-1', 'B-2', 'B-1', 'A-2'])
     expect(ordered(true)).toEqual(['B-1', 'B-2', 'A-1', 'A-2'])
   })
 
-  test('equal ones by identifier, numbers before texts', () => {
+  test('equal values are ordered by identifier, numbers before texts', () => {
     const keys: Record<string, number | string> = { 'A-1': 'x', 'A-2': 1, 'B-1': 'x', 'B-2': 1 }
     const { identifiers } = arrange(fleet, {
       view: everything,
@@ -97,7 +97,7 @@ describe('what a view shows', () => {
     expect(identifiers).toEqual(['A-2', 'B-2', 'A-1', 'B-1'])
   })
 
-  test('the same rows are known as the same', () => {
+  test('isSameOrder', () => {
     expect([isSameOrder(['a', 'b'], ['a', 'b']), isSameOrder(['a', 'b'], ['b', 'a']), isSameOrder([], ['a'])]).toEqual([
       true,
       false,
@@ -106,7 +106,7 @@ describe('what a view shows', () => {
   })
 })
 
-describe('what a person compares with', () => {
+describe('the operand of a condition', () => {
   const mode = { name: 'Mode', type: 'uint8', enum: { '0': { name: 'Off' }, '3': { name: 'Heating' } } }
   test.each([
     ['21.5', undefined, 21.5],
@@ -120,13 +120,13 @@ describe('what a person compares with', () => {
     expect(wantedOf(text, about)).toBe(wanted)
   })
 
-  test('names are equal or not', () => {
+  test('enum values have two operators, numbers six', () => {
     expect([operatorsFor(mode).length, operatorsFor({ name: 'Level', type: 'float' }).length]).toEqual([2, 6])
   })
 })
 
 describe('the view in the address', () => {
-  test('everything is nothing', () => {
+  test('the default view has an empty query', () => {
     expect([queryOf(everything), viewOf('')]).toEqual(['', everything])
   })
 
@@ -136,12 +136,12 @@ describe('the view in the address', () => {
     { ...everything, condition: where('>=', '2 > 1') },
     { ...everything, sort: 'property:heat/1', isDescending: true },
     { ...everything, isDescending: true },
-  ])('there and back: %o', (view) => {
+  ])('round trip: %o', (view) => {
     expect(viewOf(queryOf(view))).toEqual(view)
   })
 
   test.each(['status=burning', 'where=heat', 'where=heat/x&is=>1', 'where=heat/1&is=1', 'sort='])(
-    'what is no good is left out: %s',
+    'an invalid query is ignored: %s',
     (query) => {
       expect(viewOf(query)).toEqual(everything)
     },

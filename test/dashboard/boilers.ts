@@ -29,7 +29,7 @@ const schema = {
   },
 }
 
-/** Each as warm as its number says; some of them do nothing. */
+/** Every boiler has its own temperature; every fourth is off. */
 function declared(number: number): readonly Declaration[] {
   return [
     {
@@ -43,47 +43,47 @@ function declared(number: number): readonly Declaration[] {
   ]
 }
 
-/** What a boiler stands at when it comes: from 20 to 64. */
+/** The first temperature of a boiler: from 20 to 64. */
 export function degreesOf(number: number): number {
   return 20 + ((number * 17) % 45)
 }
 
-/** Many boilers on one link. They take any setpoint but 13, and begin with any firmware. */
+/** Many boilers on one connection. They refuse the setpoint 13 and start every firmware update. */
 export class Boilers {
   readonly #server: StartedServer
   readonly #count: number
   #link: LinkClient | undefined
   readonly #addresses = new Map<string, number>()
-  readonly #numbers = new Map<string, number>()
+  readonly #sequences = new Map<string, number>()
 
   private constructor(server: StartedServer, count: number) {
     this.#server = server
     this.#count = count
   }
 
-  /** `BOILER-001` and so on, with a schema of what they say. */
-  static async link(server: StartedServer, count: number): Promise<Boilers> {
+  /** Connects `BOILER-001` and so on, and stores a schema of their service. */
+  static async connect(server: StartedServer, count: number): Promise<Boilers> {
     const boilers = new Boilers(server, count)
     expect((await server.ask(`/schemas/${service}`, { method: 'PUT', body: schema })).status).toBe(200)
-    await boilers.linkAgain()
+    await boilers.reconnect()
     return boilers
   }
 
-  async linkAgain(): Promise<void> {
+  async reconnect(): Promise<void> {
     this.cut()
     const link = await LinkClient.open(this.#server, 'json')
     this.#link = link
-    link.socket.on('message', (data: Buffer) => this.#hear(JSON.parse(data.toString())))
+    link.socket.on('message', (data: Buffer) => this.#receive(JSON.parse(data.toString())))
     for (let number = 1; number <= this.#count; number++) {
       const identifier = `BOILER-${String(number).padStart(3, '0')}`
       const more = { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }] }
       const { flakeAddress } = await link.hello(identifier, declared(number), more)
       this.#addresses.set(identifier, flakeAddress)
-      this.#numbers.set(identifier, 0)
+      this.#sequences.set(identifier, 0)
     }
   }
 
-  /** It says how warm it is; resolves when that is stored. */
+  /** Reports a temperature; resolves when it is stored. */
   async report(identifier: string, degrees: number): Promise<void> {
     const flakeAddress = this.#addresses.get(identifier) ?? 0
     await this.#open.report(flakeAddress, this.#next(identifier), service, [{ propId: temperature, value: degrees }])
@@ -94,10 +94,10 @@ export class Boilers {
     this.#link = undefined
   }
 
-  #hear({ type, flakeAddress, id, updates }: Fields): void {
+  #receive({ type, flakeAddress, id, updates }: Fields): void {
     if (type === 'FIRMWARE') {
       const more = [{ status: 'STARTED' }, { status: 'DOWNLOADING', progress: 40 }]
-      this.#open.send(...more.map((said) => ({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...said })))
+      this.#open.send(...more.map((status) => ({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...status })))
     }
     if (type !== 'WRITE') return
     const identifier = [...this.#addresses].find(([, address]) => address === flakeAddress)?.[0] ?? ''
@@ -114,13 +114,13 @@ export class Boilers {
   }
 
   get #open(): LinkClient {
-    if (!this.#link) throw new Error('they are not linked')
+    if (!this.#link) throw new Error('the boilers are not connected')
     return this.#link
   }
 
   #next(identifier: string): number {
-    const seq = (this.#numbers.get(identifier) ?? 0) + 1
-    this.#numbers.set(identifier, seq)
+    const seq = (this.#sequences.get(identifier) ?? 0) + 1
+    this.#sequences.set(identifier, seq)
     return seq
   }
 }

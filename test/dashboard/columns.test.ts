@@ -64,17 +64,17 @@ describe('a column', () => {
     ])
   })
 
-  test.each(['nothing', 'property:boiler', ''])('that is none: %o', (key) => {
+  test.each(['nothing', 'property:boiler', ''])('unknown: %o', (key) => {
     expect(columnOf(key, schemas)).toBeUndefined()
   })
 
-  test('status is ordered by how it fares', () => {
+  test('statuses are ordered from online to offline', () => {
     const order = columnOf('status', schemas)?.sortKey
     expect((['online', 'idle', 'offline'] as const).map((status) => order?.({ ...boiler, status }))).toEqual([0, 1, 2])
   })
 })
 
-test('a line of values: named, with units, without what has none', () => {
+test('a line of values has names and units, and leaves out unset values', () => {
   expect([lineOf(boiler, schemas), lineOf(boiler, new Map())]).toEqual([
     'Temperature 21.5 °C · Mode Heating · 0x0004 text',
     '0x0001 21.5 · 0x0002 1 · 0x0004 text',
@@ -82,7 +82,7 @@ test('a line of values: named, with units, without what has none', () => {
   expect([withUnit('1', ''), withUnit('1', 'm')]).toEqual(['1', '1 m'])
 })
 
-test('what is usual: of all services a line, of one its first properties; less where there is less room', () => {
+test('default columns: a line of values, or the first properties of one service; fewer in a narrow window', () => {
   expect([usualKeys('', [], false), usualKeys('', [], true)]).toEqual([
     ['device', 'status', 'seen', 'values'],
     ['device', 'status', 'values'],

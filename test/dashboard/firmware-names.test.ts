@@ -6,11 +6,11 @@ import { isShortName } from '#dashboard/parts/short-name'
 import { triggerStatuses, updateStates } from '#model/firmware'
 import { FirmwareVersion, ShortName } from '#model/identifier'
 
-/** Contract 1.8, 6: what the dashboard says of firmware, held against the model of the server. */
+/** Names and texts about firmware, compared with the model of the server. Contract 1.8, 6. */
 
 const written = fc.string({ unit: fc.constantFrom(...'0123456789.-+abzARC_ /'), maxLength: 24 })
 
-test('versions and names are those that the server takes', () => {
+test('the dashboard and the server accept the same versions and names', () => {
   for (const text of ['1.2.3', '01.2.3', '1.2', '1.2.3-rc.1+build.7', '1.2.3-', `1.2.3+${'b'.repeat(123)}`, '']) {
     expect([text, isVersion(text)]).toEqual([text, FirmwareVersion.safeParse(text).success])
   }
@@ -48,24 +48,24 @@ test.each([
 test('every device of a rollout is counted in one part of the bar', () => {
   const parts = partsOf({ chosen: 100, running: 4, done: 60, failed: 3, refused: 2 })
   expect(parts.map(({ count }) => count)).toEqual([60, 4, 3, 2, 31])
-  // Until all were gone through it is not known how many are chosen.
+  // The number of chosen devices is unknown until the scan ends.
   expect(partsOf({ chosen: 0, running: 4, done: 1, failed: 0, refused: 0 }).map(({ count }) => count)).toEqual([
     1, 4, 0, 0, 0,
   ])
 })
 
-test('whatever becomes of an update by hand is said in words, and what is none of its ends goes on', () => {
+test('every outcome of a manual update has a text; exactly the final states are ends', () => {
   for (const status of triggerStatuses) {
-    const said = outcomeText('PUMP-7', { status, message: 'battery low' })
-    expect(said).toMatch(/^PUMP-7: .+ \(battery low\)\.$/)
-    expect(said).not.toContain('undefined')
+    const text = outcomeText('PUMP-7', { status, message: 'battery low' })
+    expect(text).toMatch(/^PUMP-7: .+ \(battery low\)\.$/)
+    expect(text).not.toContain('undefined')
   }
   expect(triggerStatuses.filter((status) => isGood({ status }))).toEqual(['STARTED', 'NO_UPDATE'])
   const ends = updateStates.map((state) => state.toUpperCase()).filter(isEnd)
   expect(ends).toEqual(['IDLE', 'DONE', 'FAILED', 'REFUSED'])
 })
 
-test('where an update stands', () => {
+test('the state of an update in words', () => {
   const entry = { firmware: '1.0.0', index: 0, updateAvailable: false }
   expect(updateText(entry)).toBeUndefined()
   const update = { status: 'DOWNLOADING', firmware: '1.5.0', progress: 41.6, at: 1 } as const

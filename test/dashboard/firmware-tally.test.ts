@@ -2,8 +2,6 @@ import { expect, test } from 'vitest'
 import { tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
 import type { FirmwareInformation } from '#model/firmware'
 
-/** What the dashboard counts of a fleet's firmware. */
-
 const device = (name: string, project: string | null, firmware: string, more: object = {}): FirmwareInformation => ({
   deviceIdentifier: name,
   project,
@@ -32,7 +30,7 @@ test('devices by project, version and state', () => {
   expect(tally.get(withoutProject)?.devices).toBe(1)
 })
 
-test('the firmwares of one device are told apart by their index', () => {
+test('firmwares of one device are counted by index', () => {
   const firmwares = [0, 1].map((index) => ({ firmware: '1.0.0', index, updateAvailable: false }))
   const [[, tally] = []] = tallyOf([{ deviceIdentifier: 'A', project: 'boiler', firmwares }])
   expect(tally?.versions).toEqual([

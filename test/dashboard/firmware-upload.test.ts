@@ -8,14 +8,14 @@ import {
   uploadImage,
 } from '#dashboard/pages/firmware/upload'
 
-/** Contract 6: an image in parts, over connections that break. The server is one of a few lines, by docs/api.md. */
+/** An image uploaded in parts over connections that break, to a model of the server by docs/api.md. Contract 6. */
 
 const release = { firmware: '1.5.0', index: 0, sha256: 'f'.repeat(64), size: 1, createdAt: 1, createdBy: 'crn#user:a' }
 
-type Fault = 'lost before it came' | 'answer lost' | 'broken on the way' | 'busy' | 'being uploaded already'
+type Fault = 'request lost' | 'answer lost' | 'connection broken' | 'busy' | 'being uploaded already'
 
-/** Takes parts as the server does, and goes wrong as told, once for each fault. */
-class Receiver {
+/** Receives parts as the server does, and fails once for each planned fault. */
+class PartReceiver {
   bytes = Buffer.alloc(0)
   isStored = false
   readonly sent: string[] = []
@@ -28,13 +28,13 @@ class Receiver {
   async take(contentRange: string, part: Blob): Promise<PartAnswer> {
     this.sent.push(contentRange)
     const fault = this.faults.shift()
-    if (fault === 'lost before it came') throw new TypeError('Failed to fetch')
+    if (fault === 'request lost') throw new TypeError('Failed to fetch')
     if (fault === 'busy') return { status: 503, body: { error: 'OVERLOADED' } }
     if (fault === 'being uploaded already') {
       return { status: 409, body: { error: 'this is being uploaded already' } }
     }
     const piece = await content(part)
-    if (fault === 'broken on the way') {
+    if (fault === 'connection broken') {
       this.#append(contentRange, piece.subarray(0, Math.floor(piece.length / 2)))
       throw new TypeError('Failed to fetch')
     }
@@ -63,7 +63,7 @@ class Receiver {
   }
 }
 
-function doorsTo(receiver: Pick<Receiver, 'take'>, more: Partial<UploadEnvironment> = {}) {
+function environmentOf(receiver: Pick<PartReceiver, 'take'>, more: Partial<UploadEnvironment> = {}) {
   const seen = { received: [] as number[], pauses: [] as string[], waits: [] as number[] }
   const environment: UploadEnvironment = {
     send: (range, part) => receiver.take(range, part),
@@ -79,10 +79,10 @@ function doorsTo(receiver: Pick<Receiver, 'take'>, more: Partial<UploadEnvironme
 const imageOf = (bytes: number) => new Blob([Uint8Array.from({ length: bytes }, (_, place) => place % 251)])
 const content = async (image: Blob) => Buffer.from(await image.arrayBuffer())
 
-test('in parts, asked first how much is there, telling how far it is', async () => {
+test('asks for the received size, sends parts, and reports progress', async () => {
   const image = imageOf(2 * partBytes + 7)
-  const receiver = new Receiver()
-  const { environment, seen } = doorsTo(receiver)
+  const receiver = new PartReceiver()
+  const { environment, seen } = environmentOf(receiver)
   expect(await uploadImage(image, environment)).toEqual(release)
   expect(receiver.sent).toEqual([
     `bytes */${image.size}`,
@@ -94,21 +94,21 @@ test('in parts, asked first how much is there, telling how far it is', async () 
   expect(seen.received).toEqual([0, partBytes, 2 * partBytes, image.size])
 })
 
-test('goes on where an upload of before ended, and sends nothing when it is there', async () => {
+test('resumes an earlier upload, and sends nothing when all bytes were received', async () => {
   const image = imageOf(partBytes + 3)
-  const receiver = new Receiver()
+  const receiver = new PartReceiver()
   receiver.bytes = (await content(image)).subarray(0, 10)
-  expect(await uploadImage(image, doorsTo(receiver).environment)).toEqual(release)
+  expect(await uploadImage(image, environmentOf(receiver).environment)).toEqual(release)
   expect(receiver.sent[1]).toBe(`bytes 10-${partBytes + 9 < image.size ? partBytes + 9 : image.size - 1}/${image.size}`)
-  const again = doorsTo({ take: async () => ({ status: 202, body: { received: image.size, size: image.size } }) })
+  const again = environmentOf({ take: async () => ({ status: 202, body: { received: image.size, size: image.size } }) })
   expect(await uploadImage(image, again.environment)).toBeUndefined()
 })
 
-test('whatever goes wrong on the way, the image that arrives is the one that was sent', async () => {
+test('any faults: the received image is the sent image', async () => {
   const faults: readonly Fault[] = [
-    'lost before it came',
+    'request lost',
     'answer lost',
-    'broken on the way',
+    'connection broken',
     'busy',
     'being uploaded already',
   ]
@@ -118,8 +118,8 @@ test('whatever goes wrong on the way, the image that arrives is the one that was
     fc.asyncProperty(
       fc.array(fc.option(fc.constantFrom(...faults), { nil: undefined }), { maxLength: 7 }),
       async (planned) => {
-        const receiver = new Receiver(planned)
-        await uploadImage(image, doorsTo(receiver).environment)
+        const receiver = new PartReceiver(planned)
+        await uploadImage(image, environmentOf(receiver).environment)
         expect(receiver.isStored).toBe(true)
         expect(receiver.bytes.equals(whole)).toBe(true)
       },
@@ -128,20 +128,20 @@ test('whatever goes wrong on the way, the image that arrives is the one that was
   )
 })
 
-test('gives up behind the same failure so often in a row, with longer and longer pauses', async () => {
-  const { environment, seen } = doorsTo(new Receiver(Array.from({ length: 20 }, () => 'busy' as const)))
+test('gives up after eight failures in a row, with growing pauses', async () => {
+  const { environment, seen } = environmentOf(new PartReceiver(Array.from({ length: 20 }, () => 'busy' as const)))
   await expect(uploadImage(imageOf(9), environment)).rejects.toThrow('OVERLOADED')
   expect(seen.waits).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000])
   expect(seen.pauses).toHaveLength(7)
 })
 
-test('gives up where it is told how much there is, and never gets on', async () => {
+test('gives up if the received size never grows', async () => {
   const sent: string[] = []
   const take = async (range: string) => {
     sent.push(range)
     return { status: range.includes('*') ? 202 : 503, body: { received: 0, error: 'STORAGE' } }
   }
-  await expect(uploadImage(imageOf(9), doorsTo({ take }).environment)).rejects.toThrow('STORAGE')
+  await expect(uploadImage(imageOf(9), environmentOf({ take }).environment)).rejects.toThrow('STORAGE')
   expect(sent.filter((range) => range === 'bytes 0-8/9')).toHaveLength(8)
 })
 
@@ -154,26 +154,26 @@ test.each([
     'index must be',
   ],
   [403, undefined, ''],
-])('is not tried again where it is refused: %s', async (status, body, said) => {
+])('a refusal is not retried: %s', async (status, body, text) => {
   const sent: string[] = []
   const take = async (range: string) => {
     sent.push(range)
     return { status, body }
   }
-  const refused = await uploadImage(imageOf(9), doorsTo({ take }).environment).catch((error: unknown) => error)
+  const refused = await uploadImage(imageOf(9), environmentOf({ take }).environment).catch((error: unknown) => error)
   expect(refused).toBeInstanceOf(UploadRefused)
-  expect(refused).toMatchObject({ status, message: expect.stringContaining(said) })
+  expect(refused).toMatchObject({ status, message: expect.stringContaining(text) })
   expect(sent).toHaveLength(1)
 })
 
-test('ends where somebody calls it off', async () => {
-  const calledOff = new AbortController()
-  const receiver = new Receiver()
+test('ends when it is cancelled', async () => {
+  const cancelled = new AbortController()
+  const receiver = new PartReceiver()
   const take = async (range: string, part: Blob) => {
-    if (receiver.sent.length === 1) calledOff.abort(new Error('called off'))
+    if (receiver.sent.length === 1) cancelled.abort(new Error('cancelled'))
     return receiver.take(range, part)
   }
-  const { environment } = doorsTo({ take }, { signal: calledOff.signal })
-  await expect(uploadImage(imageOf(3 * partBytes), environment)).rejects.toThrow('called off')
+  const { environment } = environmentOf({ take }, { signal: cancelled.signal })
+  await expect(uploadImage(imageOf(3 * partBytes), environment)).rejects.toThrow('cancelled')
   expect(receiver.sent).toHaveLength(2)
 })

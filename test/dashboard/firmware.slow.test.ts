@@ -4,11 +4,11 @@ import { comesTo, imageOf, put, release, sha256Of } from '#test/blackbox/firmwar
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { UpdatingDevice } from '#test/blackbox/updating-device'
-import { dialogOf, fitsAPhone, isTold, rowOf, visit } from '#test/dashboard/looking'
+import { dialogOf, fitsAPhone, rowOf, seesToast, visit } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
-/** The pages about firmware, in a browser, against the built server. Contract 6. */
-describe('the pages about firmware', () => {
+/** The firmware pages in a browser. Contract 6. */
+describe('firmware pages', () => {
   let server: StartedServer
   let browser: Browser
   let ann: Visitor
@@ -28,14 +28,14 @@ describe('the pages about firmware', () => {
   const page = () => ann.page
   const button = (name: string | RegExp) => ann.button(name)
   const row = (text: string) => rowOf(ann.page, text)
-  const told = (text: string) => isTold(ann.page, text)
-  const linked = async (name: string, project: string) => {
+  const toast = (text: string) => seesToast(ann.page, text)
+  const connect = async (name: string, project: string) => {
     const device = await UpdatingDevice.linked(server, name, { project })
     devices.push(device)
     return device
   }
 
-  test('nothing yet: says what to do next; a release is uploaded, over a connection that breaks', async () => {
+  test('an empty page explains the next step; a release is uploaded over a connection that breaks', async () => {
     await visit(ann, '/firmware')
     await page().getByText('No firmware').waitFor()
     await page().getByText('curl -T boiler-1.0.0.bin http').waitFor()
@@ -59,7 +59,7 @@ describe('the pages about firmware', () => {
     })
     await button('Upload').click()
     await dialog.getByText('The upload continues automatically').waitFor()
-    await told('boiler 1.5.0 is uploaded')
+    await toast('boiler 1.5.0 is uploaded')
     await page().unroute('**/releases/1.5.0*')
     const { json } = await server.get('/updates/projects/boiler/releases')
     expect(json).toMatchObject([{ firmware: '1.5.0', index: 0, size: image.length, sha256: sha256Of(image) }])
@@ -67,7 +67,7 @@ describe('the pages about firmware', () => {
     await page().getByRole('heading', { level: 1, name: 'boiler' }).waitFor()
     await row('1.5.0').getByText('1.30 MB').waitFor()
 
-    // Another image under the same version is refused, and says why.
+    // Another image for the same version is refused with the reason.
     await button('New release').click()
     await dialog.getByLabel('Image').setInputFiles({
       name: 'boiler-1.5.0.bin',
@@ -82,14 +82,14 @@ describe('the pages about firmware', () => {
     await page().keyboard.press('Escape')
   })
 
-  test('a rollout: put, watched as it goes, paused, gone on with, ended', async () => {
-    const fleet = [await linked('STEP-1', 'steps'), await linked('STEP-2', 'steps'), await linked('STEP-3', 'steps')]
+  test('a rollout is started, watched, paused, resumed and ended', async () => {
+    const fleet = [await connect('STEP-1', 'steps'), await connect('STEP-2', 'steps'), await connect('STEP-3', 'steps')]
     const [one, two] = fleet as [UpdatingDevice, UpdatingDevice]
     await visit(ann, '/firmware')
     await row('steps').getByText('1.0.0 on 3').waitFor()
     await page().getByRole('link', { name: 'steps' }).click()
     await page().getByText('No rollout').waitFor()
-    // Only devices know of it yet: that is nothing that went wrong.
+    // The project exists only on devices so far, which is not an error.
     await page().getByText('No pins').waitFor()
     expect(await page().locator('.notice.bad').count()).toBe(0)
     await page().getByText('3 devices, 0 being updated').waitFor()
@@ -108,7 +108,7 @@ describe('the pages about firmware', () => {
       .waitFor()
     await dialog.getByLabel('Only in a window').uncheck()
     await button('Start rollout').click()
-    await told('The rollout of 1.1.0 to steps has started')
+    await toast('The rollout of 1.1.0 to steps has started')
     expect((await server.get('/updates/projects/steps/rollout')).json).toMatchObject({
       firmware: '1.1.0',
       percent: 100,
@@ -125,7 +125,7 @@ describe('the pages about firmware', () => {
     await list.getByText('done 1.1.0').waitFor()
     const counts = page().locator('.rollout-counts')
     await counts.getByText('1 done').waitFor()
-    await ann.isPictured('rollout')
+    await ann.saveScreenshot('rollout')
 
     await button('Change rollout').click()
     await dialog.getByLabel('Attempts for each device').fill('5')
@@ -137,7 +137,7 @@ describe('the pages about firmware', () => {
     await page().keyboard.press('Escape')
 
     await button('Pause').click()
-    await told('No more devices start to update to 1.1.0')
+    await toast('No more devices start to update to 1.1.0')
     await page().getByRole('heading', { name: 'Rollout' }).locator('..').getByText('paused').waitFor()
     await button('Resume').click()
     await until(async () => {
@@ -145,7 +145,7 @@ describe('the pages about firmware', () => {
       return (json as { state: string }).state === 'running'
     }, 'the rollout to go on')
 
-    // A release in use stays, and the refusal names what keeps it.
+    // The refusal for a release in use names its use.
     await visit(ann, '/firmware/steps')
     await button('Delete 1.1.0').click()
     await button('Delete release').click()
@@ -159,8 +159,8 @@ describe('the pages about firmware', () => {
     expect((await server.get('/updates/projects/steps/rollout')).status).toBe(404)
   })
 
-  test('a rollout that stopped by itself says so, and which devices failed can be found', async () => {
-    const device = await linked('STOP-1', 'stops')
+  test('a stopped rollout is marked, and its failed devices can be found', async () => {
+    const device = await connect('STOP-1', 'stops')
     await put(server, 'stops/rollout', { firmware: '1.1.0', percent: 100, errorThresholdPercent: 50, maxAttempts: 1 })
     await release(server, 'stops/1.1.0')
     device.says(await device.offered(), 'FAILED', { message: 'no room' })
@@ -177,12 +177,12 @@ describe('the pages about firmware', () => {
     await button('Resume').click()
     await dialogOf(page()).getByText('1 device of stops failed or refused 1.1.0').waitFor()
     await button('Resume anyway').click()
-    await told('The rollout of 1.1.0 continues')
+    await toast('The rollout of 1.1.0 continues')
     const { json } = await server.get('/updates/projects/stops/rollout')
     expect(json).toMatchObject({ state: 'running' })
   })
 
-  test('pins are put, listed and taken away', async () => {
+  test('pins are created, listed and removed', async () => {
     await release(server, 'pinned/1.0.0')
     await visit(ann, '/firmware/pinned')
     await page().getByText('No pins').waitFor()
@@ -193,7 +193,7 @@ describe('the pages about firmware', () => {
     await dialog.getByText('no/device is not a device identifier').first().waitFor()
     await dialog.getByRole('textbox', { name: 'Device' }).fill('pump-7')
     await button('Pin').click()
-    await told('PUMP-7 is pinned to 1.0.0')
+    await toast('PUMP-7 is pinned to 1.0.0')
     await row('PUMP-7').getByText('1.0.0').waitFor()
     await button('Remove the pin of PUMP-7').click()
     await button('Remove pin').click()
@@ -202,7 +202,7 @@ describe('the pages about firmware', () => {
     expect((await server.get('/updates/projects/pinned/pins')).json).toEqual([])
   })
 
-  test('pins beyond the first page are fetched when somebody wants them', async () => {
+  test('the second page of pins is loaded on request', async () => {
     const nameOf = (number: number) => `P-${String(number).padStart(3, '0')}`
     const numbers = Array.from({ length: 501 }, (_, number) => number)
     const pinned = await Promise.all(
@@ -217,8 +217,8 @@ describe('the pages about firmware', () => {
     await button('Show more').waitFor({ state: 'detached' })
   })
 
-  test('updating one device by hand: what became of it is told, good or not', async () => {
-    const device = await linked('HAND-1', 'hands')
+  test('an update of one device shows its outcome, success or failure', async () => {
+    const device = await connect('HAND-1', 'hands')
     await release(server, 'hands/1.1.0')
     await visit(ann, '/firmware/hands')
     await page()
@@ -228,12 +228,12 @@ describe('the pages about firmware', () => {
     await dialog.getByText('update available').waitFor()
     await button('Update HAND-1 now').click()
     device.says(await device.offered(), 'STARTED')
-    // Above the dialog and within it: what is beside it is out of reach.
+    // The toast is inside the dialog, because elements outside a modal dialog are inert.
     await dialog.locator('.toast', { hasText: 'HAND-1: the update has started' }).waitFor()
     await comesTo(server, 'HAND-1', 'STARTED')
     await page().keyboard.press('Escape')
 
-    const away = await linked('HAND-2', 'hands')
+    const away = await connect('HAND-2', 'hands')
     await page()
       .getByRole('option', { name: /HAND-2/ })
       .click()
@@ -242,7 +242,7 @@ describe('the pages about firmware', () => {
     await dialog.getByText('HAND-2: the device is offline').waitFor()
   })
 
-  test('without barriers, on a telephone too', async () => {
+  test('all pages are accessible and fit a phone', async () => {
     await visit(ann, '/firmware')
     await row('boiler').waitFor()
     await ann.isAccessible()
@@ -262,7 +262,7 @@ describe('the pages about firmware', () => {
     await ann.isAccessible()
   })
 
-  test('with another update server: what devices have, and where the rest is', async () => {
+  test('with an external update server only the firmware of devices is shown', async () => {
     const elsewhere = await StartedServer.start({ UPDATE_SERVER_URL: 'http://127.0.0.1:9' })
     try {
       devices.push(await UpdatingDevice.linked(elsewhere, 'AWAY-1', { project: 'away' }))
@@ -281,7 +281,7 @@ describe('the pages about firmware', () => {
     }
   })
 
-  test('without identity there is nothing to administer, and it says how to turn it on', async () => {
+  test('without authentication the administration page explains how to turn it on', async () => {
     await visit(ann, '/administration')
     await ann.reads('Authentication is off')
     await ann.reads('IAM=on npm start')

@@ -5,23 +5,23 @@ import { describe, expect, test } from 'vitest'
 import { freePort } from '#bench/server-process'
 import { StartedServer } from '#test/blackbox/started-server'
 import { Boilers, degreesOf } from '#test/dashboard/boilers'
-import { fitsAPhone } from '#test/dashboard/looking'
+import { fitsAPhone } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
-/** The words that a shell makes of a command. */
-async function wordsOf(command: string): Promise<readonly string[]> {
+/** The arguments that a shell passes to a command. */
+async function argumentsOf(command: string): Promise<readonly string[]> {
   const { stdout } = await promisify(execFile)('sh', ['-c', command.replace(/^curl/, "printf '%s\\n'")])
   return stdout.trimEnd().split('\n')
 }
 
-/** Fleet and device in a real browser, on a server without sign-in. */
+/** The pages of the fleet and of a device in a browser, on a server without authentication. */
 describe('the fleet in a browser', () => {
   let server: StartedServer
   let browser: Browser
   let boilers: Boilers
   let ann: Visitor
   openPages(
-    // Not one of those that outgoing connections get: the page knocks at it while the server is away.
+    // Outside the range of outgoing connections, which could take it while the server is down.
     async () => StartedServer.start({ PORT: String(await freePort()) }),
     async (opened) => {
       ;({ server, browser } = opened)
@@ -36,7 +36,7 @@ describe('the fleet in a browser', () => {
     rows().filter({ has: ann.page.getByRole('link', { name: identifier, exact: true }) })
   const shown = () => ann.page.getByRole('grid', { name: 'Devices' }).getByRole('link').allTextContents()
 
-  test('an empty server says what to do next, with the command to copy', async () => {
+  test('an empty server shows the next step, with a command to copy', async () => {
     await ann.sees('Fleet')
     await ann.reads('No devices yet')
     await ann.isLive()
@@ -47,21 +47,21 @@ describe('the fleet in a browser', () => {
     await ann.isAccessible()
   })
 
-  test('devices appear as they come, with names and units of the schema', async () => {
-    boilers = await Boilers.link(server, 120)
+  test('new devices appear, with names and units of the schema', async () => {
+    boilers = await Boilers.connect(server, 120)
     await ann.reads('120 devices')
     await row('BOILER-001')
       .getByText(`Temperature ${degreesOf(1)} °C`)
       .waitFor()
     await row('BOILER-001').getByText('online').waitFor()
-    // Only what is seen is in the page.
+    // Only visible rows are in the page.
     expect(await rows().count()).toBeLessThan(60)
     await ann.isAccessible()
-    await ann.isPictured('fleet')
-    await ann.isPictured('fleet-dark', 'dark')
+    await ann.saveScreenshot('fleet')
+    await ann.saveScreenshot('fleet-dark', 'dark')
   })
 
-  test('values change by themselves', async () => {
+  test('values update live', async () => {
     await boilers.report('BOILER-002', 71.5)
     await row('BOILER-002').getByText('Temperature 71.5 °C').waitFor()
   })
@@ -86,13 +86,13 @@ describe('the fleet in a browser', () => {
     await ann.isAccessible()
     await ann.button('Apply').click()
     await ann.reads('1 of 120 devices')
-    // It is followed live.
+    // The condition is evaluated live.
     await boilers.report('BOILER-003', 90)
     await row('BOILER-003').waitFor()
     await ann.button(/^Temperature/).click()
     await ann.button(/^Temperature/).click()
     await expect.poll(shown).toEqual(['BOILER-003', 'BOILER-002'])
-    // The address holds all of it.
+    // The address contains the whole view.
     const address = ann.page.url()
     await ann.page.goto('about:blank')
     await ann.page.goto(address)
@@ -102,7 +102,7 @@ describe('the fleet in a browser', () => {
     await ann.reads('120 devices')
   })
 
-  test('columns are chosen, and kept', async () => {
+  test('chosen columns survive a reload', async () => {
     await ann.button('Columns…').click()
     await ann.field('Mode').check()
     await ann.field('Values').uncheck()
@@ -117,13 +117,13 @@ describe('the fleet in a browser', () => {
     await ann.page.getByRole('columnheader', { name: 'Values' }).waitFor()
   })
 
-  test('the keyboard goes through all rows, also those that are not in the page', async () => {
+  test('the keyboard reaches all rows, also those outside the page', async () => {
     await ann.page.getByRole('grid', { name: 'Devices' }).focus()
     await ann.page.keyboard.press('End')
     await row('BOILER-120').waitFor()
     await ann.page.keyboard.press('ArrowUp')
     await ann.page.keyboard.press('Home')
-    // The mark stays with its row.
+    // The selection stays at its row.
     const device = { deviceIdentifier: 'ABOVE-1' }
     expect((await server.ask('/devices', { method: 'POST', body: device })).status).toBe(201)
     await row('ABOVE-1').waitFor()
@@ -134,7 +134,7 @@ describe('the fleet in a browser', () => {
     await ann.reads('120 devices')
   })
 
-  test('a device: names, units, what numbers were, and the link', async () => {
+  test('a device shows names, units and charts', async () => {
     await boilers.report('BOILER-002', 71.5)
     await ann.goTo('/devices/BOILER-002')
     await ann.sees('BOILER-002')
@@ -148,16 +148,16 @@ describe('the fleet in a browser', () => {
     }
     await temperature.getByText('66').waitFor()
     await ann.isAccessible()
-    await ann.isPictured('device')
+    await ann.saveScreenshot('device')
     await temperature.getByRole('button', { name: /enlarge/ }).click()
     await ann.reads('Since this page was opened, at most 300 values.')
     await ann.button('Close').click()
   })
 
-  test('a write is checked, sent, and shown as the device took it', async () => {
+  test('a write is checked, sent, and shown as the device reports it', async () => {
     await ann.button('Change Setpoint').click()
     const setpoint = ann.page.getByRole('spinbutton', { name: 'Setpoint' })
-    // What is typed stays as it is, on the way to a number and while the device reports.
+    // Input stays unchanged while it is incomplete and while the device reports.
     await setpoint.fill('')
     await setpoint.pressSequentially('-0.5')
     expect(await setpoint.inputValue()).toBe('-0.5')
@@ -181,14 +181,14 @@ describe('the fleet in a browser', () => {
       .getByRole('row', { name: /^Setpoint/ })
       .getByText('55')
       .waitFor()
-    // This one is refused by the device itself.
+    // The device itself refuses this value.
     await setpoint.fill('13')
     await ann.button('Write').click()
     await ann.reads('The device refused: unlucky')
     await ann.button('Cancel').click()
   })
 
-  test('an alarm that is active stands on top', async () => {
+  test('an active alarm is shown at the top', async () => {
     const made = await server.ask('/alarms', {
       method: 'POST',
       body: {
@@ -206,23 +206,23 @@ describe('the fleet in a browser', () => {
     await ann.page.getByRole('link', { name: 'Too hot' }).waitFor({ state: 'detached' })
   })
 
-  test('notes are changed, and what is no JSON is told', async () => {
+  test('metadata is edited, and invalid JSON is refused', async () => {
     await ann.button('Edit…').click()
-    const notes = ann.field('Metadata as JSON')
-    await notes.fill('{"location": ')
+    const metadata = ann.field('Metadata as JSON')
+    await metadata.fill('{"location": ')
     await ann.button('Save').click()
     await ann.reads(/^It is no JSON/)
-    await notes.fill('{"location": "Hall 3", "owner": "Ann"}')
+    await metadata.fill('{"location": "Hall 3", "owner": "Ann"}')
     await ann.isAccessible()
     await ann.button('Save').click()
     await ann.page.getByRole('definition').filter({ hasText: 'Hall 3' }).waitFor()
-    const kept = async () => ((await server.get('/meta/BOILER-002')).json as { meta: object }).meta
-    expect(await kept()).toEqual({ location: 'Hall 3', owner: 'Ann' })
+    const stored = async () => ((await server.get('/meta/BOILER-002')).json as { meta: object }).meta
+    expect(await stored()).toEqual({ location: 'Hall 3', owner: 'Ann' })
     await ann.button('Edit…').click()
-    await notes.fill('{"location": "Hall 4"}')
+    await metadata.fill('{"location": "Hall 4"}')
     await ann.button('Save').click()
     await ann.page.getByRole('definition').filter({ hasText: 'Hall 4' }).waitFor()
-    expect(await kept()).toEqual({ location: 'Hall 4' })
+    expect(await stored()).toEqual({ location: 'Hall 4' })
   })
 
   test('a device is added, gets a new secret, and is deleted', async () => {
@@ -231,12 +231,12 @@ describe('the fleet in a browser', () => {
     await ann.field('Identifier').fill('no device')
     await ann.button('Add').click()
     await ann.page.locator('.field .problem').waitFor()
-    // A quotation mark is a character like others. Contract 1.8.
+    // Identifiers may contain quotation marks. Contract 1.8.
     await ann.field('Identifier').fill("'|q-7")
     await ann.button('Add').click()
     await ann.reads("Secret of '|Q-7")
     const [first = ''] = await ann.page.locator('.command code', { hasText: 'curl' }).allTextContents()
-    expect(await wordsOf(first)).toEqual(
+    expect(await argumentsOf(first)).toEqual(
       expect.arrayContaining(['-u', expect.stringMatching(/^'\|Q-7:.{20,}$/), expect.stringContaining('"\'|Q-7"')]),
     )
     await ann.button('Close').click()
@@ -246,7 +246,7 @@ describe('the fleet in a browser', () => {
     await ann.field('Identifier').fill('pump-7')
     await ann.button('Add').click()
     await ann.reads('Secret of PUMP-7')
-    // It is shown this once: it takes a button to put it away.
+    // The secret is shown only once, so only a button closes the dialog.
     await ann.page.keyboard.press('Escape')
     await ann.page.mouse.click(5, 5)
     await ann.isAccessible()
@@ -267,14 +267,14 @@ describe('the fleet in a browser', () => {
 
   test('on a phone, by touch', async () => {
     const bob = await Visitor.open(browser, server, 'phone')
-    // Its clock is behind: times are told by the server's.
+    // Times are relative to the server's clock, even if the browser's is slow.
     await bob.page.addInitScript('{ const { now } = Date; Date.now = () => now() - 600_000 }')
     await bob.page.reload()
     await bob.sees('Fleet')
     await bob.reads('120 devices')
     await fitsAPhone(bob)
     await bob.isAccessible()
-    await bob.isPictured('fleet-phone', 'dark')
+    await bob.saveScreenshot('fleet-phone', 'dark')
     await bob.button('Pages').click()
     await bob.page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Fleet' }).click()
     await bob.page.getByRole('link', { name: 'BOILER-001', exact: true }).click()
@@ -282,16 +282,16 @@ describe('the fleet in a browser', () => {
     expect(await bob.page.locator('time').allTextContents()).not.toContainEqual(expect.stringMatching(/^in /))
     await fitsAPhone(bob)
     await bob.isAccessible()
-    // The button that writes is seen as it is, without scrolling a table sideways.
+    // The button to write is visible without scrolling.
     const button = await bob.button('Change Setpoint').boundingBox()
     expect((button?.x ?? 999) + (button?.width ?? 0)).toBeLessThan(390)
     await bob.close()
   })
 
-  test('a page that is not there, and a device that is not there', async () => {
+  test('unknown pages and devices are reported as not found', async () => {
     await ann.goTo('/nowhere')
     await ann.sees('Page not found')
-    await ann.goTo('/devices/NOBODY')
+    await ann.goTo('/devices/UNKNOWN')
     await ann.reads('Device not found')
     await ann.goTo('/account')
     await ann.sees('Your account')
@@ -299,7 +299,7 @@ describe('the fleet in a browser', () => {
     await ann.isAccessible()
   })
 
-  test('a server that stands still makes the page say so, and then it catches up', async () => {
+  test('values are marked as stale while the server hangs, and catch up', async () => {
     await ann.goTo('/devices/BOILER-005')
     await ann.page.getByRole('row', { name: /^Temperature/ }).waitFor()
     await ann.isLive()
@@ -313,21 +313,21 @@ describe('the fleet in a browser', () => {
     await ann.isLive()
   })
 
-  test('the server is killed and started under the open page: it says so, comes back, and the values are right', async () => {
+  test('an open page reports a killed server, reconnects, and shows current values', async () => {
     const temperature = ann.page.getByRole('row', { name: /^Temperature/ })
     await server.kill()
     await ann.page.locator('.banner', { hasText: 'Not connected: values are from' }).waitFor()
     await ann.isAccessible()
-    await ann.isPictured('reconnecting')
-    // What was shown stays.
+    await ann.saveScreenshot('reconnecting')
+    // The last values stay visible.
     await temperature.getByText(String(degreesOf(5))).waitFor()
-    // A page that was never looked at cannot be fetched now.
+    // A page that was never opened cannot be loaded now.
     await ann.goTo('/functions')
     await ann.sees('This page could not be loaded')
     await server.startAgain()
     await ann.sees('Functions')
     await ann.goTo('/devices/BOILER-005')
-    await boilers.linkAgain()
+    await boilers.reconnect()
     await boilers.report('BOILER-005', 33.25)
     await ann.isLive()
     await temperature.getByText('33.25').waitFor()
@@ -337,7 +337,7 @@ describe('the fleet in a browser', () => {
     await ann.reads('120 devices')
   })
 
-  test('an update is begun by hand, and followed', async () => {
+  test('an update is started, and its progress shown', async () => {
     const headers = { 'content-type': 'application/octet-stream' }
     const path = '/updates/projects/boiler/releases/1.1.0'
     await ann.goTo('/devices/BOILER-007')
@@ -351,7 +351,7 @@ describe('the fleet in a browser', () => {
     await ann.isAccessible()
   })
 
-  test('dark and light are chosen, and kept', async () => {
+  test('the chosen colour scheme survives a reload', async () => {
     const colours = () => ann.page.evaluate('getComputedStyle(document.body).backgroundColor')
     const light = await colours()
     await ann.button(/^Colours: like the system/).click()

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { Boilers } from '#test/dashboard/boilers'
-import { fitsAPhone } from '#test/dashboard/looking'
+import { fitsAPhone } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
 interface Group {
@@ -17,13 +17,13 @@ interface Fn extends Group {
   readonly graph: { readonly nodes: readonly object[]; readonly edges: readonly object[] }
 }
 
-/** What a template would run is kept from it, and the browser says so; nothing else went wrong. */
-function onlyKeptFromRunning(visitor: Visitor): void {
+/** Expects no errors but those of Chromium about blocked scripts of a template. */
+function expectOnlyBlockedScripts(visitor: Visitor): void {
   const faults = visitor.faults.splice(0)
   expect(faults.filter((fault) => !fault.includes('Blocked script execution'))).toEqual([])
 }
 
-/** Functions with their templates and groups in a real browser. Contract 5.1, 5.4, 5.5. */
+/** Functions, templates and groups in a browser. Contract 5.1, 5.4, 5.5. */
 describe('functions in a browser', () => {
   let server: StartedServer
   let browser: Browser
@@ -33,14 +33,14 @@ describe('functions in a browser', () => {
     () => StartedServer.start(),
     async (opened) => {
       ;({ server, browser } = opened)
-      boilers = await Boilers.link(server, 3)
+      boilers = await Boilers.connect(server, 3)
       ann = await Visitor.open(browser, server)
       return ann
     },
     () => boilers?.cut(),
   )
 
-  const place = (name: string) =>
+  const openList = (name: string) =>
     ann.page.getByRole('navigation', { name: 'Functions, templates and groups' }).getByRole('link', { name }).click()
   const card = (title: string) => ann.page.getByRole('region', { name: title })
   const drawn = (id: string, where = 'form') =>
@@ -50,15 +50,15 @@ describe('functions in a browser', () => {
       .getByRole('button', { name: new RegExp(`^${id}, `) })
   const functions = async () => (await server.get('/functions')).json as readonly Fn[]
 
-  test('without any it says what is needed for one', async () => {
+  test('an empty list explains functions', async () => {
     await ann.goTo('/functions')
     await ann.sees('Functions')
     await ann.reads('No functions')
     await ann.isAccessible()
   })
 
-  test('a template is written, in two languages, with what would be read beside it', async () => {
-    await place('Templates')
+  test('a template is written in two languages, with a preview of each', async () => {
+    await openList('Templates')
     await ann.reads('No templates')
     await ann.field('Name').fill('too hot')
     await ann.reads('Only letters, digits and . _ -')
@@ -92,7 +92,7 @@ describe('functions in a browser', () => {
     await ann.reads('The template too-hot is saved')
     expect(await ann.page.title()).toMatch(/^too-hot/)
     expect(ann.faults.length).toBeGreaterThan(0)
-    onlyKeptFromRunning(ann)
+    expectOnlyBlockedScripts(ann)
     expect((await server.get('/templates/too-hot')).json).toMatchObject({
       locales: {
         en: { subject: '{{deviceIdentifier}} is at {{value}}', text: 'It was {{previous}}.', html: expect.any(String) },
@@ -101,7 +101,7 @@ describe('functions in a browser', () => {
     })
   })
 
-  test('a group is made of devices typed as a list', async () => {
+  test('a group is created from a typed list of devices', async () => {
     await ann.goTo('/functions/groups')
     await ann.reads('No groups')
     await ann.page.getByRole('link', { name: 'New group' }).click()
@@ -119,7 +119,7 @@ describe('functions in a browser', () => {
     ])
   })
 
-  test('a function is drawn step by step, and what is missing is told at its step', async () => {
+  test('a function is built step by step, with messages at incomplete steps', async () => {
     await ann.goTo('/functions/new')
     await ann.field('Name').fill('Heat')
     await ann.button('Create function').click()
@@ -166,7 +166,7 @@ describe('functions in a browser', () => {
     })
   })
 
-  test('a sample shows which way it goes and what would be mailed', async () => {
+  test('a test run shows the path and the mail', async () => {
     const sample = ann.page.getByRole('form', { name: 'Sample' })
     await sample.getByLabel('Value', { exact: true }).fill('31.5')
     await sample.getByLabel('Previous value').fill('29')
@@ -178,7 +178,7 @@ describe('functions in a browser', () => {
     await mail.getByText('BOILER-001 ist bei 31.5').waitFor()
     await mail.getByText('It was 29.').waitFor()
     await drawn('mail', '.trial').and(ann.page.getByLabel('entered')).waitFor()
-    await ann.isPictured('function')
+    await ann.saveScreenshot('function')
     await ann.isAccessible()
     await sample.getByLabel('Value', { exact: true }).fill('20')
     await ann.button('Run test').click()
@@ -190,7 +190,7 @@ describe('functions in a browser', () => {
     await ann.reads(/must be a locale such as en/)
   })
 
-  test('what the server refuses stands at the step it names', async () => {
+  test('a refusal of the server stands at its step', async () => {
     await card('Only if').getByRole('button', { name: 'JSON' }).click()
     await card('Only if').getByLabel('JsonLogic').fill('{">":[{"var":"warmth"},30]}')
     await ann.reads('The test runs the saved function')
@@ -208,23 +208,23 @@ describe('functions in a browser', () => {
     })
   })
 
-  test('what somebody else saved meanwhile is replaced by nobody who was not told', async () => {
+  test('a concurrent change of another user is shown before it can be overwritten', async () => {
     const saved = async (path: string, body: object, method = 'PATCH') =>
       expect((await server.ask(path, { method, body })).status).toBe(200)
-    const told = (what: string) =>
+    const seesConflict = (type: string) =>
       ann.page
         .getByRole('alert')
-        .filter({ hasText: `Another user changed this ${what} meanwhile` })
+        .filter({ hasText: `Another user changed this ${type} meanwhile` })
         .waitFor()
     const idOf = ({ resourceIdentifier }: { readonly resourceIdentifier: string }) => resourceIdentifier.split(':')[1]
     const [fn] = await functions()
-    // Else it might still be reading what it saved, and show what is changed now, before anything is sent.
+    // Without a reload a pending read could show the other change before the form is sent.
     await ann.page.reload()
     await ann.sees('Heat')
     await ann.field('Name').fill('Hot')
     await saved(`/functions/${idOf(fn as Fn)}`, { enabled: false })
     await ann.button('Save').click()
-    await told('function')
+    await seesConflict('function')
     expect((await functions())[0]).toMatchObject({ name: 'Heat', enabled: false })
     await ann.button('Load the current version').click()
     expect(await ann.field('Name').inputValue()).toBe('Heat')
@@ -239,8 +239,8 @@ describe('functions in a browser', () => {
     await ann.field('Name').fill('Basement')
     await saved(`/groups/${idOf(group)}`, { devices: ['BOILER-003'] })
     await ann.button('Save').click()
-    await told('group')
-    // Who was told may.
+    await seesConflict('group')
+    // Saving again overwrites.
     await ann.button('Save').click()
     await ann.reads('Basement is saved')
     await saved(`/groups/${idOf(group)}`, { name: 'Cellar' })
@@ -249,40 +249,40 @@ describe('functions in a browser', () => {
     await ann.field('Subject').fill('Mine')
     await saved('/templates/too-hot', { locales: { en: words, de: words } }, 'PUT')
     await ann.button('Save').click()
-    await told('template')
+    await seesConflict('template')
     await ann.button('Load the current version').click()
     expect(await ann.field('Subject').inputValue()).toBe('Theirs')
     await ann.goTo(`/functions/${idOf(fn as Fn)}`)
     await ann.sees('Heat')
-    // The template was shown as it was before.
-    onlyKeptFromRunning(ann)
+    // The preview showed the old template with its script.
+    expectOnlyBlockedScripts(ann)
   })
 
-  test('by the keyboard alone: from the picture to a step, a step more, and back', async () => {
-    const isAt = (id: string) =>
+  test('the keyboard moves from the graph to a step, adds a step and removes it', async () => {
+    const focusIsAt = (id: string) =>
       until(async () => {
         const heading = await ann.page.evaluate('document.activeElement?.querySelector("h3")?.textContent ?? ""')
         return (heading as string).endsWith(` ${id}`)
       }, `the focus to be at ${id}`)
     await drawn('limit').focus()
     await ann.page.keyboard.press('Enter')
-    await isAt('limit')
+    await focusIsAt('limit')
     await ann.button('Behind limit: send mail').focus()
     await ann.page.keyboard.press('Enter')
     await drawn('mail-2').waitFor()
-    await isAt('mail-2')
+    await focusIsAt('mail-2')
     await ann.button('Remove mail-2').focus()
     await ann.page.keyboard.press('Enter')
     await drawn('mail-2').waitFor({ state: 'detached' })
-    await isAt('mail')
+    await focusIsAt('mail')
   })
 
-  test('an alarm sets off another one, chosen by its name', async () => {
+  test('an alarm that is chosen by name triggers another function', async () => {
     const alarm = { name: 'Boils', severity: 'critical', serviceIdentifier: 'boiler', condition: { var: 'Mode' } }
     expect((await server.ask('/alarms', { method: 'POST', body: alarm })).status).toBe(201)
     await ann.goTo('/functions/new')
-    // The step that came and went was not saved.
-    await ann.isAsked(true)
+    // The added and removed step counts as unsaved.
+    await ann.answerLeaveDialog(true)
     await ann.field('Name').fill('Boiling')
     await ann.button('+ When an alarm changes state').click()
     await card('When an alarm changes state').getByLabel('Alarm', { exact: true }).selectOption({ label: 'Boils' })
@@ -297,7 +297,7 @@ describe('functions in a browser', () => {
       .waitFor()
   })
 
-  test('a function is disabled and enabled in the list; a group that is in use stays, and it is said', async () => {
+  test('the list disables and enables functions; a group in use cannot be deleted', async () => {
     await ann.goTo('/functions')
     await ann.button('Disable Heat').click()
     await ann.reads('Heat is disabled')
@@ -312,7 +312,7 @@ describe('functions in a browser', () => {
     await ann.page.keyboard.press('Escape')
   })
 
-  test('a function is removed after a question', async () => {
+  test('deleting a function asks for confirmation', async () => {
     await ann.goTo('/functions')
     await ann.page.getByRole('link', { name: 'Heat' }).click()
     await ann.button('Delete').click()
@@ -322,7 +322,7 @@ describe('functions in a browser', () => {
     expect((await functions()).map(({ name }) => name)).toEqual(['Boiling'])
   })
 
-  test('on a phone the picture and its steps stand below each other', async () => {
+  test('functions fit a phone', async () => {
     const phone = await Visitor.open(browser, server, 'phone')
     await phone.goTo('/functions')
     await phone.page.getByRole('link', { name: 'Boiling' }).click()
@@ -342,7 +342,7 @@ describe('functions in a browser', () => {
       await until(async () => (await phone.page.locator('.loading').count()) === 0, 'everything to be read')
       await fitsAPhone(phone)
     }
-    onlyKeptFromRunning(phone)
+    expectOnlyBlockedScripts(phone)
     await phone.close()
   })
 })

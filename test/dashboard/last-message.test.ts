@@ -22,9 +22,9 @@ function device(lastMessage: number, ...timestamps: readonly (number | undefined
 }
 
 test.each([
-  ['its link, where it reported nothing since', device(5, 3), 5],
-  ['the latest of what it reported', device(5, 7, undefined, 9, 8), 9],
+  ['the connection, without later reports', device(5, 3), 5],
+  ['its latest report', device(5, 7, undefined, 9, 8), 9],
   ['never', device(0, undefined), 0],
-])('a device was last heard of by %s', (_, heard, at) => {
-  expect([lastMessageAt(heard), lastMessageAt(heard)]).toEqual([at, at])
+])('the last message of a device: %s', (_, view, at) => {
+  expect([lastMessageAt(view), lastMessageAt(view)]).toEqual([at, at])
 })

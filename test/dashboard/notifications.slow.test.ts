@@ -12,10 +12,10 @@ import {
 import { type Credentials, Person, report, root, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { fitsAPhone } from '#test/dashboard/looking'
+import { fitsAPhone } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
-/** One's own subscriptions in a real browser, and what is not offered to who may not. §2.6, contract 5.6, 5.7. */
+/** The user's own subscriptions in a browser, and the controls that viewers do not get. §2.6, contract 5.6, 5.7. */
 describe('notifications in a browser', () => {
   let server: StartedServer
   let browser: Browser
@@ -38,7 +38,7 @@ describe('notifications in a browser', () => {
   const row = (text: string) => page.page.getByRole('row').filter({ hasText: text })
   const mine = () => subscriptionsOf(bobElsewhere)
 
-  test('without any it says what to do', async () => {
+  test('an empty list explains how to subscribe', async () => {
     await page.goTo('/notifications')
     await page.sees('Notifications')
     await page.reads('No subscriptions')
@@ -47,7 +47,7 @@ describe('notifications in a browser', () => {
     await fitsAPhone(page)
   })
 
-  test('one subscribes to a function, by mail, in a locale', async () => {
+  test('a user subscribes to a function by mail, in a locale', async () => {
     await putWords(admin)
     heat = await makeFunction(admin)
     await page.page.reload()
@@ -63,7 +63,7 @@ describe('notifications in a browser', () => {
     await page.isAccessible()
   })
 
-  test('what happens to it elsewhere is seen at once', async () => {
+  test('changes by another session appear at once', async () => {
     const [subscription] = await mine()
     const path = `/notifications/subscribe/${subscription?.resourceIdentifier.slice('crn#subscription:'.length)}`
     expect((await bobElsewhere.patch(path, { locale: 'fr' })).status).toBe(200)
@@ -74,7 +74,7 @@ describe('notifications in a browser', () => {
     await row('Heat').getByText('it', { exact: true }).waitFor()
   })
 
-  test('its locale is changed, and it is ended after a question', async () => {
+  test('the locale is changed; ending asks for confirmation', async () => {
     await page.button('Change the locale of Heat').click()
     await page.page.locator('dialog[open]').getByLabel('Locale').fill('nl')
     await page.isAccessible()
@@ -87,8 +87,8 @@ describe('notifications in a browser', () => {
     expect(await mine()).toEqual([])
   })
 
-  test('a refusal is said: it is there already, made where this page did not hear of it', async () => {
-    // What the page asks last is answered as if somebody had been faster.
+  test('a subscription that another session has just created is refused with the reason', async () => {
+    // The answer that the server gives when another session was faster.
     await page.page.route('**/notifications/subscribe', (route) =>
       route.request().method() === 'POST' ? route.fulfill({ status: 409 }) : route.continue(),
     )
@@ -98,7 +98,7 @@ describe('notifications in a browser', () => {
     await page.page.unroute('**/notifications/subscribe')
   })
 
-  test('what a viewer may not do is not offered', async () => {
+  test('controls that a viewer has no permission for are hidden', async () => {
     expect(await page.page.getByText('Mails of this tenant').count()).toBe(0)
     await page.goTo('/alarms')
     await page.reads('Creating an alarm needs permission to create alarms.')
@@ -112,7 +112,7 @@ describe('notifications in a browser', () => {
     await page.page.getByRole('region', { name: 'Applies to' }).getByText('all devices').waitFor()
     expect(await page.button('Save').count()).toBe(0)
     expect(await page.button('Remove').count()).toBe(0)
-    // Trying out is reading.
+    // Running a test needs read permission only.
     await page.button('Run test').click()
     await page.reads('Path')
     await page.isAccessible()
@@ -122,7 +122,7 @@ describe('notifications in a browser', () => {
     await page.reads('Creating a group needs permission to create functions.')
   })
 
-  test('administrators see what becomes of mail', async () => {
+  test('administrators see failed mails', async () => {
     const chief = await Visitor.open(browser, server)
     await chief.signIn(root)
     await chief.goTo('/notifications')
@@ -130,7 +130,7 @@ describe('notifications in a browser', () => {
     await chief.reads('No failures so far.')
     await chief.goTo(pathOf(heat))
     await chief.page.getByRole('link', { name: 'Subscribe' }).click()
-    // Chosen by where he came from.
+    // The link selected the function.
     await chief.button('Subscribe').click()
     await until(async () => (await subscriptionsOf(admin)).length === 1, 'the subscription')
     // The administrator has no address.

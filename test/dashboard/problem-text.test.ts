@@ -32,7 +32,7 @@ test.each([
   [new ConnectionLost('gone'), /^The server cannot be reached at the moment\.$/],
   [new ConnectionLost('gone', { mayHaveChanged: true }), /^The server did not answer, .* Check this before/],
   [Object.assign(new Error('no'), { name: 'NotAllowedError' }), /^It was cancelled/],
-  [new Error('the browser said no'), /^The browser said no\.$/],
+  [new Error('the browser refused'), /^The browser refused\.$/],
   [new Error(''), /^It did not work\.$/],
   ['a text', /^It did not work\.$/],
   [undefined, /^It did not work\.$/],
@@ -40,7 +40,7 @@ test.each([
   expect(problemText(problem)).toMatch(text)
 })
 
-test('what is said of one field, and which status it was', () => {
+test('the detail of one field, and the status', () => {
   const problem = new Problem(400, invalid)
   expect([detailOf(problem, 'name'), detailOf(problem, 'other'), statusOf(problem)]).toEqual([
     'Must be shorter.',

@@ -3,10 +3,10 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { codeOf } from '#test/access/totp-code'
 import { type Credentials, codeIn, newName, Person, root, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
-import { fitsAPhone } from '#test/dashboard/looking'
+import { fitsAPhone } from '#test/dashboard/page-queries'
 import { openPages, Visitor } from '#test/dashboard/visitor'
 
-/** Keeps count of the addresses under which the page has something to save as a file. */
+/** A script that counts the object URLs of the page. */
 const countingFiles = `{
   globalThis.filesOpen = new Set()
   const { createObjectURL, revokeObjectURL } = URL
@@ -21,8 +21,8 @@ const countingFiles = `{
   }
 }`
 
-/** Signing in by the DPoP scheme and one's own account, in a real browser. §5.2, contract 2. */
-describe('signing in, in a browser', () => {
+/** Signing in with DPoP and the user's own account, in a browser. §5.2, contract 2. */
+describe('signing in with a browser', () => {
   let server: StartedServer
   let browser: Browser
   let admin: Person
@@ -42,25 +42,25 @@ describe('signing in, in a browser', () => {
     visitor = await Visitor.open(browser, server)
     return visitor
   }
-  /** Of the secret that the page shows; a code of the next half minute where that of this one was used. */
+  /** The one-time code of the secret that the page shows, after `laterMs`. */
   const shownCode = async ({ page }: Visitor, laterMs = 0) => {
     const secret = await page.locator('.command code').textContent()
     return codeOf((secret ?? '').replaceAll(' ', ''), Date.now() + laterMs)
   }
 
-  test('with a password; a wrong one is told; signed in stays signed in, and out is out', async () => {
+  test('a password signs in, a wrong one is refused; the session survives a reload and ends with signing out', async () => {
     const ann = await visit()
     await ann.sees('Sign in')
     await ann.isAccessible()
     await fitsAPhone(ann)
-    await ann.isPictured('sign-in')
+    await ann.saveScreenshot('sign-in')
     await ann.signIn({ ...root, password: 'a wrong password' })
     await ann.page.locator('form .problem', { hasText: 'Name or password is wrong.' }).waitFor()
     await ann.isAccessible()
     await ann.signIn(root)
     await ann.sees('Fleet')
     await ann.isLive()
-    // The page of before is where one ends up, also after it is loaded anew.
+    // A reload shows the same page again.
     await ann.goTo('/account')
     await ann.page.reload()
     await ann.sees('Your account')
@@ -72,13 +72,13 @@ describe('signing in, in a browser', () => {
     await ann.sees('Sign in')
   })
 
-  test('the fleet of a new server makes the key for simulated devices', async () => {
+  test('the fleet page of a new server creates the key for simulated devices', async () => {
     const ann = await visit()
     await ann.signIn(root)
     await ann.reads('No devices yet')
     await ann.button('Create key').click()
     await ann.reads(/^npm run fleet -- .* --key \S+$/)
-    // The fleet may only speak for devices, so the page says what they mean.
+    // The key may not write schemas, so the page has stored them.
     const described = (await admin.get('/schemas?depth=1')).json as { readonly schema: { readonly name: string } }[]
     expect(described.map(({ schema }) => schema.name).sort()).toEqual([
       'Climate',
@@ -90,7 +90,7 @@ describe('signing in, in a browser', () => {
     await ann.isAccessible()
   })
 
-  test('a page that is opened before the server answers goes on by itself, and says what it waits for', async () => {
+  test('a page opened before the server answers retries by itself, and shows a slow request as waiting', async () => {
     const ann = await visit()
     await ann.signIn(root)
     await ann.sees('Fleet')
@@ -122,10 +122,10 @@ describe('signing in, in a browser', () => {
     expect(await ann.page.getByText('Still waiting').count()).toBe(0)
   })
 
-  test('who may less is offered less', async () => {
-    const who = await admin.bring(newName('viewer'), ['viewer'])
+  test('a viewer does not see administration, also in a browser without storage', async () => {
+    const user = await admin.bring(newName('viewer'), ['viewer'])
     const ann = await visit()
-    // A browser that keeps nothing for pages: then asking for it throws.
+    // In a browser that denies storage to pages, access to it throws.
     await ann.page.addInitScript(`{
       const deny = () => { throw new DOMException('denied', 'SecurityError') }
       for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get: deny })
@@ -135,7 +135,7 @@ describe('signing in, in a browser', () => {
     await ann.page.reload()
     await ann.button(/^Colours: like the system/).click()
     await ann.button(/^Colours: dark/).waitFor()
-    await ann.signIn(who)
+    await ann.signIn(user)
     await ann.reads('No devices yet')
     const links = ann.page.getByRole('navigation', { name: 'Pages' }).getByRole('link')
     expect(await links.allTextContents()).not.toContain('Administration')
@@ -145,14 +145,14 @@ describe('signing in, in a browser', () => {
     await ann.isAccessible()
   })
 
-  test('what was filled in outlives the session, for the same user alone', async () => {
-    const who = await admin.bring(newName('editor'), ['admin'])
+  test('unsaved input survives the end of the session, for the same user only', async () => {
+    const user = await admin.bring(newName('editor'), ['admin'])
     expect((await admin.post('/devices', { deviceIdentifier: 'PUMP-1', meta: { hall: 3 } })).status).toBe(201)
-    const endAll = async () => expect((await admin.delete(`/iam/users/${who.name}/sessions`)).status).toBe(204)
+    const endAll = async () => expect((await admin.delete(`/iam/users/${user.name}/sessions`)).status).toBe(204)
     const ann = await visit()
     const typed = '{ "hall": 4 }'
     const dialog = ann.page.getByRole('dialog', { name: 'Metadata of PUMP-1' })
-    await ann.signIn(who)
+    await ann.signIn(user)
     await ann.sees('Fleet')
     await ann.goTo('/devices/PUMP-1')
     await ann.button('Edit…').click()
@@ -160,13 +160,13 @@ describe('signing in, in a browser', () => {
     await endAll()
     await ann.sees('Sign in')
     await ann.reads('with your unsaved input')
-    expect(await ann.field('E-mail address or name').inputValue()).toBe(who.name)
-    // Nothing of the page is seen or reached, and signing in is not put away.
+    expect(await ann.field('E-mail address or name').inputValue()).toBe(user.name)
+    // The page behind is neither visible nor reachable, and Escape does not close the sign-in.
     for (let press = 0; press < 3; press++) await ann.page.keyboard.press('Escape')
     expect([await dialog.isVisible(), await ann.page.getByText('PUMP-1').first().isVisible()]).toEqual([false, false])
     await ann.isAccessible()
     await fitsAPhone(ann)
-    await ann.signIn(who)
+    await ann.signIn(user)
     await ann.sees('PUMP-1')
     await ann.isLive()
     const field = dialog.getByLabel('Metadata as JSON')
@@ -177,7 +177,7 @@ describe('signing in, in a browser', () => {
     expect((await admin.get('/meta/PUMP-1')).json).toMatchObject({ meta: { hall: 4 } })
 
     await ann.goTo('/functions/groups/new')
-    await ann.field('Name').fill('Nobody else’s')
+    await ann.field('Name').fill('Private group')
     await endAll()
     await ann.sees('Sign in')
     await ann.signIn(root)
@@ -185,7 +185,7 @@ describe('signing in, in a browser', () => {
     expect(await ann.field('Name').inputValue()).toBe('')
   })
 
-  test('which tenant, where several know the name and the password', async () => {
+  test('a user of several tenants with the same name and password chooses one', async () => {
     const email = 'twin@example.com'
     const password = 'the very same password'
     for (const tenant of ['north', 'south']) {
@@ -205,7 +205,7 @@ describe('signing in, in a browser', () => {
     await ann.page.getByRole('definition').filter({ hasText: 'south' }).first().waitFor()
   })
 
-  test('with a code, a password is chosen, which signs in', async () => {
+  test('an invited user sets a password with a code, and is signed in', async () => {
     const name = newName('invited')
     const invited = await admin.post('/iam/users', { name, roles: ['viewer'] })
     const ann = await visit()
@@ -217,11 +217,11 @@ describe('signing in, in a browser', () => {
     await ann.field('Password').fill('a password that is chosen')
     await ann.button('Set password').click()
     await ann.page.locator('form .problem', { hasText: 'The name or the code is wrong' }).waitFor()
-    // An address that was cut off is taken as it is.
+    // A truncated percent encoding is used as it is.
     await ann.goTo(`/sign-up/${name}/%`)
     await ann.page.reload()
     await expect.poll(() => ann.field('Code').inputValue()).toBe('%')
-    // One that holds both fills them in.
+    // An address with name and code fills in both.
     await ann.goTo(`/sign-up/${name}/${codeIn(invited)}`)
     await ann.page.reload()
     await ann.field('Password').fill('a password that is chosen')
@@ -232,14 +232,14 @@ describe('signing in, in a browser', () => {
     await ann.sees('Sign in')
   })
 
-  test('a second factor that the tenant requires is set up on the way in, and asked for the next time', async () => {
+  test('a required second factor is set up during the first sign-in and asked for at the next', async () => {
     const tenant = 'strict'
     expect((await admin.post('/iam/tenants', { tenantIdentifier: tenant, name: 'Strict' })).status).toBe(201)
-    const who: Credentials = await admin.bring(newName('strict'), ['viewer'], {}, `?tenant=${tenant}`)
+    const user: Credentials = await admin.bring(newName('strict'), ['viewer'], {}, `?tenant=${tenant}`)
     expect((await admin.patch(`/iam/tenants/${tenant}`, { twoFactor: 'required' })).status).toBe(200)
 
     const ann = await visit()
-    await ann.signIn(who)
+    await ann.signIn(user)
     await ann.sees('Set up a second factor')
     await ann.isAccessible()
     await ann.page.evaluate(countingFiles)
@@ -259,7 +259,7 @@ describe('signing in, in a browser', () => {
     await expect.poll(() => ann.page.evaluate('filesOpen.size')).toBe(0)
     await ann.button('Sign out').click()
 
-    await ann.signIn(who)
+    await ann.signIn(user)
     await ann.sees('Second factor')
     await ann.isAccessible()
     const code = codeOf(secret, Date.now())
@@ -271,18 +271,18 @@ describe('signing in, in a browser', () => {
     await ann.sees('Fleet')
     await ann.button('Sign out').click()
 
-    await ann.signIn(who)
+    await ann.signIn(user)
     await ann.button('With a recovery code').click()
     await ann.field('Recovery code').fill(codes[0] ?? '')
     await ann.button('Sign in').click()
     await ann.sees('Fleet')
   })
 
-  test('one’s own account: another password, one-time codes, and the other sessions', async () => {
-    const who = await admin.bring(newName('own'), ['operator'])
-    const elsewhere = await Person.signIn(server, who)
+  test('users change their password, set up and remove one-time codes, and end other sessions', async () => {
+    const user = await admin.bring(newName('own'), ['operator'])
+    const elsewhere = await Person.signIn(server, user)
     const ann = await visit()
-    await ann.signIn(who)
+    await ann.signIn(user)
     await ann.sees('Fleet')
     await ann.goTo('/account')
     await ann.page.getByRole('table').getByRole('row').nth(2).waitFor()
@@ -296,7 +296,7 @@ describe('signing in, in a browser', () => {
     await ann.field('Repeat the new password').fill(password)
     await ann.button('Change password').click()
     await ann.page.locator('form .problem', { hasText: 'Name or password is wrong.' }).waitFor()
-    await ann.field('Current password').fill(who.password)
+    await ann.field('Current password').fill(user.password)
     await ann.button('Change password').click()
     await ann.reads('The password was changed, and other sessions were ended')
 

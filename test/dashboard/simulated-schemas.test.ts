@@ -3,7 +3,7 @@ import { deviceKinds, schemaOf } from '#bench/fleet/kinds'
 import { fleetDefaults } from '#bench/fleet/options'
 import { simulatedSchemas } from '#dashboard/pages/fleet/simulated-schemas'
 
-test('what the page writes of the simulated fleet is what the fleet would write itself', () => {
+test('the page writes the same schemas as the simulated fleet itself', () => {
   const { properties } = fleetDefaults
   const services = deviceKinds(properties, { isControlled: true }).flatMap((kind) => kind.services)
   const described = Object.fromEntries(services.map((service) => [service.serviceIdentifier, schemaOf(service)]))

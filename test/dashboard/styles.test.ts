@@ -5,21 +5,21 @@ import { projectRoot } from '#bench/project-root'
 
 const folder = join(projectRoot, 'src/dashboard/pages')
 
-/** What rules begin with: `.filters > *` is of `.filters`. */
+/** The first class of each selector: `.filters` for `.filters > *`. */
 function classesIn(file: string): ReadonlySet<string> {
   const rules = readFileSync(join(folder, file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '')
   const selectors = [...rules.matchAll(/([^{}]+)\{/g)].flatMap(([, list = '']) => list.split(','))
   return new Set(selectors.flatMap((selector) => /^\s*(\.[\w-]+)/.exec(selector)?.[1] ?? []))
 }
 
-test('no class has looks of two pages: all come in one file, where the later would win', () => {
+test('no class is styled by two pages, because all styles are bundled and the later would win', () => {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.css'))
   expect(files.length).toBeGreaterThan(5)
-  const twice = files.flatMap((file, place) => {
+  const repeated = files.flatMap((file, place) => {
     const others = files.slice(place + 1).map((other) => [other, classesIn(other)] as const)
     return [...classesIn(file)].flatMap((name) =>
       others.filter(([, classes]) => classes.has(name)).map(([other]) => `${name} in ${file} and ${other}`),
     )
   })
-  expect(twice).toEqual([])
+  expect(repeated).toEqual([])
 })

@@ -14,7 +14,7 @@ function property(type: string, value?: PropertyView['value'], more: Partial<Pro
 
 const mode = { name: 'Mode', enum: { '0': { name: 'Off' }, '3': { name: 'Heating' } } }
 
-describe('how a value is shown', () => {
+describe('formatting a value', () => {
   test.each([
     [undefined, undefined, '–'],
     [property('FLOAT'), undefined, '–'],
@@ -37,13 +37,13 @@ describe('how a value is shown', () => {
     expect(valueText(shown, about)).toBe(text)
   })
 
-  test('names are those of the schema, else ids as schemas write them', () => {
+  test('names come from the schema; without one the id is shown', () => {
     const schema = { name: 'Boiler', properties: { '0x2000': mode } }
     expect([aboutOf(schema, 0x2000), aboutOf(schema, 1), aboutOf(undefined, 1)]).toEqual([mode, undefined, undefined])
     expect([nameOf(0x2000, mode), nameOf(0x20, undefined), enumName(3, mode)]).toEqual(['Mode', '0x0020', 'Heating'])
   })
 
-  test('only numbers are drawn', () => {
+  test('only numbers have a chart', () => {
     expect([numberOf(1.5), numberOf(true), numberOf('-12'), numberOf('x'), numberOf([1])]).toEqual([
       1.5,
       1,
@@ -56,7 +56,7 @@ describe('how a value is shown', () => {
   })
 })
 
-describe('what a person writes', () => {
+describe('reading input', () => {
   const range = { name: 'Setpoint', rangeMin: 5, rangeMax: 90 }
   test.each([
     ['FLOAT', '21.5', undefined, { value: 21.5 }],
@@ -91,17 +91,17 @@ describe('what a person writes', () => {
     ['DATETIME', 1_790_000_000_000, undefined],
     ['UINT8-ARRAY', [1, 2], undefined],
     ['STRING', 'text', undefined],
-  ])('the form begins with what stands there: %s %o', (type, value, about) => {
+  ])('the form starts with the current value: %s %o', (type, value, about) => {
     const standing = property(type, value)
     expect(readValue(textOf(standing, about), standing, about)).toEqual({ value })
   })
 
-  test('a trigger is pulled, whatever stood there', () => {
+  test('the form of an action starts with true', () => {
     const trigger = property('BOOL', false, { modifier: { ...plain, isActionable: true } })
     expect(textOf(trigger, undefined)).toBe('true')
   })
 
-  test('what is read-only by device or schema is not offered', () => {
+  test('read-only properties are not writable', () => {
     expect([
       isWritable(property('FLOAT'), undefined),
       isWritable(property('FLOAT'), { name: 'Level', readonly: true }),
@@ -126,18 +126,18 @@ describe('a merge patch', () => {
     expect(mergePatch(before, (patch ?? {}) as object as Parameters<typeof mergePatch>[1])).toEqual(after)
   })
 
-  test('says nothing where nothing changed, and only what did', () => {
+  test('contains changes only', () => {
     expect(mergePatchOf({ a: 1, b: { c: 1 } }, { b: { c: 1 }, a: 1 })).toBeUndefined()
     expect(mergePatchOf({ a: 1, b: { c: 1, d: 2 } }, { a: 1, b: { c: 3, d: 2 } })).toEqual({ b: { c: 3 } })
   })
 
-  test('null can not be said by one', () => {
+  test('cannot express null', () => {
     expect([holdsNull({ a: { b: null } }), holdsNull({ a: [null] }), holdsNull({})]).toEqual([true, false, false])
   })
 })
 
-describe('a ring of points', () => {
-  test('keeps the last ones, in order', () => {
+describe('PointBuffer', () => {
+  test('keeps the last points in order', () => {
     const ring = new PointBuffer(3)
     for (const at of [1, 2, 3, 4, 5]) ring.add(at * 1_000, at * 10)
     expect([ring.count, ring.points()]).toEqual([
@@ -149,7 +149,7 @@ describe('a ring of points', () => {
     ])
   })
 
-  test('one point a moment, and none of before', () => {
+  test('keeps one point for each moment, and ignores earlier ones', () => {
     const ring = new PointBuffer(3)
     for (const [at, value] of [
       [1_000, 1],

@@ -10,13 +10,13 @@ import type { Credentials } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { deadlineMs } from '#test/blackbox/until'
 
-/** Written only where somebody wants them: a run leaves the tree as it is. */
-const picturesFolder = process.env.SCREENSHOTS ? join(projectRoot, 'docs/images') : undefined
+/** Screenshots are opt-in, because a run of the tests must not change the tree. */
+const screenshotsFolder = process.env.SCREENSHOTS ? join(projectRoot, 'docs/images') : undefined
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Dark differs from light in nothing but colours: there only what is about these is looked at once more. */
-const rulesIn = {
+/** Dark mode differs from light mode in colours only, so only the rules about colours run again. */
+const axeRules = {
   light: {},
   dark: { runOnly: { type: 'rule', values: ['color-contrast', 'link-in-text-block'] } },
 } as const
@@ -26,18 +26,18 @@ const sizes = {
   phone: { width: 390, height: 844 },
 } as const
 
-export interface Opened {
+export interface OpenedPages {
   readonly server: StartedServer
   readonly browser: Browser
 }
 
 /**
- * What tests of pages begin with: a server and a browser, for all tests of a file. `begin` may answer the visitor that they
- * share; `end` is for what else it made. Without a browser they are skipped, but in CI.
+ * Opens a server and a browser for all tests of a file. `begin` may return a visitor that the tests share; `end` closes
+ * anything more that `begin` opened. Without a browser the tests are skipped, except in CI.
  */
 export function openPages(
   start: () => Promise<StartedServer>,
-  begin: (opened: Opened) => Promise<Visitor | undefined>,
+  begin: (opened: OpenedPages) => Promise<Visitor | undefined>,
   end: () => void = () => {},
 ): void {
   let server: StartedServer | undefined
@@ -63,12 +63,12 @@ export function openPages(
   })
 }
 
-/** Somebody with a browser of his own, on the pages of a server. */
+/** A user with a separate browser context, on the pages of a server. */
 export class Visitor {
   readonly #context: BrowserContext
   readonly #server: StartedServer
   readonly page: Page
-  /** What the page complained of: mistakes, and what its policy kept from it. */
+  /** Errors of the page, including violations of its content security policy. */
   readonly faults: string[] = []
 
   private constructor(context: BrowserContext, page: Page, server: StartedServer) {
@@ -78,9 +78,9 @@ export class Visitor {
     page.setDefaultTimeout(deadlineMs)
     page.on('pageerror', (error) => this.faults.push(String(error.stack ?? error)))
     page.on('console', (message) => {
-      // Refusals and servers that are away are told as errors too; what the page makes of them is tested.
-      const isOfNetwork = /Failed to load resource|WebSocket connection/.test(message.text())
-      if (message.type() === 'error' && !isOfNetwork) this.faults.push(message.text())
+      // Chromium logs refused requests and lost connections as errors too; tests check how the page shows them.
+      const isNetworkError = /Failed to load resource|WebSocket connection/.test(message.text())
+      if (message.type() === 'error' && !isNetworkError) this.faults.push(message.text())
     })
   }
 
@@ -97,7 +97,7 @@ export class Visitor {
     return visitor
   }
 
-  /** By address; `path` is one of the dashboard's own. */
+  /** Opens a path of the dashboard by its address. */
   async goTo(path: string): Promise<void> {
     await this.page.goto(`http://127.0.0.1:${this.#server.port}/#${path}`)
   }
@@ -113,29 +113,29 @@ export class Visitor {
     await this.button('Sign in').click()
   }
 
-  /** Until a page of this title is there. */
+  /** Waits for the page with this title. */
   async sees(title: string): Promise<void> {
     await this.page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
   }
 
-  /** Until this is said somewhere. */
+  /** Waits for this text. */
   async reads(text: string | RegExp): Promise<void> {
     await this.page.getByText(text).first().waitFor()
   }
 
-  /** Until the page says that what it shows is live. */
+  /** Waits until the page shows that its values are live. */
   async isLive(): Promise<void> {
     await this.page.locator('.connection', { hasText: 'live' }).waitFor()
   }
 
-  /** Until what would be lost is asked about; then it stays, or is left. */
-  async isAsked(isLeft: boolean): Promise<void> {
-    const question = this.page.getByRole('dialog', { name: 'Leave without saving?' })
-    await question.getByRole('button', { name: isLeft ? 'Leave' : 'Cancel' }).click()
-    await question.waitFor({ state: 'hidden' })
+  /** Waits for the question about unsaved changes, and leaves the page or stays. */
+  async answerLeaveDialog(isLeft: boolean): Promise<void> {
+    const dialog = this.page.getByRole('dialog', { name: 'Leave without saving?' })
+    await dialog.getByRole('button', { name: isLeft ? 'Leave' : 'Cancel' }).click()
+    await dialog.waitFor({ state: 'hidden' })
   }
 
-  /** What has the focus, by its text. */
+  /** The text of the focused element. */
   async focused(): Promise<unknown> {
     return this.page.evaluate('document.activeElement?.textContent')
   }
@@ -148,11 +148,11 @@ export class Visitor {
     return this.page.getByRole('button', { name, exact: typeof name === 'string' })
   }
 
-  /** No violation of WCAG 2.1 A and AA, nor of good practice, in dark and in light. */
+  /** Expects no violation of WCAG 2.1 A and AA, nor of axe's best practices, in light and in dark mode. */
   async isAccessible(): Promise<void> {
-    // By the debugger, since the page's policy lets in no scripts of others.
+    // Through the debugger, because the page's policy blocks foreign scripts.
     if (!(await this.page.evaluate('Boolean(globalThis.axe)'))) await this.page.evaluate(axeSource)
-    for (const [colorScheme, rules] of Object.entries(rulesIn) as [keyof typeof rulesIn, object][]) {
+    for (const [colorScheme, rules] of Object.entries(axeRules) as [keyof typeof axeRules, object][]) {
       await this.page.emulateMedia({ colorScheme })
       const results = (await this.page.evaluate(`axe.run(${JSON.stringify(rules)})`)) as AxeResults
       const found = results.violations.map(({ id, nodes }) => ({
@@ -164,11 +164,11 @@ export class Visitor {
     await this.page.emulateMedia({ colorScheme: 'light' })
   }
 
-  /** For the README, where somebody asked for pictures. */
-  async isPictured(name: string, colorScheme: 'light' | 'dark' = 'light'): Promise<void> {
-    if (!picturesFolder) return
+  /** Saves a screenshot for the README if `SCREENSHOTS` is set. */
+  async saveScreenshot(name: string, colorScheme: 'light' | 'dark' = 'light'): Promise<void> {
+    if (!screenshotsFolder) return
     await this.page.emulateMedia({ colorScheme })
-    await this.page.screenshot({ path: join(picturesFolder, `${name}.png`), animations: 'disabled' })
+    await this.page.screenshot({ path: join(screenshotsFolder, `${name}.png`), animations: 'disabled' })
     await this.page.emulateMedia({ colorScheme: 'light' })
   }
 }

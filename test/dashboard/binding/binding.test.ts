@@ -12,7 +12,7 @@ test.each<[Binding, string]>([
   [{ devices: ['PUMP-7', 'PUMP-8'] }, '2 devices'],
   [{ devices: ['PUMP-7'], groups: ['5Kd9tVw3Cx'] }, 'PUMP-7, Hall 3'],
   [{ groups: ['6Kd9tVw3Cx'] }, 'group 6Kd9tVw3Cx'],
-])('%j is about %s', (binding, words) => {
+])('%j in words: %s', (binding, words) => {
   expect(bindingInWords(binding, groups)).toBe(words)
   expect(isAboutAll(binding)).toBe(words === 'all devices')
 })
@@ -33,16 +33,16 @@ test.each<[string, readonly string[]]>([
   expect(devicesIn(text)).toEqual(devices)
 })
 
-test('of a large fleet no more is looked at than is suggested, however many are chosen', () => {
-  let looked = 0
+test('suggestions read only the first fitting devices of a large fleet', () => {
+  let readCount = 0
   function* fleet() {
     for (let number = 0; number < 100_000; number++) {
-      looked++
+      readCount++
       yield `PUMP-${number}`
     }
   }
   const chosen = new Set(Array.from({ length: 5_000 }, (_, number) => `PUMP-${number}`))
   const fitting = fittingOf(fleet(), 'PUMP', chosen)
-  expect([fitting.length, fitting[0], looked]).toEqual([200, 'PUMP-5000', 5_201])
+  expect([fitting.length, fitting[0], readCount]).toEqual([200, 'PUMP-5000', 5_201])
   expect(fittingOf(['PUMP-7', 'SENSOR-7', 'SENSOR-8'], '7', new Set(['PUMP-7']))).toEqual(['SENSOR-7'])
 })

@@ -38,7 +38,7 @@ function conditionIn(rows: readonly Row[], join: 'and' | 'or' = 'and'): Conditio
   return 'condition' in read ? read.condition : undefined
 }
 
-test('what can be compared is offered, lists of values are not', () => {
+test('scalar properties are operands, arrays are not', () => {
   expect(names).toEqual(['temperature', 'label', 'mode', 'isPumpOn', 'total', 'bare'])
   expect(operands.map(({ kind }) => kind)).toEqual(['number', 'text', 'number', 'switch', 'number', 'unknown'])
   expect(operands.find(({ name }) => name === 'mode')?.choices).toEqual([
@@ -47,7 +47,7 @@ test('what can be compared is offered, lists of values are not', () => {
   ])
 })
 
-describe('a row says', () => {
+describe('a row as a condition', () => {
   test.each<[Row, Condition]>([
     [row('temperature', 'above', '30'), { '>': [{ var: 'temperature' }, 30] }],
     [row('temperature', 'atLeast', ' 30.5 '), { '>=': [{ var: 'temperature' }, 30.5] }],
@@ -64,8 +64,8 @@ describe('a row says', () => {
     [row('bare', 'is', 'true'), { '==': [{ var: 'bare' }, true] }],
     [row('bare', 'is', 'null'), { '==': [{ var: 'bare' }, null] }],
     [row('meta.site', 'is', 'Bern'), { '==': [{ var: 'meta.site' }, 'Bern'] }],
-  ])('%j', (said, condition) => {
-    expect(conditionIn([said])).toEqual(condition)
+  ])('%j', (given, condition) => {
+    expect(conditionIn([given])).toEqual(condition)
     expect(AlarmCondition.safeParse(condition).success).toBe(true)
     const again = rowsOf(condition, operands)
     expect(again && conditionOf(again, operands)).toEqual({ condition })
@@ -79,22 +79,22 @@ test.each(['and', 'or'] as const)('several rows are joined by %s', (join) => {
   expect(rowsOf(condition, operands)).toEqual({ join, rows })
 })
 
-test.each<[what: string, row: Row]>([
-  ['looks at nothing', row('', 'above', '30')],
+test.each<[name: string, row: Row]>([
+  ['has no property', row('', 'above', '30')],
   ['compares a number with no number', row('temperature', 'above', 'warm')],
   ['compares a number with nothing', row('temperature', 'above', ' ')],
   ['lacks the second of two', row('temperature', 'between', '18', '')],
   ['has an empty one of several', row('mode', 'oneOf', '1,,2')],
   ['compares a text with nothing', row('label', 'is', '')],
-])('a row that %s is told by its place', (_, bad) => {
+])('a fault names the row that %s', (_, bad) => {
   const read = conditionOf({ join: 'and', rows: [row('isPumpOn', 'on'), bad] }, operands)
   expect(read).toEqual({ faults: [{ row: 1, message: expect.any(String) }] })
 })
 
-describe('stays JSON', () => {
-  test.each<[what: string, condition: Condition]>([
+describe('cannot be shown as rows', () => {
+  test.each<[name: string, condition: Condition]>([
     ['a default', { '>': [{ var: ['temperature', 0] }, 30] }],
-    ['reckoning', { '>': [{ '-': [{ var: 'temperature' }, 5] }, 12] }],
+    ['arithmetic', { '>': [{ '-': [{ var: 'temperature' }, 5] }, 12] }],
     ['two properties', { '>': [{ var: 'temperature' }, { var: 'bare' }] }],
     ['the value in front', { '>': [30, { var: 'temperature' }] }],
     ['a text where numbers are compared', { '>': [{ var: 'temperature' }, '30'] }],
@@ -102,7 +102,7 @@ describe('stays JSON', () => {
     ['a comma inside of a text', { in: [{ var: 'label' }, ['a, b', 'c']] }],
     ['both inside of either', { or: [{ and: [{ var: 'isPumpOn' }, { var: 'bare' }] }, { var: 'isPumpOn' }] }],
     ['an and of one', { and: [{ var: 'isPumpOn' }] }],
-    ['nothing to look at', true],
+    ['a constant', true],
     ['strict equality', { '===': [{ var: 'temperature' }, 1] }],
   ])('%s', (_, condition) => {
     expect(rowsOf(condition, operands)).toBeUndefined()
@@ -124,23 +124,23 @@ const anyRows = fc.record({
   rows: fc.array(anyRow, { minLength: 1, maxLength: 4 }),
 })
 
-test('whatever rows say, a condition that is read as rows is written again as the same', () => {
+test('any rows: a condition that can be read as rows is written as the same condition', () => {
   let read = 0
   fc.assert(
     fc.property(anyRows, (rows) => {
-      const said = conditionOf(rows, operands)
-      if (!('condition' in said)) return
-      const again = rowsOf(said.condition, operands)
+      const written = conditionOf(rows, operands)
+      if (!('condition' in written)) return
+      const again = rowsOf(written.condition, operands)
       if (!again) return
       read += 1
-      expect(conditionOf(again, operands)).toEqual(said)
+      expect(conditionOf(again, operands)).toEqual(written)
     }),
     { numRuns: 500 },
   )
   expect(read).toBeGreaterThan(20)
 })
 
-test('whatever JSON there is, reading it as rows throws nothing and changes nothing', () => {
+test('any JSON: reading it as rows neither throws nor changes it', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const condition = value as Condition
@@ -150,7 +150,7 @@ test('whatever JSON there is, reading it as rows throws nothing and changes noth
   )
 })
 
-test('another property takes the comparisons that make sense for it', () => {
+test('changing the property keeps only comparisons that apply to its type', () => {
   const above = row('temperature', 'above', '30')
   const [, label, mode, pump] = operands as readonly [Operand, Operand, Operand, Operand]
   expect(rowAbout(above, label)).toEqual(row('label', 'is', '30'.slice(2)))

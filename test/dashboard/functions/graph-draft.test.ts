@@ -22,26 +22,26 @@ const graph: Graph = {
     { id: 'gone', type: 'trigger', on: 'status' },
     { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } },
     { id: 'hourly', type: 'throttle', seconds: 3_600 },
-    { id: 'tell', type: 'email', template: 'too-hot' },
+    { id: 'notify', type: 'email', template: 'too-hot' },
   ],
   edges: [
     ['heat', 'hot'],
     ['siren', 'hourly'],
     ['gone', 'hourly'],
     ['hot', 'hourly'],
-    ['hourly', 'tell'],
+    ['hourly', 'notify'],
   ],
 }
 
 const node = (draft: Draft, id: string) => draft.nodes.find((each) => each.id === id) as DraftNode
 const names = { schemas: new Map(), alarms: new Map([['8Hj4wRt6Zp', 'Too warm']]) }
 
-test('what is drawn is sent as what it was', () => {
+test('round trip', () => {
   expect(Graph.parse(graphOf(draftOf(graph)))).toEqual(graph)
   expect(faultsIn(draftOf(graph))).toEqual({ byNode: new Map(), others: [] })
 })
 
-test('a graph can be drawn from nothing', () => {
+test('a graph is built from an empty draft', () => {
   let draft = withNode(emptyDraft, 'status')
   draft = withNode(draft, 'throttle', 1)
   draft = withNode(draft, 'email', 2)
@@ -61,29 +61,29 @@ test('a graph can be drawn from nothing', () => {
   })
 })
 
-test('nodes get names that are free', () => {
+test('new nodes get unused ids', () => {
   const draft = withNode(withNode(withNode(emptyDraft, 'email'), 'email'), 'email')
   expect(draft.nodes.map(({ id }) => id)).toEqual(['mail', 'mail-2', 'mail-3'])
 })
 
-test('a node that goes leaves those around it joined', () => {
+test('removing a node joins its neighbours', () => {
   const draft = draftOf(graph)
   const { edges } = graphOf(withoutNode(draft, node(draft, 'hourly').key))
   expect(edges).toEqual([
     ['heat', 'hot'],
-    ['siren', 'tell'],
-    ['gone', 'tell'],
-    ['hot', 'tell'],
+    ['siren', 'notify'],
+    ['gone', 'notify'],
+    ['hot', 'notify'],
   ])
 })
 
-test('edges follow a node to its other name, also by way of that of another', () => {
+test('edges follow a renamed node, also over an id that is taken', () => {
   let draft = draftOf(graph)
-  for (const id of ['tell', 'hot', 'mail']) draft = withChanged(draft, { ...node(draft, 'hourly'), key: 5, id })
+  for (const id of ['notify', 'hot', 'mail']) draft = withChanged(draft, { ...node(draft, 'hourly'), key: 5, id })
   expect(graphOf(draft).edges).toEqual(graph.edges.map((ends) => ends.map((id) => (id === 'hourly' ? 'mail' : id))))
 })
 
-test('edges are taken out and put in again', () => {
+test('edges are removed and added', () => {
   const draft = draftOf(graph)
   const without = withEdge(draft, 5, 6, false)
   expect(graphOf(without).edges).toEqual(graph.edges.slice(0, -1))
@@ -91,9 +91,9 @@ test('edges are taken out and put in again', () => {
 })
 
 test.each([
-  ['heat', 'tell', true],
+  ['heat', 'notify', true],
   ['hot', 'heat', false],
-  ['tell', 'hot', false],
+  ['notify', 'hot', false],
   ['hourly', 'hot', false],
   ['hot', 'hot', false],
 ])('%s may lead to %s: %s', (from, to, may) => {
@@ -101,8 +101,8 @@ test.each([
   expect(mayLead(draft, node(draft, from), node(draft, to))).toBe(may)
 })
 
-describe('what is wrong stands at its node', () => {
-  test('found here', () => {
+describe('faults stand at their node', () => {
+  test('found by the dashboard', () => {
     const draft = withoutNode(draftOf(graph), 6)
     const apart = withNode(withNode(draft, 'email'), 'condition')
     expect(faultsIn(apart).byNode.get(7)).toEqual(['needs a template', 'cannot be reached from a trigger'])
@@ -110,21 +110,21 @@ describe('what is wrong stands at its node', () => {
     expect(faultsIn(emptyDraft).others).toHaveLength(1)
   })
 
-  test('two of one name', () => {
-    const draft = withChanged(draftOf(graph), { ...node(draftOf(graph), 'hot'), id: 'tell' })
+  test('two nodes with the same id', () => {
+    const draft = withChanged(draftOf(graph), { ...node(draftOf(graph), 'hot'), id: 'notify' })
     expect(faultsIn(draft).byNode.get(6)).toEqual(['has the id of another node'])
   })
 
-  test('as the server tells it', () => {
+  test('reported by the server', () => {
     const draft = draftOf(graph)
-    const told = [
+    const details = [
       { path: 'graph.nodes.3.logic.>.0', message: 'node "hot": must be value or meta.<key>' },
       { path: 'graph.nodes.1', message: 'node "siren": must be an alarm that is there' },
-      { path: 'graph.edges.4', message: 'node "tell": is a mail: no edge may lead from it' },
+      { path: 'graph.edges.4', message: 'node "notify": is a mail: no edge may lead from it' },
       { path: 'graph', message: 'must be at most 65536 bytes as JSON' },
       { path: 'name', message: 'must not be empty' },
     ]
-    expect(placed(draft, told)).toEqual({
+    expect(placed(draft, details)).toEqual({
       byNode: new Map([
         [4, ['must be value or meta.<key> (at logic.>.0)']],
         [2, ['must be an alarm that is there']],
@@ -134,7 +134,7 @@ describe('what is wrong stands at its node', () => {
     })
   })
 
-  test('as the model refuses it', () => {
+  test('reported by the model', () => {
     const draft = withChanged(draftOf(graph), {
       key: 4,
       id: 'hot',
@@ -147,7 +147,7 @@ describe('what is wrong stands at its node', () => {
   })
 })
 
-test('a graph in a few words', () => {
+test('a graph in words', () => {
   expect(graphInWords(draftOf(graph), names)).toBe(
     '0x2000 comes to 31 or Too warm comes to active or the device comes or goes → mail too-hot',
   )

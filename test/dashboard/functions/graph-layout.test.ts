@@ -7,7 +7,7 @@ type Edge = readonly [from: number, to: number]
 const placesOf = (keys: readonly number[], edges: readonly Edge[]) =>
   new Map(layoutOf(keys, edges).nodes.map((node) => [node.key, node]))
 
-test('a chain goes down in one column', () => {
+test('a chain is one column from top to bottom', () => {
   const places = [
     ...placesOf(
       [1, 2, 3],
@@ -21,7 +21,7 @@ test('a chain goes down in one column', () => {
   expect(places.map(({ y }) => y)).toEqual(places.map(({ y }) => y).toSorted((a, b) => a - b))
 })
 
-test('what stands beside each other does not cross without need', () => {
+test('avoidable crossings are avoided', () => {
   const places = placesOf(
     [1, 2, 3, 4],
     [
@@ -33,7 +33,7 @@ test('what stands beside each other does not cross without need', () => {
   expect(at(1) < at(2)).toBe(at(4) < at(3))
 })
 
-test('an edge over several layers has a place in each of them', () => {
+test('an edge over several layers has a point in each of them', () => {
   const { edges } = layoutOf(
     [1, 2, 3, 4],
     [
@@ -46,11 +46,11 @@ test('an edge over several layers has a place in each of them', () => {
   expect(edges.map(({ points }) => points.length)).toEqual([2, 2, 2, 4])
 })
 
-test('nothing is a picture of nothing', () => {
+test('an empty graph has an empty layout', () => {
   expect(layoutOf([], [])).toMatchObject({ nodes: [], edges: [] })
 })
 
-describe('of whatever is drawn', () => {
+describe('any graph', () => {
   const graphs = fc.integer({ min: 1, max: 14 }).chain((count) =>
     fc.record({
       keys: fc.constant(Array.from({ length: count }, (_, place) => place + 1)),
@@ -60,7 +60,7 @@ describe('of whatever is drawn', () => {
     }),
   )
 
-  test('boxes lie inside the picture and on no other one', () => {
+  test('boxes are inside the picture and do not overlap', () => {
     fc.assert(
       fc.property(graphs, ({ keys, edges }) => {
         const { nodes, width, height } = layoutOf(keys, edges)
@@ -76,7 +76,7 @@ describe('of whatever is drawn', () => {
     )
   })
 
-  test('without a cycle every edge goes down', () => {
+  test('without a cycle every edge points down', () => {
     fc.assert(
       fc.property(graphs, ({ keys, edges }) => {
         const forward = edges.filter(([from, to]) => from < to)
